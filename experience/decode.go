@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Decode reads one experience from the front of buf and returns it with the bytes that follow it. It accepts exactly
-// what Append writes; anything else is an error naming the field and never a panic.
+// Decode reads one experience from the front of buf and returns it with the bytes that follow it. What Append
+// did not write is an error naming the field, or another experience, and never a panic.
 func Decode(buf []byte) (*Experience, []byte, error) {
 	d := decoder{buf: buf}
 	if v := d.byte("version"); d.err == nil && v != formatVersion {
@@ -20,7 +20,7 @@ func Decode(buf []byte) (*Experience, []byte, error) {
 	e.EID.Step = int(d.varint("step"))
 	e.EID.Suffix = d.string("suffix")
 	e.Tokens = d.tokens("tokens")
-	e.PromptLength = int(d.uvarint("prompt length"))
+	e.PromptLength = d.promptLength(len(e.Tokens))
 	e.Logprobs = d.floats("logprobs")
 	e.ActionMask = d.mask("action mask")
 	e.Reward = d.reward("reward")
@@ -130,6 +130,15 @@ func (d *decoder) tokens(field string) []int32 {
 		out[i] = int32(v)
 	}
 	return out
+}
+
+func (d *decoder) promptLength(tokens int) int {
+	p := d.uvarint("prompt length")
+	if p > uint64(tokens) {
+		d.fail("prompt length", fmt.Sprintf("%d with %d tokens", p, tokens))
+		return 0
+	}
+	return int(p)
 }
 
 func (d *decoder) floats(field string) []float32 {

@@ -1,6 +1,9 @@
 package experience
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"math"
+)
 
 // record is Trinity-RFT's dictionary form of an experience, the one it writes to JSON lines.
 type record struct {
@@ -37,10 +40,9 @@ func (e *Experience) Record() any {
 			"use_count":     e.Info.UseCount,
 			"task_index":    map[string]int{"index": e.Info.TaskIndex, "taskset_id": e.Info.TasksetID},
 		},
-		Metrics:        e.Metrics,
+		Metrics:        finite(e.Metrics),
 		PromptText:     e.PromptText,
 		ResponseText:   e.ResponseText,
-		Reward:         e.Reward,
 		TruncateStatus: e.TruncateStatus,
 		StopReason:     e.StopReason,
 	}
@@ -48,14 +50,25 @@ func (e *Experience) Record() any {
 	if e.TrainableTokens() != e.ResponseLength() {
 		r.Type = "multi_turn"
 	}
+	if e.Reward != nil && !math.IsNaN(*e.Reward) && !math.IsInf(*e.Reward, 0) {
+		r.Reward = e.Reward
+	}
 	if e.Info.IsExpert {
 		r.Info["is_expert"] = true
 	}
 	if e.MessagesJSON != "" {
 		r.Messages = json.RawMessage(e.MessagesJSON)
 	}
-	if r.Metrics == nil {
-		r.Metrics = map[string]float64{}
-	}
 	return r
+}
+
+// finite leaves out what JSON has no number for.
+func finite(m map[string]float64) map[string]float64 {
+	out := make(map[string]float64, len(m))
+	for k, v := range m {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			out[k] = v
+		}
+	}
+	return out
 }
