@@ -1,0 +1,140 @@
+package tinker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Limits bound one chunk of a batch. The estimate of a datum's bytes is the SDK's: 4 per text token, the length of an image,
+// and the bytes of its tensors.
+type Limits struct {
+	Datums int
+	Bytes  int
+}
+
+// DefaultLimits are those of the SDK.
+func DefaultLimits() Limits { return Limits{Datums: 1024, Bytes: 5_000_000} }
+
+// Split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte limit.
+func Split(data []Datum, lim Limits) [][]Datum {
+	var chunks [][]Datum
+	start, bytes := 0, 0
+	for i, d := range data {
+		n := d.bytes()
+		if i > start && (i-start >= lim.Datums || bytes+n > lim.Bytes) {
+			chunks = append(chunks, data[start:i])
+			start, bytes = i, 0
+		}
+		bytes += n
+	}
+	return append(chunks, data[start:])
+}
+
+func (d Datum) bytes() int {
+	n := 0
+	for _, c := range d.ModelInput.Chunks {
+		n += 4 * len(c.Tokens)
+		if c.Image != nil {
+			n += len(c.Image.Data)
+		}
+	}
+	for _, t := range d.LossFnInputs {
+		n += 4*len(t.Float) + 8*len(t.Int)
+	}
+	return n
+}
+
+// Submit sends a batch of any size, forward only or with gradients, in chunks that each take one SeqID (the first is
+// req.SeqID if that is set), and combines their results. used is how many SeqIDs it took.
+func Submit(ctx context.Context, c TrainingClient, req ForwardRequest, backward bool) (f *Future[ForwardOutput], used int64, err error) {
+	if len(req.Data) == 0 {
+		return nil, 0, Userf("tinker: no data in the batch")
+	}
+	var parts []*Future[ForwardOutput]
+	send := c.Forward
+	if backward {
+		send = c.ForwardBackward
+	}
+	for i, data := range Split(req.Data, DefaultLimits()) {
+		r := req
+		r.Data = data
+		if req.SeqID > 0 {
+			r.SeqID = req.SeqID + int64(i)
+		}
+		p, err := send(ctx, r)
+		if err != nil {
+			return nil, int64(i), fmt.Errorf("tinker: chunk %d of the batch: %w", i+1, err)
+		}
+		parts = append(parts, p)
+	}
+	if len(parts) == 1 {
+		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), 1, nil
+	}
+	g, resolve := NewFuture[ForwardOutput]()
+	go func() {
+		outs := make([]ForwardOutput, len(parts))
+		for i, p := range parts {
+			<-p.done
+			if p.err != nil {
+				resolve(ForwardOutput{}, p.err)
+				return
+			}
+			outs[i] = p.val
+		}
+		resolve(Combine(outs))
+	}()
+	return g, int64(len(parts)), nil
+}
+
+// Combine joins the results of a batch's chunks: outputs in order, metrics by the reduction named after their colon
+// (sum, min, max, mean and slack weighted by outputs, unique). A metric that a chunk lacks is dropped; one without a
+// reduction is an error, as in the SDK.
+func Combine(chunks []ForwardOutput) (ForwardOutput, error) {
+	out := ForwardOutput{Metrics: map[string]float64{}}
+	for _, c := range chunks {
+		out.LossFnOutputs = append(out.LossFnOutputs, c.LossFnOutputs...)
+	}
+	for key := range chunks[0].Metrics {
+		name, how, ok := strings.Cut(key, ":")
+		if !ok || name == "" || strings.Contains(how, ":") {
+			return out, fmt.Errorf("tinker: metric %q of the service is not name:reduction", key)
+		}
+		vals, weights, all := make([]float64, 0, len(chunks)), make([]float64, 0, len(chunks)), true
+		for _, c := range chunks {
+			v, ok := c.Metrics[key]
+			all = all && ok
+			vals, weights = append(vals, v), append(weights, float64(len(c.LossFnOutputs)))
+		}
+		if all {
+			reduce(out.Metrics, key, how, vals, weights)
+		}
+	}
+	return out, nil
+}
+
+func reduce(into map[string]float64, key, how string, vals, weights []float64) {
+	sum, lo, hi, wsum, wn := 0.0, math.Inf(1), math.Inf(-1), 0.0, 0.0
+	for i, v := range vals {
+		sum, lo, hi = sum+v, min(lo, v), max(hi, v)
+		wsum, wn = wsum+float64(v*weights[i]), wn+weights[i]
+	}
+	switch how {
+	case "sum":
+		into[key] = sum
+	case "min":
+		into[key] = lo
+	case "max":
+		into[key] = hi
+	case "mean":
+		into[key] = wsum / wn
+	case "slack":
+		into[key] = hi - wsum/wn
+	case "unique":
+		into[key] = vals[0]
+		for i, v := range vals[1:] {
+			into[fmt.Sprintf("%s_%d", key, i+1)] = v
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package tinker
+
+import (
+	"context"
+	"fmt"
+)
+
+// CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each, and returns the gradient of a loss of the
+// caller's by each of them, same shapes.
+type CustomLoss func(logprobs [][]float32) (gradient [][]float32, err error)
+
+// ForwardBackwardCustom adds the gradient of a custom loss: a forward gives the logprobs, loss gives d loss/d logprob, and a
+// forward_backward of cross_entropy with weights −d loss/d logprob has exactly that gradient, since its loss is −Σ w·logp.
+// known, if not nil, are the logprobs that the forward would return (the sampler's, on a service with exact logprobs and
+// weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
+func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32, loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {
+	req.LossFn, req.LossFnConfig = CrossEntropy, nil
+	data := make([]Datum, len(req.Data))
+	for i, d := range req.Data {
+		data[i] = withWeights(d, make([]float32, d.LossFnInputs[TargetTokens].Len()))
+	}
+	req.Data = data
+	if known == nil {
+		if known, used, err = forwardLogprobs(ctx, c, req); err != nil {
+			return nil, used, err
+		}
+		if req.SeqID > 0 {
+			req.SeqID += used
+		}
+	}
+	grad, err := loss(known)
+	if err != nil {
+		return nil, used, fmt.Errorf("tinker: custom loss: %w", err)
+	}
+	if len(grad) != len(data) {
+		return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for %d datums", len(grad), len(data))
+	}
+	for i, g := range grad {
+		if len(g) != data[i].LossFnInputs[TargetTokens].Len() {
+			return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for the %d targets of datum %d", len(g), data[i].LossFnInputs[TargetTokens].Len(), i)
+		}
+		w := data[i].LossFnInputs[Weights].Float
+		for j, v := range g {
+			w[j] = -v
+		}
+	}
+	f, n, err := Submit(ctx, c, req, true)
+	return f, used + n, err
+}
+
+func withWeights(d Datum, w []float32) Datum {
+	target := d.LossFnInputs[TargetTokens]
+	return Datum{ModelInput: d.ModelInput, LossFnInputs: map[string]Tensor{
+		TargetTokens: target, Weights: {Shape: target.Shape, Float: w},
+	}}
+}
+
+func forwardLogprobs(ctx context.Context, c TrainingClient, req ForwardRequest) ([][]float32, int64, error) {
+	f, used, err := Submit(ctx, c, req, false)
+	if err != nil {
+		return nil, used, err
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return nil, used, err
+	}
+	lp := make([][]float32, len(req.Data))
+	for i, d := range req.Data {
+		if i < len(out.LossFnOutputs) {
+			lp[i] = out.LossFnOutputs[i][Logprobs].Float
+		}
+		if len(lp[i]) != d.LossFnInputs[TargetTokens].Len() {
+			return nil, used, Serverf("tinker: the service returned %d logprobs for the %d targets of datum %d", len(lp[i]), d.LossFnInputs[TargetTokens].Len(), i)
+		}
+	}
+	return lp, used, nil
+}

@@ -1,0 +1,53 @@
+package tinker
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that a caller may look for with errors.Is.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrExists   = errors.New("exists already")
+	ErrClosed   = errors.New("service closed")
+)
+
+// Category says who can mend an error.
+type Category string
+
+// The categories of the protocol.
+const (
+	User    Category = "user"   // the request is wrong; sending it again does not help
+	Server  Category = "server" // the service failed; the same request may succeed later
+	Unknown Category = "unknown"
+)
+
+// Error is a failure with its category.
+type Error struct {
+	Category Category
+	Err      error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Userf makes a User error; %w wraps as in fmt.Errorf.
+func Userf(format string, args ...any) error {
+	return &Error{Category: User, Err: fmt.Errorf(format, args...)}
+}
+
+// Serverf makes a Server error; %w wraps as in fmt.Errorf.
+func Serverf(format string, args ...any) error {
+	return &Error{Category: Server, Err: fmt.Errorf(format, args...)}
+}
+
+// CategoryOf returns err's category, Unknown if it has none.
+func CategoryOf(err error) Category {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Category
+	}
+	return Unknown
+}

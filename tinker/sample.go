@@ -1,0 +1,83 @@
+package tinker
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// SampleRequest asks for continuations of one prompt.
+type SampleRequest struct {
+	Prompt             ModelInput     `json:"prompt"`
+	NumSamples         int            `json:"num_samples"` // 0 means 1
+	Params             SamplingParams `json:"sampling_params"`
+	PromptLogprobs     bool           `json:"prompt_logprobs,omitempty"`
+	TopKPromptLogprobs int            `json:"topk_prompt_logprobs,omitempty"`
+}
+
+// SamplingParams shape the draw. The zero value is not useful: start from DefaultSampling.
+type SamplingParams struct {
+	MaxTokens   int      `json:"max_tokens"`             // 0: until a stop or the end of the context
+	Seed        *uint64  `json:"seed,omitempty"`         // nil is drawn; sample i of a request has its own stream
+	Temperature float64  `json:"temperature"`            // 0 is greedy
+	TopK        int      `json:"top_k"`                  // -1 is off
+	TopP        float64  `json:"top_p"`                  // 1 is off
+	StopStrings []string `json:"stop_strings,omitempty"` // the tokens that complete the stop are returned
+	StopTokens  []int32  `json:"stop_tokens,omitempty"`  // likewise; without any stop, every end-of-turn token of the model stops
+}
+
+// DefaultSampling is the model's own distribution.
+func DefaultSampling() SamplingParams { return SamplingParams{Temperature: 1, TopK: -1, TopP: 1} }
+
+// StopReason says why a sample ended.
+type StopReason string
+
+// The two stop reasons there are.
+const (
+	StopStop   StopReason = "stop"
+	StopLength StopReason = "length"
+)
+
+// SampleResponse holds the samples in order.
+type SampleResponse struct {
+	Sequences []SampledSequence `json:"sequences"`
+	// PromptLogprobs[j] = log p(prompt[j] | prompt[:j]), nats; entry 0 is NaN. Nil unless asked for.
+	PromptLogprobs []float32 `json:"-"`
+	// TopKPromptLogprobs[j] are the k likeliest tokens at j, best first; entry 0 is nil. Nil unless asked for.
+	TopKPromptLogprobs   [][]TokenLogprob `json:"-"`
+	PromptCacheHitTokens int              `json:"prompt_cache_hit_tokens"`
+}
+
+// SampledSequence is one continuation. Logprobs are raw: of the model's own distribution at temperature 1, before any
+// truncation, so that they are what training computes for the same tokens.
+type SampledSequence struct {
+	Tokens     []int32    `json:"tokens"`
+	Logprobs   []float32  `json:"logprobs"` // nats, len(Tokens)
+	StopReason StopReason `json:"stop_reason"`
+}
+
+// TokenLogprob is a token with its logprob.
+type TokenLogprob struct {
+	Token   int32   `json:"token"`
+	Logprob float32 `json:"logprob"`
+}
+
+// ComputeLogprobs returns log p(tokens[j] | tokens[:j]), nats, shape of the input; entry 0 is NaN.
+func ComputeLogprobs(ctx context.Context, c SamplingClient, input ModelInput) ([]float32, error) {
+	p := DefaultSampling()
+	p.MaxTokens = 1
+	seed := uint64(0)
+	p.Seed = &seed
+	f, err := c.Sample(ctx, SampleRequest{Prompt: input, NumSamples: 1, Params: p, PromptLogprobs: true})
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.PromptLogprobs) != input.Len() || input.Len() > 0 && !math.IsNaN(float64(r.PromptLogprobs[0])) {
+		return nil, fmt.Errorf("tinker: the service returned %d prompt logprobs for %d tokens", len(r.PromptLogprobs), input.Len())
+	}
+	return r.PromptLogprobs, nil
+}

@@ -1,0 +1,169 @@
+package tinker
+
+import "time"
+
+// LoRA says what is trained. Rank 0 is full-parameter training, which only a local engine offers.
+type LoRA struct {
+	Rank         int     `json:"rank"`
+	Alpha        float64 `json:"alpha,omitempty"` // 0 means 32, the hosted service's value
+	Seed         *int64  `json:"seed,omitempty"`  // of the adapter's first weights; nil is drawn
+	TrainAttn    bool    `json:"train_attn"`
+	TrainMLP     bool    `json:"train_mlp"`
+	TrainUnembed bool    `json:"train_unembed"`
+}
+
+// CreateModelRequest asks for a new training run.
+type CreateModelRequest struct {
+	SessionID    string            `json:"session_id"` // "" is drawn
+	ModelSeqID   int64             `json:"model_seq_id"`
+	BaseModel    string            `json:"base_model"`
+	LoRA         LoRA              `json:"lora_config"`
+	RandomInit   bool              `json:"random_init,omitempty"` // rank 0 only: begin from random weights, drawn from LoRA.Seed
+	UserMetadata map[string]string `json:"user_metadata,omitempty"`
+}
+
+// CreateFromStateRequest asks for a new training run that begins where a saved one stood.
+type CreateFromStateRequest struct {
+	SessionID  string `json:"session_id"`
+	ModelSeqID int64  `json:"model_seq_id"`
+	Path       string `json:"path"`      // tinker://…/weights/<name>
+	Optimizer  bool   `json:"optimizer"` // restore the optimizer too
+}
+
+// SamplingClientRequest names the weights to sample from: a base model, or saved sampler weights by path.
+type SamplingClientRequest struct {
+	BaseModel string `json:"base_model,omitempty"`
+	ModelPath string `json:"model_path,omitempty"`
+}
+
+// ModelInput is the tokens (and, on services that take them, images) a model reads.
+type ModelInput struct {
+	Chunks []Chunk `json:"chunks"`
+}
+
+// Chunk is one piece of a ModelInput: text tokens or one image.
+type Chunk struct {
+	Tokens []int32 `json:"tokens,omitempty"`
+	Image  *Image  `json:"image,omitempty"`
+}
+
+// Image is an encoded picture; ExpectedTokens is how many positions it takes.
+type Image struct {
+	Data           []byte `json:"data"`
+	Format         string `json:"format"` // png or jpeg
+	ExpectedTokens int    `json:"expected_tokens"`
+}
+
+// Text makes a ModelInput of tokens, which it keeps.
+func Text(tokens []int32) ModelInput { return ModelInput{Chunks: []Chunk{{Tokens: tokens}}} }
+
+// Len is the number of positions.
+func (m ModelInput) Len() int {
+	n := 0
+	for _, c := range m.Chunks {
+		if c.Image != nil {
+			n += c.Image.ExpectedTokens
+		}
+		n += len(c.Tokens)
+	}
+	return n
+}
+
+// Tokens returns the tokens of a text-only input; ok is false when there is anything else in it.
+func (m ModelInput) Tokens() (tokens []int32, ok bool) {
+	if len(m.Chunks) == 1 && m.Chunks[0].Image == nil {
+		return m.Chunks[0].Tokens, true
+	}
+	for _, c := range m.Chunks {
+		if c.Image != nil {
+			return nil, false
+		}
+		tokens = append(tokens, c.Tokens...)
+	}
+	return tokens, true
+}
+
+// Datum is one training sequence. Position i of the input predicts LossFnInputs["target_tokens"][i].
+type Datum struct {
+	ModelInput   ModelInput        `json:"model_input"`
+	LossFnInputs map[string]Tensor `json:"loss_fn_inputs"`
+}
+
+// Names of losses (see package loss for their formulas) and of their inputs.
+const (
+	CrossEntropy       = "cross_entropy"
+	ImportanceSampling = "importance_sampling"
+	PPO                = "ppo"
+	CISPO              = "cispo"
+	DRO                = "dro"
+
+	TargetTokens = "target_tokens" // int64 [N] or [N,K]
+	Weights      = "weights"       // float32, shape of target_tokens
+	Logprobs     = "logprobs"      // float32 [N]: the sampler's
+	Advantages   = "advantages"    // float32 [N]
+)
+
+// ForwardRequest is a batch for Forward or ForwardBackward.
+type ForwardRequest struct {
+	SeqID        int64              `json:"seq_id"`
+	Data         []Datum            `json:"data"`
+	LossFn       string             `json:"loss_fn"`
+	LossFnConfig map[string]float64 `json:"loss_fn_config,omitempty"`
+}
+
+// ForwardOutput has one record per datum, in request order, and metrics named name:reduction.
+type ForwardOutput struct {
+	LossFnOutputs []map[string]Tensor `json:"loss_fn_outputs"` // "logprobs": float32, shape of target_tokens, nats, temperature 1
+	Metrics       map[string]float64  `json:"metrics"`         // "loss:sum" is the loss of the request
+}
+
+// AdamParams are one step's settings of AdamW with decoupled weight decay.
+type AdamParams struct {
+	LearningRate float64 `json:"learning_rate"`
+	Beta1        float64 `json:"beta1"`
+	Beta2        float64 `json:"beta2"`
+	Eps          float64 `json:"eps"`
+	WeightDecay  float64 `json:"weight_decay"`
+	GradClipNorm float64 `json:"grad_clip_norm"` // clip by the global L2 norm before the step; 0 is off
+}
+
+// DefaultAdam returns the SDK's defaults.
+func DefaultAdam() AdamParams {
+	return AdamParams{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}
+}
+
+// OptimStepRequest asks for one optimizer step.
+type OptimStepRequest struct {
+	SeqID int64      `json:"seq_id"`
+	Adam  AdamParams `json:"adam_params"`
+}
+
+// OptimStepOutput reports the step.
+type OptimStepOutput struct {
+	Metrics map[string]float64 `json:"metrics"` // "grad_norm": global L2 norm before clipping
+}
+
+// SaveRequest names a checkpoint. Overwrite false refuses a name that is taken.
+type SaveRequest struct {
+	SeqID     int64         `json:"seq_id"`
+	Name      string        `json:"name"`
+	TTL       time.Duration `json:"ttl,omitempty"` // 0 keeps it
+	Overwrite bool          `json:"overwrite,omitempty"`
+}
+
+// SaveOutput is where it lies.
+type SaveOutput struct {
+	Path string `json:"path"` // tinker://…
+}
+
+// LoadRequest names a saved state to load.
+type LoadRequest struct {
+	SeqID     int64  `json:"seq_id"`
+	Path      string `json:"path"`
+	Optimizer bool   `json:"optimizer"`
+}
+
+// LoadOutput reports what was loaded.
+type LoadOutput struct {
+	Path string `json:"path"`
+}
