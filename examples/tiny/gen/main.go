@@ -1,0 +1,73 @@
+// Command gen writes what the tiny example is made of: the word problems of
+// GSM8K's shape that the run trains and is judged on, the solved problems that
+// its base model was trained on, and that model's tokenizer and configuration.
+//
+//	go run ./examples/tiny/gen data                        # examples/tiny/data
+//	go run ./examples/tiny/gen model                       # examples/tiny/model, all but the weights
+//	go run ./examples/tiny/gen pretrain -out DIR           # about 30 MB, not kept in the repository
+//
+// Everything derives from a seed: the same command writes the same bytes.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+const usage = "gen: usage: gen data|model|pretrain [-out DIR] [-seed N] [-rows N]"
+
+// options are one invocation's flags; rows counts for pretrain only.
+type options struct {
+	out  string
+	seed uint64
+	rows int
+}
+
+// run performs one subcommand.
+func run(args []string, stderr io.Writer) error {
+	if len(args) == 0 {
+		return fmt.Errorf(usage)
+	}
+	write, out, ok := command(args[0])
+	if !ok {
+		return fmt.Errorf("gen: unknown command %q\n%s", args[0], usage)
+	}
+	var o options
+	fs := flag.NewFlagSet("gen "+args[0], flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.out, "out", out, "the `folder` to write into")
+	fs.Uint64Var(&o.seed, "seed", 1, "the seed everything derives from")
+	fs.IntVar(&o.rows, "rows", pretrainRows, "how many solved problems pretrain writes")
+	if err := fs.Parse(args[1:]); err != nil {
+		return fmt.Errorf("gen: %w", err)
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("gen: unexpected argument %q\n%s", fs.Arg(0), usage)
+	}
+	if err := os.MkdirAll(o.out, 0o777); err != nil {
+		return fmt.Errorf("gen: %w", err)
+	}
+	return write(o)
+}
+
+// command returns what a subcommand does and the folder it writes by default.
+func command(name string) (write func(options) error, out string, ok bool) {
+	switch name {
+	case "data":
+		return writeData, "examples/tiny/data", true
+	case "model":
+		return writeModel, "examples/tiny/model", true
+	case "pretrain":
+		return writePretrain, "examples/tiny/pretrain", true
+	}
+	return nil, "", false
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// chatTemplate is ChatML and nothing else.
+const chatTemplate = `{%- for message in messages %}
+{{- '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+{{- '<|im_start|>assistant\n' }}
+{%- endif %}`
+
+// writeModel writes the model folder's files but the weights, which the run of
+// pretrain.yaml makes.
+func writeModel(o options) error {
+	tokenizer := newTokenizer(o.seed)
+	end, err := tokenID(tokenizer, "<|im_end|>")
+	if err != nil {
+		return err
+	}
+	pad, err := tokenID(tokenizer, "<|endoftext|>")
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		tree map[string]any
+	}{
+		{"tokenizer.json", tokenizer},
+		{"tokenizer_config.json", tokenizerConfig()},
+		{"config.json", modelConfig(end, pad)},
+		{"generation_config.json", generationConfig(end, pad)},
+	} {
+		if err := writeJSON(filepath.Join(o.out, f.name), f.tree); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tokenizerConfig() map[string]any {
+	return map[string]any{
+		"tokenizer_class":              "PreTrainedTokenizerFast",
+		"chat_template":                chatTemplate,
+		"bos_token":                    nil,
+		"eos_token":                    "<|im_end|>",
+		"pad_token":                    "<|endoftext|>",
+		"unk_token":                    nil,
+		"model_max_length":             512,
+		"clean_up_tokenization_spaces": false,
+	}
+}
+
+// modelConfig describes a Qwen3 model of about a million parameters.
+func modelConfig(end, pad int) map[string]any {
+	return map[string]any{
+		"architectures":           []string{"Qwen3ForCausalLM"},
+		"model_type":              "qwen3",
+		"vocab_size":              vocabSize,
+		"hidden_size":             128,
+		"intermediate_size":       384,
+		"num_hidden_layers":       4,
+		"num_attention_heads":     4,
+		"num_key_value_heads":     2,
+		"head_dim":                32,
+		"hidden_act":              "silu",
+		"rms_norm_eps":            1e-6,
+		"rope_theta":              10000.0,
+		"max_position_embeddings": 512,
+		"initializer_range":       0.02,
+		"tie_word_embeddings":     true,
+		"attention_bias":          false,
+		"attention_dropout":       0.0,
+		"use_sliding_window":      false,
+		"use_cache":               true,
+		"torch_dtype":             "bfloat16",
+		"bos_token_id":            nil,
+		"eos_token_id":            end,
+		"pad_token_id":            pad,
+	}
+}
+
+func generationConfig(end, pad int) map[string]any {
+	return map[string]any{
+		"do_sample":    true,
+		"temperature":  1.0,
+		"eos_token_id": []int{end, pad},
+		"pad_token_id": pad,
+	}
+}
+
+// writeJSON writes the tree with sorted keys, indented.
+func writeJSON(path string, tree map[string]any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(tree); err != nil {
+		return fmt.Errorf("gen: %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("gen: %w", err)
+	}
+	return nil
+}
