@@ -1,0 +1,161 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"sync"
+)
+
+// ErrCrash is what every operation returns from the crash on.
+var ErrCrash = errors.New("disk: crashed by the test")
+
+// Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write leaves
+// half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes that
+// were not synced are lost too.
+type Crash struct {
+	FS        FS
+	At        int // 1 is the first operation; 0 never crashes
+	PowerLoss bool
+	OnCrash   func() // called once, if set
+
+	mu      sync.Mutex
+	n       int
+	crashed bool
+	synced  map[string]int64 // bytes known to be durable, per file appended to or created
+}
+
+// Count is the number of operations asked for so far.
+func (c *Crash) Count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+// step counts one operation. now is true for the very operation that crashes.
+func (c *Crash) step() (now bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crashed {
+		return false, ErrCrash
+	}
+	c.n++
+	if c.At == 0 || c.n < c.At {
+		return false, nil
+	}
+	c.crashed = true
+	if c.PowerLoss {
+		for path, size := range c.synced {
+			if st, err := os.Stat(path); err == nil && st.Size() > size {
+				os.Truncate(path, size)
+			}
+		}
+	}
+	if c.OnCrash != nil {
+		c.OnCrash()
+	}
+	return true, ErrCrash
+}
+
+func (c *Crash) do(op func() error) error {
+	if _, err := c.step(); err != nil {
+		return err
+	}
+	return op()
+}
+
+// MkdirAll implements FS.
+func (c *Crash) MkdirAll(path string) error {
+	return c.do(func() error { return c.FS.MkdirAll(path) })
+}
+
+// Rename implements FS.
+func (c *Crash) Rename(from, to string) error {
+	return c.do(func() error {
+		c.mu.Lock()
+		if n, ok := c.synced[from]; ok {
+			delete(c.synced, from)
+			c.synced[to] = n
+		}
+		c.mu.Unlock()
+		return c.FS.Rename(from, to)
+	})
+}
+
+// Remove implements FS.
+func (c *Crash) Remove(path string) error { return c.do(func() error { return c.FS.Remove(path) }) }
+
+// RemoveAll implements FS.
+func (c *Crash) RemoveAll(path string) error {
+	return c.do(func() error { return c.FS.RemoveAll(path) })
+}
+
+// Truncate implements FS.
+func (c *Crash) Truncate(path string, size int64) error {
+	return c.do(func() error { return c.FS.Truncate(path, size) })
+}
+
+// SyncDir implements FS.
+func (c *Crash) SyncDir(path string) error { return c.do(func() error { return c.FS.SyncDir(path) }) }
+
+// Create implements FS.
+func (c *Crash) Create(path string) (File, error) { return c.open(path, c.FS.Create, 0) }
+
+// Append implements FS.
+func (c *Crash) Append(path string) (File, error) {
+	var size int64
+	if st, err := os.Stat(path); err == nil {
+		size = st.Size()
+	}
+	return c.open(path, c.FS.Append, size)
+}
+
+func (c *Crash) open(path string, open func(string) (File, error), durable int64) (File, error) {
+	if _, err := c.step(); err != nil {
+		return nil, err
+	}
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	if c.synced == nil {
+		c.synced = map[string]int64{}
+	}
+	c.synced[path] = durable
+	c.mu.Unlock()
+	return &crashFile{c: c, f: f, path: path}, nil
+}
+
+type crashFile struct {
+	c    *Crash
+	f    File
+	path string
+}
+
+func (f *crashFile) Write(b []byte) (int, error) {
+	now, err := f.c.step()
+	if now && !f.c.PowerLoss {
+		f.f.Write(b[:len(b)/2])
+	}
+	if err != nil {
+		return 0, err
+	}
+	return f.f.Write(b)
+}
+
+func (f *crashFile) Sync() error {
+	if _, err := f.c.step(); err != nil {
+		return err
+	}
+	if err := f.f.Sync(); err != nil {
+		return err
+	}
+	if st, err := os.Stat(f.path); err == nil {
+		f.c.mu.Lock()
+		f.c.synced[f.path] = st.Size()
+		f.c.mu.Unlock()
+	}
+	return nil
+}
+
+func (f *crashFile) Close() error { return f.f.Close() }

@@ -1,0 +1,104 @@
+// Package disk is the handful of file operations that durable state is made of, behind an interface.
+//
+// Whatever must survive a kill writes through FS, so that a test can stop the process between any two of its
+// operations (Crash) and see what the next start makes of the files. Reading needs no such care and uses package os.
+package disk
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// FS is the operations that change a disk. Implementations are safe for concurrent use.
+type FS interface {
+	MkdirAll(path string) error
+	Create(path string) (File, error) // truncated if it exists
+	Append(path string) (File, error) // created if it does not exist
+	Rename(from, to string) error
+	Remove(path string) error    // a missing file is no error
+	RemoveAll(path string) error // a missing folder is no error
+	Truncate(path string, size int64) error
+	SyncDir(path string) error // makes names in the folder durable
+}
+
+// File is an open file being written.
+type File interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// OS returns the operating system's file system.
+func OS() FS { return osFS{} }
+
+type osFS struct{}
+
+func (osFS) MkdirAll(path string) error { return os.MkdirAll(path, 0o755) }
+
+func (osFS) Create(path string) (File, error) { return os.Create(path) }
+
+func (osFS) Append(path string) (File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+}
+
+func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
+
+func (osFS) Remove(path string) error {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+func (osFS) RemoveAll(path string) error { return os.RemoveAll(path) }
+
+func (osFS) Truncate(path string, size int64) error { return os.Truncate(path, size) }
+
+func (osFS) SyncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// WriteFile replaces a file in one step: readers and restarts see the old content or the new, whole.
+func WriteFile(fs FS, path string, data []byte) error {
+	return Replace(fs, path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Replace is WriteFile for content that write produces. On an error the old file stands and nothing else is left.
+func Replace(fs FS, path string, write func(io.Writer) error) error {
+	tmp := path + ".tmp"
+	err := writeSynced(fs, tmp, write)
+	if err == nil {
+		err = fs.Rename(tmp, path)
+	}
+	if err != nil {
+		fs.Remove(tmp)
+		return fmt.Errorf("disk: write %s: %w", path, err)
+	}
+	return fs.SyncDir(filepath.Dir(path))
+}
+
+func writeSynced(fs FS, path string, write func(io.Writer) error) error {
+	f, err := fs.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
