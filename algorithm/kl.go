@@ -1,0 +1,95 @@
+package algorithm
+
+import "math"
+
+// KL is a term that holds the weights near the reference model: coef * aggregate(estimate). The zero KL is none.
+type KL struct {
+	Coef     float64
+	estimate func(lp, ref, old float64, hasOld bool) term // nil for none
+}
+
+// Active reports whether the term can be anything but 0, that is, whether reference log-probabilities are needed.
+func (k KL) Active() bool { return k.estimate != nil && k.Coef != 0 }
+
+// KLs is the table of KL estimates by the value of algorithm.kl_loss_fn. With d = lp-ref:
+//
+//	none          0
+//	k1            d
+//	k2            d*d/2
+//	k3            exp(-d) - 1 + d
+//	low_var_kl    k3 with d clamped to +-20 and the result to +-10
+//	abs           |d|
+//	corrected_k3  k3 * clamp(exp(lp-old), 0, 2), the ratio not detached
+//
+// k1 to k3 are Schulman's estimators (joschu.net/blog/kl-approx.html).
+func KLs() map[string]func(Args) (KL, error) {
+	return map[string]func(Args) (KL, error){
+		"none":         func(args Args) (KL, error) { k, err := newKL(args, nil); k.Coef = 0; return k, err },
+		"k1":           func(args Args) (KL, error) { return newKL(args, k1) },
+		"k2":           func(args Args) (KL, error) { return newKL(args, k2) },
+		"k3":           func(args Args) (KL, error) { return newKL(args, k3) },
+		"low_var_kl":   func(args Args) (KL, error) { return newKL(args, lowVarKL) },
+		"abs":          func(args Args) (KL, error) { return newKL(args, absKL) },
+		"corrected_k3": func(args Args) (KL, error) { return newKL(args, correctedK3) },
+	}
+}
+
+// newKL reads the arguments that all estimates share. Adaptation belongs to a KL penalty in the reward; in a loss
+// Trinity-RFT accepts it without effect, here it is refused.
+func newKL(args Args, estimate func(lp, ref, old float64, hasOld bool) term) (KL, error) {
+	r := readArgs(args)
+	k := KL{Coef: r.number("kl_coef", 0.001), estimate: estimate}
+	r.numberOrNil("target_kl")
+	r.numberOrNil("horizon")
+	r.require(!r.boolean("adaptive", false), "adaptive", true, "false: a KL loss does not adapt its coefficient")
+	return k, r.close()
+}
+
+func k1(lp, ref, _ float64, _ bool) term { return term{lp - ref, 1} }
+
+func k2(lp, ref, _ float64, _ bool) term {
+	d := lp - ref
+	return term{d * d / 2, d}
+}
+
+func k3(lp, ref, _ float64, _ bool) term {
+	d := lp - ref
+	e := math.Expm1(-d)
+	return term{e + d, -e}
+}
+
+func lowVarKL(lp, ref, _ float64, _ bool) term {
+	d := lp - ref
+	if d > maxLogRatio || d < -maxLogRatio {
+		d = min(max(d, -maxLogRatio), maxLogRatio)
+		return term{min(k3(d, 0, 0, false).value, 10), 0}
+	}
+	x := k3(d, 0, 0, false)
+	if x.value > 10 {
+		return term{10, 0}
+	}
+	return x
+}
+
+func absKL(lp, ref, _ float64, _ bool) term {
+	d := lp - ref
+	switch {
+	case d > 0:
+		return term{d, 1}
+	case d < 0:
+		return term{-d, -1}
+	}
+	return term{}
+}
+
+func correctedK3(lp, ref, old float64, hasOld bool) term {
+	k := k3(lp, ref, 0, false)
+	if !hasOld {
+		return k
+	}
+	ratio := math.Exp(lp - old)
+	if ratio > 2 {
+		return term{2 * k.value, 2 * k.slope}
+	}
+	return term{ratio * k.value, ratio * (k.value + k.slope)}
+}
