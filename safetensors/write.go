@@ -1,0 +1,119 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Write writes a file with tensors and free-form strings (metadata may be nil; Python's loaders want {"format": "pt"}).
+// The bytes go to a temporary file beside path, are synced, and take path's place in one rename; the folder is synced too,
+// so when Write returns nil the file survives a crash, and when it does not, whatever was at path is untouched.
+func Write(path string, tensors []Tensor, metadata map[string]string) error {
+	sorted := slices.Clone(tensors)
+	slices.SortStableFunc(sorted, func(a, b Tensor) int {
+		return cmp.Or(b.DType.Size()-a.DType.Size(), cmp.Compare(a.Name, b.Name))
+	})
+	head, err := encodeHeader(sorted, metadata)
+	if err != nil {
+		return fmt.Errorf("safetensors: %s: %w", path, err)
+	}
+	err = replace(path, func(w io.Writer) error {
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+		for _, t := range sorted {
+			if _, err := w.Write(t.Data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("safetensors: writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// encodeHeader returns the length and the JSON header, padded with spaces so that the data begin at a multiple of eight.
+func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
+	var b bytes.Buffer
+	b.Write(make([]byte, 8))
+	b.WriteByte('{')
+	if len(metadata) > 0 {
+		m, err := json.Marshal(metadata)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, `"__metadata__":%s`, m)
+	}
+	seen := map[string]bool{"__metadata__": true}
+	at := int64(0)
+	for _, t := range tensors {
+		if seen[t.Name] {
+			return nil, fmt.Errorf("tensor %q is given twice", t.Name)
+		}
+		seen[t.Name] = true
+		e := entry{DType: t.DType, Shape: make([]int64, len(t.Shape)), Offsets: []int64{at, at + int64(len(t.Data))}}
+		for i, d := range t.Shape {
+			e.Shape[i] = int64(d)
+		}
+		at = e.Offsets[1]
+		if err := e.check(at); err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		name, err := json.Marshal(t.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		if b.Len() > 9 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%s", name, value)
+	}
+	b.WriteByte('}')
+	for b.Len()%8 != 0 {
+		b.WriteByte(' ')
+	}
+	binary.LittleEndian.PutUint64(b.Bytes(), uint64(b.Len()-8))
+	return b.Bytes(), nil
+}
+
+// replace writes a new file under a temporary name, syncs it and renames it to path.
+func replace(path string, write func(io.Writer) error) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
