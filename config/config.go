@@ -1,0 +1,99 @@
+// Package config is the run configuration: Trinity-RFT's YAML schema (version 0.5.2), decoded strictly over its defaults.
+//
+// [Load] goes through five steps, each in files of its own: the text becomes a tree of values with positions
+// (parse.go), key=value overrides are laid over it (override.go), interpolations such as ${oc.env:X,default} are
+// filled in (interpolate.go), the tree is decoded onto the schema (decode.go, scalar.go), and what was left open is
+// derived (derive*.go) and checked (validate*.go). All problems found are returned together, each with its place in
+// the file. The schema itself is one plain struct per section, in the file named after the section.
+//
+// The package reads no environment variable and writes nothing; it only asks whether files that the configuration
+// names exist.
+package config
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Config is a whole configuration. The zero value is not useful: start from [Default] or [Load].
+type Config struct {
+	Mode           Mode   `yaml:"mode"`
+	Project        string `yaml:"project"`
+	Group          string `yaml:"group"` // an extra level of the job directory, and the monitor's group
+	Name           string `yaml:"name"`
+	CheckpointRoot string `yaml:"checkpoint_root_dir"` // made absolute
+	RayNamespace   string `yaml:"ray_namespace" applies:"no"`
+	Continue       bool   `yaml:"continue_from_checkpoint"`
+	IgnoreChecks   bool   `yaml:"ignore_validator_suggestions" applies:"no"`
+	Seed           *int64 `yaml:"seed"` // ours: everything random derives from it; null is drawn at the first start
+
+	Algorithm     Algorithm     `yaml:"algorithm"`
+	DataProcessor DataProcessor `yaml:"data_processor"`
+	Model         Model         `yaml:"model"`
+	Cluster       Cluster       `yaml:"cluster" applies:"no"`
+	Buffer        Buffer        `yaml:"buffer"`
+	Explorer      Explorer      `yaml:"explorer"`
+	Trainer       Trainer       `yaml:"trainer"`
+	Monitor       Monitor       `yaml:"monitor"`
+	Synchronizer  Synchronizer  `yaml:"synchronizer"`
+	Service       Service       `yaml:"service"`
+	Log           Log           `yaml:"log"`
+	Stages        []Stage       `yaml:"stages"`
+
+	_ struct{} `auto:"checkpoint_job_dir"`
+
+	trace trace // where each value came from, and what was noted on the way
+}
+
+// Mode says which loops a process runs.
+type Mode string
+
+// The modes. Colocate is both on one GPU, which is no different from both here.
+const (
+	Both     Mode = "both"
+	Train    Mode = "train"
+	Explore  Mode = "explore"
+	Bench    Mode = "bench"
+	Serve    Mode = "serve"
+	Colocate Mode = "colocate"
+)
+
+// Explores reports whether the mode samples rollouts.
+func (m Mode) Explores() bool { return m != Train }
+
+// Trains reports whether the mode updates weights.
+func (m Mode) Trains() bool { return m == Train || m == Both || m == Colocate }
+
+func (Mode) choices() ([]string, map[string]string) {
+	return []string{"both", "train", "explore", "bench", "serve", "colocate"}, nil
+}
+
+// Default returns the configuration of an empty file, before derivation.
+func Default() *Config {
+	c := new(Config)
+	setDefaults(c)
+	return c
+}
+
+func (c *Config) defaults() {
+	c.Mode = Both
+	c.Project = "Trinity-RFT"
+	c.Name = "rft"
+	c.Continue = true
+}
+
+// Load reads the file at path, lays the overrides (`dotted.key=value`, the value in YAML) over it, derives what was
+// left open and validates. lookup answers ${oc.env:NAME}; os.LookupEnv is the usual one. The error joins one
+// [*Problem] for each thing that is wrong.
+func Load(path string, overrides []string, lookup func(string) (string, bool)) (*Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, problemReading(path, err)
+	}
+	return Parse(path, text, overrides, lookup)
+}
+
+// JobDir is the directory of the run: root/project[/group]/name.
+func (c *Config) JobDir() string {
+	return filepath.Join(c.CheckpointRoot, c.Project, c.Group, c.Name)
+}

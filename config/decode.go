@@ -1,0 +1,260 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// defaulter is a section that has defaults other than zero.
+type defaulter interface{ defaults() }
+
+// enum is a string type with a fixed set of values and other names for some of them.
+type enum interface {
+	choices() (names []string, aliases map[string]string)
+}
+
+// setDefaults fills the section at ptr and the sections inside it; sections behind pointers stay nil.
+func setDefaults(ptr any) { fillDefaults(reflect.ValueOf(ptr).Elem()) }
+
+func fillDefaults(v reflect.Value) {
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() {
+			fillDefaults(v.Field(i))
+		}
+	}
+	if d, ok := v.Addr().Interface().(defaulter); ok {
+		d.defaults()
+	}
+}
+
+// key is one key of a section: where it goes, and what its tags say.
+type key struct {
+	name     string
+	index    int  // of the struct field; -1 for keys that the program sets itself
+	nullable bool // null means the zero value
+	idle     bool // accepted, but it does not apply here
+}
+
+// keysOf lists the keys of a section in the order of its struct.
+func keysOf(t reflect.Type) []key {
+	var keys []key
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if auto, ok := f.Tag.Lookup("auto"); ok {
+			for name := range strings.SplitSeq(auto, ",") {
+				keys = append(keys, key{name: name, index: -1})
+			}
+			continue
+		}
+		tag, ok := f.Tag.Lookup("yaml")
+		if !ok {
+			continue
+		}
+		name, option, _ := strings.Cut(tag, ",")
+		keys = append(keys, key{name, i, option == "null", f.Tag.Get("applies") == "no"})
+	}
+	return keys
+}
+
+// decoder writes a tree onto the schema and remembers where each value came from.
+type decoder struct {
+	found *problems
+	trace trace
+}
+
+// decodeInto writes root onto the section at ptr, adding a problem for each key or value that does not fit.
+func decodeInto(ptr any, root *node, found *problems) trace {
+	d := decoder{found: found, trace: trace{origins: map[string]Origin{}}}
+	d.decode(reflect.ValueOf(ptr).Elem(), root, "", false)
+	return d.trace
+}
+
+func (d *decoder) decode(v reflect.Value, n *node, path string, nullable bool) {
+	d.trace.origins[path] = originOf(n)
+	if n.isNull() && d.decodeNull(v, n, path, nullable) {
+		return
+	}
+	if e, ok := v.Interface().(enum); ok && v.Kind() == reflect.String {
+		d.decodeEnum(v, n, path, e)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		target := reflect.New(v.Type().Elem())
+		fillDefaults(target.Elem())
+		d.decode(target.Elem(), n, path, false)
+		v.Set(target)
+	case reflect.Struct:
+		d.decodeStruct(v, n, path)
+	case reflect.Slice:
+		d.decodeSlice(v, n, path)
+	case reflect.Map:
+		d.decodeMap(v, n, path)
+	case reflect.Interface:
+		d.recordAll(n, path)
+		v.Set(reflect.ValueOf(n.value()))
+	default:
+		d.decodeScalar(v, n, path)
+	}
+}
+
+// decodeNull handles a null: it reports whether that is all there is to do.
+func (d *decoder) decodeNull(v reflect.Value, n *node, path string, nullable bool) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		v.SetZero()
+	case reflect.Struct:
+		if !nullable {
+			d.found.add(n.at, path, "is null; write {} for the defaults, or leave the key out")
+		}
+	default:
+		if !nullable {
+			d.found.add(n.at, path, "is null, but needs %s; leave the key out for the default", wanted(v.Kind()))
+			break
+		}
+		v.SetZero()
+	}
+	return true
+}
+
+func (d *decoder) decodeStruct(v reflect.Value, n *node, path string) {
+	if n.kind != mapping {
+		d.found.add(n.at, path, "is %s, but needs a mapping of keys; write {} for the defaults", n.describe())
+		return
+	}
+	keys := keysOf(v.Type())
+	for _, f := range n.fields {
+		full := join(path, f.key)
+		i := slices.IndexFunc(keys, func(k key) bool { return k.name == f.key })
+		if i < 0 {
+			d.found.add(f.at, full, "unknown key%s", hint(f.key, path, keys))
+			continue
+		}
+		if keys[i].index < 0 {
+			d.trace.auto = append(d.trace.auto, full)
+			continue
+		}
+		if keys[i].idle {
+			d.trace.idle = append(d.trace.idle, leaves(f.value, full)...)
+		}
+		d.decode(v.Field(keys[i].index), f.value, full, keys[i].nullable)
+	}
+}
+
+// leaves lists the paths of the scalars of n, or path itself where n is no mapping or an empty one.
+func leaves(n *node, path string) []string {
+	if n.kind != mapping || len(n.fields) == 0 {
+		return []string{path}
+	}
+	var out []string
+	for _, f := range n.fields {
+		out = append(out, leaves(f.value, join(path, f.key))...)
+	}
+	return out
+}
+
+func (d *decoder) decodeSlice(v reflect.Value, n *node, path string) {
+	items := n.items
+	if n.kind != sequence {
+		if v.Type() != reflect.TypeFor[Strings]() || n.kind != scalar {
+			d.found.add(n.at, path, "is %s, but needs a list such as [a, b]", n.describe())
+			return
+		}
+		items = []*node{n}
+	}
+	out := reflect.MakeSlice(v.Type(), len(items), len(items))
+	for i, item := range items {
+		fillDefaults(out.Index(i))
+		d.decode(out.Index(i), item, index(path, i), false)
+	}
+	v.Set(out)
+}
+
+func (d *decoder) decodeMap(v reflect.Value, n *node, path string) {
+	if n.kind != mapping {
+		d.found.add(n.at, path, "is %s, but needs a mapping of keys", n.describe())
+		return
+	}
+	out := reflect.MakeMapWithSize(v.Type(), len(n.fields))
+	for _, f := range n.fields {
+		item := reflect.New(v.Type().Elem()).Elem()
+		fillDefaults(item)
+		d.decode(item, f.value, join(path, f.key), false)
+		out.SetMapIndex(reflect.ValueOf(f.key), item)
+	}
+	v.Set(out)
+}
+
+// recordAll remembers the places of everything inside an untyped value.
+func (d *decoder) recordAll(n *node, path string) {
+	d.trace.origins[path] = originOf(n)
+	for _, f := range n.fields {
+		d.recordAll(f.value, join(path, f.key))
+	}
+	for i, item := range n.items {
+		d.recordAll(item, index(path, i))
+	}
+}
+
+func (d *decoder) decodeEnum(v reflect.Value, n *node, path string, e enum) {
+	names, aliases := e.choices()
+	word := strings.ToLower(n.text)
+	if alias, ok := aliases[word]; ok {
+		word = alias
+	}
+	if n.kind != scalar || !slices.Contains(names, word) {
+		known := slices.Concat(names, slices.Sorted(maps.Keys(aliases)))
+		d.found.add(n.at, path, "is %s; choose %s%s", n.describe(), orList(names), didYouMean(word, known))
+		return
+	}
+	v.SetString(word)
+}
+
+func (d *decoder) decodeScalar(v reflect.Value, n *node, path string) {
+	if n.kind == scalar && setScalar(v, n) {
+		return
+	}
+	d.found.add(n.at, path, "is %s, but needs %s", n.describe(), wanted(v.Kind()))
+}
+
+// setScalar coerces the text of n to the kind of v; a string takes any scalar as it is written.
+func setScalar(v reflect.Value, n *node) bool {
+	text := strings.TrimSpace(n.text)
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(n.text)
+		return true
+	case reflect.Bool:
+		b, ok := parseBool(text)
+		v.SetBool(b)
+		return ok
+	case reflect.Int, reflect.Int64:
+		i, ok := parseInt(text)
+		v.SetInt(i)
+		return ok
+	case reflect.Float64:
+		f, ok := parseFloat(text)
+		v.SetFloat(f)
+		return ok
+	}
+	return false
+}
+
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number such as 8"
+	case reflect.Float64:
+		return "a number such as 0.5 or 1e-6"
+	case reflect.String:
+		return "a text"
+	}
+	return "another kind of value"
+}

@@ -1,0 +1,56 @@
+package config
+
+// Explorer is the section `explorer`: the loop that samples rollouts.
+type Explorer struct {
+	Name                       string           `yaml:"name"`
+	RunnerPerModel             int              `yaml:"runner_per_model"`
+	MaxTimeout                 float64          `yaml:"max_timeout"` // seconds for one attempt at a task
+	MaxRetryTimes              int              `yaml:"max_retry_times"`
+	EnvVars                    map[string]any   `yaml:"env_vars"`
+	ConcurrentMode             string           `yaml:"concurrent_mode"` // sequential, asynchronous or multi-threading
+	MaxRepeatTimesPerRunner    *int             `yaml:"max_repeat_times_per_runner"`
+	RunnerNum                  *int             `yaml:"runner_num" applies:"no"` // deprecated
+	RolloutModel               InferenceModel   `yaml:"rollout_model"`
+	AuxiliaryModels            []InferenceModel `yaml:"auxiliary_models"`
+	EvalInterval               int              `yaml:"eval_interval"` // explore steps
+	EvalOnStartup              bool             `yaml:"eval_on_startup"`
+	BenchOnLatestCheckpoint    bool             `yaml:"bench_on_latest_checkpoint"`
+	ProxyPort                  int              `yaml:"proxy_port"`
+	ListenAddress              string           `yaml:"listen_address"`
+	ServiceStatusCheckInterval float64          `yaml:"service_status_check_interval"` // seconds
+	MinRunningModelNum         int              `yaml:"min_running_model_num"`
+	DBURL                      string           `yaml:"db_url,null"`
+	OverRollout                OverRollout      `yaml:"over_rollout"`
+	DynamicTimeout             DynamicTimeout   `yaml:"dynamic_timeout"`
+	RunnerStateReportInterval  float64          `yaml:"runner_state_report_interval"` // seconds; 0: off
+}
+
+func (e *Explorer) defaults() {
+	e.Name = "explorer"
+	e.RunnerPerModel = 8
+	e.MaxTimeout = 1800
+	e.MaxRetryTimes = 2
+	e.ConcurrentMode = "sequential"
+	e.EvalInterval = 100
+	e.EvalOnStartup = true
+	e.ProxyPort = 8010
+	e.ListenAddress = "0.0.0.0"
+	e.ServiceStatusCheckInterval = 60
+	e.MinRunningModelNum = 1
+}
+
+// OverRollout is the section `explorer.over_rollout`: go on before the slowest share of a batch is in.
+type OverRollout struct {
+	Ratio        float64 `yaml:"ratio"`
+	WaitAfterMin float64 `yaml:"wait_after_min"` // seconds
+}
+
+func (o *OverRollout) defaults() { o.WaitAfterMin = 30 }
+
+// DynamicTimeout is the section `explorer.dynamic_timeout`: time out at Ratio times the mean run time.
+type DynamicTimeout struct {
+	Enable bool    `yaml:"enable"`
+	Ratio  float64 `yaml:"ratio"`
+}
+
+func (d *DynamicTimeout) defaults() { d.Ratio = 3 }

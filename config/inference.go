@@ -1,0 +1,55 @@
+package config
+
+// InferenceModel is the section `explorer.rollout_model` and each of `explorer.auxiliary_models`. What is null is
+// filled from section model.
+type InferenceModel struct {
+	ModelPath       string `yaml:"model_path,null"` // of an auxiliary model; the rollout model is section model's
+	Name            string `yaml:"name,null"`
+	TrustRemoteCode bool   `yaml:"trust_remote_code" applies:"no"`
+	EngineType      string `yaml:"engine_type" applies:"no"` // vllm…, tinker or external: the run's backend decides
+	EngineNum       int    `yaml:"engine_num"`               // runners = engine_num × explorer.runner_per_model
+	Seed            int64  `yaml:"seed"`                     // names the sampling streams, together with the run's seed
+
+	TensorParallelSize   int     `yaml:"tensor_parallel_size" applies:"no"`
+	UseV1                bool    `yaml:"use_v1" applies:"no"`
+	EnforceEager         bool    `yaml:"enforce_eager" applies:"no"`
+	EnablePrefixCaching  bool    `yaml:"enable_prefix_caching" applies:"no"`
+	EnableChunkedPrefill bool    `yaml:"enable_chunked_prefill" applies:"no"`
+	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization" applies:"no"`
+	Dtype                string  `yaml:"dtype" applies:"no"`
+
+	Temperature            *float64 `yaml:"temperature"`
+	TopP                   *float64 `yaml:"top_p"`
+	TopK                   *int     `yaml:"top_k"`
+	Logprobs               *int     `yaml:"logprobs"`
+	MaxModelLen            *int     `yaml:"max_model_len"`
+	MaxPromptTokens        *int     `yaml:"max_prompt_tokens"`
+	MaxResponseTokens      *int     `yaml:"max_response_tokens"`
+	MinResponseTokens      *int     `yaml:"min_response_tokens"`
+	EnablePromptTruncation *bool    `yaml:"enable_prompt_truncation"`
+	RepetitionPenalty      *float64 `yaml:"repetition_penalty"`
+	IgnoreEOS              bool     `yaml:"ignore_eos"`
+	ChatTemplate           string   `yaml:"chat_template,null"`
+	EnableThinking         *bool    `yaml:"enable_thinking"`
+
+	EnableHistory        bool   `yaml:"enable_history"`
+	EnableOpenAIAPI      bool   `yaml:"enable_openai_api"`
+	EnableLogRequests    bool   `yaml:"enable_log_requests"`
+	EnableAutoToolChoice bool   `yaml:"enable_auto_tool_choice"`
+	ToolCallParser       string `yaml:"tool_call_parser,null"`
+	ReasoningParser      string `yaml:"reasoning_parser,null"`
+
+	_ struct{} `auto:"external_model_config,bundle_indices,ray_namespace,cuda_visible_devices,enable_lora,enable_runtime_lora_updating,lora_modules,lora_kwargs,rope_scaling,rope_theta"`
+}
+
+func (m *InferenceModel) defaults() {
+	m.EngineType = "vllm"
+	m.EngineNum = 1
+	m.Seed = 42
+	m.TensorParallelSize = 1
+	m.UseV1 = true
+	m.EnablePrefixCaching = true
+	m.EnableChunkedPrefill = true
+	m.GPUMemoryUtilization = 0.9
+	m.Dtype = "bfloat16"
+}

@@ -1,0 +1,109 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Origin says where a value came from.
+type Origin struct {
+	Kind OriginKind
+	Name string // the file, the override, the environment variable, or why it was derived
+	at   position
+}
+
+// OriginKind is the sort of place that a value came from.
+type OriginKind uint8
+
+// The kinds of origin.
+const (
+	FromDefault OriginKind = iota
+	FromFile
+	FromOverride
+	FromEnvironment
+	FromDerivation
+)
+
+// String is the origin in a few words: "default", "run.yaml:12", "override seed=1", "environment HOME", "derived: …".
+func (o Origin) String() string {
+	switch o.Kind {
+	case FromFile:
+		return fmt.Sprintf("%s:%d", o.Name, o.at.line)
+	case FromOverride:
+		return "override " + o.Name
+	case FromEnvironment:
+		return "environment " + o.Name
+	case FromDerivation:
+		return "derived: " + o.Name
+	}
+	return "default"
+}
+
+func originOf(n *node) Origin {
+	switch {
+	case n.env != "":
+		return Origin{FromEnvironment, n.env, n.at}
+	case n.at.src == nil:
+		return Origin{}
+	case n.at.src.override != "":
+		return Origin{FromOverride, n.at.src.override, n.at}
+	}
+	return Origin{FromFile, n.at.src.file, n.at}
+}
+
+// trace is what is remembered about the making of a configuration.
+type trace struct {
+	origins map[string]Origin // by dotted key
+	idle    []string          // keys that were given and do not apply here
+	auto    []string          // keys that were given and are set by the program
+	notes   []string
+}
+
+// Origin returns where the value of the dotted key came from. What stands inside a derived value came from there too.
+func (c *Config) Origin(key string) Origin {
+	if o, ok := c.trace.origins[key]; ok {
+		return o
+	}
+	for {
+		i := strings.LastIndexAny(key, ".[")
+		if i < 0 {
+			return Origin{}
+		}
+		key = key[:i]
+		if o := c.trace.origins[key]; o.Kind == FromDerivation {
+			return o
+		}
+	}
+}
+
+// given reports whether the file, an override or the environment set the key.
+func (c *Config) given(key string) bool {
+	o, ok := c.trace.origins[key]
+	return ok && o.Kind != FromDefault && o.Kind != FromDerivation
+}
+
+// derive remembers that the value of key was worked out, and from what. A value that was given keeps its place too.
+func (c *Config) derive(key, from string) {
+	if c.trace.origins == nil {
+		c.trace.origins = map[string]Origin{}
+	}
+	c.trace.origins[key] = Origin{FromDerivation, from, c.trace.origins[key].at}
+}
+
+func (c *Config) note(format string, args ...any) {
+	c.trace.notes = append(c.trace.notes, fmt.Sprintf(format, args...))
+}
+
+// Notes are the warnings of loading, in words for the user: what was changed and why, and one line for all given keys
+// that have no meaning here.
+func (c *Config) Notes() []string {
+	notes := slices.Clone(c.trace.notes)
+	if len(c.trace.idle) > 0 {
+		notes = append(notes, "not applying here (GPUs, Ray, vLLM and verl are not used): "+strings.Join(c.trace.idle, ", "))
+	}
+	if len(c.trace.auto) > 0 {
+		notes = append(notes, "set by the program, what was given is not used: "+strings.Join(c.trace.auto, ", "))
+	}
+	return notes
+}

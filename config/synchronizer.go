@@ -1,0 +1,49 @@
+package config
+
+// Synchronizer is the section `synchronizer`: when the explorer gets the trainer's weights.
+type Synchronizer struct {
+	SyncMethod        SyncMethod `yaml:"sync_method"`
+	SyncStyle         SyncStyle  `yaml:"sync_style"`
+	SyncInterval      int        `yaml:"sync_interval"` // steps between two publications
+	SyncOffset        int        `yaml:"sync_offset"`   // steps that the explorer may be ahead
+	SyncTimeout       float64    `yaml:"sync_timeout"`  // seconds
+	WaitForCheckpoint bool       `yaml:"wait_for_checkpoint"`
+
+	_ struct{} `auto:"explorer_world_size,ray_namespace"`
+}
+
+func (s *Synchronizer) defaults() {
+	s.SyncMethod = NCCL
+	s.SyncStyle = Fixed
+	s.SyncInterval = 1
+	s.SyncTimeout = 3600
+}
+
+// SyncMethod says how weights travel. NCCL needs GPUs: derivation replaces it by Checkpoint.
+type SyncMethod string
+
+// The sync methods.
+const (
+	NCCL       SyncMethod = "nccl"
+	Checkpoint SyncMethod = "checkpoint"
+	Memory     SyncMethod = "memory"
+)
+
+func (SyncMethod) choices() ([]string, map[string]string) {
+	return []string{"nccl", "checkpoint", "memory"}, map[string]string{"online": "nccl", "offline": "checkpoint"}
+}
+
+// SyncStyle says who decides that weights travel.
+type SyncStyle string
+
+// The sync styles.
+const (
+	Fixed          SyncStyle = "fixed"
+	TrainerDriven  SyncStyle = "trainer_driven"
+	ExplorerDriven SyncStyle = "explorer_driven"
+)
+
+func (SyncStyle) choices() ([]string, map[string]string) {
+	return []string{"fixed", "trainer_driven", "explorer_driven"},
+		map[string]string{"dynamic_by_explorer": "explorer_driven", "dynamic_by_trainer": "trainer_driven"}
+}

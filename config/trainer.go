@@ -1,0 +1,41 @@
+package config
+
+// Trainer is the section `trainer`: the loop that updates weights.
+type Trainer struct {
+	Name             string  `yaml:"name"`
+	TrainerType      string  `yaml:"trainer_type"`  // verl or tinker; model.tinker.enable decides
+	SaveInterval     int     `yaml:"save_interval"` // train steps; 0: only at the end
+	EnablePreview    bool    `yaml:"enable_preview"`
+	TotalSteps       *int    `yaml:"total_steps"`        // stop after this many
+	SaveHFCheckpoint string  `yaml:"save_hf_checkpoint"` // last, always or never
+	GradClip         float64 `yaml:"grad_clip"`          // by global norm; 0: none
+	MaxCheckpoints   *int    `yaml:"max_checkpoints_to_keep"`
+
+	TrainerStrategy      string         `yaml:"trainer_strategy" applies:"no"`
+	UseDynamicBsz        bool           `yaml:"use_dynamic_bsz" applies:"no"`
+	MaxTokenLenPerGPU    *int           `yaml:"max_token_len_per_gpu" applies:"no"`
+	SequenceParallelSize int            `yaml:"ulysses_sequence_parallel_size" applies:"no"`
+	FixMicrobatchLoss    bool           `yaml:"fix_actor_microbatch_loss_scale"`
+	SaveStrategy         SaveStrategy   `yaml:"save_strategy" applies:"no"`
+	TrainerConfig        map[string]any `yaml:"trainer_config" applies:"no"` // verl's own tree
+	TrainerConfigPath    string         `yaml:"trainer_config_path"`         // deprecated, refused
+}
+
+func (t *Trainer) defaults() {
+	t.Name = "trainer"
+	t.TrainerType = "verl"
+	t.EnablePreview = true
+	t.SaveHFCheckpoint = "last"
+	t.GradClip = 1
+	t.TrainerStrategy = "fsdp"
+	t.UseDynamicBsz = true
+	t.SequenceParallelSize = 1
+	t.SaveStrategy = "unrestricted"
+}
+
+// SaveStrategy limits how many processes of verl write a checkpoint at once; it does not apply here.
+type SaveStrategy string
+
+func (SaveStrategy) choices() ([]string, map[string]string) {
+	return []string{"single_thread", "single_process", "single_node", "unrestricted"}, nil
+}
