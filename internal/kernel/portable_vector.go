@@ -1,0 +1,111 @@
+package kernel
+
+import "math"
+
+// laneSum adds 16 lanes by the tree 8-4-2-1.
+func laneSum(v *[lanes]float32) float32 {
+	for w := lanes / 2; w > 0; w /= 2 {
+		for i := range w {
+			v[i] += v[i+w]
+		}
+	}
+	return v[0]
+}
+
+func (portable) dot(x, y []float32) float32 {
+	var sum [lanes]float32
+	for i, v := range x {
+		sum[i%lanes] = fma32(v, y[i], sum[i%lanes])
+	}
+	return laneSum(&sum)
+}
+
+// The order of a maximum matters only for the sign of zero; it is the sums' order.
+func (portable) max(x []float32) float32 {
+	var top [lanes]float32
+	for i := range top {
+		top[i] = float32(math.Inf(-1))
+	}
+	for i, v := range x {
+		if v > top[i%lanes] {
+			top[i%lanes] = v
+		}
+	}
+	for w := lanes / 2; w > 0; w /= 2 {
+		for i := range w {
+			if top[i+w] > top[i] {
+				top[i] = top[i+w]
+			}
+		}
+	}
+	return top[0]
+}
+
+func (portable) exp(dst, src []float32, sub, a float32) float32 {
+	var sum [lanes]float32
+	for i, v := range src {
+		e := float32(exp32(v-sub) * a)
+		dst[i] = e
+		sum[i%lanes] += e
+	}
+	return laneSum(&sum)
+}
+
+func (portable) expSum(src []float32, sub float32) float32 {
+	var sum [lanes]float32
+	for i, v := range src {
+		sum[i%lanes] += exp32(v - sub)
+	}
+	return laneSum(&sum)
+}
+
+func (portable) scaleMul(dst, x, w []float32, a float32) {
+	for i, v := range x {
+		dst[i] = float32(v*a) * w[i]
+	}
+}
+
+func (portable) siluMul(dst, gate, up []float32) {
+	for i, g := range gate {
+		dst[i] = float32(g/(1+exp32(-g))) * up[i]
+	}
+}
+
+func (portable) siluMulBackward(dgate, dup, dout, gate, up []float32) {
+	for i, g := range gate {
+		s := 1 / (1 + exp32(-g)) // the sigmoid; silu' = s*(1+g*(1-s))
+		d, u := dout[i], up[i]
+		dup[i] = float32(d*g) * s
+		dgate[i] = float32(float32(d*u)*s) * fma32(g, 1-s, 1)
+	}
+}
+
+func (portable) add(dst, x []float32) {
+	for i, v := range x {
+		dst[i] += v
+	}
+}
+
+func (portable) scale(dst []float32, a float32) {
+	for i := range dst {
+		dst[i] *= a
+	}
+}
+
+func (portable) axpy(dst []float32, a float32, x []float32) {
+	for i, v := range x {
+		dst[i] = fma32(a, v, dst[i])
+	}
+}
+
+func (portable) mul(dst, x, y []float32) {
+	for i, v := range x {
+		dst[i] = v * y[i]
+	}
+}
+
+func (portable) roundBF16(dst, src []float32) {
+	for i, v := range src {
+		dst[i] = roundBF16(v)
+	}
+}

@@ -1,0 +1,34 @@
+package kernel
+
+// Scratch is one worker's memory for packing. It must not be used by two
+// goroutines at once.
+type Scratch struct {
+	row   []float32 // one row rounded to bf16
+	a     []float32 // packed rows
+	panel []float32 // packed columns
+	edge  []float32 // one tile of the output, for the last panel
+}
+
+// NewScratch returns an empty scratch; it grows to what the kernels ask.
+func NewScratch() *Scratch { return &Scratch{} }
+
+// grow returns n aligned floats kept in *buf. The contents are arbitrary.
+func grow(buf *[]float32, n int) []float32 {
+	if len(*buf) < n {
+		*buf = Aligned(n + n/4)
+	}
+	return (*buf)[:n]
+}
+
+// roundedRow returns row rounded to bf16, padded with a zero to even length.
+func (sc *Scratch) roundedRow(row []float32) []float32 {
+	n := len(row)
+	r := grow(&sc.row, n+n%2)
+	for i, v := range row {
+		r[i] = roundBF16(v)
+	}
+	if n%2 == 1 {
+		r[n] = 0
+	}
+	return r
+}

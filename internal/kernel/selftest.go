@@ -1,0 +1,117 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Best returns the fastest kernels of this processor that give the portable bits.
+// If a path fails its self-test, the set is one of a lower path and the error says
+// which kernel differed: a warning to print, for the set is always usable.
+func Best() (*Set, error) {
+	var warnings []error
+	for p := Detect(); p > Portable; p-- {
+		s, err := New(p)
+		if err == nil {
+			err = s.SelfTest()
+		}
+		if err != nil {
+			warnings = append(warnings, err)
+			continue
+		}
+		return preferred(s), errors.Join(warnings...)
+	}
+	return &Set{path: Portable, ops: portable{}}, errors.Join(warnings...)
+}
+
+// SelfTest compares every kernel of the set with the portable one, bit for bit, on
+// small inputs of all magnitudes. It takes a few milliseconds.
+func (s *Set) SelfTest() error {
+	ref := &Set{path: Portable, ops: portable{}}
+	for _, probe := range probes {
+		want, got := probe.run(ref), probe.run(s)
+		for i := range want {
+			if !sameBits(got[i], want[i]) {
+				return fmt.Errorf("kernel: %s of path %v gives %x at element %d, the portable definition %x; using a lower path",
+					probe.name, s.path, math.Float32bits(got[i]), i, math.Float32bits(want[i]))
+			}
+		}
+	}
+	return nil
+}
+
+// sameBits reports whether two results are the same, any NaN being like another.
+func sameBits(a, b float32) bool {
+	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
+}
+
+// noise returns n numbers spread over 2^-spread … 2^spread, of both signs, from a
+// fixed linear congruential sequence (Knuth's MMIX constants).
+func noise(n int, spread uint64, seed uint64) []float32 {
+	x := Aligned(n)
+	for i := range x {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		exponent := int(seed>>40%(2*spread+1)) - int(spread)
+		x[i] = float32(math.Ldexp(float64(int32(seed>>32))/(1<<31), exponent))
+	}
+	return x
+}
+
+// probe is one kernel at one size.
+type probe struct {
+	name string
+	run  func(s *Set) []float32
+}
+
+// probes covers each kernel once, with odd sizes, edge tiles and tiny numbers.
+var probes = []probe{
+	{"float32 MatMul", func(s *Set) []float32 { return matMulProbe(s, false, 4) }},
+	{"bf16 MatMul", func(s *Set) []float32 { return matMulProbe(s, true, 4) }},
+	{"bf16 MatMul of tiny numbers", func(s *Set) []float32 { return matMulProbe(s, true, 70) }},
+	{"GradW", gradProbe},
+	{"Tile", tileProbe},
+	{"the vector kernels", vectorProbe},
+}
+
+func matMulProbe(s *Set, bf16 bool, spread uint64) []float32 {
+	const M, N, K = 17, 70, 301
+	out := noise(M*N, spread, 1)
+	w := s.Pack(noise(N*K, spread, 2), N, K, bf16)
+	s.MatMul(NewScratch(), out, N, noise(M*K, spread, 3), K, M, w, 0, w.Count(), true)
+	return out
+}
+
+func gradProbe(s *Set) []float32 {
+	const T, N, K = 37, 19, 70
+	out := noise(N*K, 4, 1)
+	s.GradW(NewScratch(), out, K, noise(T*N, 4, 2), N, noise(T*K, 4, 3), K, T, 1, N, K)
+	return out
+}
+
+func tileProbe(s *Set) []float32 {
+	const M, K = 17, 33
+	out := noise(M*NR, 4, 1)
+	s.Tile(NewScratch(), out, NR, noise(M*K, 4, 2), K, 1, M, noise(K*NR, 4, 3), K, true)
+	s.Tile(NewScratch(), out, NR, noise(M*K, 4, 2), 1, M, M, noise(K*NR, 4, 3), K, true)
+	return out
+}
+
+func vectorProbe(s *Set) []float32 {
+	const n = 83
+	x, y, z := noise(n, 6, 1), noise(n, 6, 2), noise(n, 6, 3)
+	out := Aligned(8 * n)
+	part := func(i int) []float32 { return out[i*n : (i+1)*n] }
+	sums := []float32{s.Dot(x, y), s.SumSq(x), s.Max(x), s.LogSumExp(x)}
+	sums = append(sums, s.ExpSum(part(0), x, 1.5), s.RMSNorm(part(1), x, y, 1e-6))
+	s.SiLUMul(part(2), x, y)
+	s.SiLUMulBackward(part(3), part(4), x, y, z)
+	copy(part(5), x)
+	s.Add(part(5), y)
+	s.Scale(part(5), 1.25)
+	s.AXPY(part(5), 0.3, z)
+	s.Mul(part(6), part(5), y)
+	s.SoftmaxGrad(part(7), x, 0.7, sums[3])
+	s.RoundBF16(part(6), part(6))
+	return append(out, sums...)
+}
