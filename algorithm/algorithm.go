@@ -22,15 +22,14 @@ type Row struct {
 	PolicyLoss     string // key of PolicyLosses
 	KLLoss         string // key of KLs
 	Entropy        string // key of Entropies
-	Reference      bool   // whether log-probabilities of the reference model enter the loss
 	Schema         string // what a training example is: "experience", "sft"
 }
 
 // Algorithms is the table of algorithm types, by the value of algorithm.algorithm_type.
 func Algorithms() map[string]Row {
 	return map[string]Row{
-		"grpo": {Advantage: "grpo", SampleStrategy: "default", PolicyLoss: "ppo", KLLoss: "k2", Entropy: "default", Reference: true, Schema: "experience"},
-		"opmd": {Advantage: "opmd", SampleStrategy: "default", PolicyLoss: "opmd", KLLoss: "k2", Entropy: "default", Reference: true, Schema: "experience"},
+		"grpo": {Advantage: "grpo", SampleStrategy: "default", PolicyLoss: "ppo", KLLoss: "k2", Entropy: "default", Schema: "experience"},
+		"opmd": {Advantage: "opmd", SampleStrategy: "default", PolicyLoss: "opmd", KLLoss: "k2", Entropy: "default", Schema: "experience"},
 		"sft":  {SampleStrategy: "default", PolicyLoss: "sft", KLLoss: "none", Entropy: "none", Schema: "sft"},
 	}
 }
@@ -99,13 +98,8 @@ func newObjective(c Choice, row Row) (o Objective, err error) {
 	if o.KL, err = build("kl_loss_fn", or(c.KLLoss, row.KLLoss), c.KLLossArgs, KLs()); err != nil {
 		return o, err
 	}
-	if o.Entropy, err = build("entropy_loss_fn", or(c.Entropy, row.Entropy), c.EntropyArgs, Entropies()); err != nil {
-		return o, err
-	}
-	if !row.Reference && c.KLLoss == "" {
-		o.KL = KL{}
-	}
-	return o, nil
+	o.Entropy, err = build("entropy_loss_fn", or(c.Entropy, row.Entropy), c.EntropyArgs, Entropies())
+	return o, err
 }
 
 // aggregationMode is algorithm.loss_agg_mode, or the loss_agg_mode among the policy loss's arguments when the former is

@@ -27,7 +27,7 @@ func newGRPO(args Args) (Advantage, error) {
 		rankPenalty: r.numberOrNil("rank_penalty"),
 		batchStd:    r.word("std_cal_level", "group", "batch") == "batch",
 	}
-	r.require(g.epsilon >= 0, "epsilon", g.epsilon, "0 or more")
+	r.require(g.epsilon > 0, "epsilon", g.epsilon, "greater than 0")
 	if g.duplicate && g.threshold == nil {
 		r.errs = append(r.errs, errors.New("duplicate_experiences is true but std_threshold is not given; groups are only replaced when a threshold drops them"))
 	}

@@ -1,10 +1,6 @@
 package algorithm
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-)
+import "fmt"
 
 // Objective is the whole loss of one training step on the Tinker path. For each sequence by itself
 //
@@ -122,7 +118,7 @@ func (o *Objective) Step(batch []Sequence) ([]Outcome, map[string]float64, error
 			counts[k]++
 		}
 	}
-	for _, k := range slices.Collect(maps.Keys(sums)) {
+	for k := range sums {
 		sums[k] /= counts[k]
 	}
 	return out, sums, nil
