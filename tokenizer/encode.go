@@ -1,0 +1,141 @@
+package tokenizer
+
+import "strings"
+
+// Encode returns the ids of text. Added tokens written in the text are
+// recognised. With addSpecial the tokens that the post-processor puts around a
+// text (most often a BOS) are added; rendered chat templates already hold
+// theirs, so they are encoded without.
+func (t *Tokenizer) Encode(text string, addSpecial bool) []int32 {
+	w := t.work.Get().(*workspace)
+	out := w.ids[:0]
+	if addSpecial {
+		out = append(out, t.prefix...)
+	}
+	w.outer = t.raw.cut(w.outer[:0], text)
+	for _, s := range w.outer {
+		if s.token != nil {
+			out = append(out, s.token.ID)
+			continue
+		}
+		out = t.encodeNormal(w, out, s.text)
+	}
+	if addSpecial {
+		out = append(out, t.suffix...)
+	}
+	result := append(make([]int32, 0, len(out)), out...)
+	w.ids = out
+	w.release()
+	t.work.Put(w)
+	return result
+}
+
+// encodeNormal encodes text that holds no raw added token.
+func (t *Tokenizer) encodeNormal(w *workspace, out []int32, text string) []int32 {
+	if t.normalize != nil {
+		text = t.normalize(text)
+	}
+	w.inner = t.norm.cut(w.inner[:0], text)
+	for _, s := range w.inner {
+		if s.token != nil {
+			out = append(out, s.token.ID)
+			continue
+		}
+		out = t.encodeWords(w, out, s.text)
+	}
+	return out
+}
+
+// encodeWords splits text and encodes each word. When the last splitter scans,
+// words go straight from it to the model, which halves the time.
+func (t *Tokenizer) encodeWords(w *workspace, out []int32, text string) []int32 {
+	last := len(t.splitters) - 1
+	next := t.splitters[last].next
+	if next == nil {
+		for _, word := range w.split(text, t.splitters) {
+			out = w.encodeWord(t.model, out, word)
+		}
+		return out
+	}
+	for _, s := range w.split(text, t.splitters[:last]) {
+		for len(s) > 0 {
+			n := next(s)
+			out = w.encodeWord(t.model, out, s[:n])
+			s = s[n:]
+		}
+	}
+	return out
+}
+
+// workspace is what one Encode needs besides the tokenizer. Each is used by one
+// goroutine at a time, so the words it remembers need no lock.
+type workspace struct {
+	outer, inner []section
+	words, spare []string
+	ids          []int32
+
+	known map[string]stored // words seen before
+	store []int32           // their ids
+}
+
+// stored is a word's ids, store[at:at+n].
+type stored struct{ at, n int32 }
+
+// Words longer than this are seldom met twice; a store with this many ids
+// starts afresh. Together they bound the memory of a workspace.
+const (
+	cachedWord = 64
+	cachedIDs  = 1 << 18
+)
+
+// keepIDs is the capacity up to which a workspace keeps its buffers.
+const keepIDs = 1 << 14
+
+func newWorkspace() *workspace {
+	return &workspace{known: make(map[string]stored)}
+}
+
+// split cuts text by each splitter in turn. The result lasts until the next call.
+func (w *workspace) split(text string, all []splitter) []string {
+	w.words = append(w.words[:0], text)
+	for _, step := range all {
+		w.spare = w.spare[:0]
+		for _, piece := range w.words {
+			w.spare = step.split(w.spare, piece)
+		}
+		w.words, w.spare = w.spare, w.words
+	}
+	return w.words
+}
+
+// encodeWord encodes a word or remembers it.
+func (w *workspace) encodeWord(model *bpe, out []int32, word string) []int32 {
+	if at, ok := w.known[word]; ok {
+		return append(out, w.store[at.at:at.at+at.n]...)
+	}
+	start := len(out)
+	out = model.encode(out, word)
+	if len(word) > cachedWord {
+		return out
+	}
+	if len(w.store) > cachedIDs {
+		clear(w.known)
+		w.store = w.store[:0]
+	}
+	at := stored{int32(len(w.store)), int32(len(out) - start)}
+	w.store = append(w.store, out[start:]...)
+	w.known[strings.Clone(word)] = at
+	return out
+}
+
+// release lets go of the text and of buffers that grew large.
+func (w *workspace) release() {
+	clear(w.outer[:cap(w.outer)])
+	clear(w.inner[:cap(w.inner)])
+	if cap(w.ids) > keepIDs || cap(w.words) > keepIDs || cap(w.spare) > keepIDs {
+		w.ids, w.words, w.spare = nil, nil, nil
+		return
+	}
+	clear(w.words[:cap(w.words)])
+	clear(w.spare[:cap(w.spare)])
+}

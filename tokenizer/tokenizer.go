@@ -1,0 +1,100 @@
+// Package tokenizer reads Hugging Face tokenizer.json files that hold a
+// byte-level BPE and turns text into token ids and back, id for id as the
+// Hugging Face tokenizers library does.
+//
+// The way of a text through [Tokenizer.Encode] is the way of that library:
+// added tokens are cut out, what lies between them is normalised, split into
+// words by the pre-tokenizer and merged byte by byte by the model. The split
+// patterns of GPT-2, Llama 3 and Qwen2/3 are recognised by their regular
+// expression and split by hand-written code; any other pattern goes through a
+// backtracking regular expression engine, which is some thirty times slower.
+//
+// The package also reads tokenizer_config.json, see [Config].
+package tokenizer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Tokenizer maps text to token ids and back. It does not change after it was
+// loaded, and any number of goroutines may use it at once.
+type Tokenizer struct {
+	tokens []entry          // by id
+	ids    map[string]int32 // by the token's spelling in the file
+
+	raw       matcher // added tokens looked for in the text as given
+	norm      matcher // added tokens looked for in the normalised text
+	normalize normalizer
+	splitters []splitter
+	model     *bpe
+
+	prefix, suffix []int32 // what the post-processor puts around a text
+
+	work sync.Pool // of *workspace
+}
+
+// entry is one token: its spelling in tokenizer.json and the bytes it stands for.
+type entry struct {
+	name    string
+	bytes   string
+	special bool
+	known   bool // false for an id that the file leaves out
+}
+
+// Load reads tokenizer.json, given the path of the file or of its folder.
+func Load(path string) (*Tokenizer, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "tokenizer.json")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	t, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w (in %s)", err, path)
+	}
+	return t, nil
+}
+
+// VocabSize returns the largest id plus one, added tokens included. Some ids
+// below it may stand for no token.
+func (t *Tokenizer) VocabSize() int { return len(t.tokens) }
+
+// TokenID returns the id of the token spelled name in tokenizer.json, where a
+// space inside an ordinary token is written Ġ and added tokens are plain text.
+func (t *Tokenizer) TokenID(name string) (int32, bool) {
+	id, ok := t.ids[name]
+	return id, ok
+}
+
+// Token returns the spelling of a token in tokenizer.json, or "" when id is
+// not a token.
+func (t *Tokenizer) Token(id int32) string {
+	return t.at(id).name
+}
+
+// Bytes returns the bytes a token stands for, which need not be whole UTF-8
+// characters, or nil when id is not a token. The result is the caller's.
+func (t *Tokenizer) Bytes(id int32) []byte {
+	e := t.at(id)
+	if !e.known {
+		return nil
+	}
+	return []byte(e.bytes)
+}
+
+// IsSpecial reports whether id is an added token that the file marks special.
+func (t *Tokenizer) IsSpecial(id int32) bool {
+	return t.at(id).special
+}
+
+func (t *Tokenizer) at(id int32) entry {
+	if id < 0 || int(id) >= len(t.tokens) {
+		return entry{}
+	}
+	return t.tokens[id]
+}
