@@ -20,9 +20,9 @@ type header struct {
 
 // entry is one tensor's value in the JSON header.
 type entry struct {
-	DType   DType    `json:"dtype"`
-	Shape   []int64  `json:"shape"`
-	Offsets []int64  `json:"data_offsets"`
+	DType   DType   `json:"dtype"`
+	Shape   []int64 `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
 }
 
 // parse reads the header of a whole file. The tensors' Data are slices of file.

@@ -17,27 +17,31 @@ import (
 // The bytes go to a temporary file beside path, are synced, and take path's place in one rename; the folder is synced too,
 // so when Write returns nil the file survives a crash, and when it does not, whatever was at path is untouched.
 func Write(path string, tensors []Tensor, metadata map[string]string) error {
+	err := replace(path, func(w io.Writer) error { return Encode(w, tensors, metadata) })
+	if err != nil {
+		return fmt.Errorf("safetensors: writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// Encode writes the bytes of a file to w. The same tensors and metadata give the same bytes, whatever their order: tensors
+// lie by element size, widest first so that all are aligned, then by name.
+func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	sorted := slices.Clone(tensors)
 	slices.SortStableFunc(sorted, func(a, b Tensor) int {
 		return cmp.Or(b.DType.Size()-a.DType.Size(), cmp.Compare(a.Name, b.Name))
 	})
 	head, err := encodeHeader(sorted, metadata)
 	if err != nil {
-		return fmt.Errorf("safetensors: %s: %w", path, err)
+		return err
 	}
-	err = replace(path, func(w io.Writer) error {
-		if _, err := w.Write(head); err != nil {
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	for _, t := range sorted {
+		if _, err := w.Write(t.Data); err != nil {
 			return err
 		}
-		for _, t := range sorted {
-			if _, err := w.Write(t.Data); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("safetensors: writing %s: %w", path, err)
 	}
 	return nil
 }
