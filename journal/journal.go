@@ -1,0 +1,225 @@
+// Package journal makes a deterministic tinker.Service durable: accepted means it survives a kill.
+//
+// A request is appended to a log and fsynced (concurrent requests share one fsync) before its future is returned. The
+// service below is a state machine: the same requests in the same order give the same bits. So after a kill
+// Open restores each model's last snapshot, runs the logged requests behind it again, and everything is as it was:
+// weights, optimizer, gradient, unfinished work and the futures of requests that a client asks for once more.
+//
+// Logged are requests and every choice that chance made for them. Results are logged lazily, without an fsync of their own: a lost
+// one is computed again. Sampling changes nothing and is passed through.
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Machine is a deterministic Service whose models can be written down and brought back.
+type Machine interface {
+	tinker.Service
+	// OpenModel returns the client of a model that is there.
+	OpenModel(ctx context.Context, modelID string) (tinker.TrainingClient, error)
+	// Snapshot writes a model's whole state as it is at some point of its SeqID order and returns the last SeqID in it.
+	Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error)
+	// Restore makes a model from a snapshot in a machine that does not have it.
+	Restore(ctx context.Context, r io.Reader) (modelID string, applied int64, err error)
+	// NumericsID names the arithmetic: two machines with one id compute the same bits.
+	NumericsID() string
+}
+
+// Options set a journal up. The zero value is the default.
+type Options struct {
+	FS            disk.FS
+	SnapshotAfter time.Duration    // replayable compute that calls for a snapshot; default 30 s
+	SnapshotBytes int64            // log that calls for one; default 256 MiB
+	SegmentBytes  int64            // a log segment's size; default 64 MiB
+	KeepResults   int              // results kept per model across snapshots; default 64
+	Warn          func(msg string) // told what a user should know, such as a change of numerics
+}
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = disk.OS()
+	}
+	if o.SnapshotAfter == 0 {
+		o.SnapshotAfter = 30 * time.Second
+	}
+	if o.SnapshotBytes == 0 {
+		o.SnapshotBytes = 256 << 20
+	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = 64 << 20
+	}
+	if o.KeepResults == 0 {
+		o.KeepResults = 64
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	return o
+}
+
+// Journal is a durable tinker.Service around a Machine.
+type Journal struct {
+	dir  string
+	m    Machine
+	opts Options
+	log  *wal
+
+	mu     sync.Mutex // guards models and byKey; held while a model is made
+	models map[string]*model
+	byKey  map[key]*model
+	closed bool
+
+	background sync.WaitGroup // watchers of futures and snapshots under way
+	ctx        context.Context
+	cancel     context.CancelFunc
+}
+
+type key struct {
+	session string
+	seq     int64
+}
+
+// Open reads the journal in dir, making it if there is none, and brings the machine, which must be empty, to the state of everything that
+// was accepted. A torn record at the end of the log is cut off: its request was never promised. Any other damage is an
+// error that names the file.
+func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, error) {
+	opts = opts.withDefaults()
+	if err := opts.FS.MkdirAll(dir); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*model{}, byKey: map[key]*model{}}
+	j.ctx, j.cancel = context.WithCancel(context.Background())
+	if err := j.recover(ctx); err != nil {
+		j.cancel()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Capabilities implements tinker.Service.
+func (j *Journal) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
+	return j.m.Capabilities(ctx)
+}
+
+// SamplingClient implements tinker.Service. Sampling has no effect to make durable.
+func (j *Journal) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	return j.m.SamplingClient(ctx, req)
+}
+
+// CreateModel implements tinker.Service.
+func (j *Journal) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
+	asked := hashOf(req)
+	if req.LoRA.Seed == nil {
+		seed := int64(binary.LittleEndian.Uint64(random(8)) >> 1)
+		req.LoRA.Seed = &seed
+	}
+	return j.create(&req.SessionID, req.ModelSeqID, asked, recCreate, &req, func() (tinker.TrainingClient, error) {
+		return j.m.CreateModel(ctx, req)
+	})
+}
+
+// CreateModelFromState implements tinker.Service.
+func (j *Journal) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+	return j.create(&req.SessionID, req.ModelSeqID, hashOf(req), recCreateFromState, &req, func() (tinker.TrainingClient, error) {
+		return j.m.CreateModelFromState(ctx, req)
+	})
+}
+
+// create makes a model in the machine first and logs it then: until it is logged nobody was promised anything.
+func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any, make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, tinker.ErrClosed
+	}
+	if *session == "" {
+		*session = "session-" + hex.EncodeToString(random(16))
+	}
+	if m, ok := j.byKey[key{*session, seq}]; ok {
+		if m.created.Asked != asked {
+			return nil, tinker.Userf("journal: model %d of session %s was created with other settings; use another model_seq_id", seq, *session)
+		}
+		return m, nil
+	}
+	inner, err := make()
+	if err != nil {
+		return nil, err
+	}
+	info, err := inner.Info(j.ctx)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	rec := created{ModelID: info.ModelID, Session: *session, Seq: seq, Asked: asked, Kind: kind, Request: payload}
+	if err := j.appendSynced(kind, rec); err != nil {
+		return nil, err
+	}
+	m := newModel(j, rec, inner)
+	j.models[m.id], j.byKey[key{*session, seq}] = m, m
+	if kind == recCreateFromState {
+		if err := m.snapshot(); err != nil { // the state it came from may be deleted before a replay
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// DeleteCheckpoint implements tinker.Service.
+func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
+	if err := j.m.DeleteCheckpoint(ctx, path); err != nil {
+		return err
+	}
+	return j.appendSynced(recDelete, deleted{Path: path})
+}
+
+// Close snapshots what changed since the last snapshots, so that the next start need not replay, and closes the machine.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	j.closed = true
+	models := j.models
+	j.mu.Unlock()
+	var errs []error
+	for _, m := range models {
+		if m.dirty() && !m.busy() {
+			errs = append(errs, m.snapshot())
+		}
+	}
+	j.cancel()
+	errs = append(errs, j.m.Close())
+	j.background.Wait()
+	return errors.Join(append(errs, j.log.close())...)
+}
+
+func (j *Journal) appendSynced(kind recordKind, v any) error {
+	at, err := j.log.append(kind, v)
+	if err != nil {
+		return err
+	}
+	return j.log.sync(at)
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return b
+}

@@ -1,0 +1,245 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// model is the durable TrainingClient of one training run.
+type model struct {
+	j       *Journal
+	id      string
+	created created
+	inner   tinker.TrainingClient
+
+	snapping sync.Mutex // one snapshot at a time
+
+	mu       sync.Mutex
+	next     int64         // the SeqID that a request with 0 takes
+	ops      map[int64]*op // accepted, as far as their results are kept
+	running  int           // operations whose result is not there yet
+	applied  int64         // last SeqID in the snapshot on disk
+	compute  time.Duration // spent since that snapshot
+	bytes    int64         // logged since that snapshot
+	lastDone time.Time
+}
+
+// op is one accepted operation. Its future is of the type that its method returns.
+type op struct {
+	name   string
+	hash   [32]byte
+	future any
+	result *result // nil while it runs
+}
+
+func newModel(j *Journal, c created, inner tinker.TrainingClient) *model {
+	return &model{j: j, id: c.ModelID, created: c, inner: inner, next: 1, ops: map[int64]*op{}}
+}
+
+// Info implements tinker.TrainingClient.
+func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
+	info, err := m.inner.Info(ctx)
+	m.mu.Lock()
+	info.NextSeqID = m.next
+	m.mu.Unlock()
+	return info, err
+}
+
+// The operations by name: how the log calls them and how they are sent.
+const (
+	opForward         = "forward"
+	opForwardBackward = "forward_backward"
+	opOptimStep       = "optim_step"
+	opSaveState       = "save_state"
+	opLoadState       = "load_state"
+	opSaveSampler     = "save_weights_for_sampler"
+)
+
+// Forward implements tinker.TrainingClient.
+func (m *model) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.Forward(m.j.ctx, req) })
+}
+
+// ForwardBackward implements tinker.TrainingClient.
+func (m *model) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return accept(m, opForwardBackward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.ForwardBackward(m.j.ctx, req) })
+}
+
+// OptimStep implements tinker.TrainingClient.
+func (m *model) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.inner.OptimStep(m.j.ctx, req) })
+}
+
+// SaveState implements tinker.TrainingClient.
+func (m *model) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) { return m.inner.SaveState(m.j.ctx, req) })
+}
+
+// LoadState implements tinker.TrainingClient.
+func (m *model) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput], error) { return m.inner.LoadState(m.j.ctx, req) })
+}
+
+// SaveWeightsForSampler implements tinker.TrainingClient.
+func (m *model) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return accept(m, opSaveSampler, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) {
+		return m.inner.SaveWeightsForSampler(m.j.ctx, req)
+	})
+}
+
+// accept numbers a request, makes it durable and hands it on; req and seq point into what send will send.
+func accept[T any](m *model, name string, req any, seq *int64, send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
+	if *seq < 0 {
+		return nil, tinker.Userf("journal: seq_id %d; numbers begin at 1", *seq)
+	}
+	m.mu.Lock()
+	if *seq == 0 {
+		*seq = m.next
+	}
+	hash := hashOf(req)
+	if f, found, err := repeated[T](m, name, *seq, hash); found || err != nil {
+		m.mu.Unlock()
+		return f, err
+	}
+	at, err := m.append(name, *seq, req)
+	if err != nil {
+		m.mu.Unlock()
+		return nil, err
+	}
+	m.next = max(m.next, *seq+1)
+	f, resolve := tinker.NewFuture[T]()
+	o := &op{name: name, hash: hash, future: f}
+	m.ops[*seq] = o
+	m.running++
+	m.mu.Unlock()
+
+	if err := m.j.log.sync(at); err != nil { // the log is at its end; so is this future
+		resolve(*new(T), err)
+		return nil, err
+	}
+	inner, err := send()
+	if err != nil {
+		inner = tinker.Resolved(*new(T), err)
+	}
+	watch(m, o, *seq, inner, resolve)
+	return f, nil
+}
+
+// repeated finds the future of a request that was accepted before. m.mu is held.
+func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], found bool, err error) {
+	o, ok := m.ops[seq]
+	if !ok {
+		if seq <= m.applied {
+			return nil, false, tinker.Userf("journal: the result of request %d of model %s is not kept any more; the next free seq_id is %d", seq, m.id, m.next)
+		}
+		return nil, false, nil
+	}
+	f, ok = o.future.(*tinker.Future[T])
+	if !ok || o.name != name || o.hash != hash {
+		return nil, false, tinker.Userf("journal: seq_id %d of model %s was used for another request (%s); the next free one is %d", seq, m.id, o.name, m.next)
+	}
+	return f, true, nil
+}
+
+// append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
+// crash can leave a gap.
+func (m *model) append(name string, seq int64, req any) (int64, error) {
+	raw, err := json.Marshal(req)
+	if err != nil {
+		return 0, tinker.Userf("journal: %s request: %w", name, err)
+	}
+	m.bytes += int64(len(raw))
+	return m.j.log.append(recOp, operation{ModelID: m.id, SeqID: seq, Name: name, Request: raw})
+}
+
+// watch resolves a request's future when the machine is done with it, notes the result and takes a snapshot when one is due.
+func watch[T any](m *model, o *op, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
+	start := time.Now()
+	m.j.background.Add(1)
+	go func() {
+		defer m.j.background.Done()
+		v, err := inner.Wait(context.Background())
+		if errors.Is(err, tinker.ErrClosed) || errors.Is(err, context.Canceled) {
+			resolve(v, err) // the process ends; the next one runs it again
+			return
+		}
+		m.finish(o, seq, start, v, err)
+		if o.name == opLoadState && err == nil {
+			if serr := m.snapshot(); serr != nil { // what it loaded may be deleted before a replay
+				resolve(v, serr)
+				return
+			}
+		}
+		resolve(v, err)
+		m.snapshotIfDue()
+	}()
+}
+
+func (m *model) finish(o *op, seq int64, start time.Time, v any, err error) {
+	r := result{ModelID: m.id, SeqID: seq, Name: o.name, Hash: o.hash}
+	if err != nil {
+		r.Error, r.Category = err.Error(), string(tinker.CategoryOf(err))
+	} else if r.Value, err = json.Marshal(v); err != nil {
+		r.Error, r.Category = fmt.Sprintf("journal: result of %s: %v", o.name, err), string(tinker.Server)
+	}
+	m.j.log.append(recResult, r) // lazily: a lost result is computed again
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.result = &r
+	m.running--
+	now := time.Now()
+	if start.Before(m.lastDone) {
+		start = m.lastDone
+	}
+	m.compute, m.lastDone = m.compute+now.Sub(start), now
+}
+
+func (m *model) dirty() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.next-1 > m.applied
+}
+
+func (m *model) busy() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.running > 0
+}
+
+// restoreResult makes the future of a request whose result was kept.
+func (m *model) restoreResult(r result) error {
+	o := &op{name: r.Name, hash: r.Hash, result: &r}
+	var err error
+	switch r.Name {
+	case opForward, opForwardBackward:
+		o.future, err = resolved[tinker.ForwardOutput](r)
+	case opOptimStep:
+		o.future, err = resolved[tinker.OptimStepOutput](r)
+	case opSaveState, opSaveSampler:
+		o.future, err = resolved[tinker.SaveOutput](r)
+	case opLoadState:
+		o.future, err = resolved[tinker.LoadOutput](r)
+	default:
+		err = fmt.Errorf("operation %q is not known to this version", r.Name)
+	}
+	if err == nil {
+		m.ops[r.SeqID] = o
+		m.next = max(m.next, r.SeqID+1)
+	}
+	return err
+}
+
+func resolved[T any](r result) (*tinker.Future[T], error) {
+	var v T
+	if r.Error != "" {
+		return tinker.Resolved(v, error(&tinker.Error{Category: tinker.Category(r.Category), Err: errors.New(r.Error)})), nil
+	}
+	err := json.Unmarshal(r.Value, &v)
+	return tinker.Resolved(v, nil), err
+}

@@ -1,0 +1,268 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sort"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// recover restores snapshots, reads the log, and runs again what lies behind the snapshots.
+func (j *Journal) recover(ctx context.Context) error {
+	c, err := newCodec()
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.log = &wal{fs: j.opts.FS, dir: j.dir, codec: c, numerics: j.m.NumericsID(), limit: j.opts.SegmentBytes}
+	j.log.cond = sync.NewCond(&j.log.mu)
+	if err := j.restoreSnapshots(ctx); err != nil {
+		return err
+	}
+	records, results, err := j.readLog()
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if m := j.models[r.ModelID]; m != nil && r.SeqID <= m.applied {
+			if err := m.restoreResult(r); err != nil {
+				return fmt.Errorf("journal: result of request %d of model %s: %w", r.SeqID, r.ModelID, err)
+			}
+		}
+	}
+	return j.replay(ctx, records)
+}
+
+func (j *Journal) restoreSnapshots(ctx context.Context) error {
+	paths, err := snapshots(j.dir)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	for _, path := range paths {
+		t, state, closeFile, err := readSnapshot(path)
+		if err != nil {
+			return err
+		}
+		if t.Numerics != j.m.NumericsID() {
+			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed behind it can differ in its last bits", path, t.Numerics, j.m.NumericsID()))
+		}
+		id, applied, err := j.m.Restore(ctx, state)
+		closeFile()
+		if err != nil {
+			return fmt.Errorf("journal: restore %s: %w", path, err)
+		}
+		inner, err := j.m.OpenModel(ctx, id)
+		if err != nil {
+			return fmt.Errorf("journal: restore %s: %w", path, err)
+		}
+		m := newModel(j, t.Created, inner)
+		m.applied, m.next = applied, applied+1
+		for _, r := range t.Results {
+			if err := m.restoreResult(r); err != nil {
+				return fmt.Errorf("journal: restore %s: %w", path, err)
+			}
+		}
+		j.add(m)
+	}
+	return nil
+}
+
+func (j *Journal) add(m *model) {
+	j.models[m.id], j.byKey[key{m.created.Session, m.created.Seq}] = m, m
+}
+
+func (j *Journal) each(f func(*model)) {
+	ids := make([]string, 0, len(j.models))
+	for id := range j.models {
+		ids = append(ids, id)
+	}
+	sort.Strings(ids)
+	for _, id := range ids {
+		f(j.models[id])
+	}
+}
+
+// readLog returns the records to replay and the results, and opens the last segment for appending.
+func (j *Journal) readLog() (records []any, results []result, err error) {
+	paths, err := filepath.Glob(filepath.Join(j.dir, "log-*.seg"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("journal: %w", err)
+	}
+	sort.Strings(paths)
+	ordinal, size := 1, int64(0)
+	for i, path := range paths {
+		last := i == len(paths)-1
+		if _, err := fmt.Sscanf(filepath.Base(path), segmentName, &ordinal); err != nil {
+			return nil, nil, fmt.Errorf("journal: %s is not a name of a log segment", path)
+		}
+		seg := segment{path, map[string]int64{}}
+		size, err = j.log.read(path, last, func(kind recordKind, payload []byte) error {
+			return j.readRecord(kind, payload, seg, &records, &results)
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if !last {
+			j.log.old = append(j.log.old, seg)
+		} else if err := j.opts.FS.Truncate(path, size); err != nil {
+			return nil, nil, fmt.Errorf("journal: %w", err)
+		} else {
+			defer func() { // the open segment goes on counting
+				for id, seq := range seg.maxSeq {
+					j.log.maxSeq[id] = seq
+				}
+			}()
+		}
+	}
+	return records, results, j.log.start(ordinal, size)
+}
+
+func (j *Journal) readRecord(kind recordKind, payload []byte, seg segment, records *[]any, results *[]result) error {
+	switch kind {
+	case recHeader:
+		var h header
+		if err := j.log.codec.decode(payload, &h); err != nil {
+			return err
+		}
+		if h.Version != version {
+			return fmt.Errorf("format version %d; this program reads %d", h.Version, version)
+		}
+		return nil
+	case recCreate, recCreateFromState:
+		return decodeInto[created](j, payload, records)
+	case recOp:
+		if err := decodeInto[operation](j, payload, records); err != nil {
+			return err
+		}
+		op := (*records)[len(*records)-1].(operation)
+		seg.maxSeq[op.ModelID] = max(seg.maxSeq[op.ModelID], op.SeqID)
+		return nil
+	case recDelete:
+		return decodeInto[deleted](j, payload, records)
+	case recResult:
+		var r result
+		err := j.log.codec.decode(payload, &r)
+		*results = append(*results, r)
+		return err
+	}
+	return fmt.Errorf("record of kind %q, which this version does not know", kind)
+}
+
+func decodeInto[T any](j *Journal, payload []byte, records *[]any) error {
+	var v T
+	err := j.log.codec.decode(payload, &v)
+	*records = append(*records, v)
+	return err
+}
+
+// replay sends what the snapshots do not hold to the machine once more, in the order of the log.
+func (j *Journal) replay(ctx context.Context, records []any) error {
+	for _, rec := range records {
+		var err error
+		switch r := rec.(type) {
+		case created:
+			err = j.recreate(ctx, r)
+		case operation:
+			m := j.models[r.ModelID]
+			if m == nil {
+				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
+			} else if r.SeqID > m.applied {
+				err = m.replay(r)
+			}
+		case deleted:
+			j.settle()
+			if err = j.m.DeleteCheckpoint(ctx, r.Path); errors.Is(err, tinker.ErrNotFound) {
+				err = nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Journal) recreate(ctx context.Context, r created) error {
+	if j.models[r.ModelID] != nil {
+		return nil // from its snapshot
+	}
+	var inner tinker.TrainingClient
+	var err error
+	if r.Kind == recCreate {
+		var req tinker.CreateModelRequest
+		if err = json.Unmarshal(r.Request, &req); err == nil {
+			inner, err = j.m.CreateModel(ctx, req)
+		}
+	} else {
+		var req tinker.CreateFromStateRequest
+		j.settle() // the state may be one that the replay saves
+		if err = json.Unmarshal(r.Request, &req); err == nil {
+			inner, err = j.m.CreateModelFromState(ctx, req)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("journal: create model %s again: %w", r.ModelID, err)
+	}
+	j.add(newModel(j, r, inner))
+	return nil
+}
+
+// settle waits until the machine has done everything replayed so far.
+func (j *Journal) settle() {
+	j.each(func(m *model) {
+		for _, o := range m.ops {
+			if d, ok := o.future.(interface{ Done() <-chan struct{} }); ok {
+				<-d.Done()
+			}
+		}
+	})
+}
+
+func (m *model) replay(r operation) error {
+	var err error
+	switch r.Name {
+	case opForward:
+		err = again(m, r, m.inner.Forward)
+	case opForwardBackward:
+		err = again(m, r, m.inner.ForwardBackward)
+	case opOptimStep:
+		err = again(m, r, m.inner.OptimStep)
+	case opSaveState:
+		err = again(m, r, m.inner.SaveState)
+	case opLoadState:
+		err = again(m, r, m.inner.LoadState)
+	case opSaveSampler:
+		err = again(m, r, m.inner.SaveWeightsForSampler)
+	default:
+		err = fmt.Errorf("operation %q is not known to this version", r.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
+	}
+	return nil
+}
+
+func again[Req, T any](m *model, r operation, send func(context.Context, Req) (*tinker.Future[T], error)) error {
+	var req Req
+	if err := json.Unmarshal(r.Request, &req); err != nil {
+		return err
+	}
+	f, resolve := tinker.NewFuture[T]()
+	o := &op{name: r.Name, hash: hashOf(&req), future: f}
+	m.mu.Lock()
+	m.ops[r.SeqID] = o
+	m.next = max(m.next, r.SeqID+1)
+	m.running++
+	m.bytes += int64(len(r.Request))
+	m.mu.Unlock()
+	inner, err := send(m.j.ctx, req)
+	if err != nil {
+		inner = tinker.Resolved(*new(T), err)
+	}
+	watch(m, o, r.SeqID, inner, resolve)
+	return nil
+}

@@ -1,0 +1,181 @@
+package journal
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// A snapshot file is: the machine's state, a trailer (JSON), the trailer's length (uint32), crc32c of everything before (uint32), snapshotEnd.
+const (
+	snapshotEnd  = "TRNSNAP1"
+	snapshotFoot = 8 + len(snapshotEnd)
+)
+
+type trailer struct {
+	Version  int      `json:"version"`
+	Numerics string   `json:"numerics"`
+	Created  created  `json:"created"`
+	Applied  int64    `json:"applied"`
+	Results  []result `json:"results"` // the newest ones, so that a repeated request is still answered
+}
+
+func (j *Journal) snapshotPath(modelID string) string {
+	return filepath.Join(j.dir, "model-"+url.PathEscape(modelID)+".snap")
+}
+
+func (m *model) snapshotIfDue() {
+	m.mu.Lock()
+	due := m.compute > m.j.opts.SnapshotAfter || m.bytes > m.j.opts.SnapshotBytes
+	m.mu.Unlock()
+	if due || m.j.log.full() {
+		if err := m.snapshot(); err != nil && m.j.ctx.Err() == nil {
+			m.j.opts.Warn(fmt.Sprintf("snapshot of model %s failed, the log keeps growing: %v", m.id, err))
+		}
+	}
+}
+
+// snapshot writes the model's state, starts a new log segment and removes those that no model needs any more.
+func (m *model) snapshot() error {
+	m.snapping.Lock()
+	defer m.snapping.Unlock()
+	m.mu.Lock()
+	spent, logged := m.compute, m.bytes
+	m.mu.Unlock()
+	var applied int64
+	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
+		sum := &checksum{w: w}
+		var err error
+		if applied, err = m.j.m.Snapshot(m.j.ctx, m.id, sum); err != nil {
+			return err
+		}
+		return writeTrailer(sum, trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Results: m.kept(applied)})
+	})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.applied = applied
+	m.compute, m.bytes = m.compute-spent, m.bytes-logged
+	m.dropOld()
+	m.mu.Unlock()
+	if err := m.j.log.rotate(); err != nil {
+		return err
+	}
+	return m.j.log.compact(m.j.allApplied())
+}
+
+// kept returns the newest results up to applied, in order. The machine is done with those requests, but their watchers may
+// be a moment behind; a result that is not noted yet is left out.
+func (m *model) kept(applied int64) []result {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var rs []result
+	for seq, o := range m.ops {
+		if seq <= applied && o.result != nil {
+			rs = append(rs, *o.result)
+		}
+	}
+	sort.Slice(rs, func(a, b int) bool { return rs[a].SeqID < rs[b].SeqID })
+	return rs[max(0, len(rs)-m.j.opts.KeepResults):]
+}
+
+// dropOld forgets the results that the snapshot does not keep. m.mu is held.
+func (m *model) dropOld() {
+	for seq, o := range m.ops {
+		if seq <= m.applied-int64(m.j.opts.KeepResults) && o.result != nil {
+			delete(m.ops, seq)
+		}
+	}
+}
+
+func (j *Journal) allApplied() map[string]int64 {
+	at := map[string]int64{}
+	j.each(func(m *model) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		at[m.id] = m.applied
+	})
+	return at
+}
+
+// checksum sums what passes through it.
+type checksum struct {
+	w   io.Writer
+	crc uint32
+}
+
+func (c *checksum) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.crc = crc32.Update(c.crc, castagnoli, b[:n])
+	return n, err
+}
+
+func writeTrailer(w *checksum, t trailer) error {
+	b, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	end := append(binary.LittleEndian.AppendUint32(nil, w.crc), snapshotEnd...)
+	_, err = w.Write(end)
+	return err
+}
+
+// readSnapshot checks a snapshot file whole and returns its trailer and a reader of the machine's state.
+func readSnapshot(path string) (t trailer, state io.Reader, close func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return t, nil, nil, fmt.Errorf("journal: %w", err)
+	}
+	damaged := func(what string) error {
+		f.Close()
+		return fmt.Errorf("journal: snapshot %s is damaged (%s); restore it from a backup, or remove the journal to begin anew", path, what)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return t, nil, nil, damaged(err.Error())
+	}
+	foot := make([]byte, snapshotFoot)
+	body := st.Size() - int64(snapshotFoot)
+	if body < 0 {
+		return t, nil, nil, damaged("too short")
+	}
+	if _, err := f.ReadAt(foot, body); err != nil || string(foot[8:]) != snapshotEnd {
+		return t, nil, nil, damaged("no end mark")
+	}
+	crc := crc32.New(castagnoli)
+	if _, err := io.Copy(crc, io.NewSectionReader(f, 0, body+4)); err != nil || crc.Sum32() != binary.LittleEndian.Uint32(foot[4:]) {
+		return t, nil, nil, damaged("checksum differs")
+	}
+	n := int64(binary.LittleEndian.Uint32(foot))
+	if n > body {
+		return t, nil, nil, damaged("trailer too long")
+	}
+	raw := make([]byte, n)
+	if _, err := f.ReadAt(raw, body-n); err != nil {
+		return t, nil, nil, damaged(err.Error())
+	}
+	if err := json.Unmarshal(raw, &t); err != nil || t.Version != version {
+		return t, nil, nil, damaged(fmt.Sprintf("version %d, %v", t.Version, err))
+	}
+	return t, io.NewSectionReader(f, 0, body-n), f.Close, nil
+}
+
+// snapshots lists the snapshot files of a journal, in name order.
+func snapshots(dir string) ([]string, error) {
+	all, err := filepath.Glob(filepath.Join(dir, "model-*.snap"))
+	sort.Strings(all)
+	return all, err
+}
