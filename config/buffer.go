@@ -18,8 +18,8 @@ func (b *Buffer) defaults() {
 	b.TotalEpochs = 1
 }
 
-// ExplorerInput is the section `buffer.explorer_input`. Taskset and Tasksets exclude each other; derivation moves the
-// one into the other, so readers use Tasksets.
+// ExplorerInput is the section `buffer.explorer_input`. Taskset and Tasksets exclude each other; use
+// [ExplorerInput.Training] to read whichever is given.
 type ExplorerInput struct {
 	Taskset                 *Taskset  `yaml:"taskset"`
 	Tasksets                []Taskset `yaml:"tasksets"`

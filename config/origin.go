@@ -92,7 +92,9 @@ func (c *Config) derive(key, from string) {
 }
 
 func (c *Config) note(format string, args ...any) {
-	c.trace.notes = append(c.trace.notes, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.trace.notes, text) {
+		c.trace.notes = append(c.trace.notes, text)
+	}
 }
 
 // Notes are the warnings of loading, in words for the user: what was changed and why, and one line for all given keys

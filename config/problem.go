@@ -48,6 +48,9 @@ func (p *Problem) place() string {
 type problems []*Problem
 
 func (ps *problems) add(at position, key, format string, args ...any) {
+	if at.src != nil && at.src.override != "" {
+		at.line, at.column = 0, 0
+	}
 	*ps = append(*ps, &Problem{
 		File: at.name(), Line: at.line, Column: at.column, Key: key,
 		Text: fmt.Sprintf(format, args...), Excerpt: at.excerpt(),
@@ -94,7 +97,7 @@ func (p position) name() string {
 	case p.src == nil:
 		return ""
 	case p.src.override != "":
-		return "override " + p.src.override
+		return "override " + quote(p.src.override)
 	}
 	return p.src.file
 }

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Training returns the tasksets to train on, whether given as taskset or as tasksets.
+func (in *ExplorerInput) Training() []Taskset {
+	if in.Taskset != nil {
+		return []Taskset{*in.Taskset}
+	}
+	return in.Tasksets
+}
+
+// deriveTasksets names the tasksets and fills what they leave open.
+func (c *Config) deriveTasksets() {
+	b := &c.Buffer
+	if c.Mode != Train {
+		fillInt(c, &b.TrainBatchSize, "buffer.train_batch_size", b.BatchSize*c.Algorithm.RepeatTimes, "batch_size × repeat_times")
+	}
+	in := &b.ExplorerInput
+	const section = "buffer.explorer_input"
+	if in.Taskset != nil {
+		c.deriveTaskset(in.Taskset, section+".taskset", "taskset_0")
+	}
+	for i := range in.Tasksets {
+		c.deriveTaskset(&in.Tasksets[i], index(section+".tasksets", i), "taskset_"+strconv.Itoa(i))
+	}
+	for i := range in.EvalTasksets {
+		t, key := &in.EvalTasksets[i], index(section+".eval_tasksets", i)
+		workflow := in.DefaultEvalWorkflowType
+		if workflow == "" {
+			workflow = in.DefaultWorkflowType
+		}
+		c.fillTaskset(t, key, "eval_taskset_"+strconv.Itoa(i), workflow)
+	}
+}
+
+// deriveTaskset is for a taskset to train on: its tasks are repeated as the algorithm says.
+func (c *Config) deriveTaskset(t *Taskset, key, name string) {
+	if t.RepeatTimes != c.Algorithm.RepeatTimes {
+		if c.given(join(key, "repeat_times")) {
+			c.note("%s.repeat_times is not used: algorithm.repeat_times counts", key)
+		}
+		t.RepeatTimes = c.Algorithm.RepeatTimes
+		c.derive(join(key, "repeat_times"), "algorithm.repeat_times")
+	}
+	c.fillTaskset(t, key, name, c.Buffer.ExplorerInput.DefaultWorkflowType)
+}
+
+func (c *Config) fillTaskset(t *Taskset, key, name, workflow string) {
+	in := &c.Buffer.ExplorerInput
+	fillText(c, &t.Name, join(key, "name"), name, "its place in the list")
+	fillText(c, &t.DefaultWorkflowType, join(key, "default_workflow_type"), workflow, "buffer.explorer_input")
+	fillText(c, &t.DefaultRewardFnType, join(key, "default_reward_fn_type"), in.DefaultRewardFnType, "buffer.explorer_input.default_reward_fn_type")
+	c.fillRollout(&t.RolloutArgs, join(key, "rollout_args"))
+	c.fillFormat(&t.Format, join(key, "format"))
+	if t.TaskSelector != nil && t.DataSelector == nil {
+		t.DataSelector = t.TaskSelector
+		c.derive(join(key, "data_selector"), "task_selector")
+		c.note("%s.task_selector is the old name of data_selector; rename it", key)
+	}
+	if t.DataSelector == nil {
+		t.DataSelector = newSelector()
+	}
+}
+
+func newSelector() *DataSelector {
+	s := new(DataSelector)
+	setDefaults(s)
+	return s
+}
+
+// fillRollout fills sampling parameters from section model, top_k among them.
+func (c *Config) fillRollout(r *RolloutArgs, key string) {
+	m := &c.Model
+	fill(c, &r.Temperature, join(key, "temperature"), m.Temperature, "model.temperature")
+	fill(c, &r.TopP, join(key, "top_p"), m.TopP, "model.top_p")
+	fill(c, &r.TopK, join(key, "top_k"), m.TopK, "model.top_k")
+	fill(c, &r.Logprobs, join(key, "logprobs"), m.Logprobs, "model.logprobs")
+	if m.MaxResponseTokens != nil {
+		fill(c, &r.MaxTokens, join(key, "max_tokens"), *m.MaxResponseTokens, "model.max_response_tokens")
+	}
+}
+
+func (c *Config) fillFormat(f *Format, key string) {
+	fillText(c, &f.ChatTemplate, join(key, "chat_template"), c.Model.CustomChatTemplate, "model.custom_chat_template")
+	if v := c.Model.EnableThinking; v != nil {
+		fill(c, &f.EnableThinking, join(key, "enable_thinking"), *v, "model.enable_thinking")
+	}
+}
+
+const experienceBuffer = "buffer.trainer_input.experience_buffer"
+
+// deriveExperienceBuffers settles the buffer between the loops and those beside it.
+func (c *Config) deriveExperienceBuffers() {
+	if c.Mode == Bench {
+		return
+	}
+	in := &c.Buffer.TrainerInput
+	if in.ExperienceBuffer == nil {
+		in.ExperienceBuffer = new(ExperienceBuffer)
+		setDefaults(in.ExperienceBuffer)
+		c.derive(experienceBuffer, "a queue when none is given")
+	}
+	b := in.ExperienceBuffer
+	fillText(c, &b.Name, experienceBuffer+".name", "experience_buffer", "fallback")
+	c.deriveStorage(b)
+	c.fillBuffer(b, experienceBuffer)
+	for _, name := range slices.Sorted(maps.Keys(in.AuxiliaryBuffers)) {
+		key := join("buffer.trainer_input.auxiliary_buffers", name)
+		aux := in.AuxiliaryBuffers[name]
+		fillText(c, &aux.Name, join(key, "name"), name, "its key")
+		c.fillBuffer(&aux, key)
+		in.AuxiliaryBuffers[name] = aux
+	}
+}
+
+// deriveStorage chooses the kind and the place of the buffer between the loops. With both loops in one process a
+// file would be read while it is written: it becomes a queue that keeps its copy in the job directory.
+func (c *Config) deriveStorage(b *ExperienceBuffer) {
+	if b.StorageType == "file" && c.Mode == Both {
+		c.note("%s.storage_type file was replaced by queue: mode is both", experienceBuffer)
+		b.StorageType, b.Path = "queue", ""
+		c.derive(experienceBuffer+".storage_type", "mode both")
+		c.derive(experienceBuffer+".path", "mode both")
+	}
+	if c.Algorithm.fromDataset() {
+		if c.Mode == Train && b.Path != "" && b.StorageType == "queue" && !c.given(experienceBuffer+".storage_type") {
+			b.StorageType = "file"
+			c.derive(experienceBuffer+".storage_type", "a dataset is read from a file")
+		}
+		return
+	}
+	path := filepath.Join(c.bufferDir(), b.Name+".jsonl")
+	if b.StorageType == "sql" {
+		path = "sqlite:///" + filepath.Join(c.bufferDir(), b.Name+".db")
+	}
+	fillText(c, &b.Path, experienceBuffer+".path", path, "the job directory")
+}
+
+func (c *Config) bufferDir() string { return filepath.Join(c.JobDir(), "buffer") }
+
+// fillBuffer fills what any experience buffer leaves open.
+func (c *Config) fillBuffer(b *ExperienceBuffer, key string) {
+	fillText(c, &b.SchemaType, join(key, "schema_type"), Algorithms()[c.Algorithm.Type].Schema, "algorithm_type "+c.Algorithm.Type)
+	fillInt(c, &b.BatchSize, join(key, "batch_size"), c.Buffer.TrainBatchSize, "buffer.train_batch_size")
+	if c.Mode == Train {
+		if !c.given(join(key, "total_epochs")) {
+			b.TotalEpochs = c.Buffer.TotalEpochs
+			c.derive(join(key, "total_epochs"), "buffer.total_epochs")
+		}
+		if !c.given(join(key, "total_steps")) && c.Buffer.TotalSteps != nil {
+			b.TotalSteps = c.Buffer.TotalSteps
+			c.derive(join(key, "total_steps"), "buffer.total_steps")
+		}
+	}
+	c.fillFormat(&b.Format, join(key, "format"))
+	if b.DataSelector == nil {
+		b.DataSelector = newSelector()
+	}
+}
+
+// derivePipeline says where the raw experiences are kept.
+func (c *Config) derivePipeline() {
+	p := &c.DataProcessor.ExperiencePipeline
+	if c.Mode == Train || c.Mode == Bench || !p.SaveInput {
+		return
+	}
+	path := filepath.Join(c.bufferDir(), "explorer_output.jsonl")
+	fillText(c, &p.InputSavePath, "data_processor.experience_pipeline.input_save_path", path, "the job directory")
+}

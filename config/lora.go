@@ -1,0 +1,77 @@
+package config
+
+import "slices"
+
+// LoRA is what is trained, from whichever section says it. Rank 0 means all weights.
+type LoRA struct {
+	Rank         int
+	Alpha        float64 // the adapter's output is scaled by Alpha / Rank
+	TrainAttn    bool
+	TrainMLP     bool
+	TrainUnembed bool
+	Modules      []string // the linear layers of a block that get an adapter, by their Hugging Face names
+}
+
+// tinkerAlpha is the alpha of adapters made through the Tinker API, which has no key for it.
+const tinkerAlpha = 32
+
+func attentionModules() []string { return []string{"q_proj", "k_proj", "v_proj", "o_proj"} }
+func mlpModules() []string       { return []string{"gate_proj", "up_proj", "down_proj"} }
+
+func moduleNames() []string {
+	return slices.Concat(attentionModules(), mlpModules(), []string{"lm_head"})
+}
+
+// LoRA resolves what is trained: section model.tinker when it is enabled, else model.lora_configs[0], else all weights.
+func (c *Config) LoRA() LoRA {
+	t := &c.Model.Tinker
+	switch {
+	case t.Enable && t.Rank > 0:
+		out := LoRA{Rank: t.Rank, Alpha: tinkerAlpha, TrainAttn: t.TrainAttn, TrainMLP: t.TrainMLP, TrainUnembed: t.TrainUnembed}
+		if t.TrainAttn {
+			out.Modules = append(out.Modules, attentionModules()...)
+		}
+		if t.TrainMLP {
+			out.Modules = append(out.Modules, mlpModules()...)
+		}
+		if t.TrainUnembed {
+			out.Modules = append(out.Modules, "lm_head")
+		}
+		return out
+	case !t.Enable && len(c.Model.LoRAConfigs) > 0:
+		l := c.Model.LoRAConfigs[0]
+		out, _ := l.parts()
+		out.Rank, out.Alpha = l.LoRARank, l.LoRAAlpha
+		return out
+	}
+	return LoRA{TrainAttn: true, TrainMLP: true, TrainUnembed: true}
+}
+
+// parts turns target_modules less exclude_modules into flags, and returns the names that are no module of the model.
+// all-linear is every linear layer of a block, not the output layer, as in PEFT.
+func (l *LoRAConfig) parts() (out LoRA, unknown []string) {
+	var named []string
+	for _, name := range l.TargetModules {
+		if name == "all-linear" {
+			named = append(named, attentionModules()...)
+			named = append(named, mlpModules()...)
+			continue
+		}
+		named = append(named, name)
+	}
+	for _, name := range slices.Concat(named, l.ExcludeModules) {
+		if !slices.Contains(moduleNames(), name) {
+			unknown = append(unknown, name)
+		}
+	}
+	for _, name := range moduleNames() {
+		if !slices.Contains(named, name) || slices.Contains(l.ExcludeModules, name) {
+			continue
+		}
+		out.Modules = append(out.Modules, name)
+		out.TrainAttn = out.TrainAttn || slices.Contains(attentionModules(), name)
+		out.TrainMLP = out.TrainMLP || slices.Contains(mlpModules(), name)
+		out.TrainUnembed = out.TrainUnembed || name == "lm_head"
+	}
+	return out, unknown
+}

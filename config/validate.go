@@ -1,0 +1,232 @@
+package config
+
+import (
+	"cmp"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// checker collects problems with the places of their values.
+type checker struct {
+	c     *Config
+	found problems
+}
+
+// check returns everything wrong with a derived configuration.
+func (c *Config) check() problems {
+	k := checker{c: c}
+	k.top()
+	k.algorithm()
+	k.optimizer()
+	k.model()
+	k.lengths()
+	k.adapter()
+	k.synchronizer()
+	k.explorer()
+	k.inference()
+	k.buffer()
+	k.tasksets()
+	k.experienceBuffers()
+	k.trainer()
+	k.monitor()
+	k.stages()
+	return k.found
+}
+
+// bad adds a problem at the place of key or, when nobody gave it, of the nearest section around it.
+func (k *checker) bad(key, format string, args ...any) {
+	at, section := position{}, key
+	for {
+		if at = k.c.trace.origins[section].at; at.src != nil {
+			break
+		}
+		i := strings.LastIndexAny(section, ".[")
+		if i < 0 {
+			at = position{src: k.c.trace.origins[""].at.src}
+			break
+		}
+		section = section[:i]
+	}
+	k.found.add(at, key, format, args...)
+}
+
+// atLeast wants a number of at least low.
+func atLeast[T cmp.Ordered](k *checker, key string, v, low T) {
+	if !(v >= low) {
+		k.bad(key, "is %v; it must be at least %v", v, low)
+	}
+}
+
+// positive wants a number above 0.
+func (k *checker) positive(key string, v float64) {
+	if !(v > 0) || math.IsInf(v, 0) {
+		k.bad(key, "is %v; it must be above 0", v)
+	}
+}
+
+// between wants a number from low to high, both included.
+func (k *checker) between(key string, v, low, high float64) {
+	if !(v >= low && v <= high) {
+		k.bad(key, "is %v; it must be from %v to %v", v, low, high)
+	}
+}
+
+// oneOf wants one of the words.
+func (k *checker) oneOf(key, word string, words []string) {
+	if slices.Contains(words, word) {
+		return
+	}
+	if near := didYouMean(word, words); near != "" {
+		k.bad(key, "is %s%s", quote(word), near)
+		return
+	}
+	k.bad(key, "is %s; choose %s", quote(word), orList(words))
+}
+
+func (k *checker) top() {
+	c := k.c
+	modes, _ := c.Mode.choices()
+	k.oneOf("mode", string(c.Mode), modes)
+	if c.Project == "" {
+		k.bad("project", "is empty; name one, it is a level of the job directory")
+	}
+	if c.Name == "" {
+		k.bad("name", "is empty; name the run, it is the last level of the job directory")
+	}
+	for _, part := range []struct{ key, value string }{{"project", c.Project}, {"group", c.Group}, {"name", c.Name}} {
+		if part.value != "" && !filepath.IsLocal(part.value) {
+			k.bad(part.key, "is %s, which leads out of the checkpoint directory; use a plain name", quote(part.value))
+		}
+	}
+}
+
+func (k *checker) algorithm() {
+	a := &k.c.Algorithm
+	table := Algorithms()
+	if _, ok := table[a.Type]; !ok {
+		k.oneOf("algorithm.algorithm_type", a.Type, sortedKeys(table))
+		return
+	}
+	atLeast(k, "algorithm.repeat_times", a.RepeatTimes, 1)
+	for _, choice := range []struct {
+		key, name string
+		known     []string
+	}{
+		{"sample_strategy", a.SampleStrategy, sampleStrategies()},
+		{"advantage_fn", a.AdvantageFn, advantageFns()},
+		{"kl_penalty_fn", a.KLPenaltyFn, klFns()},
+		{"policy_loss_fn", a.PolicyLossFn, policyLossFns()},
+		{"kl_loss_fn", a.KLLossFn, klFns()},
+		{"entropy_loss_fn", a.EntropyLossFn, entropyLossFns()},
+		{"loss_agg_mode", a.LossAggMode, aggregations()},
+	} {
+		if choice.name != "" {
+			k.oneOf("algorithm."+choice.key, choice.name, choice.known)
+		}
+	}
+	if a.fromDataset() {
+		k.fromDataset()
+	}
+}
+
+// fromDataset checks what sft and dpo need.
+func (k *checker) fromDataset() {
+	c := k.c
+	if c.Mode != Train {
+		k.bad("mode", "is %s, but %s trains on a dataset; write mode: train", c.Mode, c.Algorithm.Type)
+		return
+	}
+	if b := c.Buffer.TrainerInput.ExperienceBuffer; b == nil || b.Path == "" {
+		k.bad(experienceBuffer+".path", "is missing; %s trains on a dataset: name its file, folder or hub name here", c.Algorithm.Type)
+	}
+}
+
+func (k *checker) optimizer() {
+	o := &k.c.Algorithm.Optimizer
+	const section = "algorithm.optimizer."
+	if !(o.LR >= 0) {
+		k.bad(section+"lr", "is %v; it must be 0 or more", o.LR)
+	}
+	k.between(section+"lr_warmup_steps_ratio", o.LRWarmupStepsRatio, 0, 1)
+	k.between(section+"min_lr_ratio", o.MinLRRatio, 0, 1)
+	k.oneOf(section+"lr_scheduler_type", o.LRSchedulerType, []string{"constant", "cosine"})
+	k.oneOf(section+"optimizer_type", o.OptimizerType, []string{"adam", "adamw"})
+	atLeast(k, section+"weight_decay", o.WeightDecay, 0)
+	if len(o.Betas) != 2 {
+		k.bad(section+"betas", "has %d numbers; it must have two, such as [0.9, 0.999]", len(o.Betas))
+		return
+	}
+	for i, beta := range o.Betas {
+		if !(beta >= 0 && beta < 1) {
+			k.bad(index(section+"betas", i), "is %v; it must be at least 0 and below 1", beta)
+		}
+	}
+}
+
+func (k *checker) synchronizer() {
+	s := &k.c.Synchronizer
+	methods, _ := s.SyncMethod.choices()
+	k.oneOf("synchronizer.sync_method", string(s.SyncMethod), methods)
+	styles, _ := s.SyncStyle.choices()
+	k.oneOf("synchronizer.sync_style", string(s.SyncStyle), styles)
+	atLeast(k, "synchronizer.sync_interval", s.SyncInterval, 1)
+	atLeast(k, "synchronizer.sync_offset", s.SyncOffset, 0)
+	k.positive("synchronizer.sync_timeout", s.SyncTimeout)
+}
+
+func (k *checker) trainer() {
+	t := &k.c.Trainer
+	k.oneOf("trainer.trainer_type", t.TrainerType, []string{"verl", "tinker"})
+	if t.TrainerType == "tinker" && !k.c.Model.Tinker.Enable {
+		k.bad("trainer.trainer_type", "is tinker, but model.tinker.enable is false; set model.tinker.enable: true")
+	}
+	if t.TrainerConfigPath != "" && len(t.TrainerConfig) == 0 {
+		k.bad("trainer.trainer_config_path", "is no longer read; put the keys into the configuration itself")
+	}
+	k.oneOf("trainer.save_hf_checkpoint", t.SaveHFCheckpoint, []string{"last", "always", "never"})
+	atLeast(k, "trainer.save_interval", t.SaveInterval, 0)
+	k.optional("trainer.total_steps", t.TotalSteps)
+	k.optional("trainer.max_checkpoints_to_keep", t.MaxCheckpoints)
+	atLeast(k, "trainer.grad_clip", t.GradClip, 0)
+	k.stateName("trainer.name", t.Name)
+	if t.Name == k.c.Explorer.Name {
+		k.bad("trainer.name", "is %s, as explorer.name is; their state files would be one, so name them differently", quote(t.Name))
+	}
+}
+
+// optional wants nothing, or a number of at least 1.
+func (k *checker) optional(key string, v *int) {
+	if v != nil {
+		atLeast(k, key, *v, 1)
+	}
+}
+
+// stateName wants a name that can begin the name of a file.
+func (k *checker) stateName(key, name string) {
+	if name == "" || strings.ContainsAny(name, `/\`) {
+		k.bad(key, "is %s; it must be a plain name, state files begin with it", quote(name))
+	}
+}
+
+func (k *checker) monitor() {
+	k.oneOf("monitor.monitor_type", k.c.Monitor.MonitorType, []string{"tensorboard", "wandb", "mlflow", "swanlab"})
+	k.oneOf("log.level", strings.ToUpper(k.c.Log.Level), []string{"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
+}
+
+func (k *checker) stages() {
+	seen := map[string]bool{}
+	for i, s := range k.c.Stages {
+		key := index("stages", i) + ".stage_name"
+		switch {
+		case s.StageName == "":
+			k.bad(key, "is missing; each stage needs a name, its job directory ends in it")
+		case !filepath.IsLocal(s.StageName):
+			k.bad(key, "is %s; use a plain name", quote(s.StageName))
+		case seen[s.StageName]:
+			k.bad(key, "is %s, as an earlier stage is; name them differently", quote(s.StageName))
+		}
+		seen[s.StageName] = true
+	}
+}

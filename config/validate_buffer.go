@@ -1,0 +1,104 @@
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+func (k *checker) buffer() {
+	b := &k.c.Buffer
+	atLeast(k, "buffer.batch_size", b.BatchSize, 1)
+	atLeast(k, "buffer.total_epochs", b.TotalEpochs, 1)
+	k.optional("buffer.total_steps", b.TotalSteps)
+	if b.TrainBatchSize >= 1 {
+		return
+	}
+	if k.c.Mode == Train && !k.c.given("buffer.train_batch_size") {
+		k.bad("buffer.train_batch_size", "is missing; mode train needs it: the number of experiences of one step")
+		return
+	}
+	if b.BatchSize >= 1 && k.c.Algorithm.RepeatTimes >= 1 {
+		k.bad("buffer.train_batch_size", "is %d; it must be at least 1, or left out for batch_size × repeat_times", b.TrainBatchSize)
+	}
+}
+
+func (k *checker) tasksets() {
+	c, in := k.c, &k.c.Buffer.ExplorerInput
+	const section = "buffer.explorer_input"
+	if c.Mode == Train || c.Mode == Serve {
+		return
+	}
+	switch {
+	case in.Taskset != nil && len(in.Tasksets) > 0:
+		k.bad(section+".tasksets", "is given beside taskset; move the one taskset into the list")
+	case len(in.Training()) == 0 && c.Mode != Bench:
+		k.bad(section+".taskset", "is missing; mode %s needs tasks: give a taskset with the path of a dataset", c.Mode)
+	case c.Mode == Bench && len(in.EvalTasksets) == 0:
+		k.bad(section+".eval_tasksets", "is empty; mode bench evaluates on them: give one with the path of a dataset")
+	}
+	if in.Taskset != nil {
+		k.taskset(in.Taskset, section+".taskset")
+	}
+	for i := range in.Tasksets {
+		k.taskset(&in.Tasksets[i], index(section+".tasksets", i))
+	}
+	for i := range in.EvalTasksets {
+		k.taskset(&in.EvalTasksets[i], index(section+".eval_tasksets", i))
+	}
+}
+
+func (k *checker) taskset(t *Taskset, key string) {
+	if t.Path == "" {
+		k.bad(key+".path", "is missing; name the dataset: a file, a folder or a hub name")
+	}
+	k.oneOf(key+".storage_type", t.StorageType, []string{"file", "sql"})
+	if k.c.given(key + ".repeat_times") {
+		atLeast(k, key+".repeat_times", t.RepeatTimes, 1)
+	}
+	k.selector(t.DataSelector, key+".data_selector")
+	if r := t.RolloutArgs; r.Temperature != nil && r.TopP != nil && r.TopK != nil {
+		k.ownSampling(key+".rollout_args", *r.Temperature, *r.TopP, *r.TopK)
+	}
+	if n := t.RolloutArgs.MaxTokens; n != nil && k.c.given(key+".rollout_args.max_tokens") {
+		atLeast(k, key+".rollout_args.max_tokens", *n, 1)
+	}
+}
+
+func (k *checker) selector(s *DataSelector, key string) {
+	if s == nil {
+		return
+	}
+	k.oneOf(key+".selector_type", s.SelectorType, []string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"})
+	if s.SelectorType == "difficulty_based" && len(s.FeatureKeys) != 2 {
+		k.bad(key+".feature_keys", "has %d names; difficulty_based needs two: the columns of a weak and of a strong model's pass rate", len(s.FeatureKeys))
+	}
+}
+
+func (k *checker) experienceBuffers() {
+	in := &k.c.Buffer.TrainerInput
+	if b := in.ExperienceBuffer; b != nil {
+		k.experienceBuffer(b, experienceBuffer)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.AuxiliaryBuffers)) {
+		b, key := in.AuxiliaryBuffers[name], join("buffer.trainer_input.auxiliary_buffers", name)
+		if b.Path == "" {
+			k.bad(key+".path", "is missing; an auxiliary buffer is a dataset: name its file, folder or hub name")
+		}
+		k.experienceBuffer(&b, key)
+	}
+}
+
+func (k *checker) experienceBuffer(b *ExperienceBuffer, key string) {
+	k.oneOf(key+".storage_type", b.StorageType, []string{"queue", "file", "sql"})
+	atLeast(k, key+".capacity", b.Capacity, 1)
+	k.positive(key+".max_read_timeout", b.MaxReadTimeout)
+	if b.SchemaType != "" {
+		k.oneOf(key+".schema_type", b.SchemaType, []string{"experience", "sft", "dpo"})
+	}
+	k.selector(b.DataSelector, key+".data_selector")
+	if b.ReplayBuffer.Enable {
+		k.oneOf(key+".replay_buffer.priority_fn", b.ReplayBuffer.PriorityFn, []string{"linear_decay", "decay_limit_randomization"})
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,56 @@
+package config
+
+func (k *checker) explorer() {
+	e := &k.c.Explorer
+	k.stateName("explorer.name", e.Name)
+	atLeast(k, "explorer.runner_per_model", e.RunnerPerModel, 1)
+	k.positive("explorer.max_timeout", e.MaxTimeout)
+	atLeast(k, "explorer.max_retry_times", e.MaxRetryTimes, 0)
+	atLeast(k, "explorer.eval_interval", e.EvalInterval, 1)
+	k.optional("explorer.max_repeat_times_per_runner", e.MaxRepeatTimesPerRunner)
+	k.oneOf("explorer.concurrent_mode", e.ConcurrentMode, concurrentModes())
+	if r := e.OverRollout.Ratio; !(r >= 0 && r < 1) {
+		k.bad("explorer.over_rollout.ratio", "is %v; it must be at least 0 and below 1", r)
+	} else if r > 0 && k.c.Synchronizer.SyncStyle == Fixed {
+		k.bad("explorer.over_rollout.ratio", "is %v, but synchronizer.sync_style is fixed; choose explorer_driven or trainer_driven, or ratio 0", r)
+	}
+	atLeast(k, "explorer.over_rollout.wait_after_min", e.OverRollout.WaitAfterMin, 0)
+	if e.DynamicTimeout.Enable {
+		k.positive("explorer.dynamic_timeout.ratio", e.DynamicTimeout.Ratio)
+	}
+	k.between("explorer.proxy_port", float64(e.ProxyPort), 0, 65535)
+}
+
+// inference checks the rollout model and the auxiliary ones.
+func (k *checker) inference() {
+	e := &k.c.Explorer
+	k.inferenceModel("explorer.rollout_model", &e.RolloutModel)
+	for i := range e.AuxiliaryModels {
+		key := index("explorer.auxiliary_models", i)
+		if e.AuxiliaryModels[i].ModelPath == "" {
+			k.bad(key+".model_path", "is missing; name the auxiliary model")
+		}
+		k.inferenceModel(key, &e.AuxiliaryModels[i])
+	}
+}
+
+func (k *checker) inferenceModel(key string, m *InferenceModel) {
+	atLeast(k, key+".engine_num", m.EngineNum, 1)
+	if m.Temperature != nil && m.TopP != nil && m.TopK != nil && k.c.given(key) {
+		k.ownSampling(key, *m.Temperature, *m.TopP, *m.TopK)
+	}
+}
+
+// ownSampling checks parameters only where they are the section's own, so that a mistake is reported once.
+func (k *checker) ownSampling(key string, temperature, topP float64, topK int) {
+	if !k.c.given(key + ".temperature") {
+		temperature = 1
+	}
+	if !k.c.given(key + ".top_p") {
+		topP = 1
+	}
+	if !k.c.given(key + ".top_k") {
+		topK = -1
+	}
+	k.sampling(key, temperature, topP, topK)
+}
