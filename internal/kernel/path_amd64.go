@@ -1,7 +1,50 @@
 package kernel
 
+import (
+	"time"
+
+	"golang.org/x/sys/cpu"
+)
+
 // Detect returns the best path this processor offers.
-func Detect() Path { return Portable }
+func Detect() Path {
+	x := &cpu.X86
+	switch {
+	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL || !x.HasBMI2:
+		return Portable
+	case !x.HasAVX512BF16:
+		return AVX512
+	}
+	return AVX512BF16
+}
 
 // fastOps returns the kernels of a path other than Portable.
-func fastOps(Path) ops { return portable{} }
+func fastOps(p Path) ops { return avx512{dpbf16: p == AVX512BF16} }
+
+// preferred returns s, or the set of path AVX512 if that multiplies bf16 faster
+// here. Both give the same bits, so the choice may fall to a clock.
+func preferred(s *Set) *Set {
+	if s.path != AVX512BF16 {
+		return s
+	}
+	wide := &Set{path: AVX512, ops: fastOps(AVX512)}
+	if wide.SelfTest() == nil && bf16Time(wide) < bf16Time(s) {
+		return wide
+	}
+	return s
+}
+
+// bf16Time is the shortest of some products that stay in the first cache.
+func bf16Time(s *Set) time.Duration {
+	const M, N, K = 4 * maxTile, NR, 256
+	sc := NewScratch()
+	w := s.Pack(noise(N*K, 0, 1), N, K, true)
+	x, out := noise(M*K, 0, 2), Aligned(M*N)
+	best := time.Hour
+	for range 10 {
+		start := time.Now()
+		s.MatMul(sc, out, N, x, K, M, w, 0, 1, false)
+		best = min(best, time.Since(start))
+	}
+	return best
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxRows is the height of the largest tile: 14×32 outputs fill 28 registers.
+const maxRows = 14
+
+// gemm is a family of micro-kernels, one for every number of rows:
+//
+//	c[i][0:32] = (acc ? c[i][0:32] : 0) folded with a[k][i]*b[k][0:32]
+//
+// Rows of c are ldc bytes apart. Z0 … Z27 hold the tile, Z28 and Z29 a row of b,
+// Z30 an element of a; Z31 is a constant of the family.
+type gemm struct {
+	name, doc string
+	flush     bool // subnormals are zeros while it runs
+	unroll    int
+	rowsOfA   int // rows of a per step
+	step      func(a *asm, rows, offset int)
+	setup     func(a *asm)
+}
+
+var f32GEMM = gemm{
+	name: "f32", unroll: 4, rowsOfA: 1, step: f32Step,
+	doc: "folds steps rows of float32 by fused multiply-adds.",
+}
+
+var wideGEMM = gemm{
+	name: "wide", unroll: 2, rowsOfA: 2, step: wideStep, flush: true,
+	doc:   "folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.",
+	setup: func(a *asm) { a.broadcast(a.word(0xffff0000), "Z31") },
+}
+
+var dotGEMM = gemm{
+	name: "dot", unroll: 4, rowsOfA: 1, step: dotStep,
+	doc: "folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.",
+}
+
+// acc returns the accumulator of row i and half j of the columns.
+func acc(i, j int) int { return 2*i + j }
+
+// emit writes the kernels of all heights and their table.
+func (g gemm) emit(a *asm) {
+	names := []string{"nil"}
+	for rows := 1; rows <= maxRows; rows++ {
+		name := fmt.Sprintf("%sx%d", g.name, rows)
+		names = append(names, name)
+		g.kernel(a, name, rows)
+	}
+	fmt.Fprintf(&a.decl, "\nvar %sKernels = [...]microKernel{%s}\n", g.name, strings.Join(names, ", "))
+}
+
+// kernel writes the kernel of one height.
+func (g gemm) kernel(a *asm, name string, rows int) {
+	frame := 0
+	if g.flush {
+		frame = 16
+	}
+	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"))
+	if g.flush { // also treat subnormal inputs as zero
+		a.ins("STMXCSR 0(SP)")
+		a.ins("MOVL 0(SP), AX")
+		a.ins("ORL $0x8040, AX")
+		a.ins("MOVL AX, 8(SP)")
+		a.ins("LDMXCSR 8(SP)")
+	}
+	if g.setup != nil {
+		g.setup(a)
+	}
+	g.begin(a, rows)
+	g.loop(a, rows)
+	moveTile(a, rows, "DX", func(z int, at string) { a.ins("VMOVUPS Z%d, %s", z, at) })
+	if g.flush {
+		a.ins("LDMXCSR 0(SP)")
+	}
+	a.end()
+}
+
+// begin clears the tile or loads it from c.
+func (g gemm) begin(a *asm, rows int) {
+	load, start := a.newLabel("load"), a.newLabel("start")
+	a.ins("TESTQ R9, R9")
+	a.ins("JNE %s", load)
+	for z := range 2 * rows {
+		a.zero(fmt.Sprintf("Z%d", z))
+	}
+	a.ins("JMP %s", start)
+	a.label(load)
+	a.ins("MOVQ DX, R10")
+	moveTile(a, rows, "R10", func(z int, at string) { a.ins("VMOVUPS %s, Z%d", at, z) })
+	a.label(start)
+}
+
+// moveTile walks the rows of c, moving base.
+func moveTile(a *asm, rows int, base string, move func(z int, at string)) {
+	for i := range rows {
+		move(acc(i, 0), fmt.Sprintf("(%s)", base))
+		move(acc(i, 1), fmt.Sprintf("64(%s)", base))
+		if i < rows-1 {
+			a.ins("ADDQ R8, %s", base)
+		}
+	}
+}
+
+// loop writes the walk over the steps, unrolled, and its remainder.
+func (g gemm) loop(a *asm, rows int) {
+	unrolled, tail, single, done := a.newLabel("unrolled"), a.newLabel("tail"), a.newLabel("single"), a.newLabel("done")
+	a.ins("SUBQ $%d, CX", g.unroll)
+	a.ins("JLT %s", tail)
+	a.ins("PCALIGN $32")
+	a.label(unrolled)
+	g.steps(a, rows, g.unroll)
+	a.ins("SUBQ $%d, CX", g.unroll)
+	a.ins("JGE %s", unrolled)
+	a.label(tail)
+	a.ins("ADDQ $%d, CX", g.unroll)
+	a.ins("JEQ %s", done)
+	a.label(single)
+	g.steps(a, rows, 1)
+	a.ins("DECQ CX")
+	a.ins("JNE %s", single)
+	a.label(done)
+}
+
+// steps writes n steps and moves a and b past them.
+func (g gemm) steps(a *asm, rows, n int) {
+	for offset := range n {
+		a.ins("PREFETCHT0 %d(DI)", offset*128+1024)
+		a.ins("PREFETCHT0 %d(DI)", offset*128+1024+64)
+		g.step(a, rows, offset)
+	}
+	a.ins("ADDQ $%d, SI", n*g.rowsOfA*rows*4)
+	a.ins("ADDQ $%d, DI", n*128)
+}
+
+// multiply adds row r of a times Z28 and Z29 to the tile.
+func multiply(a *asm, rows, r int, op func(a *asm, sum, x, w int)) {
+	for i := range rows {
+		a.ins("VBROADCASTSS %d(SI), Z30", (r*rows+i)*4)
+		op(a, acc(i, 0), 30, 28)
+		op(a, acc(i, 1), 30, 29)
+	}
+}
+
+func fma(a *asm, sum, x, w int) { a.ins("VFMADD231PS Z%d, Z%d, Z%d", w, x, sum) }
+
+func f32Step(a *asm, rows, offset int) {
+	a.ins("VMOVUPS %d(DI), Z28", offset*128)
+	a.ins("VMOVUPS %d(DI), Z29", offset*128+64)
+	multiply(a, rows, offset, fma)
+}
+
+// wideStep multiplies the odd elements of the pairs, then the even ones.
+func wideStep(a *asm, rows, offset int) {
+	a.ins("VPANDD %d(DI), Z31, Z28", offset*128)
+	a.ins("VPANDD %d(DI), Z31, Z29", offset*128+64)
+	multiply(a, rows, 2*offset+1, fma)
+	a.ins("VPSLLD $16, %d(DI), Z28", offset*128)
+	a.ins("VPSLLD $16, %d(DI), Z29", offset*128+64)
+	multiply(a, rows, 2*offset, fma)
+}
+
+func dotStep(a *asm, rows, offset int) {
+	a.ins("VMOVUPS %d(DI), Z28", offset*128)
+	a.ins("VMOVUPS %d(DI), Z29", offset*128+64)
+	multiply(a, rows, offset, dot)
+}
+
+// dot writes VDPBF16PS Zw, Zx, Zsum (EVEX.512.F3.0F38.W0 52 /r), for which the Go
+// assembler has no name. The EVEX prefix holds register bits inverted.
+func dot(a *asm, sum, x, w int) {
+	not := func(v, bit int) int { return 1 - v>>bit&1 }
+	code := [6]int{
+		0x62,
+		not(sum, 3)<<7 | not(w, 4)<<6 | not(w, 3)<<5 | not(sum, 4)<<4 | 2, // map 0F38
+		(^x&15)<<3 | 1<<2 | 2, // prefix F3
+		2<<5 | not(x, 4)<<3,   // 512 bits
+		0x52,
+		0xc0 | sum&7<<3 | w&7,
+	}
+	text := make([]string, len(code))
+	for i, b := range code {
+		text[i] = fmt.Sprintf("BYTE $0x%02x", b)
+	}
+	a.ins("%s", strings.Join(text, "; "))
+}
+
+// peaks writes the loops that measure the arithmetic units: 24 independent
+// accumulators, no memory.
+func peaks(a *asm) {
+	for _, p := range []struct {
+		name, doc string
+		op        func(a *asm, sum, x, w int)
+	}{
+		{"peakFMA", "runs n times 24 float32 fused multiply-adds in registers.", fma},
+		{"peakDot", "runs n times 24 VDPBF16PS in registers.", dot},
+	} {
+		a.fn(p.name, p.doc, 0, false, num("n", "CX"))
+		for z := range 32 {
+			a.zero(fmt.Sprintf("Z%d", z))
+		}
+		loop := a.newLabel("loop")
+		a.label(loop)
+		for z := range 24 {
+			p.op(a, z, 30, 28)
+		}
+		a.ins("DECQ CX")
+		a.ins("JNE %s", loop)
+		a.end()
+	}
+}

@@ -1,3 +1,0 @@
-package kernel
-
-func preferred(s *Set) *Set { return s }
