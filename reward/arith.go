@@ -1,0 +1,162 @@
+package reward
+
+import (
+	"errors"
+	"math/big"
+	"strings"
+)
+
+var errSyntax = errors.New("reward: not an expression")
+
+// maxDepth bounds nesting, so that no text can exhaust the stack.
+const maxDepth = 100
+
+// maxDigits is Python's limit on the digits of an integer read from text.
+const maxDigits = 4300
+
+// parseArithmetic reads what Python reads: numbers, + - * / // **, signs and parentheses; ^ stands for **.
+func parseArithmetic(text string) (*node, error) {
+	p := &arithmetic{text: strings.NewReplacer("\n", " ", "^", "**").Replace(text)}
+	n, err := p.sum(0)
+	if err == nil && p.peek() != "" {
+		err = errSyntax
+	}
+	return n, err
+}
+
+type arithmetic struct {
+	text string
+	pos  int
+}
+
+// peek returns the next token without consuming it, "" at the end.
+func (p *arithmetic) peek() string {
+	for p.pos < len(p.text) && strings.ContainsRune(" \t\r\f\v", rune(p.text[p.pos])) {
+		p.pos++
+	}
+	rest := p.text[p.pos:]
+	switch {
+	case rest == "":
+		return ""
+	case strings.HasPrefix(rest, "**"), strings.HasPrefix(rest, "//"):
+		return rest[:2]
+	case rest[0] == '.' || isDigit(rest[0]):
+		end := 0
+		for end < len(rest) && isDigit(rest[end]) {
+			end++
+		}
+		if end < len(rest) && rest[end] == '.' {
+			for end++; end < len(rest) && isDigit(rest[end]); end++ {
+			}
+		}
+		return rest[:end]
+	}
+	return rest[:1]
+}
+
+func (p *arithmetic) take(tokens ...string) string {
+	next := p.peek()
+	for _, t := range tokens {
+		if next == t && t != "" {
+			p.pos += len(t)
+			return t
+		}
+	}
+	return ""
+}
+
+func (p *arithmetic) sum(depth int) (*node, error) {
+	left, err := p.product(depth)
+	for err == nil {
+		op := p.take("+", "-")
+		if op == "" {
+			break
+		}
+		var right *node
+		if right, err = p.product(depth); err == nil {
+			if op == "-" {
+				right = product(integer(-1), right)
+			}
+			left = sum(left, right)
+		}
+	}
+	return left, err
+}
+
+func (p *arithmetic) product(depth int) (*node, error) {
+	left, err := p.unary(depth)
+	for err == nil {
+		op := p.take("*", "//", "/")
+		if op == "" {
+			break
+		}
+		var right *node
+		if right, err = p.unary(depth); err != nil {
+			break
+		}
+		switch op {
+		case "*":
+			left = product(left, right)
+		case "/":
+			left = product(left, power(right, integer(-1)))
+		default:
+			left = call("floor", product(left, power(right, integer(-1))))
+		}
+	}
+	return left, err
+}
+
+func (p *arithmetic) unary(depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, errSyntax
+	}
+	if op := p.take("+", "-"); op != "" {
+		n, err := p.unary(depth + 1)
+		if err == nil && op == "-" {
+			n = negate(n)
+		}
+		return n, err
+	}
+	base, err := p.atom(depth)
+	if err != nil || p.take("**") == "" {
+		return base, err
+	}
+	exp, err := p.unary(depth + 1)
+	if err != nil {
+		return nil, err
+	}
+	return power(base, exp), nil
+}
+
+func (p *arithmetic) atom(depth int) (*node, error) {
+	if p.take("(") != "" {
+		n, err := p.sum(depth + 1)
+		if err == nil && p.take(")") == "" {
+			err = errSyntax
+		}
+		return n, err
+	}
+	token := p.peek()
+	if token == "" || token == "." || !(token[0] == '.' || isDigit(token[0])) {
+		return nil, errSyntax
+	}
+	if len(token) > 1 && token[0] == '0' && !strings.Contains(token, ".") && strings.Trim(token, "0") != "" {
+		return nil, errSyntax // Python refuses 007
+	}
+	p.pos += len(token)
+	return number(token)
+}
+
+// number reads an optional sign, digits and an optional decimal part.
+func number(text string) (*node, error) {
+	if len(text) > maxDigits {
+		return nil, errSyntax
+	}
+	r, ok := new(big.Rat).SetString(strings.TrimSuffix(text, "."))
+	if !ok || strings.ContainsAny(text, "/eEpPxX_") {
+		return nil, errSyntax
+	}
+	return &node{kind: numNode, num: r, decimal: strings.Contains(text, ".")}, nil
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -1,0 +1,146 @@
+package reward
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+var listSeparator = regexp.MustCompile(`\b(and|or)\b|,|;`)
+
+// openBoxes joins the contents of the text's \boxed{…} and \fbox{…} with commas, or returns text without
+// a box as it is. A box that never closes counts only if it is the last.
+func openBoxes(text string, mode boxMode) string {
+	var found []string // from last to first
+	limit, lastStart := len(text), -1
+	for position := len(text); ; {
+		start, brace := lastBox(text[:position], text[:limit])
+		if start < 0 || brace < 0 {
+			break
+		}
+		end := closingBrace(text[:limit], brace)
+		if end < 0 {
+			if len(found) == 0 {
+				found = append(found, text[brace:])
+			}
+			break
+		}
+		content := strings.TrimSpace(text[brace+1 : end])
+		if mode == lastBoxes && lastStart >= 0 && !belongs(text[end+1:lastStart], content, found[len(found)-1]) {
+			break
+		}
+		if len(found) == 0 || found[len(found)-1] != content {
+			found = append(found, content)
+		}
+		lastStart, limit, position = start, start, start
+	}
+	if len(found) == 0 {
+		return text
+	}
+	slices.Reverse(found)
+	return strings.Join(found, ",")
+}
+
+// lastBox finds the last box command and the first character after it that is no space, in within.
+func lastBox(text, within string) (start, after int) {
+	start, after = strings.LastIndex(text, `\boxed`), -1
+	end := start + len(`\boxed`)
+	if f := strings.LastIndex(text, `\fbox`); f > start {
+		start, end = f, f+len(`\fbox`)
+	}
+	if start < 0 {
+		return -1, -1
+	}
+	for i, r := range within[end:] {
+		if !unicode.IsSpace(r) {
+			return start, end + i
+		}
+	}
+	return start, after
+}
+
+// closingBrace is the index of the brace closing the one at open, or -1, also if there is none at open.
+func closingBrace(text string, open int) int {
+	if text[open] != '{' {
+		return -1
+	}
+	depth := 0
+	for i := open; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// belongs reports whether a box is part of the list that the box after it ends.
+func belongs(between, content, following string) bool {
+	n := len([]rune(between))
+	return n < 10 || content != following && n < 70 && listSeparator.MatchString(between)
+}
+
+// braceRoots writes \sqrt3 as \sqrt{3}.
+func braceRoots(text string) string {
+	parts := strings.Split(text, `\sqrt`)
+	for i, part := range parts[1:] {
+		part = strings.TrimLeftFunc(part, unicode.IsSpace)
+		if part != "" && part[0] != '{' && part[0] != '[' {
+			first, rest := firstRune(part)
+			part = "{" + first + "}" + rest
+		}
+		parts[i+1] = part
+	}
+	return strings.Join(parts, `\sqrt`)
+}
+
+// braceFractions writes \frac12 and \frac1{2} as \frac{1}{2}; a \frac without two characters after it leaves
+// the whole text as it is.
+func braceFractions(text string) string {
+	parts := strings.Split(text, `\frac`)
+	for i, part := range parts[1:] {
+		part = strings.TrimLeftFunc(part, unicode.IsSpace)
+		if !strings.HasPrefix(part, "{") {
+			a, rest := firstRune(part)
+			b, tail := firstRune(rest)
+			if b == "" {
+				return text
+			}
+			if b != "{" {
+				b = "{" + b + "}"
+			}
+			part = "{" + a + "}" + b + tail
+		}
+		parts[i+1] = part
+	}
+	return strings.Join(parts, `\frac`)
+}
+
+// slashFraction writes a text that is two plain integers and a slash as \frac{a}{b}.
+func slashFraction(text string) string {
+	a, b, found := strings.Cut(text, "/")
+	if !found || !plainInteger(a) || !plainInteger(b) {
+		return text
+	}
+	return `\frac{` + a + `}{` + b + `}`
+}
+
+func plainInteger(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && strconv.Itoa(n) == text
+}
+
+func firstRune(text string) (first, rest string) {
+	for i := range text {
+		if i > 0 {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
+}

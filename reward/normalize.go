@@ -1,0 +1,123 @@
+package reward
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/dlclark/regexp2"
+)
+
+// boxMode says which boxes of a text are its answer.
+type boxMode uint8
+
+const (
+	allBoxes  boxMode = iota // every box
+	lastBoxes                // the last, and those close before it
+)
+
+// replacement is one step of tidying LaTeX; text that matches becomes the second string.
+type replacement struct {
+	pattern *regexp.Regexp
+	with    string
+}
+
+var (
+	leftDelimiter  = regexp.MustCompile(`\\m?left(\\\{|\{|\\\||\||\[|\(|\\lbrace|\\lbrack|\\lgroup|\\l?vert|\\lceil|\\lfloor|\\langle)`)
+	rightDelimiter = regexp.MustCompile(`\\m?right(\\\}|\}|\\\||\||\]|\)|\\rbrace|\\rbrack|\\rgroup|\\r?vert|\\rceil|\\rfloor|\\rangle)`)
+	permutation    = regexp.MustCompile(`\(([a-zA-Z0-9+\-*/\\ ]+?)\)_{([a-zA-Z0-9+\-*/\\ ]+?)}`)
+	superfluous    = regexp2.MustCompile(`\\mathrm\{th\}|\\!\s*|\\text\s*\{\s*\}|\\\$|\$|(?<!\\)["']|\\displaystyle`, 0)
+	doubledSlash   = regexp.MustCompile(`\\\\([a-zA-Z])`)
+	unitInText     = regexp.MustCompile(`\\(?:text|mbox){.*?}(?:\^\d|\{\^\d\})?$`)
+	trailingUnit   = regexp.MustCompile(`(\d|\}|\s)\s*(?:` + unitWords + `)(?:s|es)?\s*$`)
+)
+
+// unitWords are the words dropped after a number, as a pattern: the units of the MathQA data and what else
+// math_verify takes for a unit.
+const unitWords = `integerpoint|feet|sue|digit|pound|meal|edge|student|children ticket|multiple|east|degree|mph|kmph|ft|m square| m east|sq m|deg|mile|q .|monkey|prime|ratio|` +
+	`profit of rs|rd|o|gm|p . m|lb|tile|per|dm|lt|gain|ab|way|west|a .|b .|c .|d .|e .|f .|g .|h .|t|h|no change|men|soldier|pie|bc|excess|st|inches|noon|cent|by|gal|kmh|c|acre|rise|` +
+	`a . m|th|π r 2|sq|mark|l|toy|coin|sq . m|gallon|° f|profit|minw|yr|women|am|pm|hr|cu cm|square|v â € ™|are|rupee|rounds|cubic|cc|mtr|s|ohm|number|day|hour|minute|min|second|` +
+	`man|woman|sec|cube|mt|sq inch|mp|∏ cm ³|hectare|more|unit|cu . m|cm 2|rs .|rs|kg|g|month|km|m|cm|mm|apple|liter|loss|yard|pure|year|increase|decrease|d|less|Surface|litre|` +
+	`pi sq m|s .|metre|meter|inch`
+
+// synonyms are replaced in one pass from left to right, the first that matches at a place.
+var synonyms = regexp2.MustCompile(`(?<text>\\math(?:rm|it|bf)|\\text(?:normal|bf|it|rm))`+
+	`|(?<frac>\\(?:d|t|c)frac)|(?<spacepoint>\s\.)|(?<bracepoint>\{\.)|(?<approx>~=)|(?<comma>\s*\{\s*,\s*\}|(?<![a-zA-Z]),?\s*(?:and|or)(?![a-zA-Z])|,?\s*\\text{\s*(?:and|or)\s*})`+
+	`|(?<space>(?<!\\)\\\s|,?\\ldots)|(?<infty>infinity)|(?<escpercent>\s*\bpercentage\b)|(?<percent>\\text{percentage})|(?<escpercent>\s*\bpercent\b)|(?<percent>\\text{percent})`+
+	`|(?<escpercent>\s*\bpct\b)|(?<percent>\\text{pct})|(?<infty>(?<!\\)inf(?!inity))|(?<sqrt> sqrt)`, 0)
+
+var synonymFor = map[string]string{
+	"text": `\text`, "frac": `\frac`, "spacepoint": " 0.", "bracepoint": "{0.", "approx": `\approx`, "comma": ",", "space": " ",
+	"infty": `\infty`, "percent": "%", "escpercent": `\%`, "sqrt": `\sqrt`,
+}
+
+// malformed are the ways models write powers, roots, fractions and logarithms without braces.
+var malformed = []replacement{
+	{regexp.MustCompile(`\^\s?\((.*?)\)`), `^{$1}`},
+	{regexp.MustCompile(`sqrt\s?\((.*?)\)`), `\sqrt{$1}`},
+	{regexp.MustCompile(`\\frac\s?(\d)\s?(\d+)`), `\frac{$1}{$2}`},
+	{regexp.MustCompile(`\\log_\s?(\d)\s?(\d+)`), `\log_{$1}{$2}`},
+	{regexp.MustCompile(`\\frac\s?{(.*?)}\s?(\d)`), `\frac{$1}{$2}`},
+	{regexp.MustCompile(`\\frac\s?(\d)\s?{(.*?)}`), `\frac{$1}{$2}`},
+	{regexp.MustCompile(`\\sqrt\s?(\d)`), `\sqrt{$1}`},
+}
+
+// normalize tidies LaTeX for the parser: boxes opened, synonyms settled, units dropped, braces put in.
+func normalize(text string, r reading, mode boxMode) string {
+	text = tidy(openBoxes(text, mode))
+	if r.equations {
+		text = lastSide(text)
+	}
+	if r.units {
+		text = dropUnits(text)
+	}
+	if r.nits {
+		if strings.HasPrefix(text, ".") {
+			text = "0" + text
+		}
+		if text == "0.5" {
+			text = `\frac{1}{2}`
+		}
+	}
+	if r.operators {
+		for _, m := range malformed {
+			text = m.pattern.ReplaceAllString(text, m.with)
+		}
+		text = strings.ReplaceAll(text, " sqrt", `\sqrt`)
+		text = slashFraction(braceFractions(braceRoots(text)))
+	}
+	return strings.TrimSpace(text)
+}
+
+func tidy(text string) string {
+	text = strings.NewReplacer(`\mathrm{T}`, "T", `\mathrm{d}`, "d", `{\rm d}`, "d",
+		`\left[\begin{matrix}`, `\begin{bmatrix}`, `\end{matrix}\right]`, `\end{bmatrix}`).Replace(text)
+	text = leftDelimiter.ReplaceAllString(text, "$1")
+	text = rightDelimiter.ReplaceAllString(text, "$1")
+	text = permutation.ReplaceAllString(text, `\frac{($1)!}{(($1)-($2))!}`)
+	text, _ = superfluous.Replace(text, "", -1, -1)
+	text, _ = synonyms.ReplaceFunc(text, func(m regexp2.Match) string {
+		for _, g := range m.Groups()[1:] {
+			if len(g.Captures) > 0 {
+				return synonymFor[g.Name]
+			}
+		}
+		return m.String()
+	}, -1, -1)
+	text = strings.NewReplacer("\n", " ", "\t", " ").Replace(text)
+	if !strings.Contains(text, "matrix") {
+		text = doubledSlash.ReplaceAllString(text, `\$1`)
+	}
+	return text
+}
+
+func dropUnits(text string) string {
+	if t := strings.TrimSpace(unitInText.ReplaceAllString(text, "")); t != "" {
+		text = t
+	}
+	for range 2 {
+		if t := trailingUnit.ReplaceAllString(text, "$1"); t != "" {
+			text = t
+		}
+	}
+	return text
+}

@@ -1,0 +1,65 @@
+// Package reward grades responses: one plain function per reward, found by its Trinity-RFT name in [Funcs].
+//
+// The mathematical rewards read an answer out of prose or LaTeX and compare it with the truth the way the
+// Python package math_verify 0.9.0 does, because that is what decides the numbers users compare with. The
+// port covers what answers look like in practice: numbers, fractions, percentages, simple LaTeX expressions,
+// sets, intervals, equations and inequalities, small matrices. Where math_verify would simplify
+// symbolically, this package evaluates: exactly over the rationals, else in complex floating point.
+package reward
+
+import "time"
+
+// timeLimit bounds the reading of one answer, as it does upstream.
+const timeLimit = 5 * time.Second
+
+// Sample is one response to be graded.
+type Sample struct {
+	Prompt         string         // the task text, for rewards that look at it
+	Response       string         // what the model wrote
+	Truth          string         // the reference answer, possibly prose that ends in it
+	ResponseTokens []int32        // the response's tokens, for rewards on length
+	Args           map[string]any // reward_fn_args of the configuration and what the workflow adds
+}
+
+// Score is one named part of a reward.
+type Score struct {
+	Name  string
+	Value float64
+}
+
+// Scores are the parts of a reward, in a fixed order.
+type Scores []Score
+
+// Total is the reward: the sum of the parts.
+func (s Scores) Total() float64 {
+	sum := 0.0
+	for _, part := range s {
+		sum += part.Value
+	}
+	return sum
+}
+
+// Get returns the part called name and whether there is one.
+func (s Scores) Get(name string) (float64, bool) {
+	for _, part := range s {
+		if part.Name == name {
+			return part.Value, true
+		}
+	}
+	return 0, false
+}
+
+// Func grades one sample. It fails only when the sample lacks what the reward needs or an argument has the
+// wrong type; an answer that cannot be read is a score, not an error. It is safe for concurrent use.
+type Func func(Sample) (Scores, error)
+
+// Funcs returns the table of rewards by the names the configuration uses.
+func Funcs() map[string]Func {
+	return map[string]Func{
+		"math_reward":       Math,
+		"math_boxed_reward": MathBoxed,
+		"accuracy_reward":   Accuracy,
+		"format_reward":     Format,
+		"countdown_reward":  Countdown,
+	}
+}
