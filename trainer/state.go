@@ -1,0 +1,187 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// State is what the last committed step left: the content of <name>_meta.json. Its first key is upstream's.
+type State struct {
+	Step      int      `json:"latest_iteration"`
+	Saved     int      `json:"latest_saved"` // the last step whose state was saved
+	NextSeqID int64    `json:"next_seq_id"`
+	Saving    int64    `json:"saving,omitempty"` // SeqID of a save of Step that was begun outside a step
+	ModelID   string   `json:"model_id"`
+	Position  Position `json:"sample_strategy_state"` // what has been trained
+}
+
+func statePath(jobDir, name string) string { return filepath.Join(jobDir, name+"_meta.json") }
+
+// ReadState reads the state of a job; a new job has the zero State with the first SeqID.
+func ReadState(jobDir, name string) (State, error) {
+	s := State{NextSeqID: 1}
+	path := statePath(jobDir, name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err == nil && (s.Step < 0 || s.NextSeqID < 1) {
+		err = fmt.Errorf("step %d and next request %d make no sense", s.Step, s.NextSeqID)
+	}
+	if err != nil {
+		return s, fmt.Errorf("trainer: read %s: %w; restore it from a backup, or begin in another job directory", path, err)
+	}
+	return s, nil
+}
+
+func (t *Trainer) writeState() error {
+	data, err := json.MarshalIndent(t.state, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(t.FS, statePath(t.JobDir, t.Name), append(data, '\n'))
+}
+
+// open connects to the model of this run, making it at the first start.
+func (t *Trainer) open(ctx context.Context) error {
+	caps, err := t.service.Capabilities(ctx)
+	if err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	t.exact = caps.ExactLogprobs
+	if t.Method.Objective.NeedsReference() {
+		if t.reference, err = t.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}); err != nil {
+			return fmt.Errorf("trainer: reference model: %w", err)
+		}
+	}
+	if t.Durable || t.state.Step == 0 {
+		err = t.openModel(ctx)
+	} else {
+		err = t.reopenSaved(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	return nil
+}
+
+func (t *Trainer) openModel(ctx context.Context) error {
+	client, err := t.service.CreateModel(ctx, t.Create)
+	if err != nil {
+		return err
+	}
+	info, err := client.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if t.state.ModelID != "" && info.ModelID != t.state.ModelID {
+		return fmt.Errorf("the job trains model %s, but the service has %s under its name; begin in another job directory", t.state.ModelID, info.ModelID)
+	}
+	if info.NextSeqID < t.state.NextSeqID {
+		return fmt.Errorf("model %s has done %d requests, but the job has committed %d: the service lost some of it; remove the job directory to begin anew",
+			info.ModelID, info.NextSeqID-1, t.state.NextSeqID-1)
+	}
+	t.client, t.state.ModelID = client, info.ModelID
+	return nil
+}
+
+// reopenSaved continues from the last saved state on a service that does not keep models. The run was cut back to that step.
+func (t *Trainer) reopenSaved(ctx context.Context) error {
+	path, err := os.ReadFile(filepath.Join(t.stepDir(t.state.Step), "remote_checkpoint_path.txt"))
+	if err != nil {
+		return fmt.Errorf("no saved state of step %d to go on from: %w", t.state.Step, err)
+	}
+	client, err := t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{Path: strings.TrimSpace(string(path)), Optimizer: true})
+	if err != nil {
+		return err
+	}
+	info, err := client.Info(ctx)
+	if err != nil {
+		return err
+	}
+	t.client, t.state.ModelID, t.state.NextSeqID = client, info.ModelID, info.NextSeqID
+	return nil
+}
+
+func (t *Trainer) stepDir(step int) string {
+	return filepath.Join(t.JobDir, "global_step_"+strconv.Itoa(step))
+}
+
+// note writes a checkpoint's path where upstream keeps it, and then the number of its step.
+func (t *Trainer) note(step int, file, path, latest string) error {
+	dir := t.stepDir(step)
+	if err := t.FS.MkdirAll(dir); err != nil {
+		return err
+	}
+	if file == "remote_checkpoint_path.txt" {
+		if err := disk.WriteFile(t.FS, filepath.Join(dir, ".full_checkpoint"), nil); err != nil {
+			return err
+		}
+	}
+	if err := disk.WriteFile(t.FS, filepath.Join(dir, file), []byte(path)); err != nil {
+		return err
+	}
+	return disk.WriteFile(t.FS, filepath.Join(t.JobDir, latest), []byte(strconv.Itoa(step)))
+}
+
+func (t *Trainer) publish(ctx context.Context, step int, seq *int64) error {
+	f, err := t.client.SaveWeightsForSampler(ctx, tinker.SaveRequest{SeqID: *seq, Name: fmt.Sprintf("%s-sampler-%d", t.Prefix, step)})
+	*seq++
+	if err != nil {
+		return err
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.note(step, "remote_sampler_path.txt", out.Path, "latest_state_dict_iteration.txt"); err != nil {
+		return err
+	}
+	return t.events.Published(ctx, step, out.Path)
+}
+
+func (t *Trainer) saveState(ctx context.Context, step int, seq *int64) error {
+	f, err := t.client.SaveState(ctx, tinker.SaveRequest{SeqID: *seq, Name: fmt.Sprintf("%s-state-%d", t.Prefix, step)})
+	*seq++
+	if err != nil {
+		return err
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	return t.note(step, "remote_checkpoint_path.txt", out.Path, "latest_checkpointed_iteration.txt")
+}
+
+// save saves the state of the last committed step, if that was not done. Its SeqID is committed first, so that a restart in between
+// asks for the same again.
+func (t *Trainer) save(ctx context.Context) error {
+	if t.state.Step == 0 || t.state.Saved == t.state.Step {
+		return nil
+	}
+	if t.state.Saving == 0 {
+		t.state.Saving = t.state.NextSeqID
+		t.state.NextSeqID++
+		if err := t.writeState(); err != nil {
+			return err
+		}
+	}
+	seq := t.state.Saving
+	if err := t.saveState(ctx, t.state.Step, &seq); err != nil {
+		return fmt.Errorf("trainer: save step %d: %w", t.state.Step, err)
+	}
+	t.state.Saved, t.state.Saving = t.state.Step, 0
+	return t.writeState()
+}

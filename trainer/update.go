@@ -1,0 +1,183 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// update sends the gradient of one batch and the optimizer step right behind it, and fills in the step's metrics.
+func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*experience.Experience, metrics map[string]float64) error {
+	begin := time.Now()
+	refs, err := t.referenceLogprobs(ctx, batch)
+	if err != nil {
+		return err
+	}
+	data := make([]tinker.Datum, len(batch))
+	for i, e := range batch {
+		if data[i], err = datum(e); err != nil {
+			return err
+		}
+	}
+	var outcome map[string]float64
+	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
+		grad, outcome, err = t.gradient(batch, logprobs, refs)
+		return grad, err
+	}
+	known, onPolicy := t.knownLogprobs(step, batch)
+	f, used, err := tinker.ForwardBackwardCustom(ctx, t.client, tinker.ForwardRequest{SeqID: *seq, Data: data}, known, loss)
+	*seq += used
+	if err != nil {
+		return err
+	}
+	adam := t.Adam
+	adam.LearningRate = t.Schedule.At(step)
+	o, err := t.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: *seq, Adam: adam})
+	*seq++
+	if err != nil {
+		return err
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	opt, err := o.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if t.Method.Schema == "sft" { // the gradient did not need the logprobs; the reported loss does
+		if _, outcome, err = t.gradient(batch, outputs(out), refs); err != nil {
+			return err
+		}
+	}
+	if t.exact {
+		if err := checkExact(batch, onPolicy, outputs(out)); err != nil {
+			return err
+		}
+	}
+	collect(metrics, outcome, out.Metrics, opt.Metrics)
+	metrics["actor/lr"] = adam.LearningRate
+	metrics["time/update_actor"] = time.Since(begin).Seconds()
+	batchMetrics(metrics, batch, outputs(out))
+	return nil
+}
+
+func collect(into map[string]float64, from ...map[string]float64) {
+	for _, m := range from {
+		for k, v := range m {
+			into[k] = v
+		}
+	}
+}
+
+func outputs(o tinker.ForwardOutput) [][]float32 {
+	lp := make([][]float32, len(o.LossFnOutputs))
+	for i, rec := range o.LossFnOutputs {
+		lp[i] = rec[tinker.Logprobs].Float
+	}
+	return lp
+}
+
+// datum lays an experience out as upstream does: input x₁…x_{L−1}, targets x₂…x_L.
+func datum(e *experience.Experience) (tinker.Datum, error) {
+	if err := e.Validate(); err != nil {
+		return tinker.Datum{}, err
+	}
+	if e.PromptLength < 1 || len(e.Tokens) < 2 {
+		return tinker.Datum{}, fmt.Errorf("trainer: experience %s has %d prompt tokens of %d; a prompt of at least one token and a response are needed", e.EID, e.PromptLength, len(e.Tokens))
+	}
+	n := len(e.Tokens) - 1
+	return tinker.Datum{ModelInput: tinker.Text(e.Tokens[:n]), LossFnInputs: map[string]tinker.Tensor{
+		tinker.TargetTokens: tinker.TokenInts(e.Tokens[1:]),
+	}}, nil
+}
+
+// gradient evaluates the algorithm's loss at logprobs, [L−1] per experience, and returns d loss/d logprob in the same shape.
+func (t *Trainer) gradient(batch []*experience.Experience, logprobs, refs [][]float32) ([][]float32, map[string]float64, error) {
+	seqs := make([]algorithm.Sequence, len(batch))
+	for i, e := range batch {
+		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs, Advantages: e.Advantages, Mask: e.ActionMask}
+		if refs != nil {
+			seqs[i].Ref = refs[i]
+		}
+	}
+	outs, metrics, err := t.Method.Objective.Step(seqs)
+	if err != nil {
+		return nil, nil, err
+	}
+	grad := make([][]float32, len(batch))
+	for i, e := range batch {
+		grad[i] = make([]float32, len(e.Tokens)-1)
+		copy(grad[i][e.PromptLength-1:], outs[i].Gradient)
+	}
+	return grad, metrics, nil
+}
+
+// knownLogprobs returns what a forward would return, when that is known without one: on a service with exact logprobs the samplers'
+// logprobs of experiences that the present weights sampled; or anything for a loss whose gradient does not depend on them.
+// onPolicy marks the experiences that the present weights sampled.
+func (t *Trainer) knownLogprobs(step int, batch []*experience.Experience) (known [][]float32, onPolicy []bool) {
+	all := t.exact
+	known, onPolicy = make([][]float32, len(batch)), make([]bool, len(batch))
+	for i, e := range batch {
+		onPolicy[i] = e.Info.ModelVersion == step-1 && e.Logprobs != nil && e.StopReason != experience.StopPromptTruncated
+		all = all && (onPolicy[i] || e.TrainableTokens() == 0)
+		known[i] = make([]float32, len(e.Tokens)-1)
+		if e.Logprobs != nil {
+			copy(known[i][e.PromptLength-1:], e.Logprobs)
+		}
+	}
+	if all || t.Method.Schema == "sft" {
+		return known, onPolicy
+	}
+	return nil, onPolicy
+}
+
+// checkExact compares, bit for bit, what the sampler said of its tokens with what training computed for them.
+func checkExact(batch []*experience.Experience, onPolicy []bool, trained [][]float32) error {
+	for i, e := range batch {
+		if !onPolicy[i] {
+			continue
+		}
+		got := trained[i][e.PromptLength-1:]
+		for j, want := range e.Logprobs {
+			if math.Float32bits(got[j]) != math.Float32bits(want) {
+				return fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the weights it claims to come from (version %d) give %v: "+
+					"the samples are not on-policy; the sampler served other weights, or a checkpoint was changed", j, e.EID, want, e.Info.ModelVersion, got[j])
+			}
+		}
+	}
+	return nil
+}
+
+// referenceLogprobs asks the base model for the logprobs of the responses, [R] each; nil when the loss does not need them.
+func (t *Trainer) referenceLogprobs(ctx context.Context, batch []*experience.Experience) ([][]float32, error) {
+	if !t.Method.Objective.NeedsReference() {
+		return nil, nil
+	}
+	p := tinker.DefaultSampling()
+	p.MaxTokens = 1
+	p.Seed = new(uint64)
+	futures := make([]*tinker.Future[tinker.SampleResponse], len(batch))
+	for i, e := range batch {
+		f, err := t.reference.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(e.Tokens), NumSamples: 1, Params: p, PromptLogprobs: true})
+		if err != nil {
+			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
+		}
+		futures[i] = f
+	}
+	refs := make([][]float32, len(batch))
+	for i, e := range batch {
+		r, err := futures[i].Wait(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
+		}
+		refs[i] = r.PromptLogprobs[e.PromptLength:]
+	}
+	return refs, nil
+}
