@@ -47,7 +47,7 @@ func fmaFlush(x, w, acc float32) float32 {
 const (
 	flushLow  = (127 - 100) << 23           // 2^-100 as float32 bits
 	flushSpan = 0x7f800000 - flushLow       // up to, not including, infinity
-	tiny      = 0x1p-126 - 0x1p-126/(1<<25) // results below round to less than 2^-126
+	flushed   = 0x1p-126 - 0x1p-126/(1<<25) // results below round to less than 2^-126
 )
 
 // fmaFlushEdge is fmaFlush where the result is tiny, zero or not finite. Results
@@ -57,7 +57,7 @@ func fmaFlushEdge(x, w, acc float32) float32 {
 		acc = float32(math.Copysign(0, float64(acc)))
 	}
 	s := fmaOdd(x, w, acc)
-	if math.Abs(s) < tiny {
+	if math.Abs(s) < flushed {
 		return float32(math.Copysign(0, s))
 	}
 	return float32(s)

@@ -66,19 +66,24 @@ type probe struct {
 
 // probes covers each kernel once, with odd sizes, edge tiles and tiny numbers.
 var probes = []probe{
-	{"float32 MatMul", func(s *Set) []float32 { return matMulProbe(s, false, 4) }},
-	{"bf16 MatMul", func(s *Set) []float32 { return matMulProbe(s, true, 4) }},
-	{"bf16 MatMul of tiny numbers", func(s *Set) []float32 { return matMulProbe(s, true, 70) }},
+	{"float32 MatMul", func(s *Set) []float32 { return matMulProbe(s, false, 0) }},
+	{"bf16 MatMul", func(s *Set) []float32 { return matMulProbe(s, true, 0) }},
+	{"bf16 MatMul of tiny numbers", func(s *Set) []float32 { return matMulProbe(s, true, -63) }},
 	{"GradW", gradProbe},
 	{"Tile", tileProbe},
 	{"the vector kernels", vectorProbe},
 }
 
-func matMulProbe(s *Set, bf16 bool, spread uint64) []float32 {
+// matMulProbe multiplies matrices whose numbers are near 2^shift.
+func matMulProbe(s *Set, bf16 bool, shift int) []float32 {
 	const M, N, K = 17, 70, 301
-	out := noise(M*N, spread, 1)
-	w := s.Pack(noise(N*K, spread, 2), N, K, bf16)
-	s.MatMul(NewScratch(), out, N, noise(M*K, spread, 3), K, M, w, 0, w.Count(), true)
+	x, w, out := noise(M*K, 4, 1), noise(N*K, 4, 2), noise(M*N, 4, 3)
+	scale := func(x []float32, shift int) { portable{}.scale(x, float32(math.Ldexp(1, shift))) }
+	scale(x, shift)
+	scale(w, shift)
+	scale(out, 2*shift)
+	p := s.Pack(w, N, K, bf16)
+	s.MatMul(NewScratch(), out, N, x, K, M, p, 0, p.Count(), true)
 	return out
 }
 

@@ -1,0 +1,151 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// shape is one product: x [M,K], w [N,K].
+type shape struct{ M, N, K int }
+
+// shapes surrounds every place where the kernels change their ways: tile heights
+// and blocks of tiles, panel edges, unrolling, pairs and blocks of k.
+func shapes() []shape {
+	var list []shape
+	for M := 1; M <= 30; M++ {
+		list = append(list, shape{M, 45, 37})
+	}
+	for _, N := range []int{1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 96} {
+		list = append(list, shape{3, N, 21})
+	}
+	for _, K := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 254, 255, 256, 257, 258, 511, 512, 513, 515} {
+		list = append(list, shape{15, 33, K})
+	}
+	return append(list, shape{223, 33, 9}, shape{224, 33, 9}, shape{225, 33, 9}, shape{470, 33, 260})
+}
+
+// runProduct computes one MatMul on copies: strides wider than the rows, and guards
+// behind them that must not change.
+func runProduct(s *Set, d shape, bf16, acc bool, kind kind) []float32 {
+	r := random(uint64(d.M*1000000 + d.N*1000 + d.K))
+	ldx, ldo := d.K+3, d.N+5
+	x, out := numbers(r, d.M*ldx, kind), numbers(r, d.M*ldo, kind)
+	if kind == tiny {
+		reference().Scale(out, 0x1p-60) // near the products
+	}
+	w := s.Pack(numbers(r, d.N*d.K, kind), d.N, d.K, bf16)
+	s.MatMul(NewScratch(), out, ldo, x, ldx, d.M, w, 0, w.Count(), acc)
+	return out
+}
+
+func TestMatMulIsThePortableOne(t *testing.T) {
+	forEachFast(t, func(t *testing.T, s *Set) {
+		for _, bf16 := range []bool{false, true} {
+			for i, d := range shapes() {
+				acc := i%2 == 1
+				for kind := range kinds {
+					what := fmt.Sprintf("%+v bf16=%t acc=%t kind %d", d, bf16, acc, kind)
+					equal(t, what, runProduct(s, d, bf16, acc, kind), runProduct(reference(), d, bf16, acc, kind))
+				}
+			}
+		}
+	})
+}
+
+func TestMatMulProperty(t *testing.T) {
+	forEachFast(t, func(t *testing.T, s *Set) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := shape{rapid.IntRange(1, 40).Draw(t, "M"), rapid.IntRange(1, 70).Draw(t, "N"), rapid.IntRange(1, 90).Draw(t, "K")}
+			bf16, acc, kind := rapid.Bool().Draw(t, "bf16"), rapid.Bool().Draw(t, "acc"), kind(rapid.IntRange(0, int(kinds-1)).Draw(t, "kind"))
+			equal(t, "out", runProduct(s, d, bf16, acc, kind), runProduct(reference(), d, bf16, acc, kind))
+		})
+	})
+}
+
+// The definition in three loops, for numbers away from the ends of the range.
+func TestMatMulDefinition(t *testing.T) {
+	const M, N, K = 4, 37, 51
+	r := random(1)
+	x, w := numbers(r, M*K, plain), numbers(r, N*K, plain)
+	for _, bf16 := range []bool{false, true} {
+		want := make([]float32, M*N)
+		for m := range M {
+			for n := range N {
+				xr, wr := x[m*K:m*K+K], w[n*K:n*K+K]
+				want[m*N+n] = foldInWords(xr, wr)
+				if bf16 {
+					want[m*N+n] = foldBF16InWords(xr, wr)
+				}
+			}
+		}
+		got := make([]float32, M*N)
+		s := reference()
+		p := s.Pack(w, N, K, bf16)
+		s.MatMul(NewScratch(), got, N, x, K, M, p, 0, p.Count(), false)
+		equal(t, fmt.Sprintf("bf16=%t", bf16), got, want)
+	}
+}
+
+func foldInWords(x, w []float32) (sum float32) {
+	for k := range x {
+		sum = exactFMA(x[k], w[k], sum)
+	}
+	return sum
+}
+
+func foldBF16InWords(x, w []float32) (sum float32) {
+	for k := 0; k < len(x); k += 2 {
+		if k+1 < len(x) {
+			sum += float32(roundBF16(x[k+1]) * roundBF16(w[k+1]))
+		}
+		sum += float32(roundBF16(x[k]) * roundBF16(w[k]))
+	}
+	return sum
+}
+
+// A row's bits do not depend on the rows beside it, on the panels computed with it
+// or on the workers.
+func TestMatMulIsInvariant(t *testing.T) {
+	const M, N, K = 61, 200, 300
+	forEachPath(t, func(t *testing.T, s *Set) {
+		for _, bf16 := range []bool{false, true} {
+			r := random(2)
+			x := numbers(r, M*K, plain)
+			w := s.Pack(numbers(r, N*K, plain), N, K, bf16)
+			want := make([]float32, M*N)
+			s.MatMul(NewScratch(), want, N, x, K, M, w, 0, w.Count(), false)
+			for _, rows := range []int{1, 5, 13, 14, 15, 29} {
+				got := make([]float32, M*N)
+				for m := 0; m < M; m += rows {
+					s.MatMul(NewScratch(), got[m*N:], N, x[m*K:], K, min(rows, M-m), w, 0, w.Count(), false)
+				}
+				equal(t, fmt.Sprintf("bf16=%t, %d rows at a time", bf16, rows), got, want)
+			}
+			for workers := 1; workers <= 4; workers++ {
+				pool, got := NewPool(workers), make([]float32, M*N)
+				pool.Run(w.Count(), func(p int, sc *Scratch) {
+					s.MatMul(sc, got, N, x, K, M, w, p, p+1, false)
+				})
+				pool.Close()
+				equal(t, fmt.Sprintf("bf16=%t, %d workers", bf16, workers), got, want)
+			}
+		}
+	})
+}
+
+func TestMatMulOfNothing(t *testing.T) {
+	forEachPath(t, func(t *testing.T, s *Set) {
+		for _, bf16 := range []bool{false, true} {
+			w := s.Pack(nil, 3, 0, bf16) // K = 0: the empty sum
+			out := []float32{1, 2, 3}
+			s.MatMul(NewScratch(), out, 3, nil, 0, 0, w, 0, 1, false)
+			equal(t, "no rows", out, []float32{1, 2, 3})
+			s.MatMul(NewScratch(), out, 3, nil, 0, 1, w, 0, 1, true)
+			equal(t, "continued", out, []float32{1, 2, 3})
+			s.MatMul(NewScratch(), out, 3, nil, 0, 1, w, 0, 1, false)
+			equal(t, "begun", out, make([]float32, 3))
+		}
+	})
+}

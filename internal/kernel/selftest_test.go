@@ -1,0 +1,59 @@
+package kernel
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPathsPassTheSelfTest(t *testing.T) {
+	forEachPath(t, func(t *testing.T, s *Set) {
+		if err := s.SelfTest(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBest(t *testing.T) {
+	s, err := Best()
+	if err != nil {
+		t.Errorf("a path of this processor was refused: %v", err)
+	}
+	if Detect() > Portable && s.Path() == Portable {
+		t.Errorf("best path is portable, the processor offers %v", Detect())
+	}
+}
+
+func TestNewRefusesWhatTheProcessorLacks(t *testing.T) {
+	if _, err := New(Detect() + 1); err == nil {
+		t.Errorf("New(%v) succeeded, the processor offers %v", Detect()+1, Detect())
+	}
+}
+
+// evenFirst multiplies bf16 even element first, as a wrong processor might.
+type evenFirst struct{ portable }
+
+func (evenFirst) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
+	if w.BF16 {
+		swapped := *w
+		swapped.Pairs = make([]uint32, len(w.Pairs))
+		for i, b := range w.Pairs {
+			swapped.Pairs[i] = b<<16 | b>>16
+		}
+		y := make([]float32, M*ldx+1)
+		for m := range M {
+			for k := range w.K {
+				y[m*ldx+k^1] = x[m*ldx+k]
+			}
+		}
+		w, x = &swapped, y
+	}
+	portable{}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
+}
+
+func TestSelfTestNamesTheKernelThatDiffers(t *testing.T) {
+	s := &Set{path: AVX512BF16, ops: evenFirst{}}
+	err := s.SelfTest()
+	if err == nil || !strings.Contains(err.Error(), "bf16 MatMul") || !strings.Contains(err.Error(), "avx512-bf16") {
+		t.Errorf("SelfTest = %v, want an error naming bf16 MatMul and the path", err)
+	}
+}
