@@ -30,7 +30,7 @@ type Config struct {
 	Algorithm     Algorithm     `yaml:"algorithm"`
 	DataProcessor DataProcessor `yaml:"data_processor"`
 	Model         Model         `yaml:"model"`
-	Cluster       Cluster       `yaml:"cluster" applies:"no"`
+	Cluster       Cluster       `yaml:"cluster"`
 	Buffer        Buffer        `yaml:"buffer"`
 	Explorer      Explorer      `yaml:"explorer"`
 	Trainer       Trainer       `yaml:"trainer"`

@@ -76,6 +76,9 @@ func decodeInto(ptr any, root *node, found *problems) trace {
 
 func (d *decoder) decode(v reflect.Value, n *node, path string, nullable bool) {
 	d.trace.origins[path] = originOf(n)
+	if n.broken {
+		return
+	}
 	if n.isNull() && d.decodeNull(v, n, path, nullable) {
 		return
 	}

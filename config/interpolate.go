@@ -12,7 +12,7 @@ import (
 // They may stand inside longer texts and inside each other; \${ is a plain ${. A value from the environment is a text
 // until the schema says otherwise.
 func interpolate(root *node, lookup func(string) (string, bool), found *problems) *node {
-	in := interpolator{root: root, lookup: lookup, found: found, done: map[*node]*node{}}
+	in := interpolator{root: root, lookup: lookup, found: found, done: map[*node]*node{}, weight: map[*node]int{}}
 	return in.resolve(root, "", 0)
 }
 
@@ -22,6 +22,7 @@ type interpolator struct {
 	lookup   func(string) (string, bool)
 	found    *problems
 	done     map[*node]*node // scalars with interpolations that are resolved already
+	weight   map[*node]int   // how many values each of them stands for
 	open     []*node         // scalars being resolved, outermost first
 	names    []string        // their keys
 	count    int
@@ -34,12 +35,8 @@ const maxExpanded = 1 << 20
 // resolve returns n with everything inside filled in; path is its key.
 func (in *interpolator) resolve(n *node, path string, depth int) *node {
 	in.count++
-	if in.full || in.count > maxNodes || depth > maxDepth {
-		if !in.full {
-			in.full = true
-			in.found.add(n.at, path, "references expand to more than %d values or %d levels; refer to less", maxNodes, maxDepth)
-		}
-		return &node{at: n.at}
+	if in.tooMuch(n, path, depth) {
+		return &node{at: n.at, broken: true}
 	}
 	switch n.kind {
 	case mapping:
@@ -61,24 +58,37 @@ func (in *interpolator) resolve(n *node, path string, depth int) *node {
 	return in.resolveScalar(n, path, depth)
 }
 
+// tooMuch reports, once, references that expand beyond the limits.
+func (in *interpolator) tooMuch(n *node, path string, depth int) bool {
+	if !in.full && (in.count > maxNodes || depth > maxDepth) {
+		in.full = true
+		in.found.add(n.at, path, "references expand to more than %d values or %d levels; refer to less", maxNodes, maxDepth)
+	}
+	return in.full
+}
+
 // resolveScalar fills in one text, once, and refuses one that needs itself.
 func (in *interpolator) resolveScalar(n *node, path string, depth int) *node {
 	if out, ok := in.done[n]; ok {
+		if in.count += in.weight[n]; in.tooMuch(n, path, depth) {
+			return &node{at: n.at, broken: true}
+		}
 		return out
 	}
+	before := in.count
 	if i := slices.Index(in.open, n); i >= 0 {
 		chain := append(slices.Clone(in.names[i:]), in.names[i])
 		in.found.add(n.at, path, "refers to itself: %s; break the circle", strings.Join(chain, " → "))
-		return &node{at: n.at}
+		return &node{at: n.at, broken: true}
 	}
 	in.open, in.names = append(in.open, n), append(in.names, path)
 	out, err := in.expand(n, depth)
 	in.open, in.names = in.open[:len(in.open)-1], in.names[:len(in.names)-1]
 	if err != nil {
 		in.found.add(n.at, path, "%s", err)
-		out = &node{at: n.at}
+		out = &node{at: n.at, broken: true}
 	}
-	in.done[n] = out
+	in.done[n], in.weight[n] = out, in.count-before
 	return out
 }
 
@@ -111,6 +121,9 @@ func (in *interpolator) concat(parts []part, n *node, depth int) (*node, error) 
 		v, err := in.evaluate(p.text, n, depth)
 		if err != nil {
 			return nil, err
+		}
+		if v.broken {
+			return v, nil
 		}
 		if v.kind != scalar {
 			return nil, fmt.Errorf("${%s} is %s and cannot stand inside a text", p.text, v.describe())

@@ -15,6 +15,7 @@ type node struct {
 	items  []*node
 	at     position
 	env    string // the environment variable that the value came from, if any
+	broken bool   // could not be made out, which is reported already
 }
 
 type kind uint8

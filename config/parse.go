@@ -119,7 +119,18 @@ func tokenPlace(src *source, t *token.Token) position {
 	return position{src, t.Position.Line, t.Position.Column}
 }
 
-func place(src *source, n ast.Node) position { return tokenPlace(src, n.GetToken()) }
+// place is where n begins; a mapping begins with its first key.
+func place(src *source, n ast.Node) position {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return tokenPlace(src, n.Values[0].Key.GetToken())
+		}
+	case *ast.MappingValueNode:
+		return tokenPlace(src, n.Key.GetToken())
+	}
+	return tokenPlace(src, n.GetToken())
+}
 
 // reader turns the parser's tree into ours.
 type reader struct {
@@ -134,7 +145,7 @@ type reader struct {
 func (r *reader) read(n ast.Node, path string, depth int) *node {
 	at := place(r.src, n)
 	if r.tooMuch(at, path, depth) {
-		return &node{at: at}
+		return &node{at: at, broken: true}
 	}
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -166,7 +177,7 @@ func (r *reader) read(n ast.Node, path string, depth int) *node {
 		return &node{text: strings.TrimSpace(n.GetToken().Value), at: at}
 	}
 	r.found.add(at, path, "a YAML %s cannot stand here; write a plain value", n.Type())
-	return &node{at: at}
+	return &node{at: at, broken: true}
 }
 
 // tooMuch reports, once, a text that is nested or expands beyond the limits.
@@ -184,9 +195,6 @@ func (r *reader) tooMuch(at position, path string, depth int) bool {
 
 func (r *reader) readMapping(values []*ast.MappingValueNode, at position, path string, depth int) *node {
 	out := &node{kind: mapping, at: at}
-	if len(values) > 0 {
-		out.at = place(r.src, values[0].Key)
-	}
 	var merged []*node
 	for _, v := range values {
 		if v.Key.IsMergeKey() {
@@ -258,7 +266,7 @@ func (r *reader) readAlias(n *ast.AliasNode, at position, path string, depth int
 	target, ok := r.anchors[name]
 	if !ok {
 		r.found.add(at, path, "there is no anchor &%s above; name one or write the value", name)
-		return &node{at: at}
+		return &node{at: at, broken: true}
 	}
 	return r.copy(target, path, depth)
 }
@@ -267,7 +275,7 @@ func (r *reader) readAlias(n *ast.AliasNode, at position, path string, depth int
 func (r *reader) copy(n *node, path string, depth int) *node {
 	out := *n
 	if r.tooMuch(n.at, path, depth) {
-		return &node{at: n.at}
+		return &node{at: n.at, broken: true}
 	}
 	out.fields, out.items = nil, nil
 	for _, f := range n.fields {

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -44,7 +46,7 @@ func (p *Problem) place() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// problems collects what is wrong and joins it in the order found.
+// problems collects what is wrong.
 type problems []*Problem
 
 func (ps *problems) add(at position, key, format string, args ...any) {
@@ -57,7 +59,15 @@ func (ps *problems) add(at position, key, format string, args ...any) {
 	})
 }
 
+// err joins the problems in the order of the text; those without a line come last.
 func (ps problems) err() error {
+	ps = slices.Clone(ps)
+	slices.SortStableFunc(ps, func(a, b *Problem) int {
+		if (a.Line == 0) != (b.Line == 0) {
+			return b.Line - a.Line
+		}
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
 	errs := make([]error, len(ps))
 	for i, p := range ps {
 		errs[i] = p

@@ -31,7 +31,8 @@ func hint(name, path string, keys []key) string {
 func didYouMean(word string, known []string) string {
 	best, least := "", 1+max(1, len(word)/3)
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), k); d < least {
+		d := distance(strings.ToLower(word), k)
+		if d < least || d == least && len(k) == len(word) && len(best) != len(word) && best != "" {
 			best, least = k, d
 		}
 	}
