@@ -1,0 +1,133 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Config says where and how a run is recorded.
+type Config struct {
+	Dir  string           // the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
+	Type string           // monitor.monitor_type: tensorboard, or one of the services that are accepted with a warning
+	Keep int              // the last committed step; -1 for a new run
+	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil
+	Hook Hook             // for tests; nil otherwise
+}
+
+// Warning returns the line to show a user who asks for a monitor that is not there, or "". The error names the types.
+func Warning(kind string) (string, error) {
+	switch kind {
+	case "", "tensorboard":
+		return "", nil
+	case "wandb", "mlflow", "swanlab":
+		return fmt.Sprintf("monitor: %s is not in this build; metrics go to metrics.jsonl and TensorBoard", kind), nil
+	}
+	return "", fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow swanlab]", kind)
+}
+
+// Monitor gathers the metrics of a step from all roles and writes them when the step is done. Safe for concurrent use.
+//
+// metrics.jsonl has exactly one line per training step, in step order, with the trainer's and the explorer's metrics of
+// that step and the evaluations that belong to it (eval/*: the evaluation of the weights after that step; the line of
+// step 0 is the evaluation at the start and exists only when there was one). TensorBoard gets the same numbers, a
+// folder per role.
+type Monitor struct {
+	config Config
+	next   int
+
+	mu      sync.Mutex
+	log     *log
+	boards  map[string]*eventFile
+	pending map[int]map[string]Metrics // by step and role
+}
+
+// Open starts or continues the records in c.Dir: metrics.jsonl is cut back to c.Keep.
+func Open(c Config) (*Monitor, error) {
+	if _, err := Warning(c.Type); err != nil {
+		return nil, err
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	l, err := openLog(filepath.Join(c.Dir, "metrics.jsonl"), c.Keep, c.Hook)
+	if err != nil {
+		return nil, err
+	}
+	return &Monitor{config: c, next: c.Keep + 1, log: l, boards: make(map[string]*eventFile), pending: make(map[int]map[string]Metrics)}, nil
+}
+
+// Add notes metrics of a step under a role ("trainer", "explorer"). The explorer may be steps ahead of the trainer. A
+// later value of a key replaces an earlier one.
+func (m *Monitor) Add(step int, role string, metrics Metrics) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pending[step] == nil {
+		m.pending[step] = make(map[string]Metrics)
+	}
+	if m.pending[step][role] == nil {
+		m.pending[step][role] = make(Metrics)
+	}
+	m.pending[step][role].Merge(metrics)
+}
+
+// Commit writes the line of a step and returns its metrics; roles are merged in order of their names. Steps are
+// committed in order. It must return before the step is committed in the run's own state: a line too many is cut on
+// resume, a missing one would stay missing.
+func (m *Monitor) Commit(step int) (Metrics, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	roles := m.pending[step]
+	delete(m.pending, step)
+	all := make(Metrics)
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		all.Merge(roles[role])
+	}
+	if err := m.log.write(step, all); err != nil {
+		return nil, err
+	}
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		board, err := m.board(role)
+		if err != nil {
+			return nil, err
+		}
+		if err := board.write(m.config.Now(), step, roles[role]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (m *Monitor) board(role string) (*eventFile, error) {
+	if b := m.boards[role]; b != nil {
+		return b, nil
+	}
+	b, err := newEventFile(filepath.Join(m.config.Dir, "monitor", "tensorboard", role), m.config.Now(), max(0, m.next))
+	if err != nil {
+		return nil, err
+	}
+	m.boards[role] = b
+	return b, nil
+}
+
+// Last is the step of the last line in metrics.jsonl, -1 when there is none.
+func (m *Monitor) Last() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.log.last
+}
+
+// Close closes the files. Steps that were not committed are not written.
+func (m *Monitor) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	errs := []error{m.log.file.Close()}
+	for _, role := range slices.Sorted(maps.Keys(m.boards)) {
+		errs = append(errs, m.boards[role].file.Close())
+	}
+	return errors.Join(errs...)
+}

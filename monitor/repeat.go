@@ -1,0 +1,121 @@
+package monitor
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Repeats is the statistics of one metric over the n >= 1 runs of one evaluation task, as verl and Trinity-RFT compute
+// them: mean@n, and for n > 1 std@n (population) and best@k and worst@k for k = 2, 4, 8 ... below n and n itself. The
+// latter two are the mean of the largest and of the smallest of k values drawn with replacement, over 1,000 draws with
+// numpy's legacy generator seeded with 42, so that the numbers are upstream's to the last draw.
+func Repeats(values []float64) Metrics {
+	n := len(values)
+	if n == 0 {
+		return Metrics{}
+	}
+	mean := meanOf(values)
+	m := Metrics{fmt.Sprintf("mean@%d", n): mean}
+	if n == 1 {
+		return m
+	}
+	m[fmt.Sprintf("std@%d", n)] = deviation(values, mean, n)
+	for _, k := range subsetSizes(n) {
+		best, worst := bootstrap(values, k)
+		m[fmt.Sprintf("best@%d", k)], m[fmt.Sprintf("worst@%d", k)] = best, worst
+	}
+	return m
+}
+
+func subsetSizes(n int) []int {
+	var sizes []int
+	for k := 2; k < n; k *= 2 {
+		sizes = append(sizes, k)
+	}
+	return append(sizes, n)
+}
+
+const (
+	bootstrapDraws = 1000
+	bootstrapSeed  = 42
+)
+
+// bootstrap returns the mean largest and the mean smallest of k values drawn with replacement.
+func bootstrap(values []float64, k int) (best, worst float64) {
+	r := newTwister(bootstrapSeed)
+	for range bootstrapDraws {
+		high, low := math.Inf(-1), math.Inf(1)
+		for range k {
+			v := values[r.below(len(values))]
+			high, low = max(high, v), min(low, v)
+		}
+		best += high
+		worst += low
+	}
+	return best / bootstrapDraws, worst / bootstrapDraws
+}
+
+// PassAtK is the chance that at least one of k samples drawn without replacement from n is among the c correct ones,
+// 1 - C(n-c,k)/C(n,k) (Chen et al., arXiv 2107.03374). It needs 0 <= c <= n and 1 <= k <= n and is NaN otherwise.
+func PassAtK(n, c, k int) float64 {
+	if c < 0 || c > n || k < 1 || k > n {
+		return math.NaN()
+	}
+	if n-c < k {
+		return 1
+	}
+	miss := 1.0
+	for i := n - c + 1; i <= n; i++ {
+		miss *= 1 - float64(k)/float64(i)
+	}
+	return 1 - miss
+}
+
+// Evaluation returns the metrics of one evaluated taskset under eval/<taskset>/ (or bench/<taskset>/, the prefix given
+// without its last slash): finished_task_count and, for each metric of the tasks, its Repeats averaged over the tasks
+// that have it. Metrics that measure time are only averaged. tasks has for each finished task the values of its runs.
+// With detailed every key becomes four: /mean, /max, /min and /std (n-1) over the tasks.
+func Evaluation(prefix string, tasks []map[string][]float64, detailed bool) Metrics {
+	columns := make(map[string][]float64)
+	for _, task := range tasks {
+		for _, name := range slices.Sorted(maps.Keys(task)) {
+			if IsTime(name) {
+				columns[name] = append(columns[name], meanOf(task[name]))
+				continue
+			}
+			for k, v := range Repeats(task[name]) {
+				columns[name+"/"+k] = append(columns[name+"/"+k], v)
+			}
+		}
+	}
+	out := Metrics{prefix + "/finished_task_count": float64(len(tasks))}
+	for k, v := range columns {
+		if !detailed {
+			out[prefix+"/"+k] = meanOf(v)
+			continue
+		}
+		out.Merge(Summary(prefix+"/"+k, v))
+		out[prefix+"/"+k+"/std"] = deviation(v, meanOf(v), max(1, len(v)-1))
+	}
+	return out
+}
+
+func meanOf(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// deviation is the standard deviation around mean with the given divisor.
+func deviation(x []float64, mean float64, divisor int) float64 {
+	sum := 0.0
+	for _, v := range x {
+		d := v - mean
+		sum += float64(d * d)
+	}
+	return math.Sqrt(sum / float64(divisor))
+}

@@ -1,0 +1,82 @@
+package monitor
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The expected numbers come from numpy itself (testdata/bootstrap.py).
+func TestRepeatsEqualNumpy(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "bootstrap.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Values []float64
+		Want   map[string]float64
+	}
+	if err := json.Unmarshal(b, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		got := Repeats(c.Values)
+		if len(got) != len(c.Want) {
+			t.Errorf("%v: keys %v, want %v", c.Values, got.Keys(), Metrics(c.Want).Keys())
+		}
+		for k, want := range c.Want {
+			if math.Abs(got[k]-want) > 1e-12 {
+				t.Errorf("%v: %s = %v, want %v", c.Values, k, got[k], want)
+			}
+		}
+	}
+	if got := Repeats([]float64{0.5}); len(got) != 1 || got["mean@1"] != 0.5 {
+		t.Errorf("one value gives %v, want mean@1 alone", got)
+	}
+}
+
+func TestPassAtK(t *testing.T) {
+	for _, tt := range []struct {
+		n, c, k int
+		want    float64
+	}{
+		{8, 2, 1, 0.25}, {8, 2, 8, 1}, {8, 0, 8, 0}, {8, 8, 1, 1}, {4, 2, 2, 1 - 1.0/6}, {10, 3, 4, 1 - 35.0/210}, {8, 7, 2, 1},
+		{8, 9, 1, math.NaN()}, {8, 1, 0, math.NaN()}, {8, 1, 9, math.NaN()},
+	} {
+		got := PassAtK(tt.n, tt.c, tt.k)
+		if math.Abs(got-tt.want) > 1e-12 || math.IsNaN(got) != math.IsNaN(tt.want) {
+			t.Errorf("pass@%d of %d correct in %d = %v, want %v", tt.k, tt.c, tt.n, got, tt.want)
+		}
+	}
+}
+
+func TestEvaluation(t *testing.T) {
+	tasks := []map[string][]float64{
+		{"accuracy": {1, 1}, "time/run_execution": {2, 4}},
+		{"accuracy": {0, 0}},
+	}
+	got := Evaluation("eval/test", tasks, false)
+	want := Metrics{
+		"eval/test/finished_task_count": 2, "eval/test/time/run_execution": 3,
+		"eval/test/accuracy/mean@2": 0.5, "eval/test/accuracy/std@2": 0, "eval/test/accuracy/best@2": 0.5, "eval/test/accuracy/worst@2": 0.5,
+	}
+	check(t, got, want)
+	check(t, Evaluation("bench/t", []map[string][]float64{{"a": {1}}, {"a": {0}}}, true), Metrics{
+		"bench/t/finished_task_count": 2, "bench/t/a/mean@1/mean": 0.5, "bench/t/a/mean@1/max": 1, "bench/t/a/mean@1/min": 0, "bench/t/a/mean@1/std": math.Sqrt(0.5),
+	})
+	check(t, Evaluation("eval/none", nil, false), Metrics{"eval/none/finished_task_count": 0})
+}
+
+func check(t *testing.T, got, want Metrics) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("keys %v, want %v", got.Keys(), want.Keys())
+	}
+	for k, w := range want {
+		if math.Abs(got[k]-w) > 1e-12 {
+			t.Errorf("%s = %v, want %v", k, got[k], w)
+		}
+	}
+}
