@@ -1,0 +1,90 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    string
+	Content string
+}
+
+// Messages reads row index as a conversation to learn from: the list in MessagesKey, or system prompt (the
+// column wins over the constant), prompt and response as a conversation of their own.
+func (f Format) Messages(src *Source, index int) ([]Message, error) {
+	row, err := src.Row(index)
+	if err != nil {
+		return nil, err
+	}
+	if f.MessagesKey != "" {
+		return f.conversation(src, index, row)
+	}
+	prompt, err := f.column(src, index, row, "prompt_key", f.PromptKey)
+	if err != nil {
+		return nil, err
+	}
+	response, err := f.column(src, index, row, "response_key", f.ResponseKey)
+	if err != nil {
+		return nil, err
+	}
+	system := f.SystemPrompt
+	if f.SystemPromptKey != "" {
+		if system, err = f.column(src, index, row, "system_prompt_key", f.SystemPromptKey); err != nil {
+			return nil, err
+		}
+	}
+	messages := []Message{{"user", prompt}, {"assistant", response}}
+	if system != "" {
+		messages = append([]Message{{"system", system}}, messages...)
+	}
+	return messages, nil
+}
+
+// conversation reads the messages column: a list, or a list written as JSON text.
+func (f Format) conversation(src *Source, index int, row Row) ([]Message, error) {
+	value, ok := row.Get(f.MessagesKey)
+	if !ok {
+		return nil, f.missing(src, index, row, "messages_key", f.MessagesKey)
+	}
+	if s, isText := value.(string); isText {
+		var list []Row
+		if err := json.Unmarshal([]byte(s), &list); err != nil {
+			return nil, fmt.Errorf("dataset: %s: column %q is text that is not a JSON list of messages: %w: %s", src.Place(index), f.MessagesKey, err, excerpt([]byte(s)))
+		}
+		rows := make([]any, len(list))
+		for i, r := range list {
+			rows[i] = r
+		}
+		value = rows
+	}
+	list, ok := value.([]any)
+	if !ok || len(list) == 0 {
+		return nil, fmt.Errorf("dataset: %s: column %q must be a list of messages with role and content, and is not or is empty", src.Place(index), f.MessagesKey)
+	}
+	messages := make([]Message, len(list))
+	for i, item := range list {
+		m, err := message(item)
+		if err != nil {
+			return nil, fmt.Errorf("dataset: %s: column %q, message %d: %w", src.Place(index), f.MessagesKey, i, err)
+		}
+		messages[i] = m
+	}
+	return messages, nil
+}
+
+func message(item any) (Message, error) {
+	row, ok := item.(Row)
+	if !ok {
+		return Message{}, fmt.Errorf("not an object: %v", item)
+	}
+	role, _ := row.Get("role")
+	content, has := row.Get("content")
+	name, ok := role.(string)
+	if !ok || name == "" || !has {
+		return Message{}, fmt.Errorf("role and content are needed, the keys are %v", row.Columns())
+	}
+	s, err := text(content)
+	return Message{name, s}, err
+}
