@@ -1,0 +1,158 @@
+package explorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
+)
+
+// tally counts what a step did; its fields are changed atomically.
+type tally struct {
+	tokens, failed, truncated, reused atomic.Int64
+	nanos                             int64
+}
+
+func (t *tally) into(m map[string]float64) {
+	if n := t.tokens.Load(); n > 0 && t.nanos > 0 {
+		m["perf/sampled_tokens_per_second"] = float64(n) / (float64(t.nanos) / 1e9)
+	}
+	m["rollout/failed_task_count"] = float64(t.failed.Load())
+	m["rollout/prompt_truncated_count"] = float64(t.truncated.Load())
+}
+
+// explore runs the tasks that have no stored group and returns all groups in task order. A task that failed after all
+// attempts has an empty group.
+func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task) ([][]*experience.Experience, *tally, error) {
+	stored, err := x.store.Load(step)
+	if err != nil {
+		return nil, nil, err
+	}
+	stats, begin := &tally{}, time.Now()
+	groups := make([][]*experience.Experience, len(tasks))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, x.Runners))
+	for i, t := range tasks {
+		if rec, ok := stored[t.ID]; ok {
+			groups[i] = rec.Experiences
+			stats.reused.Add(1)
+			continue
+		}
+		g.Go(func() error {
+			list, err := x.attempt(gctx, &x.train, t)
+			if gctx.Err() != nil {
+				return context.Cause(gctx)
+			}
+			if err != nil {
+				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index, x.train.Name, err))
+			}
+			groups[i] = list
+			return x.store.Put(buffer.Record{Step: step, Task: t.ID, Experiences: list})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	stats.nanos = time.Since(begin).Nanoseconds()
+	for i, list := range groups {
+		x.count(stats, step, tasks[i], list, stored)
+	}
+	if stats.failed.Load() == int64(len(tasks)) {
+		return nil, nil, fmt.Errorf("all %d tasks failed; the warnings above say why", len(tasks))
+	}
+	return groups, stats, nil
+}
+
+func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experience.Experience, stored map[string]buffer.Record) {
+	if len(list) == 0 {
+		stats.failed.Add(1)
+	}
+	for _, e := range list {
+		if e.TruncateStatus == experience.PromptTruncated {
+			stats.truncated.Add(1)
+		}
+		if _, reused := stored[t.ID]; !reused {
+			stats.tokens.Add(int64(e.ResponseLength()))
+		}
+	}
+	if len(list) > 0 && list[0].TruncateStatus == experience.PromptTruncated {
+		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than max_prompt_tokens %d; it is masked and trains nothing", step, t.Index, x.train.Rollout.MaxPrompt))
+	}
+}
+
+// attempt runs a task until an attempt succeeds or none is left.
+func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (list []*experience.Experience, err error) {
+	r := set.Rollout
+	r.Sampler, r.Version = x.sampler, x.version
+	for range 1 + x.Retries {
+		tctx, cancel := ctx, context.CancelFunc(func() {})
+		if x.Timeout > 0 {
+			tctx, cancel = context.WithTimeoutCause(ctx, x.Timeout, fmt.Errorf("no answer within %v (explorer.max_timeout)", x.Timeout))
+		}
+		list, err = set.Workflow.Run(tctx, &r, t)
+		cancel()
+		if err == nil || ctx.Err() != nil || tinker.CategoryOf(err) == tinker.User {
+			break // another attempt at a wrong request would go wrong as well
+		}
+	}
+	if errors.Is(err, tinker.ErrClosed) {
+		return nil, err
+	}
+	return list, err
+}
+
+// evaluate runs the evaluation tasksets with the present sampler and adds their metrics.
+func (x *Explorer) evaluate(ctx context.Context, step int, metrics map[string]float64) error {
+	begin := time.Now()
+	for s := range x.eval {
+		set := &x.eval[s]
+		tasks, err := set.Tasks.Batch(1, 0)
+		if err != nil {
+			return fmt.Errorf("evaluation of %s: %w", set.Name, err)
+		}
+		groups := make([][]*experience.Experience, len(tasks))
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(max(1, x.Runners) * max(1, x.train.Repeat)) // as many samples at a time as training has
+		for i, t := range tasks {
+			x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat) // the same draws at every evaluation: what differs is the weights
+			g.Go(func() error {
+				list, err := x.attempt(gctx, set, t)
+				if gctx.Err() != nil {
+					return context.Cause(gctx)
+				}
+				if err != nil {
+					x.Warn(fmt.Sprintf("evaluation at step %d: task %d of %s failed and is left out: %v", step, t.Index, set.Name, err))
+				}
+				groups[i] = list
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		evalMetrics(metrics, "eval/"+set.Name+"/", groups)
+	}
+	if len(x.eval) > 0 {
+		metrics["time/eval"] = time.Since(begin).Seconds()
+	}
+	return nil
+}
+
+// Evaluate evaluates one version of the weights, given by path, and returns its metrics.
+func (x *Explorer) Evaluate(ctx context.Context, step int, path string) (map[string]float64, error) {
+	one := *x
+	if err := one.use(ctx, step, path); err != nil {
+		return nil, err
+	}
+	metrics := map[string]float64{}
+	return metrics, one.evaluate(ctx, step, metrics)
+}

@@ -1,0 +1,186 @@
+// Package explorer is the loop that turns tasks into experiences: for each explore step it waits for the weights that the
+// step samples with, runs the step's tasks at once, scores the groups, and hands the experiences on in task order.
+//
+// Each finished group is stored before it counts. After a restart the loop runs only the tasks that have no stored group, so
+// nothing is sampled twice; and because every draw derives from the run's seed and the names of step, task and
+// repetition, what it samples is what an unbroken run would have sampled.
+package explorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
+)
+
+// Options set an Explorer up.
+type Options struct {
+	Seed         uint64
+	First        int // the explore step to begin with
+	Steps        int // the last one; 0: until the tasks end
+	BatchSize    int // tasks per step
+	Runners      int // tasks at a time
+	Retries      int // attempts beyond the first at a failed task
+	Timeout      time.Duration
+	EvalInterval int // explore steps between evaluations; 0: none
+	Advantage    algorithm.Advantage
+	BaseModel    string
+	Warn         func(string)
+}
+
+// Taskset is tasks with the way to run them.
+type Taskset struct {
+	Name     string
+	Tasks    Tasks
+	Workflow workflow.Workflow
+	Rollout  workflow.Rollout // all but the sampler
+	Repeat   int
+}
+
+// Tasks gives the tasks of each step.
+type Tasks interface {
+	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. io.EOF means that there are no more.
+	Batch(step, n int) ([]workflow.Task, error)
+}
+
+// Sink takes what a step produced.
+type Sink interface {
+	// Explored: metrics and experiences of a step, scored and in order of task and repetition. It comes once per step and start of
+	// the process, with the same content after a restart.
+	Explored(ctx context.Context, step int, metrics map[string]float64, list []*experience.Experience) error
+}
+
+// Explorer is the loop. It is made by New and runs once.
+type Explorer struct {
+	Options
+	service tinker.Service
+	sync    *synchronizer.Synchronizer
+	store   *buffer.Store
+	sink    Sink
+	train   Taskset
+	eval    []Taskset
+
+	version int // of the sampler below; -1 when there is none
+	sampler tinker.SamplingClient
+}
+
+// New makes an Explorer.
+func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, store *buffer.Store, sink Sink, train Taskset, eval []Taskset) *Explorer {
+	return &Explorer{Options: o, service: service, sync: sync, store: store, sink: sink, train: train, eval: eval, version: -1}
+}
+
+// Run explores until Steps or the end of the tasks. When stop is closed it returns at once: finished groups are stored.
+func (x *Explorer) Run(ctx context.Context, stop <-chan struct{}) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer func() { cancel(nil); <-done }()
+	go func() {
+		defer close(done)
+		select {
+		case <-stop:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	}()
+	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
+		err := x.step(ctx, step)
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(context.Cause(ctx), errStopped):
+			return nil
+		case err != nil:
+			return fmt.Errorf("explorer: step %d: %w", step, err)
+		}
+	}
+	return nil
+}
+
+var errStopped = errors.New("explorer: stopped")
+
+// step explores one step.
+func (x *Explorer) step(ctx context.Context, step int) error {
+	begin := time.Now()
+	tasks, err := x.train.Tasks.Batch(step, x.BatchSize)
+	if err != nil {
+		return err
+	}
+	version := x.sync.Version(step)
+	if err := x.load(ctx, version); err != nil {
+		return err
+	}
+	waited := time.Since(begin)
+	for i := range tasks {
+		x.name(&tasks[i], strconv.Itoa(step), strconv.Itoa(i), x.train.Repeat)
+	}
+	groups, stats, err := x.explore(ctx, step, tasks)
+	if err != nil {
+		return err
+	}
+	var list []*experience.Experience
+	for _, g := range groups {
+		list = append(list, g...)
+	}
+	metrics := rolloutMetrics(groups)
+	metrics["rollout/model_version"] = float64(version)
+	stream := rng.New(x.Seed).Stream("advantage", step)
+	list, scored, err := x.Advantage.Assign(list, rand.New(&stream))
+	if err != nil {
+		return err
+	}
+	for k, v := range scored {
+		metrics["experience_pipeline/"+k] = v
+	}
+	metrics["experience_pipeline/experience_count"] = float64(len(list))
+	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
+	metrics["time/explorer_sync_interval"] = waited.Seconds()
+	stats.into(metrics)
+	if x.EvalInterval > 0 && step%x.EvalInterval == 0 && step != x.Steps {
+		if err := x.evaluate(ctx, step, metrics); err != nil {
+			return err
+		}
+	}
+	return x.sink.Explored(ctx, step, metrics, list)
+}
+
+// name gives a task its place in the run and its seed.
+func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
+	t.Batch, t.ID, t.Repeat = batch, id, repeat
+	s := rng.New(x.Seed).Stream("rollout:" + batch + "/" + id)
+	t.Seed = s.Uint64()
+}
+
+// load makes the sampler of a version, waiting until it is published.
+func (x *Explorer) load(ctx context.Context, version int) error {
+	if x.version == version {
+		return nil
+	}
+	path, err := x.sync.Wait(ctx, version)
+	if err != nil {
+		return err
+	}
+	return x.use(ctx, version, path)
+}
+
+func (x *Explorer) use(ctx context.Context, version int, path string) error {
+	req := tinker.SamplingClientRequest{ModelPath: path}
+	if path == "" {
+		req.BaseModel = x.BaseModel
+	}
+	sampler, err := x.service.SamplingClient(ctx, req)
+	if err != nil {
+		return fmt.Errorf("weights version %d: %w", version, err)
+	}
+	x.sampler, x.version = sampler, version
+	return nil
+}

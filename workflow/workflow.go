@@ -1,0 +1,99 @@
+// Package workflow turns a task into experiences: it asks the model, grades the answers and says what was measured.
+//
+// A workflow is a value in the table Workflows, found by its Trinity-RFT name. It knows neither loops nor buffers: it
+// gets a Task and a Rollout and returns experiences, or an error that makes the rollout a failed one.
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/reward"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Task is one row of a taskset, to be run Repeat times.
+type Task struct {
+	Batch  string // explore step, or "<step>/<taskset>" of an evaluation
+	ID     string // position in the batch
+	Index  int    // row of the taskset
+	Prompt string
+	Truth  string
+	Row    map[string]any // the whole row
+	Repeat int
+	Seed   uint64 // everything the task draws derives from it
+}
+
+// Rollout is what the tasks of a taskset share in one explore step.
+type Rollout struct {
+	Sampler      tinker.SamplingClient
+	Version      int // of the sampler's weights
+	Params       tinker.SamplingParams
+	Renderer     Renderer
+	Reward       reward.Func
+	RewardName   string
+	RewardArgs   map[string]any
+	SystemPrompt string
+	ReplyPrefix  string // the beginning of the answer, put into the model's mouth
+	MaxPrompt    int    // tokens
+	Truncate     bool   // an over-long prompt becomes a masked experience; otherwise it is an error
+	Args         map[string]any
+}
+
+// Message is one chat message.
+type Message struct{ Role, Content string }
+
+// Renderer turns messages into what the model reads, and tokens into text.
+type Renderer interface {
+	// Prompt renders messages up to the point where the model goes on: behind the generation prompt, or inside the last message
+	// if that is the assistant's.
+	Prompt(messages []Message) (text string, tokens []int32, err error)
+	// Decode returns the text of tokens without special ones.
+	Decode(tokens []int32) string
+}
+
+// Workflow runs tasks. Implementations are safe for concurrent use.
+type Workflow interface {
+	// Run returns the experiences of all repetitions, with rewards. An error means that the attempt failed as a whole.
+	Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error)
+}
+
+// Workflows is the table of workflows by the value of default_workflow_type.
+func Workflows() map[string]Workflow {
+	return map[string]Workflow{
+		"simple_workflow": Simple{},
+		"math_workflow":   Math{},
+	}
+}
+
+// New finds a workflow by name.
+func New(name string) (Workflow, error) {
+	table := Workflows()
+	w, ok := table[name]
+	if !ok {
+		return nil, fmt.Errorf("workflow: %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+	}
+	return w, nil
+}
+
+// WithDefaults fills in what a named workflow sets when the configuration leaves it open.
+func WithDefaults(name string, r Rollout) (Rollout, error) {
+	if name == "math_workflow" && r.RewardName == "" {
+		r.RewardName = "math_reward"
+	}
+	if name == "math_workflow" && r.RewardName == "math_reward" && r.SystemPrompt == "" {
+		r.SystemPrompt = thinkPrompt
+	}
+	funcs := reward.Funcs()
+	f, ok := funcs[r.RewardName]
+	if !ok {
+		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s",
+			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
+	}
+	r.Reward = f
+	return r, nil
+}
