@@ -1,0 +1,182 @@
+package model
+
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/nn"
+)
+
+// This file is one transformer block, forward beside backward, for rows a to b-1 of a pass:
+//
+//	project   n1 = norm(x) ; q, k, v = n1·Wᵀ ; QK-norm ; RoPE ; K and V into the pages
+//	attend    h = x + attention(q)·Woᵀ
+//	mlp       out = h + (silu(gate)*up)·Wdownᵀ, gate and up from norm(h)
+//
+// Each product is followed by its LoRA, which continues the accumulator.
+
+// output is where layer l's result goes: the next layer's input.
+func (p *pass) output(l int) nn.Rows {
+	if l+1 < len(p.layers) {
+		return p.layers[l+1].x
+	}
+	return p.last
+}
+
+func (p *pass) project(l, a, b int, sc *kernel.Scratch) {
+	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
+	if !nn.RMSNorm(p.K, s.n1.Slice(a, b), s.x.Slice(a, b), w.norm1, c.Eps, s.inv1[a:b]) {
+		p.mark(l)
+	}
+	w.qkv.Forward(p.K, sc, s.qkv.Slice(a, b), s.n1.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {
+		lora.Forward(p.K, sc, s.qkv.Slice(a, b), s.midQKV.Slice(a, b), s.n1.Slice(a, b))
+	})
+	key := make([]float32, c.HeadDim)
+	p.eachSeq(a, b, func(seq Seq, a, b int) {
+		for t := a; t < b; t++ {
+			p.rotate(l, t, seq.Pos+t-a, seq.Pages, key)
+		}
+	})
+}
+
+// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys normed
+// and rotated, and values, into the pages. key is scratch.
+func (p *pass) rotate(l, t, pos int, pages []*nn.Page, key []float32) {
+	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
+	hd, row, q := c.HeadDim, s.qkv.Row(t), s.q.Row(t)
+	for h := range c.Heads {
+		from, to := row[h*hd:(h+1)*hd], q[h*hd:(h+1)*hd]
+		if w.qNorm != nil {
+			s.invQK.Row(t)[h] = p.K.RMSNorm(to, from, w.qNorm, c.Eps)
+			from = to
+		}
+		p.table.Rotate(to, from, pos)
+	}
+	p.K.Scale(q, p.attention(l).Scale())
+	for j := range c.KVHeads {
+		from := row[c.QDim()+j*hd:][:hd]
+		if w.kNorm != nil {
+			s.invQK.Row(t)[c.Heads+j] = p.K.RMSNorm(key, from, w.kNorm, c.Eps)
+			from = key
+		}
+		p.table.Rotate(key, from, pos)
+		value := row[c.QDim()+c.KVDim()+j*hd:][:hd]
+		c.Pages().Store(p.K, pages, pos, l, j, key, value, c.BF16)
+	}
+}
+
+// projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the layer's
+// input, in d.dIn.
+func (p *pass) projectBackward(l, a, b int, sc *kernel.Scratch) {
+	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
+	p.eachSeq(a, b, func(seq Seq, a, b int) {
+		for t := a; t < b; t++ {
+			p.rotateBack(l, t, seq.Pos+t-a)
+		}
+	})
+	dn1 := d.dn1.Slice(a, b)
+	w.qkv.Backward(p.K, sc, dn1, d.dqkv.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {
+		lora.Backward(p.K, sc, d.dn1.Slice(a, b), d.dmidQKV.Slice(a, b), d.dqkv.Slice(a, b))
+	})
+	for t := a; t < b; t++ {
+		nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])
+		p.K.Add(d.dIn.Row(t), d.dh.Row(t))
+	}
+}
+
+// rotateBack is the backward of rotate for row t, in d.dqkv. With QK-norm d.dNormed receives the gradients of the normed
+// heads.
+func (p *pass) rotateBack(l, t, pos int) {
+	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
+	hd, row, dy := c.HeadDim, s.qkv.Row(t), d.dqkv.Row(t)
+	for h := range c.Heads + c.KVHeads {
+		at, norm := h*hd, w.qNorm
+		if h >= c.Heads {
+			norm = w.kNorm
+		}
+		g := dy[at : at+hd]
+		if norm == nil {
+			p.table.RotateBack(g, g, pos)
+			continue
+		}
+		normed := d.dNormed.Row(t)[at : at+hd]
+		p.table.RotateBack(normed, g, pos)
+		nn.RMSNormBackward(p.K, g, normed, row[at:at+hd], norm, s.invQK.Row(t)[h])
+	}
+}
+
+func (p *pass) attention(l int) nn.Attention {
+	return nn.Attention{Shape: p.w.Config.Pages(), Heads: p.w.Config.Heads, Layer: l}
+}
+
+func (p *pass) attend(l, a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
+	w, s := &p.w.layers[l], &p.layers[l]
+	p.eachSeq(a, b, func(seq Seq, a, b int) {
+		p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages)
+	})
+	h := s.h.Slice(a, b)
+	w.o.Forward(p.K, sc, h, s.att.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o }, func(lora *nn.LoRA, a, b int) {
+		lora.Forward(p.K, sc, s.h.Slice(a, b), s.midO.Slice(a, b), s.att.Slice(a, b))
+	})
+	p.K.Add(h.Data, s.x.Slice(a, b).Data)
+}
+
+// attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on, each with
+// all its rows: see attentionBackward.
+func (p *pass) attendBackward(l, a, b int, sc *kernel.Scratch) {
+	w, d := &p.w.layers[l], &p.back
+	w.o.Backward(p.K, sc, d.datt.Slice(a, b), d.dh.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o }, func(lora *nn.LoRA, a, b int) {
+		lora.Backward(p.K, sc, d.datt.Slice(a, b), d.dmidO.Slice(a, b), d.dh.Slice(a, b))
+	})
+}
+
+// attentionBackward fills d.dqkv for one KV head of sequence i.
+func (p *pass) attentionBackward(l, i, head int, sc *kernel.Scratch, ws *nn.Workspace) {
+	s, d, seq := &p.layers[l], &p.back, p.seqs[i]
+	a, b := p.start[i], p.start[i+1]
+	if a < b {
+		p.attention(l).Backward(p.K, sc, ws, d.dqkv.Slice(a, b), d.datt.Slice(a, b), s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, head, seq.Pages)
+	}
+}
+
+func (p *pass) mlp(l, a, b int, sc *kernel.Scratch) {
+	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
+	nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, c.Eps, s.inv2[a:b])
+	w.gateUp.Forward(p.K, sc, s.gateUp.Slice(a, b), s.n2.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp }, func(lora *nn.LoRA, a, b int) {
+		lora.Forward(p.K, sc, s.gateUp.Slice(a, b), s.midGU.Slice(a, b), s.n2.Slice(a, b))
+	})
+	for t := a; t < b; t++ {
+		gu := s.gateUp.Row(t)
+		p.K.SiLUMul(s.act.Row(t), gu[:c.FF], gu[c.FF:])
+	}
+	out := p.output(l)
+	w.down.Forward(p.K, sc, out.Slice(a, b), s.act.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down }, func(lora *nn.LoRA, a, b int) {
+		lora.Forward(p.K, sc, out.Slice(a, b), s.midDown.Slice(a, b), s.act.Slice(a, b))
+	})
+	p.K.Add(out.Slice(a, b).Data, s.h.Slice(a, b).Data)
+}
+
+// mlpBackward takes the gradient of the layer's output, in d.dOut, to that of h, in d.dh.
+func (p *pass) mlpBackward(l, a, b int, sc *kernel.Scratch) {
+	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
+	w.down.Backward(p.K, sc, d.dact.Slice(a, b), d.dOut.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down }, func(lora *nn.LoRA, a, b int) {
+		lora.Backward(p.K, sc, d.dact.Slice(a, b), d.dmidDown.Slice(a, b), d.dOut.Slice(a, b))
+	})
+	for t := a; t < b; t++ {
+		gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
+		p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
+	}
+	w.gateUp.Backward(p.K, sc, d.dn2.Slice(a, b), d.dgateUp.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp }, func(lora *nn.LoRA, a, b int) {
+		lora.Backward(p.K, sc, d.dn2.Slice(a, b), d.dmidGU.Slice(a, b), d.dgateUp.Slice(a, b))
+	})
+	for t := a; t < b; t++ {
+		nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), w.norm2, s.inv2[t])
+		p.K.Add(d.dh.Row(t), d.dOut.Row(t))
+	}
+}

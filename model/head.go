@@ -1,0 +1,176 @@
+package model
+
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/nn"
+)
+
+// score is what Score leaves on a tape: the rows that have targets and, for each, the gradient of its log-probabilities.
+type score struct {
+	K       int
+	rows    []int     // [R] rows with a target, upward
+	targets []int32   // [R*K]
+	g       []float32 // [R*K] dLoss/dlogp
+	lse     []float32 // [R] log-sum-exp of the row's logits
+}
+
+// headRows is the head's work on a few rows: their hidden states, the LoRA's mid and the logits, and the gradients of these.
+type headRows struct {
+	x, mid, logits nn.Rows // [M,D], [M,r], [M,V]
+	dx, dmid       nn.Rows // [M,D], [M,r]
+}
+
+func (h *headRows) resize(c Config, M, rank int) {
+	h.x.Resize(M, c.Dim)
+	h.mid.Resize(M, rank)
+	h.logits.Resize(M, c.Vocab)
+	h.dx.Resize(M, c.Dim)
+	h.dmid.Resize(M, rank)
+}
+
+func (h *headRows) slice(a, b int) headRows {
+	return headRows{h.x.Slice(a, b), h.mid.Slice(a, b), h.logits.Slice(a, b), h.dx.Slice(a, b), h.dmid.Slice(a, b)}
+}
+
+// headBlock is the number of rows whose logits a part computes at once: about a mebifloat of them.
+func headBlock(c Config) int { return min(maxBlock, max(16, 1<<20/c.Vocab)) }
+
+// head computes h.logits for rows of the pass, whose hidden states it gathers.
+func (p *pass) head(h headRows, rows []int, hidden nn.Rows, sc *kernel.Scratch) {
+	for i, t := range rows {
+		copy(h.x.Row(i), hidden.Row(t))
+	}
+	p.w.head.Forward(p.K, sc, h.logits, h.x)
+	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) {
+		lora.Forward(p.K, sc, h.logits.Slice(a, b), h.mid.Slice(a, b), h.x.Slice(a, b))
+	})
+}
+
+// headBackward takes h.logits, which hold the gradients of the logits, to h.dx.
+func (p *pass) headBackward(h headRows, rows []int, sc *kernel.Scratch) {
+	p.w.head.Backward(p.K, sc, h.dx, h.logits)
+	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) {
+		lora.Backward(p.K, sc, h.dx.Slice(a, b), h.dmid.Slice(a, b), h.logits.Slice(a, b))
+	})
+}
+
+// eachHeadRun calls f for stretches a to b-1 of rows whose adapter reaches the head. rows need not be sorted.
+func (p *pass) eachHeadRun(rows []int, f func(l *nn.LoRA, a, b int)) {
+	for a := 0; a < len(rows); {
+		u, b := p.runOf(rows[a]), a+1
+		for b < len(rows) && rows[b] >= u.a && rows[b] < u.b {
+			b++
+		}
+		if u.adapter != nil && u.adapter.head != nil {
+			f(u.adapter.head, a, b)
+		}
+		a = b
+	}
+}
+
+func (p *pass) runOf(row int) run {
+	lo, hi := 0, len(p.runs)-1
+	for lo < hi {
+		if mid := (lo + hi) / 2; p.runs[mid].b > row {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return p.runs[lo]
+}
+
+// Logits computes the logits of chosen rows into out [len(rows),V]. hidden is what Forward returned for the same seqs.
+func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, out []float32) {
+	p, err := r.newPass(w, seqs)
+	if err != nil {
+		return // Forward has reported it
+	}
+	c := w.Config
+	all := nn.Rows{Data: out[:len(rows)*c.Vocab], Cols: c.Vocab}
+	h := nn.Rows{Data: hidden, Cols: c.Dim}
+	r.blocks(len(rows), headBlock(c), func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
+		ws.Rows[0].Resize(b-a, c.Dim)
+		ws.Rows[1].Resize(b-a, p.rank)
+		p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: all.Slice(a, b)}, rows[a:b], h, sc)
+	})
+}
+
+// Score computes log-probabilities: row t has K targets targets[t*K:], and logp[t*K+k] = logit - LogSumExp(logits), which
+// are the bits that Logits and the kernel's LogSumExp give. A negative target is none, and its logp is 0; rows without a
+// target cost nothing. The logits of all rows never exist at once.
+//
+// With dlogp, the caller's loss joins in: dlogp is called once for each row with a target, in order, to fill g [K] with
+// dLoss/dlogp, and tape, on which the Forward was, keeps it for Backward.
+func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32, dlogp func(row int, logp, g []float32), tape *Tape) {
+	clear(logp)
+	p, err := r.newPass(w, seqs)
+	if err != nil {
+		return
+	}
+	s := &r.own.score
+	if tape != nil {
+		s = &tape.score
+	}
+	s.collect(targets, K)
+	h := nn.Rows{Data: hidden, Cols: w.Config.Dim}
+	r.blocks(len(s.rows), headBlock(w.Config), func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
+		ws.Rows[0].Resize(b-a, w.Config.Dim)
+		ws.Rows[1].Resize(b-a, p.rank)
+		ws.Logits.Resize(b-a, w.Config.Vocab)
+		p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: ws.Logits}, s.rows[a:b], h, sc)
+		for i := a; i < b; i++ {
+			s.score(r.K, i, ws.Logits.Row(i-a), logp[s.rows[i]*K:][:K])
+		}
+	})
+	clear(s.g)
+	if dlogp != nil {
+		for i, t := range s.rows {
+			dlogp(t, logp[t*K:][:K], s.g[i*K:][:K])
+		}
+	}
+}
+
+// collect finds the rows that have targets.
+func (s *score) collect(targets []int32, K int) {
+	s.K, s.rows, s.targets = K, s.rows[:0], s.targets[:0]
+	for t := range len(targets) / K {
+		row := targets[t*K:][:K]
+		for _, v := range row {
+			if v >= 0 {
+				s.rows = append(s.rows, t)
+				s.targets = append(s.targets, row...)
+				break
+			}
+		}
+	}
+	s.g = floats(s.g, len(s.targets))
+	s.lse = floats(s.lse, len(s.rows))
+}
+
+// score fills the log-probabilities of one row's targets.
+func (s *score) score(k *kernel.Set, i int, logits, logp []float32) {
+	s.lse[i] = k.LogSumExp(logits)
+	for j, target := range s.targets[i*s.K:][:s.K] {
+		if target >= 0 {
+			logp[j] = logits[target] - s.lse[i]
+		}
+	}
+}
+
+// gradient replaces row i's logits by their gradient: sum over targets of g*(onehot - softmax).
+func (s *score) gradient(k *kernel.Set, i int, logits []float32) {
+	g, targets := s.g[i*s.K:][:s.K], s.targets[i*s.K:][:s.K]
+	sum := float32(0)
+	for j, target := range targets {
+		if target >= 0 {
+			sum += g[j]
+		}
+	}
+	k.SoftmaxGrad(logits, logits, -sum, s.lse[i])
+	for j, target := range targets {
+		if target >= 0 {
+			logits[target] += g[j]
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/safetensors"
+)
+
+const (
+	singleFile = "model.safetensors"
+	indexFile  = "model.safetensors.index.json"
+)
+
+// Load reads config.json and the weights of a Hugging Face folder: model.safetensors, or the shards that
+// model.safetensors.index.json names. Weights that are all bf16 are computed in bf16, anything else in float32. Errors name
+// the file and the tensor.
+func Load(dir string, k *kernel.Set) (*Weights, error) {
+	c, err := LoadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	shards, err := openShards(dir)
+	if err != nil {
+		return nil, err
+	}
+	w, err := loadShards(dir, c, shards, k)
+	for _, f := range shards {
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// openShards opens all weight files of a folder.
+func openShards(dir string) ([]*safetensors.File, error) {
+	names, err := shardNames(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []*safetensors.File
+	for _, n := range names {
+		f, err := safetensors.Open(filepath.Join(dir, n))
+		if err != nil {
+			for _, f := range files {
+				err = errors.Join(err, f.Close())
+			}
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// shardNames returns the files that hold a folder's weights, sorted.
+func shardNames(dir string) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(dir, singleFile)); err == nil {
+		return []string{singleFile}, nil
+	}
+	path := filepath.Join(dir, indexFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("model: %s has neither %s nor %s: a model folder needs its weights", dir, singleFile, indexFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	var index struct {
+		WeightMap map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, fmt.Errorf("model: %s: %w", path, err)
+	}
+	var names []string
+	for _, n := range index.WeightMap {
+		if !filepath.IsLocal(n) {
+			return nil, fmt.Errorf("model: %s names %q, which is outside the folder", path, n)
+		}
+		names = append(names, n)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("model: %s names no files", path)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// loadShards checks all tensors the model needs and packs them.
+func loadShards(dir string, c Config, shards []*safetensors.File, k *kernel.Set) (*Weights, error) {
+	byName := map[string]safetensors.Tensor{}
+	for _, f := range shards {
+		for _, t := range f.Tensors() {
+			byName[t.Name] = t
+		}
+	}
+	c.BF16 = true
+	floats := map[string][]float32{}
+	for _, s := range parameters(c) {
+		t, ok := byName[s.name]
+		if !ok {
+			return nil, fmt.Errorf("model: %s: tensor %q is missing", dir, s.name)
+		}
+		if !slices.Equal(t.Shape, s.shape) {
+			return nil, fmt.Errorf("model: %s: tensor %q has shape %v, config.json gives %v", dir, s.name, t.Shape, s.shape)
+		}
+		data, err := t.Floats()
+		if err != nil {
+			return nil, fmt.Errorf("model: %s: %w", dir, err)
+		}
+		floats[s.name] = data
+		c.BF16 = c.BF16 && t.DType == safetensors.BF16
+	}
+	return pack(c, func(name string) []float32 { return floats[name] }, k), nil
+}

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/nn"
+)
+
+// Seq is a stretch of one sequence in a call: new tokens at positions Pos, Pos+1, …
+type Seq struct {
+	Tokens []int32
+	Pos    int
+	// Pages cover positions 0 to Pos+len(Tokens)-1. The caller allocates and zeroes them; those before Pos are filled.
+	// Forward writes the new tokens' keys and values. No page that a Seq of the call writes is in another of its Seqs.
+	Pages []*nn.Page
+	// Adapter is the LoRA to add, nil for the base model. Neighbours with the same adapter share matrix products.
+	Adapter *Adapter
+}
+
+// Runner computes forward and backward passes. It owns their memory, which grows with the rows of a call and is kept, so
+// one call at a time; several runners may share a pool only if its regions may wait for each other.
+type Runner struct {
+	nn.Compute
+	ws   nn.Workspaces
+	own  Tape         // the memory of calls without a tape
+	back backBuffers  // the memory of Backward
+	bad  atomic.Int32 // lowest place that was not finite, plus 1: a layer, or Layers for the final norm
+	err  error
+}
+
+// NewRunner returns a runner on c. Whoever made c's pool closes it.
+func NewRunner(c nn.Compute) *Runner { return &Runner{Compute: c, own: Tape{keep: keepNothing}} }
+
+// Err returns what went wrong in the last Forward: a token outside the vocabulary, too few pages, or values that are not finite
+// (with the first layer that saw them). The rows of a failed Forward mean nothing.
+func (r *Runner) Err() error { return r.err }
+
+// pass is one call over the rows of some sequences.
+type pass struct {
+	*Runner
+	w      *Weights
+	seqs   []Seq
+	start  []int // [len(seqs)+1] first row of each sequence
+	runs   []run
+	rank   int // largest rank of an adapter
+	table  *nn.RoPETable
+	layers []acts
+	last   nn.Rows   // [T,D] input of the final norm
+	invF   []float32 // [T]
+	hidden nn.Rows   // [T,D]
+}
+
+// run is rows a to b-1, which have the same adapter.
+type run struct {
+	adapter *Adapter
+	a, b    int
+}
+
+// newPass lays out the rows of a call. It returns an error for sequences that cannot be computed.
+func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
+	p := &pass{Runner: r, w: w, seqs: seqs, start: make([]int, len(seqs)+1)}
+	end := 0
+	for i, s := range seqs {
+		a, b := p.start[i], p.start[i]+len(s.Tokens)
+		p.start[i+1] = b
+		end = max(end, s.Pos+len(s.Tokens))
+		if s.Adapter != nil {
+			p.rank = max(p.rank, s.Adapter.LoRA.Rank)
+		}
+		if n := len(p.runs); n > 0 && p.runs[n-1].adapter == s.Adapter {
+			p.runs[n-1].b = b
+		} else {
+			p.runs = append(p.runs, run{s.Adapter, a, b})
+		}
+		if err := w.checkSeq(s); err != nil {
+			return nil, fmt.Errorf("model: sequence %d: %w", i, err)
+		}
+	}
+	p.table = w.rope.Table(end)
+	return p, nil
+}
+
+func (w *Weights) checkSeq(s Seq) error {
+	if s.Pos < 0 || len(s.Pages)*kernel.PageLen < s.Pos+len(s.Tokens) {
+		return fmt.Errorf("%d pages of %d positions do not cover %d tokens at position %d", len(s.Pages), kernel.PageLen, len(s.Tokens), s.Pos)
+	}
+	for _, t := range s.Tokens {
+		if t < 0 || int(t) >= w.Config.Vocab {
+			return fmt.Errorf("token %d is outside the vocabulary of %d", t, w.Config.Vocab)
+		}
+	}
+	return nil
+}
+
+func (p *pass) rows() int { return p.start[len(p.seqs)] }
+
+// maxBlock is the number of rows a part does at once: few enough that what it touches stays in a core's cache.
+const maxBlock = 112
+
+// blocks runs f over all n rows in blocks [a,b), in parallel, with a workspace per part.
+func (r *Runner) blocks(n, most int, f func(a, b int, sc *kernel.Scratch, ws *nn.Workspace)) {
+	if n == 0 {
+		return
+	}
+	N := r.P.N()
+	parts := (n + most - 1) / most
+	parts = min(n, (parts+N-1)/N*N)
+	r.P.Run(parts, func(i int, sc *kernel.Scratch) {
+		ws := r.ws.Get()
+		f(i*n/parts, (i+1)*n/parts, sc, ws)
+		r.ws.Put(ws)
+	})
+}
+
+// eachRun calls f for the stretches of rows a to b-1 whose adapter has the addition pick names.
+func (p *pass) eachRun(a, b int, pick func(*Adapter) *nn.LoRA, f func(l *nn.LoRA, a, b int)) {
+	for _, u := range p.runs {
+		from, to := max(a, u.a), min(b, u.b)
+		if u.adapter == nil || from >= to {
+			continue
+		}
+		if l := pick(u.adapter); l != nil {
+			f(l, from, to)
+		}
+	}
+}
+
+// eachSeq calls f for the stretches of rows a to b-1 that belong to one sequence.
+func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
+	lo, hi := 0, len(p.seqs) // the first sequence that ends after a
+	for lo < hi {
+		if mid := (lo + hi) / 2; p.start[mid+1] > a {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	for i := lo; i < len(p.seqs) && p.start[i] < b; i++ {
+		if from, to := max(a, p.start[i]), min(b, p.start[i+1]); from < to {
+			s := p.seqs[i]
+			s.Tokens = s.Tokens[from-p.start[i]:]
+			s.Pos += from - p.start[i]
+			f(s, from, to)
+		}
+	}
+}
+
+// mark notes that the rows at place (a layer, or Layers for the final norm) are not finite.
+func (r *Runner) mark(place int) {
+	for {
+		old := r.bad.Load()
+		if old != 0 && int(old) <= place+1 || r.bad.CompareAndSwap(old, int32(place+1)) {
+			return
+		}
+	}
+}
+
+// notFinite turns the mark into an error.
+func (r *Runner) notFinite() error {
+	switch at := int(r.bad.Load()); at {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("model: the embedding is not finite; the weights are damaged")
+	default:
+		return fmt.Errorf("model: not finite after layer %d; a lower learning rate or float32 weights may help", at-2)
+	}
+}
+
+// Forward runs all layers over the new tokens of seqs, sequence after sequence, and returns the hidden rows after the final
+// norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape keeps what Backward needs and
+// changes no bit. Err tells whether the call went well.
+func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
+	r.bad.Store(0)
+	p, err := r.newPass(w, seqs)
+	if r.err = err; err != nil {
+		rows := 0
+		for _, s := range seqs {
+			rows += len(s.Tokens)
+		}
+		return make([]float32, rows*w.Config.Dim)
+	}
+	if tape == nil {
+		tape = &r.own
+	}
+	tape.reset(p)
+	p.forward()
+	r.err = r.notFinite()
+	return p.hidden.Data
+}
+
+// forward runs the layers. One barrier a layer is enough: attention needs the keys and values of earlier rows, all else is
+// the row's own.
+func (p *pass) forward() {
+	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) {
+		p.embed(a, b)
+		p.project(0, a, b, sc)
+	})
+	for l := range p.layers {
+		p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
+			p.attend(l, a, b, sc, ws)
+			p.mlp(l, a, b, sc)
+			if l+1 < len(p.layers) {
+				p.project(l+1, a, b, sc)
+				return
+			}
+			if !nn.RMSNorm(p.K, p.hidden.Slice(a, b), p.last.Slice(a, b), p.w.norm, p.w.Config.Eps, p.invF[a:b]) {
+				p.mark(len(p.layers))
+			}
+		})
+	}
+}
+
+// embed writes the embeddings of rows a to b-1 into the first layer's input.
+func (p *pass) embed(a, b int) {
+	p.eachSeq(a, b, func(s Seq, a, b int) {
+		for t := a; t < b; t++ {
+			p.w.embed.Row(p.layers[0].x.Row(t), s.Tokens[t-a])
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/nn"
+)
+
+// Weights is one immutable version of a model's base weights, packed for the kernels. It is safe for concurrent use.
+type Weights struct {
+	Config Config
+
+	embed  *nn.Embedding
+	layers []layer
+	norm   []float32
+	head   *nn.Linear
+	rope   *nn.RoPE
+}
+
+// layer is the weights of one block. Q = Heads*HeadDim, G = KVHeads*HeadDim.
+type layer struct {
+	norm1        []float32  // [D]
+	qkv          *nn.Linear // [Q+G+G, D]
+	qNorm, kNorm []float32  // [HeadDim], or nil
+	o            *nn.Linear // [D, Q]
+	norm2        []float32  // [D]
+	gateUp       *nn.Linear // [F+F, D]
+	down         *nn.Linear // [D, F]
+}
+
+// NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and one
+// the model does not have are errors.
+func NewWeights(c Config, full []Tensor, k *kernel.Set) (*Weights, error) {
+	byName := make(map[string]Tensor, len(full))
+	for _, t := range full {
+		byName[t.Name] = t
+	}
+	if len(byName) != len(full) {
+		return nil, fmt.Errorf("model: %d tensors have %d names", len(full), len(byName))
+	}
+	specs := parameters(c)
+	for _, s := range specs {
+		t, ok := byName[s.name]
+		if !ok {
+			return nil, fmt.Errorf("model: tensor %q is missing", s.name)
+		}
+		if !slices.Equal(t.Shape, s.shape) || len(t.Data) != s.len() {
+			return nil, fmt.Errorf("model: tensor %q has shape %v and %d values, config.json gives %v", s.name, t.Shape, len(t.Data), s.shape)
+		}
+		delete(byName, s.name)
+	}
+	for _, t := range full {
+		if _, ok := byName[t.Name]; ok {
+			return nil, fmt.Errorf("model: tensor %q does not belong to a %s of this config.json", t.Name, c.Arch.Name)
+		}
+	}
+	return pack(c, func(name string) []float32 {
+		i := slices.IndexFunc(full, func(t Tensor) bool { return t.Name == name })
+		return full[i].Data
+	}, k), nil
+}
+
+// pack builds the weights from a getter of checked tensors.
+func pack(c Config, get func(name string) []float32, k *kernel.Set) *Weights {
+	vector := func(name string) []float32 {
+		v := slices.Clone(get(name))
+		if c.BF16 {
+			k.RoundBF16(v, v)
+		}
+		return v
+	}
+	linear := func(in int, names ...string) *nn.Linear {
+		var all []float32
+		for _, n := range names {
+			all = append(all, get(n)...)
+		}
+		return &nn.Linear{W: k.Pack(all, len(all)/in, in, c.BF16)}
+	}
+	w := &Weights{Config: c, rope: nn.NewRoPE(c.RoPE), norm: vector(normName)}
+	w.embed = nn.NewEmbedding(slices.Clone(get(embedName)), c.Dim, c.BF16)
+	for i := range c.Layers {
+		at := fmt.Sprintf("model.layers.%d.", i)
+		attn := at + "self_attn."
+		l := layer{
+			norm1:  vector(at + "input_layernorm.weight"),
+			qkv:    linear(c.Dim, attn+"q_proj.weight", attn+"k_proj.weight", attn+"v_proj.weight"),
+			o:      linear(c.QDim(), attn+"o_proj.weight"),
+			norm2:  vector(at + "post_attention_layernorm.weight"),
+			gateUp: linear(c.Dim, at+"mlp.gate_proj.weight", at+"mlp.up_proj.weight"),
+			down:   linear(c.FF, at+"mlp.down_proj.weight"),
+		}
+		if c.Arch.QKVBias {
+			l.qkv.Bias = slices.Concat(vector(attn+"q_proj.bias"), vector(attn+"k_proj.bias"), vector(attn+"v_proj.bias"))
+		}
+		if c.Arch.QKNorm {
+			l.qNorm, l.kNorm = vector(attn+"q_norm.weight"), vector(attn+"k_norm.weight")
+		}
+		w.layers = append(w.layers, l)
+	}
+	if c.Tied {
+		w.head = linear(c.Dim, embedName)
+	} else {
+		w.head = linear(c.Dim, headName)
+	}
+	return w
+}
+
+// Tensors returns the full parameters as float32, in the order of RandomTensors. The values are those that were packed, so
+// NewWeights of them is the same model.
+func (w *Weights) Tensors() []Tensor {
+	c := w.Config
+	data := map[string][]float32{embedName: w.embed.Table(), normName: w.norm}
+	split := func(l *nn.Linear, names ...string) {
+		all := make([]float32, l.W.N*l.W.K)
+		l.W.Unpack(all)
+		bias := l.Bias
+		for i, n := range fusedRows(c, l, names) {
+			data[names[i]+".weight"], all = all[:n*l.W.K], all[n*l.W.K:]
+			if bias != nil {
+				data[names[i]+".bias"], bias = bias[:n], bias[n:]
+			}
+		}
+	}
+	for i, l := range w.layers {
+		at := fmt.Sprintf("model.layers.%d.", i)
+		attn := at + "self_attn."
+		data[at+"input_layernorm.weight"], data[at+"post_attention_layernorm.weight"] = l.norm1, l.norm2
+		data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = l.qNorm, l.kNorm
+		split(l.qkv, attn+"q_proj", attn+"k_proj", attn+"v_proj")
+		split(l.o, attn+"o_proj")
+		split(l.gateUp, at+"mlp.gate_proj", at+"mlp.up_proj")
+		split(l.down, at+"mlp.down_proj")
+	}
+	if !c.Tied {
+		split(w.head, "lm_head")
+	}
+	var out []Tensor
+	for _, s := range parameters(c) {
+		out = append(out, Tensor{Name: s.name, Shape: s.shape, Data: slices.Clone(data[s.name])})
+	}
+	return out
+}
+
+// fusedRows returns the outputs of each projection fused into l.
+func fusedRows(c Config, l *nn.Linear, names []string) []int {
+	switch len(names) {
+	case 3:
+		return []int{c.QDim(), c.KVDim(), c.KVDim()}
+	case 2:
+		return []int{c.FF, c.FF}
+	}
+	return []int{l.W.N}
+}
