@@ -110,8 +110,8 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (
 	return list, err
 }
 
-// evaluate runs the evaluation tasksets with the present sampler and adds their metrics.
-func (x *Explorer) evaluate(ctx context.Context, step int, metrics map[string]float64) error {
+// evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or "bench/").
+func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metrics map[string]float64) error {
 	begin := time.Now()
 	for s := range x.eval {
 		set := &x.eval[s]
@@ -139,7 +139,7 @@ func (x *Explorer) evaluate(ctx context.Context, step int, metrics map[string]fl
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		evalMetrics(metrics, "eval/"+set.Name+"/", groups)
+		evalMetrics(metrics, prefix+set.Name, groups)
 	}
 	if len(x.eval) > 0 {
 		metrics["time/eval"] = time.Since(begin).Seconds()
@@ -147,12 +147,12 @@ func (x *Explorer) evaluate(ctx context.Context, step int, metrics map[string]fl
 	return nil
 }
 
-// Evaluate evaluates one version of the weights, given by path, and returns its metrics.
-func (x *Explorer) Evaluate(ctx context.Context, step int, path string) (map[string]float64, error) {
+// Evaluate evaluates one version of the weights, given by path, and returns its metrics under prefix.
+func (x *Explorer) Evaluate(ctx context.Context, step int, path, prefix string) (map[string]float64, error) {
 	one := *x
 	if err := one.use(ctx, step, path); err != nil {
 		return nil, err
 	}
 	metrics := map[string]float64{}
-	return metrics, one.evaluate(ctx, step, metrics)
+	return metrics, one.evaluate(ctx, step, prefix, metrics)
 }

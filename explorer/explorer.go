@@ -146,7 +146,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	metrics["time/explorer_sync_interval"] = waited.Seconds()
 	stats.into(metrics)
 	if x.EvalInterval > 0 && step%x.EvalInterval == 0 && step != x.Steps {
-		if err := x.evaluate(ctx, step, metrics); err != nil {
+		if err := x.evaluate(ctx, step, "eval/", metrics); err != nil {
 			return err
 		}
 	}
