@@ -73,7 +73,7 @@ func modelConfig(end, pad int) map[string]any {
 		"rms_norm_eps":            1e-6,
 		"rope_theta":              10000.0,
 		"max_position_embeddings": 512,
-		"initializer_range":       0.02,
+		"initializer_range":       0.06,
 		"tie_word_embeddings":     true,
 		"attention_bias":          false,
 		"attention_dropout":       0.0,

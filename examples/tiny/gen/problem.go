@@ -37,7 +37,7 @@ func (p problem) working() string {
 }
 
 // maxNumber bounds every number of a problem, given or worked out.
-const maxNumber = 120
+const maxNumber = 80
 
 // newProblem draws a problem of one to three steps.
 func newProblem(r *rand.Rand) problem {

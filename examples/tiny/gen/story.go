@@ -46,16 +46,16 @@ func (s *story) tell(n int) bool {
 func (s *story) open() {
 	switch p := s.r.IntN(100); {
 	case p < 50:
-		s.count = between(s.r, 3, 40)
+		s.count = between(s.r, 3, 25)
 		s.say(pick(s.r, hasSome), s.count)
 	case p < 80:
-		x, y := between(s.r, 2, 9), between(s.r, 2, 9)
+		x, y := between(s.r, 2, 6), between(s.r, 2, 9)
 		s.count = x
 		t := pick(s.r, hasPacked)
 		s.say(t.text, x, y)
 		s.work('*', y, t.solution)
 	default:
-		x, y := between(s.r, 2, 30), between(s.r, 2, 30)
+		x, y := between(s.r, 2, 20), between(s.r, 2, 20)
 		s.count = x
 		t := pick(s.r, hasTwoKinds)
 		s.say(t.text, x, y)
@@ -69,12 +69,12 @@ func (s *story) change() {
 	var op byte
 	var x int
 	switch p := s.r.IntN(100); {
-	case p < 10 && s.count <= 30:
+	case p < 10 && s.count <= 20:
 		t, op, x = pick(s.r, growths), '*', between(s.r, 2, 3)
 	case p < 55 && s.count > 3:
-		t, op, x = pick(s.r, losses), '-', between(s.r, 2, min(s.count-1, 30))
+		t, op, x = pick(s.r, losses), '-', between(s.r, 2, min(s.count-1, 15))
 	default:
-		t, op, x = pick(s.r, gains), '+', between(s.r, 2, 30)
+		t, op, x = pick(s.r, gains), '+', between(s.r, 2, 15)
 	}
 	s.say(t.text, x)
 	s.work(op, x, t.solution)
@@ -113,12 +113,12 @@ func (s *story) lastFact() (e ending, op byte, x int) {
 		}
 	}
 	switch {
-	case p < 60 && s.count <= 30:
+	case p < 60 && s.count <= 20:
 		return pick(s.r, asksTimes), '*', between(s.r, 2, 4)
 	case p < 80 && s.count > 3:
-		return pick(s.r, asksFewer), '-', between(s.r, 2, min(s.count-1, 30))
+		return pick(s.r, asksFewer), '-', between(s.r, 2, min(s.count-1, 15))
 	default:
-		return pick(s.r, asksMore), '+', between(s.r, 2, 30)
+		return pick(s.r, asksMore), '+', between(s.r, 2, 15)
 	}
 }
 
