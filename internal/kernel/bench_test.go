@@ -5,44 +5,80 @@ import (
 	"testing"
 )
 
-// gflops reports the rate of a benchmark whose iteration takes the given number of
-// floating point operations. The share of the peak is this over BenchmarkPeak.
-func gflops(b *testing.B, operations float64) {
-	b.ReportMetric(operations*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-}
-
-func benchEachPath(b *testing.B, f func(b *testing.B, s *Set)) {
-	for p := AVX512; p <= Detect(); p++ {
-		s, err := New(p)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(p.String(), func(b *testing.B) { f(b, s) })
+// BenchmarkBandwidth reads memory of growing size once per iteration.
+func BenchmarkBandwidth(b *testing.B) {
+	s, err := New(Detect())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, kib := range []int{16, 512, 8 << 10, 256 << 10} {
+		b.Run(fmt.Sprintf("%dKiB", kib), func(b *testing.B) {
+			x := Aligned(kib << 8)
+			b.SetBytes(int64(kib) << 10)
+			for b.Loop() {
+				s.Max(x)
+			}
+		})
 	}
 }
 
-func BenchmarkMatMul(b *testing.B) {
-	benchEachPath(b, func(b *testing.B, s *Set) {
-		for _, bf16 := range []bool{false, true} {
-			if !bf16 && s.Path() == AVX512BF16 {
-				continue // the same kernels as AVX512
+// BenchmarkVector runs each vector operation on 4096 floats in the first cache.
+func BenchmarkVector(b *testing.B) {
+	s, err := New(Detect())
+	if err != nil {
+		b.Fatal(err)
+	}
+	const n = 4096
+	x, y, z := noise(n, 0, 1), noise(n, 0, 2), noise(n, 0, 3)
+	for _, c := range []struct {
+		name string
+		run  func()
+	}{
+		{"Dot", func() { s.Dot(x, y) }},
+		{"Max", func() { s.Max(x) }},
+		{"Exp", func() { s.Exp(z, x) }},
+		{"ExpSum", func() { s.ExpSum(z, x, 1) }},
+		{"LogSumExp", func() { s.LogSumExp(x) }},
+		{"RMSNorm", func() { s.RMSNorm(z, x, y, 1e-6) }},
+		{"SiLUMul", func() { s.SiLUMul(z, x, y) }},
+		{"SiLUMulBackward", func() { s.SiLUMulBackward(z, z, y, x, y) }},
+		{"AXPY", func() { s.AXPY(z, 1e-9, y) }},
+		{"Mul", func() { s.Mul(z, x, y) }},
+		{"RoundBF16", func() { s.RoundBF16(z, x) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(4 * n)
+			for b.Loop() {
+				c.run()
 			}
-			for _, d := range [][2]int{{128, 128}, {128, 384}, {384, 128}, {128, 1024}, {1024, 1024}, {1024, 3072}} {
-				for _, M := range []int{1, 16, 128, 2048} {
-					b.Run(fmt.Sprintf("bf16=%t/K=%d/N=%d/M=%d", bf16, d[0], d[1], M), func(b *testing.B) {
-						benchMatMul(b, s, M, d[1], d[0], bf16)
-					})
+		})
+	}
+}
+
+// BenchmarkPack packs a weight of 1024×1024 in every way.
+func BenchmarkPack(b *testing.B) {
+	s, err := New(Detect())
+	if err != nil {
+		b.Fatal(err)
+	}
+	const N, K = 1024, 1024
+	w := noise(N*K, 0, 1)
+	for _, bf16 := range []bool{false, true} {
+		p := s.Pack(w, N, K, bf16)
+		for _, c := range []struct {
+			name string
+			run  func()
+		}{
+			{"Pack", func() { s.Pack(w, N, K, bf16) }},
+			{"PackT", func() { s.PackT(w, N, K, bf16) }},
+			{"Transpose", func() { s.Transpose(p) }},
+		} {
+			b.Run(fmt.Sprintf("%s/bf16=%t", c.name, bf16), func(b *testing.B) {
+				b.SetBytes(4 * N * K)
+				for b.Loop() {
+					c.run()
 				}
-			}
+			})
 		}
-	})
-}
-
-func benchMatMul(b *testing.B, s *Set, M, N, K int, bf16 bool) {
-	w := s.Pack(noise(N*K, 0, 1), N, K, bf16)
-	x, out, sc := noise(M*K, 0, 2), Aligned(M*N), NewScratch()
-	for b.Loop() {
-		s.MatMul(sc, out, N, x, K, M, w, 0, w.Count(), false)
 	}
-	gflops(b, 2*float64(M)*float64(N)*float64(K))
 }

@@ -135,7 +135,8 @@ func (s *Set) Dot(x, y []float32) float32 { return s.ops.dot(x, y[:len(x)]) }
 // SumSq returns Dot(x, x).
 func (s *Set) SumSq(x []float32) float32 { return s.ops.dot(x, x) }
 
-// Max returns the largest element, -Inf for none. NaN is passed over.
+// Max returns the largest element, -Inf for none. NaN is passed over and a zero is
+// positive.
 func (s *Set) Max(x []float32) float32 { return s.ops.max(x) }
 
 // ExpSum sets dst to exp(src-sub) and returns the lane sum. dst may be src.

@@ -248,7 +248,7 @@ func packPairs(n int, dst *float32, src *float32)
 //go:noescape
 func vecDot(n int, x *float32, y *float32) (ret float32)
 
-// vecMax returns the largest element.
+// vecMax returns the largest element, +0 for any zero.
 //
 //go:noescape
 func vecMax(n int, x *float32) (ret float32)

@@ -165,6 +165,10 @@ func (avx512) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK,
 		portable{}.tile(sc, out, ldo, a, ldaM, ldaK, M, panel, K, acc)
 		return
 	}
+	if M == 1 && ldaK == 1 { // packed as it is
+		f32x1(K, &a[0], &panel[0], &out[0], 0, flag(acc))
+		return
+	}
 	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M), kernels: &f32Kernels}
 	for t0 := 0; t0 < p.tiles.count; t0 += blockTiles {
 		t1 := min(t0+blockTiles, p.tiles.count)

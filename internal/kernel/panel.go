@@ -59,68 +59,12 @@ func newPanels(N, K int, bf16 bool) *Panels {
 	return p
 }
 
-// index returns the place of row k's column n in F32, or of its pair in Pairs.
+// index returns the place of column n in row k (or pair k/2) of its panel.
 func (p *Panels) index(n, k int) int {
 	if p.BF16 {
 		k /= 2
 	}
 	return (n/NR*p.steps()+k)*NR + n%NR
-}
-
-// set stores bf16 bits b at (n,k), which is still zero.
-func (p *Panels) set(n, k int, b uint16) {
-	p.Pairs[p.index(n, k)] |= uint32(b) << (k % 2 * 16)
-}
-
-// Pack packs w, row-major [N,K], rounding to bf16 if asked.
-func (s *Set) Pack(w []float32, N, K int, bf16 bool) *Panels {
-	p := newPanels(N, K, bf16)
-	for n := range N {
-		row := w[n*K : n*K+K]
-		if bf16 {
-			for k, v := range row {
-				p.set(n, k, BF16(v))
-			}
-			continue
-		}
-		at := p.index(n, 0)
-		for k, v := range row {
-			p.F32[at+k*NR] = v
-		}
-	}
-	return p
-}
-
-// PackBits packs bf16 values as a file holds them, row-major [N,K]. Subnormals
-// become zeros.
-func (s *Set) PackBits(w []uint16, N, K int) *Panels {
-	p := newPanels(N, K, true)
-	for n := range N {
-		for k, b := range w[n*K : n*K+K] {
-			p.set(n, k, flushBits(b))
-		}
-	}
-	return p
-}
-
-// PackT packs Wᵀ [K,N] from w, row-major [N,K]: the panels of dX = dY·W.
-func (s *Set) PackT(w []float32, N, K int, bf16 bool) *Panels {
-	p := newPanels(K, N, bf16)
-	for n := range N {
-		row := w[n*K : n*K+K]
-		for k := 0; k < K; k += NR {
-			cols := row[k:min(k+NR, K)]
-			at := p.index(k, n)
-			if bf16 {
-				for j, v := range cols {
-					p.Pairs[at+j] |= uint32(BF16(v)) << (n % 2 * 16)
-				}
-			} else {
-				copy(p.F32[at:], cols)
-			}
-		}
-	}
-	return p
 }
 
 // at returns W[n,k], widened.
@@ -140,20 +84,4 @@ func (p *Panels) Unpack(dst []float32) {
 			row[k] = p.at(n, k)
 		}
 	}
-}
-
-// Transpose returns the panels of Wᵀ.
-func (s *Set) Transpose(p *Panels) *Panels {
-	t := newPanels(p.K, p.N, p.BF16)
-	for n := range p.N {
-		for k := range p.K {
-			from, to := p.index(n, k), t.index(k, n)
-			if p.BF16 {
-				t.Pairs[to] |= p.Pairs[from] >> (k % 2 * 16) & 0xffff << (n % 2 * 16)
-			} else {
-				t.F32[to] = p.F32[from]
-			}
-		}
-	}
-	return t
 }

@@ -20,25 +20,15 @@ func (portable) dot(x, y []float32) float32 {
 	return laneSum(&sum)
 }
 
-// The order of a maximum matters only for the sign of zero; it is the sums' order.
+// The order of a maximum shows only in the sign of zero, which is made positive.
 func (portable) max(x []float32) float32 {
-	var top [lanes]float32
-	for i := range top {
-		top[i] = float32(math.Inf(-1))
-	}
-	for i, v := range x {
-		if v > top[i%lanes] {
-			top[i%lanes] = v
+	top := float32(math.Inf(-1))
+	for _, v := range x {
+		if v > top {
+			top = v
 		}
 	}
-	for w := lanes / 2; w > 0; w /= 2 {
-		for i := range w {
-			if top[i+w] > top[i] {
-				top[i] = top[i+w]
-			}
-		}
-	}
-	return top[0]
+	return top + 0
 }
 
 func (portable) exp(dst, src []float32, sub, a float32) float32 {

@@ -94,13 +94,37 @@ func reductions(a *asm) {
 	})
 	a.reduceTo("VADDPS", 24)
 
-	a.fn("vecMax", "returns the largest element.", 0, true, num("n", "CX"), ptr("x", "SI"))
-	a.broadcast(a.word(0xff800000), "Z0")
+	a.fn("vecMax", "returns the largest element, +0 for any zero.", 0, true, num("n", "CX"), ptr("x", "SI"))
+	for z := range 4 {
+		a.broadcast(a.word(0xff800000), fmt.Sprintf("Z%d", z))
+	}
+	maxBlocks(a)
 	a.loop([]string{"SI"}, func(mask string) {
-		a.load("SI", 1, mask)
-		a.ins("VMAXPS Z0, Z1, %sZ0", mask)
+		a.load("SI", 4, mask)
+		a.ins("VMAXPS Z0, Z4, %sZ0", mask)
 	})
+	for z := 1; z < 4; z++ {
+		a.ins("VMAXPS Z0, Z%d, Z0", z)
+	}
+	a.zero("Z1")
+	a.ins("VADDPS Z1, Z0, Z0")
 	a.reduceTo("VMAXPS", 16)
+}
+
+// maxBlocks takes 64 floats at a time into Z0 … Z3, whatever the order.
+func maxBlocks(a *asm) {
+	loop, done := a.newLabel("loop"), a.newLabel("done")
+	a.label(loop)
+	a.ins("CMPQ CX, $64")
+	a.ins("JLT %s", done)
+	for z := range 4 {
+		a.ins("VMOVUPS %d(SI), Z%d", 64*z, 4+z)
+		a.ins("VMAXPS Z%d, Z%d, Z%d", z, 4+z, z)
+	}
+	a.ins("ADDQ $256, SI")
+	a.ins("SUBQ $64, CX")
+	a.ins("JMP %s", loop)
+	a.label(done)
 }
 
 func exponentials(a *asm) {
@@ -201,7 +225,8 @@ func elementwise(a *asm) {
 	a.end()
 }
 
-// elements writes a kernel whose body maps Z0 = dst, Z1 = x, Z2 = y to Z0.
+// elements writes a kernel whose body maps Z1 = x and Z2 = y, or Z0 = dst and Z1 = x, to
+// Z0. The first two pointers are dst and x.
 func (a *asm) elements(name, doc string, params []param, body func()) {
 	a.fn(name, doc, 0, false, append([]param{num("n", "CX")}, params...)...)
 	var pointers []string
@@ -212,7 +237,9 @@ func (a *asm) elements(name, doc string, params []param, body func()) {
 	}
 	a.loop(pointers, func(mask string) {
 		for z, p := range pointers {
-			a.load(p, z, mask)
+			if z > 0 || len(pointers) < 3 {
+				a.load(p, z, mask)
+			}
 		}
 		body()
 		a.store(0, pointers[0], mask)
