@@ -2,6 +2,7 @@ package algorithm
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -136,9 +137,7 @@ func (s *groupStats) add(key string, v float64) {
 func (s *groupStats) metrics() map[string]float64 {
 	m := make(map[string]float64)
 	for k, v := range s.values {
-		m["group_advantages/"+k+"/mean"] = mean(v)
-		m["group_advantages/"+k+"/max"] = slices.Max(v)
-		m["group_advantages/"+k+"/min"] = slices.Min(v)
+		maps.Copy(m, spread("group_advantages/"+k, v))
 	}
 	return m
 }

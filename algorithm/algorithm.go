@@ -137,11 +137,11 @@ func lookup[T any](key, name string, table map[string]T) (T, error) {
 
 func build[T any](key, name string, args Args, table map[string]func(Args) (T, error)) (T, error) {
 	var zero T
-	make, err := lookup(key, name, table)
+	construct, err := lookup(key, name, table)
 	if err != nil {
 		return zero, err
 	}
-	v, err := make(args)
+	v, err := construct(args)
 	if err != nil {
 		return zero, fmt.Errorf("algorithm: %s_args of %s: %w", key, name, err)
 	}

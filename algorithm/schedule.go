@@ -44,7 +44,7 @@ func NewSchedule(lr, minRatio float64, warmupSteps int, warmupRatio float64, tot
 func (s Schedule) At(step int) float64 {
 	m := s.MinRatio
 	if step < s.Warmup {
-		return s.LR * (m + (1-m)*float64(step)/float64(max(1, s.Warmup)))
+		return s.LR * (m + float64((1-m)*float64(step)/float64(max(1, s.Warmup))))
 	}
 	if !s.Cosine {
 		return s.LR
@@ -53,5 +53,5 @@ func (s Schedule) At(step int) float64 {
 	if step < s.Total {
 		p = float64(step-s.Warmup) / float64(max(1, s.Total-s.Warmup))
 	}
-	return s.LR * max(m, m+(1-m)*(1+math.Cos(math.Pi*p))/2)
+	return s.LR * max(m, m+float64((1-m)*(1+math.Cos(math.Pi*p))/2))
 }
