@@ -251,7 +251,9 @@ func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
 	case "default", "":
 		return r, nil
 	case "linear":
-		r.Linear = s.Factor
+		if r.Linear = s.Factor; s.Factor <= 0 {
+			return r, fmt.Errorf("rope_scaling factor = %v must be positive", s.Factor)
+		}
 	case "llama3":
 		r.Llama3 = &nn.Llama3Scaling{Factor: s.Factor, LowFactor: s.LowFactor, HighFactor: s.HighFactor, OriginalMax: s.OriginalMax}
 	default:
