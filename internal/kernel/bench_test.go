@@ -82,3 +82,11 @@ func BenchmarkPack(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkBest(b *testing.B) {
+	for b.Loop() {
+		if _, err := Best(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

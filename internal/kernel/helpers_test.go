@@ -9,15 +9,25 @@ import (
 // reference is the portable path, the definition.
 func reference() *Set { return &Set{path: Portable, ops: portable{}} }
 
-// forEachFast runs f for every path beyond Portable that this processor offers.
-func forEachFast(t *testing.T, f func(t *testing.T, s *Set)) {
+// fastSets returns the sets beyond Portable that this processor offers.
+func fastSets(t *testing.T) []*Set {
 	t.Helper()
+	var sets []*Set
 	for p := AVX512; p <= Detect(); p++ {
 		s, err := New(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(p.String(), func(t *testing.T) { f(t, s) })
+		sets = append(sets, s)
+	}
+	return sets
+}
+
+// forEachFast runs f for every one of fastSets.
+func forEachFast(t *testing.T, f func(t *testing.T, s *Set)) {
+	t.Helper()
+	for _, s := range fastSets(t) {
+		t.Run(s.Path().String(), func(t *testing.T) { f(t, s) })
 	}
 }
 

@@ -3,7 +3,7 @@ package kernel
 import "unsafe"
 
 // microKernel computes a tile of the output: see gen/gemm.go.
-type microKernel func(steps int, a, b, c *float32, ldc, acc int)
+type microKernel func(steps int, a, b, c *float32, ldc, acc, lda int)
 
 const (
 	// maxTile is the number of rows of the largest micro-kernel.
@@ -12,6 +12,8 @@ const (
 	blockK = 256
 	// blockTiles is the number of tiles packed at once: 256 KiB of rows.
 	blockTiles = 16
+	// fewPanels is the number of panels up to which float32 rows are not packed.
+	fewPanels = 2
 	// packSlack is what packRows may spoil behind its output.
 	packSlack = 17 * lanes
 )
@@ -29,40 +31,44 @@ func newTiles(M int) tiles { return tiles{M, (M + maxTile - 1) / maxTile} }
 // start returns the first row of tile i.
 func (t tiles) start(i int) int { return i * t.M / t.count }
 
-// product is one matrix product while it runs: rows are packed block by block and
-// multiplied with panels.
+// product is one matrix product while it runs.
 type product struct {
 	sc      *Scratch
 	kernels *[maxTile + 1]microKernel
 	out     []float32
 	ldo     int
 	tiles   tiles
+	// The rows at hand begin with row first at a, width floats per row. Packed, a tile
+	// is [steps][rows of the tile] in this room.
+	a            []float32
+	first, width int
 }
 
-// pack packs tiles [t0,t1) one after another, each as [steps][rows of the tile],
-// width floats per row of x. pack writes one tile.
-func (p *product) pack(t0, t1, width int, pack func(dst *float32, m, rows int)) {
-	first := p.tiles.start(t0)
-	a := grow(&p.sc.a, (p.tiles.start(t1)-first)*width+packSlack)
+// direct takes the rows as they lie.
+func (p *product) direct(x []float32, ldx int) { p.a, p.first, p.width = x, 0, ldx }
+
+// pack packs tiles [t0,t1) one after another; one packs a tile.
+func (p *product) pack(t0, t1, width int, one func(dst *float32, m, rows int)) {
+	p.first, p.width = p.tiles.start(t0), width
+	p.a = grow(&p.sc.a, (p.tiles.start(t1)-p.first)*width+packSlack)
 	for t := t0; t < t1; t++ {
 		m := p.tiles.start(t)
-		pack(&a[(m-first)*width], m, p.tiles.start(t+1)-m)
+		one(&p.a[(m-p.first)*width], m, p.tiles.start(t+1)-m)
 	}
 }
 
-// multiply folds the packed tiles [t0,t1) with the panel b of the given number of
-// steps into columns [n, n+cols).
-func (p *product) multiply(t0, t1, width, steps int, b *float32, n, cols int, acc bool) {
-	first := p.tiles.start(t0)
+// multiply folds tiles [t0,t1) of the rows at hand with the panel b of the given
+// number of steps into columns [n, n+cols).
+func (p *product) multiply(t0, t1, steps int, b *float32, n, cols int, acc bool) {
 	for t := t0; t < t1; t++ {
 		m := p.tiles.start(t)
 		rows := p.tiles.start(t+1) - m
-		a := &p.sc.a[(m-first)*width]
+		a := &p.a[(m-p.first)*p.width]
 		if cols < NR {
 			p.edge(m, rows, steps, a, b, n, cols, acc)
 			continue
 		}
-		p.kernels[rows](steps, a, b, &p.out[m*p.ldo+n], p.ldo*4, flag(acc))
+		p.kernels[rows](steps, a, b, &p.out[m*p.ldo+n], p.ldo*4, flag(acc), p.width*4)
 	}
 }
 
@@ -75,7 +81,7 @@ func (p *product) edge(m, rows, steps int, a, b *float32, n, cols int, acc bool)
 			copy(tile[i*NR:], p.out[(m+i)*p.ldo+n:][:cols])
 		}
 	}
-	p.kernels[rows](steps, a, b, &tile[0], NR*4, flag(acc))
+	p.kernels[rows](steps, a, b, &tile[0], NR*4, flag(acc), p.width*4)
 	for i := range rows {
 		copy(p.out[(m+i)*p.ldo+n:][:cols], tile[i*NR:])
 	}
@@ -93,56 +99,60 @@ func (v avx512) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M 
 		portable{}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M), kernels: &f32Kernels}
-	steps, perStep := w.steps(), 1
-	data := unsafe.Pointer(unsafe.SliceData(w.F32))
+	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M)}
+	data, perStep := unsafe.Pointer(unsafe.SliceData(w.F32)), 1
 	if w.BF16 {
 		data, perStep = unsafe.Pointer(unsafe.SliceData(w.Pairs)), 2
-		p.kernels = &wideKernels
-		if v.dpbf16 {
-			p.kernels = &dotKernels
-		}
 	}
+	steps, few := w.steps(), p1-p0 <= fewPanels
 	for t0 := 0; t0 < p.tiles.count; t0 += blockTiles {
 		t1 := min(t0+blockTiles, p.tiles.count)
 		for s0 := 0; s0 < steps; s0 += blockK / perStep {
 			n := min(blockK/perStep, steps-s0)
 			k0 := s0 * perStep
-			width := v.packX(&p, t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), w.BF16)
+			v.layX(&p, t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), w.BF16, few)
 			for q := p0; q < p1; q++ {
 				b := (*float32)(unsafe.Add(data, (q*steps+s0)*NR*4))
-				p.multiply(t0, t1, width, n, b, q*NR, min(NR, w.N-q*NR), acc || s0 > 0)
+				p.multiply(t0, t1, n, b, q*NR, min(NR, w.N-q*NR), acc || s0 > 0)
 			}
 		}
 	}
 }
 
-// packX packs k columns of x in the form the kernels of the product read, and
-// returns the floats per row.
-func (v avx512) packX(p *product, t0, t1 int, x []float32, ldx, k int, bf16 bool) (width int) {
+// layX lays k columns of x as the kernels it chooses read them. Rows that meet few
+// panels are not worth packing, unless they must be rounded.
+func (v avx512) layX(p *product, t0, t1 int, x []float32, ldx, k int, bf16, few bool) {
 	switch {
+	case !bf16 && few:
+		p.kernels = &rowsKernels
+		p.direct(x, ldx)
 	case !bf16:
+		p.kernels = &f32Kernels
 		p.pack(t0, t1, k, func(dst *float32, m, rows int) { packRows(k, dst, &x[m*ldx], ldx*4, rows) })
-		return k
 	case !v.dpbf16:
-		width = k + k%2
-		p.pack(t0, t1, width, func(dst *float32, m, rows int) { packRowsBF16(k, dst, &x[m*ldx], ldx*4, rows) })
-		return width
+		p.kernels = &wideKernels
+		p.pack(t0, t1, k+k%2, func(dst *float32, m, rows int) { packRowsBF16(k, dst, &x[m*ldx], ldx*4, rows) })
+	default:
+		p.kernels = &dotKernels
+		p.packPairs(t0, t1, x, ldx, k)
 	}
-	width = (k + 1) / 2
+}
+
+// packPairs packs k columns of x as pairs of bf16.
+func (p *product) packPairs(t0, t1 int, x []float32, ldx, k int) {
 	const ld = blockK/2 + lanes
-	pairs := grow(&p.sc.row, maxTile*ld)
-	p.pack(t0, t1, width, func(dst *float32, m, rows int) {
+	words := grow(&p.sc.row, maxTile*ld)
+	p.pack(t0, t1, (k+1)/2, func(dst *float32, m, rows int) {
 		for i := range rows {
-			packPairs(k, &pairs[i*ld], &x[(m+i)*ldx])
+			packPairs(k, &words[i*ld], &x[(m+i)*ldx])
 		}
-		packRows(width, dst, &pairs[0], ld*4, rows)
+		packRows((k+1)/2, dst, &words[0], ld*4, rows)
 	})
-	return width
 }
 
 func (avx512) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int) {
 	p := product{sc: sc, out: out[n0*ldo:], ldo: ldo, tiles: newTiles(n1 - n0), kernels: &f32Kernels}
+	panel := grow(&sc.panel, blockK*NR)
 	for b0 := 0; b0 < p.tiles.count; b0 += blockTiles {
 		b1 := min(b0+blockTiles, p.tiles.count)
 		for t0 := 0; t0 < T; t0 += blockK {
@@ -150,38 +160,30 @@ func (avx512) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, 
 			p.pack(b0, b1, t, func(dst *float32, n, rows int) {
 				packColumns(t, dst, &dy[t0*ldy+n0+n], ldy*4, rows)
 			})
-			panel := grow(&sc.panel, blockK*NR)
 			for k := 0; k < K; k += NR {
 				cols := min(NR, K-k)
 				packPanel(t, &panel[0], &x[t0*ldx+k], ldx*4, cols)
-				p.multiply(b0, b1, t, t, &panel[0], k, cols, true)
+				p.multiply(b0, b1, t, &panel[0], k, cols, true)
 			}
 		}
 	}
 }
 
 func (avx512) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
-	if K == 0 || ldaK != 1 && ldaM != 1 {
-		portable{}.tile(sc, out, ldo, a, ldaM, ldaK, M, panel, K, acc)
-		return
-	}
-	if M == 1 && ldaK == 1 { // packed as it is
-		f32x1(K, &a[0], &panel[0], &out[0], 0, flag(acc))
-		return
-	}
 	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M), kernels: &f32Kernels}
-	for t0 := 0; t0 < p.tiles.count; t0 += blockTiles {
-		t1 := min(t0+blockTiles, p.tiles.count)
-		for k0 := 0; k0 < K; k0 += blockK {
-			k := min(blockK, K-k0)
-			p.pack(t0, t1, k, func(dst *float32, m, rows int) {
-				if ldaK == 1 {
-					packRows(k, dst, &a[m*ldaM+k0], ldaM*4, rows)
-				} else {
-					packColumns(k, dst, &a[m+k0*ldaK], ldaK*4, rows)
-				}
-			})
-			p.multiply(t0, t1, k, k, &panel[k0*NR], 0, NR, acc || k0 > 0)
+	switch {
+	case K > 0 && ldaK == 1 && M <= maxTile: // decoding: as little as possible around the kernel
+		rowsKernels[M](K, &a[0], &panel[0], &out[0], ldo*4, flag(acc), ldaM*4)
+	case K > 0 && ldaK == 1:
+		p.kernels = &rowsKernels
+		p.direct(a, ldaM)
+		p.multiply(0, p.tiles.count, K, &panel[0], 0, NR, acc)
+	case K > 0 && ldaM == 1:
+		for t := range p.tiles.count {
+			p.pack(t, t+1, K, func(dst *float32, m, rows int) { packColumns(K, dst, &a[m], ldaK*4, rows) })
+			p.multiply(t, t+1, K, &panel[0], 0, NR, acc)
 		}
+	default:
+		portable{}.tile(sc, out, ldo, a, ldaM, ldaK, M, panel, K, acc)
 	}
 }

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // Pack packs w, row-major [N,K], rounding to bf16 if asked.
 func (s *Set) Pack(w []float32, N, K int, bf16 bool) *Panels {
 	return s.Transpose(s.PackT(w, N, K, bf16))
@@ -8,24 +10,21 @@ func (s *Set) Pack(w []float32, N, K int, bf16 bool) *Panels {
 // PackBits packs bf16 values as a file holds them, row-major [N,K]. Subnormals
 // become zeros.
 func (s *Set) PackBits(w []uint16, N, K int) *Panels {
-	t := newPanels(K, N, true)
-	for n := range N {
-		t.setPairs(n, K, func(k int) uint16 { return flushBits(w[n*K+k]) })
-	}
-	return s.Transpose(t)
+	return s.Transpose(s.packPairs(N, K, func(dst []float32, n int) {
+		for k, b := range w[n*K : n*K+K] {
+			dst[k] = Float(b)
+		}
+	}))
 }
 
 // PackT packs Wᵀ [K,N] from w, row-major [N,K]: the panels of dX = dY·W.
 func (s *Set) PackT(w []float32, N, K int, bf16 bool) *Panels {
-	t := newPanels(K, N, bf16)
-	rounded := make([]float32, K)
+	if bf16 {
+		return s.packPairs(N, K, func(dst []float32, n int) { copy(dst, w[n*K:n*K+K]) })
+	}
+	t := newPanels(K, N, false)
 	for n := range N {
 		row := w[n*K : n*K+K]
-		if bf16 {
-			s.RoundBF16(rounded, row)
-			t.setPairs(n, K, func(k int) uint16 { return bits(rounded[k]) })
-			continue
-		}
 		for k := 0; k < K; k += NR {
 			copy(t.F32[t.index(k, n):], row[k:min(k+NR, K)])
 		}
@@ -33,15 +32,25 @@ func (s *Set) PackT(w []float32, N, K int, bf16 bool) *Panels {
 	return t
 }
 
-// setPairs stores row k of panels, still zero: value(n) in every column n.
-func (p *Panels) setPairs(k, N int, value func(n int) uint16) {
-	shift := k % 2 * 16
-	for first := 0; first < N; first += NR {
-		words := p.Pairs[p.index(first, k):]
-		for j := range words[:min(NR, N-first)] {
-			words[j] |= uint32(value(first+j)) << shift
+// packPairs packs Wᵀ [K,N] in bf16; row writes a row of W [N,K].
+func (s *Set) packPairs(N, K int, row func(dst []float32, n int)) *Panels {
+	t := newPanels(K, N, true)
+	even, odd := Aligned(K), Aligned(K)
+	for n := 0; n < N; n += 2 {
+		row(even, n)
+		s.RoundBF16(even, even)
+		if clear(odd); n+1 < N {
+			row(odd, n+1)
+			s.RoundBF16(odd, odd)
+		}
+		for k := 0; k < K; k += NR {
+			words := t.Pairs[t.index(k, n):]
+			for j, v := range even[k:min(k+NR, K)] {
+				words[j] = math.Float32bits(v)>>16 | math.Float32bits(odd[k+j])
+			}
 		}
 	}
+	return t
 }
 
 // Transpose returns the panels of Wᵀ.

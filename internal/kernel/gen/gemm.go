@@ -12,20 +12,30 @@ const maxRows = 14
 //
 //	c[i][0:32] = (acc ? c[i][0:32] : 0) folded with a[k][i]*b[k][0:32]
 //
-// Rows of c are ldc bytes apart. Z0 … Z27 hold the tile, Z28 and Z29 a row of b,
-// Z30 an element of a; Z31 is a constant of the family.
+// Rows of c are ldc bytes apart. a is packed, [steps][rows], or direct: rows lda
+// bytes apart. Z0 … Z27 hold the tile, Z28 and Z29 a row of b, Z30 an element of a;
+// Z31 is a constant of the family.
 type gemm struct {
 	name, doc string
+	direct    bool // a is not packed
 	flush     bool // subnormals are zeros while it runs
 	unroll    int
 	rowsOfA   int // rows of a per step
-	step      func(a *asm, rows, offset int)
+	step      func(a *asm, e element, rows, offset int)
 	setup     func(a *asm)
 }
+
+// element returns the operand of row i of a in its row k.
+type element func(k, i int) string
 
 var f32GEMM = gemm{
 	name: "f32", unroll: 4, rowsOfA: 1, step: f32Step,
 	doc: "folds steps rows of float32 by fused multiply-adds.",
+}
+
+var rowsGEMM = gemm{
+	name: "rows", unroll: 4, rowsOfA: 1, step: f32Step, direct: true,
+	doc: "folds steps rows of float32 by fused multiply-adds; a is not packed.",
 }
 
 var wideGEMM = gemm{
@@ -59,7 +69,7 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 	if g.flush {
 		frame = 16
 	}
-	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"))
+	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
 	if g.flush { // also treat subnormal inputs as zero
 		a.ins("STMXCSR 0(SP)")
 		a.ins("MOVL 0(SP), AX")
@@ -71,6 +81,12 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 		g.setup(a)
 	}
 	g.begin(a, rows)
+	if g.direct {
+		for i := 3; i < rows; i += 3 {
+			a.ins("LEAQ (%s)(BX*2), %s", bases[i/3-1], bases[i/3])
+			a.ins("ADDQ BX, %s", bases[i/3])
+		}
+	}
 	g.loop(a, rows)
 	moveTile(a, rows, "DX", func(z int, at string) { a.ins("VMOVUPS Z%d, %s", z, at) })
 	if g.flush {
@@ -89,8 +105,8 @@ func (g gemm) begin(a *asm, rows int) {
 	}
 	a.ins("JMP %s", start)
 	a.label(load)
-	a.ins("MOVQ DX, R10")
-	moveTile(a, rows, "R10", func(z int, at string) { a.ins("VMOVUPS %s, Z%d", at, z) })
+	a.ins("MOVQ DX, AX")
+	moveTile(a, rows, "AX", func(z int, at string) { a.ins("VMOVUPS %s, Z%d", at, z) })
 	a.label(start)
 }
 
@@ -130,16 +146,34 @@ func (g gemm) steps(a *asm, rows, n int) {
 	for offset := range n {
 		a.ins("PREFETCHT0 %d(DI)", offset*128+1024)
 		a.ins("PREFETCHT0 %d(DI)", offset*128+1024+64)
-		g.step(a, rows, offset)
+		g.step(a, g.element(rows), rows, offset)
 	}
-	a.ins("ADDQ $%d, SI", n*g.rowsOfA*rows*4)
+	if g.direct {
+		for i := 0; i < rows; i += 3 {
+			a.ins("ADDQ $%d, %s", n*4, bases[i/3])
+		}
+	} else {
+		a.ins("ADDQ $%d, SI", n*g.rowsOfA*rows*4)
+	}
 	a.ins("ADDQ $%d, DI", n*128)
 }
 
-// multiply adds row r of a times Z28 and Z29 to the tile.
-func multiply(a *asm, rows, r int, op func(a *asm, sum, x, w int)) {
+// bases hold the addresses of every third row of a that is not packed.
+var bases = [...]string{"SI", "R10", "R11", "R12", "R13"}
+
+func (g gemm) element(rows int) element {
+	if !g.direct {
+		return func(k, i int) string { return fmt.Sprintf("%d(SI)", (k*rows+i)*4) }
+	}
+	return func(k, i int) string {
+		return fmt.Sprintf("%d(%s)%s", k*4, bases[i/3], [...]string{"", "(BX*1)", "(BX*2)"}[i%3])
+	}
+}
+
+// multiply adds row k of a times Z28 and Z29 to the tile.
+func multiply(a *asm, e element, rows, k int, op func(a *asm, sum, x, w int)) {
 	for i := range rows {
-		a.ins("VBROADCASTSS %d(SI), Z30", (r*rows+i)*4)
+		a.ins("VBROADCASTSS %s, Z30", e(k, i))
 		op(a, acc(i, 0), 30, 28)
 		op(a, acc(i, 1), 30, 29)
 	}
@@ -147,26 +181,26 @@ func multiply(a *asm, rows, r int, op func(a *asm, sum, x, w int)) {
 
 func fma(a *asm, sum, x, w int) { a.ins("VFMADD231PS Z%d, Z%d, Z%d", w, x, sum) }
 
-func f32Step(a *asm, rows, offset int) {
+func f32Step(a *asm, e element, rows, offset int) {
 	a.ins("VMOVUPS %d(DI), Z28", offset*128)
 	a.ins("VMOVUPS %d(DI), Z29", offset*128+64)
-	multiply(a, rows, offset, fma)
+	multiply(a, e, rows, offset, fma)
 }
 
 // wideStep multiplies the odd elements of the pairs, then the even ones.
-func wideStep(a *asm, rows, offset int) {
+func wideStep(a *asm, e element, rows, offset int) {
 	a.ins("VPANDD %d(DI), Z31, Z28", offset*128)
 	a.ins("VPANDD %d(DI), Z31, Z29", offset*128+64)
-	multiply(a, rows, 2*offset+1, fma)
+	multiply(a, e, rows, 2*offset+1, fma)
 	a.ins("VPSLLD $16, %d(DI), Z28", offset*128)
 	a.ins("VPSLLD $16, %d(DI), Z29", offset*128+64)
-	multiply(a, rows, 2*offset, fma)
+	multiply(a, e, rows, 2*offset, fma)
 }
 
-func dotStep(a *asm, rows, offset int) {
+func dotStep(a *asm, e element, rows, offset int) {
 	a.ins("VMOVUPS %d(DI), Z28", offset*128)
 	a.ins("VMOVUPS %d(DI), Z29", offset*128+64)
-	multiply(a, rows, offset, dot)
+	multiply(a, e, rows, offset, dot)
 }
 
 // dot writes VDPBF16PS Zw, Zx, Zsum (EVEX.512.F3.0F38.W0 52 /r), for which the Go

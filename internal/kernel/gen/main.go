@@ -29,7 +29,7 @@ func write(dir string) error {
 // generate emits every kernel.
 func generate() *asm {
 	a := &asm{}
-	for _, k := range []gemm{f32GEMM, wideGEMM, dotGEMM} {
+	for _, k := range []gemm{f32GEMM, rowsGEMM, wideGEMM, dotGEMM} {
 		k.emit(a)
 	}
 	packing(a)
