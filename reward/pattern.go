@@ -46,6 +46,9 @@ func compile(expr string) *regexp2.Regexp {
 	return re
 }
 
+// compileAcross lets a point match the end of a line too.
+func compileAcross(expr string) *regexp2.Regexp { return compile(`(?s)` + expr) }
+
 // plainPatterns are the patterns of numbers and of arithmetic written as text: 48/2, -3.5, $1,200, 12%.
 var plainPatterns = sync.OnceValue(func() []pattern {
 	const (
@@ -87,13 +90,13 @@ var latexPatterns = sync.OnceValue(func() []pattern {
 	plain := environments(false, `(?:\s*(?:,?and|,?or|,)\s*%s)?`)
 	boxed := environments(true, `\s*(?:\s*(?:,?and|,?or|,)\s*%s)?`)
 	return []pattern{
-		{re: compile(`(?i:final answer is):?\s*` + plain + `\.?\s?I hope`), priority: hopedFor, latex: true, answer: true, needs: needs},
-		{re: compile(`(?i:final answer.{0,100}?)\s+is:?\s*` + plain), priority: announced, latex: true, answer: true, needs: needs},
-		{re: compile(`(?i:answer):.{0,50}?` + plain), priority: colon, latex: true, answer: true, needs: needs},
-		{re: compile(`(?i:answer).{0,50}?` + plain), priority: mentioned, latex: true, answer: true, needs: needs},
-		{re: compile(plain), priority: anywhere, latex: true, needs: needs},
-		{re: compile(boxed), latex: true, boxed: true, needs: []string{`\boxed`}},
-		{re: compile(`(?<firstBoxed>\\boxed{.+})`), latex: true, boxed: true, needs: []string{`\boxed`}},
+		{re: compileAcross(`(?i:final answer is):?\s*` + plain + `\.?\s?I hope`), priority: hopedFor, latex: true, answer: true, needs: needs},
+		{re: compileAcross(`(?i:final answer.{0,100}?)\s+is:?\s*` + plain), priority: announced, latex: true, answer: true, needs: needs},
+		{re: compileAcross(`(?i:answer):.{0,50}?` + plain), priority: colon, latex: true, answer: true, needs: needs},
+		{re: compileAcross(`(?i:answer).{0,50}?` + plain), priority: mentioned, latex: true, answer: true, needs: needs},
+		{re: compileAcross(plain), priority: anywhere, latex: true, needs: needs},
+		{re: compileAcross(boxed), latex: true, boxed: true, needs: []string{`\boxed`}},
+		{re: compileAcross(`(?<firstBoxed>\\boxed{.+})`), latex: true, boxed: true, needs: []string{`\boxed`}},
 	}
 })
 

@@ -95,10 +95,18 @@ func agreeRelations(gold, pred *node) bool {
 	if turned[gold.name] == pred.name && same(g, negate(p)) {
 		return true
 	}
-	// Upstream solves both, which works out only when there is more than one variable.
-	set := map[string]bool{}
-	g.variables(set)
-	return len(set) > 1 && gold.name == "=" && pred.name == "=" && proportional(g, p)
+	if gold.name != "=" || pred.name != "=" {
+		return false
+	}
+	// Upstream solves both equations and compares the solutions. That fails when there is one variable, and
+	// when there is none both lists are empty: 6 + 30 = 36 then agrees with any other such equation.
+	unknowns, others := map[string]bool{}, map[string]bool{}
+	g.variables(unknowns)
+	p.variables(others)
+	if len(unknowns) == 0 && len(others) == 0 {
+		return true
+	}
+	return len(unknowns) > 1 && maps.Equal(unknowns, others) && proportional(g, p)
 }
 
 func same(a, b *node) bool { return agreeNumbers(a, b) || agreeEverywhere(a, b) }

@@ -135,6 +135,15 @@ def pairs():
             if "\n" not in answer and i % 2:
                 yield truth, "We work it out step by step. The final answer is " + answer
 
+    # Tags around several lines, LaTeX over several lines, equations without unknowns.
+    for response in ("<answer>6 apples\n cost $\\frac{1}{2}$ and\n#### 5</answer>", "The answer\nis $5$\n or 6", "$$\n5\n$$", "\\[\n5\n\\]", "\\boxed{5\n}", "\\boxed{\n5}\n}",
+                     "final answer\nis $4$ and 5", "answer:\n5", "answer:\n\n$5$ 6", "the answer is\n5 and 6"):
+        yield "5", response
+    equations = ["6+30=36", "5+30=34", "2+2=4", "x+y=3", "2x+2y=6", "x+y=4", "36", "1+2=3", "x=3", "1<2", "3<4", "x\\ne 2", "2x=6"]
+    for a in equations:
+        for b in equations:
+            yield f"${a}$", f"${b}$"
+
     # Shapes that look like the format and are not, and the other way round.
     for response in (
         "<think></think><answer>5</answer>", "<think>5<answer>5</answer>", "<answer>5</answer><think>x</think>", "<THINK>x</THINK><ANSWER>5</ANSWER>",
