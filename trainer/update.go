@@ -62,8 +62,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	}
 	collect(metrics, outcome, out.Metrics, opt.Metrics)
 	metrics["actor/lr"] = adam.LearningRate
-	metrics["time/update_actor"] = time.Since(begin).Seconds()
-	batchMetrics(metrics, batch, outputs(out))
+	batchMetrics(metrics, batch, sequences(batch, outputs(out), refs), time.Since(begin).Seconds())
 	return nil
 }
 
@@ -99,14 +98,7 @@ func datum(e *experience.Experience) (tinker.Datum, error) {
 
 // gradient evaluates the algorithm's loss at logprobs, [L−1] per experience, and returns d loss/d logprob in the same shape.
 func (t *Trainer) gradient(batch []*experience.Experience, logprobs, refs [][]float32) ([][]float32, map[string]float64, error) {
-	seqs := make([]algorithm.Sequence, len(batch))
-	for i, e := range batch {
-		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs, Advantages: e.Advantages, Mask: e.ActionMask}
-		if refs != nil {
-			seqs[i].Ref = refs[i]
-		}
-	}
-	outs, metrics, err := t.Method.Objective.Step(seqs)
+	outs, metrics, err := t.Method.Objective.Step(sequences(batch, logprobs, refs))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,6 +108,18 @@ func (t *Trainer) gradient(batch []*experience.Experience, logprobs, refs [][]fl
 		copy(grad[i][e.PromptLength-1:], outs[i].Gradient)
 	}
 	return grad, metrics, nil
+}
+
+// sequences shows the responses of a batch to the algorithm.
+func sequences(batch []*experience.Experience, logprobs, refs [][]float32) []algorithm.Sequence {
+	seqs := make([]algorithm.Sequence, len(batch))
+	for i, e := range batch {
+		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs, Advantages: e.Advantages, Mask: e.ActionMask}
+		if refs != nil {
+			seqs[i].Ref = refs[i]
+		}
+	}
+	return seqs
 }
 
 // knownLogprobs returns what a forward would return, when that is known without one: on a service with exact logprobs the samplers'
