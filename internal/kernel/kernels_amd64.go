@@ -146,159 +146,149 @@ func rowsx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, ld
 
 var rowsKernels = [...]microKernel{nil, rowsx1, rowsx2, rowsx3, rowsx4, rowsx5, rowsx6, rowsx7, rowsx8, rowsx9, rowsx10, rowsx11, rowsx12, rowsx13, rowsx14}
 
-// widex1 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex1 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex2 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex2 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex3 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex3 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex4 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex4 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex5 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex5 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex6 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex6 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex7 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex7 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex8 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex8 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex9 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex9 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex10 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex10 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex11 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex11 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex12 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex12 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex13 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex13 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// widex14 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.
+// widex14 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
 func widex14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
 var wideKernels = [...]microKernel{nil, widex1, widex2, widex3, widex4, widex5, widex6, widex7, widex8, widex9, widex10, widex11, widex12, widex13, widex14}
 
-// dotx1 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx1 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx2 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx2 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx3 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx3 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx4 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx4 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx5 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx5 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx6 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx6 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx7 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx7 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx8 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx8 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx9 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx9 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx10 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx10 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx11 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx11 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx12 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx12 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx13 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx13 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
-// dotx14 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.
+// dotx14 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
 func dotx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
 
 var dotKernels = [...]microKernel{nil, dotx1, dotx2, dotx3, dotx4, dotx5, dotx6, dotx7, dotx8, dotx9, dotx10, dotx11, dotx12, dotx13, dotx14}
-
-// packRows writes dst[k*rows+i] = src[i][k] for k < n, rows ld bytes apart, up to 16 rows; dst needs room for 272 floats more, which are spoiled.
-//
-//go:noescape
-func packRows(n int, dst *float32, src *float32, ld int, rows int)
-
-// packRowsBF16 is packRows with the values rounded to bf16; the row after the last k is zero if n is odd.
-//
-//go:noescape
-func packRowsBF16(n int, dst *float32, src *float32, ld int, rows int)
 
 // packColumns writes dst[k*rows+i] = src[k][i] for k < n, up to 16 rows; rows of src are ld bytes apart.
 //

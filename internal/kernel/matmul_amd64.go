@@ -12,10 +12,12 @@ const (
 	blockK = 256
 	// blockTiles is the number of tiles packed at once: 256 KiB of rows.
 	blockTiles = 16
-	// fewPanels is the number of panels up to which float32 rows are not packed.
+	// fewPanels is the number of panels up to which float32 rows are read where they
+	// lie.
 	fewPanels = 2
-	// packSlack is what packRows may spoil behind its output.
-	packSlack = 17 * lanes
+	// rowWidth is the distance of copied rows: no multiple of a large power of 2, so
+	// that the rows of a tile do not compete for the same places of a cache.
+	rowWidth = blockK + lanes
 )
 
 // avx512 is the path of the generated kernels.
@@ -38,22 +40,33 @@ type product struct {
 	out     []float32
 	ldo     int
 	tiles   tiles
-	// The rows at hand begin with row first at a, width floats per row. Packed, a tile
-	// is [steps][rows of the tile] in this room.
+	// The rows at hand begin with row first at a, width floats per row. For f32Kernels
+	// a tile is [steps][rows of the tile] in this room, else its rows lie one by one.
 	a            []float32
 	first, width int
 }
 
-// direct takes the rows as they lie.
-func (p *product) direct(x []float32, ldx int) { p.a, p.first, p.width = x, 0, ldx }
-
-// pack packs tiles [t0,t1) one after another; one packs a tile.
-func (p *product) pack(t0, t1, width int, one func(dst *float32, m, rows int)) {
+// place makes room for tiles [t0,t1) in the scratch.
+func (p *product) place(t0, t1, width int) {
 	p.first, p.width = p.tiles.start(t0), width
-	p.a = grow(&p.sc.a, (p.tiles.start(t1)-p.first)*width+packSlack)
+	p.a = grow(&p.sc.a, (p.tiles.start(t1)-p.first)*width)
+}
+
+// copyRows places the rows of tiles [t0,t1), each by one call of row.
+func (p *product) copyRows(t0, t1 int, row func(dst []float32, m int)) {
+	p.place(t0, t1, rowWidth)
+	for m := p.first; m < p.tiles.start(t1); m++ {
+		row(p.a[(m-p.first)*rowWidth:], m)
+	}
+}
+
+// packColumns places tiles [t0,t1) for f32Kernels, where row m of step k is
+// a[m+k*lda].
+func (p *product) packColumns(t0, t1, steps int, a []float32, lda int) {
+	p.place(t0, t1, steps)
 	for t := t0; t < t1; t++ {
 		m := p.tiles.start(t)
-		one(&p.a[(m-p.first)*width], m, p.tiles.start(t+1)-m)
+		packColumns(steps, &p.a[(m-p.first)*steps], &a[m], lda*4, p.tiles.start(t+1)-m)
 	}
 }
 
@@ -119,35 +132,26 @@ func (v avx512) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M 
 	}
 }
 
-// layX lays k columns of x as the kernels it chooses read them. Rows that meet few
-// panels are not worth packing, unless they must be rounded.
+// layX lays k columns of the rows of tiles [t0,t1) as the kernels it chooses read
+// them. Rows that meet few panels are not worth copying, unless they must be rounded.
 func (v avx512) layX(p *product, t0, t1 int, x []float32, ldx, k int, bf16, few bool) {
 	switch {
 	case !bf16 && few:
 		p.kernels = &rowsKernels
-		p.direct(x, ldx)
+		p.a, p.first, p.width = x, 0, ldx
 	case !bf16:
-		p.kernels = &f32Kernels
-		p.pack(t0, t1, k, func(dst *float32, m, rows int) { packRows(k, dst, &x[m*ldx], ldx*4, rows) })
+		p.kernels = &rowsKernels
+		p.copyRows(t0, t1, func(dst []float32, m int) { copy(dst, x[m*ldx:m*ldx+k]) })
 	case !v.dpbf16:
 		p.kernels = &wideKernels
-		p.pack(t0, t1, k+k%2, func(dst *float32, m, rows int) { packRowsBF16(k, dst, &x[m*ldx], ldx*4, rows) })
+		p.copyRows(t0, t1, func(dst []float32, m int) {
+			dst[k+k%2-1] = 0 // the odd element of the last pair may not exist
+			vecRoundBF16(k, &dst[0], &x[m*ldx])
+		})
 	default:
 		p.kernels = &dotKernels
-		p.packPairs(t0, t1, x, ldx, k)
+		p.copyRows(t0, t1, func(dst []float32, m int) { packPairs(k, &dst[0], &x[m*ldx]) })
 	}
-}
-
-// packPairs packs k columns of x as pairs of bf16.
-func (p *product) packPairs(t0, t1 int, x []float32, ldx, k int) {
-	const ld = blockK/2 + lanes
-	words := grow(&p.sc.row, maxTile*ld)
-	p.pack(t0, t1, (k+1)/2, func(dst *float32, m, rows int) {
-		for i := range rows {
-			packPairs(k, &words[i*ld], &x[(m+i)*ldx])
-		}
-		packRows((k+1)/2, dst, &words[0], ld*4, rows)
-	})
 }
 
 func (avx512) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int) {
@@ -157,9 +161,7 @@ func (avx512) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, 
 		b1 := min(b0+blockTiles, p.tiles.count)
 		for t0 := 0; t0 < T; t0 += blockK {
 			t := min(blockK, T-t0)
-			p.pack(b0, b1, t, func(dst *float32, n, rows int) {
-				packColumns(t, dst, &dy[t0*ldy+n0+n], ldy*4, rows)
-			})
+			p.packColumns(b0, b1, t, dy[t0*ldy+n0:], ldy)
 			for k := 0; k < K; k += NR {
 				cols := min(NR, K-k)
 				packPanel(t, &panel[0], &x[t0*ldx+k], ldx*4, cols)
@@ -176,11 +178,11 @@ func (avx512) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK,
 		rowsKernels[M](K, &a[0], &panel[0], &out[0], ldo*4, flag(acc), ldaM*4)
 	case K > 0 && ldaK == 1:
 		p.kernels = &rowsKernels
-		p.direct(a, ldaM)
+		p.a, p.width = a, ldaM
 		p.multiply(0, p.tiles.count, K, &panel[0], 0, NR, acc)
 	case K > 0 && ldaM == 1:
 		for t := range p.tiles.count {
-			p.pack(t, t+1, K, func(dst *float32, m, rows int) { packColumns(K, dst, &a[m], ldaK*4, rows) })
+			p.packColumns(t, t+1, K, a, ldaK)
 			p.multiply(t, t+1, K, &panel[0], 0, NR, acc)
 		}
 	default:

@@ -20,33 +20,33 @@ type gemm struct {
 	direct    bool // a is not packed
 	flush     bool // subnormals are zeros while it runs
 	unroll    int
-	rowsOfA   int // rows of a per step
+	perStep   int // k of a per step
 	step      func(a *asm, e element, rows, offset int)
 	setup     func(a *asm)
 }
 
-// element returns the operand of row i of a in its row k.
+// element returns the operand of a[k][i].
 type element func(k, i int) string
 
 var f32GEMM = gemm{
-	name: "f32", unroll: 4, rowsOfA: 1, step: f32Step,
+	name: "f32", unroll: 4, perStep: 1, step: f32Step,
 	doc: "folds steps rows of float32 by fused multiply-adds.",
 }
 
 var rowsGEMM = gemm{
-	name: "rows", unroll: 4, rowsOfA: 1, step: f32Step, direct: true,
+	name: "rows", unroll: 4, direct: true, perStep: 1, step: f32Step,
 	doc: "folds steps rows of float32 by fused multiply-adds; a is not packed.",
 }
 
 var wideGEMM = gemm{
-	name: "wide", unroll: 2, rowsOfA: 2, step: wideStep, flush: true,
-	doc:   "folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two rows a step.",
+	name: "wide", unroll: 2, direct: true, perStep: 2, step: wideStep, flush: true,
+	doc:   "folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.",
 	setup: func(a *asm) { a.broadcast(a.word(0xffff0000), "Z31") },
 }
 
 var dotGEMM = gemm{
-	name: "dot", unroll: 4, rowsOfA: 1, step: dotStep,
-	doc: "folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs.",
+	name: "dot", unroll: 4, direct: true, perStep: 1, step: dotStep,
+	doc: "folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.",
 }
 
 // acc returns the accumulator of row i and half j of the columns.
@@ -150,10 +150,10 @@ func (g gemm) steps(a *asm, rows, n int) {
 	}
 	if g.direct {
 		for i := 0; i < rows; i += 3 {
-			a.ins("ADDQ $%d, %s", n*4, bases[i/3])
+			a.ins("ADDQ $%d, %s", n*g.perStep*4, bases[i/3])
 		}
 	} else {
-		a.ins("ADDQ $%d, SI", n*g.rowsOfA*rows*4)
+		a.ins("ADDQ $%d, SI", n*g.perStep*rows*4)
 	}
 	a.ins("ADDQ $%d, DI", n*128)
 }

@@ -2,89 +2,11 @@ package main
 
 import "fmt"
 
-// packing writes the kernels that lay rows and columns as the products read them.
+// packing writes the kernels that lay out the operands of products.
 func packing(a *asm) {
-	packRows(a, "packRows", "writes dst[k*rows+i] = src[i][k] for k < n, rows ld bytes apart, up to 16 rows; "+
-		"dst needs room for 272 floats more, which are spoiled.", false)
-	packRows(a, "packRowsBF16", "is packRows with the values rounded to bf16; "+
-		"the row after the last k is zero if n is odd.", true)
 	packColumns(a)
 	packPanel(a)
 	packPairs(a)
-}
-
-// packRows writes a transposition of 16×16 blocks. Stores of 16 lanes overlap the
-// next row, which is written after them.
-func packRows(a *asm, name, doc string, round bool) {
-	a.fn(name, doc, 0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("rows", "R9"))
-	a.ins("MOVQ R9, R10")
-	a.ins("SHLQ $2, R10") // bytes of a row of dst
-	a.ins("XORQ R12, R12")
-	loop, full, done := a.newLabel("loop"), a.newLabel("full"), a.newLabel("done")
-	a.ins("KXNORW K1, K1, K1")
-	a.label(loop)
-	a.ins("CMPQ CX, $16")
-	a.ins("JGE %s", full)
-	a.ins("TESTQ CX, CX")
-	a.ins("JLE %s", done)
-	a.tailMask("CX", "K1")
-	a.label(full)
-	if round {
-		roundConstants(a)
-	}
-	a.ins("MOVQ SI, R11")
-	for i := range 16 {
-		a.ins("VMOVUPS.Z (R11), K1, Z%d", i)
-		if i < 15 { // past the last row the pointer stays
-			a.ins("MOVQ R8, R13")
-			a.ins("CMPQ R9, $%d", i+1)
-			a.ins("CMOVQLE R12, R13")
-			a.ins("ADDQ R13, R11")
-		}
-		if round {
-			roundRegister(a, i)
-		}
-	}
-	transpose(a, func(z int) {
-		a.ins("VMOVUPS Z%d, (DI)", z)
-		a.ins("ADDQ R10, DI")
-	})
-	a.ins("ADDQ $64, SI")
-	a.ins("SUBQ $16, CX")
-	a.ins("JMP %s", loop)
-	a.label(done)
-	a.end()
-}
-
-// transpose turns rows Z0 … Z15 into columns and calls store for each, in order.
-func transpose(a *asm, store func(z int)) {
-	for i := 0; i < 16; i += 2 {
-		a.ins("VUNPCKLPS Z%d, Z%d, Z%d", i+1, i, 16+i)
-		a.ins("VUNPCKHPS Z%d, Z%d, Z%d", i+1, i, 17+i)
-	}
-	for g := 0; g < 16; g += 4 { // afterwards Z[g+c] holds columns c, 4+c, 8+c, 12+c of rows g … g+3
-		a.ins("VUNPCKLPD Z%d, Z%d, Z%d", 18+g, 16+g, g)
-		a.ins("VUNPCKHPD Z%d, Z%d, Z%d", 18+g, 16+g, g+1)
-		a.ins("VUNPCKLPD Z%d, Z%d, Z%d", 19+g, 17+g, g+2)
-		a.ins("VUNPCKHPD Z%d, Z%d, Z%d", 19+g, 17+g, g+3)
-	}
-	shuffle := func(imm, low, high, to int) { a.ins("VSHUFF32X4 $0x%x, Z%d, Z%d, Z%d", imm, high, low, to) }
-	const even, odd = 0x88, 0xdd
-	for c := range 4 {
-		shuffle(even, c, 4+c, 16+c)
-		shuffle(odd, c, 4+c, 20+c)
-		shuffle(even, 8+c, 12+c, 24+c)
-		shuffle(odd, 8+c, 12+c, 28+c)
-	}
-	for c := range 4 {
-		shuffle(even, 16+c, 24+c, c)
-		shuffle(even, 20+c, 28+c, 4+c)
-		shuffle(odd, 16+c, 24+c, 8+c)
-		shuffle(odd, 20+c, 28+c, 12+c)
-	}
-	for z := range 16 {
-		store(z)
-	}
 }
 
 // Rounding to bf16 keeps its constants in Z24 … Z29 and works in Z30, K2, K3.
