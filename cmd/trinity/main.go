@@ -1,0 +1,108 @@
+// Command trinity is reinforcement fine-tuning of language models from one binary.
+//
+//	trinity run --config examples/tiny/gsm8k.yaml [key=value ...]
+//	trinity validate --config FILE
+//	trinity plot RUN [RUN ...] --output reward.svg
+//
+// Exit codes: 0 done (or stopped by Ctrl-C and saved), 1 failed, 2 wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+)
+
+// commands is the command line: one field and one file per subcommand.
+type commands struct {
+	Run      runCmd      `cmd:"" help:"Run a configuration: train, or evaluate."`
+	Validate validateCmd `cmd:"" help:"Check a configuration and print it as it will be used."`
+	Plot     plotCmd     `cmd:"" help:"Draw the rewards of runs into one picture."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// surroundings is what commands get from the process.
+type surroundings struct {
+	ctx      context.Context
+	stop     <-chan struct{} // closed at the first Ctrl-C
+	out, err io.Writer
+	terminal bool
+	env      func(string) (string, bool)
+	cacheDir string // for what the program carries; "" if there is none
+}
+
+func main() {
+	os.Exit(realMain(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// usageError is an error that exits with 2.
+type usageError struct{ error }
+
+func realMain(args []string, out, errOut io.Writer) int {
+	exited := -1
+	parser, err := kong.New(&commands{}, kong.Name("trinity"), kong.Description("Reinforcement fine-tuning of language models."),
+		kong.Writers(out, errOut), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		fmt.Fprintln(errOut, "trinity:", err)
+		return 1
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 { // help was asked for
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintln(errOut, "trinity:", err)
+		fmt.Fprintln(errOut, "Try trinity --help.")
+		return 2
+	}
+	s, cleanup := surround(out, errOut)
+	defer cleanup()
+	err = command.Run(s)
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		fmt.Fprintln(errOut, err)
+		return 2
+	}
+	fmt.Fprintln(errOut, "trinity:", err)
+	return 1
+}
+
+// surround watches for Ctrl-C: the first asks the command to finish and save, the second ends it.
+func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := make(chan struct{})
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		fmt.Fprintln(errOut, "\nfinishing the step and saving; press Ctrl-C again to stop at once")
+		close(stop)
+		if _, ok := <-signals; ok {
+			cancel(errors.New("stopped by a second Ctrl-C; what was committed is safe, and the same command goes on from there"))
+		}
+	}()
+	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv}
+	if f, ok := out.(*os.File); ok {
+		s.terminal = term.IsTerminal(int(f.Fd()))
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		s.cacheDir = dir
+	}
+	return s, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel(nil)
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/run"
+)
+
+// configFlags are shared by the commands that read a configuration.
+type configFlags struct {
+	Config    string   `short:"c" required:"" help:"The YAML file, in Trinity-RFT's schema." placeholder:"FILE"`
+	Overrides []string `arg:"" optional:"" name:"key=value" help:"Changes to the file, such as buffer.total_steps=10."`
+}
+
+func (c *configFlags) load(s *surroundings) (*config.Config, error) {
+	return config.Load(s.find(c.Config), c.Overrides, s.env)
+}
+
+type runCmd struct {
+	configFlags
+	PluginDir string `help:"Accepted for Trinity-RFT's sake: plugins are Go packages here." placeholder:"DIR" hidden:""`
+	DLC       bool   `name:"dlc" help:"Accepted for Trinity-RFT's sake: there is no Ray cluster." hidden:""`
+	Threads   int    `help:"Threads of the local engine; 0 is all." default:"0"`
+}
+
+// Run implements the command.
+func (c *runCmd) Run(s *surroundings) error {
+	if c.PluginDir != "" || c.DLC {
+		fmt.Fprintln(s.err, "note: --plugin-dir and --dlc do not apply here")
+	}
+	cfg, err := c.load(s)
+	if err != nil {
+		return err
+	}
+	_, err = run.Run(s.ctx, cfg, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find})
+	if errors.Is(err, run.ErrInterrupted) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/examples/tiny"
+)
+
+// shippedRoot is where the carried example lies in a clone of the project.
+const shippedRoot = "examples/tiny"
+
+// find returns where the file named path is. Outside a clone, paths of the example that the program carries lead to a
+// copy in the user's cache.
+func (s *surroundings) find(path string) string {
+	rel, ok := strings.CutPrefix(filepath.ToSlash(filepath.Clean(path)), shippedRoot)
+	if _, err := os.Stat(path); err == nil || !ok || s.cacheDir == "" || rel != "" && rel[0] != '/' {
+		return path
+	}
+	root := filepath.Join(s.cacheDir, "trinity", tiny.Version())
+	if err := unpack(tiny.Files(), root); err != nil {
+		return path // whoever opens it says that it is not there
+	}
+	return filepath.Join(root, filepath.FromSlash(rel))
+}
+
+// unpack writes the files below root, unless they are there. The folder gets its name when it is whole.
+func unpack(files fs.FS, root string) error {
+	if _, err := os.Stat(root); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(root), "unpack-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.CopyFS(filepath.Join(tmp, "tiny"), files); err != nil {
+		return err
+	}
+	err = os.Rename(filepath.Join(tmp, "tiny"), root)
+	if _, there := os.Stat(root); there == nil {
+		return nil // another process was quicker
+	}
+	return err
+}

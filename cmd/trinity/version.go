@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+)
+
+type versionCmd struct{}
+
+// Run implements the command.
+func (versionCmd) Run(s *surroundings) error {
+	version, commit := "development", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "" && v != "(devel)" {
+			version = v
+		}
+		for _, kv := range info.Settings {
+			if kv.Key == "vcs.revision" {
+				commit = " " + kv.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(s.out, "trinity %s%s (numerics %s)\n", version, commit, engine.Numerics)
+	return err
+}

@@ -1,0 +1,161 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/explorer"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
+)
+
+// job is the parts of a run.
+type job struct {
+	Options
+	cfg      *config.Config
+	dir      string
+	identity identity
+	method   *algorithm.Method
+	steps    int // train steps in all; 0 when only the data's end tells
+
+	model    *baseModel
+	service  tinker.Service
+	store    *buffer.Store
+	sync     *synchronizer.Synchronizer
+	monitor  *monitor.Monitor
+	source   *queueSource // nil in mode train
+	explorer *explorer.Explorer
+	evals    []explorer.Taskset
+	trainer  *trainer.Trainer
+	progress *progress
+	closers  []func() error // of what was opened, in order
+}
+
+// identity is what a job draws once, at its first start, and keeps: run.json.
+type identity struct {
+	Seed     uint64    `json:"seed"`
+	Date     time.Time `json:"date"` // what templates are told is now
+	Session  string    `json:"session_id"`
+	Numerics string    `json:"numerics"` // the arithmetic it was begun with
+}
+
+// openIdentity reads run.json or makes it.
+func (b *job) openIdentity() error {
+	path := filepath.Join(b.dir, "run.json")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		if err := json.Unmarshal(data, &b.identity); err != nil {
+			return fmt.Errorf("run: %s cannot be read: %w; restore it, or use another name for a new job", path, err)
+		}
+		return b.checkIdentity()
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("run: %w", err)
+	}
+	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: engine.Numerics}
+	if data, err = json.MarshalIndent(b.identity, "", "  "); err != nil {
+		return err
+	}
+	return disk.WriteFile(b.FS, path, append(data, '\n'))
+}
+
+func (b *job) checkIdentity() error {
+	if want := givenSeed(b.cfg); want != nil && uint64(*want) != b.identity.Seed {
+		return fmt.Errorf("run: job %s was begun with seed %d and the configuration now says %d; set the old seed, or use another name for a new job", b.dir, int64(b.identity.Seed), *want)
+	}
+	if b.identity.Numerics != engine.Numerics {
+		fmt.Fprintf(b.Out, "note: the job was begun with numerics %s and goes on with %s: the last bits can differ from an unbroken run's\n", b.identity.Numerics, engine.Numerics)
+	}
+	return nil
+}
+
+// givenSeed is the seed that the configuration names: seed, else model.tinker.seed.
+func givenSeed(cfg *config.Config) *int64 {
+	if cfg.Seed != nil {
+		return cfg.Seed
+	}
+	return cfg.Model.Tinker.Seed
+}
+
+func chooseSeed(cfg *config.Config) uint64 {
+	if s := givenSeed(cfg); s != nil {
+		return uint64(*s)
+	}
+	return binary.LittleEndian.Uint64(drawn(8)) >> 1
+}
+
+func drawn(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return b
+}
+
+// prefix begins the names of a job's checkpoints, as upstream's do.
+func prefix(cfg *config.Config) string {
+	var parts []string
+	for _, p := range []string{cfg.Project, cfg.Group, cfg.Name} {
+		if p = strings.Map(fileRune, p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, "-")
+}
+
+func fileRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+=@", r) {
+		return r
+	}
+	return '_'
+}
+
+// hook lets b.FS, if it is a test's, end the run between the operations of packages that keep their own files.
+func (b *job) hook() func(op, path string) error {
+	if h, ok := b.FS.(interface{ Hook(op, path string) error }); ok {
+		return h.Hook
+	}
+	return nil
+}
+
+// opened remembers how to close a part.
+func (b *job) opened(close func() error) { b.closers = append(b.closers, close) }
+
+// close closes the parts in the opposite order of their making.
+func (b *job) close() error {
+	var errs []error
+	for i := len(b.closers) - 1; i >= 0; i-- {
+		errs = append(errs, b.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// build makes all parts. On an error what was opened is closed again.
+func build(ctx context.Context, cfg *config.Config, o Options) (*job, error) {
+	if !cfg.Continue {
+		cfg.StartFresh(o.Now())
+	}
+	b := &job{Options: o, cfg: cfg, dir: cfg.JobDir()}
+	for _, part := range []func(context.Context) error{
+		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildService, b.buildRecords, b.buildLoops,
+	} {
+		if err := part(ctx); err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,125 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
+)
+
+// baseModel is the model folder as text and tokens see it.
+type baseModel struct {
+	name      string
+	dir       string
+	tokenizer *tokenizer.Tokenizer
+	template  *chat.Template
+	thinking  *bool
+}
+
+// buildModel finds the model folder and reads its tokenizer and chat template.
+func (b *job) buildModel(context.Context) error {
+	name := b.cfg.Model.BaseModel()
+	dir := b.Find(name)
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return fmt.Errorf("run: model %q is not a folder here; model.model_path must name a Hugging Face folder with config.json, tokenizer.json and safetensors files", name)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	tok, err := tokenizer.Load(abs)
+	if err != nil {
+		return err
+	}
+	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Model.EnableThinking}
+	return nil
+}
+
+// buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the date.
+func (b *job) buildDir(context.Context) error {
+	if err := b.FS.MkdirAll(b.dir); err != nil {
+		return fmt.Errorf("run: job directory: %w", err)
+	}
+	if err := b.openIdentity(); err != nil {
+		return err
+	}
+	conf, err := tokenizer.LoadConfig(b.model.dir)
+	if err != nil {
+		return err
+	}
+	text := conf.ChatTemplate
+	if b.cfg.Model.CustomChatTemplate != "" {
+		text = b.cfg.Model.CustomChatTemplate
+	}
+	b.model.template, err = chat.New(text, conf, b.model.tokenizer, b.identity.Date)
+	return err
+}
+
+// Prompt implements workflow.Renderer.
+func (m *baseModel) Prompt(messages []workflow.Message) (string, []int32, error) {
+	list := make([]chat.Message, len(messages))
+	for i, msg := range messages {
+		list[i] = chat.Message{Role: msg.Role, Content: msg.Content}
+	}
+	o := chat.Options{AddGenerationPrompt: true, EnableThinking: m.thinking}
+	if messages[len(messages)-1].Role == "assistant" {
+		o.AddGenerationPrompt, o.ContinueFinalMessage = false, true
+	}
+	text, err := m.template.Render(list, o)
+	if err != nil {
+		return "", nil, err
+	}
+	return text, m.tokenizer.Encode(text, false), nil
+}
+
+// Decode implements workflow.Renderer.
+func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(tokens, true) }
+
+// buildService opens the engine on the model and the journal around it.
+func (b *job) buildService(ctx context.Context) error {
+	seed := b.identity.Seed
+	ends, err := b.model.template.StopIDs()
+	if err != nil {
+		return err
+	}
+	e, err := engine.Open(engine.Options{
+		Dir:     filepath.Join(b.dir, "tinker", "checkpoints"),
+		Models:  map[string]engine.Model{b.model.name: {Dir: b.model.dir, Tokens: b.model.tokenizer, EndTokens: ends}},
+		Threads: b.Threads, Seed: &seed, FS: b.FS,
+	})
+	if err != nil {
+		return err
+	}
+	j, err := journal.Open(ctx, filepath.Join(b.dir, "tinker", "journal"), e, journal.Options{
+		FS: b.FS, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
+	})
+	if err != nil {
+		e.Close()
+		return err
+	}
+	b.opened(j.Close)
+	b.service = j
+	if b.Wrap != nil {
+		b.service = b.Wrap(j)
+	}
+	return nil
+}
+
+// createRequest is the model that the run trains.
+func (b *job) createRequest() tinker.CreateModelRequest {
+	l := b.cfg.LoRA()
+	stream := rng.New(b.identity.Seed).Stream("adapter")
+	seed := int64(stream.Uint64() >> 1)
+	return tinker.CreateModelRequest{
+		SessionID: b.identity.Session, BaseModel: b.model.name, RandomInit: b.cfg.Model.RandomInit,
+		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP, TrainUnembed: l.TrainUnembed},
+	}
+}

@@ -1,0 +1,53 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// rollout is one sample as rollouts/ keeps it, for people and scripts to read.
+type rollout struct {
+	ID           string    `json:"id"`
+	ModelVersion int       `json:"model_version"`
+	TaskIndex    int       `json:"task_index"`
+	Prompt       string    `json:"prompt"`
+	Response     string    `json:"response"`
+	Reward       *float64  `json:"reward"`
+	Advantage    *float32  `json:"advantage"`
+	StopReason   string    `json:"stop_reason"`
+	Metrics      any       `json:"metrics"`
+	PromptTokens []int32   `json:"prompt_tokens"`
+	Tokens       []int32   `json:"tokens"`
+	Logprobs     []float32 `json:"logprobs"` // nats, of each token in Tokens
+}
+
+// writeRollouts writes the samples of an explore step to rollouts/step_<n>.jsonl, whole or not at all.
+func (b *job) writeRollouts(step int, list []*experience.Experience) error {
+	dir := filepath.Join(b.dir, "rollouts")
+	if err := b.FS.MkdirAll(dir); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return disk.Replace(b.FS, filepath.Join(dir, fmt.Sprintf("step_%06d.jsonl", step)), func(w io.Writer) error {
+		var buf []byte
+		for _, e := range list {
+			r := rollout{ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex,
+				Prompt: e.PromptText, Response: e.ResponseText, Reward: e.Reward, StopReason: string(e.StopReason), Metrics: e.Metrics,
+				PromptTokens: e.Tokens[:e.PromptLength], Tokens: e.Response(), Logprobs: e.Logprobs}
+			if len(e.Advantages) > 0 {
+				r.Advantage = &e.Advantages[0]
+			}
+			line, err := json.Marshal(r)
+			if err != nil {
+				return fmt.Errorf("sample %s: %w", e.EID, err)
+			}
+			buf = append(append(buf, line...), '\n')
+		}
+		_, err := w.Write(buf)
+		return err
+	})
+}

@@ -1,0 +1,174 @@
+// Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package that
+// knows all the others; everything it builds is built here by hand, so go-to-definition reaches every part.
+//
+// Start reading at Run.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
+)
+
+// Options are what a run gets from its surroundings rather than from its configuration.
+type Options struct {
+	Out       io.Writer                   // progress and summary
+	Terminal  bool                        // Out is a terminal: a live line is shown
+	Stop      <-chan struct{}             // closed: finish the step, save, end
+	LookupEnv func(string) (string, bool) // os.LookupEnv in the program
+	Now       func() time.Time            // time.Now by default
+	FS        disk.FS                     // disk.OS by default
+	Threads   int                         // of the local engine; 0 is all
+	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to serve
+	// the example that it carries.
+	Find func(path string) string
+	// Wrap lets a caller put something of its own around the service; nil leaves it.
+	Wrap func(tinker.Service) tinker.Service
+}
+
+func (o Options) withDefaults() Options {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.FS == nil {
+		o.FS = disk.OS()
+	}
+	if o.Find == nil {
+		o.Find = func(path string) string { return path }
+	}
+	if o.Stop == nil {
+		o.Stop = make(chan struct{})
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	return o
+}
+
+// ErrInterrupted is Run's error when Stop was closed: the job is saved and goes on when it is started again.
+var ErrInterrupted = errors.New("run: interrupted")
+
+// Run does what the configuration says until it is done, ctx ends, or Stop is closed.
+func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
+	o = o.withDefaults()
+	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(o.Out, backend.Reason)
+	for _, note := range cfg.Notes() {
+		fmt.Fprintln(o.Out, "note:", note)
+	}
+	if backend.Kind != config.Local {
+		return nil, fmt.Errorf("run: this version trains on the local engine only, and the configuration asks for the %s; set model.tinker.base_url: local", backend.Kind)
+	}
+	b, err := build(ctx, cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := b.run(ctx)
+	return sum, errors.Join(err, b.close())
+}
+
+// run runs the loops of the mode.
+func (b *job) run(ctx context.Context) (*Summary, error) {
+	b.progress.plan(b)
+	var err error
+	switch b.cfg.Mode {
+	case config.Both, config.Colocate:
+		err = b.both(ctx)
+	case config.Train:
+		err = b.trainer.Run(ctx, b.Stop)
+	case config.Bench:
+		err = b.bench(ctx)
+	default:
+		err = fmt.Errorf("run: mode %s is not in this version; there are both, train and bench", b.cfg.Mode)
+	}
+	b.progress.done()
+	if errors.Is(err, trainer.ErrInterrupted) {
+		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n", b.trainer.Step())
+		return nil, ErrInterrupted
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.summarize()
+}
+
+// both runs explorer and trainer side by side. Whichever fails ends the other; the trainer's end is the run's.
+func (b *job) both(ctx context.Context) error {
+	if err := b.startUp(ctx); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	finished := make(chan struct{}) // the trainer needs nothing more
+	g.Go(func() error {
+		defer b.source.queue.Close()
+		return b.explorer.Run(ctx, either(ctx, finished, b.Stop))
+	})
+	g.Go(func() error {
+		defer b.sync.Stop()
+		defer close(finished)
+		return b.trainer.Run(ctx, b.Stop)
+	})
+	return g.Wait()
+}
+
+// either is closed when a or b is.
+func either(ctx context.Context, a, b <-chan struct{}) <-chan struct{} {
+	c := make(chan struct{})
+	go func() {
+		defer close(c)
+		select {
+		case <-a:
+		case <-b:
+		case <-ctx.Done():
+		}
+	}()
+	return c
+}
+
+// startUp publishes version 0 and evaluates it, unless that was done.
+func (b *job) startUp(ctx context.Context) error {
+	if b.cfg.Model.RandomInit {
+		return errors.New("run: model.random_init begins without a model to sample from; use it with mode train, and explore with what that run saved")
+	}
+	if !b.cfg.Explorer.EvalOnStartup || len(b.evals) == 0 || b.monitor.Last() >= 0 {
+		return nil
+	}
+	b.progress.phase("evaluating the model to begin with")
+	metrics, err := b.explorer.Evaluate(ctx, 0, "", "eval/")
+	if err != nil {
+		return err
+	}
+	b.monitor.Add(0, "explorer", metrics)
+	line, err := b.monitor.Commit(0)
+	if err != nil {
+		return err
+	}
+	b.progress.step(0, line)
+	return nil
+}
+
+// bench evaluates the model as it is.
+func (b *job) bench(ctx context.Context) error {
+	metrics, err := b.explorer.Evaluate(ctx, 0, "", "bench/")
+	if err != nil {
+		return err
+	}
+	b.monitor.Add(0, "explorer", metrics)
+	_, err = b.monitor.Commit(0)
+	return err
+}

@@ -1,0 +1,122 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/plot"
+)
+
+// Summary is what a finished run came to.
+type Summary struct {
+	Dir   string
+	Steps int
+	Lines []monitor.Line // of metrics.jsonl
+}
+
+const (
+	rewardKey   = "critic/rewards/mean"
+	accuracyKey = "rollout/accuracy/mean"
+)
+
+// summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
+func (b *job) summarize() (*Summary, error) {
+	path := filepath.Join(b.dir, "metrics.jsonl")
+	lines, err := monitor.ReadLog(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{Dir: b.dir, Lines: lines}
+	if len(lines) > 0 {
+		s.Steps = lines[len(lines)-1].Step
+	}
+	if b.explorer != nil && b.cfg.Mode != config.Bench {
+		if err := b.drawRewards(); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.write(b.Out, b)
+}
+
+func (b *job) drawRewards() error {
+	path := filepath.Join(b.dir, "reward.svg")
+	r, err := plot.Load(b.dir, rewardKey)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(b.FS, path, func(w io.Writer) error { return plot.Rewards([]plot.Run{r}, w, plot.SVG) })
+}
+
+// Mean is the mean of a metric over the lines of steps first to last.
+func (s *Summary) Mean(key string, first, last int) float64 {
+	sum, n := 0.0, 0
+	for _, l := range s.Lines {
+		if v, ok := l.Metrics[key]; ok && l.Step >= first && l.Step <= last {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / float64(n)
+}
+
+// Held returns the first and the last value of the evaluation metric whose key has the prefix and the suffix.
+func (s *Summary) ends(key string) (first, last float64, ok bool) {
+	for _, l := range s.Lines {
+		if v, has := l.Metrics[key]; has {
+			if !ok {
+				first, ok = v, true
+			}
+			last = v
+		}
+	}
+	return first, last, ok
+}
+
+func (s *Summary) write(w io.Writer, b *job) error {
+	var t strings.Builder
+	window := min(10, s.Steps)
+	for _, c := range []struct{ key, name string }{{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {"actor/final_loss", "loss"}} {
+		if v := s.Mean(c.key, 1, window); !math.IsNaN(v) {
+			fmt.Fprintf(&t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, s.Mean(c.key, s.Steps-window+1, s.Steps), window)
+		}
+	}
+	for _, key := range s.evaluations() {
+		first, last, _ := s.ends(key)
+		if prefix, ok := strings.CutPrefix(key, "bench/"); ok {
+			fmt.Fprintf(&t, "%-8s %s: %.4f\n", "bench", prefix, last)
+			continue
+		}
+		fmt.Fprintf(&t, "%-8s %.3f → %.3f (%s)\n", "held out", first, last, key)
+	}
+	seconds := 0.0
+	for _, l := range s.Lines {
+		seconds += l.Metrics["time/step"]
+	}
+	if seconds > 0 {
+		fmt.Fprintf(&t, "%-8s %d steps in %.0f s\n", "time", s.Steps, seconds)
+	}
+	fmt.Fprintf(&t, "%-8s %s (metrics.jsonl, reward.svg, rollouts/, monitor/tensorboard, global_step_*)\n", "results", s.Dir)
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// evaluations are the keys of accuracies measured on whole tasksets.
+func (s *Summary) evaluations() []string {
+	seen := map[string]bool{}
+	var keys []string
+	for _, l := range s.Lines {
+		for _, key := range l.Metrics.Keys() {
+			eval := strings.HasPrefix(key, "eval/") && strings.Contains(key, "/accuracy/mean@") || strings.HasPrefix(key, "bench/") && strings.Contains(key, "/accuracy/")
+			if eval && !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
