@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,4 +118,54 @@ func TestExcerpt(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error:\n%v\nwant it to contain:\n%s", err, want)
 	}
+}
+
+// Texts that are made to fill memory or time are refused at once.
+func TestHostileTexts(t *testing.T) {
+	bomb := "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"
+	for _, d := range "12345678" {
+		bomb += fmt.Sprintf("a%c: &a%c [%s]\n", d, d, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%c,", d-1), 10), ","))
+	}
+	var deep strings.Builder
+	for i := range 200 {
+		deep.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"alias bomb", bomb, "holds more than 200000 values"},
+		{"deep blocks", deep.String(), "nested deeper than 100 levels"},
+		{"deep brackets", "x: " + strings.Repeat("[", 5000), "nested too deeply"},
+		{"many lines", strings.Repeat("a: 1\n", 20_000), "lines are too many"},
+		{"many bytes", "# " + strings.Repeat("x", 2<<20), "bytes are too many"},
+		{"binary", "mode: \x00", "is this a text file"},
+		{"own anchor", "a: &a [*a]", "there is no anchor &a above"},
+		{"many problems", strings.Repeat("a: 1\n", 500), "duplicate key"},
+	} {
+		_, err := Parse(tt.name, []byte(tt.text), nil, env())
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %.200v, want %q", tt.name, err, tt.want)
+		}
+		if n := len(messages(err)); n > maxProblems {
+			t.Errorf("%s: %d problems, want at most %d", tt.name, n, maxProblems)
+		}
+	}
+}
+
+func ExampleParse() {
+	text := "algorithm: {algorithm_type: grpo, repeat_times: 8}\n" +
+		"model: {model_path: models/tiny, max_model_len: 256}\n" +
+		"buffer:\n" +
+		"  batch_size: 16\n" +
+		"  explorer_input: {taskset: {path: \"${oc.env:TASKS,tasks.jsonl}\"}}\n"
+	c, err := Parse("run.yaml", []byte(text), []string{"buffer.batch_size=4"}, os.LookupEnv)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Buffer.ExplorerInput.Training()[0].Path, c.Buffer.TrainBatchSize, c.Origin("buffer.train_batch_size"))
+
+	_, err = Parse("run.yaml", []byte(text), []string{"buffer.batchsize=4"}, os.LookupEnv)
+	fmt.Println(err)
+	// Output:
+	// tasks.jsonl 32 derived: batch_size × repeat_times
+	// override "buffer.batchsize=4": buffer.batchsize: unknown key; did you mean batch_size?
 }

@@ -46,10 +46,16 @@ func (p *Problem) place() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
+// maxProblems is how many problems are reported of a file that is not a configuration at all.
+const maxProblems = 100
+
 // problems collects what is wrong.
 type problems []*Problem
 
 func (ps *problems) add(at position, key, format string, args ...any) {
+	if len(*ps) >= maxProblems {
+		return
+	}
 	if at.src != nil && at.src.override != "" {
 		at.line, at.column = 0, 0
 	}
