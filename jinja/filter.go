@@ -1,0 +1,281 @@
+package jinja
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// filterTable returns the filters: x | name.
+func filterTable() map[string]function {
+	return map[string]function{
+		"tojson": filterToJSON, "string": textFilter(func(s string) string { return s }), "safe": textFilter(func(s string) string { return s }),
+		"upper": textFilter(upper), "lower": textFilter(lower), "capitalize": textFilter(capitalize), "title": textFilter(filterTitle),
+		"escape": textFilter(escapeHTML), "e": textFilter(escapeHTML), "forceescape": textFilter(escapeHTML),
+		"trim": filterTrim, "replace": filterReplace, "indent": filterIndent, "format": filterFormat, "wordcount": filterWordCount,
+		"center": filterCenter,
+		"int":    filterInt, "float": filterFloat, "abs": filterAbs, "round": filterRound,
+		"default": filterDefault, "d": filterDefault, "length": filterLength, "count": filterLength,
+		"attr": filterAttr, "items": filterItems, "list": filterList, "first": filterFirst, "last": filterLast,
+		"reverse": filterReverse, "join": filterJoin, "sort": filterSort, "unique": filterUnique, "sum": filterSum,
+		"min": filterExtreme("min", -1), "max": filterExtreme("max", 1), "dictsort": filterDictSort, "batch": filterBatch,
+		"map": filterMap, "select": choose(true, false), "reject": choose(false, false),
+		"selectattr": choose(true, true), "rejectattr": choose(false, true),
+	}
+}
+
+// textFilter makes a filter of a function of the value's text.
+func textFilter(f func(string) string) function {
+	return func(r *run, a args) (Value, error) {
+		v, err := a.bind("the filter", "value")
+		if err != nil {
+			return nil, err
+		}
+		s, err := r.str(v[0])
+		return f(s), err
+	}
+}
+
+// filterTitle begins words with a capital, but unlike str.title only after
+// white space, hyphens and opening brackets.
+func filterTitle(s string) string {
+	var out strings.Builder
+	start := true
+	for _, r := range s {
+		if start {
+			out.WriteString(upper(string(r)))
+		} else {
+			out.WriteString(lower(string(r)))
+		}
+		start = pySpace(r) || strings.ContainsRune("-([{<", r)
+	}
+	return out.String()
+}
+
+func escapeHTML(s string) string {
+	return strings.NewReplacer("&", "&amp;", ">", "&gt;", "<", "&lt;", "'", "&#39;", `"`, "&#34;").Replace(s)
+}
+
+func filterTrim(r *run, a args) (Value, error) {
+	v, err := a.bind("trim", "value", "chars")
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.str(v[0])
+	if err != nil {
+		return nil, err
+	}
+	return strip(s, "strip", args{pos: []Value{or(v[1], nil)}})
+}
+
+func filterReplace(r *run, a args) (Value, error) {
+	v, err := a.bind("replace", "value", "old", "new", "count")
+	if err != nil {
+		return nil, err
+	}
+	var texts [3]string
+	for i := range texts {
+		if texts[i], err = r.str(or(v[i], "")); err != nil {
+			return nil, err
+		}
+	}
+	return replaceText(r, texts[0], args{pos: []Value{texts[1], texts[2], or(v[3], nil)}})
+}
+
+// filterIndent indents all lines but the first, and blank ones only on demand.
+func filterIndent(r *run, a args) (Value, error) {
+	v, err := a.bind("indent", "value", "width", "first", "blank")
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.str(v[0])
+	if err != nil {
+		return nil, err
+	}
+	pad, ok := v[1].(string)
+	if !ok {
+		n, err := integer(or(v[1], int64(4)))
+		if err != nil {
+			return nil, err
+		}
+		if err := r.fits(n * (1 + strings.Count(s, "\n"))); n > 0 && err != nil {
+			return nil, err
+		}
+		pad = strings.Repeat(" ", max(n, 0))
+	}
+	if err := r.fits(len(s) + len(pad)*(2+strings.Count(s, "\n"))); err != nil {
+		return nil, err
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if i > 0 && (line != "" || truth(or(v[3], false))) || i == 0 && truth(or(v[2], false)) {
+			lines[i] = pad + line
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func filterFormat(r *run, a args) (Value, error) {
+	if len(a.pos) == 0 {
+		return nil, fmt.Errorf("format needs a text")
+	}
+	s, err := r.str(a.pos[0])
+	if err != nil {
+		return nil, err
+	}
+	return r.percent(s, Tuple(a.pos[1:]))
+}
+
+func filterWordCount(r *run, a args) (Value, error) {
+	v, err := a.bind("wordcount", "value")
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.str(v[0])
+	return int64(len(strings.FieldsFunc(s, pySpace))), err
+}
+
+func filterCenter(r *run, a args) (Value, error) {
+	v, err := a.bind("center", "value", "width")
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.str(v[0])
+	if err != nil {
+		return nil, err
+	}
+	return pad(r, s, "center", args{pos: []Value{or(v[1], int64(80))}})
+}
+
+func filterInt(_ *run, a args) (Value, error) {
+	v, err := a.bind("int", "value", "default", "base")
+	if err != nil {
+		return nil, err
+	}
+	def := or(v[1], int64(0))
+	switch x := v[0].(type) {
+	case bool:
+		return hash(x), nil
+	case int64:
+		return x, nil
+	case float64:
+		if math.Abs(x) < 1<<63 {
+			return int64(x), nil
+		}
+	case string:
+		base, err := integer(or(v[2], int64(10)))
+		if err != nil || base != 0 && (base < 2 || base > 36) {
+			return nil, fmt.Errorf("int: no such base")
+		}
+		s := strings.TrimFunc(x, pySpace)
+		if i, err := strconv.ParseInt(s, base, 64); err == nil {
+			return i, nil
+		}
+		if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1<<63 {
+			return int64(f), nil
+		}
+	}
+	return def, nil
+}
+
+func filterFloat(_ *run, a args) (Value, error) {
+	v, err := a.bind("float", "value", "default")
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := number(v[0]); ok {
+		return toFloat(n), nil
+	}
+	if s, ok := v[0].(string); ok {
+		if f, err := strconv.ParseFloat(strings.TrimFunc(s, pySpace), 64); err == nil {
+			return f, nil
+		}
+	}
+	return or(v[1], 0.0), nil
+}
+
+func filterAbs(r *run, a args) (Value, error) {
+	v, err := a.bind("abs", "value")
+	if err != nil {
+		return nil, err
+	}
+	n, ok := number(v[0])
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("abs of %s", typeName(v[0]))
+	case toFloat(n) >= 0:
+		return n, nil
+	}
+	return r.arith("*", n, int64(-1))
+}
+
+// filterRound rounds to even halves as Python does, or up or down.
+func filterRound(_ *run, a args) (Value, error) {
+	v, err := a.bind("round", "value", "precision", "method")
+	if err != nil {
+		return nil, err
+	}
+	n, ok := number(v[0])
+	precision, err := integer(or(v[1], int64(0)))
+	if !ok || err != nil || precision < -300 || precision > 300 {
+		return nil, fmt.Errorf("round needs a number and a small precision")
+	}
+	x, scale := toFloat(n), math.Pow(10, float64(precision))
+	switch or(v[2], "common") {
+	case "ceil":
+		return math.Ceil(x*scale) / scale, nil
+	case "floor":
+		return math.Floor(x*scale) / scale, nil
+	}
+	if _, isInt := n.(int64); isInt && precision >= 0 {
+		return n, nil
+	}
+	if precision < 0 {
+		return math.RoundToEven(x*scale) / scale, nil
+	}
+	return strconv.ParseFloat(strconv.FormatFloat(x, 'f', precision, 64), 64)
+}
+
+func filterDefault(_ *run, a args) (Value, error) {
+	v, err := a.bind("default", "value", "default_value", "boolean")
+	if err != nil {
+		return nil, err
+	}
+	if isUndefined(v[0]) || truth(or(v[2], false)) && !truth(v[0]) {
+		return or(v[1], ""), nil
+	}
+	return v[0], nil
+}
+
+func filterLength(_ *run, a args) (Value, error) {
+	v, err := a.bind("length", "value")
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := v[0].(string); ok {
+		return int64(utf8.RuneCountInString(s)), nil
+	}
+	n, err := length(v[0])
+	return int64(n), err
+}
+
+// filterAttr is getattr: methods, but not the keys of a dict.
+func filterAttr(_ *run, a args) (Value, error) {
+	v, err := a.bind("attr", "value", "name")
+	if err != nil {
+		return nil, err
+	}
+	name, err := text(v[1])
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := v[0].(*Map); ok {
+		if method := dictMethod(m, name); method != nil {
+			return method, nil
+		}
+		return undefined{what: fmt.Sprintf("'dict' has no attribute '%s'", name)}, nil
+	}
+	return getAttr(v[0], name)
+}

@@ -1,0 +1,338 @@
+package jinja
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// listed binds the arguments of a filter whose value is gone through.
+func listed(a args, name string, params ...string) (list []Value, rest []Value, err error) {
+	v, err := a.bind(name, append([]string{"value"}, params...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err = items(or(v[0], undefined{}))
+	return list, v[1:], err
+}
+
+func filterItems(_ *run, a args) (Value, error) {
+	v, err := a.bind("items", "value")
+	if err != nil {
+		return nil, err
+	}
+	switch m := v[0].(type) {
+	case undefined:
+		return List{}, nil
+	case *Map:
+		return pairs(m), nil
+	}
+	return nil, fmt.Errorf("items of %s, which is no dict", typeName(v[0]))
+}
+
+func filterList(_ *run, a args) (Value, error) {
+	list, _, err := listed(a, "list")
+	return List(list), err
+}
+
+func filterFirst(_ *run, a args) (Value, error) {
+	list, _, err := listed(a, "first")
+	if err != nil || len(list) == 0 {
+		return undefined{what: "there is no first item, the sequence was empty"}, err
+	}
+	return list[0], nil
+}
+
+func filterLast(_ *run, a args) (Value, error) {
+	list, _, err := listed(a, "last")
+	if err != nil || len(list) == 0 {
+		return undefined{what: "there is no last item, the sequence was empty"}, err
+	}
+	return list[len(list)-1], nil
+}
+
+func filterReverse(_ *run, a args) (Value, error) {
+	list, _, err := listed(a, "reverse")
+	if err != nil {
+		return nil, err
+	}
+	list = slices.Clone(list)
+	slices.Reverse(list)
+	if _, ok := a.pos[0].(string); ok {
+		var out strings.Builder
+		for _, v := range list {
+			out.WriteString(v.(string))
+		}
+		return out.String(), nil
+	}
+	return List(list), nil
+}
+
+func filterJoin(r *run, a args) (Value, error) {
+	list, rest, err := listed(a, "join", "d", "attribute")
+	if err != nil {
+		return nil, err
+	}
+	sep, err := r.str(or(rest[0], ""))
+	if err != nil {
+		return nil, err
+	}
+	if path := or(rest[1], nil); path != nil {
+		if list, err = mapAttr(list, path, nil); err != nil {
+			return nil, err
+		}
+	}
+	return r.joinText(list, sep)
+}
+
+// follow gets an attribute by its path, such as function.name or 0. A default
+// that is not nil takes the place of what is undefined on the way.
+func follow(v, path, def Value) (Value, error) {
+	s, ok := path.(string)
+	if !ok {
+		return getItem(v, path)
+	}
+	for part := range strings.SplitSeq(s, ".") {
+		key := Value(part)
+		if i, err := strconv.ParseInt(part, 10, 64); err == nil {
+			key = i
+		}
+		var err error
+		if v, err = getItem(v, key); err != nil {
+			return nil, err
+		}
+		if isUndefined(v) && def != nil {
+			v = def
+		}
+	}
+	return v, nil
+}
+
+func mapAttr(list []Value, path, def Value) ([]Value, error) {
+	out := make([]Value, len(list))
+	for i, v := range list {
+		x, err := follow(v, path, def)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = x
+	}
+	return out, nil
+}
+
+// folded is v as the key of filters that by default ignore case.
+func folded(v, path, caseSensitive Value) (Value, error) {
+	if path = or(path, nil); path != nil {
+		var err error
+		if v, err = follow(v, path, nil); err != nil {
+			return nil, err
+		}
+	}
+	if s, ok := v.(string); ok && !truth(or(caseSensitive, false)) {
+		return lower(s), nil
+	}
+	return v, nil
+}
+
+func filterSort(r *run, a args) (Value, error) {
+	list, rest, err := listed(a, "sort", "reverse", "case_sensitive", "attribute")
+	if err != nil {
+		return nil, err
+	}
+	list = slices.Clone(list)
+	err = r.sortBy(list, truth(or(rest[0], false)), func(v Value) (Value, error) { return folded(v, rest[2], rest[1]) })
+	return List(list), err
+}
+
+func filterUnique(_ *run, a args) (Value, error) {
+	list, rest, err := listed(a, "unique", "case_sensitive", "attribute")
+	if err != nil {
+		return nil, err
+	}
+	seen := &Map{}
+	out := List{}
+	for _, v := range list {
+		key, err := folded(v, rest[1], rest[0])
+		if err != nil {
+			return nil, err
+		}
+		if err := hashable(key); err != nil {
+			return nil, err
+		}
+		if _, ok := seen.get(key); !ok {
+			seen.set(key, true)
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+func filterSum(r *run, a args) (Value, error) {
+	list, rest, err := listed(a, "sum", "attribute", "start")
+	if err != nil {
+		return nil, err
+	}
+	sum := or(rest[1], int64(0))
+	for _, v := range list {
+		if path := or(rest[0], nil); path != nil {
+			if v, err = follow(v, path, nil); err != nil {
+				return nil, err
+			}
+		}
+		if sum, err = r.arith("+", sum, v); err != nil {
+			return nil, err
+		}
+	}
+	return sum, nil
+}
+
+// filterExtreme is min (sign -1) or max (sign 1).
+func filterExtreme(name string, sign int) function {
+	return func(r *run, a args) (Value, error) {
+		list, rest, err := listed(a, name, "case_sensitive", "attribute")
+		if err != nil || len(list) == 0 {
+			return undefined{what: "there is no item, the sequence was empty"}, err
+		}
+		best := list[0]
+		for _, v := range list[1:] {
+			x, err := folded(v, rest[1], rest[0])
+			if err != nil {
+				return nil, err
+			}
+			y, err := folded(best, rest[1], rest[0])
+			if err != nil {
+				return nil, err
+			}
+			c, err := r.compare(x, y)
+			if err != nil {
+				return nil, err
+			}
+			if c*sign > 0 {
+				best = v
+			}
+		}
+		return best, nil
+	}
+}
+
+func filterDictSort(r *run, a args) (Value, error) {
+	v, err := a.bind("dictsort", "value", "case_sensitive", "by", "reverse")
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v[0].(*Map)
+	if !ok {
+		return nil, fmt.Errorf("dictsort of %s, which is no dict", typeName(v[0]))
+	}
+	at := 0
+	if or(v[2], "key") == "value" {
+		at = 1
+	}
+	list := pairs(m)
+	err = r.sortBy(list, truth(or(v[3], false)), func(p Value) (Value, error) { return folded(p.(Tuple)[at], nil, v[1]) })
+	return list, err
+}
+
+func filterBatch(_ *run, a args) (Value, error) {
+	list, rest, err := listed(a, "batch", "linecount", "fill_with")
+	if err != nil {
+		return nil, err
+	}
+	n, err := integer(rest[0])
+	if err != nil || n < 1 || n > maxRange {
+		return nil, fmt.Errorf("batch needs a length of at least 1")
+	}
+	out := List{}
+	for part := range slices.Chunk(list, n) {
+		row := slices.Clone(List(part))
+		for fill := or(rest[1], nil); fill != nil && len(row) < n; {
+			row = append(row, fill)
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// filterMap is map(attribute=path, default=v) or map(filter, arguments...).
+func filterMap(r *run, a args) (Value, error) {
+	if len(a.pos) == 0 {
+		return nil, fmt.Errorf("map needs a value")
+	}
+	list, err := items(a.pos[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(a.pos) == 1 {
+		v, err := args{named: a.named}.bind("map", "attribute", "default")
+		if err != nil {
+			return nil, err
+		}
+		out, err := mapAttr(list, or(v[0], nil), or(v[1], nil))
+		return List(out), err
+	}
+	name, err := text(a.pos[1])
+	if err != nil {
+		return nil, err
+	}
+	out := List{}
+	for _, v := range list {
+		x, err := r.filter(name, args{pos: append([]Value{v}, a.pos[2:]...), named: a.named})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// choose makes select, reject, selectattr and rejectattr: the elements for
+// which a test (by default their truth) gives want.
+func choose(want, byAttr bool) function {
+	return func(r *run, a args) (Value, error) {
+		skip := 1
+		if byAttr {
+			skip = 2
+		}
+		if len(a.pos) < skip {
+			return nil, fmt.Errorf("the filter needs the name of an attribute")
+		}
+		list, err := items(a.pos[0])
+		if err != nil {
+			return nil, err
+		}
+		out := List{}
+		for _, v := range list {
+			x := v
+			if byAttr {
+				if x, err = follow(v, a.pos[1], nil); err != nil {
+					return nil, err
+				}
+			}
+			ok, err := r.passes(x, a.pos[skip:], a.named)
+			if err != nil {
+				return nil, err
+			}
+			if ok == want {
+				out = append(out, v)
+			}
+		}
+		return out, nil
+	}
+}
+
+// passes applies the test named by the first of rest, or truth if there is none.
+func (r *run) passes(v Value, rest []Value, named []namedValue) (bool, error) {
+	if err := r.step(); err != nil {
+		return false, err
+	}
+	if len(rest) == 0 {
+		return truth(v), nil
+	}
+	name, err := text(rest[0])
+	if err != nil {
+		return false, err
+	}
+	ok, err := r.test(name, args{pos: append([]Value{v}, rest[1:]...), named: named})
+	return truth(ok), err
+}

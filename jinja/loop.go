@@ -1,0 +1,136 @@
+package jinja
+
+import "fmt"
+
+type forStmt struct {
+	target target
+	over   expr
+	filter expr // the if of the loop, or nil
+	body   []stmt
+	other  []stmt // else
+	line   int
+}
+
+// loop is the loop variable inside a for.
+type loop struct {
+	list []Value
+	at   int
+
+	changed []Value // the last arguments of loop.changed
+}
+
+func (s forStmt) exec(r *run) error {
+	over, err := s.over.eval(r)
+	if err != nil {
+		return at(s.line, err)
+	}
+	list, err := items(over)
+	if err != nil {
+		return at(s.line, err)
+	}
+	if s.filter != nil {
+		if list, err = s.kept(r, list); err != nil {
+			return at(s.line, err)
+		}
+	}
+	if len(list) == 0 {
+		return r.inner(&scope{parent: r.scope}, s.other)
+	}
+	l := &loop{list: list}
+	for l.at = range list {
+		inner := &scope{parent: r.scope}
+		if err := r.assign(inner, s.target, list[l.at]); err != nil {
+			return at(s.line, err)
+		}
+		inner.set("loop", l)
+		if err := r.step(); err != nil {
+			return at(s.line, err)
+		}
+		if err := r.inner(inner, s.body); err == errBreak {
+			break
+		} else if err != nil && err != errContinue {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept returns the elements that the loop's if lets through.
+func (s forStmt) kept(r *run, list []Value) (out []Value, err error) {
+	saved := r.scope
+	defer func() { r.scope = saved }()
+	for _, v := range list {
+		r.scope = &scope{parent: saved}
+		if err := r.assign(r.scope, s.target, v); err != nil {
+			return nil, err
+		}
+		ok, err := s.filter.eval(r)
+		if err != nil {
+			return nil, err
+		}
+		if truth(ok) {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// attr returns an attribute of the loop variable.
+func (l *loop) attr(name string) Value {
+	n := len(l.list)
+	switch name {
+	case "index":
+		return int64(l.at + 1)
+	case "index0":
+		return int64(l.at)
+	case "revindex":
+		return int64(n - l.at)
+	case "revindex0":
+		return int64(n - l.at - 1)
+	case "first":
+		return l.at == 0
+	case "last":
+		return l.at == n-1
+	case "length":
+		return int64(n)
+	case "depth": // of recursion
+		return int64(1)
+	case "depth0":
+		return int64(0)
+	case "previtem":
+		return l.neighbour(l.at-1, "there is no previous item")
+	case "nextitem":
+		return l.neighbour(l.at+1, "there is no next item")
+	case "cycle":
+		return function(l.cycle)
+	case "changed":
+		return function(l.hasChanged)
+	}
+	return undefined{what: fmt.Sprintf("'loop' has no attribute '%s'", name)}
+}
+
+func (l *loop) neighbour(i int, what string) Value {
+	if i < 0 || i >= len(l.list) {
+		return undefined{what: what}
+	}
+	return l.list[i]
+}
+
+func (l *loop) cycle(_ *run, a args) (Value, error) {
+	if len(a.pos) == 0 {
+		return nil, fmt.Errorf("loop.cycle needs values to cycle through")
+	}
+	return a.pos[l.at%len(a.pos)], nil
+}
+
+func (l *loop) hasChanged(r *run, a args) (Value, error) {
+	same, err := r.equalItems(l.changed, a.pos, 0)
+	if err != nil {
+		return nil, err
+	}
+	if same && l.changed != nil {
+		return false, nil
+	}
+	l.changed = append([]Value{}, a.pos...)
+	return true, nil
+}
