@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/cache"
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+)
+
+// Model is a base model that an engine serves.
+type Model struct {
+	Dir string // a Hugging Face folder; without weights it can only be trained from random ones
+	// Tokens gives a token's bytes, for stop strings; nil reads tokenizer.json of Dir when it is first needed.
+	Tokens TokenBytes
+	// EndTokens end a sample beside those that config.json and generation_config.json name, such as the template's turn end.
+	EndTokens []int32
+}
+
+// TokenBytes is the part of a tokenizer that stop strings need.
+type TokenBytes interface {
+	Bytes(id int32) []byte
+}
+
+// defaultContext is the context length of a model whose config.json names none, tokens.
+const defaultContext = 32768
+
+// base is a base model; what is expensive is read once, when it is needed.
+type base struct {
+	name    string
+	dir     string
+	config  model.Config
+	context int     // tokens
+	ends    []int32 // that end a sample if the request names no stop
+	cache   *cache.Cache
+
+	mu      sync.Mutex
+	tokens  TokenBytes
+	version *version // of the untouched weights
+	prints  map[bool]string
+}
+
+// version is one immutable set of weights to compute with.
+type version struct {
+	id      uint64 // of this weights and adapter; in the prefix cache's keys
+	weights uint64 // id of the version that brought w; neighbours with the same share products
+	base    *base
+	w       *model.Weights
+	adapter *model.Adapter // nil is none
+}
+
+func newBase(name string, m Model, cacheBytes int64) (*base, error) {
+	c, err := model.LoadConfig(m.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
+	}
+	b := &base{name: name, dir: m.Dir, config: c, context: c.MaxPos, tokens: m.Tokens, cache: cache.New(c.Pages(), cacheBytes), prints: map[bool]string{}}
+	if b.context <= 0 {
+		b.context = defaultContext
+	}
+	b.ends = slices.Clone(m.EndTokens)
+	for _, id := range c.EOS {
+		b.ends = append(b.ends, int32(id))
+	}
+	generation, err := generationEnds(m.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
+	}
+	b.ends = append(b.ends, generation...)
+	slices.Sort(b.ends)
+	b.ends = slices.Compact(b.ends)
+	return b, nil
+}
+
+// generationEnds reads eos_token_id, a number or a list, of generation_config.json; there need be none.
+func generationEnds(dir string) ([]int32, error) {
+	path := filepath.Join(dir, "generation_config.json")
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var g struct {
+		EOS json.RawMessage `json:"eos_token_id"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &g)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var one int32
+	var ids []int32
+	if len(g.EOS) == 0 || string(g.EOS) == "null" {
+		return nil, nil
+	}
+	if json.Unmarshal(g.EOS, &one) == nil {
+		return []int32{one}, nil
+	}
+	if err := json.Unmarshal(g.EOS, &ids); err != nil {
+		return nil, fmt.Errorf("%s: eos_token_id: %w", path, err)
+	}
+	return ids, nil
+}
+
+// load returns the untouched weights, reading them the first time.
+func (b *base) load(k *kernel.Set, nextID func() uint64) (*version, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.version == nil {
+		w, err := model.Load(b.dir, k)
+		if err != nil {
+			return nil, fmt.Errorf("engine: base model %q: %w", b.name, err)
+		}
+		id := nextID()
+		b.version = &version{id: id, weights: id, base: b, w: w}
+	}
+	return b.version, nil
+}
+
+// tokenBytes returns the tokenizer.
+func (b *base) tokenBytes() (TokenBytes, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tokens == nil {
+		t, err := tokenizer.Load(b.dir)
+		if err != nil {
+			return nil, tinker.Userf("engine: stop strings need the tokenizer of base model %q; use stop tokens instead: %w", b.name, err)
+		}
+		b.tokens = t
+	}
+	return b.tokens, nil
+}
+
+// fingerprint tells models apart by content: of config.json and the weights, or, for full-parameter training, where a
+// checkpoint holds all weights itself, of config.json alone.
+func (b *base) fingerprint(full bool) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p, ok := b.prints[full]; ok {
+		return p, nil
+	}
+	files := []string{filepath.Join(b.dir, "config.json")}
+	if !full {
+		weights, err := filepath.Glob(filepath.Join(b.dir, "*.safetensors"))
+		if err != nil {
+			return "", fmt.Errorf("engine: base model %q: %w", b.name, err)
+		}
+		files = append(files, weights...) // Glob sorts
+	}
+	h := sha256.New()
+	for _, path := range files {
+		if err := hashFile(h, path); err != nil {
+			return "", fmt.Errorf("engine: base model %q: %w", b.name, err)
+		}
+	}
+	b.prints[full] = "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return b.prints[full], nil
+}
+
+func hashFile(h io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(h, "%s %d\n", filepath.Base(path), st.Size())
+	_, err = io.Copy(h, f)
+	return err
+}

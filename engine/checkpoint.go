@@ -1,0 +1,330 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"weak"
+
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/optim"
+	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// The files of a checkpoint. An adapter is what PEFT loads; full parameters are a Hugging Face folder in the model's dtype,
+// and states have the f32 values the optimizer works on beside it.
+const (
+	manifestFile  = "trinity.json"
+	adapterFile   = "adapter_model.safetensors"
+	adapterConfig = "adapter_config.json"
+	weightsFile   = "model.safetensors"
+	masterFile    = "master.safetensors"
+	optimizerFile = "optimizer.safetensors"
+)
+
+// save writes a checkpoint of the run as it stands. One that this run saved at this SeqID or later is there because its
+// requests are run again after a crash; saving it again is then the same request.
+func (r *run) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput, error) {
+	if err := tinker.CheckName(req.Name); err != nil {
+		return tinker.SaveOutput{}, err
+	}
+	if req.TTL < 0 {
+		return tinker.SaveOutput{}, tinker.Userf("engine: ttl is %v; it must be 0, which keeps the checkpoint, or more", req.TTL)
+	}
+	p := tinker.Path{ModelID: r.id, Kind: kind, Name: req.Name}
+	seq := r.current()
+	if old, _, _, err := r.e.store.read(p.String()); !errors.Is(err, tinker.ErrNotFound) && !req.Overwrite && !(err == nil && old.SeqID >= seq) {
+		return tinker.SaveOutput{}, tinker.Userf("engine: checkpoint %s: %w; choose another name or set overwrite", p, tinker.ErrExists)
+	}
+	m, err := r.manifest(seq, kind, req.TTL)
+	if err != nil {
+		return tinker.SaveOutput{}, err
+	}
+	files, err := r.files(m)
+	if err != nil {
+		return tinker.SaveOutput{}, err
+	}
+	if err := r.e.store.write(p, files); err != nil {
+		return tinker.SaveOutput{}, err
+	}
+	r.e.mu.Lock()
+	r.e.saved[p.String()] = weak.Make(r.version)
+	r.e.mu.Unlock()
+	return tinker.SaveOutput{Path: p.String()}, nil
+}
+
+// current is the SeqID of the request that runs.
+func (r *run) current() int64 {
+	r.q.mu.Lock()
+	defer r.q.mu.Unlock()
+	return r.q.done + 1
+}
+
+func (r *run) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest, error) {
+	print, err := r.base.fingerprint(r.full())
+	if err != nil {
+		return manifest{}, err
+	}
+	m := manifest{Format: manifestFormat, Numerics: Numerics, DType: dtype(r.version.w.Config), ModelID: r.id, SeqID: seq, BaseModel: r.base.name,
+		Fingerprint: print, LoRA: r.lora, Step: r.adam.Step, Optimizer: kind == tinker.KindState}
+	if ttl > 0 {
+		t := r.e.opts.Now().Add(ttl).UTC()
+		m.Expires = &t
+	}
+	return m, nil
+}
+
+func dtype(c model.Config) string {
+	if c.BF16 {
+		return "bf16"
+	}
+	return "f32"
+}
+
+// files lists what a checkpoint of the run consists of.
+func (r *run) files(m manifest) ([]file, error) {
+	files := []file{jsonFile(manifestFile, m)}
+	if r.full() {
+		copies, err := copiedFiles(r.base.dir)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, copies...)
+		files = append(files, tensorFile(weightsFile, r.params, r.version.w.Config.BF16))
+		if m.Optimizer {
+			files = append(files, tensorFile(masterFile, r.params, false))
+		}
+	} else {
+		files = append(files, jsonFile(adapterConfig, peft(r.base, r.lora)), tensorFile(adapterFile, r.params, false))
+	}
+	if m.Optimizer {
+		files = append(files, tensorFile(optimizerFile, slices.Concat(moments("m.", r.params, r.adam.M), moments("v.", r.params, r.adam.V)), false))
+	}
+	return files, nil
+}
+
+// copiedFiles are those of the base model that make the result a whole model folder.
+func copiedFiles(dir string) ([]file, error) {
+	var files []file
+	for _, name := range []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+		"chat_template.jinja", "vocab.json", "merges.txt", "added_tokens.json"} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("engine: %w", err)
+		}
+		files = append(files, file{name, func(w io.Writer) error { return copyAll(w, raw) }})
+	}
+	return files, nil
+}
+
+func copyAll(w io.Writer, raw []byte) error {
+	_, err := io.Copy(w, bytes.NewReader(raw))
+	return err
+}
+
+func jsonFile(name string, v any) file {
+	return file{name, func(w io.Writer) error {
+		raw, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return err
+		}
+		return copyAll(w, append(raw, '\n'))
+	}}
+}
+
+func tensorFile(name string, tensors []model.Tensor, bf16 bool) file {
+	return file{name, func(w io.Writer) error {
+		list := make([]safetensors.Tensor, len(tensors))
+		for i, t := range tensors {
+			if bf16 {
+				list[i] = safetensors.FromBF16(t.Name, t.Shape, t.Data)
+			} else {
+				list[i] = safetensors.FromF32(t.Name, t.Shape, t.Data)
+			}
+		}
+		return safetensors.Encode(w, list, map[string]string{"format": "pt"})
+	}}
+}
+
+// moments gives the optimizer's slices the names of their parameters behind a prefix.
+func moments(prefix string, params []model.Tensor, data [][]float32) []model.Tensor {
+	out := make([]model.Tensor, len(params))
+	for i, t := range params {
+		out[i] = model.Tensor{Name: prefix + t.Name, Shape: t.Shape, Data: data[i]}
+	}
+	return out
+}
+
+// peft is adapter_config.json as PEFT reads it.
+func peft(b *base, l tinker.LoRA) map[string]any {
+	var targets []string
+	if l.TrainAttn {
+		targets = append(targets, "q_proj", "k_proj", "v_proj", "o_proj")
+	}
+	if l.TrainMLP {
+		targets = append(targets, "gate_proj", "up_proj", "down_proj")
+	}
+	if l.TrainUnembed {
+		targets = append(targets, "lm_head")
+	}
+	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": b.name, "r": l.Rank, "lora_alpha": l.Alpha,
+		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true, "target_modules": targets}
+}
+
+// load replaces the run's state by a saved one. Everything is read and checked before anything changes.
+func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
+	m, p, dir, err := r.e.store.read(req.Path)
+	if err != nil {
+		return tinker.LoadOutput{}, err
+	}
+	if p.Kind != tinker.KindState {
+		return tinker.LoadOutput{}, tinker.Userf("engine: %s holds weights for sampling only; load a state, tinker://…/%s/…", req.Path, tinker.KindState)
+	}
+	if err := r.fits(m, req.Path); err != nil {
+		return tinker.LoadOutput{}, err
+	}
+	if err := r.installFrom(dir, m, req.Optimizer, r.version); err != nil {
+		return tinker.LoadOutput{}, tinker.Serverf("engine: checkpoint %s: %w", req.Path, err)
+	}
+	return tinker.LoadOutput{Path: req.Path}, nil
+}
+
+// fits refuses a checkpoint of another base model or another LoRA.
+func (r *run) fits(m manifest, path string) error {
+	print, err := r.base.fingerprint(m.LoRA.Rank == 0)
+	if err != nil {
+		return err
+	}
+	if m.Fingerprint != print {
+		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); load it into a model of the same base", path, m.BaseModel, m.Fingerprint, r.id, r.base.name, print)
+	}
+	a, b := m.LoRA, r.lora
+	a.Seed, b.Seed = nil, nil
+	if a != b {
+		return tinker.Userf("engine: checkpoint %s has %s, model %s has %s; create a model with the checkpoint's LoRA or from the checkpoint", path, describe(a), r.id, describe(b))
+	}
+	return nil
+}
+
+func describe(l tinker.LoRA) string {
+	if l.Rank == 0 {
+		return "rank 0 (full parameters)"
+	}
+	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn, l.TrainMLP, l.TrainUnembed)
+}
+
+// installFrom reads a state folder into the run. root is as for pack.
+func (r *run) installFrom(dir string, m manifest, optimizer bool, root *version) error {
+	name := adapterFile
+	if r.full() {
+		name = masterFile
+	}
+	params, err := readTensors(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	var adam *optim.AdamW
+	if optimizer {
+		saved, err := readTensors(filepath.Join(dir, optimizerFile))
+		if err != nil {
+			return err
+		}
+		if adam, err = readMoments(saved, params, m.Step); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(dir, optimizerFile), err)
+		}
+	}
+	return r.install(params, adam, root)
+}
+
+// readTensors reads a safetensors file as f32, sorted by name.
+func readTensors(path string) ([]model.Tensor, error) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []model.Tensor
+	for _, t := range f.Tensors() {
+		data, err := t.Floats()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if !finite(data) {
+			return nil, fmt.Errorf("%s: tensor %s has values that are not finite", path, t.Name)
+		}
+		out = append(out, model.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Data: slices.Clone(data)})
+	}
+	sortByName(out)
+	return out, nil
+}
+
+func sortByName(t []model.Tensor) {
+	slices.SortFunc(t, func(a, b model.Tensor) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func readMoments(saved, params []model.Tensor, step int64) (*optim.AdamW, error) {
+	byName := map[string][]float32{}
+	for _, t := range saved {
+		byName[t.Name] = t.Data
+	}
+	a := &optim.AdamW{Step: step}
+	for _, p := range params {
+		m, v := byName["m."+p.Name], byName["v."+p.Name]
+		if len(m) != len(p.Data) || len(v) != len(p.Data) {
+			return nil, fmt.Errorf("the moments of %s have %d and %d values, it has %d", p.Name, len(m), len(v), len(p.Data))
+		}
+		a.M, a.V = append(a.M, m), append(a.V, v)
+	}
+	return a, nil
+}
+
+// DeleteCheckpoint implements tinker.Service.
+func (e *Engine) DeleteCheckpoint(_ context.Context, path string) error {
+	p, err := tinker.ParsePath(path)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	delete(e.saved, path)
+	closed := e.closed
+	e.mu.Unlock()
+	if closed {
+		return errClosed()
+	}
+	return e.store.remove(p)
+}
+
+// Expire deletes the checkpoints whose time to live has ended by now, and returns their paths. The engine never does so by itself,
+// so that what a run sees does not depend on the clock behind its caller's back.
+func (e *Engine) Expire(ctx context.Context, now time.Time) ([]string, error) {
+	paths, err := e.store.all()
+	if err != nil {
+		return nil, err
+	}
+	var gone []string
+	for _, p := range paths {
+		s := store{dir: e.store.dir, fs: e.store.fs, now: func() time.Time { return now }}
+		m, _, _, err := s.read(p.String())
+		if m.Expires == nil || !errors.Is(err, tinker.ErrNotFound) {
+			continue
+		}
+		if err := e.DeleteCheckpoint(ctx, p.String()); err != nil {
+			return gone, err
+		}
+		gone = append(gone, p.String())
+	}
+	return gone, nil
+}

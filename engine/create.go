@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"weak"
+
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// defaultAlpha is the LoRA alpha of a request that names none, the hosted service's value.
+const defaultAlpha = 32
+
+// CreateModel implements tinker.Service.
+func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
+	d := newHasher("create_model").create(req)
+	return e.create(ctx, req.SessionID, req.ModelSeqID, d, func(r *run) error {
+		b, err := e.base(req.BaseModel)
+		if err != nil {
+			return err
+		}
+		if r.base, r.lora = b, req.LoRA; r.lora.Alpha == 0 {
+			r.lora.Alpha = defaultAlpha
+		}
+		if err := checkLoRA(r.lora, req.RandomInit); err != nil {
+			return err
+		}
+		if r.lora.Seed == nil {
+			seed := int64(e.draw() >> 1)
+			r.lora.Seed = &seed
+		}
+		return r.begin(req.RandomInit)
+	})
+}
+
+func checkLoRA(l tinker.LoRA, random bool) error {
+	switch {
+	case l.Rank < 0 || l.Rank > 1<<12:
+		return tinker.Userf("engine: LoRA rank %d; it must be 1 to %d, or 0 to train all weights", l.Rank, 1<<12)
+	case l.Rank > 0 && !l.TrainAttn && !l.TrainMLP && !l.TrainUnembed:
+		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp or train_unembed")
+	case !(l.Alpha > 0) || math.IsInf(l.Alpha, 0):
+		return tinker.Userf("engine: LoRA alpha %v; it must be a positive number, or 0 for %d", l.Alpha, defaultAlpha)
+	case random && l.Rank > 0:
+		return tinker.Userf("engine: random_init with LoRA rank %d; random weights are trained whole, with rank 0", l.Rank)
+	}
+	return nil
+}
+
+// begin makes the state of a new run.
+func (r *run) begin(random bool) error {
+	seed := uint64(*r.lora.Seed)
+	if random {
+		r.bf16 = r.base.config.BF16
+		return r.start(model.RandomTensors(r.base.config, seed), nil)
+	}
+	root, err := r.base.load(r.e.compute.K, r.e.nextVersion)
+	if err != nil {
+		return err
+	}
+	if r.full() {
+		r.bf16 = root.w.Config.BF16
+		return r.start(root.w.Tensors(), nil)
+	}
+	return r.start(root.w.NewLoRA(modelLoRA(r.lora), seed), root)
+}
+
+func (r *run) start(params []model.Tensor, root *version) error {
+	sortByName(params)
+	return r.install(params, nil, root)
+}
+
+func (e *Engine) nextVersion() uint64 { return e.versions.Add(1) }
+
+// CreateModelFromState implements tinker.Service.
+func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+	d := newHasher("create_from_state").load(req.Path, req.Optimizer)
+	return e.create(ctx, req.SessionID, req.ModelSeqID, d, func(r *run) error {
+		m, p, dir, err := e.store.read(req.Path)
+		if err != nil {
+			return err
+		}
+		if p.Kind != tinker.KindState {
+			return tinker.Userf("engine: %s holds weights for sampling only; create from a state, tinker://…/%s/…", req.Path, tinker.KindState)
+		}
+		if r.base, err = e.base(m.BaseModel); err != nil {
+			return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
+		}
+		r.lora, r.bf16 = m.LoRA, m.DType == "bf16"
+		root, err := r.root()
+		if err != nil {
+			return err
+		}
+		if err := r.fits(m, req.Path); err != nil {
+			return err
+		}
+		if err := r.installFrom(dir, m, req.Optimizer, root); err != nil {
+			return tinker.Serverf("engine: checkpoint %s: %w", req.Path, err)
+		}
+		return nil
+	})
+}
+
+// create finds the run of a natural key or makes it.
+func (e *Engine) create(ctx context.Context, session string, seq int64, d digest, fill func(*run) error) (tinker.TrainingClient, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if session == "" {
+		session = fmt.Sprintf("%016x%016x", e.draw(), e.draw())
+	}
+	if err := checkSession(session, seq); err != nil {
+		return nil, err
+	}
+	e.making.Lock() // one at a time: two requests with one key make one model
+	defer e.making.Unlock()
+	id := fmt.Sprintf("%s:train:%d", session, seq)
+	if r, err := e.find(id); err != nil {
+		return nil, err
+	} else if r != nil {
+		if r.created != d {
+			return nil, tinker.Userf("engine: model %s was created with other settings; use another model_seq_id", id)
+		}
+		return r, nil
+	}
+	r := &run{e: e, id: id, created: d}
+	if err := fill(r); err != nil {
+		return nil, err
+	}
+	return r, e.add(r, 0)
+}
+
+func checkSession(session string, seq int64) error {
+	bad := strings.ContainsFunc(session, func(c rune) bool { return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar })
+	if bad || len(session) > 60 || seq < 0 {
+		return tinker.Userf("engine: session_id %q, model_seq_id %d; use at most 60 bytes without a slash, and a number of 0 or more", session, seq)
+	}
+	return nil
+}
+
+// find returns the run of that id, nil if there is none.
+func (e *Engine) find(id string) (*run, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, errClosed()
+	}
+	return e.runs[id], nil
+}
+
+// add makes the run known, with requests up to done behind it.
+func (e *Engine) add(r *run, done int64) error {
+	r.q = queue{id: r.id, start: e.start, keep: e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
+		next: done + 1, done: done, oldest: done + 1, entries: map[int64]*entry{}}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed()
+	}
+	e.runs[r.id] = r
+	return nil
+}
+
+// OpenModel returns the client of a model that is there.
+func (e *Engine) OpenModel(_ context.Context, modelID string) (tinker.TrainingClient, error) {
+	r, err := e.find(modelID)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
+	}
+	return r, nil
+}
+
+// Models are the ids of the models there are, in order.
+func (e *Engine) Models() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.runs))
+}
+
+// SamplingClient implements tinker.Service.
+func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if (req.BaseModel == "") == (req.ModelPath == "") {
+		return nil, tinker.Userf("engine: a sampling client needs a base_model or a model_path, not both: %q, %q", req.BaseModel, req.ModelPath)
+	}
+	if _, err := e.find(""); err != nil {
+		return nil, err
+	}
+	if req.BaseModel != "" {
+		b, err := e.base(req.BaseModel)
+		if err != nil {
+			return nil, err
+		}
+		v, err := b.load(e.compute.K, e.nextVersion)
+		if err != nil {
+			return nil, err
+		}
+		return &samplingClient{e, v}, nil
+	}
+	v, err := e.open(req.ModelPath)
+	if err != nil {
+		return nil, err
+	}
+	return &samplingClient{e, v}, nil
+}
+
+// open returns the weights of a checkpoint: those in memory while somebody holds them, else from the disk.
+func (e *Engine) open(path string) (*version, error) {
+	m, _, dir, err := e.store.read(path)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	v := e.saved[path].Value()
+	e.mu.Unlock()
+	if v != nil {
+		return v, nil
+	}
+	b, err := e.base(m.BaseModel)
+	if err != nil {
+		return nil, fmt.Errorf("engine: checkpoint %s: %w", path, err)
+	}
+	r := &run{e: e, id: m.ModelID, base: b, lora: m.LoRA}
+	if err := r.fits(m, path); err != nil {
+		return nil, err
+	}
+	if v, err = r.packFrom(dir); err != nil {
+		return nil, tinker.Serverf("engine: checkpoint %s: %w", path, err)
+	}
+	e.mu.Lock()
+	e.saved[path] = weak.Make(v)
+	e.mu.Unlock()
+	return v, nil
+}
+
+// packFrom reads the weights of a checkpoint folder.
+func (r *run) packFrom(dir string) (*version, error) {
+	id := r.e.nextVersion()
+	if r.full() {
+		w, err := model.Load(dir, r.e.compute.K)
+		return &version{id: id, weights: id, base: r.base, w: w}, err
+	}
+	root, err := r.base.load(r.e.compute.K, r.e.nextVersion)
+	if err != nil {
+		return nil, err
+	}
+	params, err := readTensors(filepath.Join(dir, adapterFile))
+	if err != nil {
+		return nil, err
+	}
+	return r.pack(params, root)
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+)
+
+// drawer turns a row of logits into a token. It owns its memory and is for one goroutine.
+type drawer struct {
+	p   []float32 // [V] unnormalised probabilities
+	top []int32   // candidates, likeliest first
+}
+
+// draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (of equals the first),
+// else by the cumulative sum of softmax(row/temperature), first cut to the top k, then to the smallest set of likeliest
+// tokens that has a share of top p.
+func (d *drawer) draw(k *kernel.Set, row []float32, s *sampling, u float64) int32 {
+	if s.temperature == 0 {
+		return argmax(row)
+	}
+	d.weigh(k, row, s.temperature)
+	if s.topK == 0 && s.topP == 1 {
+		return d.pick(u)
+	}
+	d.cut(row, s.topK, s.topP)
+	return d.pickTop(u)
+}
+
+func argmax(row []float32) int32 {
+	best := 0
+	for i, v := range row {
+		if v > row[best] {
+			best = i
+		}
+	}
+	return int32(best)
+}
+
+// weigh fills d.p with exp((row - max)/temperature).
+func (d *drawer) weigh(k *kernel.Set, row []float32, temperature float64) {
+	if cap(d.p) < len(row) {
+		d.p = kernel.Aligned(len(row))
+	}
+	d.p = d.p[:len(row)]
+	top := k.Max(row)
+	if temperature == 1 {
+		k.ExpSum(d.p, row, top)
+		return
+	}
+	for i, v := range row {
+		d.p[i] = float32(float64(v-top) / temperature)
+	}
+	k.Exp(d.p, d.p)
+}
+
+// pick walks d.p in the order of tokens.
+func (d *drawer) pick(u float64) int32 {
+	total := 0.0
+	for _, p := range d.p {
+		total += float64(p)
+	}
+	rest, last := u*total, 0
+	for i, p := range d.p {
+		if p == 0 {
+			continue
+		}
+		if rest -= float64(p); rest < 0 {
+			return int32(i)
+		}
+		last = i
+	}
+	return int32(last) // rounding used up the sum
+}
+
+// cut fills d.top with the candidates, likeliest first, of equals the first token.
+func (d *drawer) cut(row []float32, topK int, topP float64) {
+	total := 0.0
+	for _, p := range d.p {
+		total += float64(p)
+	}
+	least := float32(0)
+	if topK == 0 { // tokens below this together have less than 1 - topP, so the set that is looked for has none of them
+		least = float32((1 - topP) / float64(len(row)) * total / 2)
+	}
+	d.top = d.top[:0]
+	for i, p := range d.p {
+		if p >= least && p > 0 {
+			d.top = append(d.top, int32(i))
+		}
+	}
+	d.top = best(d.top, row, topK)
+	if topK > 0 {
+		total = d.share()
+	}
+	sum := 0.0
+	for n, i := range d.top {
+		if sum += float64(d.p[i]); topP < 1 && sum >= topP*total {
+			d.top = d.top[:n+1]
+			return
+		}
+	}
+}
+
+// share is the sum of the candidates.
+func (d *drawer) share() float64 {
+	sum := 0.0
+	for _, i := range d.top {
+		sum += float64(d.p[i])
+	}
+	return sum
+}
+
+// pickTop walks the candidates.
+func (d *drawer) pickTop(u float64) int32 {
+	rest := u * d.share()
+	for _, i := range d.top {
+		if rest -= float64(d.p[i]); rest < 0 {
+			return i
+		}
+	}
+	return d.top[len(d.top)-1]
+}
+
+// best sorts ids by their logits in row, the largest first, of equals the smaller id, and returns the first k; 0 is all. ids is
+// reused.
+func best(ids []int32, row []float32, k int) []int32 {
+	less := func(a, b int32) int {
+		switch {
+		case row[a] > row[b]:
+			return -1
+		case row[a] < row[b]:
+			return 1
+		}
+		return int(a) - int(b)
+	}
+	if k == 0 || k >= len(ids) {
+		slices.SortFunc(ids, less)
+		return ids
+	}
+	head := ids[:k]
+	slices.SortFunc(head, less)
+	for _, id := range ids[k:] {
+		if less(id, head[k-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(head, id, less)
+		copy(head[at+1:], head[at:k-1])
+		head[at] = id
+	}
+	return head
+}
+
+// logprob is the log-probability of a token in a row whose log-sum-exp is lse: the bits that training computes.
+func logprob(row []float32, lse float32, token int32) float32 { return row[token] - lse }

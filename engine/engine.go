@@ -1,0 +1,226 @@
+// Package engine trains and samples language models in this process: it is tinker.Service on the CPU.
+//
+// The life of a request: a TrainingClient's call is numbered and queued (queue.go), runs in SeqID order in micro-batches
+// (train.go) or as an optimizer step (run.go), and changes the run's state only if it succeeds. Samples of all requests run
+// together in one loop (scheduler.go) over KV pages of package engine/cache. Both take turns on the same threads (turn.go).
+//
+// A token's log-probability is a pure function of the base weights, the adapter and the tokens before it: the same bits
+// alone or in a batch, sampled or trained on, with any number of threads. A run is a deterministic state machine: its requests in
+// order give the same bits every time, so Snapshot, Restore and a replay of later requests bring it back exactly.
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/nn"
+	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Numerics names the arithmetic of this version. It changes whenever the same requests could give other bits.
+const Numerics = "trinity-1"
+
+// Options set an engine up. Dir and Models are needed; zero values of the others mean their defaults.
+type Options struct {
+	Dir    string           // checkpoints lie here
+	Models map[string]Model // base models by name
+	// Threads that compute; default GOMAXPROCS.
+	Threads int
+	// Kernel forces a path of package kernel: "portable", "avx512" or "avx512bf16"; default the best that passes its self-test.
+	Kernel string
+	// Seed from which everything is drawn that requests leave open; nil takes the system's randomness.
+	Seed *uint64
+
+	CacheBytes   int64 // KV pages per base model; default 1 GiB
+	TapeBytes    int64 // activations kept for a backward; beyond that they are recomputed; default 1 GiB
+	MicroBatch   int   // tokens computed in one turn; default 2048
+	MaxSequences int   // samples computed together; default 256
+	KeepResults  int   // results kept per model for repeated requests; default 1024
+	KeepBytes    int64 // and their size; default 64 MiB
+	FS           disk.FS
+	Now          func() time.Time // for the expiry of checkpoints
+	Log          *slog.Logger
+}
+
+func (o *Options) defaults() {
+	def(&o.Threads, runtime.GOMAXPROCS(0))
+	def(&o.CacheBytes, 1<<30)
+	def(&o.TapeBytes, 1<<30)
+	def(&o.MicroBatch, 2048)
+	def(&o.MaxSequences, 256)
+	def(&o.KeepResults, 1024)
+	def(&o.KeepBytes, 64<<20)
+	if o.FS == nil {
+		o.FS = disk.OS()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func def[T int | int64](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+// Engine is a tinker.Service, and what package journal needs to make it durable.
+type Engine struct {
+	opts    Options
+	compute nn.Compute
+	turn    turn
+	trainer *model.Runner  // under the turn
+	tapes   [2]*model.Tape // likewise; the second recomputes
+	bases   map[string]*base
+	store   store
+	sampler *scheduler
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup // goroutines of runs and the scheduler
+
+	versions atomic.Uint64 // the last id given to weights
+
+	mu     sync.Mutex
+	closed bool
+	runs   map[string]*run
+	saved  map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
+	drawn  func() uint64
+
+	making sync.Mutex // held while a run is made
+}
+
+var _ tinker.Service = (*Engine)(nil)
+
+// Open checks the base models' configurations and tidies Dir. Weights are read when they are first needed.
+func Open(opts Options) (*Engine, error) {
+	opts.defaults()
+	k, err := pick(opts.Kernel, opts.Log)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, saved: map[string]weak.Pointer[version]{},
+		store: store{dir: opts.Dir, fs: opts.FS, now: opts.Now}, drawn: draws(opts.Seed)}
+	for name, m := range opts.Models {
+		if e.bases[name], err = newBase(name, m, opts.CacheBytes); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.store.tidy(); err != nil {
+		return nil, err
+	}
+	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
+	e.trainer = model.NewRunner(e.compute)
+	e.sampler = newScheduler(e)
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	return e, nil
+}
+
+// pick returns the kernels of that name, or the best ones.
+func pick(name string, log *slog.Logger) (*kernel.Set, error) {
+	if name == "" {
+		k, warning := kernel.Best()
+		if warning != nil {
+			log.Warn("engine: a fast kernel failed its self-test and is not used", "error", warning)
+		}
+		return k, nil
+	}
+	for _, p := range []kernel.Path{kernel.Portable, kernel.AVX512, kernel.AVX512BF16} {
+		if p.String() == name {
+			return kernel.New(p)
+		}
+	}
+	return nil, tinker.Userf("engine: kernel %q is unknown; use portable, avx512 or avx512bf16, or leave it empty", name)
+}
+
+// draws returns a source of numbers: from seed, or from the system.
+func draws(seed *uint64) func() uint64 {
+	if seed != nil {
+		s := rng.New(*seed).Stream("engine")
+		return s.Uint64
+	}
+	return func() uint64 {
+		var b [8]byte
+		rand.Read(b[:]) // never fails
+		return binary.LittleEndian.Uint64(b[:])
+	}
+}
+
+func (e *Engine) draw() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.drawn()
+}
+
+// NumericsID returns Numerics.
+func (e *Engine) NumericsID() string { return Numerics }
+
+// Kernel names the kernel path in use.
+func (e *Engine) Kernel() string { return e.compute.K.Path().String() }
+
+// Capabilities lists the base models by name.
+func (e *Engine) Capabilities(context.Context) (tinker.Capabilities, error) {
+	c := tinker.Capabilities{ExactLogprobs: true, FullParameter: true}
+	for _, name := range slices.Sorted(maps.Keys(e.bases)) {
+		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.bases[name].context})
+	}
+	return c, nil
+}
+
+// base returns the base model of that name.
+func (e *Engine) base(name string) (*base, error) {
+	if b, ok := e.bases[name]; ok {
+		return b, nil
+	}
+	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name, slices.Sorted(maps.Keys(e.bases)), tinker.ErrNotFound)
+}
+
+// Close ends every request with tinker.ErrClosed and returns when nothing runs any more.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	first := !e.closed
+	e.closed = true
+	runs := slices.Collect(maps.Values(e.runs))
+	e.mu.Unlock()
+	if !first {
+		e.work.Wait()
+		return nil
+	}
+	e.cancel(errClosed())
+	for _, r := range runs {
+		r.q.close()
+	}
+	e.work.Wait()
+	e.compute.P.Close()
+	return nil
+}
+
+func errClosed() error { return fmt.Errorf("engine: %w", tinker.ErrClosed) }
+
+// start runs f on a goroutine that Close waits for; false means that the engine is closed.
+func (e *Engine) start(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.work.Go(f)
+	return true
+}

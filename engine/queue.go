@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// maxAhead is how far a SeqID may run ahead of the first one missing.
+const maxAhead = 1 << 16
+
+// queue puts a model's requests into SeqID order, whatever order they arrive in, and answers repeated ones. A goroutine
+// works on it only while the next request is there.
+type queue struct {
+	id        string              // of the model, for errors
+	start     func(f func()) bool // runs f on a goroutine
+	keep      int                 // results kept
+	keepBytes int64
+
+	mu       sync.Mutex
+	next     int64            // SeqID that a request with 0 takes
+	done     int64            // SeqID of the last request that has run
+	entries  map[int64]*entry // waiting, running and kept
+	oldest   int64            // no result below is kept
+	bytes    int64            // of kept results
+	controls []func(error)    // to run between requests
+	busy     bool             // a goroutine works
+	running  bool             // on entry done+1
+	closed   bool
+}
+
+// entry is one accepted request.
+type entry struct {
+	digest digest
+	future any          // *tinker.Future of its method's result
+	run    func() int64 // runs it, resolves future, and returns the result's size
+	fail   func(error)  // resolves future without running it
+	size   int64
+}
+
+// submit accepts a request. size estimates the bytes of its result.
+func submit[T any](ctx context.Context, q *queue, seq int64, d digest, exec func() (T, error), size func(T) int64) (*tinker.Future[T], error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, errClosed()
+	}
+	if seq == 0 {
+		seq = q.next
+	}
+	if seq < 1 || seq > q.done+maxAhead {
+		return nil, tinker.Userf("engine: seq_id %d of model %s is out of range; the next one to run is %d, and at most %d may wait", seq, q.id, q.done+1, maxAhead)
+	}
+	if f, found, err := repeated[T](q, seq, d); found || err != nil {
+		return f, err
+	}
+	f, resolve := tinker.NewFuture[T]()
+	q.entries[seq] = &entry{digest: d, future: f,
+		run: func() int64 {
+			v, err := exec()
+			if err != nil {
+				v = *new(T)
+			}
+			resolve(v, err)
+			return size(v)
+		},
+		fail: func(err error) { resolve(*new(T), err) }}
+	q.next = max(q.next, seq+1)
+	q.kick()
+	return f, nil
+}
+
+// repeated finds the future of a request that was accepted before; q.mu is held.
+func repeated[T any](q *queue, seq int64, d digest) (*tinker.Future[T], bool, error) {
+	e, ok := q.entries[seq]
+	if !ok {
+		if seq <= q.done {
+			return nil, false, tinker.Userf("engine: the result of request %d of model %s is no longer kept; the next free seq_id is %d", seq, q.id, q.next)
+		}
+		return nil, false, nil
+	}
+	f, ok := e.future.(*tinker.Future[T])
+	if !ok || e.digest != d {
+		return nil, false, tinker.Userf("engine: seq_id %d of model %s was used for another request; the next free one is %d", seq, q.id, q.next)
+	}
+	return f, true, nil
+}
+
+// between runs f between two requests, or with an error when that cannot be any more.
+func (q *queue) between(f func(error)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		f(errClosed())
+		return
+	}
+	q.controls = append(q.controls, f)
+	q.kick()
+}
+
+// kick sees to it that somebody works; q.mu is held.
+func (q *queue) kick() {
+	if !q.busy && (len(q.controls) > 0 || q.entries[q.done+1] != nil) {
+		q.busy = q.start(q.work)
+	}
+}
+
+// work runs what is there and returns.
+func (q *queue) work() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed {
+		if len(q.controls) > 0 {
+			f := q.controls[0]
+			q.controls = q.controls[1:]
+			q.mu.Unlock()
+			f(nil)
+			q.mu.Lock()
+			continue
+		}
+		e := q.entries[q.done+1]
+		if e == nil {
+			break
+		}
+		q.running = true
+		q.mu.Unlock()
+		e.size = e.run()
+		q.mu.Lock()
+		q.running = false
+		q.done++
+		q.bytes += e.size
+		e.run, e.fail = nil, nil // and the request they hold
+		q.forget()
+	}
+	q.busy = false
+}
+
+// forget drops the oldest results beyond the limits, never the newest one; q.mu is held.
+func (q *queue) forget() {
+	for q.oldest < q.done && (q.done-q.oldest >= int64(q.keep) || q.bytes > q.keepBytes) {
+		if e := q.entries[q.oldest]; e != nil {
+			q.bytes -= e.size
+			delete(q.entries, q.oldest)
+		}
+		q.oldest++
+	}
+}
+
+// close fails what has not begun.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for seq, e := range q.entries {
+		if seq > q.done && !(q.running && seq == q.done+1) {
+			e.fail(errClosed())
+		}
+	}
+	for _, f := range q.controls {
+		f(errClosed())
+	}
+	q.controls = nil
+}

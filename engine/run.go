@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/optim"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// run is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are there.
+type run struct {
+	e       *Engine
+	id      string
+	created digest // of the request that made it
+	base    *base
+	lora    tinker.LoRA // with everything filled in
+	bf16    bool        // full parameters are computed in bf16
+	q       queue
+	state   // touched by the queue's goroutine alone
+}
+
+// state is what requests change.
+type state struct {
+	params   []model.Tensor // the trainable ones, f32
+	adam     *optim.AdamW
+	grads    *model.Grads // same names and shapes as params
+	gathered bool         // grads is not zero
+	version  *version     // params, packed
+}
+
+func (r *run) full() bool { return r.lora.Rank == 0 }
+
+func modelLoRA(l tinker.LoRA) model.LoRA {
+	return model.LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: l.TrainAttn, MLP: l.TrainMLP, Unembed: l.TrainUnembed}
+}
+
+// install makes params, which it keeps, and adam (nil is a fresh one) the state, without a gradient. params are sorted by name,
+// so that sums over tensors run in one order wherever they came from.
+func (r *run) install(params []model.Tensor, adam *optim.AdamW, root *version) error {
+	v, err := r.pack(params, root)
+	if err != nil {
+		return err
+	}
+	if adam == nil {
+		lengths := make([]int, len(params))
+		for i, t := range params {
+			lengths[i] = len(t.Data)
+		}
+		adam = optim.New(lengths)
+	}
+	r.state = state{params: params, adam: adam, grads: model.NewGrads(params), version: v}
+	return nil
+}
+
+// pack makes a version of params. root is any version of the base's weights; full parameters do without.
+func (r *run) pack(params []model.Tensor, root *version) (*version, error) {
+	id := r.e.nextVersion()
+	if !r.full() {
+		a, err := root.w.NewAdapter(modelLoRA(r.lora), params, r.e.compute.K)
+		return &version{id: id, weights: root.weights, base: r.base, w: root.w, adapter: a}, err
+	}
+	c := r.base.config
+	c.BF16 = r.bf16
+	w, err := model.NewWeights(c, params, r.e.compute.K)
+	return &version{id: id, weights: id, base: r.base, w: w}, err
+}
+
+// root returns the base's own version, which pack needs for an adapter.
+func (r *run) root() (*version, error) {
+	if r.full() {
+		return nil, nil
+	}
+	return r.base.load(r.e.compute.K, r.e.nextVersion)
+}
+
+// Info implements tinker.TrainingClient.
+func (r *run) Info(context.Context) (tinker.ModelInfo, error) {
+	r.q.mu.Lock()
+	defer r.q.mu.Unlock()
+	if r.q.closed {
+		return tinker.ModelInfo{}, errClosed()
+	}
+	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.next}, nil
+}
+
+// Forward implements tinker.TrainingClient.
+func (r *run) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("forward").forward(req),
+		func() (tinker.ForwardOutput, error) { return r.forward(req, false) }, sizeOfForward)
+}
+
+// ForwardBackward implements tinker.TrainingClient.
+func (r *run) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("forward_backward").forward(req),
+		func() (tinker.ForwardOutput, error) { return r.forward(req, true) }, sizeOfForward)
+}
+
+func sizeOfForward(o tinker.ForwardOutput) int64 {
+	n := int64(256)
+	for _, rec := range o.LossFnOutputs {
+		for _, t := range rec {
+			n += 128 + int64(4*len(t.Float)+8*len(t.Int))
+		}
+	}
+	return n
+}
+
+func sizeOfSmall[T any](T) int64 { return 512 }
+
+// OptimStep implements tinker.TrainingClient.
+func (r *run) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").adam(req.Adam),
+		func() (tinker.OptimStepOutput, error) { return r.step(req.Adam) }, sizeOfSmall)
+}
+
+// SaveState implements tinker.TrainingClient.
+func (r *run) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("save_state").save(req),
+		func() (tinker.SaveOutput, error) { return r.save(req, tinker.KindState) }, sizeOfSmall)
+}
+
+// SaveWeightsForSampler implements tinker.TrainingClient.
+func (r *run) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("save_weights_for_sampler").save(req),
+		func() (tinker.SaveOutput, error) { return r.save(req, tinker.KindSampler) }, sizeOfSmall)
+}
+
+// LoadState implements tinker.TrainingClient.
+func (r *run) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("load_state").load(req.Path, req.Optimizer),
+		func() (tinker.LoadOutput, error) { return r.load(req) }, sizeOfSmall)
+}
+
+// parallel runs parts on the engine's threads; the caller has the turn.
+func (e *Engine) parallel(parts int, f func(int)) {
+	e.compute.P.Run(parts, func(i int, _ *kernel.Scratch) { f(i) })
+}
+
+// step applies the gathered gradient and clears it.
+func (r *run) step(p tinker.AdamParams) (tinker.OptimStepOutput, error) {
+	if r.e.ctx.Err() != nil {
+		return tinker.OptimStepOutput{}, errClosed()
+	}
+	r.e.turn.train()
+	defer r.e.turn.done()
+	norm, err := r.adam.Update(slicesOf(r.params), slicesOf(r.grads.T), p, r.e.parallel)
+	if err != nil {
+		var known *tinker.Error
+		if !errors.As(err, &known) {
+			err = tinker.Userf("engine: optim_step %d of model %s: %w", r.adam.Step+1, r.id, err)
+		}
+		return tinker.OptimStepOutput{}, err
+	}
+	v, err := r.pack(r.params, r.version)
+	if err != nil {
+		return tinker.OptimStepOutput{}, fmt.Errorf("engine: %w", err)
+	}
+	r.version = v
+	r.clear()
+	return tinker.OptimStepOutput{Metrics: map[string]float64{"grad_norm": norm}}, nil
+}
+
+func slicesOf(t []model.Tensor) [][]float32 {
+	s := make([][]float32, len(t))
+	for i := range t {
+		s[i] = t[i].Data
+	}
+	return s
+}
+
+// clear empties the gradient.
+func (s *state) clear() {
+	if s.gathered {
+		s.grads.Zero()
+		s.gathered = false
+	}
+}
+
+// mark returns a function that sets the gradient back to what it is now.
+func (s *state) mark() (undo func()) {
+	if !s.gathered {
+		return s.clear
+	}
+	accumulators := s.grads.Accumulators()
+	old := make([][]float32, len(accumulators))
+	for i, a := range accumulators {
+		old[i] = slices.Clone(a)
+	}
+	return func() {
+		for i, a := range accumulators {
+			copy(a, old[i])
+		}
+	}
+}
+
+// badGradient names a gradient tensor that is not finite, "" if there is none.
+func (s *state) badGradient() string {
+	for _, t := range s.grads.T {
+		if !finite(t.Data) {
+			return t.Name
+		}
+	}
+	return ""
+}

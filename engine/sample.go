@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+
+	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// samplingClient is a tinker.SamplingClient: one version of weights.
+type samplingClient struct {
+	e       *Engine
+	version *version
+}
+
+// maxSamples bounds the continuations of one request.
+const maxSamples = 1 << 16
+
+// Sample implements tinker.SamplingClient. When ctx ends the request ends with its error and its memory is free again.
+func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	s, err := c.check(req)
+	if err != nil {
+		return nil, err
+	}
+	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
+	s.resolve = resolve
+	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
+	s.cause = func() error { return context.Cause(ctx) }
+	if err := c.e.sampler.submit(s); err != nil {
+		s.unwatch()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sampling is one request.
+type sampling struct {
+	version *version
+	prompt  []int32
+	n       int // samples
+	left    int // of them not finished
+	next    int // the first not begun
+	most    int // tokens of a sample
+
+	temperature, topP float64
+	topK              int // 0 is off
+	seed              rng.Seed
+	stop              stops
+
+	promptLogprobs bool
+	promptTop      int
+
+	out       tinker.SampleResponse
+	resolve   func(tinker.SampleResponse, error)
+	cancelled atomic.Bool
+	cause     func() error
+	unwatch   func() bool
+	closed    bool // resolved
+}
+
+// check reads a request; everything wrong with it is a User error.
+func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
+	b, p := c.version.base, req.Params
+	prompt, err := b.text("the prompt", req.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens, temperature: p.Temperature, topP: p.TopP,
+		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs}
+	s.left = s.n
+	switch {
+	case req.NumSamples < 0 || req.NumSamples > maxSamples:
+		return nil, tinker.Userf("engine: num_samples is %d; it must be 1 to %d", req.NumSamples, maxSamples)
+	case p.MaxTokens < 0:
+		return nil, tinker.Userf("engine: max_tokens is %d; it must be 1 or more, or 0 for as many as the context takes", p.MaxTokens)
+	case len(prompt)+max(1, p.MaxTokens) > b.context:
+		return nil, tinker.Userf("engine: a prompt of %d tokens and max_tokens %d do not fit into the context of base model %q, %d tokens", len(prompt), p.MaxTokens, b.name, b.context)
+	case !(p.Temperature >= 0) || math.IsInf(p.Temperature, 0):
+		return nil, tinker.Userf("engine: temperature is %v; it must be 0, which is greedy, or a positive number", p.Temperature)
+	case p.TopK < -1 || p.TopK == 0:
+		return nil, tinker.Userf("engine: top_k is %d; it must be 1 or more, or -1, which is off", p.TopK)
+	case !(p.TopP > 0 && p.TopP <= 1):
+		return nil, tinker.Userf("engine: top_p is %v; it must be above 0 and at most 1, which is off", p.TopP)
+	case req.TopKPromptLogprobs < 0 || req.TopKPromptLogprobs > b.config.Vocab:
+		return nil, tinker.Userf("engine: topk_prompt_logprobs is %d; base model %q has %d tokens", req.TopKPromptLogprobs, b.name, b.config.Vocab)
+	}
+	if s.most == 0 {
+		s.most = b.context - len(prompt)
+	}
+	if s.stop, err = newStops(b, p); err != nil {
+		return nil, err
+	}
+	if p.Seed != nil {
+		s.seed = rng.New(*p.Seed)
+	} else {
+		s.seed = rng.New(c.e.draw())
+	}
+	s.out.Sequences = make([]tinker.SampledSequence, s.n)
+	if s.promptLogprobs {
+		s.out.PromptLogprobs = make([]float32, len(prompt))
+		s.out.PromptLogprobs[0] = float32(math.NaN())
+	}
+	if s.promptTop > 0 {
+		s.out.TopKPromptLogprobs = make([][]tinker.TokenLogprob, len(prompt))
+	}
+	return s, nil
+}
+
+// wantsPrompt says that every row of the prompt has to be scored.
+func (s *sampling) wantsPrompt() bool { return s.promptLogprobs || s.promptTop > 0 }
+
+// end resolves the request once.
+func (s *sampling) end(err error) {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.unwatch()
+	if err != nil {
+		s.resolve(tinker.SampleResponse{}, err)
+		return
+	}
+	s.resolve(s.out, nil)
+}

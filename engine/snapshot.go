@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/optim"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// A snapshot is: the magic, the length of the header (8 bytes), the header in JSON, the values of all tensors as
+// little-endian f32 (parameters, then both moments, then the gradient's accumulators if there is a gradient), and the CRC-32C of everything
+// before it.
+const (
+	snapshotMagic  = "TRNSNAP1"
+	snapshotHeader = 1 << 28 // longest header accepted, bytes
+)
+
+// snapshotInfo is the header: what a run is besides its numbers.
+type snapshotInfo struct {
+	ModelID     string         `json:"model_id"`
+	Created     digest         `json:"created"`
+	BaseModel   string         `json:"base_model"`
+	Fingerprint string         `json:"base_model_fingerprint"`
+	Numerics    string         `json:"numerics"`
+	BF16        bool           `json:"bf16"`
+	LoRA        tinker.LoRA    `json:"lora_config"`
+	Applied     int64          `json:"applied"`
+	Step        int64          `json:"step"`
+	Gradient    []int          `json:"gradient,omitempty"` // lengths of the accumulators
+	Params      []snapshotPart `json:"params"`
+}
+
+type snapshotPart struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+// Snapshot writes everything a model is, as it stands between two of its requests, and returns the SeqID of the last request
+// in it. Requests that have been accepted but not run are not in it.
+func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error) {
+	r, err := e.find(modelID)
+	if err != nil {
+		return 0, err
+	}
+	if r == nil {
+		return 0, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
+	}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	done := make(chan error, 1)
+	r.q.between(func(err error) {
+		if err == nil {
+			applied = r.current() - 1
+			err = r.writeSnapshot(w, applied)
+		}
+		done <- err
+	})
+	return applied, <-done
+}
+
+func (r *run) writeSnapshot(w io.Writer, applied int64) error {
+	print, err := r.base.fingerprint(r.full())
+	if err != nil {
+		return err
+	}
+	c := r.version.w.Config
+	info := snapshotInfo{ModelID: r.id, Created: r.created, BaseModel: r.base.name, Fingerprint: print, Numerics: Numerics + "/" + dtype(c), BF16: c.BF16,
+		LoRA: r.lora, Applied: applied, Step: r.adam.Step}
+	values := [][]float32{}
+	for _, t := range r.params {
+		info.Params = append(info.Params, snapshotPart{t.Name, t.Shape})
+		values = append(values, t.Data)
+	}
+	values = append(append(values, r.adam.M...), r.adam.V...)
+	if r.gathered {
+		for _, a := range r.grads.Accumulators() {
+			info.Gradient = append(info.Gradient, len(a))
+			values = append(values, a)
+		}
+	}
+	header, err := json.Marshal(info)
+	if err != nil {
+		return fmt.Errorf("engine: snapshot of %s: %w", r.id, err)
+	}
+	if err := writeSummed(w, header, values); err != nil {
+		return fmt.Errorf("engine: snapshot of %s: %w", r.id, err)
+	}
+	return nil
+}
+
+func writeSummed(w io.Writer, header []byte, values [][]float32) error {
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	b := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<18)
+	b.WriteString(snapshotMagic)
+	b.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header))))
+	b.Write(header)
+	var word [4]byte
+	for _, v := range values {
+		for _, x := range v {
+			binary.LittleEndian.PutUint32(word[:], math.Float32bits(x))
+			b.Write(word[:])
+		}
+	}
+	if err := b.Flush(); err != nil { // it remembers the first error
+		return err
+	}
+	_, err := w.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
+	return err
+}
+
+// snapshotReader reads numbers and sums up what it reads.
+type snapshotReader struct {
+	r   *bufio.Reader
+	sum hash.Hash32
+}
+
+func (s *snapshotReader) bytes(n int) ([]byte, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(s.r, b); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	s.sum.Write(b)
+	return b, nil
+}
+
+func (s *snapshotReader) floats(n int) ([]float32, error) {
+	out := make([]float32, 0, min(n, 1<<20))
+	for len(out) < n {
+		raw, err := s.bytes(4 * min(n-len(out), 1<<16))
+		if err != nil {
+			return nil, err
+		}
+		for ; len(raw) > 0; raw = raw[4:] {
+			out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+		}
+	}
+	return out, nil
+}
+
+func (s *snapshotReader) many(lengths []int) ([][]float32, error) {
+	out := make([][]float32, len(lengths))
+	for i, n := range lengths {
+		var err error
+		if out[i], err = s.floats(n); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *snapshotReader) header() (info snapshotInfo, err error) {
+	magic, err := s.bytes(len(snapshotMagic) + 8)
+	if err != nil {
+		return info, err
+	}
+	n := binary.LittleEndian.Uint64(magic[len(snapshotMagic):])
+	if string(magic[:len(snapshotMagic)]) != snapshotMagic || n > snapshotHeader {
+		return info, errors.New("not a snapshot of this version")
+	}
+	raw, err := s.bytes(int(n))
+	if err != nil {
+		return info, err
+	}
+	return info, json.Unmarshal(raw, &info)
+}
+
+// Restore makes the model of a snapshot, which must not exist yet, and returns its id and the SeqID of the last request in it.
+func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, applied int64, err error) {
+	if ctx.Err() != nil {
+		return "", 0, context.Cause(ctx)
+	}
+	s := &snapshotReader{bufio.NewReaderSize(from, 1<<18), crc32.New(crc32.MakeTable(crc32.Castagnoli))}
+	info, err := s.header()
+	if err != nil {
+		return "", 0, fmt.Errorf("engine: snapshot: %w", err)
+	}
+	e.making.Lock()
+	defer e.making.Unlock()
+	if r, err := e.find(info.ModelID); err != nil {
+		return "", 0, err
+	} else if r != nil {
+		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
+	}
+	r := &run{e: e, id: info.ModelID, created: info.Created, lora: info.LoRA, bf16: info.BF16}
+	if err := r.readSnapshot(s, info); err != nil {
+		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
+	}
+	if want := Numerics + "/" + dtype(r.version.w.Config); info.Numerics != want {
+		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; what follows may differ in the last bits", "model", r.id, "snapshot", info.Numerics, "now", want)
+	}
+	return r.id, info.Applied, e.add(r, info.Applied)
+}
+
+// readSnapshot fills the run with the numbers behind the header.
+func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
+	if r.base, err = r.e.base(info.BaseModel); err != nil {
+		return err
+	}
+	m := manifest{BaseModel: info.BaseModel, Fingerprint: info.Fingerprint, LoRA: info.LoRA}
+	if err := r.fits(m, "of the snapshot"); err != nil {
+		return err
+	}
+	var params []model.Tensor
+	var lengths []int
+	for _, p := range info.Params {
+		n := 1
+		for _, d := range p.Shape {
+			if d < 1 || n > 1<<40/d {
+				return fmt.Errorf("parameter %s has shape %v", p.Name, p.Shape)
+			}
+			n *= d
+		}
+		params, lengths = append(params, model.Tensor{Name: p.Name, Shape: p.Shape}), append(lengths, n)
+	}
+	values, err := s.many(append(append(append(append([]int{}, lengths...), lengths...), lengths...), info.Gradient...))
+	if err != nil {
+		return err
+	}
+	want := s.sum.Sum32()
+	if end, err := s.bytes(4); err != nil || binary.LittleEndian.Uint32(end) != want {
+		return errors.Join(errors.New("its checksum is wrong; it was damaged"), err)
+	}
+	n := len(params)
+	for i := range params {
+		params[i].Data = values[i]
+	}
+	root, err := r.root()
+	if err != nil {
+		return err
+	}
+	if err := r.install(params, &optim.AdamW{M: values[n : 2*n], V: values[2*n : 3*n], Step: info.Step}, root); err != nil {
+		return err
+	}
+	return r.setGradient(values[3*n:])
+}
+
+// setGradient restores the accumulators; none means no gradient.
+func (r *run) setGradient(values [][]float32) error {
+	if len(values) == 0 {
+		return nil
+	}
+	accumulators := r.grads.Accumulators()
+	if len(values) != len(accumulators) {
+		return fmt.Errorf("%d gradient accumulators, the model has %d", len(values), len(accumulators))
+	}
+	for i, a := range accumulators {
+		if len(a) != len(values[i]) {
+			return fmt.Errorf("gradient accumulator %d has %d values, the model's %d", i, len(values[i]), len(a))
+		}
+		copy(a, values[i])
+	}
+	r.gathered = true
+	return nil
+}

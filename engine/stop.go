@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// stops is what ends the samples of a request: tokens, and strings that may begin and end anywhere inside tokens. Without
+// either the model's own ends do.
+type stops struct {
+	tokens  []int32
+	strings [][]byte
+	longest int
+	bytes   TokenBytes // for strings
+}
+
+func newStops(b *base, p tinker.SamplingParams) (stops, error) {
+	s := stops{tokens: p.StopTokens}
+	for _, id := range p.StopTokens {
+		if id < 0 || int(id) >= b.config.Vocab {
+			return s, tinker.Userf("engine: stop token %d; base model %q has tokens 0 to %d", id, b.name, b.config.Vocab-1)
+		}
+	}
+	if len(p.StopStrings) == 0 {
+		if len(p.StopTokens) == 0 {
+			s.tokens = b.ends
+		}
+		return s, nil
+	}
+	for _, str := range p.StopStrings {
+		if str == "" {
+			return s, tinker.Userf("engine: a stop string is empty")
+		}
+		s.strings = append(s.strings, []byte(str))
+		s.longest = max(s.longest, len(str))
+	}
+	var err error
+	s.bytes, err = b.tokenBytes()
+	return s, err
+}
+
+// after reports whether a token ends a sample. tail is the sample's bytes that may be the beginning of a stop string; it is
+// kept up to date.
+func (s *stops) after(token int32, tail *[]byte) bool {
+	if slices.Contains(s.tokens, token) {
+		return true
+	}
+	if len(s.strings) == 0 {
+		return false
+	}
+	t := append(*tail, s.bytes.Bytes(token)...)
+	for _, str := range s.strings {
+		if bytes.Contains(t, str) {
+			return true
+		}
+	}
+	if drop := len(t) - (s.longest - 1); drop > 0 {
+		t = t[:copy(t, t[drop:])]
+	}
+	*tail = t
+	return false
+}

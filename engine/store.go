@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// store is the folder of checkpoints: <dir>/<model id>/<kind>/<name>/. A checkpoint is written beside its place, synced and
+// renamed, so it is there whole or not at all. Names never contain a tilde; folders that end in one of these are not checkpoints.
+type store struct {
+	dir string
+	fs  disk.FS
+	now func() time.Time
+}
+
+const (
+	unfinished = "~new" // being written
+	replaced   = "~old" // was here before, until the new one has taken its name
+)
+
+// manifest is trinity.json of a checkpoint: what the engine must know before it reads the rest.
+type manifest struct {
+	Format      int         `json:"format"`
+	Numerics    string      `json:"numerics"`
+	DType       string      `json:"dtype"` // bf16 or f32: of the computation
+	ModelID     string      `json:"model_id"`
+	SeqID       int64       `json:"seq_id"`
+	BaseModel   string      `json:"base_model"`
+	Fingerprint string      `json:"base_model_fingerprint"`
+	LoRA        tinker.LoRA `json:"lora_config"`
+	Step        int64       `json:"step"`
+	Optimizer   bool        `json:"optimizer"`
+	Expires     *time.Time  `json:"expires,omitempty"`
+}
+
+const manifestFormat = 1
+
+func (s *store) folder(p tinker.Path) string {
+	return filepath.Join(s.dir, url.QueryEscape(p.ModelID), string(p.Kind), p.Name)
+}
+
+// read returns a checkpoint's manifest and folder. One that is not there or has expired is ErrNotFound.
+func (s *store) read(path string) (m manifest, p tinker.Path, dir string, err error) {
+	if p, err = tinker.ParsePath(path); err != nil {
+		return m, p, "", err
+	}
+	dir = s.folder(p)
+	raw, err := os.ReadFile(filepath.Join(dir, "trinity.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, p, dir, tinker.Userf("engine: checkpoint %s: %w", path, tinker.ErrNotFound)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &m)
+	}
+	if err != nil {
+		return m, p, dir, tinker.Serverf("engine: checkpoint %s: %s: %w", path, filepath.Join(dir, "trinity.json"), err)
+	}
+	if m.Format != manifestFormat {
+		return m, p, dir, tinker.Userf("engine: checkpoint %s has format %d; this version reads %d", path, m.Format, manifestFormat)
+	}
+	if m.Expires != nil && !s.now().Before(*m.Expires) {
+		return m, p, dir, tinker.Userf("engine: checkpoint %s expired at %s: %w", path, m.Expires.Format(time.RFC3339), tinker.ErrNotFound)
+	}
+	return m, p, dir, nil
+}
+
+// file is one file of a checkpoint and what writes it.
+type file struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// write makes the checkpoint p of files. An error leaves what was there before, and nothing of the new one.
+func (s *store) write(p tinker.Path, files []file) (err error) {
+	final := s.folder(p)
+	tmp, parent := final+unfinished, filepath.Dir(final)
+	defer func() {
+		if err != nil {
+			s.fs.RemoveAll(tmp)
+			err = s.explain(p, err)
+		}
+	}()
+	if err := s.fs.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := s.fs.MkdirAll(tmp); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := s.writeFile(filepath.Join(tmp, f.name), f.write); err != nil {
+			return err
+		}
+	}
+	if err := s.fs.SyncDir(tmp); err != nil {
+		return err
+	}
+	if err := s.place(tmp, final); err != nil {
+		return err
+	}
+	for _, dir := range []string{parent, filepath.Dir(parent), s.dir} {
+		if err := s.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place renames the finished folder, moving an older one out of the way.
+func (s *store) place(tmp, final string) error {
+	if _, err := os.Stat(final); errors.Is(err, fs.ErrNotExist) {
+		return s.fs.Rename(tmp, final)
+	}
+	old := final + replaced
+	if err := s.fs.RemoveAll(old); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(final, old); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(tmp, final); err != nil {
+		return errors.Join(err, s.fs.Rename(old, final))
+	}
+	return s.fs.RemoveAll(old)
+}
+
+func (s *store) writeFile(path string, write func(io.Writer) error) error {
+	f, err := s.fs.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// explain says what to do about an error of writing.
+func (s *store) explain(p tinker.Path, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return tinker.Serverf("engine: saving %s: the disk of %s is full; nothing was saved, free some space and save again: %w", p, s.dir, err)
+	}
+	return tinker.Serverf("engine: saving %s in %s: nothing was saved: %w", p, s.dir, err)
+}
+
+// remove deletes a checkpoint.
+func (s *store) remove(p tinker.Path) error {
+	dir := s.folder(p)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return tinker.Userf("engine: checkpoint %s: %w", p, tinker.ErrNotFound)
+	}
+	if err := s.fs.Rename(dir, dir+unfinished); err != nil { // so that half a checkpoint is never seen
+		return tinker.Serverf("engine: deleting %s: %w", p, err)
+	}
+	if err := s.fs.RemoveAll(dir + unfinished); err != nil {
+		return tinker.Serverf("engine: deleting %s: %w", p, err)
+	}
+	return s.fs.SyncDir(filepath.Dir(dir))
+}
+
+// tidy ends what a crash interrupted: unfinished folders go, a replaced one whose successor did not make it comes back.
+func (s *store) tidy() error {
+	left, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*~*"))
+	if err != nil {
+		return fmt.Errorf("engine: %s: %w", s.dir, err)
+	}
+	for _, dir := range left {
+		final, isOld := strings.CutSuffix(dir, replaced)
+		if isOld {
+			if _, err := os.Stat(final); errors.Is(err, fs.ErrNotExist) {
+				if err := s.fs.Rename(dir, final); err != nil {
+					return fmt.Errorf("engine: %w", err)
+				}
+				continue
+			}
+		}
+		if err := s.fs.RemoveAll(dir); err != nil {
+			return fmt.Errorf("engine: %w", err)
+		}
+	}
+	return nil
+}
+
+// all returns the paths of the checkpoints there are, in order.
+func (s *store) all() ([]tinker.Path, error) {
+	found, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", "trinity.json"))
+	if err != nil {
+		return nil, fmt.Errorf("engine: %s: %w", s.dir, err)
+	}
+	var paths []tinker.Path
+	for _, f := range found {
+		dir := filepath.Dir(f)
+		id, err := url.QueryUnescape(filepath.Base(filepath.Dir(filepath.Dir(dir))))
+		if err != nil || strings.Contains(filepath.Base(dir), "~") {
+			continue
+		}
+		paths = append(paths, tinker.Path{ModelID: id, Kind: tinker.Kind(filepath.Base(filepath.Dir(dir))), Name: filepath.Base(dir)})
+	}
+	return paths, nil
+}
