@@ -125,8 +125,8 @@ func (p *latex) symbol() (*node, error) {
 	}
 	name = strings.ToLower(name + sub)
 	if len(name) == 1 || sub != "" {
-		if n := p.application(name); n != nil {
-			return n, nil
+		if n, err := p.application(name); n != nil || err != nil {
+			return n, err
 		}
 	}
 	return &node{kind: symNode, name: name, nonreal: p.nonreal}, nil
@@ -160,20 +160,34 @@ func (p *latex) subscript() (string, error) {
 	return "_" + text.String(), nil
 }
 
-// application reads f(x), f(2) and f(a, b); a longer single argument, as in x(x+1), is a factor instead.
-func (p *latex) application(name string) *node {
-	start := p.pos
-	if !p.at("(") || start+1 >= len(p.tokens) {
-		return nil
+// application reads f(x), f(2) and f(a, b); a longer single argument, as in x(x+1), is a factor instead, and
+// then n is nil. It looks ahead rather than tries, for trying doubles the work with each level of nesting.
+func (p *latex) application(name string) (n *node, err error) {
+	if !p.at("(") || !p.argumentsFollow() {
+		return nil, nil
 	}
-	atom := p.tokens[start+1].class
-	n, err := p.listed(name)
-	single := p.pos == start+3 && (atom == 'n' || atom == 's')
-	if err != nil || len(n.args) == 1 && !single {
-		p.pos = start
-		return nil
+	return p.listed(name)
+}
+
+// argumentsFollow reports whether the parentheses that open here hold a single atom or have a comma in them.
+func (p *latex) argumentsFollow() bool {
+	depth := 0
+	for i := p.pos; i < len(p.tokens); i++ {
+		t := p.tokens[i]
+		switch {
+		case t.class != 'o':
+		case t.text == "(" || t.text == "[" || t.text == "{" || t.text == `\{`:
+			depth++
+		case t.text == ")" || t.text == "]" || t.text == "}" || t.text == `\}`:
+			if depth--; depth == 0 {
+				atom := p.tokens[p.pos+1].class
+				return i == p.pos+2 && (atom == 'n' || atom == 's')
+			}
+		case t.text == "," && depth == 1:
+			return true
+		}
 	}
-	return n
+	return false
 }
 
 // matrix reads \begin{pmatrix} rows \end{pmatrix}.

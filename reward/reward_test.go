@@ -172,7 +172,8 @@ func TestBoundedTime(t *testing.T) {
 		strings.Repeat("(", 20000), "$" + strings.Repeat("{", 5000) + "$", "$2" + strings.Repeat("^{9", 80) + strings.Repeat("}", 80) + "$",
 		"9**9**9**9 + 1", "$9^{9^{9^{9}}}$", "$" + strings.Repeat("9!", 50) + "$", strings.Repeat("9", 100000), "answer " + strings.Repeat("$", 3000),
 		"$" + strings.Repeat("|", 300) + "$", "$" + strings.Repeat("-", 5000) + "1$", "$" + strings.Repeat("((1),", 60) + "1" + strings.Repeat(")", 60) + "$",
-		"$" + strings.Repeat("1+", 1000) + "1$", "$(1+1/7)^{30000}$", strings.Repeat("\\boxed{", 800),
+		"$" + strings.Repeat("1+", 1000) + "1$", "$(1+1/7)^{30000}$", "$" + strings.Repeat("x(", 90) + "1+1" + strings.Repeat(")", 90) + "$", "$" + strings.Repeat("[x=", 90) + "1" + strings.Repeat("]", 90) + "$",
+		"$" + strings.Repeat("\\{x=", 45) + "1" + strings.Repeat("\\}", 45) + "$", "$" + strings.Repeat("x=(1,", 45) + "1" + strings.Repeat(")", 45) + "$", strings.Repeat("\\boxed{", 800),
 	} {
 		start := time.Now()
 		if _, err := Math(Sample{Response: text, Truth: text}); err != nil {
