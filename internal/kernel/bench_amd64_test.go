@@ -53,16 +53,17 @@ func BenchmarkPeak(b *testing.B) {
 // register-only loop in the same run.
 func benchProduct(b *testing.B, operations float64, dot bool, f func()) {
 	var product, peak stopwatch
+	loop := func() { peakFMA(peakRounds) }
+	if dot {
+		loop = func() { peakDot(peakRounds) }
+	}
 	for i := 0; b.Loop(); i++ {
+		if i%16 == 0 {
+			for range 16 {
+				peak.time(loop)
+			}
+		}
 		product.time(f)
-		if i%16 != 0 {
-			continue
-		}
-		if dot {
-			peak.time(func() { peakDot(peakRounds) })
-		} else {
-			peak.time(func() { peakFMA(peakRounds) })
-		}
 	}
 	roof := peak.rate(peakFMAOps)
 	if dot {

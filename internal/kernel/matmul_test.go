@@ -108,6 +108,35 @@ func foldBF16InWords(x, w []float32) (sum float32) {
 	return sum
 }
 
+// One pair over the whole range of exponents: where products, sums and what is
+// continued are subnormal, cancel or overflow.
+func TestBF16StepOverTheWholeRange(t *testing.T) {
+	const M, N, K = 64, 64, 2
+	forEachFast(t, func(t *testing.T, s *Set) {
+		r := random(6)
+		for round := range 80 {
+			span := [][2]uint32{{0, 255}, {0, 90}, {55, 75}, {120, 135}}[round%4]
+			draw := func(n int, low, high uint32) []float32 {
+				x := Aligned(n)
+				for i := range x {
+					x[i] = finite(r, low, high)
+				}
+				return x
+			}
+			x, w := draw(M*K, span[0], span[1]), draw(N*K, span[0], span[1])
+			got := draw(M*N, 0, 40)
+			if round%8 >= 4 {
+				got = draw(M*N, span[0], span[1])
+			}
+			want := clone(got)
+			p := s.Pack(w, N, K, true)
+			reference().MatMul(NewScratch(), want, N, x, K, M, p, 0, 2, true)
+			s.MatMul(NewScratch(), got, N, x, K, M, p, 0, 2, true)
+			equal(t, fmt.Sprintf("round %d", round), got, want)
+		}
+	})
+}
+
 // A row's bits do not depend on the rows beside it, on the panels computed with it
 // or on the workers.
 func TestMatMulIsInvariant(t *testing.T) {

@@ -9,4 +9,4 @@ func Detect() Path { return Portable }
 func fastOps(Path) ops { return portable{} }
 
 // preferred returns the set to use among those that give the same bits.
-func preferred(s *Set) *Set { return s }
+func preferred(s *Set, _ [][]float32) *Set { return s }

@@ -11,30 +11,41 @@ import (
 // which kernel differed: a warning to print, for the set is always usable.
 func Best() (*Set, error) {
 	var warnings []error
+	want := portableResults()
 	for p := Detect(); p > Portable; p-- {
 		s, err := New(p)
 		if err == nil {
-			err = s.SelfTest()
+			err = s.compare(want)
 		}
-		if err != nil {
-			warnings = append(warnings, fmt.Errorf("%w; a lower path is used", err))
-			continue
+		if err == nil {
+			return preferred(s, want), errors.Join(warnings...)
 		}
-		return preferred(s), errors.Join(warnings...)
+		warnings = append(warnings, fmt.Errorf("%w; a lower path is used", err))
 	}
 	return &Set{path: Portable, ops: portable{}}, errors.Join(warnings...)
 }
 
 // SelfTest compares every kernel of the set with the portable one, bit for bit, on
-// small inputs of all magnitudes. It takes a few milliseconds.
-func (s *Set) SelfTest() error {
-	ref := &Set{path: Portable, ops: portable{}}
-	for _, probe := range probes {
-		want, got := probe.run(ref), probe.run(s)
-		for i := range want {
-			if !sameBits(got[i], want[i]) {
+// small inputs of all magnitudes. It takes some milliseconds.
+func (s *Set) SelfTest() error { return s.compare(portableResults()) }
+
+// portableResults returns what every probe gives by definition.
+func portableResults() [][]float32 {
+	s := &Set{path: Portable, ops: portable{}}
+	results := make([][]float32, len(probes))
+	for i, p := range probes {
+		results[i] = p.run(s)
+	}
+	return results
+}
+
+// compare runs the probes and returns an error at the first difference.
+func (s *Set) compare(want [][]float32) error {
+	for i, p := range probes {
+		for j, got := range p.run(s) {
+			if !sameBits(got, want[i][j]) {
 				return fmt.Errorf("kernel: %s of path %v gives %x at element %d, the portable definition %x",
-					probe.name, s.path, math.Float32bits(got[i]), i, math.Float32bits(want[i]))
+					p.name, s.path, math.Float32bits(got), j, math.Float32bits(want[i][j]))
 			}
 		}
 	}
