@@ -56,9 +56,12 @@ func problems(seed uint64, which part) func() problem {
 const (
 	trainRows    = 2000
 	testRows     = 300
-	pretrainRows = 120_000
-	// workedPercent of the pretraining solutions are worked step by step; the
-	// others state the answer only.
+	pretrainRows = 41_600
+	// workedRows of the pretraining solutions, the first, are all worked step
+	// by step: there arithmetic is learned. Of the rest workedPercent are
+	// worked and the others state the answer only: there the model learns to
+	// do either.
+	workedRows    = 32_000
 	workedPercent = 37
 )
 
@@ -87,11 +90,15 @@ func (p problem) solved(worked bool) solved {
 	return solved{p.question, fmt.Sprintf("<think>%s</think><answer>%d</answer>", thought, p.answer())}
 }
 
-// solutions returns a source of pretraining rows.
-func solutions(seed uint64) func() solved {
+// solutions returns a source of pretraining rows, the first of them all worked.
+func solutions(seed uint64, first int) func() solved {
 	next := problems(seed, pretrain)
 	r := rand.New(rand.NewPCG(seed, 1<<32))
-	return func() solved { return next().solved(r.IntN(100) < workedPercent) }
+	row := 0
+	return func() solved {
+		row++
+		return next().solved(row <= first || r.IntN(100) < workedPercent)
+	}
 }
 
 // writeData writes train.jsonl and test.jsonl.
@@ -111,7 +118,7 @@ func writeData(o options) error {
 
 // writePretrain writes the solved problems as train.jsonl.
 func writePretrain(o options) error {
-	return writeRows(filepath.Join(o.out, "train.jsonl"), o.rows, solutions(o.seed))
+	return writeRows(filepath.Join(o.out, "train.jsonl"), o.rows, solutions(o.seed, workedRows))
 }
 
 // writeRows writes n rows as JSON lines.

@@ -103,15 +103,19 @@ func TestQuestionsAreDistinct(t *testing.T) {
 }
 
 func TestWorkedShare(t *testing.T) {
-	next := solutions(1)
+	const first, n = 1000, 6000
+	next := solutions(1, first)
 	worked := 0
-	const n = 5000
-	for range n {
-		if !strings.HasPrefix(next().Response, "<think></think>") {
+	for i := range n {
+		isWorked := !strings.HasPrefix(next().Response, "<think></think>")
+		if i < first && !isWorked {
+			t.Fatalf("solution %d is not worked, want the first %d to be", i, first)
+		}
+		if i >= first && isWorked {
 			worked++
 		}
 	}
-	if got := 100 * worked / n; got < 35 || got > 40 {
-		t.Errorf("%d %% of the solutions are worked, want 35 to 40", got)
+	if got := 100 * worked / (n - first); got < 35 || got > 40 {
+		t.Errorf("%d %% of the later solutions are worked, want 35 to 40", got)
 	}
 }
