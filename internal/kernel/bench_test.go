@@ -5,6 +5,22 @@ import (
 	"testing"
 )
 
+// BenchmarkPortable is the definition at a small product.
+func BenchmarkPortable(b *testing.B) {
+	const M, N, K = 16, 128, 128
+	s := reference()
+	for _, bf16 := range []bool{false, true} {
+		b.Run(fmt.Sprintf("bf16=%t", bf16), func(b *testing.B) {
+			w := s.Pack(noise(N*K, 0, 1), N, K, bf16)
+			x, out, sc := noise(M*K, 0, 2), Aligned(M*N), NewScratch()
+			for b.Loop() {
+				s.MatMul(sc, out, N, x, K, M, w, 0, w.Count(), false)
+			}
+			b.ReportMetric(2*M*N*K*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+		})
+	}
+}
+
 // BenchmarkBandwidth reads memory of growing size once per iteration.
 func BenchmarkBandwidth(b *testing.B) {
 	s, err := New(Detect())

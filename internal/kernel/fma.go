@@ -2,25 +2,31 @@ package kernel
 
 import "math"
 
-// fma32 returns x*y+z rounded once. The product is exact in float64. Rounding the
-// sum to float64 and then to float32 goes wrong only if the first rounding
-// lands on a tie of the second (or where float32 is subnormal and has other ties).
+// fma32 returns x*y+z rounded once. The product is exact in float64, so the sum is
+// rounded to float64 and then to float32.
 func fma32(x, y, z float32) float32 {
-	s := float64(x)*float64(y) + float64(z)
-	b := math.Float64bits(s)
-	if b&0x1fffffff != 0x10000000 && b<<1 >= minNormal64<<1 {
-		return float32(s)
+	p, c := float64(x)*float64(y), float64(z)
+	s := p + c
+	if !settled(s) {
+		s = sumOdd(p, c)
 	}
-	return float32(fmaOdd(x, y, z))
+	return float32(s)
+}
+
+// settled reports whether a sum rounded to float64 rounds to float32 as the exact sum
+// does. It may not if it lies on a tie between two float32 values, or among
+// the subnormal ones, whose ties are others. A sum of zero is exact.
+func settled(s float64) bool {
+	b := math.Float64bits(s)
+	return b&0x1fffffff != 0x10000000 && b<<1-1 >= minNormal64<<1-1
 }
 
 // minNormal64 is the smallest normal float32, 2^-126, as float64 bits.
 const minNormal64 = (1023 - 126) << 52
 
-// fmaOdd returns x*y+z rounded to float64 to odd: where the result is not exact,
-// the last bit is set. A second rounding to a narrower format is then right.
-func fmaOdd(x, y, z float32) float64 {
-	p, c := float64(x)*float64(y), float64(z)
+// sumOdd returns p+c rounded to odd: where the sum is not exact, the last bit is set.
+// A second rounding to a narrower format is then right.
+func sumOdd(p, c float64) float64 {
 	s := p + c
 	t := s - p
 	err := (p - (s - t)) + (c - t) // the sum is s+err exactly (Knuth's TwoSum)
@@ -38,11 +44,14 @@ func fmaOdd(x, y, z float32) float64 {
 // zero. The product is exact, so a sum well inside the range needs no care.
 func fmaFlush(x, w, acc float32) float32 {
 	s := acc + float32(x*w)
-	if math.Float32bits(s)&0x7fffffff-flushLow < flushSpan {
+	if inside(s) {
 		return s
 	}
 	return fmaFlushEdge(x, w, acc)
 }
+
+// inside reports whether s is finite and at least 2^-100 in size.
+func inside(s float32) bool { return math.Float32bits(s)&0x7fffffff-flushLow < flushSpan }
 
 const (
 	flushLow  = (127 - 100) << 23           // 2^-100 as float32 bits
@@ -56,7 +65,10 @@ func fmaFlushEdge(x, w, acc float32) float32 {
 	if acc < 0x1p-126 && acc > -0x1p-126 {
 		acc = float32(math.Copysign(0, float64(acc)))
 	}
-	s := fmaOdd(x, w, acc)
+	if x == 0 || w == 0 {
+		return acc + float32(x*w)
+	}
+	s := sumOdd(float64(x)*float64(w), float64(acc))
 	if math.Abs(s) < flushed {
 		return float32(math.Copysign(0, s))
 	}

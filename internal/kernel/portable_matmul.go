@@ -22,33 +22,52 @@ func (portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M 
 			if w.BF16 {
 				foldPairs(&sum, row, w.Pairs[p*steps*NR:])
 			} else {
-				fold(&sum, row, 1, w.F32[p*steps*NR:], NR)
+				fold(&sum, row, 1, w.F32[p*steps*NR:])
 			}
 			copy(cols, sum[:])
 		}
 	}
 }
 
-// fold continues sum with a[k*lda] times the 32 columns panel[k*ldp:].
-func fold(sum *[NR]float32, a []float32, lda int, panel []float32, ldp int) {
+// fold continues sum with a[k*lda] times the 32 columns panel[k*32:].
+func fold(sum *[NR]float32, a []float32, lda int, panel []float32) {
 	for k := 0; k*lda < len(a); k++ {
-		v := a[k*lda]
-		row := (*[NR]float32)(panel[k*ldp:])
-		for j, w := range row {
-			sum[j] = fma32(v, w, sum[j])
+		multiplyAdd(sum[:], a[k*lda], panel[k*NR:k*NR+NR])
+	}
+}
+
+// multiplyAdd sets dst to a*x+dst, rounded once: it is fma32, written out for the
+// sake of speed. x is as long as dst.
+func multiplyAdd(dst []float32, a float32, x []float32) {
+	v := float64(a)
+	x = x[:len(dst)]
+	for i, w := range x {
+		p, c := v*float64(w), float64(dst[i])
+		s := p + c
+		if !settled(s) {
+			s = sumOdd(p, c)
 		}
+		dst[i] = float32(s)
 	}
 }
 
 // foldPairs continues sum with pairs of row, which is rounded to bf16 and of even
-// length: the odd element first, then the even one.
+// length: the odd element first, then the even one. It is fmaFlush twice, written out.
 func foldPairs(sum *[NR]float32, row []float32, pairs []uint32) {
-	for k := 0; k < len(row); k += 2 {
+	for k := 0; k+1 < len(row); k += 2 {
 		even, odd := row[k], row[k+1]
 		words := (*[NR]uint32)(pairs[k/2*NR:])
 		for j, b := range words {
-			s := fmaFlush(odd, math.Float32frombits(b&0xffff0000), sum[j])
-			sum[j] = fmaFlush(even, math.Float32frombits(b<<16), s)
+			w1, w0 := math.Float32frombits(b&0xffff0000), math.Float32frombits(b<<16)
+			s := sum[j] + float32(odd*w1)
+			if !inside(s) {
+				s = fmaFlushEdge(odd, w1, sum[j])
+			}
+			t := s + float32(even*w0)
+			if !inside(t) {
+				t = fmaFlushEdge(even, w0, s)
+			}
+			sum[j] = t
 		}
 	}
 }
@@ -57,10 +76,7 @@ func (portable) gradW(_ *Scratch, out []float32, ldo int, dy []float32, ldy int,
 	for n := n0; n < n1; n++ {
 		row := out[n*ldo : n*ldo+K]
 		for t := range T {
-			d := dy[t*ldy+n]
-			for k, v := range x[t*ldx : t*ldx+K] {
-				row[k] = fma32(d, v, row[k])
-			}
+			multiplyAdd(row, dy[t*ldy+n], x[t*ldx:t*ldx+K])
 		}
 	}
 }
@@ -73,7 +89,7 @@ func (portable) tile(_ *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK
 			copy(sum[:], cols)
 		}
 		if K > 0 {
-			fold(&sum, a[m*ldaM:m*ldaM+(K-1)*ldaK+1], ldaK, panel, NR)
+			fold(&sum, a[m*ldaM:m*ldaM+(K-1)*ldaK+1], ldaK, panel)
 		}
 		copy(cols, sum[:])
 	}

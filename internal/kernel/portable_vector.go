@@ -82,11 +82,7 @@ func (portable) scale(dst []float32, a float32) {
 	}
 }
 
-func (portable) axpy(dst []float32, a float32, x []float32) {
-	for i, v := range x {
-		dst[i] = fma32(a, v, dst[i])
-	}
-}
+func (portable) axpy(dst []float32, a float32, x []float32) { multiplyAdd(dst, a, x) }
 
 func (portable) mul(dst, x, y []float32) {
 	for i, v := range x {
