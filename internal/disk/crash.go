@@ -60,7 +60,17 @@ func (c *Crash) do(op func() error) error {
 	if _, err := c.step(); err != nil {
 		return err
 	}
-	return op()
+	return c.alive(op())
+}
+
+// alive is err, or the crash if it came while the operation ran: a dead process hears of no success.
+func (c *Crash) alive(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crashed {
+		return ErrCrash
+	}
+	return err
 }
 
 // MkdirAll implements FS.
@@ -140,7 +150,8 @@ func (f *crashFile) Write(b []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return f.f.Write(b)
+	n, err := f.f.Write(b)
+	return n, f.c.alive(err)
 }
 
 func (f *crashFile) Sync() error {
@@ -155,7 +166,13 @@ func (f *crashFile) Sync() error {
 		f.c.synced[f.path] = st.Size()
 		f.c.mu.Unlock()
 	}
-	return nil
+	return f.c.alive(nil)
 }
 
 func (f *crashFile) Close() error { return f.f.Close() }
+
+// Hook counts an operation that a package does itself and tells it beforehand; an error means that it must not happen.
+func (c *Crash) Hook(op, path string) error {
+	_, err := c.step()
+	return err
+}
