@@ -74,7 +74,7 @@ func benchProduct(b *testing.B, operations float64, dot bool, f func()) {
 }
 
 func BenchmarkMatMul(b *testing.B) {
-	shapes := [][2]int{{128, 128}, {128, 384}, {384, 128}, {128, 1024}, {1024, 1024}, {1024, 3072}}
+	shapes := [][2]int{{32, 128}, {128, 32}, {128, 128}, {128, 384}, {384, 128}, {128, 1024}, {1024, 1024}, {1024, 3072}}
 	for p := AVX512; p <= Detect(); p++ {
 		s, err := New(p)
 		if err != nil {

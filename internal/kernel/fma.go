@@ -40,17 +40,9 @@ func sumOdd(p, c float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// fmaFlush is one step of a bf16 product: x and w are bf16 values, normal or
-// zero. The product is exact, so a sum well inside the range needs no care.
-func fmaFlush(x, w, acc float32) float32 {
-	s := acc + float32(x*w)
-	if inside(s) {
-		return s
-	}
-	return fmaFlushEdge(x, w, acc)
-}
-
-// inside reports whether s is finite and at least 2^-100 in size.
+// inside reports whether acc+x*w = s is what fmaFlush returns: whether s is finite and
+// at least 2^-100 in size. Then the product of the two bf16 values is exact, or too
+// small to count.
 func inside(s float32) bool { return math.Float32bits(s)&0x7fffffff-flushLow < flushSpan }
 
 const (
@@ -59,9 +51,10 @@ const (
 	flushed   = 0x1p-126 - 0x1p-126/(1<<25) // results below round to less than 2^-126
 )
 
-// fmaFlushEdge is fmaFlush where the result is tiny, zero or not finite. Results
-// that round (with 24 bits) below the smallest normal number become signed zeros.
-func fmaFlushEdge(x, w, acc float32) float32 {
+// fmaFlush is one step of a bf16 product: acc+x*w rounded once, where x and w are
+// bf16 values, normal or zero. A subnormal acc, and results that round (with 24
+// bits) below the smallest normal number, become zeros of their sign.
+func fmaFlush(x, w, acc float32) float32 {
 	if acc < 0x1p-126 && acc > -0x1p-126 {
 		acc = float32(math.Copysign(0, float64(acc)))
 	}

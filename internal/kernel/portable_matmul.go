@@ -52,7 +52,7 @@ func multiplyAdd(dst []float32, a float32, x []float32) {
 }
 
 // foldPairs continues sum with pairs of row, which is rounded to bf16 and of even
-// length: the odd element first, then the even one. It is fmaFlush twice, written out.
+// length: the odd element first, then the even one, each by fmaFlush or its short cut.
 func foldPairs(sum *[NR]float32, row []float32, pairs []uint32) {
 	for k := 0; k+1 < len(row); k += 2 {
 		even, odd := row[k], row[k+1]
@@ -61,11 +61,11 @@ func foldPairs(sum *[NR]float32, row []float32, pairs []uint32) {
 			w1, w0 := math.Float32frombits(b&0xffff0000), math.Float32frombits(b<<16)
 			s := sum[j] + float32(odd*w1)
 			if !inside(s) {
-				s = fmaFlushEdge(odd, w1, sum[j])
+				s = fmaFlush(odd, w1, sum[j])
 			}
 			t := s + float32(even*w0)
 			if !inside(t) {
-				t = fmaFlushEdge(even, w0, s)
+				t = fmaFlush(even, w0, s)
 			}
 			sum[j] = t
 		}
