@@ -84,11 +84,15 @@ func (p *pass) runTasks() {
 
 // Backward adds to grads the gradients of the loss whose dLoss/dlogp Score left on the tape. seqs are those of tape's
 // Forward; they all have the one adapter that is trained, or none when the full parameters are. Tensors that grads does not
-// have are not trained. Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded
+// have are not trained; several adapters are an error that Err returns. Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded
 // to bf16 before they meet them.
 func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads *Grads) {
 	p, err := r.newPass(w, seqs)
 	if err != nil || p.rows() == 0 {
+		return
+	}
+	if len(p.runs) > 1 {
+		r.err = fmt.Errorf("model: a backward over %d adapters; train one at a time", len(p.runs))
 		return
 	}
 	tape.attach(p)
@@ -134,7 +138,7 @@ func (p *pass) layerGradients(l int, g *Grads) {
 		p.ws.Put(ws)
 	})
 	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) { p.projectBackward(l, a, b, sc) })
-	if ad := p.seqs[0].Adapter; ad != nil {
+	if ad := p.runs[0].adapter; ad != nil {
 		p.loraTasks(l, ad, g)
 	} else {
 		p.fullTasks(l, g)
@@ -247,7 +251,7 @@ func (p *pass) headGradients(s *score, g *Grads) {
 // headTasks puts the gradients of the head and the final norm for one chunk of rows on the list.
 func (p *pass) headTasks(rows []int, g *Grads) {
 	c, d, h := p.w.Config, &p.back, &p.back.head
-	if ad := p.seqs[0].Adapter; ad != nil {
+	if ad := p.runs[0].adapter; ad != nil {
 		d.addLoRA(g, ad.head, headTarget(c), h.logits, h.x, h.mid, h.dmid)
 		return
 	}

@@ -160,7 +160,11 @@ func parseConfig(data []byte) (Config, error) {
 	if c.KVHeads == 0 {
 		c.KVHeads = c.Heads
 	}
-	if c.HeadDim == 0 && c.Heads > 0 {
+	switch {
+	case c.HeadDim > 0 || c.Heads <= 0:
+	case arch.QKNorm:
+		c.HeadDim = 128 // what transformers takes for a Qwen3 that does not say
+	default:
 		c.HeadDim = c.Dim / c.Heads
 	}
 	if h.Eps != nil {

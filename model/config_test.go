@@ -46,6 +46,7 @@ func TestParseConfig(t *testing.T) {
 		}},
 		{"qwen2 with an unused window", map[string]any{"architectures": []string{"Qwen2ForCausalLM"}, "sliding_window": 4096, "use_sliding_window": false},
 			func(c *Config) { c.Arch = architectures[1] }},
+		{"qwen3 without head_dim", map[string]any{"head_dim": nil}, func(c *Config) { c.HeadDim, c.RoPE.Dim = 128, 128 }},
 		{"f16", map[string]any{"torch_dtype": "float16", "tie_word_embeddings": nil}, func(c *Config) { c.BF16, c.Tied = false, false }},
 		{"new dtype key", map[string]any{"torch_dtype": nil, "dtype": "float32"}, func(c *Config) { c.BF16 = false }},
 		{"old llama3 scaling", map[string]any{"rope_scaling": map[string]any{"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192}},

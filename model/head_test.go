@@ -86,3 +86,25 @@ func TestGradsSnapshot(t *testing.T) {
 		sameBits(t, x.Name, whole.T[i].Data, x.Data)
 	}
 }
+
+// TapeBytes is what a tape really takes.
+func TestTapeBytes(t *testing.T) {
+	r, k := newRunner(t, 1)
+	m := newExact(t, k, false, 2)
+	for _, recompute := range []bool{false, true} {
+		tape, n := r.NewTape(recompute), 0
+		r.Forward(m.w, batch(m.c, m.adapters[1], m.tokens("row", 33)), tape)
+		for i := range tape.acts {
+			n += len(tape.acts[i].inv1) + len(tape.acts[i].inv2)
+			for _, col := range tape.acts[i].columns(m.c, 4) {
+				n += len(col.rows.Data)
+			}
+		}
+		for _, x := range append(tape.x, tape.hidden) {
+			n += len(x.Data)
+		}
+		if got, want := m.c.TapeBytes(33, 4, recompute), 4*(n+len(tape.invF)); got != want {
+			t.Errorf("recompute=%v: %d bytes, the tape has %d", recompute, got, want)
+		}
+	}
+}

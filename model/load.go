@@ -102,7 +102,6 @@ func loadShards(dir string, c Config, shards []*safetensors.File, k *kernel.Set)
 		}
 	}
 	c.BF16 = true
-	floats := map[string][]float32{}
 	for _, s := range parameters(c) {
 		t, ok := byName[s.name]
 		if !ok {
@@ -111,12 +110,16 @@ func loadShards(dir string, c Config, shards []*safetensors.File, k *kernel.Set)
 		if !slices.Equal(t.Shape, s.shape) {
 			return nil, fmt.Errorf("model: %s: tensor %q has shape %v, config.json gives %v", dir, s.name, t.Shape, s.shape)
 		}
-		data, err := t.Floats()
-		if err != nil {
-			return nil, fmt.Errorf("model: %s: %w", dir, err)
+		if !t.DType.Widens() {
+			return nil, fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name, t.DType)
 		}
-		floats[s.name] = data
 		c.BF16 = c.BF16 && t.DType == safetensors.BF16
 	}
-	return pack(c, func(name string) []float32 { return floats[name] }, k), nil
+	var failed error
+	w := pack(c, func(name string) []float32 { // one tensor at a time: the model in float32 may not fit
+		data, err := byName[name].Floats()
+		failed = errors.Join(failed, err)
+		return data
+	}, k)
+	return w, failed
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/nn"
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
 )
 
@@ -204,6 +205,9 @@ func TestForwardErr(t *testing.T) {
 	if got := forward(m.w, []Seq{{Tokens: ids, Pos: 30, Pages: newPages(m.c, 32)}}); !strings.Contains(got, "do not cover") {
 		t.Errorf("too few pages: %q", got)
 	}
+	if got := forward(m.w, []Seq{{Tokens: ids, Pages: []*nn.Page{{}}}}); !strings.Contains(got, "another model's size") {
+		t.Errorf("foreign page: %q", got)
+	}
 	for _, tt := range []struct{ tensor, want string }{
 		{"model.layers.0.mlp.down_proj.weight", "not finite after layer 0"},
 		{"model.layers.1.self_attn.o_proj.weight", "not finite after layer 1"},
@@ -224,5 +228,10 @@ func TestForwardErr(t *testing.T) {
 	}
 	if got := forward(m.w, batch(m.c, nil, ids)); got != "" {
 		t.Errorf("a good forward after bad ones: %q", got)
+	}
+	seqs, tape := append(batch(m.c, nil, ids), batch(m.c, m.adapters[1], ids)...), r.NewTape(false)
+	r.Forward(m.w, seqs, tape)
+	if r.Backward(m.w, seqs, tape, NewGrads(m.tensors[0])); r.Err() == nil || !strings.Contains(r.Err().Error(), "2 adapters") {
+		t.Errorf("a backward over two adapters: %v", r.Err())
 	}
 }

@@ -33,7 +33,7 @@ type Runner struct {
 // NewRunner returns a runner on c. Whoever made c's pool closes it.
 func NewRunner(c nn.Compute) *Runner { return &Runner{Compute: c, own: Tape{keep: keepNothing}} }
 
-// Err returns what went wrong in the last Forward: a token outside the vocabulary, too few pages, or values that are not finite
+// Err returns what went wrong in the last Forward, or in the Backward after it: a token outside the vocabulary, too few pages, or values that are not finite
 // (with the first layer that saw them). The rows of a failed Forward mean nothing.
 func (r *Runner) Err() error { return r.err }
 
@@ -85,6 +85,11 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 func (w *Weights) checkSeq(s Seq) error {
 	if s.Pos < 0 || len(s.Pages)*kernel.PageLen < s.Pos+len(s.Tokens) {
 		return fmt.Errorf("%d pages of %d positions do not cover %d tokens at position %d", len(s.Pages), kernel.PageLen, len(s.Tokens), s.Pos)
+	}
+	for _, p := range s.Pages {
+		if p == nil || len(p.Data) != w.Config.Pages().Floats() {
+			return fmt.Errorf("a page is missing or has another model's size; this one's have %d floats", w.Config.Pages().Floats())
+		}
 	}
 	for _, t := range s.Tokens {
 		if t < 0 || int(t) >= w.Config.Vocab {

@@ -94,19 +94,41 @@ type acts struct {
 	midGU, midDown nn.Rows   // [T,2r], [T,r]
 }
 
+// column is one matrix of acts and its width.
+type column struct {
+	rows *nn.Rows
+	cols int
+}
+
+// columns lists the matrices of a but x.
+func (a *acts) columns(c Config, rank int) []column {
+	list := []column{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()}, {&a.h, c.Dim}, {&a.n2, c.Dim},
+		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank}, {&a.midDown, rank}}
+	if c.Arch.QKNorm {
+		list = append(list, column{&a.invQK, c.Heads + c.KVHeads})
+	}
+	return list
+}
+
 // resize makes room for T rows in everything but x.
 func (a *acts) resize(c Config, T, rank int) {
-	for _, m := range []struct {
-		rows *nn.Rows
-		cols int
-	}{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()}, {&a.h, c.Dim}, {&a.n2, c.Dim},
-		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank}, {&a.midDown, rank}} {
+	for _, m := range a.columns(c, rank) {
 		m.rows.Resize(T, m.cols)
 	}
-	if c.Arch.QKNorm {
-		a.invQK.Resize(T, c.Heads+c.KVHeads)
-	}
 	a.inv1, a.inv2 = floats(a.inv1, T), floats(a.inv2, T)
+}
+
+// TapeBytes returns about how much memory a tape takes for a number of rows (tokens) with adapters up to rank, so that a
+// caller can choose whether to recompute. Backward's own buffers come on top: about those of one layer.
+func (c Config) TapeBytes(rows, rank int, recompute bool) int {
+	layer := 2 // inv1, inv2
+	for _, m := range new(acts).columns(c, rank) {
+		layer += m.cols
+	}
+	if !recompute {
+		layer *= c.Layers
+	}
+	return 4 * rows * (layer + (c.Layers+2)*c.Dim + 1)
 }
 
 // floats returns n floats with arbitrary contents, those of buf if it has room.

@@ -46,6 +46,9 @@ func (d DType) Size() int {
 	return 0
 }
 
+// Widens reports whether Floats can widen elements of this type.
+func (d DType) Widens() bool { return d == F32 || d == BF16 || d == F16 }
+
 // Tensor is a named array of little-endian elements in row-major order. One that comes from a File lies in the mapped file.
 type Tensor struct {
 	Name  string

@@ -11,7 +11,7 @@ Each folder is a Hugging Face model (config.json, model.safetensors) plus expect
     lora_logits.i, lora_logp.i, lora_grad.NAME
     curve.full, curve.lora    the loss before each of ten steps of AdamW (OPTIM below), gradients clipped to norm 1
 """
-import json, os, sys
+import json, os
 import torch
 from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
