@@ -35,7 +35,8 @@ type op struct {
 	name   string
 	hash   [32]byte
 	future any
-	result *result // nil while it runs
+	result *result       // nil while it runs
+	noted  chan struct{} // closed when result is there, or never will be
 }
 
 func newModel(j *Journal, c created, inner tinker.TrainingClient) *model {
@@ -98,6 +99,9 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	if *seq < 0 {
 		return nil, tinker.Userf("journal: seq_id %d; numbers begin at 1", *seq)
 	}
+	if m.j.ctx.Err() != nil {
+		return nil, tinker.ErrClosed
+	}
 	m.mu.Lock()
 	if *seq == 0 {
 		*seq = m.next
@@ -114,7 +118,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	}
 	m.next = max(m.next, *seq+1)
 	f, resolve := tinker.NewFuture[T]()
-	o := &op{name: name, hash: hash, future: f}
+	o := &op{name: name, hash: hash, future: f, noted: make(chan struct{})}
 	m.ops[*seq] = o
 	m.running++
 	m.mu.Unlock()
@@ -166,6 +170,7 @@ func watch[T any](m *model, o *op, seq int64, inner *tinker.Future[T], resolve f
 		defer m.j.background.Done()
 		v, err := inner.Wait(context.Background())
 		if errors.Is(err, tinker.ErrClosed) || errors.Is(err, context.Canceled) {
+			close(o.noted)
 			resolve(v, err) // the process ends; the next one runs it again
 			return
 		}
@@ -189,6 +194,7 @@ func (m *model) finish(o *op, seq int64, start time.Time, v any, err error) {
 		r.Error, r.Category = fmt.Sprintf("journal: result of %s: %v", o.name, err), string(tinker.Server)
 	}
 	m.j.log.append(recResult, r) // lazily: a lost result is computed again
+	defer close(o.noted)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.result = &r
@@ -198,6 +204,12 @@ func (m *model) finish(o *op, seq int64, start time.Time, v any, err error) {
 		start = m.lastDone
 	}
 	m.compute, m.lastDone = m.compute+now.Sub(start), now
+}
+
+func closedChan() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
 }
 
 func (m *model) dirty() bool {
@@ -214,7 +226,7 @@ func (m *model) busy() bool {
 
 // restoreResult makes the future of a request whose result was kept.
 func (m *model) restoreResult(r result) error {
-	o := &op{name: r.Name, hash: r.Hash, result: &r}
+	o := &op{name: r.Name, hash: r.Hash, result: &r, noted: closedChan()}
 	var err error
 	switch r.Name {
 	case opForward, opForwardBackward:

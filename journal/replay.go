@@ -252,7 +252,7 @@ func again[Req, T any](m *model, r operation, send func(context.Context, Req) (*
 		return err
 	}
 	f, resolve := tinker.NewFuture[T]()
-	o := &op{name: r.Name, hash: hashOf(&req), future: f}
+	o := &op{name: r.Name, hash: hashOf(&req), future: f, noted: make(chan struct{})}
 	m.mu.Lock()
 	m.ops[r.SeqID] = o
 	m.next = max(m.next, r.SeqID+1)

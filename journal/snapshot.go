@@ -12,6 +12,7 @@ import (
 	"sort"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // A snapshot file is: the machine's state, a trailer (JSON), the trailer's length (uint32), crc32c of everything before (uint32), snapshotEnd.
@@ -57,7 +58,11 @@ func (m *model) snapshot() error {
 		if applied, err = m.j.m.Snapshot(m.j.ctx, m.id, sum); err != nil {
 			return err
 		}
-		return writeTrailer(sum, trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Results: m.kept(applied)})
+		results, err := m.kept(applied)
+		if err != nil {
+			return err
+		}
+		return writeTrailer(sum, trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Results: results})
 	})
 	if err != nil {
 		return err
@@ -73,19 +78,26 @@ func (m *model) snapshot() error {
 	return m.j.log.compact(m.j.allApplied())
 }
 
-// kept returns the newest results up to applied, in order. The machine is done with those requests, but their watchers may
-// be a moment behind; a result that is not noted yet is left out.
-func (m *model) kept(applied int64) []result {
+// kept returns the newest results up to applied, in order. The machine is done with those requests, so it waits for watchers that are
+// a moment behind.
+func (m *model) kept(applied int64) ([]result, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	var rs []result
-	for seq, o := range m.ops {
-		if seq <= applied && o.result != nil {
-			rs = append(rs, *o.result)
+	var done []*op
+	for seq := max(1, applied-int64(m.j.opts.KeepResults)+1); seq <= applied; seq++ {
+		if o := m.ops[seq]; o != nil {
+			done = append(done, o)
 		}
 	}
-	sort.Slice(rs, func(a, b int) bool { return rs[a].SeqID < rs[b].SeqID })
-	return rs[max(0, len(rs)-m.j.opts.KeepResults):]
+	m.mu.Unlock()
+	var results []result
+	for _, o := range done {
+		<-o.noted
+		if o.result == nil {
+			return nil, tinker.ErrClosed
+		}
+		results = append(results, *o.result)
+	}
+	return results, nil
 }
 
 // dropOld forgets the results that the snapshot does not keep. m.mu is held.

@@ -28,6 +28,9 @@ func (b *job) buildAlgorithm(context.Context) error {
 	if b.cfg.Mode.Trains() && m.Schema == "experience" && b.cfg.Mode != config.Train && m.Advantage == nil {
 		return fmt.Errorf("run: algorithm %s scores no groups, so it cannot explore; use mode train", a.Type)
 	}
+	if b.score != nil && m.Advantage != nil {
+		m.Advantage = b.score(m.Advantage)
+	}
 	b.method = m
 	return nil
 }

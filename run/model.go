@@ -55,12 +55,28 @@ func (b *job) buildDir(context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := conf.ChatTemplate
-	if b.cfg.Model.CustomChatTemplate != "" {
-		text = b.cfg.Model.CustomChatTemplate
+	text, err := b.templateText(conf)
+	if err != nil {
+		return err
 	}
-	b.model.template, err = chat.New(text, conf, b.model.tokenizer, b.identity.Date)
+	b.model.template, err = chat.New(text, conf, b.identity.Date)
 	return err
+}
+
+// templateText is the chat template to use: chat_template_path, else custom_chat_template, else the model's own.
+func (b *job) templateText(conf *tokenizer.Config) (string, error) {
+	m := b.cfg.Model
+	switch {
+	case m.ChatTemplatePath != "":
+		text, err := os.ReadFile(m.ChatTemplatePath)
+		if err != nil {
+			return "", fmt.Errorf("run: model.chat_template_path: %w", err)
+		}
+		return string(text), nil
+	case m.CustomChatTemplate != "":
+		return m.CustomChatTemplate, nil
+	}
+	return conf.ChatTemplate, nil
 }
 
 // Prompt implements workflow.Renderer.
@@ -71,7 +87,7 @@ func (m *baseModel) Prompt(messages []workflow.Message) (string, []int32, error)
 	}
 	o := chat.Options{AddGenerationPrompt: true, EnableThinking: m.thinking}
 	if messages[len(messages)-1].Role == "assistant" {
-		o.AddGenerationPrompt, o.ContinueFinalMessage = false, true
+		o.AddGenerationPrompt, o.ContinueFinal = false, true
 	}
 	text, err := m.template.Render(list, o)
 	if err != nil {
@@ -86,7 +102,7 @@ func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(to
 // buildService opens the engine on the model and the journal around it.
 func (b *job) buildService(ctx context.Context) error {
 	seed := b.identity.Seed
-	ends, err := b.model.template.StopIDs()
+	ends, err := b.model.template.StopIDs(b.model.tokenizer)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -33,6 +34,8 @@ type Options struct {
 	Find func(path string) string
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
+
+	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 }
 
 func (o Options) withDefaults() Options {

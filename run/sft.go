@@ -90,12 +90,12 @@ func (s *fileSource) example(it dataset.Item) (*experience.Experience, error) {
 		list[i] = chat.Message{Role: m.Role, Content: m.Content}
 	}
 	o := chat.Options{EnableThinking: s.model.thinking}
-	whole, err := s.model.template.Encode(list, o)
+	whole, err := s.model.template.Encode(s.model.tokenizer, list, o)
 	if err != nil {
 		return nil, err
 	}
 	o.AddGenerationPrompt = true
-	prompt, err := s.model.template.Encode(list[:len(list)-1], o)
+	prompt, err := s.model.template.Encode(s.model.tokenizer, list[:len(list)-1], o)
 	if err != nil {
 		return nil, err
 	}

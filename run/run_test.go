@@ -1,0 +1,260 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// small is a run of the shipped example cut down to about a second.
+var small = []string{"seed=5", "buffer.batch_size=2", "algorithm.repeat_times=4", "buffer.total_steps=4", "trainer.total_steps=4",
+	"model.max_response_tokens=16", "explorer.eval_interval=2", "trainer.save_interval=2",
+	"buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer, system_prompt: \"Think, then answer.\"}}]"}
+
+func load(t testing.TB, dir string, overrides ...string) *config.Config {
+	t.Helper()
+	cfg, err := config.Load("../examples/tiny/gsm8k.yaml", append([]string{"checkpoint_root_dir=" + dir}, overrides...), noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func noEnv(string) (string, bool) { return "", false }
+
+func options() Options {
+	return Options{Find: func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join("..", path)
+	}}
+}
+
+// runs starts the job until it is done and returns its metrics without those of the clock.
+func runs(t testing.TB, cfg *config.Config, o Options) []monitor.Line {
+	t.Helper()
+	var out bytes.Buffer
+	o.Out = &out
+	sum, err := Run(context.Background(), cfg, o)
+	if err != nil {
+		t.Fatalf("Run: %v\n%s", err, out.String())
+	}
+	return timeless(sum.Lines)
+}
+
+func timeless(lines []monitor.Line) []monitor.Line {
+	for _, l := range lines {
+		maps.DeleteFunc(l.Metrics, func(key string, _ float64) bool { return monitor.IsTime(key) })
+	}
+	return lines
+}
+
+// same compares metrics bit for bit.
+func same(t testing.TB, what string, got, want []monitor.Line) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))
+		return
+	}
+	for i, w := range want {
+		g := got[i]
+		if g.Step != w.Step {
+			t.Errorf("%s: line %d is of step %d, want %d", what, i, g.Step, w.Step)
+		}
+		for _, key := range w.Metrics.Keys() {
+			if v, ok := g.Metrics[key]; !ok || math.Float64bits(v) != math.Float64bits(w.Metrics[key]) {
+				t.Errorf("%s: step %d: %s = %v, want %v", what, w.Step, key, v, w.Metrics[key])
+			}
+		}
+		if len(g.Metrics) != len(w.Metrics) {
+			t.Errorf("%s: step %d has %d metrics, want %d", what, w.Step, len(g.Metrics), len(w.Metrics))
+		}
+	}
+}
+
+// The same seed gives the same metrics, whatever the threads and the scheduler do.
+func TestRepeatable(t *testing.T) {
+	want := runs(t, load(t, t.TempDir(), small...), options())
+	if n := len(want); n != 5 {
+		t.Fatalf("%d lines, want steps 0 to 4", n)
+	}
+	o := options()
+	o.Threads = 1
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	same(t, "one thread", runs(t, load(t, t.TempDir(), small...), o), want)
+	runtime.GOMAXPROCS(3)
+	o.Threads = 3
+	same(t, "three threads", runs(t, load(t, t.TempDir(), small...), o), want)
+	other := runs(t, load(t, t.TempDir(), append(small, "seed=6")...), o)
+	if other[1].Metrics["sampler/token_entropy"] == want[1].Metrics["sampler/token_entropy"] {
+		t.Error("another seed samples the same")
+	}
+}
+
+// On-policy steps are exactly on-policy; with an offset they are not, and the metrics say so.
+func TestOnPolicy(t *testing.T) {
+	for _, l := range runs(t, load(t, t.TempDir(), small...), options())[1:] {
+		if v1, v2 := l.Metrics["train/kl_sample_train_v1"], l.Metrics["train/kl_sample_train_v2"]; v1 != 0 || v2 != 0 {
+			t.Errorf("step %d: sampler and trainer differ by %v, %v", l.Step, v1, v2)
+		}
+		if got, want := l.Metrics["sample/model_version/mean"], float64(l.Step-1); got != want {
+			t.Errorf("step %d trained on samples of version %v, want %v", l.Step, got, want)
+		}
+	}
+	lines := runs(t, load(t, t.TempDir(), append(small, "synchronizer.sync_offset=1")...), options())
+	for _, l := range lines[2:] {
+		if got, want := l.Metrics["sample/model_version/mean"], float64(l.Step-2); got != want {
+			t.Errorf("offset 1: step %d trained on samples of version %v, want %v", l.Step, got, want)
+		}
+	}
+	if v2 := lines[3].Metrics["train/kl_sample_train_v2"]; v2 == 0 {
+		t.Error("offset 1: a stale sampler shows no divergence")
+	}
+}
+
+// A service that samples from other weights than it says is found out at once.
+func TestLyingSamplerIsCaught(t *testing.T) {
+	for name, lie := range map[string]func(*liar) bool{
+		"a stale version":          func(l *liar) bool { l.stale = true; return true },
+		"a flipped bit of adapter": func(l *liar) bool { l.flip = true; return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := options()
+			o.Wrap = func(s tinker.Service) tinker.Service {
+				l := &liar{Service: s, root: dir}
+				lie(l)
+				return l
+			}
+			_, err := Run(context.Background(), load(t, dir, small...), o)
+			if err == nil || !strings.Contains(err.Error(), "not on-policy") {
+				t.Errorf("error %v, want one that says that the samples are not on-policy", err)
+			}
+		})
+	}
+}
+
+// liar serves old weights, or weights with one bit flipped on disk.
+type liar struct {
+	tinker.Service
+	root        string
+	stale, flip bool
+	first       string
+}
+
+func (l *liar) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	if req.ModelPath != "" && l.first == "" {
+		l.first = req.ModelPath
+		if l.flip {
+			if err := flipBit(l.root); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if l.stale && req.ModelPath != "" {
+		req = tinker.SamplingClientRequest{BaseModel: "examples/tiny/model"}
+	}
+	return l.Service.SamplingClient(ctx, req)
+}
+
+// flipBit flips one high mantissa bit in the middle of the newest sampler adapter below root.
+func flipBit(root string) error {
+	var file string
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if strings.Contains(path, "sampler_weights") && strings.HasSuffix(path, ".safetensors") {
+			file = path
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("no sampler adapter to damage: %w", err)
+	}
+	data[len(data)/2&^3+2] ^= 0x40
+	return os.WriteFile(file, data, 0o644)
+}
+
+// After Ctrl-C at any moment the same command goes on, and the metrics are those of an unbroken run.
+func TestInterruptAndResume(t *testing.T) {
+	want := runs(t, load(t, t.TempDir(), small...), options())
+	dir := t.TempDir()
+	for i := 0; ; i++ {
+		stop := make(chan struct{})
+		o := options()
+		o.Stop = stop
+		o.Out = &stopAt{stop: stop, text: fmt.Sprintf("step %d/4", i)}
+		sum, err := Run(context.Background(), load(t, dir, small...), o)
+		if errors.Is(err, ErrInterrupted) && i < 10 {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("start %d: %v", i, err)
+		}
+		if i == 0 {
+			t.Error("the run was never interrupted")
+		}
+		same(t, "interrupted", timeless(sum.Lines), want)
+		return
+	}
+}
+
+// stopAt closes stop when text is written.
+type stopAt struct {
+	stop chan struct{}
+	text string
+}
+
+func (s *stopAt) Write(b []byte) (int, error) {
+	if s.text != "" && strings.Contains(string(b), s.text) {
+		close(s.stop)
+		s.text = ""
+	}
+	return len(b), nil
+}
+
+// The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends with
+// the metrics of an unbroken run, each step once.
+func TestSurvivesEveryKill(t *testing.T) {
+	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1", "explorer.eval_interval=0", "explorer.eval_on_startup=false")
+	count := &disk.Crash{FS: disk.OS()}
+	o := options()
+	o.FS = count
+	want := runs(t, load(t, t.TempDir(), few...), o)
+	stride := 1
+	if testing.Short() {
+		stride = 13
+	}
+	for _, power := range []bool{false, true} {
+		for at := 1; at <= count.Count(); at += stride {
+			dir := t.TempDir()
+			o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			o.Out = io.Discard
+			if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+				t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
+			}
+			o.FS = nil
+			same(t, fmt.Sprintf("killed at operation %d (power loss %v)", at, power), runs(t, load(t, dir, few...), o), want)
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
