@@ -1,0 +1,151 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/nn"
+)
+
+// gradTask continues rows n0 to n1-1 of one weight's gradient: out[n,k] with dy[t,dyCol+n]*x[t,xCol+k], t upward. With run it
+// does that instead.
+type gradTask struct {
+	out         []float32
+	K           int
+	dy, x       nn.Rows
+	dyCol, xCol int
+	n0, n1      int
+	run         func()
+}
+
+func (g gradTask) do(k *kernel.Set, sc *kernel.Scratch) {
+	if g.run != nil {
+		g.run()
+		return
+	}
+	k.GradW(sc, g.out, g.K, g.dy.Data[g.dyCol:], g.dy.Cols, g.x.Data[g.xCol:], g.x.Cols, g.dy.Len(), g.n0, g.n1, g.K)
+}
+
+// taskRows is the number of a gradient's rows one task does.
+const taskRows = 64
+
+// add puts the gradient out [N,K] of one weight on the list, in tasks of some rows. A nil out is a weight that is not trained.
+func (d *backBuffers) add(out []float32, N, K int, dy nn.Rows, dyCol int, x nn.Rows, xCol int) {
+	if out == nil || dy.Len() == 0 {
+		return
+	}
+	parts := (N + taskRows - 1) / taskRows
+	for i := range parts {
+		d.tasks = append(d.tasks, gradTask{out: out, K: K, dy: dy, x: x, dyCol: dyCol, xCol: xCol, n0: i * N / parts, n1: (i + 1) * N / parts})
+	}
+}
+
+// addLoRA puts A and B of an addition on the list.
+func (d *backBuffers) addLoRA(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows) {
+	if l == nil {
+		return
+	}
+	for p := range t.outs {
+		d.add(g.of(t.b(p).name), l.Outputs(p), l.Rank, dy, l.Cols[p], mid, l.Mid(p))
+		d.add(g.of(t.a(p).name), l.Rank, l.Inputs(), dmid, l.Mid(p), x, 0)
+	}
+}
+
+// runTasks does what is on the list, in parallel, and empties it.
+func (p *pass) runTasks() {
+	tasks := p.back.tasks
+	p.P.Run(len(tasks), func(i int, sc *kernel.Scratch) { tasks[i].do(p.K, sc) })
+	p.back.tasks = tasks[:0]
+}
+
+func (p *pass) loraTasks(l int, ad *Adapter, g *Grads) {
+	s, d, lora := &p.layers[l], &p.back, ad.layers[l]
+	qkv, o, gateUp, down := targets(p.w.Config, l)
+	d.addLoRA(g, lora.gateUp, gateUp, d.dgateUp, s.n2, s.midGU, d.dmidGU)
+	d.addLoRA(g, lora.down, down, d.dOut, s.act, s.midDown, d.dmidDown)
+	d.addLoRA(g, lora.qkv, qkv, d.dqkv, s.n1, s.midQKV, d.dmidQKV)
+	d.addLoRA(g, lora.o, o, d.dh, s.att, s.midO, d.dmidO)
+}
+
+func (p *pass) fullTasks(l int, g *Grads) {
+	c, s, d := p.w.Config, &p.layers[l], &p.back
+	qkv, o, gateUp, down := targets(c, l)
+	weights := func(t target, dy, x nn.Rows) {
+		col := 0
+		for _, out := range t.outs {
+			d.add(g.of(t.at+out.name+".weight"), out.out, t.in, dy, col, x, 0)
+			p.addBias(g.of(t.at+out.name+".bias"), dy, col)
+			col += out.out
+		}
+	}
+	weights(gateUp, d.dgateUp, s.n2)
+	weights(down, d.dOut, s.act)
+	weights(qkv, d.dqkv, s.n1)
+	weights(o, d.dh, s.att)
+	at := fmt.Sprintf("model.layers.%d.", l)
+	p.addNorm(g.of(at+"input_layernorm.weight"), d.dn1, s.x, s.inv1)
+	p.addNorm(g.of(at+"post_attention_layernorm.weight"), d.dn2, s.h, s.inv2)
+	if c.Arch.QKNorm {
+		p.addHeadNorm(g.of(at+"self_attn.q_norm.weight"), s, 0, c.Heads)
+		p.addHeadNorm(g.of(at+"self_attn.k_norm.weight"), s, c.Heads, c.Heads+c.KVHeads)
+	}
+}
+
+// addBias puts a bias on the list: the sum of dy's columns from col on.
+func (p *pass) addBias(out []float32, dy nn.Rows, col int) {
+	if out == nil {
+		return
+	}
+	p.back.tasks = append(p.back.tasks, gradTask{run: func() {
+		for t := range dy.Len() {
+			p.K.Add(out, dy.Row(t)[col:col+len(out)])
+		}
+	}})
+}
+
+// addNorm puts the weight of an RMSNorm on the list.
+func (p *pass) addNorm(out []float32, dy, x nn.Rows, inv []float32) {
+	if out == nil {
+		return
+	}
+	p.back.tasks = append(p.back.tasks, gradTask{run: func() {
+		tmp := make([]float32, len(out))
+		for t := range dy.Len() {
+			nn.RMSNormGrad(p.K, out, dy.Row(t), x.Row(t), inv[t], tmp)
+		}
+	}})
+}
+
+// addHeadNorm puts the weight that heads h0 to h1-1 share on the list: row by row, in a row head by head.
+func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
+	if out == nil {
+		return
+	}
+	hd, d := p.w.Config.HeadDim, &p.back
+	p.back.tasks = append(p.back.tasks, gradTask{run: func() {
+		tmp := make([]float32, hd)
+		for t := range s.qkv.Len() {
+			for h := h0; h < h1; h++ {
+				nn.RMSNormGrad(p.K, out, d.dNormed.Row(t)[h*hd:][:hd], s.qkv.Row(t)[h*hd:][:hd], s.invQK.Row(t)[h], tmp)
+			}
+		}
+	}})
+}
+
+// headTasks puts the gradients of the head and the final norm for one chunk of rows on the list.
+func (p *pass) headTasks(rows []int, g *Grads) {
+	c, d, h := p.w.Config, &p.back, &p.back.head
+	if ad := p.runs[0].adapter; ad != nil {
+		d.addLoRA(g, ad.head, headTarget(c), h.logits, h.x, h.mid, h.dmid)
+		return
+	}
+	d.add(g.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)
+	if out := g.of(normName); out != nil {
+		d.tasks = append(d.tasks, gradTask{run: func() {
+			tmp := make([]float32, len(out))
+			for i, t := range rows {
+				nn.RMSNormGrad(p.K, out, h.dx.Row(i), p.last.Row(t), p.invF[t], tmp)
+			}
+		}})
+	}
+}
