@@ -5,7 +5,7 @@ package model
 type Grads struct {
 	T []Tensor // same names, shapes and order as the trainable tensors
 
-	index map[string][]float32
+	index map[string]int // places in T by name
 	// A tied embedding is used at both ends of the model, and Backward cannot take its rows in turns. It keeps one accumulator
 	// for each end; T has their sum after each Backward.
 	embed, head []float32
@@ -13,15 +13,15 @@ type Grads struct {
 
 // NewGrads returns zero gradients for tensors.
 func NewGrads(tensors []Tensor) *Grads {
-	g := &Grads{index: make(map[string][]float32, len(tensors))}
+	g := &Grads{index: make(map[string]int, len(tensors))}
 	tied := true
-	for _, t := range tensors {
+	for i, t := range tensors {
 		t.Data = make([]float32, len(t.Data))
 		g.T = append(g.T, t)
-		g.index[t.Name] = t.Data
+		g.index[t.Name] = i
 		tied = tied && t.Name != headName
 	}
-	if e := g.index[embedName]; e != nil && tied {
+	if e := g.of(embedName); e != nil && tied {
 		g.embed, g.head = make([]float32, len(e)), make([]float32, len(e))
 	}
 	return g
@@ -47,7 +47,12 @@ func (g *Grads) Accumulators() [][]float32 {
 }
 
 // of returns the accumulator of a tensor, nil if it is not trained.
-func (g *Grads) of(name string) []float32 { return g.index[name] }
+func (g *Grads) of(name string) []float32 {
+	if i, ok := g.index[name]; ok {
+		return g.T[i].Data
+	}
+	return nil
+}
 
 // ofEmbed and ofHead return the accumulators of the embedding and of the head.
 func (g *Grads) ofEmbed() []float32 {
