@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
@@ -112,22 +111,9 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 	if l.Rank < 1 {
 		return nil, fmt.Errorf("model: LoRA rank %d, want at least 1", l.Rank)
 	}
-	specs := l.specs(w.Config)
-	data := make(map[string][]float32, len(tensors))
-	for _, t := range tensors {
-		i := slices.IndexFunc(specs, func(s spec) bool { return s.name == t.Name })
-		if i < 0 {
-			return nil, fmt.Errorf("model: tensor %q does not belong to a LoRA %+v of this model", t.Name, l)
-		}
-		if !slices.Equal(t.Shape, specs[i].shape) || len(t.Data) != specs[i].len() {
-			return nil, fmt.Errorf("model: tensor %q has shape %v and %d values, want %v", t.Name, t.Shape, len(t.Data), specs[i].shape)
-		}
-		data[t.Name] = t.Data
-	}
-	for _, s := range specs {
-		if data[s.name] == nil {
-			return nil, fmt.Errorf("model: tensor %q is missing", s.name)
-		}
+	data, err := match(l.specs(w.Config), tensors)
+	if err != nil {
+		return nil, fmt.Errorf("model: LoRA %+v: %w", l, err)
 	}
 	scale := float32(l.Alpha / float64(l.Rank))
 	pack := func(on bool, t target) *nn.LoRA {

@@ -156,6 +156,26 @@ func TestPrefillIsDecode(t *testing.T) {
 	})
 }
 
+// Sequences that share the pages of a common prefix have the bits they have alone.
+func TestSharedPrefix(t *testing.T) {
+	r, k := newRunner(t, 2)
+	eachExact(t, k, func(t *testing.T, m exact) {
+		prefix := m.tokens("prefix", 64)
+		first := batch(m.c, m.adapters[1], prefix)[0]
+		m.logits(t, r, []Seq{first}, nil)
+		var seqs []Seq
+		var want []float32
+		for i := range 5 {
+			ids := m.tokens(fmt.Sprint("branch", i), 1+9*i)
+			pages := append(slices.Clone(first.Pages), newPages(m.c, len(ids))...)
+			seqs = append(seqs, Seq{Tokens: ids, Pos: 64, Pages: pages, Adapter: m.adapters[1]})
+			whole := m.logits(t, r, batch(m.c, m.adapters[1], slices.Concat(prefix, ids)), nil)
+			want = append(want, whole[64*m.c.Vocab:]...)
+		}
+		sameBits(t, "branches", m.logits(t, r, seqs, nil), want)
+	})
+}
+
 // An adapter whose B is zero gives the base model's bits.
 func TestZeroLoRA(t *testing.T) {
 	r, k := newRunner(t, 2)

@@ -171,7 +171,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"missing", func() error { _, err := NewWeights(m.c, full[1:], k); return err }, `"model.embed_tokens.weight" is missing`},
 		{"foreign", func() error { _, err := NewWeights(m.c, append(full, Tensor{Name: "x"}), k); return err }, `"x" does not belong`},
-		{"twice", func() error { _, err := NewWeights(m.c, append(full, full[0]), k); return err }, "names"},
+		{"twice", func() error { _, err := NewWeights(m.c, append(full, full[0]), k); return err }, "given twice"},
 		{"shape", func() error { _, err := NewWeights(m.c, short, k); return err }, "has shape [1 2]"},
 		{"LoRA missing", func() error { _, err := m.w.NewAdapter(m.loras[0], lora[1:], k); return err }, "is missing"},
 		{"LoRA of another reach", func() error { _, err := m.w.NewAdapter(m.loras[1], lora, k); return err }, "does not belong"},

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,31 @@ func (s spec) len() int {
 		n *= d
 	}
 	return n
+}
+
+// match returns the data of tensors by name. They must be those of specs, in any order.
+func match(specs []spec, tensors []Tensor) (map[string][]float32, error) {
+	shapes := make(map[string]spec, len(specs))
+	for _, s := range specs {
+		shapes[s.name] = s
+	}
+	data := make(map[string][]float32, len(tensors))
+	for _, t := range tensors {
+		s, ok := shapes[t.Name]
+		if _, twice := data[t.Name]; twice || !ok {
+			return nil, fmt.Errorf("tensor %q does not belong to the model, or is given twice", t.Name)
+		}
+		if !slices.Equal(t.Shape, s.shape) || len(t.Data) != s.len() {
+			return nil, fmt.Errorf("tensor %q has shape %v and %d values, want %v", t.Name, t.Shape, len(t.Data), s.shape)
+		}
+		data[t.Name] = t.Data
+	}
+	for _, s := range specs {
+		if _, ok := data[s.name]; !ok {
+			return nil, fmt.Errorf("tensor %q is missing", s.name)
+		}
+	}
+	return data, nil
 }
 
 // parameters lists the full parameters of a model in the order of its computation.

@@ -33,33 +33,11 @@ type layer struct {
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and one
 // the model does not have are errors.
 func NewWeights(c Config, full []Tensor, k *kernel.Set) (*Weights, error) {
-	byName := make(map[string]Tensor, len(full))
-	for _, t := range full {
-		byName[t.Name] = t
+	data, err := match(parameters(c), full)
+	if err != nil {
+		return nil, fmt.Errorf("model: %s: %w", c.Arch.Name, err)
 	}
-	if len(byName) != len(full) {
-		return nil, fmt.Errorf("model: %d tensors have %d names", len(full), len(byName))
-	}
-	specs := parameters(c)
-	for _, s := range specs {
-		t, ok := byName[s.name]
-		if !ok {
-			return nil, fmt.Errorf("model: tensor %q is missing", s.name)
-		}
-		if !slices.Equal(t.Shape, s.shape) || len(t.Data) != s.len() {
-			return nil, fmt.Errorf("model: tensor %q has shape %v and %d values, config.json gives %v", s.name, t.Shape, len(t.Data), s.shape)
-		}
-		delete(byName, s.name)
-	}
-	for _, t := range full {
-		if _, ok := byName[t.Name]; ok {
-			return nil, fmt.Errorf("model: tensor %q does not belong to a %s of this config.json", t.Name, c.Arch.Name)
-		}
-	}
-	return pack(c, func(name string) []float32 {
-		i := slices.IndexFunc(full, func(t Tensor) bool { return t.Name == name })
-		return full[i].Data
-	}, k), nil
+	return pack(c, func(name string) []float32 { return data[name] }, k), nil
 }
 
 // pack builds the weights from a getter of checked tensors.
