@@ -1,5 +1,5 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
-STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build test lint bench gen race learn learn-short
 
@@ -22,8 +22,8 @@ gen: ## the assembly from its generator
 race: ## everything with goroutines under the race detector
 	go test -race -short ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./run ./internal/disk
 
-learn-short: build ## the example for 20 steps: the reward must rise
-	go run ./examples/tiny/prove -binary bin/trinity -seeds 1 -steps 20
+learn-short: ## the example for 20 steps: the reward must rise
+	go test ./run -run 'TestLearn$$' -count 1 -v
 
-learn: build ## seeds 1, 2, 3 in full, and the control with shuffled advantages; the log is docs/learn.log
-	go run ./examples/tiny/prove -binary bin/trinity -seeds 1,2,3 -steps 50 -full | tee docs/learn.log
+learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffled advantages; the log is kept
+	go test ./run -run 'TestLearn$$' -count 1 -v -timeout 90m -learn.full | tee docs/learn.log

@@ -35,7 +35,8 @@ type job struct {
 	steps    int // train steps in all; 0 when only the data's end tells
 
 	model    *baseModel
-	service  tinker.Service
+	engine   *engine.Engine
+	service  tinker.Service // the engine, made durable
 	store    *buffer.Store
 	sync     *synchronizer.Synchronizer
 	monitor  *monitor.Monitor

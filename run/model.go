@@ -122,7 +122,7 @@ func (b *job) buildService(ctx context.Context) error {
 		return err
 	}
 	b.opened(j.Close)
-	b.service = j
+	b.engine, b.service = e, j
 	if b.Wrap != nil {
 		b.service = b.Wrap(j)
 	}

@@ -93,7 +93,9 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 	case config.Both, config.Colocate:
 		err = b.both(ctx)
 	case config.Train:
-		err = b.trainer.Run(ctx, b.Stop)
+		if err = b.trainer.Run(ctx, b.Stop); err == nil {
+			err = b.export(b.trainer.Step())
+		}
 	case config.Bench:
 		err = b.bench(ctx)
 	default:

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -129,18 +130,17 @@ func TestOnPolicy(t *testing.T) {
 
 // A service that samples from other weights than it says is found out at once.
 func TestLyingSamplerIsCaught(t *testing.T) {
-	for name, lie := range map[string]func(*liar) bool{
-		"a stale version":          func(l *liar) bool { l.stale = true; return true },
-		"a flipped bit of adapter": func(l *liar) bool { l.flip = true; return true },
+	for _, tt := range []struct {
+		name string
+		lie  func(root string, s tinker.Service) tinker.Service
+	}{
+		{"a stale version", func(_ string, s tinker.Service) tinker.Service { return stale{s} }},
+		{"a flipped bit of the adapter", func(root string, s tinker.Service) tinker.Service { return &flipped{Service: s, t: t, root: root} }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := options()
-			o.Wrap = func(s tinker.Service) tinker.Service {
-				l := &liar{Service: s, root: dir}
-				lie(l)
-				return l
-			}
+			o.Wrap = func(s tinker.Service) tinker.Service { return tt.lie(dir, s) }
 			_, err := Run(context.Background(), load(t, dir, small...), o)
 			if err == nil || !strings.Contains(err.Error(), "not on-policy") {
 				t.Errorf("error %v, want one that says that the samples are not on-policy", err)
@@ -149,30 +149,41 @@ func TestLyingSamplerIsCaught(t *testing.T) {
 	}
 }
 
-// liar serves old weights, or weights with one bit flipped on disk.
-type liar struct {
+// stale samples from the base model whatever it is asked for.
+type stale struct{ tinker.Service }
+
+func (s stale) SamplingClient(ctx context.Context, _ tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	return s.Service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: "examples/tiny/model"})
+}
+
+// flipped samples from copies of the adapters with one bit flipped, in an engine of its own.
+type flipped struct {
 	tinker.Service
-	root        string
-	stale, flip bool
-	first       string
+	t    *testing.T
+	root string
 }
 
-func (l *liar) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
-	if req.ModelPath != "" && l.first == "" {
-		l.first = req.ModelPath
-		if l.flip {
-			if err := flipBit(l.root); err != nil {
-				return nil, err
-			}
-		}
+func (f *flipped) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	if req.ModelPath == "" {
+		return f.Service.SamplingClient(ctx, req)
 	}
-	if l.stale && req.ModelPath != "" {
-		req = tinker.SamplingClientRequest{BaseModel: "examples/tiny/model"}
+	from := filepath.Join(f.root, "trinity-tiny", "gsm8k", "tinker", "checkpoints")
+	to := f.t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return nil, err
 	}
-	return l.Service.SamplingClient(ctx, req)
+	if err := flipBit(to); err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(engine.Options{Dir: to, Models: map[string]engine.Model{"examples/tiny/model": {Dir: "../examples/tiny/model"}}})
+	if err != nil {
+		return nil, err
+	}
+	f.t.Cleanup(func() { e.Close() })
+	return e.SamplingClient(ctx, req)
 }
 
-// flipBit flips one high mantissa bit in the middle of the newest sampler adapter below root.
+// flipBit flips one bit of a number in the middle of the sampler adapter below root.
 func flipBit(root string) error {
 	var file string
 	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {

@@ -100,7 +100,11 @@ func (s *Summary) write(w io.Writer, b *job) error {
 	if seconds > 0 {
 		fmt.Fprintf(&t, "%-8s %d steps in %.0f s\n", "time", s.Steps, seconds)
 	}
-	fmt.Fprintf(&t, "%-8s %s (metrics.jsonl, reward.svg, rollouts/, monitor/tensorboard, global_step_*)\n", "results", s.Dir)
+	what := "metrics.jsonl, reward.svg, rollouts/, monitor/tensorboard, global_step_*"
+	if b.source == nil {
+		what = "metrics.jsonl, monitor/tensorboard, global_step_*"
+	}
+	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, what)
 	_, err := io.WriteString(w, t.String())
 	return err
 }

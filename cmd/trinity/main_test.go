@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"trinity": main})
+}
+
+// TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its own.
+// A script shows what each mistake makes it say.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"cut": cut, "flip": flip,
+		},
+	})
+}
+
+// cut shortens a file to half its length.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	st, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, st.Size()/2))
+}
+
+// flip changes one bit of a file's header.
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	data[20] ^= 4
+	ts.Check(os.WriteFile(path, data, 0o644))
+}
