@@ -10,11 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/cache"
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tokenizer"
@@ -59,6 +59,16 @@ type version struct {
 	base    *base
 	w       *model.Weights
 	adapter *model.Adapter // nil is none
+}
+
+// newVersion numbers a set of weights; weights is 0 if it brings its own. What is known of their prefixes goes when they do.
+func (e *Engine) newVersion(b *base, w *model.Weights, weights uint64, a *model.Adapter) *version {
+	v := &version{id: e.versions.Add(1), weights: weights, base: b, w: w, adapter: a}
+	if weights == 0 {
+		v.weights = v.id
+	}
+	runtime.AddCleanup(v, b.cache.Forget, v.id)
+	return v
 }
 
 func newBase(name string, m Model, cacheBytes int64) (*base, error) {
@@ -115,16 +125,15 @@ func generationEnds(dir string) ([]int32, error) {
 }
 
 // load returns the untouched weights, reading them the first time.
-func (b *base) load(k *kernel.Set, nextID func() uint64) (*version, error) {
+func (e *Engine) load(b *base) (*version, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.version == nil {
-		w, err := model.Load(b.dir, k)
+		w, err := model.Load(b.dir, e.compute.K)
 		if err != nil {
 			return nil, fmt.Errorf("engine: base model %q: %w", b.name, err)
 		}
-		id := nextID()
-		b.version = &version{id: id, weights: id, base: b, w: w}
+		b.version = e.newVersion(b, w, 0, nil)
 	}
 	return b.version, nil
 }

@@ -88,7 +88,8 @@ func TestFilesOfCheckpoints(t *testing.T) {
 
 // Killed between any two operations on the disk, a checkpoint is there whole, the old or the new one, or not at all.
 func TestSavingIsAtomic(t *testing.T) {
-	models := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}
+	models := map[string]Model{baseName: {Dir: writeShape(t, true, true, map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
+		"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": context_}, 8)}}
 	for _, overwrite := range []bool{false, true} {
 		for _, power := range []bool{false, true} {
 			for at := 1; ; at++ {
@@ -237,6 +238,7 @@ func TestRefusedStates(t *testing.T) {
 		{c, "tinker://s:train:0/sampler_weights/w", "holds weights for sampling only"},
 		{c, "tinker://s:train:0/weights/none", "not found"},
 		{c, "somewhere", "is not tinker://"},
+		{c, "tinker://../weights/s", "not found"},
 	} {
 		f, err := tt.c.LoadState(testContext(t), tinker.LoadRequest{Path: tt.path})
 		if err := failure(t, f, err); !strings.Contains(err.Error(), tt.want) || tinker.CategoryOf(err) != tinker.User {
@@ -284,6 +286,53 @@ func TestExpiry(t *testing.T) {
 	}
 	f, err = c.LoadState(testContext(t), tinker.LoadRequest{Path: "tinker://s:train:0/weights/ever"})
 	value(t, f, err)
+}
+
+// A snapshot waits for its place between requests, but not longer than its caller.
+func TestSnapshotGivesUp(t *testing.T) {
+	e := open(t, Options{})
+	c := create(t, e, 0, lora(2))
+	e.turn.train() // the request below waits for its turn
+	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for waiting := 0; waiting == 0; {
+		e.turn.mu.Lock()
+		waiting = len(e.turn.queue)
+		e.turn.mu.Unlock()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	var w bytes.Buffer
+	if _, err := e.Snapshot(ctx, "s:train:0", &w); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("snapshot: %v", err)
+	}
+	e.turn.done()
+	value(t, f, nil)
+	if n, err := e.Snapshot(testContext(t), "s:train:0", &w); err != nil || n != 1 {
+		t.Errorf("snapshot at %d: %v", n, err)
+	}
+}
+
+func FuzzRestore(f *testing.F) {
+	models := map[string]Model{baseName: {Dir: writeShape(f, true, true, map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
+		"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": context_}, 8)}}
+	e := open(f, Options{Models: models})
+	create(f, e, 0, lora(1))
+	var w bytes.Buffer
+	if _, err := e.Snapshot(f.Context(), "s:train:0", &w); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(w.Bytes())
+	f.Add(bytes.Replace(w.Bytes(), []byte(`"shape":[1,8]`), []byte(`"shape":[9,8]`), 1))
+	f.Add([]byte(snapshotMagic))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		id, _, err := e.Restore(t.Context(), bytes.NewReader(b))
+		if err == nil && id == "s:train:0" {
+			t.Error("restored over a model that is there")
+		}
+	})
 }
 
 func TestRefusedSnapshots(t *testing.T) {

@@ -61,7 +61,7 @@ func (r *run) begin(random bool) error {
 		r.bf16 = r.base.config.BF16
 		return r.start(model.RandomTensors(r.base.config, seed), nil)
 	}
-	root, err := r.base.load(r.e.compute.K, r.e.nextVersion)
+	root, err := r.e.load(r.base)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,6 @@ func (r *run) start(params []model.Tensor, root *version) error {
 	sortByName(params)
 	return r.install(params, nil, root)
 }
-
-func (e *Engine) nextVersion() uint64 { return e.versions.Add(1) }
 
 // CreateModelFromState implements tinker.Service.
 func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
@@ -121,7 +119,7 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, d digest
 	}
 	e.making.Lock() // one at a time: two requests with one key make one model
 	defer e.making.Unlock()
-	id := fmt.Sprintf("%s:train:%d", session, seq)
+	id := modelID(session, seq)
 	if r, err := e.find(id); err != nil {
 		return nil, err
 	} else if r != nil {
@@ -139,11 +137,14 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, d digest
 
 func checkSession(session string, seq int64) error {
 	bad := strings.ContainsFunc(session, func(c rune) bool { return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar })
-	if bad || len(session) > 60 || seq < 0 {
-		return tinker.Userf("engine: session_id %q, model_seq_id %d; use at most 60 bytes without a slash, and a number of 0 or more", session, seq)
+	if bad || len(escape(modelID(session, seq))) > 240 || seq < 0 {
+		return tinker.Userf("engine: session_id %q, model_seq_id %d; use a short name without a slash, and a number of 0 or more", session, seq)
 	}
 	return nil
 }
+
+// modelID is the id of a natural key, in the form that the protocol's clients rely on.
+func modelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
 
 // find returns the run of that id, nil if there is none.
 func (e *Engine) find(id string) (*run, error) {
@@ -203,7 +204,7 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 		if err != nil {
 			return nil, err
 		}
-		v, err := b.load(e.compute.K, e.nextVersion)
+		v, err := e.load(b)
 		if err != nil {
 			return nil, err
 		}
@@ -247,12 +248,14 @@ func (e *Engine) open(path string) (*version, error) {
 
 // packFrom reads the weights of a checkpoint folder.
 func (r *run) packFrom(dir string) (*version, error) {
-	id := r.e.nextVersion()
 	if r.full() {
 		w, err := model.Load(dir, r.e.compute.K)
-		return &version{id: id, weights: id, base: r.base, w: w}, err
+		if err != nil {
+			return nil, err
+		}
+		return r.e.newVersion(r.base, w, 0, nil), nil
 	}
-	root, err := r.base.load(r.e.compute.K, r.e.nextVersion)
+	root, err := r.e.load(r.base)
 	if err != nil {
 		return nil, err
 	}

@@ -24,3 +24,18 @@ func TestContract(t *testing.T) {
 		})
 	}
 }
+
+func TestKernels(t *testing.T) {
+	options := Options{Dir: t.TempDir(), Threads: 1} // without a name: the best that passes its self-test
+	e, err := Open(options)
+	if err != nil || e.Kernel() != kernels().Path().String() {
+		t.Fatalf("kernel %q, %v", e.Kernel(), err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	options.Kernel = "gpu"
+	if _, err := Open(options); err == nil || tinker.CategoryOf(err) != tinker.User {
+		t.Errorf("kernel gpu: %v", err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +85,9 @@ func open(t testing.TB, o Options) *Engine {
 	}
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
+	}
+	if o.Kernel == "" {
+		o.Kernel = kernels().Path().String()
 	}
 	if o.Threads == 0 {
 		o.Threads = 2
@@ -237,8 +241,8 @@ func draw(t testing.TB, c tinker.SamplingClient, r tinker.SampleRequest) tinker.
 	return value(t, f, err)
 }
 
-// kernels returns the fast kernels for tests that compare.
-func kernels() *kernel.Set {
+// kernels are the best ones; their self-test, which is slow under the race detector, runs once for all tests.
+var kernels = sync.OnceValue(func() *kernel.Set {
 	k, _ := kernel.Best()
 	return k
-}
+})

@@ -117,7 +117,7 @@ func TestQueueCloses(t *testing.T) {
 func TestRequestsDiffer(t *testing.T) {
 	base := func() tinker.ForwardRequest { return batch(mixed[1], mixed[0]) }
 	seen := map[digest]string{newHasher("forward").forward(base()): "base"}
-	if newHasher("forward").forward(base()) != newHasher("forward").forward(base()) {
+	if again := newHasher("forward").forward(base()); seen[again] == "" {
 		t.Error("equal requests have different digests")
 	}
 	for name, change := range map[string]func(*tinker.ForwardRequest){
@@ -204,6 +204,35 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 	}
 	if info, err := c.Info(testContext(t)); err != nil || info.NextSeqID != 30 {
 		t.Errorf("next seq_id %d, %v; want 30: failed requests use their numbers", info.NextSeqID, err)
+	}
+}
+
+// Weights that overflow are an error that names the layer and the request, and sampling from them is one too.
+func TestOverflowNamesTheLayer(t *testing.T) {
+	e := open(t, Options{})
+	c := create(t, e, 0, lora(2))
+	r := c.(*run)
+	for _, p := range r.params {
+		if strings.Contains(p.Name, "layers.1.mlp.down_proj") {
+			for i := range p.Data {
+				p.Data[i] = 3e38
+			}
+		}
+	}
+	var err error
+	if r.version, err = r.pack(r.params, r.version); err != nil {
+		t.Fatal(err)
+	}
+	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
+	if err := failure(t, f, err); !strings.Contains(err.Error(), "model s:train:0, datums 0 to 4: model: not finite after layer 1") {
+		t.Error(err)
+	}
+	if r.gathered {
+		t.Error("it left a gradient")
+	}
+	s, err := sampler(t, e, c, "w").Sample(testContext(t), sampleRequest(2, 5, 1, mixed[0]))
+	if err := failure(t, s, err); !strings.Contains(err.Error(), "not finite after layer 1") {
+		t.Error(err)
 	}
 }
 

@@ -59,15 +59,20 @@ func (r *run) install(params []model.Tensor, adam *optim.AdamW, root *version) e
 
 // pack makes a version of params. root is any version of the base's weights; full parameters do without.
 func (r *run) pack(params []model.Tensor, root *version) (*version, error) {
-	id := r.e.nextVersion()
 	if !r.full() {
 		a, err := root.w.NewAdapter(modelLoRA(r.lora), params, r.e.compute.K)
-		return &version{id: id, weights: root.weights, base: r.base, w: root.w, adapter: a}, err
+		if err != nil {
+			return nil, err
+		}
+		return r.e.newVersion(r.base, root.w, root.weights, a), nil
 	}
 	c := r.base.config
 	c.BF16 = r.bf16
 	w, err := model.NewWeights(c, params, r.e.compute.K)
-	return &version{id: id, weights: id, base: r.base, w: w}, err
+	if err != nil {
+		return nil, err
+	}
+	return r.e.newVersion(r.base, w, 0, nil), nil
 }
 
 // root returns the base's own version, which pack needs for an adapter.
@@ -75,7 +80,7 @@ func (r *run) root() (*version, error) {
 	if r.full() {
 		return nil, nil
 	}
-	return r.base.load(r.e.compute.K, r.e.nextVersion)
+	return r.e.load(r.base)
 }
 
 // Info implements tinker.TrainingClient.

@@ -94,6 +94,9 @@ func (c *scheduler) admit() bool {
 	}
 	if len(c.lanes) == 0 {
 		c.inbox, c.running = nil, false
+		clear(c.seqs[:cap(c.seqs)]) // so that idle memory holds no weights
+		clear(c.want[:cap(c.want)])
+		clear(c.batch[:cap(c.batch)])
 		return false
 	}
 	return true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/cache"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -74,7 +75,7 @@ func TestSamplesDoNotDependOnCompany(t *testing.T) {
 }
 
 func TestPrefixesAreShared(t *testing.T) {
-	e := open(t, Options{})
+	e := open(t, Options{CacheBytes: 1 << 21})
 	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +95,27 @@ func TestPrefixesAreShared(t *testing.T) {
 	if used, limit := e.bases[baseName].cache.InUse(), e.bases[baseName].cache.Limit(); used == 0 || e.bases[baseName].cache.Alloc(limit, false) == nil {
 		t.Errorf("%d pages in use, and not all are free for others", used)
 	}
+}
+
+// Prefixes of weights that nobody holds any more are given up.
+func TestForgottenWeights(t *testing.T) {
+	e := open(t, Options{})
+	c, pages := create(t, e, 0, lora(2)), e.bases[baseName].cache
+	for i := range 3 {
+		draw(t, sampler(t, e, c, fmt.Sprint(i)), sampleRequest(1, 2, 1, tokens(i, 100)))
+		train(t, c, 1, mixed[0])
+	}
+	if pages.InUse() == 0 {
+		t.Error("no prefix was kept")
+	}
+	for range 100 {
+		runtime.GC()
+		if pages.InUse() == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d pages of old weights are kept", pages.InUse())
 }
 
 func TestStops(t *testing.T) {
@@ -169,7 +191,7 @@ func TestRefusedSamples(t *testing.T) {
 }
 
 func TestCancelledSampleFreesItsPages(t *testing.T) {
-	e := open(t, Options{})
+	e := open(t, Options{CacheBytes: 1 << 21})
 	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
 	if err != nil {
 		t.Fatal(err)

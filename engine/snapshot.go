@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/optim"
@@ -59,14 +60,26 @@ func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (app
 		return 0, context.Cause(ctx)
 	}
 	done := make(chan error, 1)
+	var taken atomic.Bool // by the writer, or by the end of ctx
 	r.q.between(func(err error) {
+		if !taken.CompareAndSwap(false, true) {
+			return
+		}
 		if err == nil {
 			applied = r.current() - 1
 			err = r.writeSnapshot(w, applied)
 		}
 		done <- err
 	})
-	return applied, <-done
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		if taken.CompareAndSwap(false, true) {
+			return 0, context.Cause(ctx)
+		}
+		err = <-done
+	}
+	return applied, err
 }
 
 func (r *run) writeSnapshot(w io.Writer, applied int64) error {

@@ -49,8 +49,11 @@ type manifest struct {
 const manifestFormat = 1
 
 func (s *store) folder(p tinker.Path) string {
-	return filepath.Join(s.dir, url.QueryEscape(p.ModelID), string(p.Kind), p.Name)
+	return filepath.Join(s.dir, escape(p.ModelID), string(p.Kind), p.Name)
 }
+
+// escape makes a file name of a model id, one that leads nowhere else whatever the id.
+func escape(modelID string) string { return strings.ReplaceAll(url.QueryEscape(modelID), ".", "%2E") }
 
 // read returns a checkpoint's manifest and folder. One that is not there or has expired is ErrNotFound.
 func (s *store) read(path string) (m manifest, p tinker.Path, dir string, err error) {

@@ -84,6 +84,17 @@ func TestPrefixes(t *testing.T) {
 	if c.InUse() != 3 {
 		t.Errorf("%d pages kept, want 3", c.InUse())
 	}
+	other := c.Alloc(1, false)
+	c.Keep(2, tokens[:PageLen], other)
+	held := c.Lookup(1, tokens)
+	c.Forget(1)
+	if len(c.Lookup(1, tokens)) != 0 || c.InUse() != 4 {
+		t.Errorf("a forgotten version is known, or its pages were taken from their user: %d in use", c.InUse())
+	}
+	c.Release(held)
+	if got := c.Lookup(2, tokens); c.InUse() != 1 || len(got) != 1 {
+		t.Errorf("%d in use, %d pages of the other version; want 1, 1", c.InUse(), len(got))
+	}
 }
 
 func TestLeastRecentlyUsedGoesFirst(t *testing.T) {

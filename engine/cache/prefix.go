@@ -17,9 +17,10 @@ type key struct {
 }
 
 type entry struct {
-	key  key
-	id   uint64 // never used again
-	page *Page
+	key     key
+	version uint64
+	id      uint64 // never used again
+	page    *Page
 }
 
 func (t *table) init() { t.entries, t.order = map[key]*list.Element{}, list.New() }
@@ -52,12 +53,16 @@ func (t *table) evict() *Page {
 	for e := t.order.Back(); e != nil; e = e.Prev() {
 		en := e.Value.(*entry)
 		if en.page.refs == 1 {
-			t.order.Remove(e)
-			delete(t.entries, en.key)
-			return en.page
+			return t.remove(e)
 		}
 	}
 	return nil
+}
+
+func (t *table) remove(e *list.Element) *Page {
+	en := t.order.Remove(e).(*entry)
+	delete(t.entries, en.key)
+	return en.page
 }
 
 // Lookup returns the kept pages of the longest known beginning of tokens under that version of the weights, each with one more user.
@@ -92,7 +97,7 @@ func (c *Cache) Keep(version uint64, tokens []int32, pages []*Page) {
 		e, ok := t.entries[k]
 		if !ok {
 			t.last++
-			e = t.order.PushFront(&entry{key: k, id: t.last, page: pages[i]})
+			e = t.order.PushFront(&entry{key: k, version: version, id: t.last, page: pages[i]})
 			t.entries[k] = e
 			pages[i].refs++
 		}
@@ -105,4 +110,17 @@ func (c *Cache) Keep(version uint64, tokens []int32, pages []*Page) {
 		k = key{parent: e.Value.(*entry).id}
 	}
 	t.touch(path)
+}
+
+// Forget drops what is known under a version of the weights, which nobody samples from any more.
+func (c *Cache) Forget(version uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.prefix.order.Front(); e != nil; {
+		next := e.Next()
+		if e.Value.(*entry).version == version {
+			c.drop(c.prefix.remove(e))
+		}
+		e = next
+	}
 }
