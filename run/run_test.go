@@ -244,7 +244,7 @@ func (s *stopAt) Write(b []byte) (int, error) {
 // The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends with
 // the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
-	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1", "explorer.eval_interval=0", "explorer.eval_on_startup=false")
+	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1", "explorer.eval_on_startup=false")
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
 	o.FS = count
