@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -138,22 +139,23 @@ type snapshotReader struct {
 	sum hash.Hash32
 }
 
+// bytes reads n bytes. It takes memory as they come, so a damaged length does not ask for all of it.
 func (s *snapshotReader) bytes(n int) ([]byte, error) {
-	b := make([]byte, n)
-	if _, err := io.ReadFull(s.r, b); err != nil {
+	var b bytes.Buffer
+	if _, err := io.CopyN(&b, s.r, int64(n)); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err
 	}
-	s.sum.Write(b)
-	return b, nil
+	s.sum.Write(b.Bytes())
+	return b.Bytes(), nil
 }
 
 func (s *snapshotReader) floats(n int) ([]float32, error) {
 	out := make([]float32, 0, min(n, 1<<20))
 	for len(out) < n {
-		raw, err := s.bytes(4 * min(n-len(out), 1<<16))
+		raw, err := s.bytes(4 * min(n-len(out), 1<<14))
 		if err != nil {
 			return nil, err
 		}
