@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -35,7 +36,7 @@ type options struct {
 // run performs one subcommand.
 func run(args []string, stderr io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf(usage)
+		return errors.New(usage)
 	}
 	write, out, ok := command(args[0])
 	if !ok {

@@ -10,7 +10,7 @@ import (
 // A story is a problem being told: what has been said and the count so far.
 type story struct {
 	r       *rand.Rand
-	words   []string // old, new pairs for the placeholders that stay the same
+	words   *strings.Replacer // for the placeholders that stay the same
 	told    []string
 	asked   string
 	prose   []string
@@ -22,9 +22,9 @@ type story struct {
 func newStory(r *rand.Rand) *story {
 	n := r.IntN(len(names))
 	m := (n + 1 + r.IntN(len(names)-1)) % len(names)
-	return &story{r: r, words: []string{
+	return &story{r: r, words: strings.NewReplacer(
 		"{n}", names[n], "{m}", names[m], "{o}", pick(r, objects), "{c}", pick(r, containers),
-	}}
+	)}
 }
 
 // tell tells a story of n steps and reports whether all its numbers fit.
@@ -151,7 +151,7 @@ func (s *story) work(op byte, y int, solution string) {
 }
 
 // fill puts the story's words in place of the placeholders.
-func (s *story) fill(text string) string { return strings.NewReplacer(s.words...).Replace(text) }
+func (s *story) fill(text string) string { return s.words.Replace(text) }
 
 // problem is the story told: in one of seven the question comes first.
 func (s *story) problem() problem {

@@ -47,20 +47,20 @@ type addedToken struct {
 // the chat format.
 func preTokenCounts(seed uint64) map[string]int {
 	counts := map[string]int{}
-	add := func(text string) {
+	add := func(text string, times int) {
 		for _, t := range corpusSplit.FindAllString(text, -1) {
-			counts[t]++
+			counts[t] += times
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, 1<<33))
 	for range corpusRows {
 		p := newProblem(r)
-		add(p.question)
-		add(p.working())
-		add(strings.Join(p.prose, "\n"))
-		for _, role := range []string{"system\n" + systemPrompt, "user\n", "assistant\n"} {
-			add(role)
-		}
+		add(p.question, 1)
+		add(p.working(), 1)
+		add(strings.Join(p.prose, "\n"), 1)
+	}
+	for _, role := range []string{"system\n" + systemPrompt, "user\n", "assistant\n"} {
+		add(role, corpusRows)
 	}
 	return counts
 }
