@@ -23,6 +23,7 @@ type Summary struct {
 const (
 	rewardKey   = "critic/rewards/mean"
 	accuracyKey = "rollout/accuracy/mean"
+	lossKey     = "actor/final_loss"
 )
 
 // summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
@@ -64,7 +65,7 @@ func (s *Summary) Mean(key string, first, last int) float64 {
 	return sum / float64(n)
 }
 
-// Held returns the first and the last value of the evaluation metric whose key has the prefix and the suffix.
+// ends are the first and the last value of a metric.
 func (s *Summary) ends(key string) (first, last float64, ok bool) {
 	for _, l := range s.Lines {
 		if v, has := l.Metrics[key]; has {
@@ -80,8 +81,9 @@ func (s *Summary) ends(key string) (first, last float64, ok bool) {
 func (s *Summary) write(w io.Writer, b *job) error {
 	var t strings.Builder
 	window := min(10, s.Steps)
-	for _, c := range []struct{ key, name string }{{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {"actor/final_loss", "loss"}} {
-		if v := s.Mean(c.key, 1, window); !math.IsNaN(v) {
+	for _, c := range []struct{ key, name string }{{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {lossKey, "loss"}} {
+		rewarded := !math.IsNaN(s.Mean(rewardKey, 1, window))
+		if v := s.Mean(c.key, 1, window); !math.IsNaN(v) && !(c.key == lossKey && rewarded) {
 			fmt.Fprintf(&t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, s.Mean(c.key, s.Steps-window+1, s.Steps), window)
 		}
 	}
