@@ -1,0 +1,137 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// scripted answers every request with fixed texts, one byte a token.
+type scripted struct {
+	answers []string
+	err     error
+	asked   *tinker.SampleRequest
+}
+
+func (s scripted) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+	if s.asked != nil {
+		*s.asked = req
+	}
+	var res tinker.SampleResponse
+	for i := range req.NumSamples {
+		q := tinker.SampledSequence{StopReason: tinker.StopStop}
+		for _, b := range []byte(s.answers[i%len(s.answers)]) {
+			q.Tokens, q.Logprobs = append(q.Tokens, int32(b)), append(q.Logprobs, -0.5)
+		}
+		res.Sequences = append(res.Sequences, q)
+	}
+	return tinker.Resolved(res, s.err), nil
+}
+
+// bytewise renders messages as role:content lines, one byte a token.
+type bytewise struct{}
+
+func (bytewise) Prompt(messages []Message) (string, []int32, error) {
+	var b strings.Builder
+	for _, m := range messages {
+		b.WriteString(m.Role + ":" + m.Content + "\n")
+	}
+	var tokens []int32
+	for _, c := range []byte(b.String()) {
+		tokens = append(tokens, int32(c))
+	}
+	return b.String(), tokens, nil
+}
+
+func (bytewise) Decode(tokens []int32) string {
+	var b []byte
+	for _, t := range tokens {
+		b = append(b, byte(t))
+	}
+	return string(b)
+}
+
+func rollout(t *testing.T, s tinker.SamplingClient) Rollout {
+	t.Helper()
+	r, err := WithDefaults("math_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Truncate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var task = Task{Batch: "7", ID: "2", Index: 41, Prompt: "2 and 3 apples?", Truth: "2+3=5\n#### 5", Repeat: 3, Seed: 99}
+
+func TestMathGradesEverySample(t *testing.T) {
+	var asked tinker.SampleRequest
+	r := rollout(t, scripted{answers: []string{"<think>2+3=5</think><answer>5</answer>", "<think></think><answer>6</answer>", "five"}, asked: &asked})
+	list, err := Math{}.Run(context.Background(), &r, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked.NumSamples != 3 || *asked.Params.Seed != 99 {
+		t.Errorf("asked for %d samples with seed %d, want all 3 at once with the task's seed", asked.NumSamples, *asked.Params.Seed)
+	}
+	if p := list[0].PromptText; !strings.HasPrefix(p, "system:") || !strings.Contains(p, "<think>") || !strings.Contains(p, "user:2 and 3 apples?") {
+		t.Errorf("prompt %q lacks the instruction to think, or the task", p)
+	}
+	var rewards []float64
+	for i, e := range list {
+		rewards = append(rewards, *e.Reward)
+		if want := (experience.EID{Batch: "7", Task: "2", Run: i, Suffix: e.EID.Suffix}); e.EID != want {
+			t.Errorf("sample %d is named %v", i, e.EID)
+		}
+		if e.Info.ModelVersion != 3 || e.Info.TaskIndex != 41 || e.Validate() != nil {
+			t.Errorf("sample %d: info %+v, %v", i, e.Info, e.Validate())
+		}
+	}
+	if want := []float64{1.1, 0.1, -0.1}; !slices.Equal(rewards, want) {
+		t.Errorf("rewards %v, want %v", rewards, want)
+	}
+}
+
+func TestLongPrompts(t *testing.T) {
+	r := rollout(t, scripted{answers: []string{"x"}, err: errors.New("must not be asked")})
+	r.MaxPrompt = 10
+	list, err := Simple{}.Run(context.Background(), &r, task)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d experiences, %v; want 3 masked ones", len(list), err)
+	}
+	for _, e := range list {
+		if e.TruncateStatus != experience.PromptTruncated || e.TrainableTokens() != 0 || e.PromptLength != 10 || *e.Reward != 0 || e.Validate() != nil {
+			t.Errorf("masked experience %+v", e)
+		}
+	}
+	r.Truncate = false
+	if _, err := (Simple{}).Run(context.Background(), &r, task); err == nil || !strings.Contains(err.Error(), "max_prompt_tokens 10") {
+		t.Errorf("without truncation: %v", err)
+	}
+}
+
+func TestReplyPrefixIsPartOfTheAnswer(t *testing.T) {
+	r := rollout(t, scripted{answers: []string{"2+3=5</think><answer>5</answer>"}})
+	r.ReplyPrefix = "<think>"
+	list, err := Math{}.Run(context.Background(), &r, task)
+	if err != nil || *list[0].Reward != 1.1 || !strings.HasSuffix(list[0].PromptText, "assistant:<think>\n") {
+		t.Errorf("reward %v, prompt %q, %v", *list[0].Reward, list[0].PromptText, err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	broken := errors.New("broken pipe")
+	r := rollout(t, scripted{answers: []string{"x"}, err: broken})
+	if _, err := (Math{}).Run(context.Background(), &r, task); !errors.Is(err, broken) {
+		t.Errorf("a failed sample: %v", err)
+	}
+	if _, err := New("maths_workflow"); err == nil || !strings.Contains(err.Error(), "math_workflow") {
+		t.Errorf("unknown workflow: %v", err)
+	}
+	if _, err := WithDefaults("simple_workflow", Rollout{}); err == nil || !strings.Contains(err.Error(), "math_reward") {
+		t.Errorf("no reward function: %v", err)
+	}
+}
