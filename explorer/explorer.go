@@ -36,7 +36,7 @@ type Options struct {
 	EvalInterval int // explore steps between evaluations; 0: none
 	Advantage    algorithm.Advantage
 	BaseModel    string
-	Warn         func(string)
+	Warn         func(string) // called from several goroutines
 }
 
 // Taskset is tasks with the way to run them.

@@ -104,6 +104,7 @@ type fixture struct {
 	sync  *synchronizer.Synchronizer
 	store *buffer.Store
 	sink  *sink
+	mu    sync.Mutex
 	warns []string
 }
 
@@ -125,7 +126,11 @@ func newFixture(t *testing.T, dir string, offset int) *fixture {
 func (f *fixture) run(t *testing.T, w work, first int) error {
 	t.Helper()
 	o := Options{Seed: 5, First: first, Steps: 0, BatchSize: 3, Runners: 2, Retries: 1, Advantage: keep{}, BaseModel: "base",
-		Warn: func(m string) { f.warns = append(f.warns, m) }}
+		Warn: func(m string) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.warns = append(f.warns, m)
+		}}
 	return New(o, service{}, f.sync, f.store, f.sink, Taskset{Name: "n", Tasks: numbers(3), Workflow: w, Repeat: 2}, nil).Run(t.Context(), nil)
 }
 
