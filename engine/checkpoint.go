@@ -186,6 +186,8 @@ func peft(b *base, l tinker.LoRA) map[string]any {
 
 // load replaces the run's state by a saved one. Everything is read and checked before anything changes.
 func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
+	r.e.store.mu.RLock()
+	defer r.e.store.mu.RUnlock()
 	m, p, dir, err := r.e.store.read(req.Path)
 	if err != nil {
 		return tinker.LoadOutput{}, err
@@ -316,8 +318,7 @@ func (e *Engine) Expire(ctx context.Context, now time.Time) ([]string, error) {
 	}
 	var gone []string
 	for _, p := range paths {
-		s := store{dir: e.store.dir, fs: e.store.fs, now: func() time.Time { return now }}
-		m, _, _, err := s.read(p.String())
+		m, _, _, err := e.store.readAt(p.String(), now)
 		if m.Expires == nil || !errors.Is(err, tinker.ErrNotFound) {
 			continue
 		}

@@ -81,6 +81,8 @@ func (r *run) start(params []model.Tensor, root *version) error {
 func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	d := newHasher("create_from_state").load(req.Path, req.Optimizer)
 	return e.create(ctx, req.SessionID, req.ModelSeqID, d, func(r *run) error {
+		e.store.mu.RLock()
+		defer e.store.mu.RUnlock()
 		m, p, dir, err := e.store.read(req.Path)
 		if err != nil {
 			return err
@@ -219,6 +221,8 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 
 // open returns the weights of a checkpoint: those in memory while somebody holds them, else from the disk.
 func (e *Engine) open(path string) (*version, error) {
+	e.store.mu.RLock()
+	defer e.store.mu.RUnlock()
 	m, _, dir, err := e.store.read(path)
 	if err != nil {
 		return nil, err

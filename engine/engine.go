@@ -117,7 +117,8 @@ func Open(opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, saved: map[string]weak.Pointer[version]{},
-		store: store{dir: opts.Dir, fs: opts.FS, now: opts.Now}, drawn: draws(opts.Seed)}
+		drawn: draws(opts.Seed)}
+	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
 	for name, m := range opts.Models {
 		if e.bases[name], err = newBase(name, m, opts.CacheBytes); err != nil {
 			return nil, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -297,16 +299,65 @@ func TestDrawnSeeds(t *testing.T) {
 
 // Random weights need no files, and depend on the seed.
 func TestRandomInit(t *testing.T) {
-	e := open(t, Options{})
+	dir := writeModel(t, true, true)
+	if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, Options{Models: map[string]Model{baseName: {Dir: dir}}})
+	request := func(i int, seed int64) tinker.CreateModelRequest {
+		return tinker.CreateModelRequest{SessionID: "r", ModelSeqID: int64(i), BaseModel: baseName, LoRA: tinker.LoRA{Seed: &seed}, RandomInit: true}
+	}
 	var got [][]float32
 	for i, seed := range []int64{1, 1, 2} {
-		c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "r", ModelSeqID: int64(i), BaseModel: baseName, LoRA: tinker.LoRA{Seed: &seed}, RandomInit: true})
+		c, err := e.CreateModel(testContext(t), request(i, seed))
 		if err != nil {
 			t.Fatal(err)
 		}
+		train(t, c, 1, mixed...)
+		draw(t, sampler(t, e, c, "w"), sampleRequest(1, 4, 1, mixed[0]))
 		got = append(got, logprobs(t, c, mixed[0])[0])
 	}
 	if !sameBits(got[0], got[1]) || sameBits(got[0], got[2]) {
 		t.Error("random weights do not follow from their seed")
+	}
+	r := request(9, 1)
+	r.RandomInit = false
+	if _, err := e.CreateModel(testContext(t), r); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a base without weights: %v", err)
+	}
+}
+
+// Runs that train at once do not disturb each other.
+func TestRunsAtOnce(t *testing.T) {
+	e := open(t, Options{MicroBatch: 64})
+	kinds := []tinker.LoRA{lora(2), lora(8), lora(0), lora(2)}
+	var want [4][][]float32
+	for i, l := range kinds {
+		c := create(t, e, int64(i), l)
+		train(t, c, 3, mixed[i:]...)
+		want[i] = logprobs(t, c, mixed...)
+	}
+	var runs []tinker.TrainingClient
+	for i, l := range kinds {
+		runs = append(runs, create(t, e, int64(10+i), l))
+	}
+	var steps []*tinker.Future[tinker.OptimStepOutput]
+	for range 3 { // all are accepted before the first is done
+		for i, c := range runs {
+			_, ferr := c.ForwardBackward(testContext(t), batch(mixed[i:]...))
+			o, err := c.OptimStep(testContext(t), adam(1e-2))
+			if err := errors.Join(ferr, err); err != nil {
+				t.Fatal(err)
+			}
+			steps = append(steps, o)
+		}
+	}
+	for _, o := range steps {
+		value(t, o, nil)
+	}
+	for i, c := range runs {
+		if !allSame(logprobs(t, c, mixed...), want[i]) {
+			t.Errorf("run %d gives other bits beside the others", i)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +25,8 @@ type store struct {
 	dir string
 	fs  disk.FS
 	now func() time.Time
+
+	mu sync.RWMutex // write-locked while names change, read-locked while a checkpoint's files are read
 }
 
 const (
@@ -55,8 +58,13 @@ func (s *store) folder(p tinker.Path) string {
 // escape makes a file name of a model id, one that leads nowhere else whatever the id.
 func escape(modelID string) string { return strings.ReplaceAll(url.QueryEscape(modelID), ".", "%2E") }
 
-// read returns a checkpoint's manifest and folder. One that is not there or has expired is ErrNotFound.
+// read returns a checkpoint's manifest and folder. One that is not there or has expired is ErrNotFound. The caller holds s.mu
+// as long as it reads from the folder.
 func (s *store) read(path string) (m manifest, p tinker.Path, dir string, err error) {
+	return s.readAt(path, s.now())
+}
+
+func (s *store) readAt(path string, now time.Time) (m manifest, p tinker.Path, dir string, err error) {
 	if p, err = tinker.ParsePath(path); err != nil {
 		return m, p, "", err
 	}
@@ -74,7 +82,7 @@ func (s *store) read(path string) (m manifest, p tinker.Path, dir string, err er
 	if m.Format != manifestFormat {
 		return m, p, dir, tinker.Userf("engine: checkpoint %s has format %d; this version reads %d", path, m.Format, manifestFormat)
 	}
-	if m.Expires != nil && !s.now().Before(*m.Expires) {
+	if m.Expires != nil && !now.Before(*m.Expires) {
 		return m, p, dir, tinker.Userf("engine: checkpoint %s expired at %s: %w", path, m.Expires.Format(time.RFC3339), tinker.ErrNotFound)
 	}
 	return m, p, dir, nil
@@ -123,6 +131,8 @@ func (s *store) write(p tinker.Path, files []file) (err error) {
 
 // place renames the finished folder, moving an older one out of the way.
 func (s *store) place(tmp, final string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, err := os.Stat(final); errors.Is(err, fs.ErrNotExist) {
 		return s.fs.Rename(tmp, final)
 	}
@@ -164,6 +174,8 @@ func (s *store) explain(p tinker.Path, err error) error {
 
 // remove deletes a checkpoint.
 func (s *store) remove(p tinker.Path) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	dir := s.folder(p)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return tinker.Userf("engine: checkpoint %s: %w", p, tinker.ErrNotFound)

@@ -129,3 +129,11 @@ func TestPerm(t *testing.T) {
 		t.Errorf("%d orders of 3; Perm(0) = %v", len(first), s.Perm(0))
 	}
 }
+
+func ExampleSeed_Stream() {
+	s := New(7).Stream("sample", 3)
+	again := New(7).Stream("sample", 3)
+	s.Uint64()
+	fmt.Println(s.Uint64() == again.At(1))
+	// Output: true
+}
