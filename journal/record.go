@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -71,7 +70,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type codec struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
-	mu  sync.Mutex
 }
 
 func newCodec() (*codec, error) {
