@@ -102,6 +102,7 @@ func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(to
 // buildService opens the engine on the model and the journal around it.
 func (b *job) buildService(ctx context.Context) error {
 	seed := b.identity.Seed
+	b.noteModules()
 	ends, err := b.model.template.StopIDs(b.model.tokenizer)
 	if err != nil {
 		return err
@@ -127,6 +128,22 @@ func (b *job) buildService(ctx context.Context) error {
 		b.service = b.Wrap(j)
 	}
 	return nil
+}
+
+// noteModules says so when the configuration names some layers of a group: whole groups are adapted.
+func (b *job) noteModules() {
+	l, n := b.cfg.LoRA(), 0
+	for _, g := range []struct {
+		on   bool
+		size int
+	}{{l.TrainAttn, 4}, {l.TrainMLP, 3}, {l.TrainUnembed, 1}} {
+		if g.on {
+			n += g.size
+		}
+	}
+	if l.Rank > 0 && len(l.Modules) < n {
+		fmt.Fprintf(b.Out, "note: target_modules names %v; all attention, MLP or output layers of a group it touches get an adapter\n", l.Modules)
+	}
 }
 
 // createRequest is the model that the run trains.

@@ -2,9 +2,12 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
@@ -67,6 +70,9 @@ func (r *recorder) Committed(ctx context.Context, step int, trained trainer.Posi
 	if b.explorer == nil {
 		return nil
 	}
+	if err := b.writeExplorerState(trained.Step - 1); err != nil {
+		return err
+	}
 	if err := b.store.Drop(trained.Step - 1); err != nil {
 		return err
 	}
@@ -80,4 +86,23 @@ func (r *recorder) Committed(ctx context.Context, step int, trained trainer.Posi
 		}
 	}
 	return nil
+}
+
+// explorerState is <explorer>_meta.json as upstream writes it: how many explore steps are trained, and the rows they took.
+// This program goes on from trainer_meta.json; the file is there for upstream and for people.
+type explorerState struct {
+	Step     int            `json:"latest_iteration"`
+	Tasksets []tasksetState `json:"taskset_states"`
+}
+
+type tasksetState struct {
+	CurrentIndex int `json:"current_index"`
+}
+
+func (b *job) writeExplorerState(step int) error {
+	data, err := json.MarshalIndent(explorerState{step, []tasksetState{{step * b.cfg.Buffer.BatchSize}}}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(b.FS, filepath.Join(b.dir, b.cfg.Explorer.Name+"_meta.json"), append(data, '\n'))
 }
