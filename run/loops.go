@@ -74,8 +74,8 @@ func (b *job) buildLoops(ctx context.Context) error {
 	b.steps = b.totalSteps(exploreSteps)
 	switch {
 	case !b.cfg.Mode.Trains():
-		b.progress = newProgress(b.Options, b.identity, 0)
-		return nil
+		b.progress, err = b.newProgress(0)
+		return err
 	case explores:
 		eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
 		if eb.StorageType != "queue" {
@@ -95,7 +95,9 @@ func (b *job) buildLoops(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.progress = newProgress(b.Options, b.identity, b.steps)
+	if b.progress, err = b.newProgress(b.steps); err != nil {
+		return err
+	}
 	b.trainer = trainer.New(trainer.Options{
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,
 		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(),

@@ -3,6 +3,9 @@ package run
 import (
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +17,7 @@ import (
 // progress tells a person how the run goes: a line per step, and on a terminal a live line below them.
 type progress struct {
 	out      io.Writer
+	log      *slog.Logger // the same for log/run.log
 	terminal bool
 	now      func() time.Time
 	seed     uint64
@@ -26,8 +30,22 @@ type progress struct {
 	done_ bool
 }
 
-func newProgress(o Options, id identity, total int) *progress {
-	return &progress{out: o.Out, terminal: o.Terminal, now: o.Now, seed: id.Seed, total: total, first: -1}
+func (b *job) newProgress(total int) (*progress, error) {
+	f, err := b.openLog()
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	b.opened(f.Close)
+	return &progress{out: b.Out, log: slog.New(slog.NewTextHandler(f, nil)), terminal: b.Terminal, now: b.Now, seed: b.identity.Seed, total: total, first: -1}, nil
+}
+
+// openLog opens log/run.log for appending. It is for people: nothing is ever read back from it.
+func (b *job) openLog() (*os.File, error) {
+	dir := filepath.Join(b.dir, "log")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, "run.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 }
 
 // plan says what is about to happen, before anything long begins.
@@ -50,6 +68,7 @@ func (p *progress) plan(b *job) {
 		fmt.Fprintf(p.out, "plan     %s: %d steps, each %d tasks × %d samples, at most %s tokens; the time left is shown from the first step on\n",
 			c.Algorithm.Type, p.total, c.Buffer.BatchSize, c.Algorithm.RepeatTimes, tokens)
 	}
+	p.log.Info("start", "job", b.dir, "seed", int64(p.seed), "steps", p.total, "behind", b.trainer.Step())
 	if step := b.trainer.Step(); step > 0 {
 		fmt.Fprintf(p.out, "resume   behind step %d\n", step)
 	}
@@ -84,6 +103,7 @@ func (p *progress) step(step int, m monitor.Metrics) {
 	if left := p.left(step); left > 0 {
 		parts = append(parts, "left "+left.Round(time.Second).String())
 	}
+	p.log.Info(strings.Join(parts[1:], "  "), "step", step)
 	p.clear()
 	fmt.Fprintln(p.out, strings.Join(parts, "  "))
 	p.draw()
@@ -115,6 +135,7 @@ func (p *progress) warn(msg string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
+	p.log.Warn(msg)
 	fmt.Fprintln(p.out, "warning:", msg)
 	p.draw()
 }
