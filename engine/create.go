@@ -134,7 +134,10 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, d digest
 	if err := fill(r); err != nil {
 		return nil, err
 	}
-	return r, e.add(r, 0)
+	if err := e.add(r, 0); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func checkSession(session string, seq int64) error {

@@ -8,8 +8,9 @@ import (
 
 // drawer turns a row of logits into a token. It owns its memory and is for one goroutine.
 type drawer struct {
-	p   []float32 // [V] unnormalised probabilities
-	top []int32   // candidates, likeliest first
+	p      []float32 // [V] unnormalised probabilities
+	blocks []float64 // their sums by pickBlock
+	top    []int32   // candidates, likeliest first
 }
 
 // draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (of equals the first),
@@ -54,23 +55,52 @@ func (d *drawer) weigh(k *kernel.Set, row []float32, temperature float64) {
 	k.Exp(d.p, d.p)
 }
 
-// pick walks d.p in the order of tokens.
+// pickBlock is how many tokens pick first takes together.
+const pickBlock = 64
+
+// pick walks the cumulative sum in the order of tokens, first by blocks.
 func (d *drawer) pick(u float64) int32 {
+	d.blocks = d.blocks[:0]
 	total := 0.0
-	for _, p := range d.p {
-		total += float64(p)
+	for at := 0; at < len(d.p); at += pickBlock {
+		sum := sum4(d.p[at:min(at+pickBlock, len(d.p))])
+		d.blocks = append(d.blocks, sum)
+		total += sum
 	}
 	rest, last := u*total, 0
-	for i, p := range d.p {
+	for b, sum := range d.blocks {
+		if sum == 0 {
+			continue
+		}
+		if last = b; rest < sum {
+			break
+		}
+		rest -= sum
+	}
+	at := last * pickBlock
+	pick := at
+	for i, p := range d.p[at:min(at+pickBlock, len(d.p))] {
 		if p == 0 {
 			continue
 		}
+		pick = at + i // the last one, should rounding use up the sum
 		if rest -= float64(p); rest < 0 {
-			return int32(i)
+			break
 		}
-		last = i
 	}
-	return int32(last) // rounding used up the sum
+	return int32(pick)
+}
+
+// sum4 adds in four lanes.
+func sum4(p []float32) float64 {
+	var s [4]float64
+	for ; len(p) >= 4; p = p[4:] {
+		s[0], s[1], s[2], s[3] = s[0]+float64(p[0]), s[1]+float64(p[1]), s[2]+float64(p[2]), s[3]+float64(p[3])
+	}
+	for i, v := range p {
+		s[i] += float64(v)
+	}
+	return s[0] + s[1] + (s[2] + s[3])
 }
 
 // cut fills d.top with the candidates, likeliest first, of equals the first token.

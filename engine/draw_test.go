@@ -60,9 +60,9 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 		{temperature: 1, topP: 1}, {temperature: 0.5, topP: 1}, {temperature: 3, topP: 1}, {temperature: 1, topP: 1, topK: 5},
 		{temperature: 1, topP: 0.7}, {temperature: 1.5, topP: 0.9, topK: 8}, {temperature: 1, topP: 1e-9}, {temperature: 1, topP: 1, topK: 1},
 	} {
-		row := make([]float32, 50)
+		row := make([]float32, 150)
 		for i := range row {
-			row[i] = float32(2 * r.Normal())
+			row[i] = float32(3 * r.Normal())
 		}
 		want, counts := weights(row, s), make([]float64, len(row))
 		const n = 40_000
@@ -96,6 +96,20 @@ func TestDrawAtTheEdges(t *testing.T) {
 	} {
 		if got := d.draw(k, row, c.s, c.u); got != c.want {
 			t.Errorf("%s: token %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestDrawSkipsWhatHasNoWeight(t *testing.T) {
+	k, d := kernels(), new(drawer)
+	row := make([]float32, 300)
+	for i := range row {
+		row[i] = -1e30
+	}
+	row[70], row[290] = 2, 2
+	for u, want := range map[float64]int32{0: 70, 0.49: 70, 0.51: 290, 1 - 0x1p-53: 290} {
+		if got := d.draw(k, row, &sampling{temperature: 1, topP: 1}, u); got != want {
+			t.Errorf("u %v: token %d, want %d", u, got, want)
 		}
 	}
 }
