@@ -11,12 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 	"weak"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/optim"
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -182,115 +180,6 @@ func peft(b *base, l tinker.LoRA) map[string]any {
 	}
 	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": b.name, "r": l.Rank, "lora_alpha": l.Alpha,
 		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true, "target_modules": targets}
-}
-
-// load replaces the run's state by a saved one. Everything is read and checked before anything changes.
-func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
-	r.e.store.mu.RLock()
-	defer r.e.store.mu.RUnlock()
-	m, p, dir, err := r.e.store.read(req.Path)
-	if err != nil {
-		return tinker.LoadOutput{}, err
-	}
-	if p.Kind != tinker.KindState {
-		return tinker.LoadOutput{}, tinker.Userf("engine: %s holds weights for sampling only; load a state, tinker://…/%s/…", req.Path, tinker.KindState)
-	}
-	if err := r.fits(m, req.Path); err != nil {
-		return tinker.LoadOutput{}, err
-	}
-	if err := r.installFrom(dir, m, req.Optimizer, r.version); err != nil {
-		return tinker.LoadOutput{}, tinker.Serverf("engine: checkpoint %s: %w", req.Path, err)
-	}
-	return tinker.LoadOutput{Path: req.Path}, nil
-}
-
-// fits refuses a checkpoint of another base model or another LoRA.
-func (r *run) fits(m manifest, path string) error {
-	print, err := r.base.fingerprint(m.LoRA.Rank == 0)
-	if err != nil {
-		return err
-	}
-	if m.Fingerprint != print {
-		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); load it into a model of the same base", path, m.BaseModel, m.Fingerprint, r.id, r.base.name, print)
-	}
-	a, b := m.LoRA, r.lora
-	a.Seed, b.Seed = nil, nil
-	if a != b {
-		return tinker.Userf("engine: checkpoint %s has %s, model %s has %s; create a model with the checkpoint's LoRA or from the checkpoint", path, describe(a), r.id, describe(b))
-	}
-	return nil
-}
-
-func describe(l tinker.LoRA) string {
-	if l.Rank == 0 {
-		return "rank 0 (full parameters)"
-	}
-	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn, l.TrainMLP, l.TrainUnembed)
-}
-
-// installFrom reads a state folder into the run. root is as for pack.
-func (r *run) installFrom(dir string, m manifest, optimizer bool, root *version) error {
-	name := adapterFile
-	if r.full() {
-		name = masterFile
-	}
-	params, err := readTensors(filepath.Join(dir, name))
-	if err != nil {
-		return err
-	}
-	var adam *optim.AdamW
-	if optimizer {
-		saved, err := readTensors(filepath.Join(dir, optimizerFile))
-		if err != nil {
-			return err
-		}
-		if adam, err = readMoments(saved, params, m.Step); err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(dir, optimizerFile), err)
-		}
-	}
-	return r.install(params, adam, root)
-}
-
-// readTensors reads a safetensors file as f32, sorted by name.
-func readTensors(path string) ([]model.Tensor, error) {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []model.Tensor
-	for _, t := range f.Tensors() {
-		data, err := t.Floats()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if !finite(data) {
-			return nil, fmt.Errorf("%s: tensor %s has values that are not finite", path, t.Name)
-		}
-		out = append(out, model.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Data: slices.Clone(data)})
-	}
-	sortByName(out)
-	return out, nil
-}
-
-func sortByName(t []model.Tensor) {
-	slices.SortFunc(t, func(a, b model.Tensor) int { return strings.Compare(a.Name, b.Name) })
-}
-
-func readMoments(saved, params []model.Tensor, step int64) (*optim.AdamW, error) {
-	byName := map[string][]float32{}
-	for _, t := range saved {
-		byName[t.Name] = t.Data
-	}
-	a := &optim.AdamW{Step: step}
-	for _, p := range params {
-		m, v := byName["m."+p.Name], byName["v."+p.Name]
-		if len(m) != len(p.Data) || len(v) != len(p.Data) {
-			return nil, fmt.Errorf("the moments of %s have %d and %d values, it has %d", p.Name, len(m), len(v), len(p.Data))
-		}
-		a.M, a.V = append(a.M, m), append(a.V, v)
-	}
-	return a, nil
 }
 
 // DeleteCheckpoint implements tinker.Service.

@@ -5,10 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/rng"
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // prefillTokens bounds the prompt tokens of one step, so that samples under way go on beside a long prompt.
@@ -177,128 +174,6 @@ func (c *scheduler) youngest(l *lane) *lane {
 		}
 	}
 	return nil
-}
-
-// step computes the batch in one turn.
-func (c *scheduler) step() {
-	c.e.turn.sample()
-	defer c.e.turn.done()
-	for rest := c.batch; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].s.version.weights == rest[0].s.version.weights {
-			n++
-		}
-		c.pass(rest[:n])
-		rest = rest[n:]
-	}
-}
-
-// pass computes lanes with the same base weights.
-func (c *scheduler) pass(lanes []*lane) {
-	c.seqs, c.want = c.seqs[:0], c.want[:0]
-	row := 0
-	for _, l := range lanes {
-		l.first = row
-		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view, Adapter: l.s.version.adapter})
-		c.wanted(l)
-		row += l.take
-	}
-	w := lanes[0].s.version.w
-	hidden := c.runner.Forward(w, c.seqs, nil)
-	if err := c.runner.Err(); err != nil {
-		for _, l := range lanes {
-			l.s.end(tinker.Serverf("engine: sampling from base model %q: %w", l.s.version.base.name, err))
-		}
-		return
-	}
-	for _, l := range lanes {
-		l.computed()
-	}
-	V := w.Config.Vocab
-	for rest := c.want; len(rest) > 0; {
-		n := min(len(rest), max(1, logitFloats/V))
-		c.score(w, hidden, rest[:n], V)
-		rest = rest[n:]
-	}
-}
-
-// wanted lists the rows that a lane's step must score: the last token's, and for a scored prompt all.
-func (c *scheduler) wanted(l *lane) {
-	from := l.done
-	if !l.prompting() || !l.s.wantsPrompt() {
-		from = max(from, len(l.tokens)-1)
-	}
-	for pos := from; pos < l.done+l.take; pos++ {
-		c.want = append(c.want, wanted{l: l, row: l.first + pos - l.done, pos: pos})
-	}
-}
-
-// score computes rows of logits and what each is for.
-func (c *scheduler) score(w *model.Weights, hidden []float32, want []wanted, V int) {
-	if cap(c.logits) < len(want)*V {
-		c.logits = kernel.Aligned(len(want) * V)
-	}
-	c.rows = c.rows[:0]
-	for _, x := range want {
-		c.rows = append(c.rows, x.row)
-	}
-	logits := c.logits[:len(want)*V]
-	c.runner.Logits(w, c.seqs, hidden, c.rows, logits)
-	c.e.compute.P.Run(len(want), func(i int, _ *kernel.Scratch) { c.use(&want[i], logits[i*V:(i+1)*V]) })
-	for i := range want {
-		if x := &want[i]; !x.l.prompting() {
-			c.extend(x.l, x.token, x.logp)
-		}
-	}
-}
-
-// use draws from a row, or notes what it says about the prompt. Rows are independent of each other.
-func (c *scheduler) use(x *wanted, row []float32) {
-	l, s, k := x.l, x.l.s, c.e.compute.K
-	lse := k.LogSumExp(row)
-	if !l.prompting() {
-		x.token = c.draw(row, s, l.stream, len(l.tokens)-len(s.prompt))
-		x.logp = logprob(row, lse, x.token)
-		return
-	}
-	if next := x.pos + 1; next < len(l.tokens) {
-		s.scorePrompt(next, row, lse)
-		return
-	}
-	l.logits = slices.Clone(row)
-}
-
-func (c *scheduler) draw(row []float32, s *sampling, stream rng.Stream, t int) int32 {
-	d := c.drawers.Get().(*drawer)
-	defer c.drawers.Put(d)
-	return d.draw(c.e.compute.K, row, s, stream.Float64At(uint64(t)))
-}
-
-// scorePrompt notes the log-probabilities of position next of the prompt.
-func (s *sampling) scorePrompt(next int, row []float32, lse float32) {
-	if s.promptLogprobs {
-		s.out.PromptLogprobs[next] = logprob(row, lse, s.prompt[next])
-	}
-	if s.promptTop > 0 {
-		ids := make([]int32, len(row))
-		for i := range ids {
-			ids[i] = int32(i)
-		}
-		top := make([]tinker.TokenLogprob, 0, s.promptTop)
-		for _, id := range best(ids, row, s.promptTop) {
-			top = append(top, tinker.TokenLogprob{Token: id, Logprob: logprob(row, lse, id)})
-		}
-		s.out.TopKPromptLogprobs[next] = top
-	}
-}
-
-// extend gives a lane its token. A lane that has ended stays in the list, idle and without pages, for begin to remove.
-func (c *scheduler) extend(l *lane, token int32, logp float32) {
-	l.tokens = append(l.tokens, token)
-	if l.s.sampled(l.sample, token, logp, &l.tail) {
-		l.drop()
-		l.done = len(l.tokens)
-	}
 }
 
 // begin starts samples of the prompts that are done, each before its prompt, and removes what has ended.
