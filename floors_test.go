@@ -14,7 +14,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 
 // floors is the drawing: a package imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker rng tokenizer jinja safetensors loss reward internal/kernel internal/disk",
+	"tinker tinker/wire rng tokenizer jinja safetensors loss reward internal/kernel internal/disk",
 	"experience chat dataset nn tinker/tinkertest",
 	"buffer monitor plot synchronizer algorithm optim model",
 	"engine engine/cache journal workflow",
@@ -28,8 +28,10 @@ var floors = []string{
 var neighbours = map[string]string{
 	"plot monitor":              "curves are drawn from metrics.jsonl",
 	"engine engine/cache":       "the engine's own part",
+	"tinker/wire tinker":        "the seam's types on the wire",
 	"loss tinker":               "losses read tensors by the seam's names",
 	"safetensors internal/disk": "files are replaced whole",
+	"hub internal/disk":         "the cache must survive a kill",
 }
 
 func TestFloors(t *testing.T) {
