@@ -14,7 +14,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 
 // floors is the drawing: a package imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker tinker/wire rng tokenizer jinja safetensors loss reward internal/kernel internal/disk",
+	"tinker tinker/wire rng tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/disk",
 	"experience chat dataset nn tinker/tinkertest",
 	"buffer monitor plot synchronizer algorithm optim model",
 	"engine engine/cache journal workflow",
