@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short
+.PHONY: build test lint bench gen race learn learn-short hub-python
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -27,3 +27,6 @@ learn-short: ## the example for 20 steps: the reward must rise
 
 learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffled advantages; the log is kept
 	go test ./run -run 'TestLearn$$' -count 1 -v -timeout 90m -learn.full | tee docs/learn.log
+
+hub-python: ## the Hugging Face cache, read and written by Python's huggingface_hub and by trinity in turn (needs Python and pip)
+	hub/testdata/python.sh
