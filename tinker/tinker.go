@@ -34,7 +34,8 @@ type Service interface {
 // Acceptance is ordered by SeqID: 1, 2, 3 … per model, each exactly once. A request with SeqID 0 takes the next number.
 // Requests run in SeqID order whatever order they arrive in; so OptimStep can be sent right behind ForwardBackward.
 // A request whose SeqID was used before is not run again: it gets the first one's result, or a User error when it differs.
-// A request that fails has used its number all the same and changed nothing.
+// A request that fails has used its number all the same and changed nothing. The slices of a request must not change until its
+// future is resolved. NextSeqID of Info is one above the highest number accepted.
 type TrainingClient interface {
 	// Info describes the model; it takes no SeqID and does not wait.
 	Info(ctx context.Context) (ModelInfo, error)
@@ -55,7 +56,8 @@ type TrainingClient interface {
 // SamplingClient samples from weights that never change.
 type SamplingClient interface {
 	// Sample draws NumSamples continuations of one prompt, all in one result in order.
-	// The result is a pure function of weights and request when Params.Seed is set.
+	// The result is a pure function of weights and request when Params.Seed is set. The end of ctx gives the request up: its
+	// future then has ctx's error.
 	Sample(ctx context.Context, req SampleRequest) (*Future[SampleResponse], error)
 }
 

@@ -147,7 +147,7 @@ type OptimStepOutput struct {
 type SaveRequest struct {
 	SeqID     int64         `json:"seq_id"`
 	Name      string        `json:"name"`
-	TTL       time.Duration `json:"ttl,omitempty"` // 0 keeps it
+	TTL       time.Duration `json:"ttl,omitempty"` // 0 keeps it; afterwards the checkpoint is ErrNotFound
 	Overwrite bool          `json:"overwrite,omitempty"`
 }
 
