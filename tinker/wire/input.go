@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// ModelInput is model_input and prompt in JSON.
+type ModelInput struct {
+	Chunks []Chunk `json:"chunks"`
+}
+
+// Chunk is one of the kinds that Type names: encoded_text, image, image_asset_pointer, dmel.
+type Chunk struct {
+	Type           string  `json:"type"`
+	Tokens         []int32 `json:"tokens,omitempty"`
+	Data           []byte  `json:"data,omitempty"` // base64
+	Format         string  `json:"format,omitempty"`
+	ExpectedTokens int     `json:"expected_tokens,omitempty"`
+	Location       string  `json:"location,omitempty"`
+	DMel           []byte  `json:"dmel,omitempty"`
+}
+
+// Tinker is the seam's form. Kinds that no service here reads are User errors that name the chunk.
+func (m ModelInput) Tinker() (tinker.ModelInput, error) {
+	out := tinker.ModelInput{}
+	for i, c := range m.Chunks {
+		switch c.Type {
+		case "encoded_text", "":
+			out.Chunks = append(out.Chunks, tinker.Chunk{Tokens: c.Tokens})
+		case "image":
+			out.Chunks = append(out.Chunks, tinker.Chunk{Image: &tinker.Image{Data: c.Data, Format: c.Format, ExpectedTokens: c.ExpectedTokens}})
+		case "image_asset_pointer":
+			return out, tinker.Userf("chunk %d is an image_asset_pointer (%q); this service fetches nothing, send the image itself", i, c.Location)
+		case "dmel":
+			return out, tinker.Userf("chunk %d is dmel audio, which is read by no model here; send encoded_text", i)
+		default:
+			return out, tinker.Userf("chunk %d has type %q; use encoded_text or image", i, c.Type)
+		}
+	}
+	return out, nil
+}
+
+// FromInput is the inverse of Tinker.
+func FromInput(in tinker.ModelInput) ModelInput {
+	m := ModelInput{Chunks: make([]Chunk, 0, len(in.Chunks))}
+	for _, c := range in.Chunks {
+		if c.Image != nil {
+			m.Chunks = append(m.Chunks, Chunk{Type: "image", Data: c.Image.Data, Format: c.Image.Format, ExpectedTokens: c.Image.ExpectedTokens})
+		} else {
+			m.Chunks = append(m.Chunks, Chunk{Type: "encoded_text", Tokens: c.Tokens})
+		}
+	}
+	return m
+}

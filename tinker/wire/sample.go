@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// emptyLogprob and token 0 mark an empty cell of a top-k matrix.
+const emptyLogprob = -99999.0
+
+// EncodeSample writes message SampleResponse.
+func EncodeSample(r tinker.SampleResponse) []byte {
+	var b []byte
+	for _, s := range r.Sequences {
+		var m []byte
+		if s.StopReason == tinker.StopLength {
+			m = appendVarint(m, 1, 1)
+		}
+		if len(s.Tokens) > 0 {
+			m = appendBytes(m, 2, writeTokens(nil, s.Tokens))
+		}
+		if s.Logprobs != nil {
+			m = appendBytes(m, 3, writeFloats(nil, s.Logprobs))
+		}
+		b = appendBytes(b, 1, m)
+	}
+	if r.PromptLogprobs != nil {
+		b = appendBytes(b, 2, writeFloats(nil, r.PromptLogprobs))
+	}
+	if r.TopKPromptLogprobs != nil {
+		b = appendBytes(b, 3, appendTopK(nil, r.TopKPromptLogprobs))
+	}
+	return appendVarint(b, 4, uint64(r.PromptCacheHitTokens))
+}
+
+// appendTopK appends the fields of message TopkPromptLogprobs: matrices of [prompt, k], rows filled up with empty cells.
+func appendTopK(b []byte, rows [][]tinker.TokenLogprob) []byte {
+	k := 0
+	for _, row := range rows {
+		k = max(k, len(row))
+	}
+	ids, lps := make([]int32, len(rows)*k), make([]float32, len(rows)*k)
+	for i := range lps {
+		lps[i] = emptyLogprob
+	}
+	for i, row := range rows {
+		for j, c := range row {
+			ids[i*k+j], lps[i*k+j] = c.Token, c.Logprob
+		}
+	}
+	b = appendBytes(b, 1, writeTokens(nil, ids))
+	b = appendBytes(b, 2, writeFloats(nil, lps))
+	b = appendVarint(b, 3, uint64(k))
+	return appendVarint(b, 4, uint64(len(rows)))
+}
+
+// DecodeSample reads message SampleResponse.
+func DecodeSample(b []byte) (tinker.SampleResponse, error) {
+	var r tinker.SampleResponse
+	err := fields("SampleResponse", b, func(f field) (err error) {
+		switch {
+		case f.is(1, protowire.BytesType):
+			s := tinker.SampledSequence{StopReason: tinker.StopStop}
+			err = readSequence(&s, f.raw)
+			r.Sequences = append(r.Sequences, s)
+		case f.is(2, protowire.BytesType):
+			r.PromptLogprobs = readFloats(f.raw, Float32)
+		case f.is(3, protowire.BytesType):
+			r.TopKPromptLogprobs, err = readTopK(f.raw)
+		case f.is(4, protowire.VarintType):
+			r.PromptCacheHitTokens = int(int32(f.num))
+		}
+		return err
+	})
+	return r, err
+}
+
+func readSequence(s *tinker.SampledSequence, b []byte) error {
+	err := fields("SampledSequence", b, func(f field) error {
+		switch {
+		case f.is(1, protowire.VarintType):
+			switch f.num {
+			case 0:
+			case 1:
+				s.StopReason = tinker.StopLength
+			default:
+				return malformed("SampledSequence.stop_reason", nil)
+			}
+		case f.is(2, protowire.BytesType):
+			s.Tokens = readTokens(f.raw)
+		case f.is(3, protowire.BytesType):
+			s.Logprobs = readFloats(f.raw, Float32)
+		}
+		return nil
+	})
+	if err == nil && s.Logprobs != nil && len(s.Logprobs) != len(s.Tokens) {
+		err = malformed("SampledSequence: logprobs and tokens differ in number", nil)
+	}
+	return err
+}
+
+func readTopK(b []byte) ([][]tinker.TokenLogprob, error) {
+	var ids []int32
+	var lps []float32
+	var k, n uint64
+	err := fields("TopkPromptLogprobs", b, func(f field) error {
+		switch {
+		case f.is(1, protowire.BytesType):
+			ids = readTokens(f.raw)
+		case f.is(2, protowire.BytesType):
+			lps = readFloats(f.raw, Float32)
+		case f.is(3, protowire.VarintType):
+			k = f.num
+		case f.is(4, protowire.VarintType):
+			n = f.num
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if k > math.MaxInt32 || n > math.MaxInt32 || k*n != uint64(len(ids)) || len(ids) != len(lps) {
+		return nil, malformed("TopkPromptLogprobs", nil)
+	}
+	if k == 0 {
+		return nil, nil
+	}
+	rows := make([][]tinker.TokenLogprob, n)
+	for i := range rows {
+		from, to := i*int(k), (i+1)*int(k)
+		for to > from && ids[to-1] == 0 && lps[to-1] == emptyLogprob {
+			to--
+		}
+		for j := from; j < to; j++ {
+			rows[i] = append(rows[i], tinker.TokenLogprob{Token: ids[j], Logprob: lps[j]})
+		}
+	}
+	return rows, nil
+}
