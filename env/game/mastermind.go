@@ -1,0 +1,174 @@
+package game
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/env"
+	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/rng/python"
+)
+
+// mastermind: find a code from the pegs that each guess receives. Each position found for the first time in one guess is paid.
+type mastermind struct {
+	p       env.Params
+	code    []int
+	digits  int // 1 … digits are used
+	best    int // most black pegs so far
+	guessed [][]int
+}
+
+func newMastermind(p env.Params) (env.Env, error) {
+	if err := check(p, turns, limits{"code_length", 1, 100, true}, limits{"num_numbers", 1, 1 << 20, true}, limits{"duplicate_numbers", 0, 1, false}); err != nil {
+		return nil, err
+	}
+	if p["code_length"] > p["num_numbers"] && p["num_numbers"] != env.Drawn {
+		return nil, fmt.Errorf("code_length is %d; it must not exceed num_numbers, %d", p["code_length"], p["num_numbers"])
+	}
+	g := newGame(&mastermind{p: p})
+	g.mute = true
+	return g, nil
+}
+
+func (g *mastermind) deal(_ uint64, r *python.Random) (int, string) {
+	length, limit := g.p["code_length"], g.p["max_turns"]
+	g.digits = g.p["num_numbers"]
+	if anyDrawn(g.p, "code_length", "num_numbers", "max_turns") {
+		level := [3][3]int{{2, 4, 10}, {4, 6, 20}, {4, 8, 30}}[r.Below(3)]
+		length, g.digits, limit = level[0], level[1], level[2]
+	}
+	duplicates := "never"
+	if g.p["duplicate_numbers"] == 1 {
+		duplicates = "may"
+		g.code = r.Choices(g.digits, length)
+	} else {
+		g.code = r.Sample(g.digits, length)
+	}
+	example := r.Sample(g.digits, length)
+	for i := range g.code {
+		g.code[i]++
+		example[i]++
+	}
+	g.best, g.guessed = 0, nil
+	return limit, fmt.Sprintf(`You are playing Mastermind.
+Find the secret code of %d digits within %d turns.
+Its digits are from 1 to %d (both included) and %s repeat.
+Each guess is answered with pegs: a black one for each right digit in its right place, a white one for each right digit in a wrong place.
+You may think aloud, but only what is inside \boxed{...} counts as your guess: the digits separated by spaces, for example %s.
+Your guesses and their pegs will be listed below.
+Enter your first guess to start the game.
+`, length, limit, g.digits, duplicates, boxed(example...))
+}
+
+func (g *mastermind) play(t *turn, action string) {
+	var guess []number
+	if !last(action, func(c *cursor) (ok bool) {
+		guess, ok = list(c)
+		return ok
+	}) {
+		t.malform().at().say("you did not provide a valid guess.")
+		return
+	}
+	digits := make([]int, len(guess))
+	for i, d := range guess {
+		digits[i] = d.value
+	}
+	if slices.Equal(digits, g.code) {
+		t.win(float64(len(g.code)-g.best) / float64(len(g.code)))
+		sayList(t.say("Congratulations! You guessed the correct code "), guess).say(" in ").num(t.number).say(" turns.")
+		return
+	}
+	sayList(t.at().say("you guessed "), guess)
+	switch {
+	case len(digits) != len(g.code):
+		t.say(" which has ").num(len(digits)).say(" entries but the code has length ").num(len(g.code)).say(".")
+	case slices.Min(digits) < 1 || slices.Max(digits) > g.digits:
+		t.say(", which has numbers outside the range 1 to ").num(g.digits).say(".")
+	case slices.ContainsFunc(g.guessed, func(old []int) bool { return slices.Equal(old, digits) }):
+		t.say(", which has been already guessed before.")
+	default:
+		g.guessed = append(g.guessed, digits)
+		g.score(t, digits)
+	}
+}
+
+func (g *mastermind) score(t *turn, digits []int) {
+	black, white := pegs(g.code, digits)
+	t.say(". This guess receives ").num(black).say(" black peg(s) and ").num(white).say(" white peg(s).")
+	if black > g.best {
+		t.reward = float64(black-g.best) / float64(len(g.code))
+		g.best = black
+	}
+}
+
+// pegs counts equal digits in equal places, and of the others the pairs of equal digits.
+func pegs(code, guess []int) (black, white int) {
+	used := make([]bool, len(code))
+	for i, d := range guess {
+		if used[i] = d == code[i]; used[i] {
+			black++
+		}
+	}
+	for i, d := range guess {
+		if d == code[i] {
+			continue
+		}
+		for j, c := range code {
+			if c == d && !used[j] {
+				used[j] = true
+				white++
+				break
+			}
+		}
+	}
+	return black, white
+}
+
+// list reads numbers separated by white space, and the closing brace.
+func list(c *cursor) ([]number, bool) {
+	var all []number
+	for {
+		n, ok := c.number()
+		if !ok {
+			return nil, false
+		}
+		all = append(all, n)
+		if c.close() {
+			return all, true
+		}
+		if c.spaces() == 0 {
+			return nil, false
+		}
+	}
+}
+
+// sayList writes numbers as a Python list.
+func sayList(t *turn, all []number) *turn {
+	for i, n := range all {
+		if i == 0 {
+			t.say("[")
+		} else {
+			t.say(", ")
+		}
+		t.say(n.text)
+	}
+	return t.say("]")
+}
+
+func (*mastermind) timeout(t *turn) { standard{}.timeout(t) }
+
+func (*mastermind) suffix(b []byte) []byte { return append(b, "Enter your guess."...) }
+
+func (g *mastermind) fork() rules {
+	c := *g
+	c.code, c.guessed = slices.Clone(g.code), slices.Clone(g.guessed)
+	return &c
+}
+
+func (g *mastermind) sample(s *rng.Stream) string {
+	guess := make([]int, len(g.code))
+	for i := range guess {
+		guess[i] = 1 + s.IntN(g.digits)
+	}
+	return boxed(guess...)
+}
