@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -14,6 +15,21 @@ func benchEngine(b *testing.B) *Engine {
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	b.Logf("kernel %s, %d threads", e.Kernel(), e.opts.Threads)
 	return e
+}
+
+// shapeParams is the number of weights of benchEngine's model that a token is multiplied with, the tied head included.
+const shapeParams = 4*(128*128*2+128*64*2+3*128*384) + 1024*128
+
+// report prints the rate and its share of the bound of the same run: peak / (flops per token and weight × weights).
+func report(b *testing.B, e *Engine, tokens int, flops float64) {
+	roof := kernel.MeasureRoof(e.compute.K, e.compute.P)
+	rate := float64(tokens) / b.Elapsed().Seconds()
+	b.ReportMetric(rate, "tokens/s")
+	b.ReportMetric(roof.BF16, "GFLOP/s-peak")
+	b.ReportMetric(roof.Bandwidth, "GB/s-read")
+	if roof.BF16 > 0 {
+		b.ReportMetric(100*rate*flops*shapeParams/(roof.BF16*1e9), "%peak")
+	}
 }
 
 // BenchmarkSample draws 16 groups of 8 samples of 50 tokens with an adapter of rank 32, as one step of the pilot does.
@@ -39,15 +55,19 @@ func BenchmarkSample(b *testing.B) {
 			}
 		}
 	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tokens/s")
+	report(b, e, n, 2)
 }
 
 // BenchmarkTrain does one step on 128 sequences of 150 tokens.
 func BenchmarkTrain(b *testing.B) {
 	e := benchEngine(b)
-	for name, rank := range map[string]int{"LoRA": 32, "full": 0} {
-		b.Run(name, func(b *testing.B) {
-			c := create(b, e, int64(rank), lora(rank))
+	for _, kind := range []struct {
+		name  string
+		rank  int
+		flops float64 // per token and weight
+	}{{"LoRA", 32, 4}, {"full", 0, 6}} {
+		b.Run(kind.name, func(b *testing.B) {
+			c := create(b, e, int64(kind.rank), lora(kind.rank))
 			var seqs [][]int32
 			for i := range 128 {
 				seqs = append(seqs, slices.Clone(tokens(i, 150)))
@@ -57,7 +77,7 @@ func BenchmarkTrain(b *testing.B) {
 				train(b, c, 1, seqs...)
 				n += 128 * 149
 			}
-			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tokens/s")
+			report(b, e, n, kind.flops)
 		})
 	}
 }

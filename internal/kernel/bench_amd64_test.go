@@ -24,13 +24,6 @@ func (s *stopwatch) rate(operations float64) float64 {
 	return operations / float64(s.best.Nanoseconds())
 }
 
-// Rounds of the register-only loops and the operations they take.
-const (
-	peakRounds = 2000
-	peakFMAOps = peakRounds * 24 * 16 * 2
-	peakDotOps = 2 * peakFMAOps
-)
-
 // BenchmarkPeak is the roof of the products: the arithmetic units without memory.
 func BenchmarkPeak(b *testing.B) {
 	if Detect() < AVX512 {
