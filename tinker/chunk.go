@@ -17,6 +17,14 @@ type Limits struct {
 // DefaultLimits are those of the SDK.
 func DefaultLimits() Limits { return Limits{Datums: 1024, Bytes: 5_000_000} }
 
+// limitsOf are a client's own limits if it has any; a server may set lower ones than the SDK's.
+func limitsOf(c TrainingClient) Limits {
+	if l, ok := c.(interface{ Limits() Limits }); ok {
+		return l.Limits()
+	}
+	return DefaultLimits()
+}
+
 // Split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte limit.
 func Split(data []Datum, lim Limits) [][]Datum {
 	var chunks [][]Datum
@@ -57,7 +65,7 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest, backward 
 	if backward {
 		send = c.ForwardBackward
 	}
-	for i, data := range Split(req.Data, DefaultLimits()) {
+	for i, data := range Split(req.Data, limitsOf(c)) {
 		r := req
 		r.Data = data
 		if req.SeqID > 0 {

@@ -1,0 +1,173 @@
+// Package client speaks the Tinker API over HTTP: it is a tinker.Service whose models train and sample on the hosted
+// service or on any other server of the same protocol.
+//
+// What goes over the wire is what the Python SDK 0.25 sends for the same calls (testdata holds recordings of the real one),
+// and waiting follows its rules: a call is repeated under one idempotency key while the server is unreachable, busy or
+// restarting, up to limits; promises are long-polled for as long as the server says that they are pending; a sample whose
+// promise the server lost is asked for again.
+//
+// # Sessions, and coming back after a restart
+//
+// A server names its sessions itself. The SessionID of a CreateModelRequest is therefore the caller's own name for a
+// session; the client opens a server session for each name, reports the pair through Options.OnSession before it is used, and
+// takes known pairs from Options.Sessions. A process that kept the pairs and passes them again finds its models: the same
+// CreateModelRequest reaches the same (session, number) key, and a server that keeps models answers with the model as it is,
+// saying in get_info at which seq_id it stands. A server that does not say so cannot be come back to, and CreateModel fails.
+// Requests without a SessionID, and all sampling, belong to a session of this process.
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// HostedURL is the base address of the hosted service.
+const HostedURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
+
+// sdkVersion is the release of the Python SDK whose requests these are. Servers refuse versions that they know to be too old.
+const sdkVersion = "0.25.0"
+
+// Options say where the service is and how to reach it.
+type Options struct {
+	BaseURL string // without /api/v1; empty is HostedURL
+	APIKey  string // begins with tml-, or is a JWT
+	KeyName string // where the key came from, for error messages: for example TINKER_API_KEY
+	HTTP    *http.Client
+
+	// Sessions are the server's ids of sessions that the caller names, from an earlier process. OnSession is told of every new pair
+	// before the session is used; an error ends the call. Both may be nil.
+	Sessions  map[string]string
+	OnSession func(name, id string) error
+
+	// Paused is told when requests begin to be held up, when the reason changes, and with State Active when nothing is any more.
+	// Calls do not overlap. It may be nil.
+	Paused func(Pause)
+	// Log gets the server's messages to the user and warnings of the client. It may be nil.
+	Log func(msg string)
+}
+
+// Client is a tinker.Service over HTTP.
+type Client struct {
+	Options
+	base   string
+	config serverConfig
+	zstd   *zstd.Encoder // nil: batches are sent as they are
+	auth   *credential
+	holds  holds
+
+	billing billing
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex
+	closed bool
+	tasks  sync.WaitGroup
+
+	opening  sync.Mutex // held while a session is opened
+	sessions map[string]*session
+	models   map[string]*model // by model id
+}
+
+// Open asks the server for its settings and, if those say so, exchanges the key for a token. It waits up to five minutes for a server that
+// cannot be reached.
+func Open(ctx context.Context, o Options) (*Client, error) {
+	if err := checkKey(o.APIKey, o.KeyName); err != nil {
+		return nil, err
+	}
+	if o.HTTP == nil {
+		o.HTTP = &http.Client{Transport: transport()}
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: &credential{key: o.APIKey},
+		sessions: map[string]*session{}, models: map[string]*model{}}
+	if c.base == "" {
+		c.base = HostedURL
+	}
+	c.holds.notify = o.Paused
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	err := c.readConfig(ctx)
+	if err == nil && c.config.Compress {
+		c.zstd, err = zstd.NewWriter(nil)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// transport is the default one, with room for many long polls at a time.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
+	return t
+}
+
+// Close implements tinker.Service. Models stay on the server.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel(tinker.ErrClosed)
+	c.tasks.Wait()
+	c.HTTP.CloseIdleConnections()
+	return nil
+}
+
+// spawn runs f until it returns or the client is closed; false means that the client is closed already.
+func (c *Client) spawn(f func(ctx context.Context)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.tasks.Go(func() { f(c.ctx) })
+	return true
+}
+
+// within returns ctx ending also when the client is closed.
+func (c *Client) within(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.ctx, func() { cancel(tinker.ErrClosed) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// Capabilities implements tinker.Service. A server may say more of itself than the protocol has: exact_logprobs.
+func (c *Client) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
+	var caps tinker.Capabilities
+	err := c.getJSON(ctx, "/get_server_capabilities", &caps)
+	return caps, err
+}
+
+// DeleteCheckpoint implements tinker.Service.
+func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
+	p, err := tinker.ParsePath(path)
+	if err != nil {
+		return err
+	}
+	_, err = c.call(ctx, &request{method: http.MethodDelete, contentType: wire.JSON, window: window, retries: retries,
+		path: "/training_runs/" + p.ModelID + "/checkpoints/" + string(p.Kind) + "/" + p.Name})
+	return err
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,139 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+func userf(format string, args ...any) error   { return tinker.Userf(format, args...) }
+func serverf(format string, args ...any) error { return tinker.Serverf(format, args...) }
+
+// StatusError is an answer that is no success.
+type StatusError struct {
+	Status int
+	Call   string // method and path
+	Detail string // the server's words
+	remedy string
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("client: %s: %d %s", e.Call, e.Status, http.StatusText(e.Status))
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.remedy != "" {
+		s += "; " + e.remedy
+	}
+	return s
+}
+
+// Unwrap gives the seam's word for the status.
+func (e *StatusError) Unwrap() error {
+	switch e.Status {
+	case http.StatusNotFound:
+		return tinker.ErrNotFound
+	case http.StatusConflict:
+		return tinker.ErrExists
+	}
+	return known(e.Detail)
+}
+
+// failure is the error of a call that will not be repeated.
+func (c *Client) failure(r *request, resp *response, err error) error {
+	call := r.method + " " + r.path
+	var conn *connError
+	switch {
+	case errors.As(err, &conn):
+		return serverf("client: %s: no answer from %s: %w; is the address right and the server running?", call, c.base, conn.err)
+	case err != nil:
+		return err
+	}
+	e := &StatusError{Status: resp.status, Call: call, Detail: detail(resp.body)}
+	e.remedy = c.remedy(resp.status)
+	return &tinker.Error{Category: category(resp.status), Err: e}
+}
+
+func (c *Client) remedy(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return fmt.Sprintf("%s does not take the API key%s; check it, or make a new one", c.base, c.from())
+	case http.StatusPaymentRequired:
+		return "put the account's billing in order and start the same command again"
+	case http.StatusForbidden:
+		return "the API key" + c.from() + " has no right to this"
+	case http.StatusTooManyRequests:
+		return "too many requests at a time; lower the number of concurrent samples, or wait"
+	}
+	return ""
+}
+
+func (c *Client) from() string {
+	if c.KeyName == "" {
+		return ""
+	}
+	return " from " + c.KeyName
+}
+
+// category: what the caller can mend, and what only time can.
+func category(status int) tinker.Category {
+	if status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status == http.StatusGone || status >= 500 {
+		return tinker.Server
+	}
+	return tinker.User
+}
+
+// detail is the text of an error's body: {"detail": "…"} as a rule, or whatever there is.
+func detail(body []byte) string {
+	var b struct{ Detail, Error, Message any }
+	if json.Unmarshal(body, &b) == nil {
+		for _, v := range []any{b.Detail, b.Error, b.Message} {
+			switch v := v.(type) {
+			case string:
+				return v
+			case nil:
+			default:
+				if text, err := json.Marshal(v); err == nil {
+					return string(text)
+				}
+			}
+		}
+	}
+	text := strings.TrimSpace(string(body))
+	if len(text) > 500 {
+		text = text[:500] + "…"
+	}
+	return text
+}
+
+// remote is a failure that the server reported as a result.
+type remote struct {
+	text string
+	is   error
+}
+
+func (e *remote) Error() string { return e.text }
+func (e *remote) Unwrap() error { return e.is }
+
+// failed makes the error of a future that failed. Results carry words only, so what the seam has a word for is known by it.
+func failed(kind, text, cat string) error {
+	c := tinker.Category(cat)
+	if c != tinker.User && c != tinker.Server {
+		c = tinker.Unknown
+	}
+	return &tinker.Error{Category: c, Err: &remote{"client: " + kind + ": " + text, known(text)}}
+}
+
+// known finds the seam's errors by their words in a server's text.
+func known(text string) error {
+	for _, err := range []error{tinker.ErrNotFound, tinker.ErrExists} {
+		if strings.Contains(text, err.Error()) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package client
+
+import (
+	"sync"
+	"time"
+)
+
+// State says why requests are held up.
+type State string
+
+// The states. The server reports the middle ones.
+const (
+	Active      State = "active"
+	Capacity    State = "paused_capacity"
+	RateLimited State = "paused_rate_limit"
+	Billing     State = "billing"     // 402: the account must be put in order
+	Unreachable State = "unreachable" // no connection, or the server fails
+)
+
+// Pause is a notice for the user.
+type Pause struct {
+	State  State
+	Reason string // the server's words, or the error
+}
+
+// holds counts the requests that are held up and tells the user about changes. The same notice comes at most once a minute, so that
+// a server that is a little busy all the time does not fill the screen.
+type holds struct {
+	notify func(Pause)
+	mu     sync.Mutex
+	n      int
+	last   Pause // the last notice but Active ones
+	at     time.Time
+	shown  bool // the user believes that something is held up
+}
+
+func (s *holds) report(p Pause) {
+	switch {
+	case s.notify == nil:
+		return
+	case p.State == Active && !s.shown, p == s.last && time.Since(s.at) < time.Minute:
+		return
+	case p.State == Active:
+		s.shown = false
+	default:
+		s.last, s.at, s.shown = p, time.Now(), true
+	}
+	s.notify(p)
+}
+
+// hold is one request's share in holds.
+type hold struct {
+	of *holds
+	on bool
+}
+
+// set marks the request as held up.
+func (h *hold) set(state State, reason string) {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	if !h.on {
+		h.on = true
+		h.of.n++
+	}
+	h.of.report(Pause{state, reason})
+}
+
+// release ends the mark.
+func (h *hold) release() {
+	if !h.on {
+		return
+	}
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.on = false
+	if h.of.n--; h.of.n == 0 {
+		h.of.report(Pause{State: Active})
+	}
+}

@@ -1,0 +1,208 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// The SDK's limits of sampling.
+const (
+	submits       = 400              // at a time
+	slowSubmits   = 10               // while the server was busy a moment ago
+	moment        = 10 * time.Second // how long that is
+	busyWeight    = 20               // of a prompt's bytes meanwhile
+	bytesPerToken = 10               // of a prompt in JSON, estimated
+	smallPrompt   = 128 << 10
+	stuck         = 2 * time.Hour // without any sample
+)
+
+// sampler is a tinker.SamplingClient.
+type sampler struct {
+	client   *Client
+	id       string
+	inFlight *semaphore.Weighted // samples accepted and not there yet
+	submit   *semaphore.Weighted
+	slow     *semaphore.Weighted
+	bytes    *semaphore.Weighted
+
+	mu    sync.Mutex
+	seq   int64
+	busy  time.Time // until then nothing is sent
+	moved time.Time // the last time a sample came, or the first was asked for
+}
+
+// SamplingClient implements tinker.Service. Samplers belong to this process's own session.
+func (c *Client) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	if req.BaseModel == "" && req.ModelPath == "" {
+		return nil, userf("client: a sampler needs a base model or the path of saved weights")
+	}
+	if req.ModelPath != "" {
+		if _, err := tinker.ParsePath(req.ModelPath); err != nil {
+			return nil, err
+		}
+	}
+	s, err := c.session(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	r, err := post("/create_sampling_session", wire.CreateSamplingSessionRequest{SessionID: s.id, SamplingSessionSeqID: s.next(&s.frozen),
+		BaseModel: req.BaseModel, ModelPath: req.ModelPath, Type: "create_sampling_session"})
+	if err != nil {
+		return nil, err
+	}
+	r.window = 0
+	var out wire.CreateSamplingSessionResponse
+	if err := c.into(ctx, r, &out); err != nil {
+		return nil, err
+	}
+	if out.SamplingSessionID == "" {
+		return nil, serverf("client: %s made a sampler without an id", c.base)
+	}
+	return &sampler{client: c, id: out.SamplingSessionID, inFlight: semaphore.NewWeighted(c.config.Samples),
+		submit: semaphore.NewWeighted(submits), slow: semaphore.NewWeighted(slowSubmits),
+		bytes: semaphore.NewWeighted(c.config.DispatchBytes), moved: time.Now()}, nil
+}
+
+// Sample implements tinker.SamplingClient. It waits while as many samples are in flight as the server allows.
+func (s *sampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+	if req.Params.MaxTokens < 0 {
+		return nil, userf("client: max_tokens is %d; it must be positive, or 0 for no limit", req.Params.MaxTokens)
+	}
+	params, err := wire.FromSampling(req.Params)
+	if err != nil {
+		return nil, err
+	}
+	body := wire.SampleRequest{SamplingSessionID: s.id, NumSamples: max(1, req.NumSamples), Prompt: wire.FromInput(req.Prompt), Params: params,
+		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs, Type: "sample"}
+	ctx, done := s.client.within(ctx)
+	defer done()
+	if err := s.inFlight.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	size := promptBytes(req.Prompt)
+	p, err := s.send(ctx, body, size)
+	if err != nil {
+		s.inFlight.Release(1)
+		return nil, err
+	}
+	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
+	if !s.client.spawn(func(ctx context.Context) {
+		defer s.inFlight.Release(1)
+		resolve(s.result(ctx, p, body, size))
+	}) {
+		s.inFlight.Release(1)
+		return nil, tinker.ErrClosed
+	}
+	return f, nil
+}
+
+// promptBytes estimates a prompt's size.
+func promptBytes(in tinker.ModelInput) int64 {
+	n := 0
+	for _, c := range in.Chunks {
+		n += bytesPerToken * len(c.Tokens)
+		if c.Image != nil {
+			n += len(c.Image.Data)
+		}
+	}
+	return int64(n)
+}
+
+// result polls for a sample. When the server has lost it, it is asked for again, under another number.
+func (s *sampler) result(ctx context.Context, p promise, body wire.SampleRequest, size int64) (tinker.SampleResponse, error) {
+	for n := 0; ; n++ {
+		r, err := result(ctx, s.client, p, wire.DecodeSample)
+		if err == nil {
+			s.mu.Lock()
+			s.moved = time.Now()
+			s.mu.Unlock()
+		}
+		if !errors.Is(err, errLost) || s.isStuck() {
+			return r, err
+		}
+		if err := sleep(ctx, delay(nil, n)); err != nil {
+			return r, err
+		}
+		if p, err = s.send(ctx, body, size); err != nil {
+			return r, err
+		}
+	}
+}
+
+func (s *sampler) isStuck() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.moved) > stuck
+}
+
+// send submits one request under a new number. A server that is too busy is asked again, after a second or five, under the same.
+func (s *sampler) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
+	s.mu.Lock()
+	body.SeqID = s.seq
+	s.seq++
+	s.mu.Unlock()
+	r, err := post("/asample", body)
+	if err != nil {
+		return promise{}, err
+	}
+	r.retries, r.busy, r.window = 0, true, stuck
+	r.header = map[string]string{wire.HeaderBackpressure: "1"}
+	h := hold{of: &s.client.holds}
+	defer h.release()
+	for {
+		p, err := s.dispatch(ctx, r, size)
+		var status *StatusError
+		if !errors.As(err, &status) || status.Status != http.StatusTooManyRequests {
+			return p, err
+		}
+		h.set(RateLimited, status.Detail)
+		s.mu.Lock()
+		if size <= smallPrompt {
+			s.busy = later(s.busy, time.Now().Add(time.Second))
+		} else {
+			s.busy = later(s.busy, time.Now().Add(5*time.Second))
+		}
+		s.mu.Unlock()
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// dispatch sends once, within the limits on what is being sent at a time.
+func (s *sampler) dispatch(ctx context.Context, r *request, size int64) (promise, error) {
+	s.mu.Lock()
+	wait := time.Until(s.busy)
+	recent := !s.busy.IsZero() && wait > -moment
+	s.mu.Unlock()
+	if err := sleep(ctx, wait); err != nil {
+		return promise{}, err
+	}
+	type limit struct {
+		of *semaphore.Weighted
+		n  int64
+	}
+	limits := []limit{{s.submit, 1}, {s.bytes, min(size, s.client.config.DispatchBytes)}}
+	if recent {
+		limits = []limit{{s.submit, 1}, {s.slow, 1}, {s.bytes, min(busyWeight*size, s.client.config.DispatchBytes)}}
+	}
+	for _, l := range limits {
+		if err := l.of.Acquire(ctx, l.n); err != nil {
+			return promise{}, context.Cause(ctx)
+		}
+		defer l.of.Release(l.n)
+	}
+	return s.client.promised(ctx, r, "Sample", true)
+}

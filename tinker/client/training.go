@@ -1,0 +1,186 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// model is a tinker.TrainingClient. Its requests are submitted one at a time, in the order of the calls.
+type model struct {
+	client *Client
+	id     string
+	turn   chan struct{} // holds the token of the request that is being submitted
+	next   int64         // the number of a request with SeqID 0; owned by the turn
+	lora   tinker.LoRA   // as it was asked for; get_info tells only the rank
+}
+
+// Limits says how large a chunk of a batch the server takes; tinker.Submit asks for it.
+func (m *model) Limits() tinker.Limits {
+	return tinker.Limits{Datums: m.client.config.ChunkDatums, Bytes: m.client.config.ChunkBytes}
+}
+
+// submit takes a turn, numbers the request and sends it. Its number is used up as soon as anything was sent.
+func (m *model) submit(ctx context.Context, seq int64, kind string, proto bool, build func(seq int64) (*request, error)) (promise, error) {
+	c := m.client
+	ctx, done := c.within(ctx)
+	defer done()
+	select {
+	case m.turn <- struct{}{}:
+	case <-ctx.Done():
+		return promise{}, context.Cause(ctx)
+	}
+	defer func() { <-m.turn }()
+	if ctx.Err() != nil {
+		return promise{}, context.Cause(ctx)
+	}
+	if seq == 0 {
+		seq = m.next
+	}
+	r, err := build(seq)
+	if err != nil {
+		return promise{}, err
+	}
+	m.next = max(m.next, seq+1)
+	return c.promised(ctx, r, kind, proto)
+}
+
+// Info implements tinker.TrainingClient.
+func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
+	out, err := m.info(ctx)
+	if err != nil {
+		return tinker.ModelInfo{}, err
+	}
+	base := out.ModelName
+	if base == "" {
+		base = out.ModelData.ModelName
+	}
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return tinker.ModelInfo{}, context.Cause(ctx)
+	}
+	lora := m.lora
+	lora.Rank, lora.Alpha = out.LoRARank, alpha
+	return tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID)}, nil
+}
+
+func (m *model) info(ctx context.Context) (out wire.GetInfoResponse, err error) {
+	err = m.client.postJSON(ctx, "/get_info", wire.GetInfoRequest{ModelID: m.id, Type: "get_info"}, &out)
+	return out, err
+}
+
+// catchUp learns where a model of an earlier process stands.
+func (m *model) catchUp(ctx context.Context) error {
+	out, err := m.info(ctx)
+	if err != nil {
+		return err
+	}
+	if out.NextSeqID < 1 {
+		return userf("client: %s does not say how far model %s has come, so it cannot be gone on with; create a model from a saved state", m.client.base, m.id)
+	}
+	m.turn <- struct{}{}
+	m.next = max(m.next, out.NextSeqID)
+	<-m.turn
+	return nil
+}
+
+// Forward implements tinker.TrainingClient.
+func (m *model) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return m.forward(ctx, req, "Forward")
+}
+
+// ForwardBackward implements tinker.TrainingClient.
+func (m *model) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return m.forward(ctx, req, "ForwardBackward")
+}
+
+func (m *model) forward(ctx context.Context, req tinker.ForwardRequest, kind string) (*tinker.Future[tinker.ForwardOutput], error) {
+	p, err := m.submit(ctx, req.SeqID, kind, true, func(seq int64) (*request, error) {
+		r := &request{method: http.MethodPost, path: "/forward_backward", contentType: wire.Proto, retries: retries, window: window}
+		r.body = wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: m.id, SeqID: seq, Data: req.Data, LossFn: req.LossFn,
+			LossFnConfig: req.LossFnConfig, ForwardOnly: kind == "Forward"})
+		if m.client.zstd == nil {
+			return r, nil
+		}
+		r.body, r.encoding = m.client.zstd.EncodeAll(r.body, nil), "zstd"
+		return r, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return future(m.client, p, wire.DecodeOutput), nil
+}
+
+// OptimStep implements tinker.TrainingClient.
+func (m *model) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+	p, err := m.submit(ctx, req.SeqID, "OptimStep", false, func(seq int64) (*request, error) {
+		return post("/optim_step", wire.OptimStepRequest{Adam: wire.FromAdam(req.Adam), ModelID: m.id, SeqID: seq, Type: "optim_step"})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return future(m.client, p, object[tinker.OptimStepOutput]), nil
+}
+
+// saveStateBody always says whether to overwrite, as the SDK does.
+type saveStateBody struct {
+	wire.SaveRequest
+	Overwrite bool `json:"overwrite"`
+}
+
+// SaveState implements tinker.TrainingClient.
+func (m *model) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return m.save(ctx, req, "SaveWeights", func(body wire.SaveRequest) (*request, error) {
+		body.Type = "save_weights"
+		return post("/save_weights", saveStateBody{body, req.Overwrite})
+	})
+}
+
+// SaveWeightsForSampler implements tinker.TrainingClient.
+func (m *model) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return m.save(ctx, req, "SaveWeightsForSampler", func(body wire.SaveRequest) (*request, error) {
+		body.Type, body.Overwrite = "save_weights_for_sampler", req.Overwrite
+		return post("/save_weights_for_sampler", body)
+	})
+}
+
+func (m *model) save(ctx context.Context, req tinker.SaveRequest, kind string, build func(wire.SaveRequest) (*request, error)) (*tinker.Future[tinker.SaveOutput], error) {
+	p, err := m.submit(ctx, req.SeqID, kind, false, func(seq int64) (*request, error) {
+		body := wire.SaveRequest{ModelID: m.id, Path: &req.Name, SeqID: seq}
+		if req.TTL != 0 {
+			seconds := int64((req.TTL + time.Second - 1) / time.Second)
+			body.TTLSeconds = &seconds
+		}
+		r, err := build(body)
+		if err != nil {
+			return nil, err
+		}
+		r.retries, r.conflict = 0, true // a name that is taken stays taken
+		return r, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return future(m.client, p, object[tinker.SaveOutput]), nil
+}
+
+// LoadState implements tinker.TrainingClient.
+func (m *model) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+	p, err := m.submit(ctx, req.SeqID, "LoadWeights", false, func(seq int64) (*request, error) {
+		return post("/load_weights", wire.LoadRequest{ModelID: m.id, SeqID: seq, Path: req.Path, Optimizer: req.Optimizer, Type: "load_weights"})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tinker.Then(future(m.client, p, object[tinker.LoadOutput]), func(o tinker.LoadOutput) (tinker.LoadOutput, error) {
+		if o.Path == "" {
+			o.Path = req.Path
+		}
+		return o, nil
+	}), nil
+}

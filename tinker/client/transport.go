@@ -1,0 +1,172 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+const (
+	timeout = 60 * time.Second // without a byte from the server
+	maxBody = 512 << 20        // of an answer
+)
+
+// request is one call of the API. Its idempotency key is drawn once, so that repeats are known as such.
+type request struct {
+	method, path string // path below /api/v1
+	body         []byte
+	contentType  string
+	encoding     string
+	accept       string // empty is JSON
+	header       map[string]string
+	timeout      time.Duration // 0 is timeout
+
+	retries   int           // how often the low level repeats it
+	window    time.Duration // how long the outer level does
+	conflict  bool          // 409 is an answer, not a reason to repeat
+	busy      bool          // 429 is an answer
+	anonymous bool          // sent with the raw key, before any exchange
+	key       string
+}
+
+// response is a whole answer.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// connError is an attempt that brought no usable answer.
+type connError struct{ err error }
+
+func (e *connError) Error() string { return e.err.Error() }
+func (e *connError) Unwrap() error { return e.err }
+
+// post is a JSON request with the repeats that most calls have.
+func post(path string, body any) (*request, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, userf("client: %s: %w", path, err)
+	}
+	return &request{method: http.MethodPost, path: path, body: raw, contentType: wire.JSON, retries: retries, window: window}, nil
+}
+
+// postJSON sends body and reads the answer into out.
+func (c *Client) postJSON(ctx context.Context, path string, body, out any) error {
+	r, err := post(path, body)
+	if err != nil {
+		return err
+	}
+	return c.into(ctx, r, out)
+}
+
+func (c *Client) getJSON(ctx context.Context, path string, out any) error {
+	return c.into(ctx, &request{method: http.MethodGet, path: path, retries: retries, window: window}, out)
+}
+
+// into calls and decodes; fields that we do not know are left out.
+func (c *Client) into(ctx context.Context, r *request, out any) error {
+	resp, err := c.call(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(resp.body, out); err != nil {
+		return serverf("client: the answer to %s %s is not what the protocol says: %w", r.method, r.path, err)
+	}
+	return nil
+}
+
+// once makes one attempt. The error is a *connError unless ctx ended.
+func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, error) {
+	key := c.auth.key
+	if !r.anonymous {
+		key = c.token(ctx)
+	}
+	actx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := r.timeout
+	if limit == 0 {
+		limit = timeout
+	}
+	tooLong := fmt.Errorf("no answer within %v", limit)
+	timer := time.AfterFunc(limit+time.Duration(len(r.body)/(64<<10))*time.Second, func() { cancel(tooLong) }) // at least 64 KiB/s up
+	defer timer.Stop()
+	req, err := http.NewRequestWithContext(actx, r.method, c.base+wire.Prefix+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, fmt.Errorf("client: %w; check the base address %s", err, c.base)
+	}
+	r.headers(req.Header, key, attempt)
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, attemptError(ctx, actx, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(&idleReader{resp.Body, timer, limit}, maxBody+1))
+	if err != nil {
+		return nil, attemptError(ctx, actx, err)
+	}
+	if len(body) > maxBody {
+		return nil, serverf("client: the answer to %s is larger than %d MiB", r.path, maxBody>>20)
+	}
+	if resp.StatusCode == http.StatusBadRequest && resp.ContentLength <= 0 && !resp.Uncompressed {
+		return nil, &connError{errors.New("400 without a length: something between here and the server answered")}
+	}
+	return &response{resp.StatusCode, resp.Header, body}, nil
+}
+
+func (r *request) headers(h http.Header, key string, attempt int) {
+	h.Set("Accept", wire.JSON)
+	if r.accept != "" {
+		h.Set("Accept", r.accept)
+	}
+	if r.contentType != "" {
+		h.Set("Content-Type", r.contentType)
+	}
+	if r.encoding != "" {
+		h.Set("Content-Encoding", r.encoding)
+	}
+	h.Set("User-Agent", "trinity")
+	h.Set(wire.HeaderKey, key)
+	if r.method != http.MethodGet {
+		if r.key == "" {
+			r.key = "trinity-" + drawn()
+		}
+		h.Set(wire.HeaderIdempotency, r.key)
+	}
+	h.Set("X-Stainless-Package-Version", sdkVersion)
+	h.Set("X-Stainless-Retry-Count", strconv.Itoa(attempt))
+	for k, v := range r.header {
+		h.Set(k, v)
+	}
+}
+
+// attemptError tells the caller's end from a failed attempt.
+func attemptError(ctx, attempt context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if attempt.Err() != nil {
+		err = context.Cause(attempt)
+	}
+	return &connError{err}
+}
+
+// idleReader gives the server its time anew with every byte.
+type idleReader struct {
+	r     io.Reader
+	timer *time.Timer
+	limit time.Duration
+}
+
+func (r *idleReader) Read(p []byte) (int, error) {
+	r.timer.Reset(r.limit)
+	return r.r.Read(p)
+}
