@@ -1,0 +1,14 @@
+package tinker
+
+import "time"
+
+// Checkpoint describes a saved checkpoint, as a service that lists its own gives it.
+type Checkpoint struct {
+	Path      Path
+	SeqID     int64 // of the request that saved it
+	BaseModel string
+	LoRA      LoRA
+	Optimizer bool // it holds the optimizer's state
+	Time      time.Time
+	Size      int64 // bytes
+}
