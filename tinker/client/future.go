@@ -167,29 +167,29 @@ func (c *Client) payload(p promise, resp *response, h *hold) ([]byte, error) {
 		}
 		return append([]byte{}, resp.body...), nil // an empty message is a result too
 	}
-	var b struct {
-		Type     string
-		Status   string
-		Error    *json.RawMessage
-		Category string
-	}
-	if err := json.Unmarshal(resp.body, &b); err != nil {
-		return nil, serverf("client: the result of %s is not a JSON object: %w", p.kind, err)
+	var b map[string]json.RawMessage
+	if err := json.Unmarshal(resp.body, &b); err != nil || b == nil {
+		return nil, serverf("client: the result of %s is not a JSON object: %.200s", p.kind, resp.body)
 	}
 	switch {
-	case b.Type == "try_again" || b.Status == "complete_metadata":
+	case text(b["type"]) == "try_again" || text(b["status"]) == "complete_metadata":
 		c.pending(resp.body, h)
 		return nil, nil
-	case b.Error != nil:
-		text := string(*b.Error)
-		if json.Unmarshal(*b.Error, &text) != nil {
-			text = string(*b.Error)
-		}
-		return nil, failed(p.kind, text, b.Category)
+	case b["error"] != nil: // whatever its value
+		return nil, failed(p.kind, text(b["error"]), text(b["category"]))
 	case p.proto:
 		return nil, serverf("client: the result of %s came as JSON; the server is older than protobuf results", p.kind)
 	}
 	return resp.body, nil
+}
+
+// text is a JSON string's value; of anything else it is the JSON.
+func text(raw json.RawMessage) string {
+	var s *string
+	if json.Unmarshal(raw, &s) != nil || s == nil {
+		return string(raw)
+	}
+	return *s
 }
 
 // pending tells the user when the server says that the request is held up.

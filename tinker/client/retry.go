@@ -44,7 +44,7 @@ func (c *Client) call(ctx context.Context, r *request) (*response, error) {
 			h.set(Billing, detail(resp.body))
 			n--
 			err = sleep(ctx, inBilling)
-		case !r.repeats(resp, err) || time.Since(begin) > r.window:
+		case !r.repeats(resp, err) || time.Since(begin) >= r.window:
 			return nil, c.failure(r, resp, err)
 		default:
 			err = sleep(ctx, backoff(n))
