@@ -14,15 +14,17 @@ import (
 // Arch is what makes a family different from the others; everything else is in the numbers of Config.
 type Arch struct {
 	Name    string // architectures[0] of config.json
+	Type    string // model_type
 	QKVBias bool   // q, k and v have biases
 	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
 }
 
 // architectures are the families this package computes.
 var architectures = []Arch{
-	{Name: "LlamaForCausalLM"},
-	{Name: "Qwen2ForCausalLM", QKVBias: true},
-	{Name: "Qwen3ForCausalLM", QKNorm: true},
+	{Name: "LlamaForCausalLM", Type: "llama"},
+	{Name: "Qwen2ForCausalLM", Type: "qwen2", QKVBias: true},
+	{Name: "Qwen3ForCausalLM", Type: "qwen3", QKNorm: true},
+	{Name: "MistralForCausalLM", Type: "mistral"},
 }
 
 // Config is the shape of a model and the numbers its forward pass depends on, as config.json of a Hugging Face folder
@@ -89,6 +91,10 @@ func parseConfig(data []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	if _, said := all["sliding_window"]; !said && arch.Type == "mistral" {
+		window := 4096 // what transformers takes for a Mistral that does not say
+		h.Sliding = &window
+	}
 	if err := h.refuse(arch); err != nil {
 		return Config{}, err
 	}
@@ -107,7 +113,7 @@ func parseConfig(data []byte) (Config, error) {
 	if h.Eps != nil {
 		c.Eps = *h.Eps
 	}
-	c.Tied = h.Tied != nil && *h.Tied // the default of all three families is false
+	c.Tied = h.Tied != nil && *h.Tied // the default of all families is false
 	if c.BF16, err = h.bf16(); err != nil {
 		return Config{}, err
 	}

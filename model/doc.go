@@ -1,4 +1,4 @@
-// Package model computes decoder-only transformers of the Llama, Qwen2 and Qwen3 families from Hugging Face folders: forward,
+// Package model computes decoder-only transformers of the Llama, Qwen2, Qwen3 and Mistral families from Hugging Face folders: forward,
 // log-probabilities and, by hand, backward, of the full parameters or of LoRA adapters.
 //
 // There is one forward. Prefill, decoding and training run it over rows, the tokens of a call one after another, and a row's

@@ -13,6 +13,7 @@ import (
 // hfConfig is the part of config.json that is read. Keys that change the computation and are not here are in refusals.
 type hfConfig struct {
 	Architectures []string        `json:"architectures"`
+	ModelType     string          `json:"model_type"`
 	VocabSize     int             `json:"vocab_size"`
 	Hidden        int             `json:"hidden_size"`
 	Layers        int             `json:"num_hidden_layers"`
@@ -33,9 +34,9 @@ type hfConfig struct {
 	MLPBias       bool            `json:"mlp_bias"`
 	UseSliding    bool            `json:"use_sliding_window"`
 	Sliding       *int            `json:"sliding_window"`
+	WindowLayers  *int            `json:"max_window_layers"` // layers from here on slide
 	LayerTypes    []string        `json:"layer_types"`
 	Quantization  json.RawMessage `json:"quantization_config"`
-	PretrainingTP int             `json:"pretraining_tp"`
 	EOS           tokenIDs        `json:"eos_token_id"`
 	BOS           tokenIDs        `json:"bos_token_id"`
 }
@@ -50,6 +51,23 @@ type hfRoPE struct {
 	HighFactor  float64 `json:"high_freq_factor"`
 	OriginalMax float64 `json:"original_max_position_embeddings"`
 	Partial     float64 `json:"partial_rotary_factor"`
+
+	nested []string // keys that hold another object
+}
+
+func (r *hfRoPE) UnmarshalJSON(b []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	for key, v := range all {
+		if v[0] == '{' {
+			r.nested = append(r.nested, key)
+		}
+	}
+	slices.Sort(r.nested)
+	type plain hfRoPE
+	return json.Unmarshal(b, (*plain)(r))
 }
 
 // tokenIDs is one id, a list of ids or null.
@@ -69,17 +87,19 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 
 // refusedKeys change the computation of some model that names itself one of ours, and are not computed here.
 var refusedKeys = []string{"num_experts", "num_local_experts", "attn_logit_softcapping", "final_logit_softcapping",
-	"logit_scale", "residual_multiplier", "embedding_multiplier", "attention_multiplier", "logits_scaling", "partial_rotary_factor"}
+	"logit_scale", "residual_multiplier", "embedding_multiplier", "attention_multiplier", "logits_scaling", "partial_rotary_factor",
+	"no_rope_layers", "sliding_window_pattern"}
 
+// arch finds the family by architectures, or by model_type where that is missing.
 func (h *hfConfig) arch() (Arch, error) {
 	var names []string
 	for _, a := range architectures {
-		if len(h.Architectures) == 1 && h.Architectures[0] == a.Name {
+		if len(h.Architectures) == 1 && h.Architectures[0] == a.Name || len(h.Architectures) == 0 && h.ModelType == a.Type {
 			return a, nil
 		}
 		names = append(names, a.Name)
 	}
-	return Arch{}, fmt.Errorf("architectures = %q is not supported; supported are %s", h.Architectures, strings.Join(names, ", "))
+	return Arch{}, fmt.Errorf("architectures = %q, model_type = %q is not supported; supported are %s", h.Architectures, h.ModelType, strings.Join(names, ", "))
 }
 
 // refuse returns an error for the keys that are read and ask for something that is not computed.
@@ -91,19 +111,35 @@ func (h *hfConfig) refuse(a Arch) error {
 		return fmt.Errorf("attention_bias = true is not supported for %s", a.Name)
 	case h.MLPBias:
 		return errors.New("mlp_bias = true is not supported")
-	case h.UseSliding:
-		return errors.New("use_sliding_window = true is not supported")
-	case h.Sliding != nil && !strings.HasPrefix(a.Name, "Qwen"): // Qwen's is in use only with use_sliding_window
-		return fmt.Errorf("sliding_window = %d is not supported for %s", *h.Sliding, a.Name)
-	case slices.ContainsFunc(h.LayerTypes, func(t string) bool { return t != "full_attention" }):
-		return fmt.Errorf("layer_types = %q is not supported; supported is full_attention", h.LayerTypes)
 	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
 		return errors.New("quantization_config is not supported; use the unquantized model")
-	case h.PretrainingTP > 1:
-		return fmt.Errorf("pretraining_tp = %d is not supported", h.PretrainingTP)
+	}
+	return h.refuseSliding(a)
+}
+
+// refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the model's
+// context hides nothing.
+func (h *hfConfig) refuseSliding(a Arch) error {
+	const supported = "only full attention is computed; choose a model without a sliding window"
+	for _, t := range h.LayerTypes {
+		if t != "full_attention" && (t != "sliding_attention" || !h.wide()) {
+			return fmt.Errorf("layer_types = %q is not supported; %s", h.LayerTypes, supported)
+		}
+	}
+	qwen := strings.HasPrefix(a.Type, "qwen") // has a window that lies unused until it is switched on, for the upper layers
+	switch {
+	case h.wide() || len(h.LayerTypes) > 0:
+		return nil
+	case qwen && h.UseSliding && (h.WindowLayers == nil || *h.WindowLayers < h.Layers):
+		return fmt.Errorf("use_sliding_window = true with sliding_window = %d is not supported; %s", *h.Sliding, supported)
+	case !qwen:
+		return fmt.Errorf("sliding_window = %d is not supported for %s; %s", *h.Sliding, a.Name, supported)
 	}
 	return nil
 }
+
+// wide reports that no window is narrower than the model's context.
+func (h *hfConfig) wide() bool { return h.Sliding == nil || h.MaxPos > 0 && *h.Sliding >= h.MaxPos }
 
 func (h *hfConfig) bf16() (bool, error) {
 	t := h.TorchDType
@@ -131,6 +167,9 @@ func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
 	}
 	if s == nil {
 		return r, nil
+	}
+	if len(s.nested) > 0 {
+		return r, fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported", strings.Join(s.nested, ", "))
 	}
 	if s.Theta != 0 {
 		r.Theta = s.Theta

@@ -68,7 +68,11 @@ func shardNames(dir string) ([]string, error) {
 	path := filepath.Join(dir, indexFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("model: %s has neither %s nor %s: a model folder needs its weights", dir, singleFile, indexFile)
+		hint := ""
+		if old, err := filepath.Glob(filepath.Join(dir, "*.bin")); err == nil && len(old) > 0 {
+			hint = fmt.Sprintf("; %s is an older format, save the model again with safe_serialization", filepath.Base(old[0]))
+		}
+		return nil, fmt.Errorf("model: %s has neither %s nor %s: a model folder needs its weights%s", dir, singleFile, indexFile, hint)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
