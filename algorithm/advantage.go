@@ -18,12 +18,16 @@ type Advantage interface {
 	Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64, error)
 }
 
-// Advantages is the table of advantage functions by the value of algorithm.advantage_fn.
+// Advantages is the table of advantage functions that the explorer computes, by the value of algorithm.advantage_fn.
 func Advantages() map[string]func(Args) (Advantage, error) {
 	return map[string]func(Args) (Advantage, error){
-		"grpo":      newGRPO,
-		"opmd":      newOPMD,
-		"reinforce": newReinforce,
+		"grpo":           newGRPO,
+		"step_wise_grpo": newStepWise,
+		"gigpo":          newGiGPO,
+		"opmd":           newOPMD,
+		"asymre":         newAsymRE,
+		"rec":            newRECAdvantage,
+		"reinforce":      newReinforce,
 	}
 }
 
@@ -36,45 +40,6 @@ func (reinforce) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experie
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		return rewards, map[string]float64{"reward_mean": mean(rewards)}
 	})
-}
-
-// opmd takes a baseline off the reward: the mean of the group, or its soft maximum tau*log(mean(exp(r/tau))).
-type opmd struct {
-	logAvgExp bool
-	tau       float64
-}
-
-func newOPMD(args Args) (Advantage, error) {
-	r := readArgs(args)
-	o := opmd{logAvgExp: r.word("opmd_baseline", "mean", "logavgexp") == "logavgexp", tau: r.number("tau", 1)}
-	r.require(o.tau > 0, "tau", o.tau, "greater than 0")
-	return o, r.close()
-}
-
-func (o opmd) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
-	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
-		base := o.baseline(rewards)
-		scores := make([]float64, len(rewards))
-		for i, r := range rewards {
-			scores[i] = r - base
-		}
-		return scores, map[string]float64{"group_baseline": base, "reward_mean": mean(rewards)}
-	})
-}
-
-func (o opmd) baseline(rewards []float64) float64 {
-	switch {
-	case len(rewards) == 1:
-		return 0
-	case !o.logAvgExp:
-		return mean(rewards)
-	}
-	top := slices.Max(rewards)
-	sum := 0.0
-	for _, r := range rewards {
-		sum += math.Exp((r - top) / o.tau)
-	}
-	return top + float64(o.tau*math.Log(sum/float64(len(rewards))))
 }
 
 // assignByGroup scores each task's experiences with score, which maps rewards [N] to scores [N] and metrics of the
@@ -134,10 +99,12 @@ func (s *groupStats) add(key string, v float64) {
 }
 
 // metrics returns group_advantages/<key>/{mean,max,min}.
-func (s *groupStats) metrics() map[string]float64 {
+func (s *groupStats) metrics() map[string]float64 { return s.metricsUnder("group_advantages") }
+
+func (s *groupStats) metricsUnder(prefix string) map[string]float64 {
 	m := make(map[string]float64)
 	for k, v := range s.values {
-		maps.Copy(m, spread("group_advantages/"+k, v))
+		maps.Copy(m, spread(prefix+"/"+k, v))
 	}
 	return m
 }

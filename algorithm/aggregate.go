@@ -17,6 +17,9 @@ const (
 	SeqMeanTokenMean    Aggregation = "seq-mean-token-mean"     // mean over sequences of the mean over their tokens
 	SeqMeanTokenSumNorm Aggregation = "seq-mean-token-sum-norm" // sum over everything / width of the longest response
 	meanEps                         = 1e-8                      // keeps the mean over no tokens at 0
+
+	// seqMeanTokenSumNorm is SeqMeanTokenSumNorm of each sequence by itself: the mean over sequences of sum / own width.
+	seqMeanTokenSumNorm Aggregation = "sequence's seq-mean-token-sum-norm"
 )
 
 // ParseAggregation checks a configured mode.
@@ -26,6 +29,17 @@ func ParseAggregation(s string) (Aggregation, error) {
 		return "", fmt.Errorf("algorithm: loss_agg_mode %q is not known; it is one of %v", s, all)
 	}
 	return Aggregation(s), nil
+}
+
+// per returns the mode that gives many sequences at once the mean of what a gives each by itself, or a.
+func (a Aggregation) per(sequence bool) Aggregation {
+	switch {
+	case sequence && a == TokenMean:
+		return SeqMeanTokenMean
+	case sequence && a == SeqMeanTokenSumNorm:
+		return seqMeanTokenSumNorm
+	}
+	return a
 }
 
 // weights returns the weight of each token of masks [B][R]; 0 where the mask is false.
@@ -44,6 +58,8 @@ func (a Aggregation) weights(masks [][]bool) [][]float64 {
 			w = 1 / rows
 		case SeqMeanTokenMean:
 			w = 1 / (float64(count(m)) + meanEps) / rows
+		case seqMeanTokenSumNorm:
+			w = 1 / (float64(len(m)) + meanEps) / rows
 		case SeqMeanTokenSumNorm:
 			w = 1 / (float64(width) + meanEps)
 		default:

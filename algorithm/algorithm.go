@@ -3,7 +3,8 @@
 // is a pure function of its arguments; there is no model, no file and no goroutine here.
 //
 // Names, arguments and defaults are those of Trinity-RFT's `algorithm` section. Each kind of function stands in one
-// visible table (Algorithms, Advantages, PolicyLosses, KLs, Entropies); adding one is adding a row.
+// visible table (Algorithms, Advantages, LateAdvantages, PolicyLosses, KLs, Entropies, SampleStrategies); adding one is
+// adding a row. What a trainer fetches for them, and in which order it calls them, stands in docs/algorithms.md.
 //
 // Arithmetic is float64 over float32 inputs and is rounded once, at the end.
 package algorithm
@@ -14,34 +15,16 @@ import (
 	"slices"
 )
 
-// Row is one line of Trinity-RFT's table of algorithm types: which functions an algorithm uses when the configuration
-// does not choose others.
-type Row struct {
-	Advantage      string // key of Advantages, empty when the algorithm scores nothing
-	SampleStrategy string
-	PolicyLoss     string // key of PolicyLosses
-	KLLoss         string // key of KLs
-	Entropy        string // key of Entropies
-	Schema         string // what a training example is: "experience", "sft"
-}
-
-// Algorithms is the table of algorithm types, by the value of algorithm.algorithm_type.
-func Algorithms() map[string]Row {
-	return map[string]Row{
-		"grpo": {Advantage: "grpo", SampleStrategy: "default", PolicyLoss: "ppo", KLLoss: "k2", Entropy: "default", Schema: "experience"},
-		"opmd": {Advantage: "opmd", SampleStrategy: "default", PolicyLoss: "opmd", KLLoss: "k2", Entropy: "default", Schema: "experience"},
-		"sft":  {SampleStrategy: "default", PolicyLoss: "sft", KLLoss: "none", Entropy: "none", Schema: "sft"},
-	}
-}
-
 // Choice is what a configuration says about the algorithm. An empty name means the algorithm's own; arguments left out
 // have the function's documented default (Trinity-RFT drops all defaults as soon as one argument is given).
 type Choice struct {
 	Type            string `yaml:"algorithm_type"`
 	SampleStrategy  string `yaml:"sample_strategy"`
+	SampleArgs      Args   `yaml:"sample_strategy_args"`
 	Advantage       string `yaml:"advantage_fn"`
 	AdvantageArgs   Args   `yaml:"advantage_fn_args"`
 	KLPenalty       string `yaml:"kl_penalty_fn"`
+	KLPenaltyArgs   Args   `yaml:"kl_penalty_fn_args"`
 	PolicyLoss      string `yaml:"policy_loss_fn"`
 	PolicyLossArgs  Args   `yaml:"policy_loss_fn_args"`
 	KLLoss          string `yaml:"kl_loss_fn"`
@@ -54,8 +37,10 @@ type Choice struct {
 // Method is an algorithm ready to use.
 type Method struct {
 	Name           string
-	Advantage      Advantage // nil when the algorithm scores nothing (sft)
-	SampleStrategy string
+	Advantage      Advantage     // what the explorer computes; it changes nothing when advantages are late, and is nil for data sets
+	Late           LateAdvantage // what the trainer computes, or nil
+	Penalty        KL            // taken off the rewards of late advantages
+	SampleStrategy SampleStrategy
 	Objective      Objective
 	Schema         string
 }
@@ -66,18 +51,19 @@ func New(c Choice) (*Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.KLPenalty != "" && c.KLPenalty != "none" {
-		return nil, fmt.Errorf("algorithm: kl_penalty_fn %q is not available; use none, and kl_loss_fn for a KL term in the loss", c.KLPenalty)
-	}
 	m := &Method{Name: c.Type, Schema: row.Schema}
-	m.SampleStrategy = or(c.SampleStrategy, row.SampleStrategy)
-	if m.SampleStrategy != "default" && m.SampleStrategy != "warmup" {
-		return nil, fmt.Errorf("algorithm: sample_strategy %q is not available; use default", m.SampleStrategy)
+	if m.SampleStrategy, err = build("sample_strategy", or(c.SampleStrategy, row.SampleStrategy), c.SampleArgs, SampleStrategies()); err != nil {
+		return nil, err
 	}
-	if name := or(c.Advantage, row.Advantage); name != "" {
-		if m.Advantage, err = build("advantage_fn", name, c.AdvantageArgs, Advantages()); err != nil {
-			return nil, err
-		}
+	if err = m.newAdvantage(or(c.Advantage, row.Advantage), c.AdvantageArgs); err != nil {
+		return nil, err
+	}
+	if m.Penalty, err = build("kl_penalty_fn", or(c.KLPenalty, "none"), c.KLPenaltyArgs, KLs()); err != nil {
+		return nil, err
+	}
+	if m.Penalty.estimate != nil && m.Late == nil {
+		return nil, fmt.Errorf("algorithm: kl_penalty_fn %q changes rewards in the trainer, where advantage_fn %q is already computed; use none, and kl_loss_fn for a KL term in the loss",
+			c.KLPenalty, or(c.Advantage, row.Advantage))
 	}
 	m.Objective, err = newObjective(c, row)
 	if err != nil {
@@ -86,8 +72,41 @@ func New(c Choice) (*Method, error) {
 	return m, nil
 }
 
+// newAdvantage finds the advantage function in one of its two tables.
+func (m *Method) newAdvantage(name string, args Args) (err error) {
+	early, late := Advantages(), LateAdvantages()
+	if name == "" && m.Schema != "experience" {
+		return nil
+	}
+	m.Advantage = unscored{}
+	switch {
+	case name == "":
+	case early[name] != nil:
+		m.Advantage, err = build("advantage_fn", name, args, early)
+	case late[name] != nil:
+		m.Late, err = build("advantage_fn", name, args, late)
+	default:
+		names := slices.Sorted(maps.Keys(early))
+		names = slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(late))))
+		err = fmt.Errorf("algorithm: advantage_fn %q is not known; it is one of %v", name, names)
+	}
+	return err
+}
+
+// Needs says what the method reads in the trainer, advantages, penalty and loss together.
+func (m *Method) Needs() Needs {
+	n := m.Objective.Needs()
+	if m.Late != nil {
+		n = n.or(m.Late.Needs())
+	}
+	if m.Penalty.Active() {
+		n = n.or(Needs{Old: true, Ref: true})
+	}
+	return n
+}
+
 func newObjective(c Choice, row Row) (o Objective, err error) {
-	policyArgs, mode, err := aggregationMode(c)
+	policyArgs, mode, err := aggregationMode(c, row)
 	if err != nil {
 		return o, err
 	}
@@ -103,8 +122,8 @@ func newObjective(c Choice, row Row) (o Objective, err error) {
 }
 
 // aggregationMode is algorithm.loss_agg_mode, or the loss_agg_mode among the policy loss's arguments when the former is
-// not given, or token-mean; and the arguments without it. Two different modes are refused.
-func aggregationMode(c Choice) (Args, Aggregation, error) {
+// not given, or the algorithm's own; and the arguments without it. Two different modes are refused.
+func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
 	mode := c.AggregationMode
 	rest := c.PolicyLossArgs
 	if v, given := rest["loss_agg_mode"]; given {
@@ -116,7 +135,7 @@ func aggregationMode(c Choice) (Args, Aggregation, error) {
 		rest = maps.Clone(rest)
 		delete(rest, "loss_agg_mode")
 	}
-	a, err := ParseAggregation(or(mode, string(TokenMean)))
+	a, err := ParseAggregation(or(mode, string(row.Aggregation)))
 	return rest, a, err
 }
 

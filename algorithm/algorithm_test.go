@@ -19,7 +19,7 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.SampleStrategy != "default" || m.Schema != "experience" || m.Objective.Aggregation != TokenMean || !m.Objective.NeedsReference() || m.Objective.KL.Coef != 0.001 {
+	if m.SampleStrategy.Name != "default" || m.Schema != "experience" || m.Objective.Aggregation != TokenMean || !m.Objective.NeedsReference() || m.Objective.KL.Coef != 0.001 {
 		t.Errorf("grpo = %+v", m)
 	}
 	if m, err = New(Choice{Type: "grpo", KLLossArgs: Args{"kl_coef": 0.0}}); err != nil || m.Objective.NeedsReference() {
@@ -36,15 +36,16 @@ func TestNew(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	tests := map[string]Choice{
-		`algorithm_type "grop" is not known; it is one of [grpo opmd sft]`:    {Type: "grop"},
-		`advantage_fn "gae" is not known`:                                     {Type: "grpo", Advantage: "gae"},
-		`kl_loss_fn "k4" is not known`:                                        {Type: "grpo", KLLoss: "k4"},
-		`loss_agg_mode "mean" is not known`:                                   {Type: "grpo", AggregationMode: "mean"},
-		`keep only loss_agg_mode`:                                             {Type: "grpo", AggregationMode: "token-mean", PolicyLossArgs: Args{"loss_agg_mode": "seq-mean-token-sum"}},
-		`kl_penalty_fn "k2" is not available`:                                 {Type: "grpo", KLPenalty: "k2"},
-		`sample_strategy "mix" is not available`:                              {Type: "grpo", SampleStrategy: "mix"},
-		`kl_loss_fn_args of k2: coef is not an argument; the arguments are [`: {Type: "grpo", KLLossArgs: Args{"coef": 1.0}},
-		`adaptive is true (bool); it must be false`:                           {Type: "grpo", KLLossArgs: Args{"adaptive": true}},
+		`algorithm_type "grop" is not known; it is one of [asymre cispo dapo dpo gigpo`: {Type: "grop"},
+		`advantage_fn "gae" is not known; it is one of [asymre asymre_verl clipb`:       {Type: "grpo", Advantage: "gae"},
+		`kl_loss_fn "k4" is not known`:      {Type: "grpo", KLLoss: "k4"},
+		`loss_agg_mode "mean" is not known`: {Type: "grpo", AggregationMode: "mean"},
+		`keep only loss_agg_mode`:           {Type: "grpo", AggregationMode: "token-mean", PolicyLossArgs: Args{"loss_agg_mode": "seq-mean-token-sum"}},
+		`kl_penalty_fn "k2" changes rewards in the trainer, where advantage_fn "grpo" is already computed`: {Type: "grpo", KLPenalty: "k2"},
+		`sample_strategy "most" is not known; it is one of [default mix staleness_control warmup]`:         {Type: "grpo", SampleStrategy: "most"},
+		`sample_strategy_args of mix: expert_ratio is not an argument`:                                     {Type: "mix", SampleArgs: Args{"expert_ratio": 0.1}},
+		`kl_loss_fn_args of k2: coef is not an argument; the arguments are [`:                              {Type: "grpo", KLLossArgs: Args{"coef": 1.0}},
+		`adaptive is true, but target_kl or horizon is missing`:                                            {Type: "grpo", KLLossArgs: Args{"adaptive": true, "target_kl": 0.1}},
 	}
 	for want, c := range tests {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {

@@ -88,6 +88,17 @@ func (r *argReader) boolean(name string, def bool) bool {
 	return b
 }
 
+// text returns the argument as it stands, which must not be empty.
+func (r *argReader) text(name, def string) string {
+	v, given := r.get(name)
+	if !given {
+		return def
+	}
+	s, ok := v.(string)
+	r.require(ok && s != "", name, v, "text")
+	return s
+}
+
 // word returns one of the allowed words; the first is the default.
 func (r *argReader) word(name string, allowed ...string) string {
 	v, given := r.get(name)
@@ -99,6 +110,29 @@ func (r *argReader) word(name string, allowed ...string) string {
 		r.wrong(name, v, fmt.Sprintf("one of %v", allowed))
 	}
 	return s
+}
+
+// count is number for an argument that is a whole number of 0 or more.
+func (r *argReader) count(name string, def int) int {
+	x := r.number(name, float64(def))
+	if x < 0 || x != math.Trunc(x) || x > math.MaxInt32 {
+		r.wrong(name, x, "a whole number of 0 or more")
+		return def
+	}
+	return int(x)
+}
+
+// aggregation reads an aggregation mode, "" when it is not given.
+func (r *argReader) aggregation(name string) Aggregation {
+	v, given := r.get(name)
+	if !given {
+		return ""
+	}
+	a, err := ParseAggregation(fmt.Sprint(v))
+	if err != nil {
+		r.wrong(name, v, "an aggregation mode such as token-mean")
+	}
+	return a
 }
 
 // require records a complaint about a value unless ok.

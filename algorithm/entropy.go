@@ -7,8 +7,9 @@ import "math"
 // Only the log-probability of the sampled token is known here, so the entropy of a token is estimated by its one
 // summand -p*log(p), as Trinity-RFT does on Tinker.
 type Entropy struct {
-	Coef    float64
-	measure bool // whether the estimate is computed; its metric is shown even when Coef is 0
+	Coef      float64
+	measure   bool // whether the estimate is computed; its metric is shown even when Coef is 0
+	usualOnly bool // leave expert sequences out
 }
 
 // Entropies is the table of entropy terms by the value of algorithm.entropy_loss_fn.
@@ -22,6 +23,11 @@ func Entropies() map[string]func(Args) (Entropy, error) {
 		"default": func(args Args) (Entropy, error) {
 			r := readArgs(args)
 			e := Entropy{Coef: r.number("entropy_coef", 0), measure: true}
+			return e, r.close()
+		},
+		"mix": func(args Args) (Entropy, error) {
+			r := readArgs(args)
+			e := Entropy{Coef: r.number("entropy_coef", 0), measure: true, usualOnly: true}
 			return e, r.close()
 		},
 	}

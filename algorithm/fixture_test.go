@@ -76,6 +76,9 @@ func policyFixture(t *testing.T) []Sequence {
 		batch[i] = Sequence{Logprobs: lp[i], Old: old[i], Ref: ref[i], Advantages: adv[i], Mask: mask[i]}
 		n += count(mask[i])
 	}
+	for i := range batch {
+		batch[i].Expert = m.uniform() > 0.5
+	}
 	if lp[0][0] != 0.76453853 || lp[0][1] != 0.83000791 || lp[0][2] != -0.23427248 || n != 48 {
 		t.Fatalf("the fixture's first logprobs are %v with %d trained tokens; the generator is wrong", lp[0][:3], n)
 	}

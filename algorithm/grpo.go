@@ -74,13 +74,18 @@ func (g grpo) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience
 
 // moments returns the mean and deviation that a group is scored with, and records the group's metrics.
 func (g grpo) moments(group []*experience.Experience, rewards []float64, stats *groupStats) (m, std float64) {
+	if len(rewards) > 1 && g.rankPenalty != nil {
+		rewards = penalised(group, rewards, *g.rankPenalty)
+	}
+	return groupMoments(rewards, stats)
+}
+
+// groupMoments is mean and deviation of rewards, 0 and 1 for one alone; it records what the rewards are.
+func groupMoments(rewards []float64, stats *groupStats) (m, std float64) {
 	if len(rewards) == 1 {
 		stats.add("reward_mean", rewards[0])
 		stats.add("reward_std", 0)
 		return 0, 1
-	}
-	if g.rankPenalty != nil {
-		rewards = penalised(group, rewards, *g.rankPenalty)
 	}
 	m = mean(rewards)
 	std = stdDev(rewards, m)

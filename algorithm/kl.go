@@ -1,17 +1,21 @@
 package algorithm
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // KL is a term that holds the weights near the reference model: coef * aggregate(estimate). The zero KL is none.
 type KL struct {
 	Coef     float64
+	adaptive *adaptiveKL                                  // nil when Coef stays
 	estimate func(lp, ref, old float64, hasOld bool) term // nil for none
 }
 
 // Active reports whether the term can be anything but 0, that is, whether reference log-probabilities are needed.
 func (k KL) Active() bool { return k.estimate != nil && k.Coef != 0 }
 
-// KLs is the table of KL estimates by the value of algorithm.kl_loss_fn. With d = lp-ref:
+// KLs is the table of KL estimates by the value of algorithm.kl_loss_fn and kl_penalty_fn. With d = lp-ref:
 //
 //	none          0
 //	k1            d
@@ -24,7 +28,7 @@ func (k KL) Active() bool { return k.estimate != nil && k.Coef != 0 }
 // k1 to k3 are Schulman's estimators (joschu.net/blog/kl-approx.html).
 func KLs() map[string]func(Args) (KL, error) {
 	return map[string]func(Args) (KL, error){
-		"none":         func(args Args) (KL, error) { k, err := newKL(args, nil); k.Coef = 0; return k, err },
+		"none":         func(args Args) (KL, error) { _, err := newKL(args, nil); return KL{}, err },
 		"k1":           func(args Args) (KL, error) { return newKL(args, k1) },
 		"k2":           func(args Args) (KL, error) { return newKL(args, k2) },
 		"k3":           func(args Args) (KL, error) { return newKL(args, k3) },
@@ -34,14 +38,41 @@ func KLs() map[string]func(Args) (KL, error) {
 	}
 }
 
-// newKL reads the arguments that all estimates share. Adaptation belongs to a KL penalty in the reward; in a loss
-// Trinity-RFT accepts it without effect, here it is refused.
+// adaptiveKL steers the coefficient so that the measured KL comes to a target (Ziegler et al., arXiv 1909.08593).
+type adaptiveKL struct{ target, horizon float64 }
+
+// Adapted returns the term with the coefficient for the next step, after a step of n experiences measured kl:
+//
+//	coef * (1 + clamp(kl/target - 1, -0.2, 0.2) * n/horizon)
+//
+// and the term itself when it is not adaptive.
+func (k KL) Adapted(kl float64, n int) KL {
+	if k.adaptive == nil {
+		return k
+	}
+	off := min(max(kl/k.adaptive.target-1, -0.2), 0.2)
+	k.Coef *= 1 + float64(off*float64(n)/k.adaptive.horizon)
+	return k
+}
+
+// Adaptive reports whether Adapted changes the coefficient. Who trains must then keep Coef through a restart.
+func (k KL) Adaptive() bool { return k.adaptive != nil }
+
+// newKL reads the arguments that all estimates share.
 func newKL(args Args, estimate func(lp, ref, old float64, hasOld bool) term) (KL, error) {
 	r := readArgs(args)
 	k := KL{Coef: r.number("kl_coef", 0.001), estimate: estimate}
-	r.numberOrNil("target_kl")
-	r.numberOrNil("horizon")
-	r.require(!r.boolean("adaptive", false), "adaptive", true, "false: a KL loss does not adapt its coefficient")
+	target, horizon := r.numberOrNil("target_kl"), r.numberOrNil("horizon")
+	if !r.boolean("adaptive", false) {
+		return k, r.close()
+	}
+	if target == nil || horizon == nil {
+		r.errs = append(r.errs, errors.New("adaptive is true, but target_kl or horizon is missing; give both, such as 0.1 and 10000"))
+		return k, r.close()
+	}
+	r.require(*target > 0, "target_kl", *target, "greater than 0")
+	r.require(*horizon > 0, "horizon", *horizon, "greater than 0")
+	k.adaptive = &adaptiveKL{*target, *horizon}
 	return k, r.close()
 }
 

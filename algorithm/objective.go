@@ -1,65 +1,84 @@
 package algorithm
 
-import "fmt"
-
-// Objective is the whole loss of one training step on the Tinker path. For each sequence by itself
+// Objective is the whole loss of one training step. A step's sequences are evaluated in parts, and for each part
 //
 //	loss = (policy - entropy_coef*entropy + kl_coef*kl) * scale
 //
-// with scale = 1/n for n sequences in the step, and the step's loss is the sum. Aggregation is per sequence: TokenMean
-// is the mean over sequences of each sequence's mean over its tokens.
+// where all three are aggregated over the part; the step's loss is the sum over parts.
+//
+// On the Tinker path each sequence is a part with scale 1/n for n sequences: TokenMean is the mean over sequences of
+// each sequence's mean over its tokens. On the verl path (Batched) a part is a micro-batch with scale rows/n.
 type Objective struct {
 	Policy      PolicyLoss
 	KL          KL
 	Entropy     Entropy
 	Aggregation Aggregation
 
-	// TokenScale takes scale = 1 when Aggregation is TokenMean: trainer.fix_actor_microbatch_loss_scale.
+	// TokenScale is trainer.fix_actor_microbatch_loss_scale. When Aggregation is TokenMean it takes scale = 1 on the Tinker
+	// path, and on the verl path the part's share of the step's trained tokens.
 	TokenScale bool
+
+	Batched    bool // aggregate as verl does
+	MicroBatch int  // sequences per part when Batched; 0 is all of them
+}
+
+// Needs says what the loss reads.
+func (o *Objective) Needs() Needs {
+	n := o.Policy.Needs()
+	n.Ref = n.Ref || o.KL.Active()
+	n.Logprobs = n.Logprobs || o.KL.Active() || o.Entropy.Coef != 0
+	return n
 }
 
 // NeedsReference reports whether log-probabilities of the reference model change the loss. Asking for them otherwise
 // is work for nothing.
-func (o *Objective) NeedsReference() bool { return o.KL.Active() }
+func (o *Objective) NeedsReference() bool { return o.Needs().Ref }
 
-// Outcome is the loss of one sequence.
+// Outcome is the loss of one sequence. In a part of several, Loss is an equal share of the part's.
 type Outcome struct {
 	Loss     float64
 	Gradient []float32          // d Loss / d Logprobs, [R]; 0 where the mask is false
-	Metrics  map[string]float64 // actor/...
+	Metrics  map[string]float64 // actor/..., of the part
 }
 
-// Sequence evaluates one of the n sequences of a step. Without reference log-probabilities the KL term is 0 and has no
-// metric. The error names an input that is missing or has the wrong length.
+// Sequence evaluates one of the n sequences of a step on the Tinker path. Without reference log-probabilities the KL
+// term is 0 and has no metric. The error names an input that is missing or has the wrong length.
 func (o *Objective) Sequence(s Sequence, n int) (Outcome, error) {
 	if err := s.check(o.Policy.Needs()); err != nil {
 		return Outcome{}, err
 	}
-	batch := []Sequence{s}
-	pg := o.Policy.Loss(batch, o.Aggregation)
-	total, grad := pg.Value, pg.Gradient[0]
-	m := make(map[string]float64, len(pg.Metrics)+4)
-	for k, v := range pg.Metrics {
+	return o.part([]Sequence{s}, o.Policy.Loss, o.Aggregation, o.scale(n))[0], nil
+}
+
+// part evaluates sequences that are aggregated together; pg is the policy loss to use on them.
+func (o *Objective) part(batch []Sequence, pg func([]Sequence, Aggregation) Loss, agg Aggregation, scale float64) []Outcome {
+	p := pg(batch, o.Aggregation)
+	total, grad := p.Value, p.Gradient
+	m := make(map[string]float64, len(p.Metrics)+4)
+	for k, v := range p.Metrics {
 		m["actor/"+k] = v
 	}
 	if o.Entropy.measure {
-		v, g := o.entropy(&s)
+		v, g := o.entropy(batch, agg)
 		m["actor/entropy_loss"] = v
 		total -= float64(o.Entropy.Coef * v)
-		addScaled(grad, -o.Entropy.Coef, g)
+		addRows(grad, -o.Entropy.Coef, g)
 	}
 	if o.KL.estimate != nil {
 		m["actor/kl_coef"] = o.KL.Coef
-		if s.Ref != nil {
-			v, g := o.kl(&s)
+		if hasRef(batch) {
+			v, g := o.kl(batch, agg)
 			m["actor/kl_loss"] = v
 			total += float64(o.KL.Coef * v)
-			addScaled(grad, o.KL.Coef, g)
+			addRows(grad, o.KL.Coef, g)
 		}
 	}
-	scale := o.scale(n)
 	m["actor/final_loss"] = total * scale
-	return Outcome{Loss: total * scale, Gradient: rounded(grad, scale), Metrics: m}, nil
+	out := make([]Outcome, len(batch))
+	for i := range out {
+		out[i] = Outcome{Loss: total * scale / float64(len(batch)), Gradient: rounded(grad[i], scale), Metrics: m}
+	}
+	return out
 }
 
 func (o *Objective) scale(n int) float64 {
@@ -69,20 +88,49 @@ func (o *Objective) scale(n int) float64 {
 	return 1 / float64(n)
 }
 
-func (o *Objective) entropy(s *Sequence) (float64, []float64) {
-	v, g := o.Aggregation.aggregate([][]bool{s.Mask}, func(_, t int) term { return entropyTerm(float64(s.Logprobs[t])) })
-	return v, g[0]
+// entropy is the entropy term of a part, aggregated over its usual sequences alone if the term says so.
+func (o *Objective) entropy(batch []Sequence, agg Aggregation) (float64, [][]float64) {
+	grad := make([][]float64, len(batch))
+	var at []int
+	var masks [][]bool
+	for i, s := range batch {
+		if o.Entropy.usualOnly && s.Expert {
+			grad[i] = make([]float64, len(s.Mask))
+			continue
+		}
+		at, masks = append(at, i), append(masks, s.Mask)
+	}
+	v, g := agg.aggregate(masks, func(k, t int) term { return entropyTerm(float64(batch[at[k]].Logprobs[t])) })
+	for k, i := range at {
+		grad[i] = g[k]
+	}
+	return v, grad
 }
 
-func (o *Objective) kl(s *Sequence) (float64, []float64) {
-	v, g := o.Aggregation.aggregate([][]bool{s.Mask}, func(_, t int) term {
+func (o *Objective) kl(batch []Sequence, agg Aggregation) (float64, [][]float64) {
+	return agg.aggregate(masksOf(batch), func(i, t int) term {
+		s := &batch[i]
 		var old float64
 		if s.Old != nil {
 			old = float64(s.Old[t])
 		}
 		return o.KL.estimate(float64(s.Logprobs[t]), float64(s.Ref[t]), old, s.Old != nil)
 	})
-	return v, g[0]
+}
+
+func hasRef(batch []Sequence) bool {
+	for i := range batch {
+		if batch[i].Ref == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func addRows(dst [][]float64, c float64, x [][]float64) {
+	for i := range dst {
+		addScaled(dst[i], c, x[i])
+	}
 }
 
 func addScaled(dst []float64, c float64, x []float64) {
@@ -100,26 +148,4 @@ func rounded(x []float64, scale float64) []float32 {
 		out[t] = float32(v * scale)
 	}
 	return out
-}
-
-// Step evaluates all sequences of a step and averages their metrics as Trinity-RFT does (each metric over the
-// sequences that have it). The outcomes are in the order of the batch.
-func (o *Objective) Step(batch []Sequence) ([]Outcome, map[string]float64, error) {
-	out := make([]Outcome, len(batch))
-	sums := make(map[string]float64)
-	counts := make(map[string]float64)
-	for i, s := range batch {
-		var err error
-		if out[i], err = o.Sequence(s, len(batch)); err != nil {
-			return nil, nil, fmt.Errorf("sequence %d: %w", i, err)
-		}
-		for k, v := range out[i].Metrics {
-			sums[k] += v
-			counts[k]++
-		}
-	}
-	for k := range sums {
-		sums[k] /= counts[k]
-	}
-	return out, sums, nil
 }

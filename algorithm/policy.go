@@ -9,6 +9,9 @@ type Sequence struct {
 	Ref        []float32 // of the reference model, nil when it was not asked
 	Advantages []float32
 	Mask       []bool // which tokens are trained
+
+	Expert bool // it comes from an expert data set (mix)
+	Step   int  // the step being trained, the first is 1 (mix_chord)
 }
 
 // PolicyLoss is a policy-gradient (or supervised) loss over a batch of sequences.
@@ -19,8 +22,13 @@ type PolicyLoss interface {
 	Loss(batch []Sequence, agg Aggregation) Loss
 }
 
-// Needs names the optional inputs that a loss reads.
-type Needs struct{ Old, Advantages bool }
+// wholeStep is a PolicyLoss in which the sequences of a step depend on each other: pairs, two kinds of them, a bound on
+// all of them together. Objective gives it the step at once.
+type wholeStep interface {
+	PolicyLoss
+	// Step is the loss of all sequences of a step, a mean over them. With perSequence each is aggregated by itself.
+	Step(batch []Sequence, agg Aggregation, perSequence bool) Loss
+}
 
 // Loss is the outcome of a PolicyLoss.
 type Loss struct {
@@ -33,9 +41,22 @@ type Loss struct {
 // arguments.
 func PolicyLosses() map[string]func(Args) (PolicyLoss, error) {
 	return map[string]func(Args) (PolicyLoss, error){
-		"ppo":  newPPO,
-		"sft":  newSFT,
-		"opmd": newOPMDLoss,
+		"ppo":                 newPPO,
+		"gspo":                newGSPO,
+		"cispo":               newCISPO,
+		"sapo":                newSAPO,
+		"sppo":                newSPPO,
+		"topr":                newTOPR,
+		"opmd":                newOPMDLoss,
+		"rec":                 newREC,
+		"m2po":                newM2PO,
+		"importance_sampling": newImportanceSampling,
+		"sft":                 newSFT,
+		"sft_is":              newSFTIS,
+		"sft_phi":             newSFTPhi,
+		"dpo":                 newDPO,
+		"mix":                 newMix,
+		"mix_chord":           newMixChord,
 	}
 }
 
@@ -48,7 +69,7 @@ func (s *Sequence) check(need Needs) error {
 	}{
 		{"logprobs", s.Logprobs, true},
 		{"old logprobs", s.Old, need.Old},
-		{"reference logprobs", s.Ref, false},
+		{"reference logprobs", s.Ref, need.Ref},
 		{"advantages", s.Advantages, need.Advantages},
 	} {
 		absent := f.x == nil && !f.required
@@ -67,43 +88,28 @@ func masksOf(batch []Sequence) [][]bool {
 	return masks
 }
 
-// sft is the negative log-likelihood of the response.
-type sft struct{}
+// logRatio is lp-old of a token, without clamping.
+func (s *Sequence) logRatio(t int) float64 { return float64(s.Logprobs[t]) - float64(s.Old[t]) }
 
-func newSFT(args Args) (PolicyLoss, error) { return sft{}, readArgs(args).close() }
-
-func (sft) Needs() Needs { return Needs{} }
-
-// Loss is
-//
-//	aggregate(-lp)
-func (sft) Loss(batch []Sequence, agg Aggregation) Loss {
-	v, g := agg.aggregate(masksOf(batch), func(i, t int) term {
-		return term{value: -float64(batch[i].Logprobs[t]), slope: -1}
-	})
-	return Loss{v, g, map[string]float64{"sft_loss": v}}
+// clampedLogRatio is logRatio clamped to +-20 and its derivative with respect to lp.
+func (s *Sequence) clampedLogRatio(t int) (x, dx float64) {
+	x = s.logRatio(t)
+	switch {
+	case x > maxLogRatio:
+		return maxLogRatio, 0
+	case x < -maxLogRatio:
+		return -maxLogRatio, 0
+	}
+	return x, 1
 }
 
-// opmdLoss is the policy loss of online policy mirror descent as Trinity-RFT has it ("a simple variant of OPMD").
-type opmdLoss struct{ tau float64 }
-
-func newOPMDLoss(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := opmdLoss{tau: r.number("tau", 1)}
-	r.require(l.tau > -1, "tau", l.tau, "greater than -1")
-	return l, r.close()
-}
-
-func (opmdLoss) Needs() Needs { return Needs{Advantages: true} }
-
-// Loss is
-//
-//	aggregate(-A*lp) / (1+tau)
-func (l opmdLoss) Loss(batch []Sequence, agg Aggregation) Loss {
-	scale := 1 / (1 + l.tau)
-	v, g := agg.aggregate(masksOf(batch), func(i, t int) term {
-		a := float64(batch[i].Advantages[t])
-		return term{value: -a * float64(batch[i].Logprobs[t]) * scale, slope: -a * scale}
-	})
-	return Loss{v, g, map[string]float64{"opmd_loss": v}}
+// meanLogRatio is the mean of lp-old over the trained tokens, 0 when there are none.
+func (s *Sequence) meanLogRatio() float64 {
+	sum := 0.0
+	for t, keep := range s.Mask {
+		if keep {
+			sum += s.logRatio(t)
+		}
+	}
+	return sum / (float64(count(s.Mask)) + meanEps)
 }

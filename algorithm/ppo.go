@@ -35,7 +35,7 @@ func newPPO(args Args) (PolicyLoss, error) {
 	return l, r.close()
 }
 
-func (ppo) Needs() Needs { return Needs{Old: true, Advantages: true} }
+func (ppo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
 
 // ppoToken is everything the loss and its metrics read of one token.
 type ppoToken struct {
@@ -72,14 +72,7 @@ func (l ppo) logRatio(s *Sequence, t int) (x, dx float64) {
 	if l.onPolicy {
 		return 0, 1
 	}
-	x = float64(s.Logprobs[t]) - float64(s.Old[t])
-	switch {
-	case x > maxLogRatio:
-		return maxLogRatio, 0
-	case x < -maxLogRatio:
-		return -maxLogRatio, 0
-	}
-	return x, 1
+	return s.clampedLogRatio(t)
 }
 
 func (l ppo) Loss(batch []Sequence, agg Aggregation) Loss {

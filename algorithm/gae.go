@@ -1,0 +1,101 @@
+package algorithm
+
+// gae is generalised advantage estimation (Schulman et al., arXiv 1506.02438) over the values of a critic.
+type gae struct{ gamma, lambda float64 }
+
+func newGAE(args Args) (LateAdvantage, error) {
+	r := readArgs(args)
+	a := gae{r.number("gamma", 1), r.number("lam", 1)}
+	r.require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
+	r.require(a.lambda >= 0 && a.lambda <= 1, "lam", a.lambda, "between 0 and 1")
+	return a, r.close()
+}
+
+func (gae) Needs() Needs { return Needs{Reward: true, Values: true} }
+
+// Assign is, backwards over each response, whose end has value 0,
+//
+//	delta(t) = r(t) + gamma*V(t+1) - V(t)
+//	A(t) = delta(t) + gamma*lambda*A(t+1)
+//
+// with returns A+V and advantages A, whitened over the batch. Tokens outside the mask take part in the recursion.
+func (a gae) Assign(batch []Graded) (map[string]float64, error) {
+	advantages, returns := make([][]float64, len(batch)), make([][]float64, len(batch))
+	for i := range batch {
+		n := len(batch[i].Rewards)
+		advantages[i], returns[i] = make([]float64, n), make([]float64, n)
+		nextA, nextV := 0.0, 0.0
+		for t := n - 1; t >= 0; t-- {
+			v := float64(batch[i].Values[t])
+			delta := batch[i].Rewards[t] + float64(a.gamma*nextV) - v
+			nextA = delta + float64(a.gamma*a.lambda*nextA)
+			nextV = v
+			advantages[i][t], returns[i][t] = nextA, nextA+v
+		}
+	}
+	for i, row := range whitened(batch, advantages) {
+		batch[i].setTokens(row, returns[i])
+	}
+	return nil, nil
+}
+
+// reinforcePlusPlus is the discounted reward that follows each token, whitened over the batch (Hu et al., arXiv 2501.03262).
+type reinforcePlusPlus struct{ gamma float64 }
+
+func newReinforcePlusPlus(args Args) (LateAdvantage, error) {
+	r := readArgs(args)
+	a := reinforcePlusPlus{r.number("gamma", 1)}
+	r.require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
+	return a, r.close()
+}
+
+func (reinforcePlusPlus) Needs() Needs { return Needs{Reward: true} }
+
+// Assign is G(t) = r(t) + gamma*G(t+1): returns are G, advantages G whitened, 0 outside the mask.
+func (a reinforcePlusPlus) Assign(batch []Graded) (map[string]float64, error) {
+	returns := make([][]float64, len(batch))
+	for i := range batch {
+		returns[i] = make([]float64, len(batch[i].Rewards))
+		next := 0.0
+		for t := len(returns[i]) - 1; t >= 0; t-- {
+			next = batch[i].Rewards[t] + float64(a.gamma*next)
+			returns[i][t] = next
+		}
+	}
+	for i, row := range whitened(batch, returns) {
+		for t, keep := range batch[i].ActionMask {
+			if !keep {
+				row[t] = 0
+			}
+		}
+		batch[i].setTokens(row, returns[i])
+	}
+	return nil, nil
+}
+
+// remax takes the reward of a greedy response to the same task off (Li et al., arXiv 2310.10505).
+type remax struct{}
+
+func newReMax(args Args) (LateAdvantage, error) { return remax{}, readArgs(args).close() }
+
+func (remax) Needs() Needs { return Needs{Reward: true, Baseline: true} }
+
+// Assign is G(t) = r(t)*mask(t) + G(t+1), A(t) = G(t) - baseline*mask(t).
+func (remax) Assign(batch []Graded) (map[string]float64, error) {
+	for i := range batch {
+		n := len(batch[i].Rewards)
+		advantages, returns := make([]float64, n), make([]float64, n)
+		next := 0.0
+		for t := n - 1; t >= 0; t-- {
+			if batch[i].ActionMask[t] {
+				next += batch[i].Rewards[t]
+			}
+			advantages[t], returns[t] = next, next
+			if batch[i].ActionMask[t] {
+				advantages[t] -= *batch[i].Baseline
+			}
+		}
+		batch[i].setTokens(advantages, returns)
+	}
+	return nil, nil
+}

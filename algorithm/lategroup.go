@@ -1,0 +1,176 @@
+package algorithm
+
+import (
+	"math"
+	"slices"
+)
+
+// lateGroup scores each task's experiences by their sums of token rewards: the group functions as verl computes them.
+// The score stands at every trained token.
+type lateGroup struct {
+	score func(scores []float64) []float64 // of one group, [N] to [N]
+}
+
+func (lateGroup) Needs() Needs { return Needs{Reward: true} }
+
+func (a lateGroup) Assign(batch []Graded) (map[string]float64, error) {
+	for _, at := range byTask(batch) {
+		scores := make([]float64, len(at))
+		for k, i := range at {
+			scores[k] = batch[i].Score
+		}
+		for k, s := range a.score(scores) {
+			setAdvantage(batch[at[k]].Experience, s)
+		}
+	}
+	return nil, nil
+}
+
+// byTask lists the indices of each task's experiences, in order of first appearance.
+func byTask(batch []Graded) [][]int {
+	var groups [][]int
+	group := make(map[string]int)
+	for i := range batch {
+		id := batch[i].EID.TID()
+		k, seen := group[id]
+		if !seen {
+			k = len(groups)
+			group[id] = k
+			groups = append(groups, nil)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	return groups
+}
+
+// newRLOO takes the mean of the other scores of the group off each (Ahmadian et al., arXiv 2402.14740); one alone is its score.
+func newRLOO(args Args) (LateAdvantage, error) {
+	return lateGroup{func(scores []float64) []float64 {
+		n := float64(len(scores))
+		if n == 1 {
+			return scores
+		}
+		return shifted(scores, mean(scores), n/(n-1))
+	}}, readArgs(args).close()
+}
+
+// newLateGRPO is grpo without its thresholds.
+func newLateGRPO(args Args) (LateAdvantage, error) {
+	r := readArgs(args)
+	epsilon := r.number("epsilon", 1e-6)
+	r.require(epsilon > 0, "epsilon", epsilon, "greater than 0")
+	return lateGroup{func(scores []float64) []float64 { return groupNormalised(scores, epsilon) }}, r.close()
+}
+
+// groupNormalised is (score - mean) / (deviation + epsilon); one alone has mean 0 and deviation 1.
+func groupNormalised(scores []float64, epsilon float64) []float64 {
+	m, std := 0.0, 1.0
+	if len(scores) > 1 {
+		m = mean(scores)
+		std = stdDev(scores, m)
+	}
+	return shifted(scores, m, 1/(std+epsilon))
+}
+
+func newLateOPMD(args Args) (LateAdvantage, error) {
+	a, err := newOPMD(args)
+	if err != nil {
+		return nil, err
+	}
+	return lateGroup{func(scores []float64) []float64 { return shifted(scores, a.(opmd).baseline(scores), 1) }}, nil
+}
+
+func newLateAsymRE(args Args) (LateAdvantage, error) {
+	a, err := newAsymRE(args)
+	if err != nil {
+		return nil, err
+	}
+	return lateGroup{func(scores []float64) []float64 { return shifted(scores, a.(asymRE).baseline(scores), 1) }}, nil
+}
+
+// shifted is (x-m)*scale.
+func shifted(x []float64, m, scale float64) []float64 {
+	out := slices.Clone(x)
+	for i := range out {
+		out[i] = (x[i] - m) * scale
+	}
+	return out
+}
+
+// distill is the log-probability that a teacher gives to each sampled token above the sampler's own: the policy gradient
+// of the reverse KL divergence to the teacher.
+type distill struct{ coef float64 }
+
+func newDistill(args Args) (LateAdvantage, error) {
+	r := readArgs(args)
+	return distill{r.number("kl_coef", 1)}, r.close()
+}
+
+func (distill) Needs() Needs { return Needs{Old: true, Teacher: true} }
+
+// Assign is A = coef*(teacher - old), 0 outside the mask.
+func (a distill) Assign(batch []Graded) (map[string]float64, error) {
+	sum, n := 0.0, 0
+	for i := range batch {
+		each := func(t int) float64 { return float64(batch[i].Teacher[t]) - float64(batch[i].Logprobs[t]) }
+		sum, n = sum-batch[i].setEach(a.coef, each), n+count(batch[i].ActionMask)
+	}
+	return map[string]float64{"distill/reverse_kl": sum / float64(max(1, n))}, nil
+}
+
+// setEach sets the advantage of each trained token to coef*f(t), and returns the sum of f.
+func (g *Graded) setEach(coef float64, f func(t int) float64) float64 {
+	g.Advantages = make([]float32, len(g.ActionMask))
+	sum := 0.0
+	for t, keep := range g.ActionMask {
+		if keep {
+			v := f(t)
+			sum += v
+			g.Advantages[t] = float32(coef * v)
+		}
+	}
+	g.Returns = slices.Clone(g.Advantages)
+	return sum
+}
+
+// jsd is minus the estimate of the Jensen-Shannon divergence to a teacher at each sampled token.
+type jsd struct{ lambda, coef, temperature float64 }
+
+func newJSD(args Args) (LateAdvantage, error) {
+	r := readArgs(args)
+	a := jsd{r.number("lambda_coef", 0.5), r.number("kl_coef", 1), r.number("temperature", 1)}
+	r.numberOrNil("chunk_size") // how many tokens at a time a GPU takes
+	r.require(a.lambda >= 0 && a.lambda <= 1, "lambda_coef", a.lambda, "between 0 and 1")
+	r.require(a.temperature > 0, "temperature", a.temperature, "greater than 0")
+	return a, r.close()
+}
+
+func (jsd) Needs() Needs { return Needs{Old: true, Teacher: true} }
+
+// divergence is, with s and t the log-probabilities of student and teacher over the temperature,
+//
+//	lambda*(t - log M) + (1-lambda)*(s - log M), M = (1-lambda)*exp(s) + lambda*exp(t)
+//
+// and s-t for lambda 0, t-s for lambda 1.
+func (a jsd) divergence(s, t float64) float64 {
+	s, t = s/a.temperature, t/a.temperature
+	switch a.lambda {
+	case 0:
+		return s - t
+	case 1:
+		return t - s
+	}
+	x, y := s+math.Log1p(-a.lambda), t+math.Log(a.lambda)
+	m := max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
+	return float64(a.lambda*(t-m)) + float64((1-a.lambda)*(s-m))
+}
+
+// Assign is A = -coef*divergence, 0 outside the mask.
+func (a jsd) Assign(batch []Graded) (map[string]float64, error) {
+	sum, n := 0.0, 0
+	for i := range batch {
+		each := func(t int) float64 { return a.divergence(float64(batch[i].Logprobs[t]), float64(batch[i].Teacher[t])) }
+		sum, n = sum+batch[i].setEach(-a.coef, each), n+count(batch[i].ActionMask)
+	}
+	return map[string]float64{"jsd/mean": sum / float64(max(1, n))}, nil
+}
