@@ -7,6 +7,7 @@
 package game
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/seed-d9ad8ee0/trinity/env"
@@ -17,7 +18,7 @@ import (
 // rules are a game without what all games share: turns, their limit, and the price of an answer without a move.
 type rules interface {
 	// deal begins an episode. It draws from r in upstream's order and returns the limit of turns and the task.
-	deal(seed uint64, r *python.Random) (limit int, task string)
+	deal(seed uint64, r *python.Random) (limit int, task string, err error)
 
 	// play answers an action.
 	play(t *turn, action string)
@@ -87,9 +88,12 @@ func newGame(r rules) *Game { return &Game{rules: r} }
 // Reset begins an episode.
 func (g *Game) Reset(seed uint64) (env.Observation, error) {
 	g.random.Seed(seed)
-	var task string
-	g.limit, task = g.rules.deal(seed, &g.random)
-	g.turn, g.playing = 0, true
+	limit, task, err := g.rules.deal(seed, &g.random)
+	if err != nil {
+		g.playing = false
+		return env.Observation{}, fmt.Errorf("game: seed %d: %w", seed, err)
+	}
+	g.limit, g.turn, g.playing = limit, 0, true
 	o := env.Observation{Text: task}
 	if !g.mute {
 		o.Suffix = g.suffix()

@@ -28,7 +28,7 @@ func newGuessTheNumber(p env.Params) (env.Env, error) {
 	return newGame(&guessTheNumber{p: p}), check(p, turns, limits{"min_number", 0, 1 << 30, true}, limits{"max_number", 0, 1 << 30, true})
 }
 
-func (g *guessTheNumber) deal(_ uint64, r *python.Random) (int, string) {
+func (g *guessTheNumber) deal(_ uint64, r *python.Random) (int, string, error) {
 	limit := g.p["max_turns"]
 	g.lo, g.hi = g.p["min_number"], g.p["max_number"]
 	drawn := g.lo == env.Drawn || g.hi == env.Drawn
@@ -47,7 +47,7 @@ After each wrong guess you are told whether the target number is 'higher' or 'lo
 You may think aloud, but only the number inside \boxed{} counts as your guess, for example \boxed{%d}.
 Your guesses and the hints will be listed below.
 Enter your first guess to start the game.
-`, g.lo, g.hi, limit, r.Int(g.lo, g.hi))
+`, g.lo, g.hi, limit, r.Int(g.lo, g.hi)), nil
 }
 
 func (g *guessTheNumber) play(t *turn, action string) {

@@ -30,7 +30,7 @@ func newMastermind(p env.Params) (env.Env, error) {
 	return g, nil
 }
 
-func (g *mastermind) deal(_ uint64, r *python.Random) (int, string) {
+func (g *mastermind) deal(_ uint64, r *python.Random) (int, string, error) {
 	length, limit := g.p["code_length"], g.p["max_turns"]
 	g.digits = g.p["num_numbers"]
 	if anyDrawn(g.p, "code_length", "num_numbers", "max_turns") {
@@ -57,7 +57,7 @@ Each guess is answered with pegs: a black one for each right digit in its right 
 You may think aloud, but only what is inside \boxed{...} counts as your guess: the digits separated by spaces, for example %s.
 Your guesses and their pegs will be listed below.
 Enter your first guess to start the game.
-`, length, limit, g.digits, duplicates, boxed(example...))
+`, length, limit, g.digits, duplicates, boxed(example...)), nil
 }
 
 func (g *mastermind) play(t *turn, action string) {

@@ -38,7 +38,7 @@ func newMinesweeper(p env.Params) (env.Env, error) {
 	return newGame(&minesweeper{p: p}), nil
 }
 
-func (g *minesweeper) deal(_ uint64, r *python.Random) (int, string) {
+func (g *minesweeper) deal(_ uint64, r *python.Random) (int, string, error) {
 	limit := g.p["max_turns"]
 	g.rows, g.cols, g.mines = g.p["rows"], g.p["cols"], g.p["num_mines"]
 	if anyDrawn(g.p, "rows", "cols", "num_mines", "max_turns") {
@@ -60,7 +60,7 @@ For example:
 - \boxed{flag %d %d} puts a flag on the cell in row %d, column %d, or takes it away.
 On the board '.' is a cell that is not revealed, a number counts the mines in the cells around it, and 'F' is a flag.
 Reason with the numbers, and choose neither revealed nor flagged cells.
-`, r1, c1, r1, c1, r2, c2, r2, c2)
+`, r1, c1, r1, c1, r2, c2, r2, c2), nil
 }
 
 func (g *minesweeper) play(t *turn, action string) {

@@ -6,6 +6,7 @@ const drawn = env.Drawn
 
 // Table lists the games: upstream's ids with upstream's parameters, then the ids that its documents use.
 func Table() []env.Spec {
+	sokoban := newSokoban(newDiggers())
 	return []env.Spec{
 		{ID: "game:GuessTheNumber-v0-easy", New: newGuessTheNumber, Params: guessing(1, 10, 4)},
 		{ID: "game:GuessTheNumber-v0-hard", New: newGuessTheNumber, Params: guessing(1, 50, 7)},
@@ -16,12 +17,31 @@ func Table() []env.Spec {
 		{ID: "game:Minesweeper-v0-easy", New: newMinesweeper, Params: mines(5, 5, 5, 25)},
 		{ID: "game:Minesweeper-v0-hard", New: newMinesweeper, Params: mines(8, 8, 12, 64)},
 		{ID: "game:Minesweeper-v0-random", New: newMinesweeper, Params: mines(drawn, drawn, drawn, drawn)},
+		{ID: "game:FifteenPuzzle-v0-easy", New: newFifteenPuzzle, Params: tiles(2, 10)},
+		{ID: "game:FifteenPuzzle-v0-hard", New: newFifteenPuzzle, Params: tiles(4, 50)},
+		{ID: "game:FifteenPuzzle-v0-random", New: newFifteenPuzzle, Params: tiles(drawn, drawn)},
+		{ID: "game:Sudoku-v0-easy", New: newSudoku, Params: grid(4, 10, 15)},
+		{ID: "game:Sudoku-v0-hard", New: newSudoku, Params: grid(9, 50, 50)},
+		{ID: "game:Sudoku-v0-random", New: newSudoku, Params: grid(drawn, drawn, drawn)},
+		{ID: "game:TowerofHanoi-v0-easy", New: newTowerOfHanoi, Params: hanoi(3, 10)},
+		{ID: "game:TowerofHanoi-v0-hard", New: newTowerOfHanoi, Params: hanoi(5, 35)},
+		{ID: "game:TowerofHanoi-v0-random", New: newTowerOfHanoi, Params: hanoi(drawn, drawn)},
+		{ID: "game:Game2048-v0-easy", New: newGame2048, Params: merging(64, 50)},
+		{ID: "game:Game2048-v0-hard", New: newGame2048, Params: merging(512, 50)},
+		{ID: "game:Game2048-v0-extreme-hard", New: newGame2048, Params: merging(2048, 100)},
+		{ID: "game:Game2048-v0-random", New: newGame2048, Params: merging(drawn, drawn)},
+		{ID: "game:Sokoban-v0-easy", New: sokoban, Params: pushing(6, 2, 20)},
+		{ID: "game:Sokoban-v0-hard", New: sokoban, Params: pushing(8, 4, 50)},
+		{ID: "game:Sokoban-v0-random", New: sokoban, Params: pushing(drawn, drawn, drawn)},
 
 		{ID: "game:GuessTheNumber-v0", New: newGuessTheNumber, Params: guessing(1, 20, 10), Note: old},
 		{ID: "game:GuessTheNumber-v0-hard-no-max-turn", New: newGuessTheNumber, Params: guessing(1, 50, 50), Note: old},
 		{ID: "game:Mastermind-v0", New: newMastermind, Params: code(4, 6, 20), Note: old},
 		{ID: "game:Minesweeper-v0", New: newMinesweeper, Params: mines(8, 8, 10, 100), Note: old},
 		{ID: "game:Minesweeper-v0-very-easy", New: newMinesweeper, Params: mines(3, 3, 1, 10), Note: old},
+		{ID: "game:FifteenPuzzle-v0", New: newFifteenPuzzle, Params: tiles(3, 20), Note: old},
+		{ID: "game:Sudoku-v0", New: newSudoku, Params: grid(9, 50, 50), Note: old},
+		{ID: "game:TowerofHanoi-v0", New: newTowerOfHanoi, Params: hanoi(4, 20), Note: old},
 	}
 }
 
@@ -38,4 +58,22 @@ func code(length, numbers, turns int) env.Params {
 
 func mines(rows, cols, mines, turns int) env.Params {
 	return env.Params{"rows": rows, "cols": cols, "num_mines": mines, "max_turns": turns, "must_flag": 1}
+}
+
+func tiles(rows, turns int) env.Params {
+	return env.Params{"num_rows": rows, "max_turns": turns, "pure_random": 0}
+}
+
+func grid(scale, clues, turns int) env.Params {
+	return env.Params{"scale": scale, "clues": clues, "max_turns": turns}
+}
+
+func hanoi(disks, turns int) env.Params { return env.Params{"num_disks": disks, "max_turns": turns} }
+
+func merging(target, turns int) env.Params {
+	return env.Params{"target_tile": target, "max_turns": turns, "board_size": 4}
+}
+
+func pushing(side, boxes, turns int) env.Params {
+	return env.Params{"dim_room": side, "num_boxes": boxes, "max_turns": turns}
 }
