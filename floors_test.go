@@ -16,7 +16,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 var floors = []string{
 	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/disk internal/ledger",
 	"experience chat dataset nn tinker/client tinker/server tinker/tinkertest",
-	"env buffer monitor plot synchronizer algorithm optim model",
+	"env buffer pipeline monitor plot synchronizer algorithm optim model",
 	"env/envtest env/game engine engine/cache journal workflow",
 	"explorer trainer",
 	"config",

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -33,7 +34,8 @@ type Options struct {
 	Runners      int // tasks at a time
 	Retries      int // attempts beyond the first at a failed task
 	Timeout      time.Duration
-	EvalInterval int // explore steps between evaluations; 0: none
+	EvalInterval int             // explore steps between evaluations; 0: none
+	Pipeline     []pipeline.Step // of the experiences, before they are scored
 	Advantage    algorithm.Advantage
 	BaseModel    string
 	Warn         func(string) // called from several goroutines
@@ -133,15 +135,9 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	}
 	metrics := rolloutMetrics(groups)
 	metrics["rollout/model_version"] = float64(version)
-	stream := rng.New(x.Seed).Stream("advantage", step)
-	list, scored, err := x.Advantage.Assign(list, rand.New(&stream))
-	if err != nil {
+	if list, err = x.score(step, list, metrics); err != nil {
 		return err
 	}
-	for k, v := range scored {
-		metrics["experience_pipeline/"+k] = v
-	}
-	metrics["experience_pipeline/experience_count"] = float64(len(list))
 	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
 	metrics["time/explorer_sync_interval"] = waited.Seconds()
 	stats.into(metrics)
@@ -151,6 +147,26 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 		}
 	}
 	return x.sink.Explored(ctx, step, metrics, list)
+}
+
+// score runs the pipeline's operators and then the advantages.
+func (x *Explorer) score(step int, list []*experience.Experience, metrics map[string]float64) ([]*experience.Experience, error) {
+	list, shaped, err := pipeline.Run(x.Pipeline, list)
+	if err != nil {
+		return nil, err
+	}
+	stream := rng.New(x.Seed).Stream("advantage", step)
+	list, scored, err := x.Advantage.Assign(list, rand.New(&stream))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range []map[string]float64{shaped, scored} {
+		for k, v := range m {
+			metrics["experience_pipeline/"+k] = v
+		}
+	}
+	metrics["experience_pipeline/experience_count"] = float64(len(list))
+	return list, nil
 }
 
 // name gives a task its place in the run and its seed.

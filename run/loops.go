@@ -15,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/explorer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
@@ -147,13 +148,30 @@ func (b *job) buildExplorer(state trainer.State, rec *recorder) (steps int, err 
 		}
 		b.evals = append(b.evals, t)
 	}
+	operators, err := b.operators()
+	if err != nil {
+		return 0, err
+	}
 	x := b.cfg.Explorer
 	b.explorer = explorer.New(explorer.Options{
 		Seed: b.identity.Seed, First: max(1, state.Position.Step), Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
 		Runners: max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum)), Retries: x.MaxRetryTimes,
-		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Advantage: b.method.Advantage, BaseModel: b.model.name,
+		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
 		Warn: func(msg string) { b.progress.warn(msg) },
 	}, b.service, b.sync, b.store, rec, train, b.evals)
+	return steps, nil
+}
+
+// operators are the steps that experiences go through before they are scored.
+func (b *job) operators() ([]pipeline.Step, error) {
+	var steps []pipeline.Step
+	for i, op := range b.cfg.DataProcessor.ExperiencePipeline.Operators {
+		s, err := pipeline.New(op.Name, op.Args)
+		if err != nil {
+			return nil, fmt.Errorf("data_processor.experience_pipeline.operators[%d]: %w", i, err)
+		}
+		steps = append(steps, s)
+	}
 	return steps, nil
 }
 

@@ -1,0 +1,93 @@
+// Package pipeline is what happens to experiences between the rollouts and their scoring: operators that drop or reshape them, in
+// the order the configuration lists them. Filters run before advantages, so a group's statistics are over what survives.
+//
+// Names, arguments and metrics are Trinity-RFT's (data_processor.experience_pipeline.operators).
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/experience"
+)
+
+// Operator changes a list of experiences. It returns the list to go on with and metrics, without a prefix. It is called from one
+// goroutine.
+type Operator interface {
+	Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error)
+}
+
+// Operators is the table of operators by name.
+func Operators() map[string]func(args map[string]any) (Operator, error) {
+	return map[string]func(map[string]any) (Operator, error){
+		"reward_filter":         newRewardFilter,
+		"reward_std_filter":     newRewardStdFilter,
+		"invalid_reward_filter": newInvalidRewardFilter,
+		"reward_shaping_mapper": newRewardShaping,
+		"pass_rate_calculator":  newPassRate,
+	}
+}
+
+// Step is an operator as the configuration names it.
+type Step struct {
+	Name     string
+	Operator Operator
+}
+
+// New makes one step. The error names what is possible.
+func New(name string, args map[string]any) (Step, error) {
+	table := Operators()
+	make, ok := table[name]
+	if !ok {
+		return Step{}, fmt.Errorf("pipeline: operator %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+	}
+	op, err := make(args)
+	if err != nil {
+		return Step{}, fmt.Errorf("pipeline: operator %s: %w", name, err)
+	}
+	return Step{name, op}, nil
+}
+
+// Run runs steps in order. Of a metric that two operators report the later one counts, as upstream has it.
+func Run(steps []Step, list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+	all := map[string]float64{}
+	for _, s := range steps {
+		kept, metrics, err := s.Operator.Process(list)
+		if err != nil {
+			return nil, nil, fmt.Errorf("pipeline: operator %s: %w", s.Name, err)
+		}
+		maps.Copy(all, metrics)
+		list = kept
+	}
+	return list, all, nil
+}
+
+// arguments reads args strictly: every key must be one of known.
+func arguments(args map[string]any, known ...string) error {
+	for key := range args {
+		if !slices.Contains(known, key) {
+			return fmt.Errorf("unknown argument %q; there are [%s]", key, strings.Join(known, " "))
+		}
+	}
+	return nil
+}
+
+// number is a numeric argument, or def when it is not given.
+func number(args map[string]any, name string, def float64) (float64, error) {
+	switch v := args[name].(type) {
+	case nil:
+		return def, nil
+	case float64:
+		return v, nil
+	case int:
+		return float64(v), nil
+	case int64:
+		return float64(v), nil
+	case uint64:
+		return float64(v), nil
+	default:
+		return 0, fmt.Errorf("%s is %v (%T); it must be a number", name, v, v)
+	}
+}
