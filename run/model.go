@@ -96,6 +96,9 @@ func (m *baseModel) Prompt(messages []workflow.Message) (string, []int32, error)
 	return text, m.tokenizer.Encode(text, false), nil
 }
 
+// Encode implements workflow.Renderer.
+func (m *baseModel) Encode(text string) ([]int32, error) { return m.tokenizer.Encode(text, false), nil }
+
 // Decode implements workflow.Renderer.
 func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(tokens, true) }
 

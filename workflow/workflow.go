@@ -52,6 +52,8 @@ type Renderer interface {
 	// Prompt renders messages up to the point where the model goes on: behind the generation prompt, or inside the last message
 	// if that is the assistant's.
 	Prompt(messages []Message) (text string, tokens []int32, err error)
+	// Encode returns the tokens of plain text.
+	Encode(text string) ([]int32, error)
 	// Decode returns the text of tokens without special ones.
 	Decode(tokens []int32) string
 }
@@ -65,8 +67,12 @@ type Workflow interface {
 // Workflows is the table of workflows by the value of default_workflow_type.
 func Workflows() map[string]Workflow {
 	return map[string]Workflow{
-		"simple_workflow": Simple{},
-		"math_workflow":   Math{},
+		"simple_workflow":           Simple{},
+		"async_simple_workflow":     Simple{}, // every workflow is asynchronous here
+		"math_workflow":             Math{},
+		"async_math_workflow":       Math{},
+		"math_boxed_workflow":       Boxed{},
+		"async_math_boxed_workflow": Boxed{},
 	}
 }
 
@@ -82,11 +88,18 @@ func New(name string) (Workflow, error) {
 
 // WithDefaults fills in what a named workflow sets when the configuration leaves it open.
 func WithDefaults(name string, r Rollout) (Rollout, error) {
-	if name == "math_workflow" && r.RewardName == "" {
-		r.RewardName = "math_reward"
-	}
-	if name == "math_workflow" && r.RewardName == "math_reward" && r.SystemPrompt == "" {
-		r.SystemPrompt = thinkPrompt
+	switch w, _ := New(name); w.(type) {
+	case Math:
+		if r.RewardName == "" {
+			r.RewardName = "math_reward"
+		}
+		if r.RewardName == "math_reward" && r.SystemPrompt == "" {
+			r.SystemPrompt = thinkPrompt
+		}
+	case Boxed:
+		if r.RewardName == "" {
+			r.RewardName = "math_boxed_reward"
+		}
 	}
 	funcs := reward.Funcs()
 	f, ok := funcs[r.RewardName]

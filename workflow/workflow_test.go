@@ -41,11 +41,15 @@ func (bytewise) Prompt(messages []Message) (string, []int32, error) {
 	for _, m := range messages {
 		b.WriteString(m.Role + ":" + m.Content + "\n")
 	}
-	var tokens []int32
-	for _, c := range []byte(b.String()) {
+	tokens, err := bytewise{}.Encode(b.String())
+	return b.String(), tokens, err
+}
+
+func (bytewise) Encode(text string) (tokens []int32, err error) {
+	for _, c := range []byte(text) {
 		tokens = append(tokens, int32(c))
 	}
-	return b.String(), tokens, nil
+	return tokens, nil
 }
 
 func (bytewise) Decode(tokens []int32) string {
@@ -133,5 +137,41 @@ func TestFailures(t *testing.T) {
 	}
 	if _, err := WithDefaults("simple_workflow", Rollout{}); err == nil || !strings.Contains(err.Error(), "math_reward") {
 		t.Errorf("no reward function: %v", err)
+	}
+}
+
+func TestBoxed(t *testing.T) {
+	base := Rollout{Renderer: bytewise{}, Params: tinker.DefaultSampling(), Sampler: scripted{answers: []string{`<think>2+3</think>\boxed{5}`, `\boxed{5}`, "5"}}}
+	r, err := WithDefaults("math_boxed_workflow", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boxes := Task{Prompt: "2 and 3 apples?", Truth: "5", Repeat: 3}
+	for _, tt := range []struct {
+		name   string
+		args   map[string]any
+		prompt string
+		want   []float64
+	}{
+		{"plain", nil, "system:Reason step by step", []float64{1, 1, 0}},
+		{"with thinking", map[string]any{"with_think": true, "format_score_coef": 0.5}, "system:First reason", []float64{1, 0.5, -0.5}},
+		{"base model", map[string]any{"use_base": true}, "System:Reason", []float64{1, 1, 0}},
+	} {
+		r.Args = tt.args
+		list, err := Boxed{}.Run(context.Background(), &r, boxes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []float64
+		for _, e := range list {
+			got = append(got, *e.Reward)
+		}
+		if !slices.Equal(got, tt.want) || !strings.HasPrefix(list[0].PromptText, tt.prompt) {
+			t.Errorf("%s: rewards %v of prompt %q, want %v", tt.name, got, list[0].PromptText, tt.want)
+		}
+	}
+	r.Args = map[string]any{"think": true}
+	if _, err := (Boxed{}).Run(context.Background(), &r, boxes); err == nil || !strings.Contains(err.Error(), "with_think") {
+		t.Errorf("unknown argument: %v", err)
 	}
 }
