@@ -58,6 +58,12 @@ func TestAdvantages(t *testing.T) {
 		{"opmd takes the mean off", "opmd", nil, [][]float64{{0, 2}, {5}}, [][]float64{{-1, 1}, {5}}},
 		{"opmd with the soft maximum", "opmd", Args{"opmd_baseline": "logavgexp", "tau": 2.0}, [][]float64{{0, 2}},
 			[][]float64{{-2 * math.Log((1+math.E)/2), 2 - 2*math.Log((1+math.E)/2)}}},
+		{"asymre shifts the mean", "asymre", nil, [][]float64{{0, 2}, {5}}, [][]float64{{-0.9, 1.1}, {5}}},
+		{"asymre with another shift", "asymre", Args{"baseline_shift": 0.5}, [][]float64{{0, 2}}, [][]float64{{-1.5, 0.5}}},
+		{"rec takes the mean off", "rec", nil, [][]float64{{0, 2}}, [][]float64{{-1, 1}}},
+		{"rec of one alone is the reward", "rec", Args{"std_normalize": true, "epsilon": 1e-12}, [][]float64{{5}}, [][]float64{{5}}},
+		{"rec by the deviation over n", "rec", Args{"std_normalize": true, "epsilon": 1e-12}, [][]float64{{0, 4}}, [][]float64{{-1, 1}}},
+		{"rec, balanced already", "rec", Args{"drop": "balance"}, [][]float64{{0, 4, 4}}, [][]float64{{-8.0 / 3, 4.0 / 3, 4.0 / 3}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ type SampleStrategy struct {
 	Name         string
 	ExpertRatio  float64 // share that comes from ExpertBuffer; 0 for all strategies but mix
 	ExpertBuffer string  // name of the auxiliary buffer
-	MaxStaleness float64 // how many versions old a sample may be, +Inf for any
+	MaxStaleness float64 // a sample of weights version v is used until step v+MaxStaleness; 1 is on-policy, +Inf any
 }
 
 // SampleStrategies is the table of sample strategies by the value of algorithm.sample_strategy. warmup is the old name
