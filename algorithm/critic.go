@@ -1,0 +1,156 @@
+package algorithm
+
+import (
+	"fmt"
+	"math"
+)
+
+// Critic reads values out of a language model: the value before a token is the mean of a categorical distribution over K
+// values, whose probabilities are those that the model gives to K reserved tokens at that position. So a critic is a second
+// training client, whose loss is a cross_entropy with K targets per position and weights (Bellemare et al., arXiv
+// 1707.06887; Farebrother et al., arXiv 2403.03950).
+//
+// The values lie evenly from Low to High, both included. A return is encoded as the two nearest values in proportion
+// (two-hot), or as a normal distribution around it cut into the values' bins (HL-Gauss) when Sigma is above 0; either
+// way the mean is the return (HL-Gauss: away from the ends, to within what the bins resolve).
+type Critic struct {
+	Tokens    []int32 // the K >= 2 reserved ids, all different
+	Low, High float64 // the smallest and the largest value
+	Sigma     float64 // deviation of HL-Gauss in units of the distance between values; 0 is two-hot, 0.75 is usual
+	Clip      float64 // a target lies at most this far from the value before the update; 0 is no bound
+}
+
+// NewCritic checks a critic's settings.
+func NewCritic(c Critic) (Critic, error) {
+	seen := make(map[int32]bool)
+	for _, id := range c.Tokens {
+		if id < 0 || seen[id] {
+			return c, fmt.Errorf("algorithm: critic token %d is negative or comes twice; give different ids of reserved tokens", id)
+		}
+		seen[id] = true
+	}
+	switch {
+	case len(c.Tokens) < 2:
+		return c, fmt.Errorf("algorithm: a critic has %d tokens; it needs at least 2 values", len(c.Tokens))
+	case !(c.Low < c.High) || math.IsInf(c.Low, 0) || math.IsInf(c.High, 0):
+		return c, fmt.Errorf("algorithm: a critic's values go from %v to %v; the first must be the smaller and both finite", c.Low, c.High)
+	case !(c.Sigma >= 0) || !(c.Clip >= 0):
+		return c, fmt.Errorf("algorithm: a critic has sigma %v and clip %v; both must be 0 or more", c.Sigma, c.Clip)
+	}
+	return c, nil
+}
+
+// step is the distance between neighbouring values.
+func (c *Critic) step() float64 { return (c.High - c.Low) / float64(len(c.Tokens)-1) }
+
+// Encode writes the distribution [K] whose mean is value, cut to [Low, High], into p.
+func (c *Critic) Encode(p []float64, value float64) {
+	at := (min(max(value, c.Low), c.High) - c.Low) / c.step() // in units of steps, 0 to K-1
+	if c.Sigma > 0 {
+		c.gauss(p, at)
+		return
+	}
+	clear(p)
+	k := min(int(at), len(p)-2)
+	p[k+1] = at - float64(k)
+	p[k] = 1 - p[k+1]
+}
+
+// gauss writes the shares of a normal distribution around at in the bins [k-1/2, k+1/2], scaled to sum 1.
+func (c *Critic) gauss(p []float64, at float64) {
+	cdf := func(x float64) float64 { return math.Erf((x - at) / (c.Sigma * math.Sqrt2)) }
+	last := float64(len(p)) - 0.5
+	all := cdf(last) - cdf(-0.5)
+	for k := range p {
+		p[k] = (cdf(float64(k)+0.5) - cdf(float64(k)-0.5)) / all
+	}
+}
+
+// Decode returns the value that a model gives through the log-probabilities [K] of the reserved tokens: the mean under its
+// distribution given that the token is one of them.
+func (c *Critic) Decode(logprobs []float32) float64 {
+	top := math.Inf(-1)
+	for _, lp := range logprobs {
+		top = max(top, float64(lp))
+	}
+	sum, mean := 0.0, 0.0
+	for k, lp := range logprobs {
+		p := math.Exp(float64(lp) - top)
+		sum += p
+		mean += float64(p * float64(k))
+	}
+	return c.Low + float64(mean/sum*c.step())
+}
+
+// Values decodes every position of logprobs, row-major [R,K], to values [R].
+func (c *Critic) Values(logprobs []float32) []float32 {
+	K := len(c.Tokens)
+	out := make([]float32, len(logprobs)/K)
+	for t := range out {
+		out[t] = float32(c.Decode(logprobs[t*K : (t+1)*K]))
+	}
+	return out
+}
+
+// Targets returns target_tokens of R positions, row-major [R,K]: the reserved tokens at each.
+func (c *Critic) Targets(R int) []int64 {
+	out := make([]int64, 0, R*len(c.Tokens))
+	for range R {
+		for _, id := range c.Tokens {
+			out = append(out, int64(id))
+		}
+	}
+	return out
+}
+
+// Weights returns the weights of one response of R tokens for a step whose sequences have trained tokens in all, row-major
+// [R,K]: each trained token's encoded return over that number, so that the step's cross_entropy is the mean over its trained tokens
+// (token-mean, as verl has it). values are those before the update, needed when Clip is above 0.
+func (c *Critic) Weights(returns, values []float32, mask []bool, trained int) []float32 {
+	K := len(c.Tokens)
+	out := make([]float32, len(mask)*K)
+	p := make([]float64, K)
+	for t, keep := range mask {
+		if !keep {
+			continue
+		}
+		c.Encode(p, c.target(float64(returns[t]), values, t))
+		for k, v := range p {
+			out[t*K+k] = float32(v / float64(trained))
+		}
+	}
+	return out
+}
+
+func (c *Critic) target(ret float64, values []float32, t int) float64 {
+	if c.Clip == 0 || values == nil {
+		return ret
+	}
+	v := float64(values[t])
+	return min(max(ret, v-c.Clip), v+c.Clip)
+}
+
+// CriticMetrics describes how well values foretell returns, over the trained tokens: critic/vf_loss (half the mean squared
+// error), critic/vpred_mean and critic/vf_explained_var (1 - var(returns-values)/var(returns), 0 when returns do not vary).
+func CriticMetrics(returns, values [][]float32, masks [][]bool) map[string]float64 {
+	var ret, off, val []float64
+	for i, mask := range masks {
+		for t, keep := range mask {
+			if keep {
+				r, v := float64(returns[i][t]), float64(values[i][t])
+				ret, val, off = append(ret, r), append(val, v), append(off, r-v)
+			}
+		}
+	}
+	m := map[string]float64{"critic/vf_loss": 0, "critic/vpred_mean": mean(val), "critic/vf_explained_var": 0}
+	for _, d := range off {
+		m["critic/vf_loss"] += float64(d*d) / float64(2*len(off))
+	}
+	if len(ret) > 1 {
+		if all := stdDev(ret, mean(ret)); all > 0 {
+			rest := stdDev(off, mean(off))
+			m["critic/vf_explained_var"] = 1 - float64(rest*rest)/(all*all)
+		}
+	}
+	return m
+}
