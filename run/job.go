@@ -31,12 +31,13 @@ type job struct {
 	cfg      *config.Config
 	dir      string
 	identity identity
+	backend  config.Backend
 	method   *algorithm.Method
 	steps    int // train steps in all; 0 when only the data's end tells
 
 	model    *baseModel
-	engine   *engine.Engine
-	service  tinker.Service // the engine, made durable
+	engine   *engine.Engine // nil on a server
+	service  tinker.Service // the engine, made durable; or a server
 	store    *buffer.Store
 	sync     *synchronizer.Synchronizer
 	monitor  *monitor.Monitor
@@ -53,7 +54,7 @@ type identity struct {
 	Seed     uint64    `json:"seed"`
 	Date     time.Time `json:"date"` // what templates are told is now
 	Session  string    `json:"session_id"`
-	Numerics string    `json:"numerics"` // the arithmetic it was begun with
+	Numerics string    `json:"numerics"` // the arithmetic it was begun with; empty on a server
 }
 
 // openIdentity reads run.json or makes it.
@@ -69,7 +70,7 @@ func (b *job) openIdentity() error {
 	if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("run: %w", err)
 	}
-	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: engine.Numerics}
+	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics()}
 	if data, err = json.MarshalIndent(b.identity, "", "  "); err != nil {
 		return err
 	}
@@ -80,10 +81,28 @@ func (b *job) checkIdentity() error {
 	if want := givenSeed(b.cfg); want != nil && uint64(*want) != b.identity.Seed {
 		return fmt.Errorf("run: job %s was begun with seed %d and the configuration now says %d; set the old seed, or use another name for a new job", b.dir, int64(b.identity.Seed), *want)
 	}
-	if b.identity.Numerics != engine.Numerics {
-		fmt.Fprintf(b.Out, "note: the job was begun with numerics %s and goes on with %s: the last bits can differ from an unbroken run's\n", b.identity.Numerics, engine.Numerics)
+	was, is := b.identity.Numerics, b.numerics()
+	switch {
+	case was == is:
+	case was == "":
+		return fmt.Errorf("run: job %s was begun on a server, and the configuration now says the local engine; set the old model.tinker.base_url, or use another name for a new job", b.dir)
+	case is == "":
+		return fmt.Errorf("run: job %s was begun on the local engine, and the configuration now says the %s; set model.tinker.base_url: local, or use another name for a new job", b.dir, b.backend.Kind)
+	default:
+		fmt.Fprintf(b.Out, "note: the job was begun with numerics %s and goes on with %s: the last bits can differ from an unbroken run's\n", was, is)
 	}
 	return nil
+}
+
+// durable says that the service keeps models through a restart of this process.
+func (b *job) durable() bool { return b.backend.Kind == config.Local && b.fleeting == nil }
+
+// numerics names the arithmetic of the local engine; on a server it is the server's affair.
+func (b *job) numerics() string {
+	if b.backend.Kind == config.Local {
+		return engine.Numerics
+	}
+	return ""
 }
 
 // givenSeed is the seed that the configuration names: seed, else model.tinker.seed.
@@ -146,11 +165,11 @@ func (b *job) close() error {
 }
 
 // build makes all parts. On an error what was opened is closed again.
-func build(ctx context.Context, cfg *config.Config, o Options) (*job, error) {
+func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*job, error) {
 	if !cfg.Continue {
 		cfg.StartFresh(o.Now())
 	}
-	b := &job{Options: o, cfg: cfg, dir: cfg.JobDir()}
+	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
 	for _, part := range []func(context.Context) error{
 		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildService, b.buildRecords, b.buildLoops,
 	} {

@@ -23,7 +23,7 @@ import (
 
 // buildRecords opens what the run writes its progress to: store, monitor, and the versions known so far.
 func (b *job) buildRecords(context.Context) error {
-	state, err := trainer.ReadState(b.dir, b.cfg.Trainer.Name)
+	state, err := b.readState()
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,18 @@ func (b *job) buildRecords(context.Context) error {
 	return nil
 }
 
-// buildLoops makes explorer and trainer, each at the place where the job stopped.
-func (b *job) buildLoops(ctx context.Context) error {
+// readState is where the job goes on: where it stopped, or on a service that keeps no models at the last state it saved.
+func (b *job) readState() (trainer.State, error) {
 	state, err := trainer.ReadState(b.dir, b.cfg.Trainer.Name)
+	if err != nil || b.durable() {
+		return state, err
+	}
+	return state.Back(), nil
+}
+
+// buildLoops makes explorer and trainer, each at the place where the job goes on.
+func (b *job) buildLoops(ctx context.Context) error {
+	state, err := b.readState()
 	if err != nil {
 		return err
 	}
@@ -75,8 +84,7 @@ func (b *job) buildLoops(ctx context.Context) error {
 	b.steps = b.totalSteps(exploreSteps)
 	switch {
 	case !b.cfg.Mode.Trains():
-		b.progress, err = b.newProgress(0)
-		return err
+		return nil
 	case explores:
 		eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
 		if eb.StorageType != "queue" {
@@ -96,13 +104,11 @@ func (b *job) buildLoops(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.progress, err = b.newProgress(b.steps); err != nil {
-		return err
-	}
+	b.progress.total = b.steps
 	b.trainer = trainer.New(trainer.Options{
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,
 		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(),
-		FS: b.FS, Durable: true, Publishes: b.publishes(explores),
+		FS: b.FS, Durable: b.durable(), Publishes: b.publishes(explores),
 	}, b.service, source, rec, state)
 	return nil
 }
@@ -197,8 +203,8 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 			return fmt.Errorf("run: %w", err)
 		}
 		switch {
-		case version > state.Step: // of the interrupted step, which publishes it again
-		case version < needed:
+		case version > state.Step && b.durable(): // of the interrupted step, which publishes it again
+		case version > state.Step || version < needed: // a model that is trained again publishes under another path
 			if err := b.retire(ctx, string(path)); err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -22,12 +23,19 @@ type baseModel struct {
 	tokenizer *tokenizer.Tokenizer
 	template  *chat.Template
 	thinking  *bool
+	stops     []int32 // to be named in requests; nil when the service knows them
 }
 
-// buildModel finds the model folder and reads its tokenizer and chat template.
-func (b *job) buildModel(context.Context) error {
+// buildModel finds the model folder and reads its tokenizer. On a server the weights are the server's, and the tokenizer's files will do.
+func (b *job) buildModel(ctx context.Context) error {
 	name := b.cfg.Model.BaseModel()
 	dir := b.Find(name)
+	if b.backend.Kind != config.Local {
+		var err error
+		if dir, err = b.tokenizerFolder(ctx); err != nil {
+			return err
+		}
+	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return fmt.Errorf("run: model %q is not a folder here; model.model_path must name a Hugging Face folder with config.json, tokenizer.json and safetensors files", name)
 	}
@@ -59,7 +67,10 @@ func (b *job) buildDir(context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.model.template, err = chat.New(text, conf, b.identity.Date)
+	if b.model.template, err = chat.New(text, conf, b.identity.Date); err != nil {
+		return err
+	}
+	b.model.stops, err = b.serverStops(conf)
 	return err
 }
 
@@ -102,19 +113,44 @@ func (m *baseModel) Encode(text string) ([]int32, error) { return m.tokenizer.En
 // Decode implements workflow.Renderer.
 func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(tokens, true) }
 
-// buildService opens the engine on the model and the journal around it.
-func (b *job) buildService(ctx context.Context) error {
-	seed := b.identity.Seed
+// buildService opens what trains and samples.
+func (b *job) buildService(ctx context.Context) (err error) {
 	b.noteModules()
-	ends, err := b.model.template.StopIDs(b.model.tokenizer)
-	if err != nil {
+	if b.progress, err = b.newProgress(); err != nil {
 		return err
 	}
-	e, err := engine.Open(engine.Options{
+	switch {
+	case b.fleeting != nil:
+		b.service, err = b.fleeting(b)
+	case b.backend.Kind == config.Local:
+		err = b.openEngine(ctx)
+	default:
+		err = b.openServer(ctx)
+	}
+	if err == nil && b.Wrap != nil {
+		b.service = b.Wrap(b.service)
+	}
+	return err
+}
+
+// engineOptions are those of the local engine on the run's model.
+func (b *job) engineOptions() (engine.Options, error) {
+	seed := b.identity.Seed
+	ends, err := b.model.template.StopIDs(b.model.tokenizer)
+	return engine.Options{
 		Dir:     filepath.Join(b.dir, "tinker", "checkpoints"),
 		Models:  map[string]engine.Model{b.model.name: {Dir: b.model.dir, Tokens: b.model.tokenizer, EndTokens: ends}},
 		Threads: b.Threads, Seed: &seed, FS: b.FS,
-	})
+	}, err
+}
+
+// openEngine opens the engine on the model and the journal around it.
+func (b *job) openEngine(ctx context.Context) error {
+	o, err := b.engineOptions()
+	if err != nil {
+		return err
+	}
+	e, err := engine.Open(o)
 	if err != nil {
 		return err
 	}
@@ -127,9 +163,6 @@ func (b *job) buildService(ctx context.Context) error {
 	}
 	b.opened(j.Close)
 	b.engine, b.service = e, j
-	if b.Wrap != nil {
-		b.service = b.Wrap(j)
-	}
 	return nil
 }
 
@@ -154,8 +187,12 @@ func (b *job) createRequest() tinker.CreateModelRequest {
 	l := b.cfg.LoRA()
 	stream := rng.New(b.identity.Seed).Stream("adapter")
 	seed := int64(stream.Uint64() >> 1)
+	session := b.identity.Session
+	if !b.durable() {
+		session = "" // there is no coming back to this process's model
+	}
 	return tinker.CreateModelRequest{
-		SessionID: b.identity.Session, BaseModel: b.model.name, RandomInit: b.cfg.Model.RandomInit,
+		SessionID: session, BaseModel: b.model.name, RandomInit: b.cfg.Model.RandomInit,
 		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP, TrainUnembed: l.TrainUnembed},
 	}
 }

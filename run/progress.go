@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
 
 // progress tells a person how the run goes: a line per step, and on a terminal a live line below them.
@@ -21,7 +22,7 @@ type progress struct {
 	terminal bool
 	now      func() time.Time
 	seed     uint64
-	total    int // train steps; 0 is unknown
+	total    int // train steps; 0 is unknown, or not yet known
 
 	mu    sync.Mutex
 	live  string // what the live line says
@@ -30,13 +31,13 @@ type progress struct {
 	done_ bool
 }
 
-func (b *job) newProgress(total int) (*progress, error) {
+func (b *job) newProgress() (*progress, error) {
 	f, err := b.openLog()
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	b.opened(f.Close)
-	return &progress{out: b.Out, log: slog.New(slog.NewTextHandler(f, nil)), terminal: b.Terminal, now: b.Now, seed: b.identity.Seed, total: total, first: -1}, nil
+	return &progress{out: b.Out, log: slog.New(slog.NewTextHandler(f, nil)), terminal: b.Terminal, now: b.Now, seed: b.identity.Seed, first: -1}, nil
 }
 
 // openLog opens log/run.log for appending. It is for people: nothing is ever read back from it.
@@ -128,6 +129,30 @@ func (p *progress) phase(what string) {
 
 func (p *progress) explored(step, n int) {
 	p.phase(fmt.Sprintf("explored step %d (%d samples)", step, n))
+}
+
+// paused shows why requests to the server are held up: on the live line, and when that begins or ends as a line of its own.
+func (p *progress) paused(e client.Pause) {
+	text := "the server goes on"
+	switch e.State {
+	case client.Capacity:
+		text = "waiting: the server has no room now"
+	case client.RateLimited:
+		text = "waiting: the server says that these are too many requests"
+	case client.Billing:
+		text = "waiting: the account's billing must be put in order"
+	case client.Unreachable:
+		text = "waiting for the server"
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.log.Info(text)
+	fmt.Fprintln(p.out, text)
+	p.draw()
 }
 
 // warn prints a line for the user that is no progress.

@@ -63,24 +63,31 @@ func (r *recorder) Stepped(ctx context.Context, step int, metrics map[string]flo
 	return nil
 }
 
-// Committed implements trainer.Events: what was kept in case the step had to be repeated can go.
-func (r *recorder) Committed(ctx context.Context, step int, trained trainer.Position) error {
+// Committed implements trainer.Events: what was kept in case the step had to be repeated can go. On a service that keeps no models
+// that is all since the last saved state: the groups, and the weights that the next step behind it samples with.
+func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 	b := r.job
-	r.committed = step
+	r.committed = state.Step
 	if b.explorer == nil {
 		return nil
 	}
-	if err := b.writeExplorerState(trained.Step - 1); err != nil {
+	if err := b.writeExplorerState(state.Position.Step - 1); err != nil {
 		return err
 	}
-	if err := b.store.Drop(trained.Step - 1); err != nil {
+	back, spare := state, func(int) bool { return false }
+	if !b.durable() {
+		back = state.Back()
+		first := b.sync.Version(max(1, back.Position.Step))
+		spare = func(version int) bool { return first <= version && version <= back.Step }
+	}
+	if err := b.store.Drop(back.Position.Step - 1); err != nil {
 		return err
 	}
-	keep := b.sync.Version(trained.Step)
-	if step == b.steps {
-		keep = step // the last weights are the result
+	keep := b.sync.Version(state.Position.Step)
+	if state.Step == b.steps {
+		keep = state.Step // the last weights are the result
 	}
-	for _, path := range b.sync.Retire(min(keep, step)) {
+	for _, path := range b.sync.Retire(min(keep, state.Step), spare) {
 		if err := b.retire(ctx, path); err != nil {
 			return err
 		}

@@ -35,7 +35,8 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
+	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
+	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
 }
 
 func (o Options) withDefaults() Options {
@@ -74,10 +75,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(o.Out, "note:", note)
 	}
-	if backend.Kind != config.Local {
-		return nil, fmt.Errorf("run: this version trains on the local engine only, and the configuration asks for the %s; set model.tinker.base_url: local", backend.Kind)
-	}
-	b, err := build(ctx, cfg, o)
+	b, err := build(ctx, cfg, backend, o)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,7 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 	if n := t.RolloutArgs.MaxTokens; n != nil {
 		p.MaxTokens = *n
 	}
+	p.StopTokens = b.model.stops
 	r := workflow.Rollout{Params: p, Renderer: b.model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
 		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix,
 		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs}

@@ -110,14 +110,14 @@ func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err 
 	}
 }
 
-// Retire forgets the versions below keep and returns the paths of their weights, which nobody will ask for any more. Version 0 stays
-// known but its saved weights are returned like the others'.
-func (s *Synchronizer) Retire(keep int) []string {
+// Retire forgets the versions below keep and returns the paths of their weights, which nobody will ask for any more. Those that spare
+// names stay; spare may be nil.
+func (s *Synchronizer) Retire(keep int, spare func(version int) bool) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var paths []string
 	for v := range keep {
-		if path, ok := s.paths[v]; ok {
+		if path, ok := s.paths[v]; ok && (spare == nil || !spare(v)) {
 			if path != "" {
 				paths = append(paths, path)
 			}

@@ -81,13 +81,20 @@ func TestRetire(t *testing.T) {
 	for v, path := range []string{"", "a", "b", "c"} {
 		s.Publish(v, path)
 	}
-	if got := s.Retire(3); !slices.Equal(got, []string{"a", "b"}) {
+	if got := s.Retire(3, nil); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("Retire(3) = %v", got)
 	}
-	if got := s.Retire(3); got != nil {
+	if got := s.Retire(3, nil); got != nil {
 		t.Errorf("a second Retire(3) = %v", got)
 	}
 	if path, err := s.Wait(t.Context(), 3); path != "c" || err != nil {
 		t.Errorf("Wait(3) = %q, %v", path, err)
+	}
+	s.Publish(4, "d")
+	if got := s.Retire(5, func(version int) bool { return version == 3 }); !slices.Equal(got, []string{"d"}) {
+		t.Errorf("Retire(5) but 3 = %v", got)
+	}
+	if path, err := s.Wait(t.Context(), 3); path != "c" || err != nil {
+		t.Errorf("the version that was spared: %q, %v", path, err)
 	}
 }

@@ -22,6 +22,13 @@ type State struct {
 	Saving    int64    `json:"saving,omitempty"` // SeqID of a save of Step that was begun outside a step
 	ModelID   string   `json:"model_id"`
 	Position  Position `json:"sample_strategy_state"` // what has been trained
+
+	SavedPosition Position `json:"saved_position,omitzero"` // what had been trained at step Saved
+}
+
+// Back is where a run goes on when the service has lost its model: behind the last step whose state was saved.
+func (s State) Back() State {
+	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition}
 }
 
 func statePath(jobDir, name string) string { return filepath.Join(jobDir, name+"_meta.json") }
@@ -97,7 +104,7 @@ func (t *Trainer) openModel(ctx context.Context) error {
 	return nil
 }
 
-// reopenSaved continues from the last saved state on a service that does not keep models. The run was cut back to that step.
+// reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to that step.
 func (t *Trainer) reopenSaved(ctx context.Context) error {
 	path, err := os.ReadFile(filepath.Join(t.stepDir(t.state.Step), "remote_checkpoint_path.txt"))
 	if err != nil {
@@ -182,6 +189,6 @@ func (t *Trainer) save(ctx context.Context) error {
 	if err := t.saveState(ctx, t.state.Step, &seq); err != nil {
 		return fmt.Errorf("trainer: save step %d: %w", t.state.Step, err)
 	}
-	t.state.Saved, t.state.Saving = t.state.Step, 0
+	t.state.Saved, t.state.SavedPosition, t.state.Saving = t.state.Step, t.state.Position, 0
 	return t.writeState()
 }

@@ -33,7 +33,7 @@ type Options struct {
 	Create       tinker.CreateModelRequest
 	FS           disk.FS
 
-	// Durable says that the service keeps a model through a restart of this process. Without it a restart goes back to the last saved state.
+	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.
 	Durable bool
 	// Publishes says after which steps weights are published for the explorer; nil never.
 	Publishes func(step int) bool
@@ -59,8 +59,8 @@ type Events interface {
 	Published(ctx context.Context, step int, path string) error
 	// Stepped: the step is done and about to be committed. Metrics are upstream's names.
 	Stepped(ctx context.Context, step int, metrics map[string]float64, tokens int) error
-	// Committed: the step will not come again. trained is what its batch went up to.
-	Committed(ctx context.Context, step int, trained Position) error
+	// Committed: the state is written. A restart goes on behind it, or on a service that is not durable behind state.Back().
+	Committed(ctx context.Context, state State) error
 }
 
 // Trainer is the loop. It is made by New and runs once.
@@ -159,24 +159,24 @@ func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experi
 		}
 		metrics["time/sync_weight"] = time.Since(begin).Seconds()
 	}
-	saved := t.state.Saved
+	saved, savedPosition := t.state.Saved, t.state.SavedPosition
 	if t.SaveInterval > 0 && step%t.SaveInterval == 0 {
 		begin := time.Now()
 		if err := t.saveState(ctx, step, &seq); err != nil {
 			return err
 		}
-		saved = step
+		saved, savedPosition = step, t.source.Position()
 		metrics["time/save_checkpoint"] = time.Since(begin).Seconds()
 	}
 	metrics["time/step"] = time.Since(t.started).Seconds()
 	if err := t.events.Stepped(ctx, step, metrics, totalTokens(batch)); err != nil {
 		return err
 	}
-	t.state = State{Step: step, Saved: saved, NextSeqID: seq, ModelID: t.state.ModelID, Position: t.source.Position()}
+	t.state = State{Step: step, Saved: saved, NextSeqID: seq, ModelID: t.state.ModelID, Position: t.source.Position(), SavedPosition: savedPosition}
 	if err := t.writeState(); err != nil {
 		return err
 	}
-	return t.events.Committed(ctx, step, t.state.Position)
+	return t.events.Committed(ctx, t.state)
 }
 
 func totalTokens(batch []*experience.Experience) int {

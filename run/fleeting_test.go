@@ -1,0 +1,111 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
+)
+
+// forgets is an engine without a journal: like a hosted service seen from a process that died, it has the checkpoints that were
+// saved and no models.
+func forgets(b *job) (tinker.Service, error) {
+	o, err := b.engineOptions()
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	b.opened(e.Close)
+	return e, nil
+}
+
+// On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored groups, without
+// sampling any of them again; it ends with the metrics of an unbroken run, each step once.
+func TestGoesBackToTheSavedState(t *testing.T) {
+	few := append(small, "trainer.save_interval=2")
+	want := runs(t, load(t, t.TempDir(), few...), options())
+	o := options()
+	o.fleeting = forgets
+	count := &disk.Crash{FS: disk.OS()}
+	o.FS = count
+	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
+	stride := 29
+	if testing.Short() {
+		stride = 97
+	}
+	for at := 5; at <= count.Count(); at += stride {
+		dir := t.TempDir()
+		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
+		}
+		o.FS = nil
+		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, few...), o), want)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// What a job keeps while its state is not saved: the groups behind the saved step, and the weights they are continued with.
+func TestKeepsWhatItMayNeedAgain(t *testing.T) {
+	dir := t.TempDir()
+	o := options()
+	o.fleeting = forgets
+	o.FS = &stopBehind{FS: disk.OS(), step: 3}
+	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
+	state, err := trainer.ReadState(job, "trainer")
+	if err != nil || state.Step != 3 || state.Back().Step != 2 || state.Back().Position.Step != 3 {
+		t.Fatalf("state %+v, %v", state, err)
+	}
+	store, err := buffer.OpenStore(filepath.Join(job, "buffer", "explored"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if steps := store.Steps(); len(steps) == 0 || steps[0] != 3 {
+		t.Errorf("groups of steps %v are stored, want step 3 and what follows", steps)
+	}
+	for step, want := range map[int]bool{1: false, 2: true, 3: true} {
+		_, err := os.Stat(filepath.Join(job, fmt.Sprintf("global_step_%d", step), "remote_sampler_path.txt"))
+		if (err == nil) != want {
+			t.Errorf("sampler weights of step %d: %v, want them %v", step, err, want)
+		}
+	}
+}
+
+var errEnough = errors.New("enough")
+
+// stopBehind fails for good behind the commit of a step.
+type stopBehind struct {
+	disk.FS
+	step int
+	done bool
+}
+
+func (s *stopBehind) Rename(from, to string) error {
+	if s.done {
+		return errEnough
+	}
+	err := s.FS.Rename(from, to)
+	if data, rerr := os.ReadFile(to); strings.HasSuffix(to, "trainer_meta.json") && rerr == nil {
+		s.done = strings.Contains(string(data), fmt.Sprintf(`"latest_iteration": %d,`, s.step))
+	}
+	return err
+}
