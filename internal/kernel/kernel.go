@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"runtime"
 )
 
 // Path names a family of kernels.
@@ -66,6 +67,10 @@ type ops interface {
 	axpy(dst []float32, a float32, x []float32)
 	mul(dst, x, y []float32)
 	roundBF16(dst, src []float32)
+
+	narrow(dst []byte, src []float32)                                   // bf16 as little-endian halves; dst has room for a multiple of 16
+	packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) // dst[w*32+r] = word w of row r; rows are ld bytes apart
+	transposePairs(dst, src []uint32, blocks, step int)                 // whole blocks of 16 rows; those of dst are step words apart
 }
 
 // New returns the kernels of path p, or an error if this processor lacks them.
@@ -97,6 +102,7 @@ func (s *Set) MatMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M in
 	}
 	_ = out[(M-1)*ldo+min(p1*NR, w.N)-1]
 	s.ops.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
+	runtime.KeepAlive(w)
 }
 
 // GradW folds a batch of rows into the gradient of a weight:

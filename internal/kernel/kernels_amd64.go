@@ -305,6 +305,21 @@ func packPanel(n int, dst *float32, src *float32, ld int, cols int)
 //go:noescape
 func packPairs(n int, dst *float32, src *float32)
 
+// transposeWords writes n blocks of 16 words from 16 rows, ld bytes apart, as 16 n rows of a panel: dst[k*32+i] = src[i][k].
+//
+//go:noescape
+func transposeWords(n int, dst *float32, src *float32, ld int)
+
+// transposeBits writes n blocks of 16 pairs of bf16 values, whose subnormals become zeros, from 16 rows, ld bytes apart, as 16 n rows of a panel: dst[k*32+i] = src[i][k].
+//
+//go:noescape
+func transposeBits(n int, dst *float32, src *float32, ld int)
+
+// transposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.
+//
+//go:noescape
+func transposePairs(n int, dst *float32, src *float32, step int)
+
 // vecDot returns the lane sum of x*y.
 //
 //go:noescape

@@ -1,97 +1,161 @@
 package kernel
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+	"runtime"
+	"unsafe"
+)
+
+// Element is the type of the numbers of Rows.
+type Element uint8
+
+// The elements that are packed.
+const (
+	ElementF32 Element = iota
+	ElementBF16
+	ElementF16
+)
+
+func (e Element) size() int {
+	if e == ElementF32 {
+		return 4
+	}
+	return 2
+}
+
+// Rows is a matrix [N,K], row-major without gaps, as a file holds it: little-endian.
+type Rows struct {
+	Data    []byte
+	Element Element
+	K       int
+}
+
+// FloatRows returns the rows of w [N,K].
+func FloatRows(w []float32, K int) Rows {
+	return Rows{Data: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*len(w)), K: K}
+}
+
+// Len returns N.
+func (r Rows) Len() int { return len(r.Data) / max(1, r.K*r.Element.size()) }
+
+// Slice returns rows a to b-1.
+func (r Rows) Slice(a, b int) Rows {
+	ld := r.K * r.Element.size()
+	return Rows{r.Data[a*ld : b*ld], r.Element, r.K}
+}
+
+// Widen writes all elements to dst as float32, exactly.
+func (r Rows) Widen(dst []float32) {
+	switch r.Element {
+	case ElementF32:
+		for i := range len(r.Data) / 4 {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(r.Data[4*i:]))
+		}
+	case ElementBF16:
+		for i := range len(r.Data) / 2 {
+			dst[i] = Float(binary.LittleEndian.Uint16(r.Data[2*i:]))
+		}
+	case ElementF16:
+		for i := range len(r.Data) / 2 {
+			dst[i] = widenF16(binary.LittleEndian.Uint16(r.Data[2*i:]))
+		}
+	}
+}
+
+// widenF16 converts an IEEE half to a single, exactly.
+func widenF16(h uint16) float32 {
+	sign, exp, man := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
+	switch exp {
+	case 0:
+		return math.Float32frombits(sign | math.Float32bits(float32(man)*(1.0/(1<<24))))
+	case 31:
+		return math.Float32frombits(sign | 0x7f800000 | man<<13)
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | man<<13)
+}
 
 // Pack packs w, row-major [N,K], rounding to bf16 if asked.
 func (s *Set) Pack(w []float32, N, K int, bf16 bool) *Panels {
-	return s.Transpose(s.PackT(w, N, K, bf16))
+	p := newPanels(N, K, bf16)
+	s.PackRows(NewScratch(), p, 0, FloatRows(w[:N*K], K))
+	return p
 }
 
-// PackBits packs bf16 values as a file holds them, row-major [N,K]. Subnormals
-// become zeros.
-func (s *Set) PackBits(w []uint16, N, K int) *Panels {
-	return s.Transpose(s.packPairs(N, K, func(dst []float32, n int) {
-		for k, b := range w[n*K : n*K+K] {
-			dst[k] = Float(b)
-		}
-	}))
+// PackRows writes rows from row at on of the matrix that p holds, which are zeros before. bf16 panels round to nearest
+// even; subnormals become zeros. Different rows may be written at once.
+func (s *Set) PackRows(sc *Scratch, p *Panels, at int, rows Rows) {
+	for i, n := 0, rows.Len(); i < n && p.K > 0; {
+		part := min(NR-(at+i)%NR, n-i)
+		s.packPart(sc, p, at+i, rows.Slice(i, i+part))
+		i += part
+	}
+	runtime.KeepAlive(p)
 }
 
-// PackT packs Wᵀ [K,N] from w, row-major [N,K]: the panels of dX = dY·W.
-func (s *Set) PackT(w []float32, N, K int, bf16 bool) *Panels {
-	if bf16 {
-		return s.packPairs(N, K, func(dst []float32, n int) { copy(dst, w[n*K:n*K+K]) })
+// packPart is PackRows for rows of one panel.
+func (s *Set) packPart(sc *Scratch, p *Panels, at int, rows Rows) {
+	n, K := rows.Len(), p.K
+	if rows.Element == ElementF16 || rows.Element == ElementBF16 && !p.BF16 {
+		wide := grow(&sc.wide, n*K)
+		rows.Widen(wide)
+		rows = FloatRows(wide, K)
 	}
-	t := newPanels(K, N, false)
-	for n := range N {
-		row := w[n*K : n*K+K]
-		for k := 0; k < K; k += NR {
-			copy(t.F32[t.index(k, n):], row[k:min(k+NR, K)])
+	switch i := p.index(at, 0); {
+	case !p.BF16:
+		s.ops.packWords(asWords(p.F32)[i:], rows.Data, 4*K, n, K, false)
+	case rows.Element == ElementBF16:
+		s.ops.packWords(p.Pairs[i:], rows.Data, 2*K, n, K/2, true)
+		if K%2 == 1 {
+			s.packWord(p.Pairs[i+K/2*NR:], rows.Data[2*(K-1):], 2*K, n)
 		}
+	default:
+		bits, ld := s.narrowRows(sc, rows)
+		s.ops.packWords(p.Pairs[i:], bits, ld, n, p.steps(), false)
 	}
-	return t
 }
 
-// packPairs packs Wᵀ [K,N] in bf16; row writes a row of W [N,K].
-func (s *Set) packPairs(N, K int, row func(dst []float32, n int)) *Panels {
-	t := newPanels(K, N, true)
-	even, odd := Aligned(K), Aligned(K)
-	for n := 0; n < N; n += 2 {
-		row(even, n)
-		s.RoundBF16(even, even)
-		if clear(odd); n+1 < N {
-			row(odd, n+1)
-			s.RoundBF16(odd, odd)
-		}
-		for k := 0; k < K; k += NR {
-			words := t.Pairs[t.index(k, n):]
-			for j, v := range even[k:min(k+NR, K)] {
-				words[j] = math.Float32bits(v)>>16 | math.Float32bits(odd[k+j])
-			}
-		}
+// packWord packs the last element of odd rows.
+func (s *Set) packWord(dst []uint32, src []byte, ld, n int) {
+	for r := range n {
+		dst[r] = flushPair(uint32(binary.LittleEndian.Uint16(src[r*ld:])))
 	}
-	return t
 }
 
-// Transpose returns the panels of Wᵀ.
-func (s *Set) Transpose(p *Panels) *Panels {
-	t := newPanels(p.K, p.N, p.BF16)
-	for n := 0; n < p.N; n += NR {
-		for k := 0; k < p.K; k += NR {
-			from, to := p.index(n, k), t.index(k, n)
-			if p.BF16 {
-				transposePairs(t.Pairs[to:], p.Pairs[from:], (min(NR, p.N-n)+1)/2, (min(NR, p.K-k)+1)/2)
-			} else {
-				transposeBlock(t.F32[to:], p.F32[from:], min(NR, p.N-n), min(NR, p.K-k))
-			}
+// narrowRows rounds float32 rows to bf16. Rows of the result are ld bytes apart and end with zeros.
+func (s *Set) narrowRows(sc *Scratch, rows Rows) (bits []byte, ld int) {
+	n, K := rows.Len(), rows.K
+	ld = (K + lanes - 1) / lanes * lanes * 2
+	bits = asBytes(grow(&sc.bits, n*ld/4))
+	for r := range n {
+		row := rows.Data[r*4*K : (r+1)*4*K]
+		if uintptr(unsafe.Pointer(&row[0]))%4 == 0 {
+			s.ops.narrow(bits[r*ld:(r+1)*ld], unsafe.Slice((*float32)(unsafe.Pointer(&row[0])), K))
+			continue
 		}
+		one := grow(&sc.row, K)
+		rows.Slice(r, r+1).Widen(one)
+		s.ops.narrow(bits[r*ld:(r+1)*ld], one)
 	}
-	return t
+	return bits, ld
 }
 
-// transposeBlock sets dst[n*32+k] = src[k*32+n] for n < N and k < K, both at most 32.
-func transposeBlock(dst, src []float32, N, K int) {
-	var block [NR * NR]float32
-	for k := range K {
-		row := (*[NR]float32)(src[k*NR:])
-		for n, v := range row {
-			block[n*NR+k] = v
-		}
+// flushPair takes the subnormal halves of a pair to zeros of their sign.
+func flushPair(w uint32) uint32 {
+	if w&0x7f80 == 0 {
+		w &^= 0x7fff
 	}
-	copy(dst, block[:N*NR])
+	if w&0x7f800000 == 0 {
+		w &^= 0x7fff0000
+	}
+	return w
 }
 
-// transposePairs is transposeBlock for bf16: src has K rows of pairs of k, dst N rows
-// of pairs of n.
-func transposePairs(dst, src []uint32, N, K int) {
-	var block [NR / 2 * NR]uint32
-	for k := range K {
-		row := (*[NR]uint32)(src[k*NR:])
-		for n := range NR / 2 {
-			low, high := row[2*n], row[2*n+1]
-			block[n*NR+2*k] = low&0xffff | high<<16
-			block[n*NR+2*k+1] = low>>16 | high&0xffff0000
-		}
-	}
-	copy(dst, block[:N*NR])
+// asWords and asBytes are the same memory by another type.
+func asWords(f []float32) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(f))), len(f))
+}
+
+func asBytes(f []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(f))), 4*len(f))
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"runtime"
 	"unsafe"
 )
 
@@ -15,6 +16,8 @@ type Panels struct {
 	F32 []float32
 	// Pairs is [ceil(N/32)][ceil(K/2)][32]: bf16 values of k (low half, k even) and k+1.
 	Pairs []uint32
+
+	mem *Memory // that F32 or Pairs lie in, or nil
 }
 
 // Count returns the number of panels.
@@ -27,6 +30,9 @@ func (p *Panels) steps() int {
 	}
 	return p.K
 }
+
+// words returns the length of the data.
+func (p *Panels) words() int { return p.Count() * p.steps() * NR }
 
 // Aligned returns n zeros that begin on a cache line of 64 bytes.
 func Aligned(n int) []float32 {
@@ -50,11 +56,10 @@ func alignedWords(n int) []uint32 {
 
 func newPanels(N, K int, bf16 bool) *Panels {
 	p := &Panels{N: N, K: K, BF16: bf16}
-	n := p.Count() * p.steps() * NR
 	if bf16 {
-		p.Pairs = alignedWords(n)
+		p.Pairs = alignedWords(p.words())
 	} else {
-		p.F32 = Aligned(n)
+		p.F32 = Aligned(p.words())
 	}
 	return p
 }
@@ -67,21 +72,24 @@ func (p *Panels) index(n, k int) int {
 	return (n/NR*p.steps()+k)*NR + n%NR
 }
 
-// at returns W[n,k], widened.
-func (p *Panels) at(n, k int) float32 {
-	i := p.index(n, k)
-	if p.BF16 {
-		return math.Float32frombits(p.Pairs[i] >> (k % 2 * 16) << 16)
+// Row writes row n of W to dst [K], bf16 widened.
+func (p *Panels) Row(dst []float32, n int) {
+	at := p.index(n, 0)
+	if !p.BF16 {
+		for k := range p.K {
+			dst[k] = p.F32[at+k*NR]
+		}
+	} else {
+		for k := range p.K {
+			dst[k] = math.Float32frombits(p.Pairs[at+k/2*NR] >> (k % 2 * 16) << 16)
+		}
 	}
-	return p.F32[i]
+	runtime.KeepAlive(p)
 }
 
 // Unpack writes W to dst, row-major [N,K], bf16 widened.
 func (p *Panels) Unpack(dst []float32) {
 	for n := range p.N {
-		row := dst[n*p.K : n*p.K+p.K]
-		for k := range row {
-			row[k] = p.at(n, k)
-		}
+		p.Row(dst[n*p.K:n*p.K+p.K], n)
 	}
 }

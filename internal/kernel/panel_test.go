@@ -1,7 +1,10 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"unsafe"
 )
@@ -40,16 +43,94 @@ func unpacked(p *Panels) []float32 {
 	return out
 }
 
-func TestPackBitsTakesWhatPackRounds(t *testing.T) {
-	const N, K = 35, 7
-	s, w := reference(), numbers(random(1), N*K, wild)
-	bits := make([]uint16, len(w))
+// A file's elements, wherever its bytes lie, are packed as the floats they stand for.
+func TestPackRowsOfEachElement(t *testing.T) {
+	forEachPath(t, func(t *testing.T, s *Set) {
+		for _, d := range [][2]int{{35, 7}, {64, 64}, {50, 33}, {17, 100}} {
+			N, K := d[0], d[1]
+			w := numbers(random(1), N*K, wild)
+			for _, e := range []Element{ElementF32, ElementBF16, ElementF16} {
+				for shift := range 3 {
+					rows, want := stored(w, e, K, shift)
+					for _, bf16 := range []bool{false, true} {
+						p := newPanels(N+3, K, bf16)
+						s.PackRows(NewScratch(), p, 3, rows)
+						first := s.Pack(append(make([]float32, 3*K), want...), N+3, K, bf16)
+						equal(t, fmt.Sprintf("%dx%d element %d shift %d bf16=%t", N, K, e, shift, bf16), unpacked(p), unpacked(first))
+					}
+				}
+			}
+		}
+	})
+}
+
+// stored returns w as elements of a file whose bytes begin at shift past an aligned place, and the values they have.
+func stored(w []float32, e Element, K, shift int) (Rows, []float32) {
+	data := make([]byte, shift, 4*len(w)+8)
 	for i, v := range w {
-		bits[i] = BF16(v)
+		switch e {
+		case ElementF32:
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+		case ElementBF16:
+			data = binary.LittleEndian.AppendUint16(data, uint16(math.Float32bits(v)>>16))
+		case ElementF16:
+			data = binary.LittleEndian.AppendUint16(data, uint16(math.Float32bits(v)>>16)^uint16(i*7919))
+		}
 	}
-	bits[3] = 0x0001 // a subnormal, which becomes zero
-	w[3] = 0
-	equal(t, "PackBits", unpacked(s.PackBits(bits, N, K)), unpacked(s.Pack(w, N, K, true)))
+	r := Rows{Data: data[shift:], Element: e, K: K}
+	want := make([]float32, len(w))
+	r.Widen(want)
+	return r, want
+}
+
+// The transposes of a matrix's rows, a few at a time, are the parts of its transpose.
+func TestTransposeRows(t *testing.T) {
+	forEachPath(t, func(t *testing.T, s *Set) {
+		const N, K = 150, 69
+		sc, w := NewScratch(), numbers(random(3), N*K, wild)
+		for _, bf16 := range []bool{false, true} {
+			p := s.Pack(w, N, K, bf16)
+			whole := unpacked(s.Transpose(p)) // [K,N]
+			for _, r := range [][2]int{{0, 32}, {32, 96}, {96, N}, {0, N}} {
+				n := r[1] - r[0]
+				var want []float32
+				for k := range K {
+					want = append(want, whole[k*N+r[0]:][:n]...)
+				}
+				got := s.TransposeRows(sc, p, r[0], r[1])
+				equal(t, fmt.Sprintf("rows %v bf16=%t", r, bf16), unpacked(got), want)
+				for i := range got.words() { // padding is zero, whatever the scratch held
+					if word := rawWord(got, i); word != 0 && i/(got.steps()*NR)*NR+i%NR >= K {
+						t.Fatalf("padding of rows %v holds %x", r, word)
+					}
+				}
+			}
+		}
+	})
+}
+
+func rawWord(p *Panels, i int) uint32 {
+	if p.BF16 {
+		return p.Pairs[i]
+	}
+	return math.Float32bits(p.F32[i])
+}
+
+// Panels in memory of their own are those on the heap, and the memory goes when they do.
+func TestMemory(t *testing.T) {
+	s, w := reference(), numbers(random(5), 40*50, plain)
+	m, err := NewMemory(PanelBytes(40, 50, true) + PanelBytes(40, 50, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bf16 := range []bool{true, false} {
+		p := m.Panels(40, 50, bf16)
+		s.PackRows(NewScratch(), p, 0, FloatRows(w, 50))
+		equal(t, "Memory", unpacked(p), unpacked(s.Pack(w, 40, 50, bf16)))
+	}
+	if _, err := NewMemory(1 << 60); err == nil || !strings.Contains(err.Error(), "MiB") {
+		t.Errorf("an exbibyte: %v", err)
+	}
 }
 
 func TestPanelsArePaddedWithZeros(t *testing.T) {

@@ -7,6 +7,11 @@ type Scratch struct {
 	a     []float32 // packed rows
 	panel []float32 // packed columns
 	edge  []float32 // one tile of the output, for the last panel
+	wide  []float32 // rows of a file, widened
+	bits  []float32 // rows rounded to bf16, as halves
+	turn  []float32 // the data of turned
+
+	turned Panels // what TransposeRows returned
 }
 
 // NewScratch returns an empty scratch; it grows to what the kernels ask.

@@ -83,6 +83,7 @@ var probes = []probe{
 	{"GradW", gradProbe},
 	{"Tile", tileProbe},
 	{"the vector kernels", vectorProbe},
+	{"packing", packProbe},
 }
 
 // matMulProbe multiplies matrices whose numbers are near 2^shift.
@@ -130,4 +131,23 @@ func vectorProbe(s *Set) []float32 {
 	s.SoftmaxGrad(part(7), x, 0.7, sums[3])
 	s.RoundBF16(part(6), part(6))
 	return append(out, sums...)
+}
+
+// packProbe packs a file's bits and floats, turns some rows, and reads them back.
+func packProbe(s *Set) []float32 {
+	const N, K = 70, 131
+	var out []float32
+	sc, w := NewScratch(), noise(N*K, 70, 1)
+	for _, e := range []Element{ElementF32, ElementBF16} {
+		for _, bf16 := range []bool{false, true} {
+			p := newPanels(N, K, bf16)
+			s.PackRows(sc, p, 0, Rows{asBytes(w)[:N*K*e.size()], e, K})
+			t := s.TransposeRows(sc, p, NR, N)
+			back := make([]float32, N*K+t.N*t.K)
+			p.Unpack(back)
+			t.Unpack(back[N*K:])
+			out = append(out, back...)
+		}
+	}
+	return out
 }

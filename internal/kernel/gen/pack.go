@@ -7,6 +7,9 @@ func packing(a *asm) {
 	packColumns(a)
 	packPanel(a)
 	packPairs(a)
+	transposeWords(a, "transposeWords", "of 16 words", false)
+	transposeWords(a, "transposeBits", "of 16 pairs of bf16 values, whose subnormals become zeros,", true)
+	transposePairs(a)
 }
 
 // Rounding to bf16 keeps its constants in Z24 … Z29 and works in Z30, K2, K3.
@@ -81,5 +84,91 @@ func packPairs(a *asm) {
 		a.ins("VPMOVDW Z0, (DI)")
 		a.ins("ADDQ $32, DI")
 	})
+	a.end()
+}
+
+// transposeWords turns blocks of 16 rows of 16 words. flush takes subnormal halves to zeros of their sign.
+func transposeWords(a *asm, name, what string, flush bool) {
+	a.fn(name, "writes n blocks "+what+" from 16 rows, ld bytes apart, as 16 n rows of a panel: dst[k*32+i] = src[i][k].",
+		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"))
+	loop := a.newLabel("loop")
+	a.label(loop)
+	if flush {
+		a.broadcast(a.word(0x7f807f80), "Z30")
+		a.broadcast(a.word(0x80008000), "Z31")
+	}
+	a.ins("MOVQ SI, AX")
+	for i := range 16 {
+		a.ins("VMOVDQU32 (AX), Z%d", i)
+		a.ins("ADDQ R8, AX")
+		if flush {
+			a.ins("VPTESTNMW Z30, Z%d, K1", i)
+			a.ins("VPANDD Z31, Z%d, Z29", i)
+			a.ins("VMOVDQU16 Z29, K1, Z%d", i)
+		}
+	}
+	for i := 0; i < 16; i += 2 {
+		a.ins("VPUNPCKLDQ Z%d, Z%d, Z%d", i+1, i, 16+i)
+		a.ins("VPUNPCKHDQ Z%d, Z%d, Z%d", i+1, i, 17+i)
+	}
+	for g := 0; g < 16; g += 4 {
+		for half := range 2 {
+			low, high := 16+g+half, 18+g+half
+			a.ins("VPUNPCKLQDQ Z%d, Z%d, Z%d", high, low, g+2*half)
+			a.ins("VPUNPCKHQDQ Z%d, Z%d, Z%d", high, low, g+2*half+1)
+		}
+	}
+	for c := range 4 { // Z(4g+c) has column 4L+c of rows 4g … 4g+3 in lane L
+		quarters(a, [4]int{c, 4 + c, 8 + c, 12 + c}, [4]int{16, 17, 18, 19}, func(z, lane int) {
+			a.ins("VMOVDQU32 Z%d, %d(DI)", z, (4*lane+c)*128)
+		})
+	}
+	a.ins("ADDQ $64, SI")
+	a.ins("ADDQ $2048, DI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.end()
+}
+
+// quarters transposes the 128-bit lanes of four registers, which it leaves alone, through four others, and stores lane after lane.
+func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
+	for i := range 2 {
+		a.ins("VSHUFI32X4 $0x88, Z%d, Z%d, Z%d", z[2*i+1], z[2*i], tmp[2*i])
+		a.ins("VSHUFI32X4 $0xdd, Z%d, Z%d, Z%d", z[2*i+1], z[2*i], tmp[2*i+1])
+	}
+	for lane := range 4 {
+		imm := []string{"0x88", "0xdd"}[lane/2]
+		a.ins("VSHUFI32X4 $%s, Z%d, Z%d, Z20", imm, tmp[2+lane%2], tmp[lane%2])
+		store(20, lane)
+	}
+}
+
+// transposePairs turns blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k.
+func transposePairs(a *asm) {
+	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",
+		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
+	loop := a.newLabel("loop")
+	a.label(loop)
+	for quadrant := range 4 {
+		rows, cols := quadrant/2, quadrant%2
+		for i := range 8 {
+			a.ins("VMOVDQU32 %d(SI), Z%d", (8*rows+i)*128+64*cols, i)
+			a.ins("VPSHUFLW $0xd8, Z%d, Z%d", i, i)
+			a.ins("VPSHUFHW $0xd8, Z%d, Z%d", i, i)
+		}
+		for i := 0; i < 8; i += 2 {
+			a.ins("VPUNPCKLQDQ Z%d, Z%d, Z%d", i+1, i, 8+i)
+			a.ins("VPUNPCKHQDQ Z%d, Z%d, Z%d", i+1, i, 9+i)
+		}
+		for c := range 2 {
+			quarters(a, [4]int{8 + c, 10 + c, 12 + c, 14 + c}, [4]int{16, 17, 18, 19}, func(z, lane int) {
+				a.ins("VMOVDQU32 Z%d, %d(DI)", z, (8*cols+2*lane+c)*128+64*rows)
+			})
+		}
+	}
+	a.ins("ADDQ $2048, SI")
+	a.ins("ADDQ R8, DI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
 	a.end()
 }

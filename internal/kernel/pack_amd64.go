@@ -1,0 +1,34 @@
+package kernel
+
+import "unsafe"
+
+func (avx512) narrow(dst []byte, src []float32) {
+	packPairs(len(src), (*float32)(unsafe.Pointer(&dst[0])), first(src))
+}
+
+// packWords takes blocks of 16 rows and 16 words by the kernel, the rest by the definition.
+func (avx512) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) {
+	if rows == 0 || words == 0 {
+		return
+	}
+	_, _ = dst[(words-1)*NR+rows-1], src[(rows-1)*ld+4*words-1]
+	turn, blocks, whole := transposeWords, words/lanes, 0
+	if bits {
+		turn = transposeBits
+	}
+	for ; blocks > 0 && whole+lanes <= rows; whole += lanes {
+		turn(blocks, (*float32)(unsafe.Pointer(&dst[whole])), (*float32)(unsafe.Pointer(&src[whole*ld])), ld)
+	}
+	if done := blocks * lanes; whole > 0 && done < words {
+		portable{}.packWords(dst[done*NR:], src[4*done:], ld, whole, words-done, bits)
+	}
+	if whole < rows {
+		portable{}.packWords(dst[whole:], src[whole*ld:], ld, rows-whole, words, bits)
+	}
+}
+
+func (avx512) transposePairs(dst, src []uint32, blocks, step int) {
+	const block = NR / 2 * NR
+	_, _ = dst[(blocks-1)*step+block-1], src[blocks*block-1]
+	transposePairs(blocks, (*float32)(unsafe.Pointer(&dst[0])), (*float32)(unsafe.Pointer(&src[0])), 4*step)
+}

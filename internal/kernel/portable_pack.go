@@ -1,0 +1,29 @@
+package kernel
+
+import "encoding/binary"
+
+func (portable) narrow(dst []byte, src []float32) {
+	for i, v := range src {
+		binary.LittleEndian.PutUint16(dst[2*i:], BF16(v))
+	}
+	clear(dst[2*len(src):])
+}
+
+func (portable) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) {
+	for r := range rows {
+		row := src[r*ld:]
+		for w := range words {
+			v := binary.LittleEndian.Uint32(row[4*w:])
+			if bits {
+				v = flushPair(v)
+			}
+			dst[w*NR+r] = v
+		}
+	}
+}
+
+func (portable) transposePairs(dst, src []uint32, blocks, step int) {
+	for b := range blocks {
+		turnBlock(dst[b*step:], src[b*NR/2*NR:], NR/2, NR/2)
+	}
+}
