@@ -27,7 +27,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // HostedURL is the base address of the hosted service.
@@ -83,9 +82,12 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err := checkKey(o.APIKey, o.KeyName); err != nil {
 		return nil, err
 	}
-	if o.HTTP == nil {
-		o.HTTP = &http.Client{Transport: transport()}
+	h := http.Client{Transport: transport()}
+	if o.HTTP != nil {
+		h = *o.HTTP
 	}
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key goes nowhere else
+	o.HTTP = &h
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
@@ -147,17 +149,6 @@ func (c *Client) Capabilities(ctx context.Context) (tinker.Capabilities, error) 
 	var caps tinker.Capabilities
 	err := c.getJSON(ctx, "/get_server_capabilities", &caps)
 	return caps, err
-}
-
-// DeleteCheckpoint implements tinker.Service.
-func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
-	p, err := tinker.ParsePath(path)
-	if err != nil {
-		return err
-	}
-	_, err = c.call(ctx, &request{method: http.MethodDelete, contentType: wire.JSON, window: window, retries: retries,
-		path: "/training_runs/" + p.ModelID + "/checkpoints/" + string(p.Kind) + "/" + p.Name})
-	return err
 }
 
 // sleep waits for d or until ctx ends.

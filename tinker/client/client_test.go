@@ -116,6 +116,21 @@ func TestStatuses(t *testing.T) {
 	})
 }
 
+// An archive's address may come as a redirection, which is not followed: the key stays with the server.
+func TestArchiveRedirect(t *testing.T) {
+	to := answer{status: 302, header: http.Header{"Location": {"https://storage/x.tar?signed"}}}
+	scripted(t, map[string][]answer{"/training_runs/s:train:0/checkpoints/weights/x/archive": {{status: 503}, to}}, nil, func(t *testing.T, c *Client, s *script) {
+		if at, err := c.ArchiveURL(t.Context(), "tinker://s:train:0/weights/x"); err != nil || at != "https://storage/x.tar?signed" {
+			t.Errorf("%s, %v", at, err)
+		}
+	})
+	scripted(t, map[string][]answer{"/get_server_capabilities": {to}}, nil, func(t *testing.T, c *Client, s *script) {
+		if _, err := c.Capabilities(t.Context()); err == nil || !strings.Contains(err.Error(), "302 Found") {
+			t.Errorf("a redirected call: %v", err)
+		}
+	})
+}
+
 // 402 holds a run up for as long as the server's settings allow, and the user hears of it once a minute.
 func TestBilling(t *testing.T) {
 	blocked := answer{status: 402, body: `{"detail": "card expired"}`}

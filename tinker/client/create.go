@@ -77,8 +77,8 @@ func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 	if c.config.CreateByLoad {
 		return c.createByLoad(ctx, s, n, req)
 	}
-	var info wire.WeightsInfo
-	if err := c.postJSON(ctx, "/weights_info", wire.WeightsInfoRequest{TinkerPath: req.Path}, &info); err != nil {
+	info, err := c.WeightsInfo(ctx, req.Path)
+	if err != nil {
 		return nil, err
 	}
 	if info.LoRARank == nil {

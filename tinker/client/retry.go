@@ -36,7 +36,7 @@ func (c *Client) call(ctx context.Context, r *request) (*response, error) {
 	begin := time.Now()
 	for n := 0; ; n++ {
 		resp, err := c.repeat(ctx, r, &h)
-		if err == nil && resp.status/100 == 2 {
+		if err == nil && (resp.status/100 == 2 || r.redirect && resp.status/100 == 3) {
 			return resp, nil
 		}
 		switch {

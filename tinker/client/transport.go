@@ -33,6 +33,7 @@ type request struct {
 	window    time.Duration // how long the outer level does
 	conflict  bool          // 409 is an answer, not a reason to repeat
 	busy      bool          // 429 is an answer
+	redirect  bool          // a redirection is an answer
 	anonymous bool          // sent with the raw key, before any exchange
 	key       string
 }

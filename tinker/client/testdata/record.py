@@ -113,6 +113,23 @@ class Server(BaseHTTPRequestHandler):
                 return {"supported_models": [{"model_name": "Qwen/Qwen3-0.6B", "max_context_length": 32768}]}
             case "retrieve_future":
                 return self.futures[body["request_id"]]
+        checkpoint = {"checkpoint_id": "weights/first", "checkpoint_type": "training", "time": "2026-01-02T03:04:05Z",
+                      "tinker_path": f"tinker://{model}0/weights/first", "size_bytes": 10, "public": False, "expires_at": None}
+        run = {"training_run_id": model + "0", "base_model": "Qwen/Qwen3-0.6B", "model_owner": "user", "is_lora": True, "lora_rank": 8,
+               "last_request_time": "2026-01-02T03:04:05Z", "last_checkpoint": checkpoint, "user_metadata": {"run": "x"}}
+        cursor = {"offset": 10, "limit": 5, "total_count": 11}
+        if name == "training_runs":
+            return {"training_runs": [run], "cursor": cursor}
+        if name == f"training_runs/{model}0":
+            return run
+        if name == "checkpoints" or name.endswith("/checkpoints"):
+            return {"checkpoints": [checkpoint], "cursor": cursor if name == "checkpoints" else None}
+        if name.endswith("/archive"):
+            return {"url": "https://storage/first.tar", "expires": "2026-01-02T03:04:05Z"}
+        if name == "sessions":
+            return {"sessions": [SESSION]}
+        if name.startswith("sessions/"):
+            return {"training_run_ids": [model + "0"], "sampler_ids": []}
         if name.startswith("samplers/"):
             return {"sampler_id": name.removeprefix("samplers/"), "base_model": "Qwen/Qwen3-0.6B", "model_path": None}
         return {}
@@ -208,7 +225,21 @@ def main():
     wait(service.get_server_capabilities())
     rest = service.create_rest_client()
     wait(rest.get_weights_info_by_tinker_path(state))
+    run = f"{SESSION}:train:0"
+    wait(rest.list_training_runs(limit=5, offset=10))
+    wait(rest.get_training_run(run))
+    wait(rest.list_checkpoints(run))
+    wait(rest.list_user_checkpoints(limit=7))
+    wait(rest.publish_checkpoint_from_tinker_path(state))
+    wait(rest.unpublish_checkpoint_from_tinker_path(state))
+    wait(rest.set_checkpoint_ttl_from_tinker_path(state, 3600))
+    wait(rest.set_checkpoint_ttl_from_tinker_path(state, None))
+    wait(rest.list_sessions())
+    wait(rest.get_session(SESSION))
     wait(rest.delete_checkpoint_from_tinker_path(state))
+    if hasattr(rest, "get_checkpoint_archive_url_from_tinker_path"):  # of earlier releases
+        Server.scenario = "archive"
+        wait(tinker.ServiceClient(base_url=url, api_key="tml-key").create_rest_client().get_checkpoint_archive_url_from_tinker_path(state))
     for flag in (False, True):
         Server.scenario = "from_state_by_load" if flag else "from_state"
         Server.config = dict(CONFIG, create_model_via_load_weights=flag)
