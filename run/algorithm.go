@@ -3,19 +3,21 @@ package run
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // buildAlgorithm resolves section algorithm against the tables of package algorithm.
 func (b *job) buildAlgorithm(context.Context) error {
 	a := b.cfg.Algorithm
 	m, err := algorithm.New(algorithm.Choice{
-		Type: a.Type, SampleStrategy: a.SampleStrategy,
+		Type: a.Type, SampleStrategy: a.SampleStrategy, SampleArgs: a.SampleStrategyArgs,
 		Advantage: a.AdvantageFn, AdvantageArgs: a.AdvantageFnArgs,
-		KLPenalty:  a.KLPenaltyFn,
+		KLPenalty: a.KLPenaltyFn, KLPenaltyArgs: a.KLPenaltyFnArgs,
 		PolicyLoss: a.PolicyLossFn, PolicyLossArgs: a.PolicyLossFnArgs,
 		KLLoss: a.KLLossFn, KLLossArgs: a.KLLossFnArgs,
 		Entropy: a.EntropyLossFn, EntropyArgs: a.EntropyLossFnArgs,
@@ -24,7 +26,11 @@ func (b *job) buildAlgorithm(context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := available(m); err != nil {
+		return err
+	}
 	m.Objective.TokenScale = b.cfg.Trainer.FixMicrobatchLoss
+	m.Objective.Batched = !b.cfg.Model.Tinker.Enable
 	if b.cfg.Mode.Trains() && m.Schema == "experience" && b.cfg.Mode != config.Train && m.Advantage == nil {
 		return fmt.Errorf("run: algorithm %s scores no groups, so it cannot explore; use mode train", a.Type)
 	}
@@ -32,6 +38,30 @@ func (b *job) buildAlgorithm(context.Context) error {
 		m.Advantage = b.score(m.Advantage)
 	}
 	b.method = m
+	return nil
+}
+
+// available refuses what the algorithm needs and this version's loops do not give it.
+func available(m *algorithm.Method) error {
+	need, have := m.Needs(), trainer.Fetches()
+	for _, f := range []struct {
+		what       string
+		need, have bool
+	}{
+		{"the values of a critic", need.Values, have.Values},
+		{"a teacher's logprobs", need.Teacher, have.Teacher},
+		{"the reward of a greedy response to each task", need.Baseline, have.Baseline},
+		{"exact entropies", need.Entropy, have.Entropy},
+		{"exact entropies", need.Centre, have.Centre},
+		{"pairs of responses", need.Pairs, have.Pairs},
+		{"experts' responses", m.SampleStrategy.ExpertRatio > 0, false},
+		{"samples chosen by their age", !math.IsInf(m.SampleStrategy.MaxStaleness, 1), false},
+		{"a coefficient kept through restarts (adaptive: true)", m.Penalty.Adaptive() || m.Objective.KL.Adaptive(), false},
+	} {
+		if f.need && !f.have {
+			return fmt.Errorf("run: algorithm %s needs %s, which is not in this version; choose others of algorithm_type, advantage_fn, sample_strategy and policy_loss_fn", m.Name, f.what)
+		}
+	}
 	return nil
 }
 

@@ -14,7 +14,12 @@ import (
 // update sends the gradient of one batch and the optimizer step right behind it, and fills in the step's metrics.
 func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*experience.Experience, metrics map[string]float64) error {
 	begin := time.Now()
+	need := t.Method.Needs()
 	refs, err := t.referenceLogprobs(ctx, batch)
+	if err != nil {
+		return err
+	}
+	scored, err := t.Method.Score(batch, fetched(batch, refs))
 	if err != nil {
 		return err
 	}
@@ -26,7 +31,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	}
 	var outcome map[string]float64
 	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
-		grad, outcome, err = t.gradient(batch, logprobs, refs)
+		grad, outcome, err = t.gradient(step, batch, logprobs, refs)
 		return grad, err
 	}
 	known, onPolicy := t.knownLogprobs(step, batch)
@@ -50,8 +55,8 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	if err != nil {
 		return err
 	}
-	if t.Method.Schema == "sft" { // the gradient did not need the logprobs; the reported loss does
-		if _, outcome, err = t.gradient(batch, outputs(out), refs); err != nil {
+	if !need.Logprobs { // the gradient did not depend on the logprobs; the reported loss does
+		if _, outcome, err = t.gradient(step, batch, outputs(out), refs); err != nil {
 			return err
 		}
 	}
@@ -60,9 +65,9 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 			return err
 		}
 	}
-	collect(metrics, outcome, out.Metrics, opt.Metrics)
+	collect(metrics, scored, outcome, out.Metrics, opt.Metrics)
 	metrics["actor/lr"] = adam.LearningRate
-	batchMetrics(metrics, batch, sequences(batch, outputs(out), refs), time.Since(begin).Seconds())
+	batchMetrics(metrics, batch, sequences(step, batch, outputs(out), refs), time.Since(begin).Seconds())
 	return nil
 }
 
@@ -97,8 +102,8 @@ func datum(e *experience.Experience) (tinker.Datum, error) {
 }
 
 // gradient evaluates the algorithm's loss at logprobs, [L−1] per experience, and returns d loss/d logprob in the same shape.
-func (t *Trainer) gradient(batch []*experience.Experience, logprobs, refs [][]float32) ([][]float32, map[string]float64, error) {
-	outs, metrics, err := t.Method.Objective.Step(sequences(batch, logprobs, refs))
+func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs, refs [][]float32) ([][]float32, map[string]float64, error) {
+	outs, metrics, err := t.Method.Objective.Step(sequences(step, batch, logprobs, refs))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,11 +115,12 @@ func (t *Trainer) gradient(batch []*experience.Experience, logprobs, refs [][]fl
 	return grad, metrics, nil
 }
 
-// sequences shows the responses of a batch to the algorithm.
-func sequences(batch []*experience.Experience, logprobs, refs [][]float32) []algorithm.Sequence {
+// sequences shows the responses of a step's batch to the algorithm.
+func sequences(step int, batch []*experience.Experience, logprobs, refs [][]float32) []algorithm.Sequence {
 	seqs := make([]algorithm.Sequence, len(batch))
 	for i, e := range batch {
-		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs, Advantages: e.Advantages, Mask: e.ActionMask}
+		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs, Advantages: e.Advantages, Mask: e.ActionMask,
+			Expert: e.Info.IsExpert, Step: step}
 		if refs != nil {
 			seqs[i].Ref = refs[i]
 		}
@@ -136,7 +142,7 @@ func (t *Trainer) knownLogprobs(step int, batch []*experience.Experience) (known
 			copy(known[i][e.PromptLength-1:], e.Logprobs)
 		}
 	}
-	if all || t.Method.Schema == "sft" {
+	if all || !t.Method.Needs().Logprobs {
 		return known, onPolicy
 	}
 	return nil, onPolicy
@@ -157,31 +163,4 @@ func checkExact(batch []*experience.Experience, onPolicy []bool, trained [][]flo
 		}
 	}
 	return nil
-}
-
-// referenceLogprobs asks the base model for the logprobs of the responses, [R] each; nil when the loss does not need them.
-func (t *Trainer) referenceLogprobs(ctx context.Context, batch []*experience.Experience) ([][]float32, error) {
-	if !t.Method.Objective.NeedsReference() {
-		return nil, nil
-	}
-	p := tinker.DefaultSampling()
-	p.MaxTokens = 1
-	p.Seed = new(uint64)
-	futures := make([]*tinker.Future[tinker.SampleResponse], len(batch))
-	for i, e := range batch {
-		f, err := t.reference.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(e.Tokens), NumSamples: 1, Params: p, PromptLogprobs: true})
-		if err != nil {
-			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
-		}
-		futures[i] = f
-	}
-	refs := make([][]float32, len(batch))
-	for i, e := range batch {
-		r, err := futures[i].Wait(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
-		}
-		refs[i] = r.PromptLogprobs[e.PromptLength:]
-	}
-	return refs, nil
 }

@@ -57,7 +57,7 @@ func TestGradientIsLaidOverThePrompt(t *testing.T) {
 	if known == nil || !onPolicy[0] || !onPolicy[1] {
 		t.Fatalf("known %v, on policy %v: the present weights sampled them", known, onPolicy)
 	}
-	grad, _, err := tr.gradient(batch, known, nil)
+	grad, _, err := tr.gradient(7, batch, known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +82,29 @@ func TestForwardIsLeftOutOnlyOnPolicy(t *testing.T) {
 		if known, _ := tr.knownLogprobs(7, []*experience.Experience{sample(tt.version, -1, -2)}); (known != nil) != tt.want {
 			t.Errorf("%s: left out %v, want %v", tt.name, known != nil, tt.want)
 		}
+	}
+}
+
+// Methods whose gradient does not depend on the logprobs never need the forward; sft_is does.
+func TestForwardIsLeftOutWhereTheGradientIsConstant(t *testing.T) {
+	for loss, want := range map[string]bool{"sft": true, "opmd": true, "sft_is": false} {
+		m, err := algorithm.New(algorithm.Choice{Type: "sft", PolicyLoss: loss})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &Trainer{Options: Options{Method: m}}
+		if known, _ := tr.knownLogprobs(7, []*experience.Experience{sample(2, -1, -2)}); (known != nil) != want {
+			t.Errorf("%s: left out %v, want %v", loss, known != nil, want)
+		}
+	}
+}
+
+func TestSequencesCarryStepAndExpert(t *testing.T) {
+	e := sample(6, -1, -2)
+	e.Info.IsExpert = true
+	s := sequences(7, []*experience.Experience{e}, [][]float32{{0, 0, -3, -4}}, nil)[0]
+	if s.Step != 7 || !s.Expert || s.Logprobs[0] != -3 || s.Old[1] != -2 {
+		t.Errorf("sequence = %+v", s)
 	}
 }
 

@@ -1,0 +1,57 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// referenceLogprobs asks the base model for the logprobs of the responses, [R] each; nil when the method does not need them.
+func (t *Trainer) referenceLogprobs(ctx context.Context, batch []*experience.Experience) ([][]float32, error) {
+	if !t.Method.Needs().Ref {
+		return nil, nil
+	}
+	if t.reference == nil { // a KL penalty needs it, the loss does not
+		var err error
+		if t.reference, err = t.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}); err != nil {
+			return nil, fmt.Errorf("reference model: %w", err)
+		}
+	}
+	p := tinker.DefaultSampling()
+	p.MaxTokens = 1
+	p.Seed = new(uint64)
+	futures := make([]*tinker.Future[tinker.SampleResponse], len(batch))
+	for i, e := range batch {
+		f, err := t.reference.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(e.Tokens), NumSamples: 1, Params: p, PromptLogprobs: true})
+		if err != nil {
+			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
+		}
+		futures[i] = f
+	}
+	refs := make([][]float32, len(batch))
+	for i, e := range batch {
+		r, err := futures[i].Wait(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
+		}
+		refs[i] = r.PromptLogprobs[e.PromptLength:]
+	}
+	return refs, nil
+}
+
+// fetched lays out what was fetched for each experience of a batch; refs may be nil.
+func fetched(batch []*experience.Experience, refs [][]float32) []algorithm.Fetched {
+	out := make([]algorithm.Fetched, len(batch))
+	for i := range refs {
+		out[i].Ref = refs[i]
+	}
+	return out
+}
+
+// Fetches says what this trainer can fetch of what a method may need.
+func Fetches() algorithm.Needs {
+	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true}
+}
