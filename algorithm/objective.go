@@ -41,18 +41,10 @@ type Outcome struct {
 	Metrics  map[string]float64 // actor/..., of the part
 }
 
-// Sequence evaluates one of the n sequences of a step on the Tinker path. Without reference log-probabilities the KL
-// term is 0 and has no metric. The error names an input that is missing or has the wrong length.
-func (o *Objective) Sequence(s Sequence, n int) (Outcome, error) {
-	if err := s.check(o.Policy.Needs()); err != nil {
-		return Outcome{}, err
-	}
-	return o.part([]Sequence{s}, o.Policy.Loss, o.Aggregation, o.scale(n))[0], nil
-}
-
-// part evaluates sequences that are aggregated together; pg is the policy loss to use on them.
-func (o *Objective) part(batch []Sequence, pg func([]Sequence, Aggregation) Loss, agg Aggregation, scale float64) []Outcome {
-	p := pg(batch, o.Aggregation)
+// evaluate is the loss of one part. Without reference log-probabilities the KL term is 0 and has no metric.
+func (o *Objective) evaluate(part stepPart) []Outcome {
+	batch, agg, scale := part.rows, part.agg, part.scale
+	p := part.policy(batch, o.Aggregation)
 	total, grad := p.Value, p.Gradient
 	m := make(map[string]float64, len(p.Metrics)+4)
 	for k, v := range p.Metrics {

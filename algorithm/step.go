@@ -3,7 +3,8 @@ package algorithm
 import "fmt"
 
 // Step evaluates all sequences of a step and averages their metrics as Trinity-RFT does (each metric over the
-// parts that have it). The outcomes are in the order of the batch.
+// parts that have it). The outcomes are in the order of the batch. The error names an input that is missing or has the
+// wrong length.
 func (o *Objective) Step(batch []Sequence) ([]Outcome, map[string]float64, error) {
 	if err := o.check(batch); err != nil {
 		return nil, nil, err
@@ -12,7 +13,7 @@ func (o *Objective) Step(batch []Sequence) ([]Outcome, map[string]float64, error
 	sums := make(map[string]float64)
 	counts := make(map[string]float64)
 	for _, p := range o.parts(batch) {
-		got := o.part(p.rows, p.policy, p.agg, p.scale)
+		got := o.evaluate(p)
 		out = append(out, got...)
 		for k, v := range got[0].Metrics {
 			sums[k] += v
