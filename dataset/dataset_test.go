@@ -101,12 +101,12 @@ func TestOpenRefuses(t *testing.T) {
 		{"no such split", []string{"train.jsonl", "{}", "test.csv", "a\n1"}, "", "validation", []string{`split "validation"`, "train.jsonl", "test.csv"}},
 		{"test does not serve as train", []string{"test.jsonl", "{}"}, "", "train", []string{`split "train"`, "test.jsonl"}},
 		{"an empty folder", nil, "", "train", []string{"no data files"}},
-		{"parquet", []string{"train-00000-of-00001.parquet", "PAR1"}, "", "train", []string{"parquet", "cannot be read yet", "train-00000-of-00001.jsonl"}},
-		{"another kind of file", []string{"train.txt", "x"}, "train.txt", "train", []string{".txt", ".jsonl, .json or .csv"}},
+		{"no parquet", []string{"train-00000-of-00001.parquet", "PAR1"}, "", "train", []string{"train-00000-of-00001.parquet", "no parquet file"}},
+		{"another kind of file", []string{"train.txt", "x"}, "train.txt", "train", []string{".txt", ".jsonl, .json, .csv, .parquet"}},
 		{"an empty file", []string{"train.jsonl", "\n\n"}, "", "train", []string{"no rows", "train.jsonl"}},
 		{"an empty array", []string{"train.json", "[]"}, "", "train", []string{"no rows"}},
 		{"CSV without records", []string{"train.csv", "a,b\n"}, "", "train", []string{"no rows"}},
-		{"an array cut off", []string{"train.json", "[\n{\"a\":1},\n{\"a\""}, "", "train", []string{"train.json:2", "element 1"}},
+		{"an array cut off", []string{"train.json", "[\n{\"a\":1},\n{\"a\""}, "", "train", []string{"train.json:3", "element 1"}},
 		{"CSV of uneven records", []string{"train.csv", "a,b\n1,2\n3\n"}, "", "train", []string{"train.csv", "line 3"}},
 	}
 	for _, tt := range tests {

@@ -9,8 +9,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
-	"strings"
 )
 
 // format is how a file holds its rows.
@@ -31,16 +29,7 @@ type file struct {
 	columns []string
 }
 
-func openFile(path string) (*file, error) {
-	ext := strings.ToLower(filepath.Ext(path))
-	switch ext {
-	case ".jsonl", ".json", ".csv":
-	case ".parquet":
-		return nil, fmt.Errorf("dataset: %s is a parquet file, which cannot be read yet; convert it to JSON lines, for example with pandas: read_parquet(…).to_json(%q, orient=\"records\", lines=True)",
-			path, strings.TrimSuffix(filepath.Base(path), ext)+".jsonl")
-	default:
-		return nil, fmt.Errorf("dataset: %s ends in %q; the files that can be read end in .jsonl, .json or .csv", path, ext)
-	}
+func openFile(path, ext string) (*file, error) {
 	data, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
@@ -53,86 +42,10 @@ func openFile(path string) (*file, error) {
 	return f, nil
 }
 
-// index finds where the rows start, reading the file once from front to back.
-func (f *file) index(ext string) error {
-	r := bufio.NewReaderSize(f.data, 1<<16)
-	if ext == ".csv" {
-		return f.indexCSV(r)
-	}
-	if ext == ".json" {
-		if head, _ := r.Peek(1 << 16); bytes.HasPrefix(bytes.TrimSpace(head), []byte("[")) {
-			return f.indexArray(r)
-		}
-	}
-	var at int64
-	for {
-		blank, n, err := skipLine(r)
-		if !blank {
-			f.starts = append(f.starts, at)
-		}
-		at += n
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("dataset: cannot read %s: %w", f.path, err)
-		}
-	}
-}
+func (f *file) count() int { return len(f.starts) }
 
-// skipLine reads past one line of any length and returns how long it was and whether it was blank.
-func skipLine(r *bufio.Reader) (blank bool, n int64, err error) {
-	blank = true
-	for {
-		part, err := r.ReadSlice('\n')
-		n += int64(len(part))
-		blank = blank && len(bytes.TrimSpace(part)) == 0
-		if err != bufio.ErrBufferFull {
-			return blank, n, err
-		}
-	}
-}
-
-func (f *file) indexArray(r io.Reader) error {
-	f.format = jsonArray
-	dec := json.NewDecoder(r)
-	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("dataset: cannot read %s: %w", f.path, err)
-	}
-	var skip json.RawMessage
-	for dec.More() {
-		at := dec.InputOffset()
-		if err := dec.Decode(&skip); err != nil {
-			return fmt.Errorf("dataset: %s: element %d of the array: %w", f.lineAt(at), len(f.starts), err)
-		}
-		f.starts = append(f.starts, dec.InputOffset()-int64(len(skip)))
-	}
-	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("dataset: %s: the array is not closed: %w", f.lineAt(dec.InputOffset()), noEOF(err))
-	}
-	return nil
-}
-
-func (f *file) indexCSV(r io.Reader) error {
-	f.format = csvTable
-	records := csv.NewReader(r)
-	records.ReuseRecord = true
-	for {
-		at := records.InputOffset()
-		record, err := records.Read()
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return fmt.Errorf("dataset: %s: %w", f.path, err)
-		case f.columns == nil:
-			f.columns = append([]string{}, record...)
-			f.columns[0] = strings.TrimPrefix(f.columns[0], "\ufeff")
-		default:
-			f.starts = append(f.starts, at)
-		}
-	}
-}
+// Close closes the file.
+func (f *file) Close() error { return f.data.Close() }
 
 // row reads row i of the file.
 func (f *file) row(i int) (Row, error) {

@@ -1,0 +1,208 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TestParquetGolden compares files that Python wrote (testdata/parquet.py) with their rows as JSON lines: in order, from the
+// back, and jumping, with pages of both versions.
+func TestParquetGolden(t *testing.T) {
+	want := open(t, "testdata/nested.jsonl", "", "")
+	for _, name := range []string{"nested.parquet", "pages_v2.parquet"} {
+		t.Run(name, func(t *testing.T) {
+			order := map[string]func(i int) int{
+				"forwards":  func(i int) int { return i },
+				"backwards": func(i int) int { return want.Len() - 1 - i },
+				"jumping":   func(i int) int { return i * 131 % want.Len() },
+			}
+			for way, at := range order {
+				s := open(t, filepath.Join("testdata", name), "", "")
+				if s.Len() != want.Len() {
+					t.Fatalf("%d rows, want %d", s.Len(), want.Len())
+				}
+				for i := range s.Len() {
+					equalRow(t, s, want, at(i))
+				}
+				if t.Failed() {
+					t.Fatal(way)
+				}
+			}
+		})
+	}
+}
+
+func equalRow(t *testing.T, s, want *Source, i int) {
+	t.Helper()
+	got, err := s.Row(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := want.Row(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, f := range w {
+		if j >= len(got) || got[j].Key != f.Key || !sameValue(got[j].Value, f.Value) {
+			g, _ := text(got)
+			t.Fatalf("row %d: %s is wrong, want %v, in\n%s", i, f.Key, f.Value, g)
+		}
+	}
+}
+
+// sameValue compares values; numbers by what they are, as Python and Go may write an exponent differently.
+func sameValue(a, b any) bool {
+	x, ok := a.(json.Number)
+	y, ok2 := b.(json.Number)
+	if ok && ok2 {
+		if !strings.ContainsAny(string(x), ".e") {
+			return x == y
+		}
+		f, err := x.Float64()
+		g, err2 := y.Float64()
+		return err == nil && err2 == nil && f == g && strings.ContainsAny(string(y), ".e")
+	}
+	if l, ok := a.([]any); ok {
+		m, ok := b.([]any)
+		return ok && slices.EqualFunc(l, m, sameValue)
+	}
+	if r, ok := a.(Row); ok {
+		q, ok := b.(Row)
+		return ok && slices.EqualFunc(r, q, func(f, g Field) bool { return f.Key == g.Key && sameValue(f.Value, g.Value) })
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// A parquet row is a task and a conversation as any other.
+func TestParquetTask(t *testing.T) {
+	s := open(t, "testdata/nested.parquet", "", "")
+	f := Format{Section: "taskset.format", PromptKey: "question", ResponseKey: "answer", MessagesKey: "messages"}
+	task, err := f.Task(s, Item{Index: 256})
+	if err != nil || task.Prompt != "What is 256 + 256?What is 256 + 256?" || task.Truth != "#### 512" {
+		t.Errorf("got %q, %q, %v", task.Prompt, task.Truth, err)
+	}
+	messages, err := f.Messages(s, 2)
+	if want := []Message{{"user", "2:0 ü"}, {"assistant", "2:1 ü"}}; err != nil || !reflect.DeepEqual(messages, want) {
+		t.Errorf("got %v, %v, want %v", messages, err, want)
+	}
+	_, err = Format{Section: "taskset.format", PromptKey: "prompt"}.Task(s, Item{Index: 7})
+	wantMessage(t, err, []string{"nested.parquet, row 7", `no column "prompt"`, "question, answer, messages, tags, meta", "taskset.format.prompt_key"})
+}
+
+// Many readers at once get their rows.
+func TestParquetConcurrent(t *testing.T) {
+	s, want := open(t, "testdata/pages_v2.parquet", "", ""), open(t, "testdata/nested.jsonl", "", "")
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 60 {
+				at := (g*71 + i*37) % s.Len()
+				got, err := s.Row(at)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				w, _ := want.Row(at)
+				a, _ := got.Get("question")
+				if b, _ := w.Get("question"); a != b {
+					t.Errorf("row %d: %v, want %v", at, a, b)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestParquetRefuses(t *testing.T) {
+	whole, err := os.ReadFile("testdata/nested.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"empty": nil, "short": []byte("PAR1"), "text": []byte("{\"a\":1}\n{\"a\":2}\n"), "cut": whole[:len(whole)/2],
+		"footer": append(bytes.Clone(whole[:len(whole)-40]), whole[len(whole)-8:]...)} {
+		_, err := Open(filepath.Join(folder(t, "train.parquet", string(content)), "train.parquet"), "", "")
+		if err == nil || !strings.Contains(err.Error(), "no parquet file that can be read") || !strings.Contains(err.Error(), "train.parquet") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for i := 5000; i < len(whole)/2; i++ {
+		whole[i] ^= 0x55
+	}
+	s := open(t, folder(t, "train.parquet", string(whole)), "", "")
+	for i := range s.Len() {
+		if _, err = s.Row(i); err != nil {
+			break
+		}
+	}
+	wantMessage(t, err, []string{"train.parquet, row", "fetch the file again"})
+}
+
+// question is a row of the data set that every example uses.
+type question struct {
+	Question string `parquet:"question"`
+	Answer   string `parquet:"answer"`
+}
+
+// writeParquet writes n rows.
+func writeParquet(t testing.TB, path string, n int) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := parquet.NewGenericWriter[question](f, parquet.Compression(&parquet.Snappy))
+	batch := make([]question, 0, 1000)
+	for i := range n {
+		batch = append(batch, question{fmt.Sprintf("Natalia sold clips to %d of her friends in April. How many clips did she sell?", i), fmt.Sprintf("#### %d", i)})
+		if len(batch) == cap(batch) || i == n-1 {
+			if _, err := w.Write(batch); err != nil {
+				t.Fatal(err)
+			}
+			batch = batch[:0]
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzParquet opens damaged files: errors are fine, panics are not.
+func FuzzParquet(f *testing.F) {
+	for _, name := range []string{"nested.parquet", "pages_v2.parquet"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	var small bytes.Buffer
+	if err := parquet.Write(&small, []question{{"1+1?", "2"}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(small.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Open(filepath.Join(folder(t, "train.parquet", string(data)), "train.parquet"), "", "")
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		for i := range min(s.Len(), 5) {
+			if _, err := s.Row(i); err == nil {
+				_, _ = Format{MessagesKey: "messages"}.Messages(s, i)
+			}
+		}
+	})
+}
