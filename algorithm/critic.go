@@ -17,7 +17,6 @@ type Critic struct {
 	Tokens    []int32 // the K >= 2 reserved ids, all different
 	Low, High float64 // the smallest and the largest value
 	Sigma     float64 // deviation of HL-Gauss in units of the distance between values; 0 is two-hot, 0.75 is usual
-	Clip      float64 // a target lies at most this far from the value before the update; 0 is no bound
 }
 
 // NewCritic checks a critic's settings.
@@ -34,8 +33,8 @@ func NewCritic(c Critic) (Critic, error) {
 		return c, fmt.Errorf("algorithm: a critic has %d tokens; it needs at least 2 values", len(c.Tokens))
 	case !(c.Low < c.High) || math.IsInf(c.Low, 0) || math.IsInf(c.High, 0):
 		return c, fmt.Errorf("algorithm: a critic's values go from %v to %v; the first must be the smaller and both finite", c.Low, c.High)
-	case !(c.Sigma >= 0) || !(c.Clip >= 0):
-		return c, fmt.Errorf("algorithm: a critic has sigma %v and clip %v; both must be 0 or more", c.Sigma, c.Clip)
+	case !(c.Sigma >= 0):
+		return c, fmt.Errorf("algorithm: a critic has sigma %v; it must be 0 or more", c.Sigma)
 	}
 	return c, nil
 }
@@ -104,9 +103,9 @@ func (c *Critic) Targets(R int) []int64 {
 }
 
 // Weights returns the weights of one response of R tokens for a step whose sequences have trained tokens in all, row-major
-// [R,K]: each trained token's encoded return over that number, so that the step's cross_entropy is the mean over its trained tokens
-// (token-mean, as verl has it). values are those before the update, needed when Clip is above 0.
-func (c *Critic) Weights(returns, values []float32, mask []bool, trained int) []float32 {
+// [R,K]: each trained token's encoded return over that number, so that the step's cross_entropy is the mean over its trained
+// tokens (token-mean, as verl has it). verl's clipping of values has no counterpart: with one update per step it never binds.
+func (c *Critic) Weights(returns []float32, mask []bool, trained int) []float32 {
 	K := len(c.Tokens)
 	out := make([]float32, len(mask)*K)
 	p := make([]float64, K)
@@ -114,20 +113,12 @@ func (c *Critic) Weights(returns, values []float32, mask []bool, trained int) []
 		if !keep {
 			continue
 		}
-		c.Encode(p, c.target(float64(returns[t]), values, t))
+		c.Encode(p, float64(returns[t]))
 		for k, v := range p {
 			out[t*K+k] = float32(v / float64(trained))
 		}
 	}
 	return out
-}
-
-func (c *Critic) target(ret float64, values []float32, t int) float64 {
-	if c.Clip == 0 || values == nil {
-		return ret
-	}
-	v := float64(values[t])
-	return min(max(ret, v-c.Clip), v+c.Clip)
 }
 
 // CriticMetrics describes how well values foretell returns, over the trained tokens: critic/vf_loss (half the mean squared
