@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -51,4 +53,35 @@ func (e *Engine) Checkpoint(path string) (tinker.Checkpoint, error) {
 		}
 	}
 	return c, nil
+}
+
+// VerifyCheckpoints reads every checkpoint below dir, the folder of an engine that does not run, and returns how many there
+// are and what is damaged.
+func VerifyCheckpoints(dir string) (found int, damaged, err error) {
+	s := store{dir: dir, now: func() time.Time { return time.Time{} }}
+	paths, err := s.all()
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, p := range paths {
+		_, _, folder, err := s.read(p.String())
+		if err == nil {
+			err = verifyTensors(folder)
+		}
+		damaged = errors.Join(damaged, err)
+	}
+	return len(paths), damaged, nil
+}
+
+func verifyTensors(folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*.safetensors"))
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	for _, path := range files {
+		if _, err := readTensors(path); err != nil {
+			return fmt.Errorf("engine: %w", err)
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@
 //
 //	trinity run --config examples/tiny/gsm8k.yaml [key=value ...]
 //	trinity validate --config FILE
+//	trinity serve [--addr 127.0.0.1:8000] [--models DIR]... [--data DIR]
 //	trinity plot RUN [RUN ...] --output reward.svg
 //
 // Exit codes: 0 done (or stopped by Ctrl-C and saved), 1 failed, 2 wrong usage.
@@ -24,6 +25,7 @@ import (
 type commands struct {
 	Run      runCmd      `cmd:"" help:"Run a configuration: train, or evaluate."`
 	Validate validateCmd `cmd:"" help:"Check a configuration and print it as it will be used."`
+	Serve    serveCmd    `cmd:"" help:"Serve the Tinker API to any Tinker client."`
 	Plot     plotCmd     `cmd:"" help:"Draw the rewards of runs into one picture."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }

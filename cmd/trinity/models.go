@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/model"
+)
+
+// served is the base models of a server.
+type served struct {
+	engine     map[string]engine.Model
+	aliases    map[string]string
+	tokenizers map[string]string
+}
+
+func (m *served) names() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m.engine)) {
+		line := name
+		var also []string
+		for alias, to := range m.aliases {
+			if to == name && alias != m.engine[name].Dir {
+				also = append(also, alias)
+			}
+		}
+		slices.Sort(also)
+		if len(also) > 0 {
+			line += " (" + strings.Join(also, ", ") + ")"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// findModels collects the base models: the folders below --models by their relative names, what the hub's cache holds by its
+// ids, and the model that the program carries. A folder's absolute path is a name of its model too.
+func (c *serveStart) findModels(s *surroundings) (*served, error) {
+	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, tokenizers: map[string]string{}}
+	shipped := s.find(shippedRoot + "/model")
+	if err := m.add(shippedRoot+"/model", shipped, c.loopback()); err == nil {
+		m.aliases["tiny"] = shippedRoot + "/model"
+	}
+	for _, root := range c.Models {
+		if err := m.walk(root, c.loopback()); err != nil {
+			return nil, err
+		}
+	}
+	if cache := hubFolder(s); cache != "" {
+		m.cached(cache, s)
+	}
+	for alias, name := range c.Alias {
+		if _, ok := m.engine[name]; !ok {
+			return nil, usageError{fmt.Errorf("serve: --alias %s=%s: there is no base model %s; there are %s", alias, name, name, strings.Join(m.names(), ", "))}
+		}
+		m.aliases[alias] = name
+	}
+	if len(m.engine) == 0 {
+		return nil, errors.New("serve: no base model was found; give a folder with --models")
+	}
+	return m, nil
+}
+
+// add takes a model folder in, if this program can compute it. Clients on this machine can load its tokenizer from it.
+func (m *served) add(name, dir string, local bool) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := model.LoadConfig(abs); err != nil {
+		return err
+	}
+	m.engine[name] = engine.Model{Dir: abs}
+	m.aliases[abs] = name
+	if local {
+		m.tokenizers[name] = abs
+		if strings.Count(abs, "/") == 2 { // the SDK takes a/b/c for a variant of the model a/b
+			m.tokenizers[name] = abs + "/."
+		}
+	}
+	return nil
+}
+
+// walk finds the models below a folder, which may be one itself.
+func (m *served) walk(root string, local bool) error {
+	found := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() != "config.json" {
+			return err
+		}
+		dir := filepath.Dir(path)
+		name, err := filepath.Rel(root, dir)
+		if err != nil {
+			return err
+		}
+		if name == "." {
+			name = filepath.Base(filepath.Clean(root))
+		}
+		if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err != nil || len(weights) == 0 {
+			return err
+		}
+		if err := m.add(filepath.ToSlash(name), dir, local); err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		found++
+		return filepath.SkipDir
+	})
+	if err == nil && found == 0 {
+		err = fmt.Errorf("serve: --models %s: there is no model (a folder with config.json and *.safetensors) below it", root)
+	}
+	return err
+}
+
+// cached takes in what the hub's cache holds and this program can compute, by hub id.
+func (m *served) cached(cache string, s *surroundings) {
+	repos, err := filepath.Glob(filepath.Join(cache, "models--*"))
+	if err != nil {
+		return
+	}
+	for _, repo := range repos {
+		id := strings.ReplaceAll(strings.TrimPrefix(filepath.Base(repo), "models--"), "--", "/")
+		commit, err := os.ReadFile(filepath.Join(repo, "refs", "main"))
+		if err != nil {
+			continue // not fetched whole
+		}
+		dir := filepath.Join(repo, "snapshots", strings.TrimSpace(string(commit)))
+		if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err != nil || len(weights) == 0 {
+			continue
+		}
+		if err := m.add(id, dir, false); err != nil {
+			fmt.Fprintf(s.err, "note: %s of the hub's cache is not served: %v\n", id, err)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/internal/ledger"
+	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server"
+)
+
+// serveCmd is the Tinker API over HTTP, and the keys of those who may use it.
+type serveCmd struct {
+	Start serveStart `cmd:"" default:"withargs" help:"Serve the Tinker API."`
+	Key   keyCmd     `cmd:"" help:"Keys for those who come from other machines."`
+}
+
+// dataFlag is where a server keeps everything.
+type dataFlag struct {
+	Data string `help:"The folder of everything that is kept." default:"trinity-data" placeholder:"DIR"`
+}
+
+func (d dataFlag) keys() string { return filepath.Join(d.Data, "keys.json") }
+
+type serveStart struct {
+	dataFlag
+	Addr     string            `help:"Address to listen at. Another than loopback demands keys and TLS." default:"127.0.0.1:8000"`
+	Models   []string          `help:"A folder of base models, or one model; may be given more than once." placeholder:"DIR"`
+	Alias    map[string]string `help:"Further names of base models." placeholder:"NAME=MODEL"`
+	TLSCert  string            `help:"Certificate file." placeholder:"FILE"`
+	TLSKey   string            `help:"Its key file." placeholder:"FILE"`
+	Insecure bool              `help:"Listen beyond loopback without TLS: keys and data travel in the clear."`
+	MinFree  int64             `help:"MiB of disk that stay free: below, new work is refused." default:"256"`
+	Threads  int               `help:"Threads that compute; 0 is all."`
+	Verify   bool              `help:"Check the data folder and do nothing else."`
+	Verbose  bool              `short:"v" help:"Log every request."`
+}
+
+// shutdownWait bounds how long requests under way may take when the server ends. Waiting ones are let go at once.
+const shutdownWait = 5 * time.Second
+
+// Run implements the command.
+func (c *serveStart) Run(s *surroundings) error {
+	if c.Verify {
+		return c.verify(s)
+	}
+	if err := c.checkExposure(); err != nil {
+		return usageError{err}
+	}
+	models, err := c.findModels(s)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return err
+	}
+	unlock, err := lockFolder(c.Data)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer listener.Close()
+	level := slog.LevelInfo
+	if c.Verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+	handler, closeAll, err := c.open(s.ctx, models, log)
+	if err != nil {
+		return err
+	}
+	c.greet(s, listener.Addr(), models)
+	err = c.listen(s, listener, handler, log)
+	return errors.Join(err, closeAll())
+}
+
+// open stacks the server on the journal on the engine. closeAll closes the three, the uppermost first.
+func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server, closeAll func() error, err error) {
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine, Threads: c.Threads, Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := journal.Open(ctx, filepath.Join(c.Data, "journal"), e, journal.Options{KeepResults: 1024, Warn: func(msg string) { log.Warn(msg) }})
+	if err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases, Tokenizers: models.tokenizers,
+		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: c.MinFree << 20, Log: log}
+	if keys, err := openKeys(c.keys()); err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	} else if !c.loopback() || keys.any() {
+		opts.Keys = keys
+	}
+	h, err = server.Open(ctx, j, opts)
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	return h, func() error { return errors.Join(h.Close(), j.Close()) }, nil
+}
+
+// listen serves until the first Ctrl-C.
+func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, log *slog.Logger) error {
+	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	if c.TLSCert != "" {
+		web.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	done := make(chan error, 1)
+	go func() {
+		if c.TLSCert != "" {
+			done <- web.ServeTLS(l, c.TLSCert, c.TLSKey)
+		} else {
+			done <- web.Serve(l)
+		}
+	}()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve: %w", err)
+	case <-s.stop:
+	case <-s.ctx.Done():
+	}
+	h.Release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownWait)
+	defer cancel()
+	if err := web.Shutdown(ctx); err != nil {
+		web.Close()
+	}
+	return nil
+}
+
+// greet prints what a user needs.
+func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) {
+	scheme, key := "http", "tml-local"
+	if c.TLSCert != "" {
+		scheme = "https"
+	}
+	if !c.loopback() {
+		key = "tml-…"
+	}
+	url := scheme + "://" + addr.String()
+	fmt.Fprintf(s.out, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\nbase models:\n", url, url, key)
+	for _, name := range models.names() {
+		fmt.Fprintf(s.out, "  %s\n", name)
+	}
+	fmt.Fprintf(s.out, "data: %s   health: %s/healthz   metrics: %s/metrics   Ctrl-C ends; the next start goes on\n", c.Data, url, url)
+}
+
+func (c *serveStart) loopback() bool {
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// checkExposure demands keys and TLS for whoever is seen from elsewhere.
+func (c *serveStart) checkExposure() error {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return fmt.Errorf("serve: --addr %s: %w; give host:port, such as 127.0.0.1:8000", c.Addr, err)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errors.New("serve: --tls-cert and --tls-key go together")
+	}
+	if c.loopback() {
+		return nil
+	}
+	keys, err := openKeys(c.keys())
+	if err != nil {
+		return err
+	}
+	if !keys.any() {
+		return fmt.Errorf("serve: %s is seen from other machines and there are no keys; make one: trinity serve key add NAME --data %s", c.Addr, c.Data)
+	}
+	if c.TLSCert == "" && !c.Insecure {
+		return fmt.Errorf("serve: %s is seen from other machines; give --tls-cert and --tls-key, or --insecure to send keys and data in the clear", c.Addr)
+	}
+	return nil
+}
+
+// verify reads everything that is kept and says what is damaged.
+func (c *serveStart) verify(s *surroundings) error {
+	say := func(line string) { fmt.Fprintln(s.out, line) }
+	errs := []error{journal.Verify(filepath.Join(c.Data, "journal"), say)}
+	path, records := filepath.Join(c.Data, "server", "server.log"), 0
+	if _, err := os.Stat(path); err == nil {
+		err := ledger.Check(path, func(byte, []byte) error { records++; return nil })
+		say(fmt.Sprintf("%s: %d records", path, records))
+		errs = append(errs, err)
+	}
+	found, damaged, err := engine.VerifyCheckpoints(filepath.Join(c.Data, "checkpoints"))
+	say(fmt.Sprintf("%s: %d checkpoints", filepath.Join(c.Data, "checkpoints"), found))
+	errs = append(errs, damaged, err)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	say("everything is sound")
+	return nil
+}
+
+// hubFolder is the cache of models that were fetched from the hub.
+func hubFolder(s *surroundings) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return hub.FromEnv(s.env, home).Cache
+}

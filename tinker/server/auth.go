@@ -1,0 +1,90 @@
+package server
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// Keys says which keys may come in.
+type Keys interface {
+	// Allowed reports whether the key with this hash (HashKey) is known and not revoked.
+	Allowed(hash string) bool
+}
+
+// HashKey is how a key is kept: hex of SHA-256. Keys are long random strings, so a plain hash cannot be searched back.
+func HashKey(key string) string {
+	h := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(h[:])
+}
+
+// tenantOf is the owner a key stands for. It tells nothing about the key.
+func tenantOf(key string) string {
+	h := sha256.Sum256([]byte("trinity tenant\x00" + key))
+	return hex.EncodeToString(h[:16])
+}
+
+// authenticate returns the tenant of a request; "" means that its key is missing or unknown.
+func (s *Server) authenticate(r *http.Request) string {
+	key := r.Header.Get(wire.HeaderKey)
+	if key == "" {
+		key, _ = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	}
+	return s.tenant(key)
+}
+
+func (s *Server) tenant(key string) string {
+	switch {
+	case s.opts.Keys != nil && !s.opts.Keys.Allowed(HashKey(key)):
+		return ""
+	case s.opts.Keys == nil && !strings.HasPrefix(key, "tml-"):
+		return ""
+	}
+	return tenantOf(key)
+}
+
+// The kinds of tokens.
+const (
+	tokenModel   = "m" // of the model id: its creation
+	tokenTrain   = "t" // of model id and SeqID
+	tokenSample  = "s" // of sampler id and sequence number
+	tokenArchive = "a" // of a checkpoint path and the time it expires, Unix seconds
+)
+
+// token writes a natural key as an opaque id that only this server can make.
+func (s *Server) token(kind, id string, seq int64) string {
+	body := kind + "\x00" + strconv.FormatInt(seq, 10) + "\x00" + id
+	return base64.RawURLEncoding.EncodeToString(append(s.sign(body), body...))
+}
+
+const signature = 16 // bytes
+
+func (s *Server) sign(body string) []byte {
+	mac := hmac.New(sha256.New, s.secret)
+	mac.Write([]byte(body))
+	return mac.Sum(nil)[:signature]
+}
+
+// parseToken reads a token back; ok is false for one that this server did not make.
+func (s *Server) parseToken(token string) (kind, id string, seq int64, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) <= signature {
+		return "", "", 0, false
+	}
+	body := string(raw[signature:])
+	if !hmac.Equal(raw[:signature], s.sign(body)) {
+		return "", "", 0, false
+	}
+	parts := strings.SplitN(body, "\x00", 3)
+	if len(parts) != 3 {
+		return "", "", 0, false
+	}
+	seq, err = strconv.ParseInt(parts[1], 10, 64)
+	return parts[0], parts[2], seq, err == nil
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// saved is a checkpoint with what its owner decided about it.
+type saved struct {
+	tinker.Checkpoint
+	note   mark
+	tenant string
+}
+
+// readable returns a checkpoint that the tenant may read: its own, a public one, or one of the account that token stands for.
+func (s *Server) readable(tenant, path, token string) (saved, error) {
+	k, err := s.find(path)
+	if err != nil {
+		return k, err
+	}
+	if k.tenant == tenant || k.note.Public || token != "" && k.tenant == s.tenant(token) {
+		return k, nil
+	}
+	return k, notThere(path)
+}
+
+// own returns a checkpoint of the tenant's.
+func (s *Server) own(tenant, path string) (saved, error) {
+	k, err := s.find(path)
+	if err == nil && k.tenant != tenant {
+		err = notThere(path)
+	}
+	return k, err
+}
+
+func notThere(path string) error { return fmt.Errorf("checkpoint %s: %w", path, tinker.ErrNotFound) }
+
+// find returns a checkpoint that is there and has not expired.
+func (s *Server) find(path string) (saved, error) {
+	if _, err := tinker.ParsePath(path); err != nil {
+		return saved{}, err
+	}
+	c, err := s.opts.Store.Checkpoint(path)
+	if err != nil {
+		return saved{}, err
+	}
+	s.mu.Lock()
+	k, ok := s.state.describe(c)
+	s.mu.Unlock()
+	if !ok || k.note.expired(s.opts.Now()) {
+		return k, notThere(path)
+	}
+	return k, nil
+}
+
+// describe adds what is known about a checkpoint; ok is false for one of no model here. s.mu is held.
+func (t *state) describe(c tinker.Checkpoint) (k saved, ok bool) {
+	path := c.Path.String()
+	k = saved{Checkpoint: c, note: mark{Path: path, Seq: c.SeqID}}
+	if m, marked := t.marks[path][c.SeqID]; marked {
+		k.note = m
+	}
+	m := t.models[c.Path.ModelID]
+	if m == nil || t.sessions[m.Session] == nil {
+		return k, false
+	}
+	k.tenant = t.sessions[m.Session].Tenant
+	return k, true
+}
+
+func (m mark) expired(now time.Time) bool { return m.Expires != nil && !now.Before(*m.Expires) }

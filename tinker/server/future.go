@@ -1,0 +1,204 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// pending is a result that comes.
+type pending struct {
+	done   <-chan struct{}
+	result func() (any, error) // to be called when done
+	// reason says why it takes long; "" is nothing special.
+	reason func() string
+}
+
+// retrieve waits for a result. While there is none it answers try_again after Hold, which is below the SDK's own limit.
+func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
+	p, err := s.lookup(c.tenant, req.RequestID)
+	if err != nil {
+		return nil, err
+	}
+	hold := time.NewTimer(s.opts.Hold)
+	defer hold.Stop()
+	select {
+	case <-p.done:
+	case <-hold.C:
+		return s.tryAgain(req.RequestID, p), nil
+	case <-s.ctx.Done():
+		return s.tryAgain(req.RequestID, p), nil
+	case <-c.ctx.Done():
+		return nil, context.Cause(c.ctx)
+	}
+	v, err := p.result()
+	switch {
+	case errors.Is(err, tinker.ErrClosed) || errors.Is(err, context.Canceled):
+		return s.tryAgain(req.RequestID, p), nil // the next process has it
+	case err != nil:
+		return wire.Failed{Error: err.Error(), Category: tinker.CategoryOf(err)}, nil
+	}
+	return s.render(c, v)
+}
+
+func (s *Server) tryAgain(id string, p pending) wire.TryAgain {
+	t := wire.TryAgain{Type: "try_again", RequestID: id, QueueState: wire.QueueActive}
+	if p.reason != nil {
+		t.QueueStateReason = p.reason()
+	}
+	return t
+}
+
+// render writes a result in the form the client takes: protobuf for those that have one, if it asks for it.
+func (s *Server) render(c *call, v any) (any, error) {
+	proto := strings.Contains(c.r.Header.Get("Accept"), wire.Proto)
+	switch v := v.(type) {
+	case tinker.ForwardOutput:
+		if !proto {
+			return wire.FromOutput(v), nil
+		}
+		write(c.w, http.StatusOK, wire.Proto, wire.EncodeOutput(v))
+		return nil, answered
+	case []byte: // a sample
+		if !proto {
+			r, err := wire.DecodeSample(v)
+			return wire.FromSample(r), err
+		}
+		write(c.w, http.StatusOK, wire.Proto, v)
+		return nil, answered
+	case tinker.OptimStepOutput:
+		return wire.OptimStepResponse{Metrics: wire.FiniteMetrics(v.Metrics)}, nil
+	case tinker.SaveOutput:
+		return s.savedAnswer(v)
+	case tinker.LoadOutput:
+		return wire.LoadResponse{Type: "load_weights", Path: v.Path}, nil
+	}
+	return v, nil
+}
+
+// savedAnswer tells a path, or of an unnamed sampler its session.
+func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
+	p, err := tinker.ParsePath(v.Path)
+	if err != nil {
+		return nil, err
+	}
+	if p.Kind == tinker.KindState {
+		return wire.SaveResponse{Type: "save_weights", Path: v.Path}, nil
+	}
+	if !strings.HasPrefix(p.Name, unnamedPrefix) {
+		return wire.SaveResponse{Type: "save_weights_for_sampler", Path: v.Path}, nil
+	}
+	s.mu.Lock()
+	id := s.state.unnamed[v.Path]
+	s.mu.Unlock()
+	if id == "" {
+		return wire.Failed{Error: "the unnamed sampler was not used for long and is gone; save again", Category: tinker.User}, nil
+	}
+	return wire.SaveResponse{Type: "save_weights_for_sampler", SamplingSessionID: id}, nil
+}
+
+// errUnknownFuture is the answer for ids that were never given out, and for those of others.
+var errUnknownFuture = fmt.Errorf("request_id: %w", tinker.ErrNotFound)
+
+// gone is the answer for a result that was there and is not kept: the SDK samples again.
+func gone(format string, args ...any) error { return status(http.StatusGone, format, args...) }
+
+// lookup finds a request of the tenant's by its id.
+func (s *Server) lookup(tenant, token string) (pending, error) {
+	kind, id, seq, ok := s.parseToken(token)
+	if !ok {
+		return pending{}, errUnknownFuture
+	}
+	switch kind {
+	case tokenSample:
+		return s.lookupSample(tenant, sampleKey{id, seq})
+	case tokenModel, tokenTrain:
+		m, err := s.ownModel(tenant, id)
+		if err != nil {
+			return pending{}, errUnknownFuture
+		}
+		if kind == tokenModel {
+			return pending{done: m.made, result: m.answer}, nil
+		}
+		return s.lookupTraining(m, seq)
+	}
+	return pending{}, errUnknownFuture
+}
+
+// answer is the result of making a model.
+func (m *model) answer() (any, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
+	if m.Load != nil {
+		return wire.LoadResponse{Type: "load_weights", Path: m.Load.Path, ModelID: m.ID}, nil
+	}
+	return wire.CreateModelResponse{Type: "create_model", ModelID: m.ID}, nil
+}
+
+func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
+	s.mu.Lock()
+	r, wrong := s.state.rejects[trainKey{m.ID, seq}]
+	s.mu.Unlock()
+	if wrong {
+		return pending{done: closedChan(), result: func() (any, error) { return nil, r.err() }}, nil
+	}
+	future, accepted := s.backend.Lookup(m.ID, seq)
+	if future == nil && accepted {
+		return pending{}, gone("the result of request %d of model %s is no longer kept", seq, m.ID)
+	}
+	p := pending{reason: func() string { s.mu.Lock(); defer s.mu.Unlock(); return m.gapReason(seq) }}
+	switch f := future.(type) {
+	case *tinker.Future[tinker.ForwardOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	case *tinker.Future[tinker.OptimStepOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	case *tinker.Future[tinker.SaveOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	case *tinker.Future[tinker.LoadOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	default:
+		return pending{}, errUnknownFuture
+	}
+	return p, nil
+}
+
+func closedChan() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
+	return func() (any, error) { return f.Wait(context.Background()) }
+}
+
+func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state.samplers[key.sampler] == nil {
+		return pending{}, gone("sampling session %s is no longer there", key.sampler)
+	}
+	if _, err := s.state.ownSampler(tenant, key.sampler); err != nil {
+		return pending{}, errUnknownFuture
+	}
+	p := s.state.samples[key]
+	if p == nil {
+		return pending{}, gone("the result of this sample is no longer kept")
+	}
+	return pending{done: p.done, result: func() (any, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		p.fetched = s.opts.Now()
+		if p.result.Error != "" {
+			return nil, &tinker.Error{Category: p.result.Category, Err: errors.New(p.result.Error)}
+		}
+		return p.result.Proto, nil
+	}}, nil
+}

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// housePeriod is how often the server looks for what has had its time.
+const housePeriod = time.Minute
+
+// keepHouse collects what nobody needs any more, until the server closes.
+func (s *Server) keepHouse() {
+	tick := time.NewTicker(housePeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.collect(); err != nil && s.ctx.Err() == nil {
+				s.opts.Log.Error("server: collecting what has expired", "error", err)
+			}
+		}
+	}
+}
+
+// collect is one round: expired checkpoints, unnamed samplers that nobody uses, results that were fetched, idle weights; then
+// the log is rewritten if most of it is of the past.
+func (s *Server) collect() error {
+	errs := []error{s.collectCheckpoints(), s.collectSamplers()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetSamples()
+	live := int64(0)
+	for _, p := range s.state.samples {
+		live += int64(len(p.raw)+len(p.result.Proto)) + 256
+	}
+	if size := s.log.Size(); size > compactAt && size > 4*live {
+		errs = append(errs, s.compact())
+	}
+	return errors.Join(errs...)
+}
+
+// compactAt is the size of the log below which it is not rewritten, bytes.
+const compactAt = 16 << 20
+
+// forgetSamples drops results that have been kept long enough; s.mu is held.
+func (s *Server) forgetSamples() {
+	now := s.opts.Now()
+	for key, p := range s.state.samples {
+		fetched := !p.fetched.IsZero() && now.Sub(p.fetched) > s.opts.KeepResults
+		old := !p.finished.IsZero() && now.Sub(p.finished) > s.opts.KeepUnfetched
+		if fetched || old {
+			delete(s.state.samples, key)
+		}
+	}
+	for _, w := range s.state.samplers {
+		if w.busy == 0 && now.Sub(w.used) > s.opts.KeepResults {
+			w.client = nil // its weights are read again when they are needed
+		}
+	}
+}
+
+// collectCheckpoints deletes those whose time has come.
+func (s *Server) collectCheckpoints() error {
+	list, err := s.opts.Store.Checkpoints(s.ctx)
+	if err != nil {
+		return err
+	}
+	now := s.opts.Now()
+	var gone []string
+	s.mu.Lock()
+	for _, c := range list {
+		if k, ok := s.state.describe(c); ok && k.note.expired(now) {
+			gone = append(gone, k.Path.String())
+		}
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, path := range gone {
+		s.opts.Log.Info("checkpoint expired", "path", path)
+		errs = append(errs, s.delete(path))
+	}
+	return errors.Join(errs...)
+}
+
+// delete removes a checkpoint; one that is gone already is no error.
+func (s *Server) delete(path string) error {
+	if err := s.backend.DeleteCheckpoint(s.ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// collectSamplers deletes unnamed samplers that were not used for long.
+func (s *Server) collectSamplers() error {
+	now := s.opts.Now()
+	var idle []*sampler
+	err := s.change(func(t *state) (at int64, err error) {
+		for _, p := range t.samplers {
+			if p.Unnamed && p.busy == 0 && now.Sub(p.used) > s.opts.KeepUnnamed {
+				idle = append(idle, p)
+			}
+		}
+		for _, p := range idle {
+			t.dropSampler(p.ID)
+			if at, err = s.record(recDropped, samplerKey{p.ID}); err != nil {
+				return at, err
+			}
+		}
+		return at, nil
+	})
+	errs := []error{err}
+	for _, p := range idle {
+		errs = append(errs, s.delete(p.ModelPath))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// makeWait is how long a training request waits for its model, below the SDK's time limit.
+const makeWait = 45 * time.Second
+
+func newModel(r modelRecord) *model {
+	return &model{modelRecord: r, made: make(chan struct{}), ahead: map[int64]bool{}, lastRequest: r.Created}
+}
+
+func modelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
+
+func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) {
+	if req.OptimizerConfig != nil && req.OptimizerConfig.Type != "adamw" {
+		return nil, tinker.Userf("optimizer_config.type is %q; this server has adamw", req.OptimizerConfig.Type)
+	}
+	if req.BaseModel == "" {
+		return nil, tinker.Userf("base_model is missing; get_server_capabilities lists what is served")
+	}
+	if req.LoRA == nil || req.LoRA.Rank <= 0 {
+		return nil, tinker.Userf("lora_config.rank is 0 or missing; training of all weights stays a local matter (trinity run), this server trains LoRA adapters")
+	}
+	if err := s.served(c.ctx, s.baseName(req.BaseModel)); err != nil {
+		return nil, err
+	}
+	lora := req.LoRA.Tinker()
+	if !lora.TrainAttn && !lora.TrainMLP && !lora.TrainUnembed {
+		return nil, tinker.Userf("lora_config trains nothing: set train_attn, train_mlp or train_unembed")
+	}
+	meta := texts(req.UserMetadata)
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
+		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: s.baseName(req.BaseModel), LoRA: lora, UserMetadata: meta}}, req.ModelSeqID)
+}
+
+// served refuses a base model that is not there while the client still listens.
+func (s *Server) served(ctx context.Context, name string) error {
+	caps, err := s.backend.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(caps.Models))
+	for i, m := range caps.Models {
+		if names[i] = m.Name; m.Name == name {
+			return nil
+		}
+	}
+	return tinker.Userf("base model %q is not served; there are %q", name, names)
+}
+
+// newRun records a model and makes it in the background. The natural key of a model is its session and number.
+func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
+	if seq < 0 {
+		return nil, tinker.Userf("model_seq_id is %d; numbers begin at 0", seq)
+	}
+	if err := s.room(); err != nil {
+		return nil, err
+	}
+	r.Created = s.opts.Now().UTC()
+	var fresh *model
+	err := s.change(func(t *state) (int64, error) {
+		if _, err := t.active(c.tenant, r.Session); err != nil {
+			return 0, err
+		}
+		if old := t.models[r.ID]; old != nil {
+			if !reflect.DeepEqual(old.Create, r.Create) || !reflect.DeepEqual(old.Load, r.Load) {
+				return 0, tinker.Userf("model %s was created with other settings; use another model_seq_id", r.ID)
+			}
+			return 0, nil
+		}
+		fresh = newModel(r)
+		t.models[r.ID] = fresh
+		return s.record(recModel, r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if fresh != nil {
+		s.opts.Log.Info("model", "model", r.ID, "metadata", len(r.Metadata))
+		s.work.Go(func() { s.remake([]*model{fresh}) })
+	}
+	return s.promiseOf(tokenModel, r.ID, 0, r.ID), nil
+}
+
+// remake makes models, or finds them again in the backend, one after another.
+func (s *Server) remake(models []*model) {
+	for _, m := range models {
+		if s.ctx.Err() != nil {
+			return // the next process makes it
+		}
+		s.mu.Lock()
+		old, failed := s.state.rejects[trainKey{m.ID, 0}]
+		s.mu.Unlock()
+		if failed {
+			m.err = old.err()
+			close(m.made)
+			continue
+		}
+		client, err := s.make(m)
+		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil {
+			return
+		}
+		s.settleModel(m, client, err)
+	}
+}
+
+func (s *Server) make(m *model) (tinker.TrainingClient, error) {
+	if m.Load != nil {
+		return s.backend.CreateModelFromState(s.ctx, *m.Load)
+	}
+	return s.backend.CreateModel(s.ctx, *m.Create)
+}
+
+// settleModel notes how making a model ended, and what was accepted of it already.
+func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) {
+	if err == nil {
+		m.info, err = client.Info(s.ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m.client, m.err = client, err
+	if err != nil {
+		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", err)
+		r := rejected(m.ID, 0, err)
+		s.state.rejects[trainKey{m.ID, 0}] = r
+		s.record(recReject, r) // lazily: what fails now fails again
+	} else {
+		s.recount(m)
+	}
+	close(m.made)
+}
+
+// trainer returns a tenant's model and its client, waiting for a model that is being made.
+func (s *Server) trainer(c *call, id string) (*model, error) {
+	m, err := s.ownModel(c.tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-m.made:
+	case <-c.ctx.Done():
+		return nil, context.Cause(c.ctx)
+	case <-s.ctx.Done():
+		return nil, context.Cause(s.ctx)
+	case <-time.After(makeWait):
+		return nil, &statusError{http.StatusServiceUnavailable, fmt.Errorf("model %s is still being made; its base model may be large", id), 2 * time.Second}
+	}
+	if m.err != nil {
+		return nil, fmt.Errorf("model %s could not be created: %w", id, m.err)
+	}
+	return m, nil
+}
+
+func (s *Server) ownModel(tenant, id string) (*model, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.state.models[id]
+	if m == nil || s.state.sessions[m.Session] == nil || s.state.sessions[m.Session].Tenant != tenant {
+		return nil, fmt.Errorf("model %q: %w", id, tinker.ErrNotFound)
+	}
+	m.lastRequest = s.opts.Now().UTC()
+	return m, nil
+}
+
+func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
+	m, err := s.trainer(c, req.ModelID)
+	if err != nil {
+		return nil, err
+	}
+	info, err := m.client.Info(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank, LoRAAlpha: info.LoRA.Alpha,
+		ModelName: info.BaseModel, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: info.BaseModel, TokenizerID: s.opts.Tokenizers[info.BaseModel]}}, nil
+}

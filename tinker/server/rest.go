@@ -1,0 +1,328 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// page reads limit and offset of a list.
+func page(c *call, limit int) (wire.Cursor, error) {
+	p := wire.Cursor{Limit: limit}
+	for name, to := range map[string]*int{"limit": &p.Limit, "offset": &p.Offset} {
+		text := c.r.URL.Query().Get(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return p, tinker.Userf("%s is %q; it must be a number of 0 or more", name, text)
+		}
+		*to = n
+	}
+	if q := c.r.URL.Query(); q.Get("project_id") != "" {
+		return p, tinker.Userf("project_id is %q; this server has no projects", q.Get("project_id"))
+	}
+	return p, nil
+}
+
+// cut returns the page of a list.
+func cut[T any](p *wire.Cursor, list []T) []T {
+	p.TotalCount = len(list)
+	from := min(p.Offset, len(list))
+	return list[from:min(from+p.Limit, len(list))]
+}
+
+// checkpoints lists a tenant's checkpoints, newest first; model "" is of all.
+func (s *Server) checkpoints(c *call, model string) ([]saved, error) {
+	list, err := s.opts.Store.Checkpoints(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := s.opts.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []saved
+	for _, k := range list {
+		if model != "" && k.Path.ModelID != model || strings.HasPrefix(k.Path.Name, unnamedPrefix) {
+			continue
+		}
+		if d, ok := s.state.describe(k); ok && d.tenant == c.tenant && !d.note.expired(now) {
+			out = append(out, d)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b saved) int { return b.Time.Compare(a.Time) })
+	return out, nil
+}
+
+func (k saved) wire() wire.Checkpoint {
+	size := k.Size
+	return wire.Checkpoint{CheckpointID: string(k.Path.Kind) + "/" + k.Path.Name, CheckpointType: wire.TypeOf(k.Path.Kind),
+		Time: k.Time.UTC(), TinkerPath: k.Path.String(), SizeBytes: &size, Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
+}
+
+func wires(list []saved) []wire.Checkpoint {
+	out := make([]wire.Checkpoint, len(list))
+	for i, k := range list {
+		out[i] = k.wire()
+	}
+	return out
+}
+
+func (s *Server) listCheckpoints(c *call) (any, error) {
+	p, err := page(c, 100)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.checkpoints(c, "")
+	if err != nil {
+		return nil, err
+	}
+	return wire.Checkpoints{Checkpoints: wires(cut(&p, list)), Cursor: &p}, nil
+}
+
+func (s *Server) runCheckpoints(c *call) (any, error) {
+	if _, err := s.ownModel(c.tenant, c.r.PathValue("run")); err != nil {
+		return nil, err
+	}
+	list, err := s.checkpoints(c, c.r.PathValue("run"))
+	if err != nil {
+		return nil, err
+	}
+	return wire.Checkpoints{Checkpoints: wires(list)}, nil
+}
+
+// trainingRun describes a model; list is the tenant's checkpoints, newest first.
+func (s *Server) trainingRun(m *model, list []saved) wire.TrainingRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run := wire.TrainingRun{TrainingRunID: m.ID, IsLoRA: true, LastRequestTime: m.lastRequest, UserMetadata: m.Metadata,
+		ModelOwner: "key-" + s.state.sessions[m.Session].Tenant[:12], BaseModel: m.info.BaseModel}
+	rank := m.info.LoRA.Rank
+	if m.Create != nil {
+		run.BaseModel, rank = m.Create.BaseModel, m.Create.LoRA.Rank
+	}
+	run.LoRARank = &rank
+	for _, k := range list {
+		w := k.wire()
+		switch {
+		case k.Path.ModelID != m.ID:
+		case k.Path.Kind == tinker.KindState && run.LastCheckpoint == nil:
+			run.LastCheckpoint = &w
+		case k.Path.Kind == tinker.KindSampler && run.LastSamplerCheckpoint == nil:
+			run.LastSamplerCheckpoint = &w
+		}
+	}
+	return run
+}
+
+func (s *Server) listRuns(c *call) (any, error) {
+	p, err := page(c, 20)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.checkpoints(c, "")
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	var models []*model
+	for _, m := range s.state.modelsInOrder() {
+		if u := s.state.sessions[m.Session]; u != nil && u.Tenant == c.tenant {
+			models = append(models, m)
+		}
+	}
+	s.mu.Unlock()
+	slices.Reverse(models)
+	out := wire.TrainingRuns{TrainingRuns: []wire.TrainingRun{}}
+	for _, m := range cut(&p, models) {
+		out.TrainingRuns = append(out.TrainingRuns, s.trainingRun(m, list))
+	}
+	out.Cursor = p
+	return out, nil
+}
+
+func (s *Server) getRun(c *call) (any, error) {
+	m, err := s.ownModel(c.tenant, c.r.PathValue("run"))
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.checkpoints(c, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.trainingRun(m, list), nil
+}
+
+// checkpointOf finds the checkpoint that a path below training_runs names.
+func (s *Server) checkpointOf(c *call, find func(tenant, path string) (saved, error)) (saved, error) {
+	kind, name := c.r.PathValue("kind"), c.r.PathValue("name")
+	if tinker.Kind(kind) != tinker.KindState && tinker.Kind(kind) != tinker.KindSampler {
+		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name> or sampler_weights/<name>", kind+"/"+name)
+	}
+	return find(c.tenant, tinker.Path{ModelID: c.r.PathValue("run"), Kind: tinker.Kind(kind), Name: name}.String())
+}
+
+func (s *Server) readableOnly(tenant, path string) (saved, error) {
+	return s.readable(tenant, path, "")
+}
+
+// bareID answers a checkpoint id of one part.
+func (s *Server) bareID(c *call) (any, error) {
+	return nil, tinker.Userf("checkpoint id %q; it is weights/<name> or sampler_weights/<name>", c.r.PathValue("name"))
+}
+
+func (s *Server) deleteCheckpoint(c *call) (any, error) {
+	k, err := s.checkpointOf(c, s.own)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.delete(k.Path.String()); err != nil {
+		return nil, err
+	}
+	s.opts.Log.Info("checkpoint deleted", "path", k.Path.String())
+	return map[string]string{"status": "deleted"}, nil
+}
+
+// decide changes what the owner says about a checkpoint. Saying it again is no error.
+func (s *Server) decide(c *call, f func(*mark)) (any, error) {
+	k, err := s.checkpointOf(c, s.own)
+	if err != nil {
+		return nil, err
+	}
+	m := k.note
+	m.Path, m.Seq, m.Time = k.Path.String(), k.SeqID, s.opts.Now().UTC()
+	f(&m)
+	err = s.change(func(t *state) (int64, error) {
+		t.addMark(m)
+		return s.record(recCheckpoint, m)
+	})
+	return map[string]string{"status": "ok"}, err
+}
+
+func (s *Server) publish(c *call) (any, error) {
+	return s.decide(c, func(m *mark) { m.Public = true })
+}
+
+func (s *Server) unpublish(c *call) (any, error) {
+	return s.decide(c, func(m *mark) { m.Public = false })
+}
+
+func (s *Server) setTTL(c *call, req wire.TTLRequest) (any, error) {
+	if req.TTLSeconds != nil {
+		if err := checkTTL(*req.TTLSeconds); err != nil {
+			return nil, err
+		}
+	}
+	return s.decide(c, func(m *mark) {
+		m.Expires = nil
+		if req.TTLSeconds != nil {
+			m.Expires = expiry(m.Time, *req.TTLSeconds)
+		}
+	})
+}
+
+func (s *Server) weightsInfo(c *call, req wire.WeightsInfoRequest) (any, error) {
+	k, err := s.readable(c.tenant, req.TinkerPath, "")
+	if err != nil {
+		return nil, err
+	}
+	l := k.LoRA
+	return wire.WeightsInfo{BaseModel: k.BaseModel, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed, TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
+}
+
+func (s *Server) listSessions(c *call) (any, error) {
+	p, err := page(c, 20)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var mine []*session
+	for _, id := range slices.Sorted(maps.Keys(s.state.sessions)) {
+		if u := s.state.sessions[id]; u.Tenant == c.tenant {
+			mine = append(mine, u)
+		}
+	}
+	slices.SortStableFunc(mine, func(a, b *session) int { return b.Created.Compare(a.Created) })
+	out := wire.Sessions{Sessions: []string{}}
+	for _, u := range cut(&p, mine) {
+		out.Sessions = append(out.Sessions, u.ID)
+	}
+	return out, nil
+}
+
+func (s *Server) getSession(c *call) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.state.session(c.tenant, c.r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	out := wire.Session{TrainingRunIDs: []string{}, SamplerIDs: []string{}, UserMetadata: u.UserMetadata}
+	if u.DisplayName != "" {
+		out.DisplayName = &u.DisplayName
+	}
+	for _, m := range s.state.modelsInOrder() {
+		if m.Session == u.ID {
+			out.TrainingRunIDs = append(out.TrainingRunIDs, m.ID)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.state.samplers)) {
+		if s.state.samplers[id].Session == u.ID {
+			out.SamplerIDs = append(out.SamplerIDs, id)
+		}
+	}
+	return out, nil
+}
+
+// finishReason is why a client ends its session.
+type finishReason struct {
+	Reason struct {
+		Type string `json:"type"`
+	} `json:"reason"`
+	Detail *string `json:"detail"`
+}
+
+// finishSession ends a session: nothing new is taken, and samples that wait are given up. The first reason counts.
+func (s *Server) finishSession(c *call, req finishReason) (any, error) {
+	id := c.r.PathValue("id")
+	err := s.change(func(t *state) (int64, error) {
+		u, err := t.session(c.tenant, id)
+		if err != nil || u.Finished != "" {
+			return 0, err
+		}
+		u.Finished = req.Reason.Type
+		if u.Finished == "" {
+			u.Finished = "finished"
+		}
+		for _, p := range t.samples {
+			if w := t.samplers[p.Sampler]; w != nil && w.Session == id && p.cancel != nil {
+				p.cancel()
+			}
+		}
+		return s.record(recFinish, finish{id, u.Finished})
+	})
+	return map[string]string{"status": "ok"}, err
+}
+
+// cancelFuture gives up a sample that its client no longer waits for.
+func (s *Server) cancelFuture(c *call, req wire.RetrieveRequest) (any, error) {
+	kind, id, seq, ok := s.parseToken(req.RequestID)
+	if !ok || kind != tokenSample {
+		return nil, errUnknownFuture
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.state.ownSampler(c.tenant, id); err != nil {
+		return nil, errUnknownFuture
+	}
+	if p := s.state.samples[sampleKey{id, seq}]; p != nil && p.cancel != nil {
+		p.cancel()
+	}
+	return map[string]string{"status": "ok"}, nil
+}

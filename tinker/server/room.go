@@ -1,0 +1,40 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// freeSpace is the last look at the disk; s.mu guards it.
+type freeSpace struct {
+	bytes int64
+	at    time.Time
+}
+
+// lookEvery bounds how often the disk is asked.
+const lookEvery = time.Second
+
+// room refuses new work while the disk is nearly full: what was accepted must find its place.
+func (s *Server) room() error {
+	if s.ctx.Err() != nil {
+		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("the server is closing; it goes on after its next start"), time.Second}
+	}
+	if s.opts.Free == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.opts.Now(); now.Sub(s.free.at) > lookEvery {
+		n, err := s.opts.Free()
+		if err != nil {
+			return fmt.Errorf("server: free space of %s: %w", s.opts.Dir, err)
+		}
+		s.free = freeSpace{n, now}
+	}
+	if s.free.bytes < s.opts.MinFree {
+		return &statusError{http.StatusInsufficientStorage, fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker checkpoint delete) or make room; nothing accepted is lost",
+			s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
+	}
+	return nil
+}

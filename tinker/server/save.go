@@ -1,0 +1,186 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// unnamedPrefix begins the checkpoint names of samplers that have none. Users' names may not begin so.
+const unnamedPrefix = "=unnamed-"
+
+// The bounds of a time to live.
+const maxTTL = 10 * 365 * 24 * time.Hour
+
+func (s *Server) saveWeights(c *call, req wire.SaveRequest) (any, error) {
+	m, err := s.trainer(c, req.ModelID)
+	if err != nil {
+		return nil, err
+	}
+	if req.Path == nil {
+		return s.reject(m, req.SeqID, tinker.Userf("save_weights needs a path, the checkpoint's name"))
+	}
+	return s.save(c, m, req, tinker.KindState, *req.Path)
+}
+
+func (s *Server) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
+	m, err := s.trainer(c, req.ModelID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case req.Kind != "" && req.Kind != "snapshot":
+		return s.reject(m, req.SeqID, tinker.Userf("kind is %q; samplers here are snapshots, their weights never change", req.Kind))
+	case req.Path != nil:
+		return s.save(c, m, req, tinker.KindSampler, *req.Path)
+	case req.SamplingSessionSeqID == nil:
+		return s.reject(m, req.SeqID, tinker.Userf("save_weights_for_sampler needs a path, or a sampling_session_seq_id for an unnamed sampler"))
+	}
+	return s.saveUnnamed(c, m, req)
+}
+
+// save accepts a named checkpoint. What the user decided about it is logged before the save itself, under the save's number.
+func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
+	if err := checkSave(req, name); err != nil {
+		return s.reject(m, req.SeqID, err)
+	}
+	if err := checkSeq(req.SeqID); err != nil {
+		return nil, err
+	}
+	now := s.opts.Now().UTC()
+	k := mark{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID, UserMetadata: req.UserMetadata, Time: now}
+	if req.TTLSeconds != nil {
+		k.Expires = expiry(now, *req.TTLSeconds)
+	}
+	err := s.change(func(t *state) (int64, error) {
+		if _, again := t.marks[k.Path][k.Seq]; again || k.Expires == nil && k.UserMetadata == nil {
+			return 0, nil
+		}
+		t.addMark(k)
+		return s.record(recCheckpoint, k)
+	})
+	if err != nil {
+		return nil, err
+	}
+	save := tinker.SaveRequest{SeqID: req.SeqID, Name: name, Overwrite: req.Overwrite}
+	send := m.client.SaveState
+	if kind == tinker.KindSampler {
+		send = m.client.SaveWeightsForSampler
+	}
+	return accept(s, m, req.SeqID, "save", 0, int64(len(c.body)), func() (*tinker.Future[tinker.SaveOutput], error) { return send(s.ctx, save) })
+}
+
+func checkSave(req wire.SaveRequest, name string) error {
+	if err := tinker.CheckName(name); err != nil {
+		return err
+	}
+	if strings.HasPrefix(name, unnamedPrefix) {
+		return tinker.Userf("checkpoint name %q begins with %q, which the server's own names do", name, unnamedPrefix)
+	}
+	if req.TTLSeconds != nil {
+		return checkTTL(*req.TTLSeconds)
+	}
+	return nil
+}
+
+func checkTTL(seconds int64) error {
+	if seconds < 1 || seconds > int64(maxTTL/time.Second) {
+		return tinker.Userf("ttl_seconds is %d; it must be 1 to %d, or null to keep the checkpoint", seconds, int64(maxTTL/time.Second))
+	}
+	return nil
+}
+
+func expiry(now time.Time, seconds int64) *time.Time {
+	t := now.Add(time.Duration(seconds) * time.Second)
+	return &t
+}
+
+// saveUnnamed makes a sampler of the weights as they are at this request. A client that sends it again names another sampling
+// session; the first one counts.
+func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error) {
+	if req.TTLSeconds != nil {
+		return s.reject(m, req.SeqID, tinker.Userf("ttl_seconds is for named checkpoints; an unnamed sampler is kept while it is used"))
+	}
+	if err := checkSeq(req.SeqID); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s%d", unnamedPrefix, req.SeqID)
+	p := &sampler{ID: samplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session, BaseModel: m.info.BaseModel, Created: s.opts.Now().UTC(), Unnamed: true,
+		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
+	taken := errors.New("taken")
+	err := s.change(func(t *state) (int64, error) {
+		if _, again := t.unnamed[p.ModelPath]; again {
+			return 0, nil
+		}
+		if t.samplers[p.ID] != nil {
+			return 0, taken
+		}
+		t.addSampler(p)
+		return s.record(recSampler, p)
+	})
+	if errors.Is(err, taken) {
+		return s.reject(m, req.SeqID, tinker.Userf("sampling_session_seq_id %d of session %s is used already", *req.SamplingSessionSeqID, m.Session))
+	}
+	if err != nil {
+		return nil, err
+	}
+	save := tinker.SaveRequest{SeqID: req.SeqID, Name: name}
+	return accept(s, m, req.SeqID, "save", 0, int64(len(c.body)), func() (*tinker.Future[tinker.SaveOutput], error) {
+		return m.client.SaveWeightsForSampler(s.ctx, save)
+	})
+}
+
+// loadWeights loads a state into a model, or creates a model from it.
+func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
+	if req.ModelID == "" {
+		return s.createFromState(c, req)
+	}
+	m, err := s.trainer(c, req.ModelID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
+		return s.reject(m, req.SeqID, asUser(err))
+	}
+	load := tinker.LoadRequest{SeqID: req.SeqID, Path: req.Path, Optimizer: req.Optimizer}
+	return accept(s, m, req.SeqID, "load", 0, int64(len(c.body)), func() (*tinker.Future[tinker.LoadOutput], error) { return m.client.LoadState(s.ctx, load) })
+}
+
+// known reports whether a number was accepted before: then the request is only sent again.
+func (s *Server) known(m *model, seq int64) bool {
+	_, accepted := s.backend.Lookup(m.ID, seq)
+	return accepted
+}
+
+// asUser makes an error the user's: what is asked for is not there.
+func asUser(err error) error {
+	if tinker.CategoryOf(err) == tinker.User {
+		return err
+	}
+	return tinker.Userf("%w", err)
+}
+
+func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
+	if req.SessionID == "" || req.ModelSeqID == nil {
+		return nil, tinker.Userf("load_weights needs a model_id, or a session_id and a model_seq_id to create a model")
+	}
+	if req.OptimizerConfig != nil && req.OptimizerConfig.Type != "adamw" {
+		return nil, tinker.Userf("optimizer_config.type is %q; this server has adamw", req.OptimizerConfig.Type)
+	}
+	id := modelID(req.SessionID, *req.ModelSeqID)
+	if _, err := s.ownModel(c.tenant, id); err != nil { // a repeated request finds its model though the checkpoint may be gone
+		k, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken)
+		if err != nil {
+			return nil, err
+		}
+		if base := s.baseName(req.BaseModel); base != "" && base != k.BaseModel {
+			return nil, tinker.Userf("base_model is %q, checkpoint %s is of %q", req.BaseModel, req.Path, k.BaseModel)
+		}
+	}
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata),
+		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer}}, *req.ModelSeqID)
+}

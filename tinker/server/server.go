@@ -1,0 +1,200 @@
+// Package server speaks the Tinker protocol over HTTP for any durable tinker.Service, so that the unmodified Python SDK, the
+// tinker command and this project's own client train and sample here as they do on the hosted service.
+//
+// A request's life: the route (route.go) finds the tenant by the hash of the key (auth.go) and decodes the body; a training
+// request (train.go) goes to the Backend, which makes it durable; a session, a sampler or a sample (session.go, sampler.go,
+// sample.go) goes to the server's own log (state.go). Only then is the promise returned. Its request id is signed natural
+// key, so retrieve_future (future.go) finds the result in any later process too. Results are waited for, never polled.
+//
+// Logprobs of samples are raw: of the model's own distribution at temperature 1. Telemetry of the SDK is accepted and
+// dropped. What a server on one machine cannot have (billing, audit, projects, traces) is refused by name (refuse.go).
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/ledger"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Backend is the durable service behind a server. Package journal has one.
+type Backend interface {
+	tinker.Service
+	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result, nil
+	// when the result is no longer kept.
+	Lookup(modelID string, seqID int64) (future any, accepted bool)
+}
+
+// Store lists and reads what the Backend saved. Package engine has one.
+type Store interface {
+	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
+	Checkpoint(path string) (tinker.Checkpoint, error)
+	// Folder is where a checkpoint's files lie, for reading.
+	Folder(path string) (string, error)
+}
+
+// Options set a server up. Dir and Store are needed; zero values of the others mean their defaults.
+type Options struct {
+	Dir   string // the server's own log and secret
+	Store Store
+	// Keys says who may come in; nil takes every key that begins like one.
+	Keys Keys
+	// Aliases are further names of base models.
+	Aliases map[string]string
+	// Tokenizers gives, by base model, what clients load its tokenizer from, such as a folder they can see too.
+	Tokenizers map[string]string
+
+	Hold           time.Duration         // how long retrieve_future waits for a result; default 25 s
+	GapAfter       time.Duration         // how long a missing training request is waited for; default 15 min
+	KeepResults    time.Duration         // how long a fetched sample is kept; default 10 min
+	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
+	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
+	MaxSamples     int                   // asample requests outstanding; default 8192
+	MaxSampleBytes int64                 // and their bytes; default 256 MiB
+	MaxQueuedBytes int64                 // bytes of training requests that wait; default 2 GiB
+	MaxBody        int64                 // bytes of one request, unpacked; default 256 MiB
+	MinFree        int64                 // bytes of disk below which nothing new is accepted; default 256 MiB
+	Free           func() (int64, error) // free bytes on the data's disk; nil does not look
+	FS             disk.FS
+	Log            *slog.Logger
+	Now            func() time.Time
+}
+
+func (o *Options) defaults() {
+	def(&o.Hold, 25*time.Second)
+	def(&o.GapAfter, 15*time.Minute)
+	def(&o.KeepResults, 10*time.Minute)
+	def(&o.KeepUnfetched, 24*time.Hour)
+	def(&o.KeepUnnamed, 6*time.Hour)
+	def(&o.MaxSamples, 8192)
+	def(&o.MaxSampleBytes, 256<<20)
+	def(&o.MaxQueuedBytes, 2<<30)
+	def(&o.MaxBody, 256<<20)
+	def(&o.MinFree, 256<<20)
+	if o.FS == nil {
+		o.FS = disk.OS()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+func def[T int | int64 | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+// Server is an http.Handler. Open makes one, Close ends it; the Backend stays the caller's.
+type Server struct {
+	backend Backend
+	opts    Options
+	secret  []byte // signs request ids and archive addresses
+	mux     *http.ServeMux
+	stats   *stats
+	unpack  *zstd.Decoder
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup
+
+	queued  atomic.Int64 // bytes of training requests that wait
+	waiting atomic.Int64 // training requests that wait
+
+	mu    sync.Mutex
+	log   *ledger.Log
+	state state
+	free  freeSpace
+}
+
+// Open reads the server's log and takes up what an earlier process accepted: models are found again or made, unfinished
+// samples are drawn again from their seeds.
+func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
+	opts.defaults()
+	s := &Server{backend: b, opts: opts, stats: newStats(), state: newState()}
+	s.stats.watch(s)
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	var err error
+	if s.unpack, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(uint64(opts.MaxBody))); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	if err := opts.FS.MkdirAll(opts.Dir); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	if s.secret, err = readSecret(opts.FS, filepath.Join(opts.Dir, "secret")); err != nil {
+		return nil, err
+	}
+	if s.log, err = ledger.Open(opts.FS, filepath.Join(opts.Dir, logName), s.state.replay); err != nil {
+		return nil, err
+	}
+	s.log.Synced = func(d time.Duration) { s.stats.fsync.Observe(d.Seconds()) }
+	s.mux = s.routes()
+	s.resume()
+	return s, nil
+}
+
+// readSecret returns the key that signs ids, drawn at the first start.
+func readSecret(dfs disk.FS, path string) ([]byte, error) {
+	secret, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		secret = make([]byte, 32)
+		rand.Read(secret) // never fails
+		return secret, disk.WriteFile(dfs, path, secret)
+	}
+	if err == nil && len(secret) != 32 {
+		err = fmt.Errorf("%s has %d bytes, not 32; restore it from a backup, or remove it (ids given out so far are then unknown)", path, len(secret))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	return secret, nil
+}
+
+// resume takes up unfinished work.
+func (s *Server) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work.Go(func() { s.remake(s.state.modelsInOrder()) })
+	for _, p := range s.state.samples {
+		if p.finished.IsZero() {
+			s.state.outstanding++
+			s.state.outstandingBytes += int64(len(p.raw))
+			s.draw(p)
+		}
+	}
+	s.work.Go(s.keepHouse)
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Release answers every request that waits for a result, so that an HTTP server can shut down: the result comes later, and
+// nothing new is taken.
+func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
+
+// Close ends the samples under way, which the next process draws again, and closes the log.
+func (s *Server) Close() error {
+	s.Release()
+	s.mu.Lock()
+	s.state.stopTimers()
+	s.mu.Unlock()
+	s.work.Wait()
+	s.unpack.Close()
+	return s.log.Close()
+}

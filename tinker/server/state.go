@@ -1,0 +1,273 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// logName is the server's log in its folder.
+const logName = "server.log"
+
+// The kinds of records in it; payloads are JSON.
+const (
+	recSession    = 'S' // *session
+	recFinish     = 'E' // finish
+	recModel      = 'C' // *modelRecord
+	recReject     = 'X' // reject
+	recSampler    = 'P' // *sampler
+	recDropped    = 'U' // samplerKey: an unnamed sampler was collected
+	recCheckpoint = 'K' // mark
+	recSample     = 'A' // sampleRecord
+	recResult     = 'R' // sampleResult
+)
+
+// state is what the server knows; the server's mutex guards it. Everything but what is marked volatile is in the log.
+type state struct {
+	sessions map[string]*session
+	models   map[string]*model
+	samplers map[string]*sampler
+	unnamed  map[string]string         // checkpoint path of an unnamed sampler -> its id
+	rejects  map[trainKey]reject       // training requests that were wrong at the edge
+	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
+	samples  map[sampleKey]*sample
+
+	outstanding      int   // volatile: samples not finished
+	outstandingBytes int64 // volatile: of their requests
+}
+
+type trainKey struct {
+	model string
+	seq   int64
+}
+
+type sampleKey struct {
+	sampler string
+	seq     int64
+}
+
+func newState() state {
+	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
+		rejects: map[trainKey]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
+}
+
+// session is one client's session.
+type session struct {
+	ID           string            `json:"id"`
+	Tenant       string            `json:"tenant"`
+	Created      time.Time         `json:"created"`
+	Tags         []string          `json:"tags,omitempty"`
+	UserMetadata map[string]string `json:"user_metadata,omitempty"`
+	DisplayName  string            `json:"display_name,omitempty"`
+	SDKVersion   string            `json:"sdk_version,omitempty"`
+	Finished     string            `json:"finished,omitempty"` // why, once the client said so
+
+	seen time.Time // volatile: the last heartbeat
+}
+
+type finish struct {
+	Session string `json:"session"`
+	Reason  string `json:"reason"`
+}
+
+// modelRecord is the request that makes a model: exactly one of Create and Load is set.
+type modelRecord struct {
+	ID       string                         `json:"id"`
+	Session  string                         `json:"session"`
+	Created  time.Time                      `json:"created"`
+	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
+	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
+	Metadata map[string]string              `json:"user_metadata,omitempty"`
+}
+
+// model is a training run.
+type model struct {
+	modelRecord
+
+	// All volatile.
+	made        chan struct{} // closed when client or err is there
+	client      tinker.TrainingClient
+	info        tinker.ModelInfo
+	err         error
+	lastRequest time.Time
+	dense       int64          // every number up to here was accepted
+	ahead       map[int64]bool // accepted beyond
+	gap         *time.Timer    // runs while something is ahead
+}
+
+// reject is a training request whose contents were wrong: it has used its number, and this is its result.
+type reject struct {
+	Model    string          `json:"model"`
+	Seq      int64           `json:"seq"`
+	Error    string          `json:"error"`
+	Category tinker.Category `json:"category"`
+}
+
+// mark is what a user decided about a checkpoint. The one that counts has the SeqID of the request that saved it.
+type mark struct {
+	Path         string            `json:"path"`
+	Seq          int64             `json:"seq"`
+	Expires      *time.Time        `json:"expires,omitempty"`
+	Public       bool              `json:"public,omitempty"`
+	UserMetadata map[string]string `json:"user_metadata,omitempty"`
+	Time         time.Time         `json:"time"`
+}
+
+type samplerKey struct {
+	ID string `json:"id"`
+}
+
+// replay applies one record of the log.
+func (t *state) replay(kind byte, payload []byte) error {
+	switch kind {
+	case recSession:
+		return replay(payload, func(v *session) { t.sessions[v.ID] = v })
+	case recFinish:
+		return replay(payload, func(v *finish) {
+			if u := t.sessions[v.Session]; u != nil {
+				u.Finished = v.Reason
+			}
+		})
+	case recModel:
+		return replay(payload, func(v *modelRecord) { t.models[v.ID] = newModel(*v) })
+	case recReject:
+		return replay(payload, func(v *reject) { t.rejects[trainKey{v.Model, v.Seq}] = *v })
+	case recSampler:
+		return replay(payload, t.addSampler)
+	case recDropped:
+		return replay(payload, func(v *samplerKey) { t.dropSampler(v.ID) })
+	case recCheckpoint:
+		return replay(payload, func(v *mark) { t.addMark(*v) })
+	case recSample:
+		return replay(payload, func(v *sampleRecord) { t.samples[sampleKey{v.Sampler, v.Seq}] = newSample(*v) })
+	case recResult:
+		return replay(payload, func(v *sampleResult) {
+			p := t.samples[sampleKey{v.Sampler, v.Seq}]
+			if p == nil || !p.finished.IsZero() {
+				return
+			}
+			p.finish(*v)
+			if w := t.samplers[v.Sampler]; w != nil {
+				w.ended(p)
+			}
+		})
+	}
+	return fmt.Errorf("record of kind %q, which this version does not know", kind)
+}
+
+func replay[T any](payload []byte, apply func(*T)) error {
+	v := new(T)
+	if err := json.Unmarshal(payload, v); err != nil {
+		return err
+	}
+	apply(v)
+	return nil
+}
+
+// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. Sync up to the position
+// returned before anybody hears of it.
+func (s *Server) record(kind byte, v any) (int64, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return 0, fmt.Errorf("server: %w", err)
+	}
+	return s.log.Append(kind, raw)
+}
+
+// change runs f under the lock and makes what it recorded durable.
+func (s *Server) change(f func(t *state) (at int64, err error)) error {
+	s.mu.Lock()
+	at, err := f(&s.state)
+	s.mu.Unlock()
+	if err != nil || at == 0 {
+		return err
+	}
+	return s.log.Sync(at)
+}
+
+// compact rewrites the log with what is still worth keeping; s.mu is held.
+func (s *Server) compact() error {
+	return s.log.Rewrite(func(add func(byte, []byte)) {
+		put := func(kind byte, v any) {
+			if raw, err := json.Marshal(v); err == nil {
+				add(kind, raw)
+			} else {
+				s.opts.Log.Error("server: compacting the log", "error", err)
+			}
+		}
+		t := &s.state
+		for _, id := range slices.Sorted(maps.Keys(t.sessions)) {
+			put(recSession, t.sessions[id])
+		}
+		for _, m := range t.modelsInOrder() {
+			put(recModel, m.modelRecord)
+		}
+		for _, r := range t.rejects {
+			put(recReject, r)
+		}
+		for _, id := range slices.Sorted(maps.Keys(t.samplers)) {
+			put(recSampler, t.samplers[id])
+		}
+		for _, marks := range t.marks {
+			for _, m := range marks {
+				put(recCheckpoint, m)
+			}
+		}
+		for _, p := range t.samples {
+			put(recSample, p.sampleRecord)
+			if !p.finished.IsZero() {
+				put(recResult, p.result)
+			}
+		}
+	})
+}
+
+func (t *state) modelsInOrder() []*model {
+	list := slices.Collect(maps.Values(t.models))
+	slices.SortFunc(list, func(a, b *model) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+func (t *state) addMark(m mark) {
+	if t.marks[m.Path] == nil {
+		t.marks[m.Path] = map[int64]mark{}
+	}
+	t.marks[m.Path][m.Seq] = m
+}
+
+func (t *state) stopTimers() {
+	for _, m := range t.models {
+		if m.gap != nil {
+			m.gap.Stop()
+		}
+	}
+}
+
+// texts makes strings of whatever a user put into metadata: REST answers have only strings.
+func texts(m map[string]any) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for k, v := range m {
+		if text, ok := v.(string); ok {
+			out[k] = text
+		} else if raw, err := json.Marshal(v); err == nil {
+			out[k] = string(raw)
+		}
+	}
+	return out
+}
+
+// promiseOf makes the answer to an accepted request.
+func (s *Server) promiseOf(kind, id string, seq int64, modelID string) wire.Promise {
+	return wire.Promise{RequestID: s.token(kind, id, seq), ModelID: modelID}
+}
