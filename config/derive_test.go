@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,13 +226,29 @@ func TestTableAgrees(t *testing.T) {
 	for name, row := range algorithm.Algorithms() {
 		ours := table[name]
 		got := algorithm.Row{Advantage: ours.Advantage, SampleStrategy: ours.SampleStrategy, PolicyLoss: ours.PolicyLoss,
-			KLLoss: ours.KLLoss, Entropy: ours.EntropyLoss, Schema: ours.Schema}
-		if got != row {
+			KLLoss: ours.KLLoss, Entropy: ours.EntropyLoss, Schema: ours.Schema,
+			Aggregation: algorithm.Aggregation(cmp.Or(ours.LossAggMode, "token-mean"))}
+		_, late := algorithm.LateAdvantages()[row.Advantage]
+		if got != row || ours.InTrainer != late {
 			t.Errorf("%s: %+v here, %+v in package algorithm", name, got, row)
 		}
 	}
-	if len(table) != 21 {
-		t.Errorf("%d algorithms, want 21", len(table))
+	if len(table) != len(algorithm.Algorithms()) {
+		t.Errorf("%d algorithms here, %d in package algorithm", len(table), len(algorithm.Algorithms()))
+	}
+	advantages := append(sortedKeys(algorithm.Advantages()), sortedKeys(algorithm.LateAdvantages())...)
+	for _, names := range []struct{ ours, theirs []string }{
+		{advantageFns(), advantages},
+		{policyLossFns(), sortedKeys(algorithm.PolicyLosses())},
+		{klFns(), sortedKeys(algorithm.KLs())},
+		{entropyLossFns(), sortedKeys(algorithm.Entropies())},
+		{sampleStrategies(), sortedKeys(algorithm.SampleStrategies())},
+	} {
+		slices.Sort(names.ours)
+		slices.Sort(names.theirs)
+		if !slices.Equal(names.ours, names.theirs) {
+			t.Errorf("names %v here, %v in package algorithm", names.ours, names.theirs)
+		}
 	}
 	for name, row := range table {
 		c := load(t, base, "algorithm.algorithm_type="+name, "mode=train", "buffer.train_batch_size=1", "buffer.trainer_input.experience_buffer.path=x")

@@ -17,9 +17,10 @@ type AlgorithmRow struct {
 	Reference      bool // a reference model enters the loss
 }
 
-// Algorithms is the table of algorithm types, after Trinity-RFT 0.5.2 with three repairs: raft has no advantage
-// function (upstream falls back to one that cannot run), grpo_verl computes its advantage where it says, and gspo
-// keeps its own aggregation. Whether this build has the functions of a row is for package algorithm to say.
+// Algorithms is the table of algorithm types, after Trinity-RFT 0.5.2, with dapo, gigpo and m2po of its later versions,
+// remax as a type of its own, and three repairs: raft has no advantage function (upstream falls back to one that cannot
+// run), grpo_verl computes its advantage where it says, and gspo keeps its own aggregation. Package algorithm has the
+// functions, and a test compares the two tables.
 func Algorithms() map[string]AlgorithmRow {
 	group := AlgorithmRow{RepeatTimes: 2, Advantage: "grpo", SampleStrategy: "default", PolicyLoss: "ppo",
 		KLLoss: "k2", EntropyLoss: "default", Schema: "experience", Reference: true}
@@ -58,6 +59,10 @@ func Algorithms() map[string]AlgorithmRow {
 		"raft":              bare(1, "", "sft"),
 		"sppo":              bare(2, "opmd", "sppo"),
 		"rec":               with(loss("rec"), func(r *AlgorithmRow) { r.Advantage = "rec" }),
+		"dapo":              with(group, func(r *AlgorithmRow) { r.RepeatTimes, r.KLLoss, r.Reference = 16, "none", false }),
+		"gigpo":             with(group, func(r *AlgorithmRow) { r.RepeatTimes, r.Advantage = 8, "gigpo" }),
+		"m2po":              loss("m2po"),
+		"remax":             inTrainer("remax"),
 		"multi_step_grpo":   with(group, func(r *AlgorithmRow) { r.RepeatTimes, r.Advantage = 8, "step_wise_grpo" }),
 		"on_policy_distill": distill("on_policy_distill", map[string]any{"kl_coef": 1.0}),
 		"jsd":               distill("jsd", map[string]any{"kl_coef": 1.0, "lambda_coef": 0.5}),
@@ -69,12 +74,12 @@ func Algorithms() map[string]AlgorithmRow {
 // The names that each choice of section algorithm may have.
 func advantageFns() []string {
 	return []string{"ppo", "grpo", "grpo_verl", "reinforceplusplus", "rloo", "remax", "opmd", "opmd_verl", "asymre", "asymre_verl",
-		"reinforce", "rec", "step_wise_grpo", "clipb", "clipv", "on_policy_distill", "jsd"}
+		"reinforce", "rec", "step_wise_grpo", "gigpo", "clipb", "clipv", "on_policy_distill", "jsd"}
 }
 
 func policyLossFns() []string {
 	return []string{"ppo", "gspo", "cispo", "topr", "opmd", "sppo", "sapo", "rec", "importance_sampling", "sft", "sft_is", "sft_phi",
-		"dpo", "mix", "mix_chord"}
+		"dpo", "mix", "mix_chord", "m2po"}
 }
 
 func klFns() []string {
