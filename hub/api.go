@@ -195,7 +195,9 @@ func (h *Hub) send(ctx context.Context, method, address string, header http.Head
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if try == 5 {
+		var dialled *net.OpError
+		nobody := errors.As(err, &dialled) && dialled.Op == "dial" // no network, or no server there
+		if try == 5 || nobody && try == 2 {
 			return nil, &unreachable{h.Endpoint, err}
 		}
 		if err := wait(ctx, pause); err != nil {

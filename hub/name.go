@@ -18,12 +18,13 @@ const (
 // repo is a repository at a revision.
 type repo struct {
 	kind     kind
-	id       string // org/name, or the name alone
+	id       string // owner/name
 	revision string // branch, tag or commit
 }
 
-// nameRule is what huggingface_hub accepts as a repository's name.
-var nameRule = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]/|[A-Za-z0-9_]/)?([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]|[A-Za-z0-9_])$`)
+// nameRule is what huggingface_hub accepts as an owner and a repository's name.
+// A word without an owner, as the oldest repositories have, is a local path here.
+var nameRule = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]/|[A-Za-z0-9_]/)([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]|[A-Za-z0-9_])$`)
 
 var commitRule = regexp.MustCompile(`^[0-9a-f]{40}$`)
 

@@ -74,7 +74,7 @@ func (b *job) buildLoops(ctx context.Context) error {
 	var source trainer.Source
 	exploreSteps := 0
 	if explores {
-		if exploreSteps, err = b.buildExplorer(state, rec); err != nil {
+		if exploreSteps, err = b.buildExplorer(ctx, state, rec); err != nil {
 			return err
 		}
 		if err := b.knownVersions(ctx, state); err != nil {
@@ -93,7 +93,7 @@ func (b *job) buildLoops(ctx context.Context) error {
 		b.source = newQueueSource(buffer.NewQueue(eb.Capacity, time.Duration(eb.MaxReadTimeout*float64(time.Second))), state.Position)
 		source = b.source
 	default:
-		fs, err := b.buildFileSource(state.Position)
+		fs, err := b.buildFileSource(ctx, state.Position)
 		if err != nil {
 			return err
 		}
@@ -135,20 +135,20 @@ func (b *job) totalSteps(exploreSteps int) int {
 	return feed
 }
 
-func (b *job) buildExplorer(state trainer.State, rec *recorder) (steps int, err error) {
+func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recorder) (steps int, err error) {
 	training := b.cfg.Buffer.ExplorerInput.Training()
 	var train explorer.Taskset
 	switch {
 	case b.cfg.Mode == config.Bench:
 	case len(training) == 1:
-		if train, steps, err = b.taskset(&training[0], "buffer.explorer_input.taskset", false); err != nil {
+		if train, steps, err = b.taskset(ctx, &training[0], "buffer.explorer_input.taskset", false); err != nil {
 			return 0, err
 		}
 	default:
 		return 0, fmt.Errorf("run: %d training tasksets; this version takes one", len(training))
 	}
 	for i := range b.cfg.Buffer.ExplorerInput.EvalTasksets {
-		t, _, err := b.taskset(&b.cfg.Buffer.ExplorerInput.EvalTasksets[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]", true)
+		t, _, err := b.taskset(ctx, &b.cfg.Buffer.ExplorerInput.EvalTasksets[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]", true)
 		if err != nil {
 			return 0, err
 		}

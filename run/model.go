@@ -29,15 +29,13 @@ type baseModel struct {
 // buildModel finds the model folder and reads its tokenizer. On a server the weights are the server's, and the tokenizer's files will do.
 func (b *job) buildModel(ctx context.Context) error {
 	name := b.cfg.Model.BaseModel()
-	dir := b.Find(name)
-	if b.backend.Kind != config.Local {
-		var err error
-		if dir, err = b.tokenizerFolder(ctx); err != nil {
-			return err
-		}
+	find := b.tokenizerFolder
+	if b.backend.Kind == config.Local {
+		find = func(ctx context.Context) (string, error) { return FindModel(ctx, name, b.Find, b.Hub) }
 	}
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return fmt.Errorf("run: model %q is not a folder here; model.model_path must name a Hugging Face folder with config.json, tokenizer.json and safetensors files", name)
+	dir, err := find(ctx)
+	if err != nil {
+		return err
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -36,8 +36,6 @@ const llamaTokenizer = "baseten/Meta-Llama-3-tokenizer"
 // tokenizerFolder finds the tokenizer of a model that a server has: in a folder that the configuration names, in the cache, or on the hub.
 func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 	var tried []error
-	home, _ := b.LookupEnv("HOME")
-	h := hub.New(hub.FromEnv(b.LookupEnv, home))
 	names := []string{b.cfg.Model.ModelPath, b.cfg.Model.BaseModel()}
 	if strings.HasPrefix(b.cfg.Model.BaseModel(), "meta-llama/Llama-3") {
 		names = append(names, llamaTokenizer)
@@ -51,11 +49,11 @@ func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 		if st, err := os.Stat(dir); err == nil && st.IsDir() {
 			return dir, nil
 		}
-		if !hub.IsName(name) {
+		if b.Hub == nil || !hub.IsName(name) {
 			tried = append(tried, fmt.Errorf("%s is no folder here", name))
 			continue
 		}
-		dir, err := h.Tokenizer(ctx, name)
+		dir, err := b.Hub.Tokenizer(ctx, name)
 		if err == nil {
 			return dir, nil
 		}

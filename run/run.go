@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
@@ -32,6 +33,8 @@ type Options struct {
 	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to serve
 	// the example that it carries.
 	Find func(path string) string
+	// Hub resolves names of models and data sets that Find does not lead to; nil: there are local files only.
+	Hub *hub.Hub
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 

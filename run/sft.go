@@ -24,12 +24,12 @@ type fileSource struct {
 }
 
 // buildFileSource opens the experience buffer of mode train, at the place where the job stopped.
-func (b *job) buildFileSource(pos trainer.Position) (*fileSource, error) {
+func (b *job) buildFileSource(ctx context.Context, pos trainer.Position) (*fileSource, error) {
 	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
 	if b.method.Schema != "sft" || eb.StorageType != "file" {
 		return nil, fmt.Errorf("run: mode train reads %s examples from a file in this version; algorithm %s with storage_type %s is not in it", "sft", b.cfg.Algorithm.Type, eb.StorageType)
 	}
-	rows, err := dataset.Open(b.Find(eb.Path), eb.SubsetName, eb.Split)
+	rows, err := b.openRows(ctx, eb.Path, eb.SubsetName, eb.Split)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -48,11 +49,11 @@ func (t *tasks) Batch(step, n int) ([]workflow.Task, error) {
 }
 
 // taskset builds one taskset of the configuration. key is its place there, for error messages.
-func (b *job) taskset(t *config.Taskset, key string, eval bool) (explorer.Taskset, int, error) {
+func (b *job) taskset(ctx context.Context, t *config.Taskset, key string, eval bool) (explorer.Taskset, int, error) {
 	if t.StorageType != "file" {
 		return explorer.Taskset{}, 0, fmt.Errorf("run: %s.storage_type %s is not in this version; use file", key, t.StorageType)
 	}
-	rows, err := dataset.Open(b.Find(t.Path), t.SubsetName, t.Split)
+	rows, err := b.openRows(ctx, t.Path, t.SubsetName, t.Split)
 	if err != nil {
 		return explorer.Taskset{}, 0, fmt.Errorf("%s: %w", key, err)
 	}

@@ -34,7 +34,7 @@ func (c *runCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	_, err = run.Run(s.ctx, cfg, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find})
+	_, err = run.Run(s.ctx, cfg, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil
 	}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/hub"
+)
+
+// hub is the Hugging Face hub as the environment sets it up: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN.
+func (s *surroundings) hub() *hub.Hub {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "."
+	}
+	o := hub.FromEnv(s.env, home)
+	bar := &downloadBar{s: s}
+	o.Progress = bar.show
+	return hub.New(o)
+}
+
+// downloadBar shows how a download goes: one line that is written over on a terminal, else a line at the start and at the end.
+type downloadBar struct {
+	s *surroundings
+
+	mu    sync.Mutex
+	name  string
+	begin time.Time
+	last  time.Time
+	had   int64 // bytes at the start
+}
+
+func (b *downloadBar) show(p hub.Progress) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if b.name != p.Name {
+		b.name, b.begin, b.last, b.had = p.Name, now, time.Time{}, p.Done
+		if !b.s.terminal {
+			fmt.Fprintf(b.s.err, "downloading %s: %d files, %s\n", p.Name, p.Files, size(p.Bytes))
+		}
+	}
+	done := p.Done == p.Bytes
+	if !b.s.terminal || !done && now.Sub(b.last) < 200*time.Millisecond {
+		return
+	}
+	b.last = now
+	rate := float64(p.Done-b.had) / max(now.Sub(b.begin).Seconds(), 1e-3)
+	left := ""
+	if rate > 0 && !done {
+		left = ", " + time.Duration(float64(p.Bytes-p.Done)/rate*float64(time.Second)).Round(time.Second).String() + " left"
+	}
+	const width = 30
+	filled := int(width * p.Done / max(p.Bytes, 1))
+	fmt.Fprintf(b.s.err, "\r\x1b[K%s [%-*s] %s of %s, %s/s%s", p.Name, width, "=============================="[:min(max(filled, 0), width)], size(p.Done), size(p.Bytes), size(int64(rate)), left)
+	if done {
+		fmt.Fprintln(b.s.err)
+	}
+}
+
+// size writes bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
