@@ -157,7 +157,7 @@ func (s *set) reset() {
 
 // add adds a number and reports whether it is new.
 func (s *set) add(v uint64) bool {
-	if 2*s.size >= len(s.slots) {
+	if 4*s.size >= 3*len(s.slots) {
 		s.grow()
 	}
 	i := s.find(v)

@@ -4,9 +4,12 @@ import "github.com/seed-d9ad8ee0/trinity/env"
 
 const drawn = env.Drawn
 
-// Table lists the games: upstream's ids with upstream's parameters, then the ids that its documents use.
-func Table() []env.Spec {
+// Table lists the games: upstream's ids with upstream's parameters, then the ids that its documents use. The word games draw from
+// the lists of d.
+func Table(d *Data) []env.Spec {
 	sokoban := newSokoban(newDiggers())
+	wordle, hangman := newWordle(d.basic), newHangman(d.basic, d.english)
+	crosswords, wordSearch := newCrosswords(d.clues), newWordSearch(d.basic, d.english)
 	return []env.Spec{
 		{ID: "game:GuessTheNumber-v0-easy", New: newGuessTheNumber, Params: guessing(1, 10, 4)},
 		{ID: "game:GuessTheNumber-v0-hard", New: newGuessTheNumber, Params: guessing(1, 50, 7)},
@@ -33,6 +36,18 @@ func Table() []env.Spec {
 		{ID: "game:Sokoban-v0-easy", New: sokoban, Params: pushing(6, 2, 20)},
 		{ID: "game:Sokoban-v0-hard", New: sokoban, Params: pushing(8, 4, 50)},
 		{ID: "game:Sokoban-v0-random", New: sokoban, Params: pushing(drawn, drawn, drawn)},
+		{ID: "game:Wordle-v0-easy", New: wordle, Params: word(3, 15), Needs: listed},
+		{ID: "game:Wordle-v0-hard", New: wordle, Params: word(5, 25), Needs: listed},
+		{ID: "game:Wordle-v0-random", New: wordle, Params: word(drawn, drawn), Needs: listed},
+		{ID: "game:Hangman-v0-easy", New: hangman, Params: hanging(3, 10), Needs: listed},
+		{ID: "game:Hangman-v0-hard", New: hangman, Params: hanging(7, 20), Needs: listed},
+		{ID: "game:Hangman-v0-random", New: hangman, Params: hanging(drawn, drawn), Needs: listed},
+		{ID: "game:Crosswords-v0-easy", New: crosswords, Params: words(3, 30, 0), Needs: clued},
+		{ID: "game:Crosswords-v0-hard", New: crosswords, Params: words(3, 40, 1), Needs: clued},
+		{ID: "game:Crosswords-v0-random", New: crosswords, Params: words(drawn, drawn, drawn), Needs: clued},
+		{ID: "game:WordSearch-v0-easy", New: wordSearch, Params: words(5, 20, 0), Needs: listed},
+		{ID: "game:WordSearch-v0-hard", New: wordSearch, Params: words(5, 20, 1), Needs: listed},
+		{ID: "game:WordSearch-v0-random", New: wordSearch, Params: words(drawn, drawn, drawn), Needs: listed},
 
 		{ID: "game:GuessTheNumber-v0", New: newGuessTheNumber, Params: guessing(1, 20, 10), Note: old},
 		{ID: "game:GuessTheNumber-v0-hard-no-max-turn", New: newGuessTheNumber, Params: guessing(1, 50, 50), Note: old},
@@ -42,11 +57,19 @@ func Table() []env.Spec {
 		{ID: "game:FifteenPuzzle-v0", New: newFifteenPuzzle, Params: tiles(3, 20), Note: old},
 		{ID: "game:Sudoku-v0", New: newSudoku, Params: grid(9, 50, 50), Note: old},
 		{ID: "game:TowerofHanoi-v0", New: newTowerOfHanoi, Params: hanoi(4, 20), Note: old},
+		{ID: "game:Wordle-v0", New: wordle, Params: word(5, 15), Needs: listed, Note: old},
+		{ID: "game:Hangman-v0", New: hangman, Params: hanging(5, 15), Needs: listed, Note: old},
 	}
 }
 
 // old remarks the ids that upstream dropped from its registry and kept in its documents.
 const old = "as before GEM 0.1"
+
+// What upstream's episodes of the word games need; without it the shipped lists are used.
+const (
+	listed = "for upstream's episodes: NLTK's word lists"
+	clued  = "for upstream's episodes: GEM's clue list"
+)
 
 func guessing(lo, hi, turns int) env.Params {
 	return env.Params{"min_number": lo, "max_number": hi, "max_turns": turns}
@@ -76,4 +99,16 @@ func merging(target, turns int) env.Params {
 
 func pushing(side, boxes, turns int) env.Params {
 	return env.Params{"dim_room": side, "num_boxes": boxes, "max_turns": turns}
+}
+
+func word(length, turns int) env.Params {
+	return env.Params{"word_length": length, "max_turns": turns, "only_real_words": 1}
+}
+
+func hanging(length, turns int) env.Params {
+	return env.Params{"word_length": length, "max_turns": turns, "hardcore": 0}
+}
+
+func words(n, turns, hard int) env.Params {
+	return env.Params{"num_words": n, "max_turns": turns, "hardcore": hard}
 }

@@ -30,25 +30,30 @@ func (r *Random) Seed(seed uint64) {
 		n = 1
 	}
 	s := &r.state
-	s[0] = 19650218
+	last := uint32(19650218)
+	s[0] = last
 	for i := 1; i < words; i++ {
-		s[i] = 1812433253*(s[i-1]^s[i-1]>>30) + uint32(i)
+		last = 1812433253*(last^last>>30) + uint32(i)
+		s[i] = last
 	}
-	i, j := 1, 0
-	advance := func() {
-		if i++; i == words {
-			s[0], i = s[words-1], 1
+	j := 0
+	stir := func(i int) {
+		last = (s[i] ^ (last^last>>30)*1664525) + key[j] + uint32(j)
+		s[i] = last
+		if j++; j == n {
+			j = 0
 		}
 	}
-	for range words {
-		s[i] = (s[i] ^ (s[i-1]^s[i-1]>>30)*1664525) + key[j] + uint32(j)
-		advance()
-		j = (j + 1) % n
+	last = s[0]
+	for i := 1; i < words; i++ {
+		stir(i)
 	}
-	for range words - 1 {
-		s[i] = (s[i] ^ (s[i-1]^s[i-1]>>30)*1566083941) - uint32(i)
-		advance()
+	stir(1)
+	for i := 2; i < words; i++ {
+		last = (s[i] ^ (last^last>>30)*1566083941) - uint32(i)
+		s[i] = last
 	}
+	s[1] = (s[1] ^ (last^last>>30)*1566083941) - 1
 	s[0] = 1 << 31
 	r.next = words
 }
