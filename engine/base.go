@@ -129,7 +129,7 @@ func (e *Engine) load(b *base) (*version, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.version == nil {
-		w, err := model.Load(b.dir, e.compute.K)
+		w, err := model.Load(b.dir, e.compute)
 		if err != nil {
 			return nil, fmt.Errorf("engine: base model %q: %w", b.name, err)
 		}

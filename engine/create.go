@@ -256,7 +256,7 @@ func (e *Engine) open(path string) (*version, error) {
 // packFrom reads the weights of a checkpoint folder.
 func (r *run) packFrom(dir string) (*version, error) {
 	if r.full() {
-		w, err := model.Load(dir, r.e.compute.K)
+		w, err := model.Load(dir, r.e.compute)
 		if err != nil {
 			return nil, err
 		}

@@ -68,7 +68,7 @@ func (r *run) pack(params []model.Tensor, root *version) (*version, error) {
 	}
 	c := r.base.config
 	c.BF16 = r.bf16
-	w, err := model.NewWeights(c, params, r.e.compute.K)
+	w, err := model.NewWeights(c, params, r.e.compute)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func newBenchModel(b *testing.B, bf16 bool) benchModel {
 	c := shipped(bf16)
 	m := benchModel{r: r, full: RandomTensors(c, 1)}
 	var err error
-	if m.w, err = NewWeights(c, m.full, k); err != nil {
+	if m.w, err = NewWeights(c, m.full, alone(k)); err != nil {
 		b.Fatal(err)
 	}
 	l := LoRA{Rank: 32, Alpha: 32, Attn: true, MLP: true, Unembed: true}

@@ -44,7 +44,7 @@ func TestLossCurve(t *testing.T) {
 			g := loadGolden(t, k, name)
 			x := g.w.Tensors()
 			followCurve(t, r, g, x, g.expect["curve.full"], func() (*Weights, *Adapter, error) {
-				w, err := NewWeights(g.w.Config, x, k)
+				w, err := NewWeights(g.w.Config, x, alone(k))
 				return w, nil, err
 			})
 		})

@@ -30,7 +30,7 @@ func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 		}
 	}
 	var err error
-	if m.w, err = NewWeights(m.c, full, k); err != nil {
+	if m.w, err = NewWeights(m.c, full, alone(k)); err != nil {
 		t.Fatal(err)
 	}
 	m.adapters = []*Adapter{nil}

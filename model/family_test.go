@@ -34,7 +34,7 @@ func TestFamilies(t *testing.T) {
 	for _, tt := range families {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join("testdata", "families", tt.name)
-			w, err := Load(dir, k)
+			w, err := Load(dir, alone(k))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestFamilies(t *testing.T) {
 			if c.BF16 {
 				near(t, "bf16 logits", logitsOf(t, r, w, nil, tokens, rows), want, 0.02)
 				c.BF16 = false
-				if w, err = NewWeights(c, w.Tensors(), k); err != nil {
+				if w, err = NewWeights(c, w.Tensors(), alone(k)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -26,7 +26,7 @@ var goldenModels = []string{"llama", "qwen2", "qwen3"}
 func loadGolden(t *testing.T, k *kernel.Set, name string) golden {
 	t.Helper()
 	dir := filepath.Join("testdata", name)
-	w, err := Load(dir, k)
+	w, err := Load(dir, alone(k))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,6 +170,9 @@ func newRunner(t testing.TB, workers int) (*Runner, *kernel.Set) {
 	}
 	return runnerOn(t, k, workers), k
 }
+
+// alone computes on the caller's thread.
+func alone(k *kernel.Set) nn.Compute { return nn.Compute{K: k, P: kernel.NewPool(1)} }
 
 func runnerOn(t testing.TB, k *kernel.Set, workers int) *Runner {
 	p := kernel.NewPool(workers)

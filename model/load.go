@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/nn"
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
 )
 
@@ -21,7 +22,7 @@ const (
 // Load reads config.json and the weights of a Hugging Face folder: model.safetensors, or the shards that
 // model.safetensors.index.json names. Weights that are all bf16 are computed in bf16, anything else in float32. Errors name
 // the file and the tensor.
-func Load(dir string, k *kernel.Set) (*Weights, error) {
+func Load(dir string, on nn.Compute) (*Weights, error) {
 	c, err := LoadConfig(dir)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func Load(dir string, k *kernel.Set) (*Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := loadShards(dir, c, shards, k)
+	w, err := loadShards(dir, c, shards, on)
 	for _, f := range shards {
 		err = errors.Join(err, f.Close())
 	}
@@ -98,16 +99,16 @@ func shardNames(dir string) ([]string, error) {
 }
 
 // loadShards checks all tensors the model needs and packs them.
-func loadShards(dir string, c Config, shards []*safetensors.File, k *kernel.Set) (*Weights, error) {
-	byName := map[string]safetensors.Tensor{}
+func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute) (*Weights, error) {
+	from := fileSource{}
 	for _, f := range shards {
 		for _, t := range f.Tensors() {
-			byName[t.Name] = t
+			from[t.Name] = fileTensor{f, t}
 		}
 	}
 	c.BF16 = true
 	for _, s := range parameters(c) {
-		t, ok := byName[s.name]
+		t, ok := from[s.name]
 		if !ok {
 			return nil, fmt.Errorf("model: %s: tensor %q is missing", dir, s.name)
 		}
@@ -119,11 +120,32 @@ func loadShards(dir string, c Config, shards []*safetensors.File, k *kernel.Set)
 		}
 		c.BF16 = c.BF16 && t.DType == safetensors.BF16
 	}
-	var failed error
-	w := pack(c, func(name string) []float32 { // one tensor at a time: the model in float32 may not fit
-		data, err := byName[name].Floats()
-		failed = errors.Join(failed, err)
-		return data
-	}, k)
-	return w, failed
+	return pack(c, from, on)
+}
+
+// fileTensor is a tensor and the file it lies in.
+type fileTensor struct {
+	file *safetensors.File
+	safetensors.Tensor
+}
+
+// fileSource is tensors in mapped files. They are packed where they lie, and their pages are let go one after another.
+type fileSource map[string]fileTensor
+
+func (f fileSource) rows(name string) kernel.Rows {
+	t := f[name]
+	r := kernel.Rows{Data: t.Data, K: t.Len()}
+	switch t.DType {
+	case safetensors.BF16:
+		r.Element = kernel.ElementBF16
+	case safetensors.F16:
+		r.Element = kernel.ElementF16
+	}
+	return r
+}
+
+func (f fileSource) done(names ...string) {
+	for _, n := range names {
+		f[n].file.Release(f[n].Tensor)
+	}
 }

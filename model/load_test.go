@@ -63,14 +63,14 @@ func TestLoadRoundTrip(t *testing.T) {
 	for _, convert := range []func(string, []int, []float32) safetensors.Tensor{safetensors.FromF32, safetensors.FromBF16} {
 		all := stored(t, convert)
 		for _, files := range []map[string][]safetensors.Tensor{{singleFile: all}, {"a.safetensors": all[:5], "b.safetensors": all[5:]}} {
-			w, err := Load(folder(t, files), k)
+			w, err := Load(folder(t, files), alone(k))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if want := all[0].DType == safetensors.BF16; w.Config.BF16 != want {
 				t.Errorf("%s file: BF16 = %v, want %v", all[0].DType, w.Config.BF16, want)
 			}
-			again, err := NewWeights(w.Config, w.Tensors(), k)
+			again, err := NewWeights(w.Config, w.Tensors(), alone(k))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestLoadRefuses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := Load(dir, k)
+			_, err := Load(dir, alone(k))
 			if err == nil || !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -134,11 +134,11 @@ func TestBF16IsClose(t *testing.T) {
 		g := loadGolden(t, k, name)
 		c := g.w.Config
 		c.BF16 = true
-		narrow, err := NewWeights(c, g.w.Tensors(), k)
+		narrow, err := NewWeights(c, g.w.Tensors(), alone(k))
 		if err != nil {
 			t.Fatal(err)
 		}
-		wide, err := NewWeights(g.w.Config, narrow.Tensors(), k)
+		wide, err := NewWeights(g.w.Config, narrow.Tensors(), alone(k))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,10 +169,10 @@ func TestNewRefuses(t *testing.T) {
 		err  func() error
 		want string
 	}{
-		{"missing", func() error { _, err := NewWeights(m.c, full[1:], k); return err }, `"model.embed_tokens.weight" is missing`},
-		{"foreign", func() error { _, err := NewWeights(m.c, append(full, Tensor{Name: "x"}), k); return err }, `"x" does not belong`},
-		{"twice", func() error { _, err := NewWeights(m.c, append(full, full[0]), k); return err }, "given twice"},
-		{"shape", func() error { _, err := NewWeights(m.c, short, k); return err }, "has shape [1 2]"},
+		{"missing", func() error { _, err := NewWeights(m.c, full[1:], alone(k)); return err }, `"model.embed_tokens.weight" is missing`},
+		{"foreign", func() error { _, err := NewWeights(m.c, append(full, Tensor{Name: "x"}), alone(k)); return err }, `"x" does not belong`},
+		{"twice", func() error { _, err := NewWeights(m.c, append(full, full[0]), alone(k)); return err }, "given twice"},
+		{"shape", func() error { _, err := NewWeights(m.c, short, alone(k)); return err }, "has shape [1 2]"},
 		{"LoRA missing", func() error { _, err := m.w.NewAdapter(m.loras[0], lora[1:], k); return err }, "is missing"},
 		{"LoRA of another reach", func() error { _, err := m.w.NewAdapter(m.loras[1], lora, k); return err }, "does not belong"},
 		{"LoRA rank", func() error { _, err := m.w.NewAdapter(LoRA{}, nil, k); return err }, "rank 0"},
@@ -218,7 +218,7 @@ func TestForwardErr(t *testing.T) {
 		for j := range full[i].Data {
 			full[i].Data[j] = float32(math.Inf(1))
 		}
-		w, err := NewWeights(m.c, full, k)
+		w, err := NewWeights(m.c, full, alone(k))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
 
@@ -12,7 +11,7 @@ import (
 type Weights struct {
 	Config Config
 
-	embed  *nn.Embedding
+	embed  nn.Embedding
 	layers []layer
 	norm   []float32
 	head   *nn.Linear
@@ -32,64 +31,20 @@ type layer struct {
 
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and one
 // the model does not have are errors.
-func NewWeights(c Config, full []Tensor, k *kernel.Set) (*Weights, error) {
+func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 	data, err := match(parameters(c), full)
 	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", c.Arch.Name, err)
 	}
-	return pack(c, func(name string) []float32 { return data[name] }, k), nil
-}
-
-// pack builds the weights from a getter of checked tensors.
-func pack(c Config, get func(name string) []float32, k *kernel.Set) *Weights {
-	vector := func(name string) []float32 {
-		v := slices.Clone(get(name))
-		if c.BF16 {
-			k.RoundBF16(v, v)
-		}
-		return v
-	}
-	linear := func(in int, names ...string) *nn.Linear {
-		var all []float32
-		for _, n := range names {
-			all = append(all, get(n)...)
-		}
-		return &nn.Linear{W: k.Pack(all, len(all)/in, in, c.BF16)}
-	}
-	w := &Weights{Config: c, rope: nn.NewRoPE(c.RoPE), norm: vector(normName)}
-	w.embed = nn.NewEmbedding(slices.Clone(get(embedName)), c.Dim, c.BF16)
-	for i := range c.Layers {
-		at := fmt.Sprintf("model.layers.%d.", i)
-		attn := at + "self_attn."
-		l := layer{
-			norm1:  vector(at + "input_layernorm.weight"),
-			qkv:    linear(c.Dim, attn+"q_proj.weight", attn+"k_proj.weight", attn+"v_proj.weight"),
-			o:      linear(c.QDim(), attn+"o_proj.weight"),
-			norm2:  vector(at + "post_attention_layernorm.weight"),
-			gateUp: linear(c.Dim, at+"mlp.gate_proj.weight", at+"mlp.up_proj.weight"),
-			down:   linear(c.FF, at+"mlp.down_proj.weight"),
-		}
-		if c.Arch.QKVBias {
-			l.qkv.Bias = slices.Concat(vector(attn+"q_proj.bias"), vector(attn+"k_proj.bias"), vector(attn+"v_proj.bias"))
-		}
-		if c.Arch.QKNorm {
-			l.qNorm, l.kNorm = vector(attn+"q_norm.weight"), vector(attn+"k_norm.weight")
-		}
-		w.layers = append(w.layers, l)
-	}
-	if c.Tied {
-		w.head = linear(c.Dim, embedName)
-	} else {
-		w.head = linear(c.Dim, headName)
-	}
-	return w
+	return pack(c, floatSource(data), on)
 }
 
 // Tensors returns the full parameters as float32, in the order of RandomTensors. The values are those that were packed, so
 // NewWeights of them is the same model.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
-	data := map[string][]float32{embedName: w.embed.Table(), normName: w.norm}
+	data := map[string][]float32{embedName: make([]float32, c.Vocab*c.Dim), normName: w.norm}
+	w.embed.W.Unpack(data[embedName])
 	split := func(l *nn.Linear, names ...string) {
 		all := make([]float32, l.W.N*l.W.K)
 		l.W.Unpack(all)

@@ -169,7 +169,7 @@ func TestEmbeddingGradient(t *testing.T) {
 	grad, x := make([]float32, V*D), make([]float32, 4*D)
 	EmbeddingGrad(k, grad, Rows{dx, D}, tokens)
 	checkGradient(t, "dtable", table, grad, func() float64 {
-		e := NewEmbedding(table, D, false)
+		e := Embedding{k.Pack(table, V, D, false)}
 		for i, tok := range tokens {
 			e.Row(x[i*D:(i+1)*D], tok)
 		}

@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"sync"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-)
+import "github.com/seed-d9ad8ee0/trinity/internal/kernel"
 
 // Linear is y = x·Wᵀ + b. Several projections of one input (q, k and v; gate and up) are one Linear whose rows of W are
 // theirs one after another: each output element is a walk over k, so fusing changes no bit. bf16 weights round x (and in
@@ -12,9 +8,6 @@ import (
 type Linear struct {
 	W    *kernel.Panels // [N,K]
 	Bias []float32      // [N], or nil
-
-	once sync.Once
-	wt   *kernel.Panels // [K,N], made by the first backward
 }
 
 // Forward computes y [M,N] from x [M,K].
@@ -29,16 +22,16 @@ func (l *Linear) Forward(k *kernel.Set, sc *kernel.Scratch, y, x Rows) {
 	k.MatMul(sc, y.Data, y.Cols, x.Data, x.Cols, x.Len(), l.W, 0, l.W.Count(), true)
 }
 
-// Backward computes dx [M,K] = dy·W from dy [M,N].
-func (l *Linear) Backward(k *kernel.Set, sc *kernel.Scratch, dx, dy Rows) {
-	wt := l.Transposed(k)
-	k.MatMul(sc, dx.Data, dx.Cols, dy.Data, dy.Cols, dy.Len(), wt, 0, wt.Count(), false)
-}
+// turnRows is the number of W's rows that Backward transposes at once: the step in which products walk.
+const turnRows = 256
 
-// Transposed returns the panels of Wᵀ. They are packed once and kept.
-func (l *Linear) Transposed(k *kernel.Set) *kernel.Panels {
-	l.once.Do(func() { l.wt = k.Transpose(l.W) })
-	return l.wt
+// Backward computes dx [M,K] = dy·W from dy [M,N]. The panels of Wᵀ are made for some rows of W at a time, in the scratch,
+// and dx's accumulators continue from one to the next: a second copy of the weights would cost more than turning them.
+func (l *Linear) Backward(k *kernel.Set, sc *kernel.Scratch, dx, dy Rows) {
+	for n := 0; n < l.W.N; n += turnRows {
+		wt := k.TransposeRows(sc, l.W, n, min(n+turnRows, l.W.N))
+		k.MatMul(sc, dx.Data, dx.Cols, dy.Data[min(n, len(dy.Data)):], dy.Cols, dy.Len(), wt, 0, wt.Count(), n > 0)
+	}
 }
 
 // LoRA is the low-rank addition to a Linear of P projections: for projection p, whose columns of y begin at Cols[p],

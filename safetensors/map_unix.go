@@ -33,6 +33,15 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 	return data, func() error { return syscall.Munmap(data) }, nil
 }
 
+// forget drops the pages of data[a:b] from this process; they are read again when they are touched.
+func forget(data []byte, a, b int) {
+	page := os.Getpagesize()
+	a -= a % page
+	if a < b {
+		_ = syscall.Madvise(data[a:b], syscall.MADV_DONTNEED) // it only saves memory
+	}
+}
+
 // syncDir makes a rename inside dir durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
