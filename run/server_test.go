@@ -1,0 +1,106 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server"
+	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+)
+
+// serve starts a server that has the shipped model and returns its address.
+func serve(t *testing.T) string {
+	t.Helper()
+	const folder = "../examples/tiny/model"
+	tok, err := tokenizer.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{"examples/tiny/model": {Dir: folder, Tokens: tok}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := journal.Open(context.Background(), filepath.Join(dir, "journal"), e, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Open(context.Background(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s)
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), j.Close()); err != nil {
+			t.Error(err)
+		}
+		h.CloseClientConnections()
+		h.Close()
+	})
+	return h.URL
+}
+
+func withKey(name string) (string, bool) {
+	return map[string]string{"TRINITY_API_KEY": "tml-mine"}[name], name == "TRINITY_API_KEY"
+}
+
+// A run on a server gives the bits of a run in this process, and so does one that was killed on the way.
+func TestRunOnServer(t *testing.T) {
+	few := append(small, "trainer.save_interval=2")
+	want := runs(t, load(t, t.TempDir(), few...), options())
+	remote := append(few, "model.tinker.base_url="+serve(t))
+	o := options()
+	o.LookupEnv = withKey
+	count := &disk.Crash{FS: disk.OS()}
+	o.FS = count
+	dir := t.TempDir()
+	same(t, "on a server", runs(t, load(t, dir, remote...), o), want)
+	same(t, "started again when it was done", runs(t, load(t, dir, remote...), o), want)
+	for _, part := range []int{3, 2} {
+		at := count.Count() / part
+		dir := t.TempDir()
+		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		if _, err := Run(context.Background(), load(t, dir, remote...), o); !errors.Is(err, disk.ErrCrash) {
+			t.Fatalf("kill at %d: %v", at, err)
+		}
+		o.FS = nil
+		same(t, "killed on a server", runs(t, load(t, dir, remote...), o), want)
+	}
+}
+
+// What keeps a run from a server is said before anything else happens, with the remedy.
+func TestServerRefusals(t *testing.T) {
+	url := serve(t)
+	began := t.TempDir()
+	runs(t, load(t, began, append(small, "trainer.total_steps=1", "buffer.total_steps=1")...), options())
+	for _, tt := range []struct {
+		name, dir, key, want string
+		overrides            []string
+	}{
+		{"no key", t.TempDir(), "", "no API key: set TINKER_API_KEY", nil},
+		{"a key of something else", t.TempDir(), "sk-1", "TINKER_API_KEY does not begin with tml-", nil},
+		{"a model that the server has not", t.TempDir(), "tml-1", "no/such-model", []string{"model.tinker.base_model=no/such-model"}},
+		{"a tokenizer that is nowhere", t.TempDir(), "tml-1", "set HF_TOKEN", []string{"model.model_path=no/such-model"}},
+		{"a job of the local engine", began, "tml-1", "was begun on the local engine", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options()
+			o.LookupEnv = func(name string) (string, bool) {
+				v, ok := map[string]string{"TINKER_API_KEY": tt.key, "HF_HUB_OFFLINE": "1", "HF_HOME": t.TempDir()}[name]
+				return v, ok
+			}
+			cfg := load(t, tt.dir, append(append(small, "model.tinker.base_url="+url), tt.overrides...)...)
+			if _, err := Run(t.Context(), cfg, o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
