@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short hub-python
+.PHONY: build test lint bench gen race learn learn-short hub-python tokenizer-python
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -30,3 +30,6 @@ learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffl
 
 hub-python: ## the Hugging Face cache, read and written by Python's huggingface_hub and by trinity in turn (needs Python and pip)
 	hub/testdata/python.sh
+
+tokenizer-python: ## ids of a large mixed corpus and of fuzzed texts beside Hugging Face tokenizers, load time and rate (needs Python and pip)
+	tokenizer/testdata/python.sh

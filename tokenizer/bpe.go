@@ -1,8 +1,7 @@
 package tokenizer
 
 import (
-	"cmp"
-	"container/heap"
+	"bytes"
 	"fmt"
 )
 
@@ -17,37 +16,59 @@ type bpe struct {
 
 	// rules maps a pair of neighbours, left<<32|right, to rank<<32|merged:
 	// the smallest value is merged first.
-	rules map[uint64]uint64
+	rules rules
 
 	// words maps the bytes of a whole word to its id when ignore_merges is
 	// set; nil otherwise.
 	words map[string]int32
 }
 
-func newBPE(m *modelPart) (*bpe, error) {
-	b := &bpe{rules: make(map[uint64]uint64, len(m.Merges)), unk: -1, fuseUnk: m.FuseUnk}
+// newBPE makes a model; tokens are the entries of its vocabulary.
+func newBPE(m *modelPart, tokens []entry) (*bpe, error) {
+	b := &bpe{unk: -1, fuseUnk: m.FuseUnk}
 	if m.UnkToken != nil {
 		if id, ok := m.vocab[*m.UnkToken]; ok {
 			b.unk = id
 		}
 	}
 	b.fillFirst(m)
-	for rank, rule := range m.Merges {
-		left, ok1 := m.vocab[rule.left]
-		right, ok2 := m.vocab[rule.right]
-		merged, ok3 := m.vocab[rule.left+rule.right]
-		if !ok1 || !ok2 || !ok3 {
-			return nil, fmt.Errorf("tokenizer: merge %d (%q, %q) makes or uses a token that is not in the vocabulary", rank, rule.left, rule.right)
-		}
-		b.rules[pair(left, right)] = uint64(rank)<<32 | uint64(uint32(merged))
+	if err := b.fillRules(m); err != nil {
+		return nil, err
 	}
 	if m.IgnoreMerges {
 		b.words = make(map[string]int32, len(m.vocab))
-		for name, id := range m.vocab {
-			b.words[bytesOf(name)] = id
+		for _, id := range m.vocab {
+			b.words[tokens[id].bytes] = id
 		}
 	}
 	return b, nil
+}
+
+// fillRules reads the merge rules. Of two rules for one pair the later counts,
+// as in the library.
+func (b *bpe) fillRules(m *modelPart) error {
+	if m.merges == nil {
+		return nil
+	}
+	var both []byte
+	rank := uint64(0)
+	b.rules = newRules(bytes.Count(m.merges, []byte{','}) / 2) // for rules written as lists; for others it grows once
+	err := scanMerges(m.merges, func(l, r []byte) error {
+		both = append(append(both[:0], l...), r...)
+		left, ok1 := m.vocab[string(l)]
+		right, ok2 := m.vocab[string(r)]
+		merged, ok3 := m.vocab[string(both)]
+		if !ok1 || !ok2 || !ok3 {
+			return fmt.Errorf("merge %d (%q, %q) makes or uses a token that is not in the vocabulary", rank, l, r)
+		}
+		b.rules.set(pair(left, right), rank<<32|uint64(uint32(merged)))
+		rank++
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("tokenizer: merges of the BPE model: %w", err)
+	}
+	return nil
 }
 
 // fillFirst finds the symbol of each byte. A byte without one becomes the
@@ -84,9 +105,9 @@ func pair(left, right int32) uint64 {
 	return uint64(uint32(left))<<32 | uint64(uint32(right))
 }
 
-// shortWord is the length in symbols up to which merging scans all pairs again
-// after each merge; longer words use a heap. Found by BenchmarkLongWord.
-const shortWord = 40
+// shortWord is the length in symbols up to which merging looks for the best of
+// all pairs after each merge; longer words use a heap. Found by BenchmarkLongWord.
+const shortWord = 96
 
 // encode appends the ids of one word to out.
 func (b *bpe) encode(out []int32, word string) []int32 {
@@ -133,81 +154,29 @@ func (b *bpe) symbols(out []int32, word string) []int32 {
 // mergeScan merges s in place, always the pair of lowest rank and of those the
 // leftmost, and returns the new length.
 func (b *bpe) mergeScan(s []int32) int {
-	for len(s) > 1 {
-		best, at := ^uint64(0), -1
-		for i := range len(s) - 1 {
-			if rule, ok := b.rules[pair(s[i], s[i+1])]; ok && rule < best {
-				best, at = rule, i
+	var room [shortWord]uint64
+	rule := room[:0] // rule[i] is that of s[i] and s[i+1]
+	for i := 1; i < len(s); i++ {
+		rule = append(rule, b.rules.get(pair(s[i-1], s[i])))
+	}
+	for {
+		best, at := uint64(none), 0
+		for i, r := range rule {
+			if r < best {
+				best, at = r, i
 			}
 		}
-		if at < 0 {
-			break
+		if best == none {
+			return len(s)
 		}
 		s[at] = int32(uint32(best))
-		copy(s[at+1:], s[at+2:])
-		s = s[:len(s)-1]
-	}
-	return len(s)
-}
-
-// candidate is a pair that may be merged: rule is its rank and result, left and
-// right are the symbols' places.
-type candidate struct {
-	rule        uint64
-	left, right int32
-	pair        uint64 // the two symbols when it was found
-}
-
-type candidates []candidate
-
-func (c candidates) Len() int      { return len(c) }
-func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-func (c candidates) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(c[i].rule, c[j].rule), cmp.Compare(c[i].left, c[j].left)) < 0
-}
-func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
-func (c *candidates) Pop() any {
-	last := (*c)[len(*c)-1]
-	*c = (*c)[:len(*c)-1]
-	return last
-}
-
-// mergeHeap does what mergeScan does in n log n steps: symbols form a linked
-// list, and a candidate whose symbols have changed since is passed over.
-func (b *bpe) mergeHeap(s []int32) int {
-	n := int32(len(s))
-	next, prev := make([]int32, n), make([]int32, n)
-	var todo candidates
-	find := func(left, right int32) {
-		if left < 0 || right >= n {
-			return
+		s = append(s[:at+1], s[at+2:]...)
+		rule = append(rule[:at], rule[at+1:]...)
+		if at < len(rule) {
+			rule[at] = b.rules.get(pair(s[at], s[at+1]))
 		}
-		p := pair(s[left], s[right])
-		if rule, ok := b.rules[p]; ok {
-			heap.Push(&todo, candidate{rule, left, right, p})
+		if at > 0 {
+			rule[at-1] = b.rules.get(pair(s[at-1], s[at]))
 		}
 	}
-	for i := range n {
-		next[i], prev[i] = i+1, i-1
-		find(i, i+1)
-	}
-	for len(todo) > 0 {
-		c := heap.Pop(&todo).(candidate)
-		if s[c.left] < 0 || next[c.left] != c.right || pair(s[c.left], s[c.right]) != c.pair {
-			continue
-		}
-		s[c.left], s[c.right] = int32(uint32(c.rule)), -1
-		next[c.left] = next[c.right]
-		if next[c.left] < n {
-			prev[next[c.left]] = c.left
-		}
-		find(prev[c.left], c.left)
-		find(c.left, next[c.left])
-	}
-	length := 0
-	for i := int32(0); i < n; i = next[i] {
-		s[length] = s[i]
-		length++
-	}
-	return length
 }

@@ -45,6 +45,9 @@ func byteOf(r rune) (b byte, ok bool) {
 // or the spelling itself when it has a character outside the byte alphabet, as
 // added tokens may.
 func bytesOf(name string) string {
+	if plain(name) {
+		return name
+	}
 	buf := make([]byte, 0, len(name))
 	for _, r := range name {
 		b, ok := byteOf(r)
@@ -54,6 +57,16 @@ func bytesOf(name string) string {
 		buf = append(buf, b)
 	}
 	return string(buf)
+}
+
+// plain reports whether name has only characters that stand for themselves.
+func plain(name string) bool {
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf || !printable(name[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // spell writes bytes in the byte alphabet.

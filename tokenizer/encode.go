@@ -1,7 +1,5 @@
 package tokenizer
 
-import "strings"
-
 // Encode returns the ids of text. Added tokens written in the text are
 // recognised. With addSpecial the tokens that the post-processor puts around a
 // text (most often a BOS) are added; rendered chat templates already hold
@@ -74,25 +72,14 @@ type workspace struct {
 	words, spare []string
 	ids          []int32
 
-	known map[string]stored // words seen before
-	store []int32           // their ids
+	known memory
 }
-
-// stored is a word's ids, store[at:at+n].
-type stored struct{ at, n int32 }
-
-// Words longer than this are seldom met twice; a store with this many ids
-// starts afresh. Together they bound the memory of a workspace.
-const (
-	cachedWord = 64
-	cachedIDs  = 1 << 18
-)
 
 // keepIDs is the capacity up to which a workspace keeps its buffers.
 const keepIDs = 1 << 14
 
 func newWorkspace() *workspace {
-	return &workspace{known: make(map[string]stored)}
+	return &workspace{known: newMemory()}
 }
 
 // split cuts text by each splitter in turn. The result lasts until the next call.
@@ -110,21 +97,16 @@ func (w *workspace) split(text string, all []splitter) []string {
 
 // encodeWord encodes a word or remembers it.
 func (w *workspace) encodeWord(model *bpe, out []int32, word string) []int32 {
-	if at, ok := w.known[word]; ok {
-		return append(out, w.store[at.at:at.at+at.n]...)
+	place := w.known.place(word)
+	if place == nil {
+		return model.encode(out, word)
+	}
+	if place.holds(word) {
+		return append(out, place.ids[:place.n]...)
 	}
 	start := len(out)
 	out = model.encode(out, word)
-	if len(word) > cachedWord {
-		return out
-	}
-	if len(w.store) > cachedIDs {
-		clear(w.known)
-		w.store = w.store[:0]
-	}
-	at := stored{int32(len(w.store)), int32(len(out) - start)}
-	w.store = append(w.store, out[start:]...)
-	w.known[strings.Clone(word)] = at
+	place.set(word, out[start:])
 	return out
 }
 

@@ -3,7 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
+	"unicode/utf8"
 )
 
 // maxID bounds token ids, so that a damaged file cannot ask for a huge table.
@@ -32,44 +32,16 @@ type addedToken struct {
 
 // modelPart is the "model" section. Its type is absent in old files, which are BPE.
 type modelPart struct {
-	Type         string           `json:"type"`
-	Vocab        json.RawMessage  `json:"vocab"`
-	Merges       []merge          `json:"merges"`
-	UnkToken     *string          `json:"unk_token"`
-	Prefix       *string          `json:"continuing_subword_prefix"`
-	Suffix       *string          `json:"end_of_word_suffix"`
-	FuseUnk      bool             `json:"fuse_unk"`
-	ByteFallback bool             `json:"byte_fallback"`
-	IgnoreMerges bool             `json:"ignore_merges"`
-	vocab        map[string]int32 // Vocab decoded, once the type is known
-}
+	Type         string  `json:"type"`
+	UnkToken     *string `json:"unk_token"`
+	Prefix       *string `json:"continuing_subword_prefix"`
+	Suffix       *string `json:"end_of_word_suffix"`
+	FuseUnk      bool    `json:"fuse_unk"`
+	ByteFallback bool    `json:"byte_fallback"`
+	IgnoreMerges bool    `json:"ignore_merges"`
 
-// merge is one merge rule, written "a b" or ["a","b"].
-type merge struct{ left, right string }
-
-// UnmarshalJSON reads either spelling of a merge rule.
-func (m *merge) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' {
-		var pair []string
-		if err := json.Unmarshal(data, &pair); err != nil {
-			return err
-		}
-		if len(pair) != 2 {
-			return fmt.Errorf("merge of %d parts, want 2", len(pair))
-		}
-		m.left, m.right = pair[0], pair[1]
-		return nil
-	}
-	var s string
-	if err := json.Unmarshal(data, &s); err != nil {
-		return err
-	}
-	left, right, ok := strings.Cut(s, " ")
-	if !ok {
-		return fmt.Errorf("merge %q has no space between its two parts", s)
-	}
-	m.left, m.right = left, right
-	return nil
+	vocab  map[string]int32
+	merges []byte // as written, nil if there are none
 }
 
 // decoderPart is the "decoder" section; only its type matters.
@@ -93,28 +65,27 @@ func (d *decoderPart) byteLevel() bool {
 // Parse reads the contents of a tokenizer.json. It refuses by name what is not
 // a byte-level BPE, and every part it would have to guess at.
 func Parse(data []byte) (*Tokenizer, error) {
-	var f file
-	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: %w", err)
-	}
-	if err := f.Model.check(); err != nil {
+	f, err := readFile(data)
+	if err != nil {
 		return nil, err
 	}
 	if !f.Decoder.byteLevel() {
 		return nil, fmt.Errorf("tokenizer: decoder %q is not supported, only ByteLevel is", f.Decoder.Type)
 	}
 	t := &Tokenizer{}
-	var err error
 	if t.normalize, err = parseNormalizer(f.Normalizer); err != nil {
 		return nil, err
 	}
 	if t.splitters, err = parsePreTokenizer(f.PreTokenizer); err != nil {
 		return nil, err
 	}
-	if t.model, err = newBPE(&f.Model); err != nil {
+	if err := t.fillVocab(f.Model.vocab); err != nil {
 		return nil, err
 	}
-	if err := t.fill(&f); err != nil {
+	if t.model, err = newBPE(&f.Model, t.tokens); err != nil {
+		return nil, err
+	}
+	if err := t.fillAdded(f.AddedTokens); err != nil {
 		return nil, err
 	}
 	if t.prefix, t.suffix, err = parsePostProcessor(f.PostProcessor, t.ids); err != nil {
@@ -124,8 +95,34 @@ func Parse(data []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// check refuses other models by name and decodes the vocabulary.
-func (m *modelPart) check() error {
+// readFile reads the parts of a tokenizer.json and the vocabulary.
+func readFile(data []byte) (*file, error) {
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: it is not UTF-8")
+	}
+	whole, err := cut(data, "model")
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: %w", err)
+	}
+	f := &file{}
+	if err := json.Unmarshal(whole.rest, f); err != nil {
+		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: %w", err)
+	}
+	if absent(whole.found["model"]) {
+		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: it has no model")
+	}
+	model, err := cut(whole.found["model"], "vocab", "merges")
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: the model: %w", err)
+	}
+	if err := json.Unmarshal(model.rest, &f.Model); err != nil {
+		return nil, fmt.Errorf("tokenizer: the model: %w", err)
+	}
+	return f, f.Model.read(model.found["vocab"], model.found["merges"])
+}
+
+// read refuses other models by name and reads the vocabulary.
+func (m *modelPart) read(vocab, merges []byte) (err error) {
 	switch {
 	case m.Type != "" && m.Type != "BPE":
 		return fmt.Errorf("tokenizer: model type %q is not supported, only byte-level BPE is", m.Type)
@@ -133,26 +130,34 @@ func (m *modelPart) check() error {
 		return fmt.Errorf("tokenizer: continuing_subword_prefix %q is not supported in a byte-level BPE", *m.Prefix)
 	case m.Suffix != nil && *m.Suffix != "":
 		return fmt.Errorf("tokenizer: end_of_word_suffix %q is not supported in a byte-level BPE", *m.Suffix)
-	case len(m.Vocab) == 0:
+	case absent(vocab):
 		return fmt.Errorf("tokenizer: the model has no vocab")
 	}
-	if err := json.Unmarshal(m.Vocab, &m.vocab); err != nil {
+	if m.vocab, err = scanVocab(vocab); err != nil {
 		return fmt.Errorf("tokenizer: vocab of the BPE model: %w", err)
+	}
+	if !absent(merges) {
+		m.merges = merges
 	}
 	return nil
 }
 
-// fill makes the tables of tokens and the matchers of added tokens. A
-// normalised added token is found, and decodes, in its normalised spelling.
-func (t *Tokenizer) fill(f *file) error {
-	t.ids = make(map[string]int32, len(f.Model.vocab)+len(f.AddedTokens))
-	for name, id := range f.Model.vocab {
+// fillVocab makes the tables of the vocabulary, whose map it takes over.
+func (t *Tokenizer) fillVocab(vocab map[string]int32) error {
+	t.ids = vocab
+	for name, id := range vocab {
 		if err := t.add(name, id, false); err != nil {
 			return err
 		}
 	}
-	for i := range f.AddedTokens {
-		a := &f.AddedTokens[i]
+	return nil
+}
+
+// fillAdded adds the added tokens and makes their matchers. A normalised added
+// token is found, and decodes, in its normalised spelling.
+func (t *Tokenizer) fillAdded(added []addedToken) error {
+	for i := range added {
+		a := &added[i]
 		text := a.Content
 		if a.Normalized && t.normalize != nil {
 			text = t.normalize(text)
@@ -160,7 +165,7 @@ func (t *Tokenizer) fill(f *file) error {
 		if err := t.add(text, a.ID, a.Special); err != nil {
 			return err
 		}
-		t.ids[a.Content] = a.ID
+		t.ids[text], t.ids[a.Content] = a.ID, a.ID
 		if a.Normalized {
 			t.norm.add(text, a)
 		} else {
@@ -170,6 +175,7 @@ func (t *Tokenizer) fill(f *file) error {
 	return nil
 }
 
+// add sets the entry of a token.
 func (t *Tokenizer) add(name string, id int32, special bool) error {
 	if id < 0 || id >= maxID {
 		return fmt.Errorf("tokenizer: token %q has id %d, outside 0..%d", name, id, maxID-1)
@@ -177,7 +183,6 @@ func (t *Tokenizer) add(name string, id int32, special bool) error {
 	if n := int(id) + 1; n > len(t.tokens) {
 		t.tokens = append(t.tokens, make([]entry, n-len(t.tokens))...)
 	}
-	t.ids[name] = id
 	t.tokens[id] = entry{name: name, bytes: bytesOf(name), special: special, known: true}
 	return nil
 }

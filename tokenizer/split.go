@@ -35,19 +35,21 @@ const (
 	space               // \s
 )
 
+// asciiClasses has the class of each ASCII character, '0' for other and so on.
+const asciiClasses = "" +
+	"00000000033333000000000000000000" +
+	"30000000000000002222222222000000" +
+	"01111111111111111111111111100000" +
+	"01111111111111111111111111100000"
+
+func asciiClass(b byte) class { return class(asciiClasses[b&0x7F] - '0') }
+
 func classOf(r rune) class {
-	if r < utf8.RuneSelf {
-		switch {
-		case r|0x20 >= 'a' && r|0x20 <= 'z':
-			return letter
-		case r >= '0' && r <= '9':
-			return number
-		case r == ' ' || r >= '\t' && r <= '\r':
-			return space
-		}
-		return other
-	}
 	switch {
+	case r >= 0 && r < utf8.RuneSelf:
+		return asciiClass(byte(r))
+	case r >= 0x4E00 && r <= 0x9FFF || r >= 0xAC00 && r <= 0xD7A3: // most of Chinese and Korean
+		return letter
 	case unicode.IsLetter(r):
 		return letter
 	case unicode.IsSpace(r):
@@ -65,7 +67,7 @@ func first(s string) (rune, int, class) {
 		return 0, 0, space
 	}
 	if c := s[0]; c < utf8.RuneSelf {
-		return rune(c), 1, classOf(rune(c))
+		return rune(c), 1, asciiClass(c)
 	}
 	r, n := utf8.DecodeRuneInString(s)
 	return r, n, classOf(r)
@@ -75,7 +77,7 @@ func first(s string) (rune, int, class) {
 func run(s string, i int, c class) int {
 	for i < len(s) {
 		if b := s[i]; b < utf8.RuneSelf {
-			if classOf(rune(b)) != c {
+			if asciiClass(b) != c {
 				break
 			}
 			i++

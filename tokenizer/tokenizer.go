@@ -9,6 +9,12 @@
 // expression and split by hand-written code; any other pattern goes through a
 // backtracking regular expression engine, which is some thirty times slower.
 //
+// Parts of that library go by tables of Unicode that are older than Go's, each
+// by its own: with NFKC, StripAccents or Punctuation, rare characters that were
+// added to Unicode in the last years may come out differently. The three
+// patterns and NFC, which the models in use have, agree on every character of
+// Unicode 14.
+//
 // The package also reads tokenizer_config.json, see [Config].
 package tokenizer
 

@@ -74,7 +74,7 @@ func TestRefusals(t *testing.T) {
 		{"huge id", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":2000000000}}}`, "outside 0..16777215"},
 		{"merge unknown", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}}`, `merge 0 ("a", "b")`},
 		{"merge one", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]}}`, `merge "ab" has no space`},
-		{"merge three", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","b","c"]]}}`, "merge of 3 parts"},
+		{"merge three", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","b","c"]]}}`, "merge of other than 2 parts"},
 		{"suffix", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"end_of_word_suffix":"</w>"}}`, `end_of_word_suffix "</w>"`},
 		{"prefix", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"continuing_subword_prefix":"##"}}`, `continuing_subword_prefix "##"`},
 		{"not byte level", `{"pre_tokenizer":{"type":"Digits"},"model":{"vocab":{"a":0}}}`, "has no ByteLevel"},
