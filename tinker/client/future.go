@@ -19,7 +19,7 @@ const (
 	pollTimeout    = 45 * time.Second
 	badRequests    = 3
 	quick          = time.Second
-	quickest, slow = 50 * time.Millisecond, 5 * time.Second
+	quickest, slow = 50 * time.Millisecond, 2 * time.Second
 )
 
 // errLost: the server no longer knows a promise that it gave.
