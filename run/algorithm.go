@@ -56,7 +56,6 @@ func available(m *algorithm.Method) error {
 		{"pairs of responses", need.Pairs, have.Pairs},
 		{"experts' responses", m.SampleStrategy.ExpertRatio > 0, false},
 		{"samples chosen by their age", !math.IsInf(m.SampleStrategy.MaxStaleness, 1), false},
-		{"a coefficient kept through restarts (adaptive: true)", m.Penalty.Adaptive() || m.Objective.KL.Adaptive(), false},
 	} {
 		if f.need && !f.have {
 			return fmt.Errorf("run: algorithm %s needs %s, which is not in this version; choose others of algorithm_type, advantage_fn, sample_strategy and policy_loss_fn", m.Name, f.what)

@@ -24,11 +24,15 @@ type State struct {
 	Position  Position `json:"sample_strategy_state"` // what has been trained
 
 	SavedPosition Position `json:"saved_position,omitzero"` // what had been trained at step Saved
+
+	KLCoefs      Coefs `json:"kl_coefs,omitzero"`       // for the next step
+	SavedKLCoefs Coefs `json:"saved_kl_coefs,omitzero"` // after step Saved
 }
 
 // Back is where a run goes on when the service has lost its model: behind the last step whose state was saved.
 func (s State) Back() State {
-	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition}
+	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition,
+		KLCoefs: s.SavedKLCoefs, SavedKLCoefs: s.SavedKLCoefs}
 }
 
 func statePath(jobDir, name string) string { return filepath.Join(jobDir, name+"_meta.json") }
@@ -189,6 +193,6 @@ func (t *Trainer) save(ctx context.Context) error {
 	if err := t.saveState(ctx, t.state.Step, &seq); err != nil {
 		return fmt.Errorf("trainer: save step %d: %w", t.state.Step, err)
 	}
-	t.state.Saved, t.state.SavedPosition, t.state.Saving = t.state.Step, t.state.Position, 0
+	t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs, t.state.Saving = t.state.Step, t.state.Position, t.state.KLCoefs, 0
 	return t.writeState()
 }

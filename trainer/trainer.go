@@ -81,7 +81,11 @@ func New(o Options, service tinker.Service, source Source, events Events, state 
 	if o.Publishes == nil {
 		o.Publishes = func(int) bool { return false }
 	}
-	return &Trainer{Options: o, service: service, source: source, events: events, state: state}
+	m := *o.Method // its coefficients may change
+	o.Method = &m
+	t := &Trainer{Options: o, service: service, source: source, events: events, state: state}
+	t.recall()
+	return t
 }
 
 // ErrInterrupted ends Run when stop was closed: the step under way was finished and saved.
@@ -159,20 +163,22 @@ func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experi
 		}
 		metrics["time/sync_weight"] = time.Since(begin).Seconds()
 	}
-	saved, savedPosition := t.state.Saved, t.state.SavedPosition
+	t.adapt(len(batch), metrics)
+	saved, savedPosition, savedCoefs := t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs
 	if t.SaveInterval > 0 && step%t.SaveInterval == 0 {
 		begin := time.Now()
 		if err := t.saveState(ctx, step, &seq); err != nil {
 			return err
 		}
-		saved, savedPosition = step, t.source.Position()
+		saved, savedPosition, savedCoefs = step, t.source.Position(), t.coefs()
 		metrics["time/save_checkpoint"] = time.Since(begin).Seconds()
 	}
 	metrics["time/step"] = time.Since(t.started).Seconds()
 	if err := t.events.Stepped(ctx, step, metrics, totalTokens(batch)); err != nil {
 		return err
 	}
-	t.state = State{Step: step, Saved: saved, NextSeqID: seq, ModelID: t.state.ModelID, Position: t.source.Position(), SavedPosition: savedPosition}
+	t.state = State{Step: step, Saved: saved, NextSeqID: seq, ModelID: t.state.ModelID, Position: t.source.Position(), SavedPosition: savedPosition,
+		KLCoefs: t.coefs(), SavedKLCoefs: savedCoefs}
 	if err := t.writeState(); err != nil {
 		return err
 	}
