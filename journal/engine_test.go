@@ -201,7 +201,7 @@ func TestEveryKill(t *testing.T) {
 					} else if !errors.Is(err, disk.ErrCrash) {
 						t.Fatalf("kill at %d: %v", at, err)
 					}
-					j, err := open(t, dir, work, disk.OS(), o)
+					j, err := open(t, dir, work, &disk.Crash{FS: disk.OS()}, o) // does not crash
 					if err != nil {
 						t.Fatalf("kill at %d (power loss %v): start again: %v", at, power, err)
 					}

@@ -244,7 +244,8 @@ func (s *stopAt) Write(b []byte) (int, error) {
 // The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends with
 // the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
-	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1", "explorer.eval_on_startup=false")
+	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1", "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
+		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
 	o.FS = count
@@ -261,7 +262,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 			if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 			}
-			o.FS = nil
+			o.FS = &disk.Crash{FS: disk.OS()} // does not crash
 			same(t, fmt.Sprintf("killed at operation %d (power loss %v)", at, power), runs(t, load(t, dir, few...), o), want)
 			if t.Failed() {
 				return

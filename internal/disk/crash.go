@@ -11,7 +11,8 @@ var ErrCrash = errors.New("disk: crashed by the test")
 
 // Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write leaves
 // half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes that
-// were not synced are lost too.
+// were not synced are lost too. What is durable is kept in a book of its own: the disk itself is never synced, which is what makes
+// such tests fast.
 type Crash struct {
 	FS        FS
 	At        int // 1 is the first operation; 0 never crashes
@@ -105,7 +106,7 @@ func (c *Crash) Truncate(path string, size int64) error {
 }
 
 // SyncDir implements FS.
-func (c *Crash) SyncDir(path string) error { return c.do(func() error { return c.FS.SyncDir(path) }) }
+func (c *Crash) SyncDir(string) error { return c.do(func() error { return nil }) }
 
 // Create implements FS.
 func (c *Crash) Create(path string) (File, error) { return c.open(path, c.FS.Create, 0) }
@@ -156,9 +157,6 @@ func (f *crashFile) Write(b []byte) (int, error) {
 
 func (f *crashFile) Sync() error {
 	if _, err := f.c.step(); err != nil {
-		return err
-	}
-	if err := f.f.Sync(); err != nil {
 		return err
 	}
 	if st, err := os.Stat(f.path); err == nil {
