@@ -73,8 +73,8 @@ func (s *Server) sign(body string) []byte {
 
 // parseToken reads a token back; ok is false for one that this server did not make.
 func (s *Server) parseToken(token string) (kind, id string, seq int64, ok bool) {
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) <= signature {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(raw) <= signature || strings.ContainsAny(token, "\r\n") {
 		return "", "", 0, false
 	}
 	body := string(raw[signature:])
