@@ -4,6 +4,7 @@
 //	trinity validate --config FILE
 //	trinity serve [--addr 127.0.0.1:8000] [--models DIR]... [--data DIR]
 //	trinity plot RUN [RUN ...] --output reward.svg
+//	trinity doctor MODEL
 //
 // Exit codes: 0 done (or stopped by Ctrl-C and saved), 1 failed, 2 wrong usage.
 package main
@@ -27,6 +28,7 @@ type commands struct {
 	Validate validateCmd `cmd:"" help:"Check a configuration and print it as it will be used."`
 	Serve    serveCmd    `cmd:"" help:"Serve the Tinker API to any Tinker client."`
 	Plot     plotCmd     `cmd:"" help:"Draw the rewards of runs into one picture."`
+	Doctor   doctorCmd   `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
