@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,8 +79,11 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	if steps := store.Steps(); len(steps) == 0 || steps[0] != 3 {
+	steps := store.Steps()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) == 0 || steps[0] != 3 {
 		t.Errorf("groups of steps %v are stored, want step 3 and what follows", steps)
 	}
 	for step, want := range map[int]bool{1: false, 2: true, 3: true} {
@@ -87,6 +91,16 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("sampler weights of step %d: %v, want them %v", step, err, want)
 		}
+	}
+	var out bytes.Buffer
+	stop := make(chan struct{})
+	close(stop)
+	o.FS, o.Out, o.Stop = nil, &out, stop
+	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(err, ErrInterrupted) {
+		t.Fatal(err)
+	}
+	if want := "resume   behind step 2, the last state that was saved; up to step 3 training repeats"; !strings.Contains(out.String(), want) {
+		t.Errorf("said %q, want %q", out.String(), want)
 	}
 }
 

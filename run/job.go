@@ -34,6 +34,7 @@ type job struct {
 	backend  config.Backend
 	method   *algorithm.Method
 	steps    int // train steps in all; 0 when only the data's end tells
+	lost     int // train steps that are done again, as the server lost the model
 
 	model    *baseModel
 	engine   *engine.Engine // nil on a server

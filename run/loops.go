@@ -60,6 +60,7 @@ func (b *job) readState() (trainer.State, error) {
 	if err != nil || b.durable() {
 		return state, err
 	}
+	b.lost = state.Step - state.Saved
 	return state.Back(), nil
 }
 

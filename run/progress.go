@@ -70,8 +70,12 @@ func (p *progress) plan(b *job) {
 			c.Algorithm.Type, p.total, c.Buffer.BatchSize, c.Algorithm.RepeatTimes, tokens)
 	}
 	p.log.Info("start", "job", b.dir, "seed", int64(p.seed), "steps", p.total, "behind", b.trainer.Step())
-	if step := b.trainer.Step(); step > 0 {
-		fmt.Fprintf(p.out, "resume   behind step %d\n", step)
+	if step := b.trainer.Step(); step > 0 || b.lost > 0 {
+		again := ""
+		if b.lost > 0 {
+			again = fmt.Sprintf(", the last state that was saved; up to step %d training repeats, on the samples there are", step+b.lost)
+		}
+		fmt.Fprintf(p.out, "resume   behind step %d%s\n", step, again)
 	}
 }
 
