@@ -64,14 +64,14 @@ func (s *Server) render(c *call, v any) (any, error) {
 			return wire.FromOutput(v), nil
 		}
 		write(c.w, http.StatusOK, wire.Proto, wire.EncodeOutput(v))
-		return nil, answered
+		return nil, errAnswered
 	case []byte: // a sample
 		if !proto {
 			r, err := wire.DecodeSample(v)
 			return wire.FromSample(r), err
 		}
 		write(c.w, http.StatusOK, wire.Proto, v)
-		return nil, answered
+		return nil, errAnswered
 	case tinker.OptimStepOutput:
 		return wire.OptimStepResponse{Metrics: wire.FiniteMetrics(v.Metrics)}, nil
 	case tinker.SaveOutput:

@@ -61,5 +61,5 @@ func (t *stats) tokens(phase string, n int) {
 
 func (s *Server) metrics(c *call) (any, error) {
 	promhttp.HandlerFor(s.stats.registry, promhttp.HandlerOpts{}).ServeHTTP(c.w, c.r)
-	return nil, answered
+	return nil, errAnswered
 }

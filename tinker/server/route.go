@@ -27,8 +27,8 @@ type call struct {
 	body   []byte
 }
 
-// answered is returned by handlers that have written their answer themselves.
-var answered = errors.New("answered")
+// errAnswered is returned by handlers that have written their answer themselves.
+var errAnswered = errors.New("answered")
 
 // statusError is an error with the HTTP status it is answered with.
 type statusError struct {
@@ -119,7 +119,7 @@ func (s *Server) handler(pattern string, h func(*call) (any, error)) http.Handle
 		v, err := s.enter(c, h)
 		code := http.StatusOK
 		switch {
-		case errors.Is(err, answered):
+		case errors.Is(err, errAnswered):
 		case err != nil:
 			code = s.fail(w, r, err)
 		default:

@@ -170,7 +170,8 @@ func readSecret(dfs disk.FS, path string) ([]byte, error) {
 func (s *Server) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.work.Go(func() { s.remake(s.state.modelsInOrder()) })
+	models := s.state.modelsInOrder()
+	s.work.Go(func() { s.remake(models) })
 	for _, p := range s.state.samples {
 		if p.finished.IsZero() {
 			s.state.outstanding++
@@ -188,7 +189,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 // nothing new is taken.
 func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
 
-// Close ends the samples under way, which the next process draws again, and closes the log.
+// Close ends the samples under way, which the next process draws again, and closes the log. No request may come any more.
 func (s *Server) Close() error {
 	s.Release()
 	s.mu.Lock()
