@@ -81,7 +81,14 @@ func (b *job) taskset(ctx context.Context, t *config.Taskset, key string, eval b
 	if err != nil {
 		return explorer.Taskset{}, 0, fmt.Errorf("%s.default_workflow_type: %w", key, err)
 	}
-	r, err := workflow.WithDefaults(t.DefaultWorkflowType, b.rollout(t))
+	r := b.rollout(t)
+	if _, plays := w.(workflow.Gem); plays {
+		if r.Environments, err = Environments(); err != nil {
+			return explorer.Taskset{}, 0, err
+		}
+		r.Chat = b.model.template
+	}
+	r, err = workflow.WithDefaults(t.DefaultWorkflowType, r)
 	return explorer.Taskset{Name: t.Name, Tasks: &tasks{rows: rows, format: format, eval: eval, reader: reader},
 		Workflow: w, Rollout: r, Repeat: t.RepeatTimes}, reader.Steps(), err
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/reward"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -42,6 +43,9 @@ type Rollout struct {
 	MaxPrompt    int    // tokens
 	Truncate     bool   // an over-long prompt becomes a masked experience; otherwise it is an error
 	Args         map[string]any
+
+	Environments *env.Registry // for gem_workflow
+	Chat         env.Renderer  // the model's chat template, for gem_workflow
 }
 
 // Message is one chat message.
@@ -73,6 +77,7 @@ func Workflows() map[string]Workflow {
 		"async_math_workflow":       Math{},
 		"math_boxed_workflow":       Boxed{},
 		"async_math_boxed_workflow": Boxed{},
+		"gem_workflow":              Gem{},
 	}
 }
 
@@ -89,6 +94,9 @@ func New(name string) (Workflow, error) {
 // WithDefaults fills in what a named workflow sets when the configuration leaves it open.
 func WithDefaults(name string, r Rollout) (Rollout, error) {
 	switch w, _ := New(name); w.(type) {
+	case Gem: // the environment rewards
+		_, err := readGemArgs(&r)
+		return r, err
 	case Math:
 		if r.RewardName == "" {
 			r.RewardName = "math_reward"

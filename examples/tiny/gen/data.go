@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -118,7 +119,8 @@ func writeData(o options) error {
 
 // writePretrain writes the solved problems as train.jsonl.
 func writePretrain(o options) error {
-	return writeRows(filepath.Join(o.out, "train.jsonl"), o.rows, solutions(o.seed, workedRows))
+	rows := cmp.Or(o.rows, pretrainRows)
+	return writeRows(filepath.Join(o.out, "train.jsonl"), rows, solutions(o.seed, workedRows))
 }
 
 // writeRows writes n rows as JSON lines.

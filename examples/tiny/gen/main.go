@@ -5,6 +5,8 @@
 //	go run ./examples/tiny/gen data                        # examples/tiny/data
 //	go run ./examples/tiny/gen model                       # examples/tiny/model, all but the weights
 //	go run ./examples/tiny/gen pretrain -out DIR           # about 30 MB, not kept in the repository
+//	go run ./examples/tiny/gen guess-model                 # examples/tiny/guess/model, all but the weights
+//	go run ./examples/tiny/gen guess-demos                 # examples/tiny/guess/demos, not kept in the repository
 //
 // Everything derives from a seed: the same command writes the same bytes.
 package main
@@ -24,9 +26,9 @@ func main() {
 	}
 }
 
-const usage = "gen: usage: gen data|model|pretrain [-out DIR] [-seed N] [-rows N]"
+const usage = "gen: usage: gen data|model|pretrain|guess-model|guess-demos [-out DIR] [-seed N] [-rows N]"
 
-// options are one invocation's flags; rows counts for pretrain only.
+// options are one invocation's flags; rows counts for pretrain and guess-demos only, and 0 is their own number.
 type options struct {
 	out  string
 	seed uint64
@@ -47,7 +49,7 @@ func run(args []string, stderr io.Writer) error {
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.out, "out", out, "the `folder` to write into")
 	fs.Uint64Var(&o.seed, "seed", 1, "the seed everything derives from")
-	fs.IntVar(&o.rows, "rows", pretrainRows, "how many solved problems pretrain writes")
+	fs.IntVar(&o.rows, "rows", 0, "how many rows pretrain and guess-demos write; 0 is their own number")
 	if err := fs.Parse(args[1:]); err != nil {
 		return fmt.Errorf("gen: %w", err)
 	}
@@ -69,6 +71,10 @@ func command(name string) (write func(options) error, out string, ok bool) {
 		return writeModel, "examples/tiny/model", true
 	case "pretrain":
 		return writePretrain, "examples/tiny/pretrain", true
+	case "guess-model":
+		return writeGuessModel, "examples/tiny/guess/model", true
+	case "guess-demos":
+		return writeDemos, "examples/tiny/guess/demos", true
 	}
 	return nil, "", false
 }

@@ -19,7 +19,16 @@ const chatTemplate = `{%- for message in messages %}
 // writeModel writes the model folder's files but the weights, which the run of
 // pretrain.yaml makes.
 func writeModel(o options) error {
-	tokenizer := newTokenizer(o.seed)
+	return writeFolder(o.out, newTokenizer(o.seed), shape{layers: 4, inner: 384, context: 512})
+}
+
+// A shape is what differs between the example's models.
+type shape struct {
+	layers, inner, context int // inner is the width of the MLP
+}
+
+// writeFolder writes a model folder without weights.
+func writeFolder(out string, tokenizer map[string]any, s shape) error {
 	end, err := tokenID(tokenizer, "<|im_end|>")
 	if err != nil {
 		return err
@@ -33,18 +42,18 @@ func writeModel(o options) error {
 		tree map[string]any
 	}{
 		{"tokenizer.json", tokenizer},
-		{"tokenizer_config.json", tokenizerConfig()},
-		{"config.json", modelConfig(end, pad)},
+		{"tokenizer_config.json", tokenizerConfig(s)},
+		{"config.json", modelConfig(s, end, pad)},
 		{"generation_config.json", generationConfig(end, pad)},
 	} {
-		if err := writeJSON(filepath.Join(o.out, f.name), f.tree); err != nil {
+		if err := writeJSON(filepath.Join(out, f.name), f.tree); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func tokenizerConfig() map[string]any {
+func tokenizerConfig(s shape) map[string]any {
 	return map[string]any{
 		"tokenizer_class":              "PreTrainedTokenizerFast",
 		"chat_template":                chatTemplate,
@@ -52,27 +61,27 @@ func tokenizerConfig() map[string]any {
 		"eos_token":                    "<|im_end|>",
 		"pad_token":                    "<|endoftext|>",
 		"unk_token":                    nil,
-		"model_max_length":             512,
+		"model_max_length":             s.context,
 		"clean_up_tokenization_spaces": false,
 	}
 }
 
-// modelConfig describes a Qwen3 model of about a million parameters.
-func modelConfig(end, pad int) map[string]any {
+// modelConfig describes a Qwen3 model of up to a million parameters.
+func modelConfig(s shape, end, pad int) map[string]any {
 	return map[string]any{
 		"architectures":           []string{"Qwen3ForCausalLM"},
 		"model_type":              "qwen3",
 		"vocab_size":              vocabSize,
 		"hidden_size":             128,
-		"intermediate_size":       384,
-		"num_hidden_layers":       4,
+		"intermediate_size":       s.inner,
+		"num_hidden_layers":       s.layers,
 		"num_attention_heads":     4,
 		"num_key_value_heads":     2,
 		"head_dim":                32,
 		"hidden_act":              "silu",
 		"rms_norm_eps":            1e-6,
 		"rope_theta":              10000.0,
-		"max_position_embeddings": 512,
+		"max_position_embeddings": s.context,
 		"initializer_range":       0.06,
 		"tie_word_embeddings":     true,
 		"attention_bias":          false,

@@ -70,7 +70,12 @@ const systemPrompt = "Think, then answer."
 
 // newTokenizer trains the tokenizer and returns the tree of its tokenizer.json.
 func newTokenizer(seed uint64) map[string]any {
-	merges := trainBPE(preTokenCounts(seed), vocabSize-256-len(addedTokens))
+	return trainTokenizer(preTokenCounts(seed), vocabSize, splitPattern, addedTokens)
+}
+
+// trainTokenizer fills size rows with the bytes, merges and added tokens.
+func trainTokenizer(counts map[string]int, size int, split string, addedTokens []addedToken) map[string]any {
+	merges := trainBPE(counts, size-256-len(addedTokens))
 	vocab := map[string]int{}
 	for _, letter := range byteLetters() {
 		vocab[letter] = len(vocab)
@@ -84,13 +89,13 @@ func newTokenizer(seed uint64) map[string]any {
 	for i := range added {
 		added[i].ID = len(vocab) + i
 	}
-	return tokenizerTree(vocab, pairs, added)
+	return tokenizerTree(vocab, pairs, added, split)
 }
 
 // tokenizerTree is tokenizer.json's layout for a byte-level BPE.
-func tokenizerTree(vocab map[string]int, merges []string, added []addedToken) map[string]any {
+func tokenizerTree(vocab map[string]int, merges []string, added []addedToken, pattern string) map[string]any {
 	byteLevel := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false}
-	split := map[string]any{"type": "Split", "pattern": map[string]any{"Regex": splitPattern}, "behavior": "Isolated", "invert": false}
+	split := map[string]any{"type": "Split", "pattern": map[string]any{"Regex": pattern}, "behavior": "Isolated", "invert": false}
 	return map[string]any{
 		"version":        "1.0",
 		"truncation":     nil,

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/run"
+)
+
+// gemCmd trains on environments; without a subcommand it is gem train.
+type gemCmd struct {
+	Train gemTrainCmd `cmd:"" default:"withargs" help:"Train a model on an environment: gem [key=value ...]."`
+}
+
+// Help lists the keys.
+func (gemCmd) Help() string { return gemKeys() }
+
+type gemTrainCmd struct {
+	Config  string   `short:"c" help:"A YAML file of keys and values; pairs on the command line win." placeholder:"FILE"`
+	Threads int      `help:"Threads of the local engine; 0 is all." default:"0"`
+	Pairs   []string `arg:"" optional:"" name:"key=value" help:"Changes to the defaults, such as max_steps=20."`
+}
+
+// Help lists the keys.
+func (gemTrainCmd) Help() string { return gemKeys() }
+
+// Run implements the command.
+func (c *gemTrainCmd) Run(s *surroundings) error {
+	pairs, err := gemPairs(s, c.Config, c.Pairs)
+	if err != nil {
+		return usageError{err}
+	}
+	cfg := gem.Default()
+	if err := errors.Join(cfg.SetAll(pairs), cfg.Validate()); err != nil {
+		return usageError{err}
+	}
+	err = run.Gem(s.ctx, pairs, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find})
+	if errors.Is(err, run.ErrInterrupted) {
+		return nil
+	}
+	return err
+}
+
+// gemPairs are the pairs of a file and then those of the command line.
+func gemPairs(s *surroundings, path string, given []string) ([]string, error) {
+	if path == "" {
+		return given, nil
+	}
+	data, err := os.ReadFile(s.find(path))
+	if err != nil {
+		return nil, err
+	}
+	var file yaml.MapSlice
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var pairs []string
+	for _, item := range file {
+		value := item.Value
+		if value == nil {
+			value = "None"
+		}
+		pairs = append(pairs, fmt.Sprintf("%v=%v", item.Key, value))
+	}
+	return append(pairs, given...), nil
+}
+
+// gemKeys is the list of keys with their defaults.
+func gemKeys() string {
+	var b strings.Builder
+	b.WriteString("Keys and their defaults:\n\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	cfg := gem.Default()
+	for _, k := range cfg.Keys() {
+		fmt.Fprintf(w, "    %s=%s\t%s\n", k.Name, k.Value, k.Help)
+	}
+	w.Flush() // into memory
+	return b.String()
+}

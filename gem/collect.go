@@ -1,0 +1,127 @@
+package gem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/env"
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// emptyRounds is how many rounds without a single episode end a run.
+const emptyRounds = 3
+
+// collect plays rounds of num_env episodes until they have batch_size turns. Episodes come in order of round and place, whatever
+// order they end in. One with a failed sample is dropped and counted.
+func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, failed int, err error) {
+	stored, err := t.store.Load(step)
+	if err != nil {
+		return nil, 0, err
+	}
+	turns, empty := 0, 0
+	for round := 0; turns < t.Config.BatchSize; round++ {
+		played, lost, err := t.round(ctx, step, round, stored)
+		if ctx.Err() != nil {
+			return nil, 0, context.Cause(ctx)
+		}
+		if errors.Is(err, errRecord) || errors.Is(err, tinker.ErrClosed) {
+			return nil, 0, err
+		}
+		failed += lost
+		if empty++; len(played) > 0 {
+			empty = 0
+		}
+		if empty == emptyRounds {
+			return nil, 0, fmt.Errorf("%d rounds of %d episodes failed, the last time so: %w", empty, t.Config.NumEnv, err)
+		}
+		episodes = append(episodes, played...)
+		for _, e := range played {
+			turns += len(e)
+		}
+	}
+	return episodes, failed, nil
+}
+
+// errRecord marks the failure of what must not fail: episodes are kept, or the run ends.
+var errRecord = errors.New("an episode could not be stored")
+
+// seat is one episode of a round: where it is played and what its draws are named by.
+type seat struct {
+	step, round, place int
+	begin              func() (env.Env, env.Observation, error)
+}
+
+func (s seat) name() string { return strconv.Itoa(s.round) + "/" + strconv.Itoa(s.place) }
+
+// round plays one episode in each place. err is one of the failures, if there were any.
+func (t *Trainer) round(ctx context.Context, step, round int, stored map[string]buffer.Record) (episodes []Turns, failed int, err error) {
+	all := make([]Turns, t.Config.NumEnv)
+	errs := make([]error, len(all))
+	var wait sync.WaitGroup
+	for i, s := range t.seats(ctx, step, round) {
+		if r, ok := stored[s.name()]; ok {
+			all[i] = r.Experiences
+			continue
+		}
+		wait.Go(func() { all[i], errs[i] = t.keep(ctx, s) })
+	}
+	wait.Wait()
+	for i, e := range all {
+		if errs[i] != nil && !errors.Is(err, errRecord) {
+			err = errs[i]
+		}
+		if len(e) == 0 {
+			failed++
+			continue
+		}
+		episodes = append(episodes, e)
+	}
+	return episodes, failed, err
+}
+
+// keep plays an episode and stores it. A failed one is stored as an empty record, so that a restart counts it the same.
+func (t *Trainer) keep(ctx context.Context, s seat) (Turns, error) {
+	e, obs, err := s.begin()
+	var turns Turns
+	if err == nil {
+		turns, err = t.play(ctx, e, obs, s)
+	}
+	if ctx.Err() != nil || errors.Is(err, tinker.ErrClosed) {
+		return nil, err // the end of the process is no failure of the episode
+	}
+	if serr := t.store.Put(buffer.Record{Step: s.step, Task: s.name(), Experiences: turns}); serr != nil {
+		return nil, fmt.Errorf("%w: %w", errRecord, serr)
+	}
+	return turns, err
+}
+
+// play plays an episode to its end. Whatever fails loses all of it.
+func (t *Trainer) play(ctx context.Context, e env.Env, obs env.Observation, s seat) (Turns, error) {
+	var turns Turns
+	for {
+		turn, err := t.player.Answer(ctx, obs, "sample", s.step, s.round, s.place, len(turns))
+		if err != nil {
+			return nil, err
+		}
+		next, err := e.Step(t.player.Action(turn.Response))
+		if err != nil {
+			return nil, err
+		}
+		x := turn.Experience(experience.EID{Batch: strconv.Itoa(s.step), Task: s.name(), Step: len(turns)})
+		x.SetReward(next.Reward)
+		x.Info.ModelVersion = s.step
+		if turn.Stop == experience.StopLength {
+			x.TruncateStatus = experience.ResponseTruncated
+		}
+		turns = append(turns, x)
+		if next.Done() {
+			return turns, nil
+		}
+		obs = next.Observation
+	}
+}

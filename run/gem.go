@@ -1,0 +1,302 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/env"
+	"github.com/seed-d9ad8ee0/trinity/env/game"
+	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+)
+
+// shippedPlayer is the model that plays when the local engine is to play and no model is named.
+const shippedPlayer = "examples/tiny/guess/model"
+
+// Environments is the registry of all environments, with the word lists that the program carries.
+func Environments() (*env.Registry, error) {
+	words, err := game.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	return env.NewRegistry(game.Table(words))
+}
+
+// Gem trains a model on an environment: the command trinity gem. pairs are key=value, the later over the earlier.
+func Gem(ctx context.Context, pairs []string, o Options) error {
+	o = o.withDefaults()
+	g, err := openGem(ctx, pairs, o)
+	if err != nil {
+		return err
+	}
+	err = g.trainer.Run(ctx, o.Stop)
+	if errors.Is(err, gem.ErrInterrupted) {
+		fmt.Fprintf(o.Out, "stopped after %d steps and saved; resume=%s goes on from there\n", g.trainer.Step(), g.dir)
+		err = ErrInterrupted
+	}
+	if err == nil {
+		fmt.Fprintf(o.Out, "done: %d steps; metrics.jsonl is in %s, checkpoints.jsonl in %s\n", g.trainer.Step(), g.logs, g.dir)
+	}
+	return errors.Join(err, g.close())
+}
+
+// gemRun is the parts of trinity gem: a job's model and service, and the loop.
+type gemRun struct {
+	*job
+	c       gem.Config
+	logs    string // where metrics.jsonl is
+	trainer *gem.Trainer
+}
+
+// openGem makes all parts. On an error what was opened is closed again.
+func openGem(ctx context.Context, pairs []string, o Options) (*gemRun, error) {
+	c := gem.Default()
+	if err := c.SetAll(pairs); err != nil {
+		return nil, err
+	}
+	backend, err := chooseForGem(&c, o)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := resumed(&c, pairs, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	g := &gemRun{c: c, job: gemJob(&c, backend, o)}
+	if err := g.open(ctx, dir); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
+// gemJob is what the parts of a job read of a configuration.
+func gemJob(c *gem.Config, backend config.Backend, o Options) *job {
+	cfg := config.Default()
+	cfg.Seed, cfg.Model.ModelPath = &c.Seed, c.ModelName
+	cfg.Model.Tinker.Enable, cfg.Model.Tinker.Rank, cfg.Model.Tinker.BaseURL = true, c.LoRARank, c.BaseURL
+	return &job{Options: o, cfg: cfg, backend: backend}
+}
+
+// chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there.
+func chooseForGem(c *gem.Config, o Options) (config.Backend, error) {
+	b, err := config.ChooseBackend(gemJob(c, config.Backend{}, o).cfg, o.LookupEnv)
+	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local", "model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
+	if err != nil {
+		return b, errors.New(words.Replace(err.Error()))
+	}
+	fmt.Fprintln(o.Out, words.Replace(b.Reason))
+	if b.Kind == config.Local && c.ModelName == gem.DefaultModel {
+		if st, err := os.Stat(c.ModelName); err != nil || !st.IsDir() {
+			c.ModelName = shippedPlayer
+			fmt.Fprintf(o.Out, "no model is named, so the shipped one plays: %s; model_name=FOLDER names another\n", shippedPlayer)
+		}
+	}
+	return b, nil
+}
+
+// resumed finds the run to go on with; "" begins a new one. Its keys are taken over, and pairs change those that may change.
+func resumed(c *gem.Config, pairs []string, o Options) (string, error) {
+	dir := c.Resume
+	switch dir {
+	case "":
+		return "", nil
+	case "latest":
+		if dir = latest(c); dir == "" {
+			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(), c.OutputDir)
+			return "", nil
+		}
+	default:
+		if !gem.Begun(dir) {
+			return "", fmt.Errorf("run: resume=%s: there is no run in that folder; give latest, or the folder of a run", dir)
+		}
+	}
+	kept, err := readKeys(dir)
+	if err != nil {
+		return "", err
+	}
+	now := *c
+	*c = gem.Default()
+	if err := c.SetAll(append(kept, pairs...)); err != nil {
+		return "", err
+	}
+	c.ModelName = now.ModelName
+	if len(kept) == 0 {
+		return dir, nil
+	}
+	before := gem.Default()
+	if err := before.SetAll(kept); err != nil {
+		return "", err
+	}
+	if !names(pairs, "model_name") {
+		c.ModelName = before.ModelName
+	}
+	return dir, sameRun(&before, c, dir)
+}
+
+// names reports whether a key is among the pairs.
+func names(pairs []string, key string) bool {
+	for _, p := range pairs {
+		if strings.HasPrefix(p, key+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+// sameRun refuses changes of what a run is: its metrics would not be those of any one configuration.
+func sameRun(before, now *gem.Config, dir string) error {
+	may := map[string]bool{"max_steps": true, "save_every": true, "eval_every": true, "resume": true, "wandb_project": true, "wandb_name": true,
+		"log_dir": true, "output_dir": true, "keep_samplers": true, "base_url": true, "metrics": true}
+	old := before.Keys()
+	for i, k := range now.Keys() {
+		if !may[k.Name] && k.Value != old[i].Value {
+			return fmt.Errorf("run: the run in %s has %s=%s and cannot go on with %s=%s; leave the key out, or begin a new run", dir, k.Name, old[i].Value, k.Name, k.Value)
+		}
+	}
+	return nil
+}
+
+// latest is the folder of the run with the configuration's title that was at work last, "" if there is none.
+func latest(c *gem.Config) string {
+	entries, err := os.ReadDir(c.OutputDir)
+	if err != nil {
+		return ""
+	}
+	best, at := "", int64(0)
+	for _, e := range entries {
+		dir := filepath.Join(c.OutputDir, e.Name())
+		if !strings.HasPrefix(e.Name(), c.Title()+"_") || !gem.Begun(dir) {
+			continue
+		}
+		if st, err := os.Stat(filepath.Join(dir, "gem_state.json")); err == nil && st.ModTime().UnixNano() > at {
+			best, at = dir, st.ModTime().UnixNano()
+		}
+	}
+	return best
+}
+
+// open makes the parts from the model up. dir is the run to go on with, "" for a new one.
+func (g *gemRun) open(ctx context.Context, dir string) error {
+	registry, err := Environments()
+	if err != nil {
+		return err
+	}
+	if _, err := registry.Make(g.c.EnvID, nil); err != nil {
+		return err
+	}
+	if err := g.buildModel(ctx); err != nil {
+		return err
+	}
+	conf, err := tokenizer.LoadConfig(g.model.dir)
+	if err != nil {
+		return err
+	}
+	if _, err := env.Wrappers(g.c.EnvWrappers, (*chat.Template)(nil)); err != nil { // before anything is written
+		return err
+	}
+	if err := g.makeDir(dir); err != nil {
+		return err
+	}
+	if g.model.template, err = chat.New(conf.ChatTemplate, conf, g.identity.Date); err != nil {
+		return err
+	}
+	wrappers, err := env.Wrappers(g.c.EnvWrappers, g.model.template)
+	if err != nil {
+		return err
+	}
+	if err := g.buildService(ctx); err != nil {
+		return err
+	}
+	g.trainer, err = gem.New(gem.Options{
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.FS, Hook: g.hook(),
+		Make: func() (env.Env, error) {
+			e, err := registry.Make(g.c.EnvID, nil)
+			if err != nil {
+				return nil, err
+			}
+			return env.Wrap(e, wrappers...), nil
+		},
+		Out: g.Out, Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now, Durable: g.durable(),
+	})
+	return err
+}
+
+func isSet(lookup func(string) (string, bool), name string) bool {
+	v, _ := lookup(name)
+	return v != ""
+}
+
+// makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
+func (g *gemRun) makeDir(dir string) error {
+	c := &g.c
+	if g.dir = dir; dir == "" {
+		base := filepath.Join(c.OutputDir, c.Title()+"_"+g.Now().Format("0102T15:04:05"))
+		g.dir = base
+		for n := 2; gem.Begun(g.dir); n++ {
+			g.dir = fmt.Sprintf("%s-%d", base, n)
+		}
+	}
+	if err := g.FS.MkdirAll(g.dir); err != nil {
+		return fmt.Errorf("run: save path: %w", err)
+	}
+	if g.logs = g.dir; c.LogDir != "" {
+		g.logs = filepath.Join(c.LogDir, filepath.Base(g.dir))
+	}
+	if err := g.openIdentity(); err != nil {
+		return err
+	}
+	fmt.Fprintf(g.Out, "save path %s\n", g.dir)
+	if c.Metrics {
+		service := ""
+		if c.WandbProject != "" || c.WandbName != "" {
+			service = "Weights & Biases is not in this build: "
+		}
+		fmt.Fprintf(g.Out, "%smetrics go to %s\n", service, filepath.Join(g.logs, "metrics.jsonl"))
+	}
+	return g.writeKeys()
+}
+
+const keysFile = "config.json"
+
+// writeKeys notes the run's keys, for resume and for people.
+func (g *gemRun) writeKeys() error {
+	keys := map[string]string{}
+	for _, k := range g.c.Keys() {
+		keys[k.Name] = k.Value
+	}
+	data, err := json.MarshalIndent(keys, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(g.FS, filepath.Join(g.dir, keysFile), append(data, '\n'))
+}
+
+// readKeys returns the keys of a run as pairs, without resume.
+func readKeys(dir string) ([]string, error) {
+	path := filepath.Join(dir, keysFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("run: resume: %w", err)
+	}
+	keys := map[string]string{}
+	if err := json.Unmarshal(data, &keys); err != nil {
+		return nil, fmt.Errorf("run: %s cannot be read: %w; restore it, or begin a new run", path, err)
+	}
+	delete(keys, "resume")
+	var pairs []string
+	for k, v := range keys {
+		pairs = append(pairs, k+"="+v)
+	}
+	return pairs, nil
+}
