@@ -149,6 +149,8 @@ func (r *run) call(fn Value, a args) (Value, error) {
 	switch fn := fn.(type) {
 	case function:
 		return fn(r, a)
+	case *loop:
+		return fn.call(r, a)
 	case undefined:
 		return nil, fn.err()
 	}

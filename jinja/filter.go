@@ -19,6 +19,7 @@ func filterTable() map[string]function {
 		"attr": filterAttr, "items": filterItems, "list": filterList, "first": filterFirst, "last": filterLast,
 		"reverse": filterReverse, "join": filterJoin, "sort": filterSort, "unique": filterUnique, "sum": filterSum,
 		"min": filterExtreme("min", -1), "max": filterExtreme("max", 1), "dictsort": filterDictSort, "batch": filterBatch,
+		"slice": filterSlice, "groupby": filterGroupBy,
 		"map": filterMap, "select": choose(true, false), "reject": choose(false, false),
 		"selectattr": choose(true, true), "rejectattr": choose(false, true),
 	}

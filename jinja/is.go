@@ -18,7 +18,7 @@ func testTable() map[string]function {
 		"mapping":   kindTest(func(v Value) bool { _, ok := v.(*Map); return ok }),
 		"sequence":  kindTest(func(v Value) bool { _, err := length(v); return err == nil }),
 		"iterable":  kindTest(func(v Value) bool { _, err := items(v); return err == nil }),
-		"callable":  kindTest(func(v Value) bool { _, ok := v.(function); return ok }),
+		"callable":  kindTest(func(v Value) bool { return callable(v) }),
 		"escaped":   kindTest(func(Value) bool { return false }),
 		"lower":     caseTest(lower),
 		"upper":     caseTest(upper),
@@ -41,6 +41,14 @@ func testTable() map[string]function {
 }
 
 func isUndefined(v Value) bool { _, ok := v.(undefined); return ok }
+
+func callable(v Value) bool {
+	switch v.(type) {
+	case function, *loop:
+		return true
+	}
+	return false
+}
 
 func kindTest(is func(Value) bool) function {
 	return func(_ *run, a args) (Value, error) {

@@ -5,7 +5,7 @@
 // raise_exception, strftime_now, and values that templates cannot change.
 //
 // It is an interpreter over a syntax tree. What chat templates do not use is
-// refused by name: inheritance, includes and imports, recursive loops.
+// refused by name: inheritance, includes and imports.
 // Templates are data from elsewhere, so time, depth and output are bounded.
 package jinja
 

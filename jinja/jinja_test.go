@@ -114,7 +114,7 @@ func TestErrors(t *testing.T) {
 		{"{{ x|nope }}", "jinja: line 1: there is no filter named 'nope'"},
 		{"{{ x is nope }}", "jinja: line 1: there is no test named 'nope'"},
 		{"{% include 'x' %}", "jinja: line 1: tag 'include' is not used in chat templates and not supported"},
-		{"{% for x in y recursive %}{% endfor %}", "jinja: line 1: recursive loops are not supported"},
+		{"{% for x in [[1]] %}{{ loop(x) }}{% endfor %}", "jinja: line 1: the loop is called but not marked recursive"},
 		{"{{ xs.append(1) }}", "jinja: line 1: list.append would change a value, which templates may not"},
 		{"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "macros call each other more than 200 deep"},
 		{"{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}", "a value of more than 1048576 elements"},

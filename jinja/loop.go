@@ -9,6 +9,8 @@ type forStmt struct {
 	body   []stmt
 	other  []stmt // else
 	line   int
+
+	recursive bool // the body may call loop(list)
 }
 
 // loop is the loop variable inside a for.
@@ -17,6 +19,9 @@ type loop struct {
 	at   int
 
 	changed []Value // the last arguments of loop.changed
+
+	again func(r *run, list Value) (Value, error) // nil unless recursive
+	depth int                                     // of recursion
 }
 
 func (s forStmt) exec(r *run) error {
@@ -24,6 +29,11 @@ func (s forStmt) exec(r *run) error {
 	if err != nil {
 		return at(s.line, err)
 	}
+	return s.iterate(r, over, 0)
+}
+
+// iterate runs the body over a list; a recursive loop comes back here.
+func (s forStmt) iterate(r *run, over Value, depth int) error {
 	list, err := items(over)
 	if err != nil {
 		return at(s.line, err)
@@ -36,7 +46,10 @@ func (s forStmt) exec(r *run) error {
 	if len(list) == 0 {
 		return r.inner(&scope{parent: r.scope}, s.other)
 	}
-	l := &loop{list: list}
+	l := &loop{list: list, depth: depth}
+	if s.recursive {
+		l.again = s.again(r.scope, depth)
+	}
 	for l.at = range list {
 		inner := &scope{parent: r.scope}
 		if err := r.assign(inner, s.target, list[l.at]); err != nil {
@@ -53,6 +66,41 @@ func (s forStmt) exec(r *run) error {
 		}
 	}
 	return nil
+}
+
+// again makes what loop(list) calls: the text of the loop over another list,
+// one level deeper, in the scope that the whole loop stands in.
+func (s forStmt) again(outer *scope, depth int) func(*run, Value) (Value, error) {
+	return func(r *run, list Value) (Value, error) {
+		if r.depth >= maxCalls {
+			return nil, fmt.Errorf("a loop calls itself more than %d deep", maxCalls)
+		}
+		r.depth++
+		text, err := r.capture(outer, []stmt{deeper{s, list, depth + 1}})
+		r.depth--
+		return text, err
+	}
+}
+
+// deeper is a recursive loop called with another list.
+type deeper struct {
+	loop  forStmt
+	list  Value
+	depth int
+}
+
+func (s deeper) exec(r *run) error { return s.loop.iterate(r, s.list, s.depth) }
+
+// call is loop(list).
+func (l *loop) call(r *run, a args) (Value, error) {
+	if l.again == nil {
+		return nil, fmt.Errorf("the loop is called but not marked recursive")
+	}
+	v, err := a.bind("loop", "iterable")
+	if err != nil {
+		return nil, err
+	}
+	return l.again(r, or(v[0], undefined{what: "loop was called without a list"}))
 }
 
 // kept returns the elements that the loop's if lets through.
@@ -93,10 +141,10 @@ func (l *loop) attr(name string) Value {
 		return l.at == n-1
 	case "length":
 		return int64(n)
-	case "depth": // of recursion
-		return int64(1)
+	case "depth":
+		return int64(l.depth + 1)
 	case "depth0":
-		return int64(0)
+		return int64(l.depth)
 	case "previtem":
 		return l.neighbour(l.at-1, "there is no previous item")
 	case "nextitem":

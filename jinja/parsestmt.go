@@ -18,9 +18,7 @@ func (p *parser) forLoop(line int) (stmt, error) {
 			return nil, err
 		}
 	}
-	if p.is(kindName, "recursive") {
-		return nil, p.fail(line, "recursive loops are not supported")
-	}
+	s.recursive = p.skip(kindName, "recursive")
 	if err := p.expect(kindEndBlock, ""); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,28 @@ CHATS = {
     ],
     "late system": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}, {"role": "assistant", "content": "z"}],
 }
+RICH = [
+    {"type": "function", "function": {"name": "search", "description": " Find things. ", "parameters": {"type": "object", "properties": {
+        "query": {"type": "string", "description": "What to find"}, "limit": {"type": "integer", "default": 10}, "kind": {"type": "string", "enum": ["a", "b"], "default": "a"},
+        "tags": {"type": "array", "items": {"type": "string"}, "nullable": True}, "ids": {"type": "array", "items": {"type": "integer"}}, "rows": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": ["string", "null"]}}, "required": ["x"]}},
+        "deep": {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}}}, "any": {"type": "array"}, "one": {"oneOf": [{"type": "string", "default": "s"}, {"type": "number", "description": "count"}]},
+        "mixed": {"oneOf": [{"type": "object"}, {"type": "string"}], "default": "z"}, "map": {"type": "object"}, "box": {"type": "object", "properties": {"w": {"type": "number"}, "in": {"type": "object", "properties": {"é": {"type": "boolean"}}}}, "additionalProperties": False}, "what": {}, "null": {"type": "string", "nullable": True},
+    }, "required": ["query", "ids"]}}},
+    {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}},
+]
+CHATS |= {
+    "parts": [{"role": "system", "content": [{"type": "text", "text": "Be nice."}]}, {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": " What? "}]}, {"role": "assistant", "content": [{"type": "text", "text": "A cat."}]}],
+    "steps": [
+        {"role": "developer", "content": "D"}, {"role": "user", "content": "Find x"},
+        {"role": "assistant", "content": "", "thinking": "I search.", "reasoning_content": "I search.", "tool_calls": [{"type": "function", "function": {"name": "search", "arguments": {"query": "x", "ids": [1, 2], "box": {"w": 1.0, "in": {"é": True}}, "a": None}}}]},
+        {"role": "tool", "name": "search", "content": "{\"n\": 1}"}, {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "now", "arguments": {}}}]}, {"role": "tool", "content": "noon"},
+        {"role": "assistant", "content": "One, at noon.", "thinking": "So.", "reasoning_content": "So."}, {"role": "user", "content": "Thanks"}, {"role": "assistant", "content": "<think>\nBye?\n</think>\n\nBye."},
+    ],
+    "builtin": [{"role": "user", "content": "Look"}, {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "brave_search", "arguments": {"query": "x", "n": "3"}}}]}, {"role": "ipython", "content": {"b": 1, "a": [2]}}],
+    "null content": [{"role": "user", "content": "Look"}, {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "now", "arguments": "{}"}}]}, {"role": "tool", "content": "x"}],
+    "tool first": [{"role": "tool", "content": "x"}],
+    "empty": [],
+}
 DATA = {"n": None, "s": "Héllo wörld", "xs": [3, 1, 2], "d": {"b": 1, "a": [True, None, 1.0, "x'y"]}, "people": [{"name": "Zoe", "age": 3, "in": {"k": 1}}, {"name": "abe", "age": 5}, {"name": "Bob", "age": 3, "in": {"k": 2}}], "html": "<a href=\"x\">&'"}
 
 SMALL = r"""
@@ -76,6 +98,12 @@ SMALL = r"""
 {% raw %}{{ x }} {% if %}{% endraw %}| {%- raw -%}  y  {%- endraw -%} | {# c {{ x }} #}z
 {%- generation %}g{% set gg = 1 %}{% endgeneration %}{{ gg }}é{% generation %}é{{ 1 }}{% endgeneration %} t
 {{ people[0].items()|list|length }} {{ people|map(attribute='name')|map('lower')|list }} {{ people|first|tojson }} {{ (people|last).name }} {{ people|selectattr('name', 'in', ['Bob', 'abe'])|map(attribute='age')|sum }} {{ xs|attr('count') is callable }} {{ d|attr('b')|default('no key') }} {{ xs.index(2) }} {{ xs.count(1) }}
+{{ '{:>5}|{:<5}|{:^5}|{:*^7}|{:05d}|{:+d}|{: d}|{:x}|{:#X}|{:b}|{:o}|{:,}|{:_}|{:,.2f}|{:=+6d}'.format('ab', 'cd', 'e', 'f', 42, 7, 7, 255, 255, 5, 8, 1234567, 1234567, 1234567.891, 3) }}
+{{ '{:.2f}|{:8.3f}|{:e}|{:.3g}|{:g}|{:g}|{:%}|{:.1%}|{:.3}|{:.3}|{:.1}|{:.2}|{}|{:}|{:08.2f}|{:+.1f}|{:010,}|{:f}'.format(3.14159, 2.5, 12345.678, 1234.5, 1e20, 0.0001, 0.25, 0.5, 3.0, 1234.0, 3.0, 12.0, 1.0, 2.0, -3.14159, 2, 12345, 2) }}
+{{ '{!r:>8}|{0!s}'.format('q') if false else '{!r:>8}|{!s}|{a.b[c]}|{a[b]}|{0[1]}|{w:{n}}|{{{w}}}'.format('q', 3, a={'b': {'c': 1}}, w='x', n=4) if false else '{0!r:>8}|{1!s}|{a.b[c]}|{a[b]}|{2[1]}|{w:{n}}|{{{w}}}'.format('q', 3, [5, 6], a={'b': {'c': 1}}, w='x', n=4) }}
+{{ '{:.2}|{:5.1}|{:s}|{:é>4}|{:d}|{:>5}|{:6}|{:<6}|{:n}'.format('abc', 'xyz', 'q', 'x', true, true, 12, 12, 5) }}
+{{ xs|slice(2)|list }} {{ [1,2,3,4,5,6,7]|slice(3, 'x')|list }} {% for g, ps in people|groupby('age') %}{{ g }}:{{ ps|map(attribute='name')|join('+') }};{% endfor %} {{ [{'k': 'b'}, {'k': 'A'}, {'k': 'B'}, {}]|groupby('k', default='a')|list }} {{ [{'k': 'b'}, {'k': 'B'}]|groupby('k', case_sensitive=true)|list }}
+{% for n in [{'v': 1, 'c': [{'v': 2, 'c': [{'v': 3}]}, {'v': 4}]}, {'v': 5}] recursive %}{{ loop.depth }}{{ loop.depth0 }}:{{ n.v }}{% if n.c %}({{ loop(n.c) }}){% endif %}{% if not loop.last %},{% endif %}{% endfor %} {% set q = 9 %}{% for x in [[1, [2]]] recursive %}{% if x is iterable %}[{{ loop(x)|upper }}]{% else %}{{ x }}{{ q }}{% endif %}{% else %}e{% endfor %}
 """.strip("\n").split("\n")
 
 WHITESPACE = [
@@ -87,6 +115,7 @@ WHITESPACE = [
 ERRORS = [
     "{{ raise_exception('boom') }}", "\n\n{{ missing.x }}", "{{ missing + 1 }}", "{{ 1 + 'a' }}", "{{ xs.append(1) }}", "{{ d.update({}) }}", "{% for x in 3 %}{% endfor %}", "{{ 1 / 0 }}", "{{ missing() }}", "{{ none.x.y }}", "{{ missing|tojson }}", "{% if true %}", "{% endif %}", "{{ 1 +", "{{ 'a }}", "{% foo %}", "{{ x is nosuchtest }}",
     "{{ x|nosuchfilter }}", "{% set a, b = [1] %}", "{{ range(1000000) }}", "{% set d.x = 1 %}", "{# open", "{% raw %}x", "{{ [1, 2 }}", "{{ 'a' < 1 }}", "{{ 5|length }}", "{{ 1 in 5 }}", "{{ d[[1]] }}|{{ {[1]: 2} }}", "{{ 'a' * 'b' }}", "{% break %}", "{{ f(a=1, 2) }}", "{{ 1 in 'a' }}", "{% macro m(a=1, b) %}{% endmacro %}", "{{ '%d' % 'a' }}", "{{ '%s %s' % 'a' }}", "{{ 1 2 }}", "{{ }}", "{% if %}{% endif %}", "{% for in x %}{% endfor %}", "{{ a.b.c }}", "{{ -'a' }}", "{% set true = 1 %}",
+    "{{ '{:d}'.format('a') }}", "{{ '{:s}'.format(1) }}", "{{ '{:.2d}'.format(1) }}", "{{ '{:>5}'.format(none) }}", "{{ '{:q}'.format(1) }}", "{{ '{'.format(1) }}", "{{ '}'.format(1) }}", "{{ '{!z}'.format(1) }}", "{{ '{:.}'.format(1.0) }}", "{{ '{x}'.format(1) }}", "{{ '{1}'.format(1) }}", "{% for x in [[1]] %}{{ loop(x) }}{% endfor %}", "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "{{ '{a.}'.format(a=1) }}", "{{ '{a[}'.format(a=1) }}",
 ]
 
 
@@ -110,9 +139,11 @@ def case(name, ctx, template=None, file=None):
 
 
 cases = []
-for file in ["llama32.jinja", "qwen25.jinja", "qwen3.jinja", "generation.jinja"]:
+EXTRAS = [{}, {"add_generation_prompt": True}, {"tools": TOOLS}, {"add_generation_prompt": True, "enable_thinking": False}, {"add_generation_prompt": True, "enable_thinking": True, "tools": TOOLS, "tools_in_user_message": False}]
+MORE = [{}, {"tools": RICH, "add_generation_prompt": True}, {"builtin_tools": ["brave_search", "code_interpreter", "python"], "reasoning_effort": "high", "model_identity": "I am.", "date_string": "1 Jan 2026"}]
+for file in ["llama32.jinja", "qwen25.jinja", "qwen3.jinja", "generation.jinja", "llama31.jinja", "gemma3.jinja", "gptoss.jinja", "coder.jinja"]:
     for name, chat in CHATS.items():
-        for extra in [{}, {"add_generation_prompt": True}, {"tools": TOOLS}, {"add_generation_prompt": True, "enable_thinking": False}, {"add_generation_prompt": True, "enable_thinking": True, "tools": TOOLS, "tools_in_user_message": False}]:
+        for extra in EXTRAS[3:4] + MORE if file in ("llama31.jinja", "gemma3.jinja", "gptoss.jinja", "coder.jinja") else EXTRAS[:1] + MORE[1:2] if name in list(CHATS)[7:] else EXTRAS:
             cases.append(case(f"{file} {name} {' '.join(extra)}", {"messages": chat, "bos_token": "<s>", "eos_token": "</s>", **extra}, file=file))
 for i, line in enumerate(SMALL):
     cases.append(case(f"small {i}", DATA, template=line))
