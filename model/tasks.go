@@ -61,6 +61,8 @@ func (p *pass) runTasks() {
 func (p *pass) loraTasks(l int, ad *Adapter, g *Grads) {
 	s, d, lora := &p.layers[l], &p.back, ad.layers[l]
 	qkv, o, gateUp, down := targets(p.w.Config, l)
+	modules := ad.LoRA.Targets()
+	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
 	d.addLoRA(g, lora.gateUp, gateUp, d.dgateUp, s.n2, s.midGU, d.dmidGU)
 	d.addLoRA(g, lora.down, down, d.dOut, s.act, s.midDown, d.dmidDown)
 	d.addLoRA(g, lora.qkv, qkv, d.dqkv, s.n1, s.midQKV, d.dmidQKV)

@@ -94,14 +94,14 @@ func parameters(c Config) []spec {
 	return list
 }
 
-// projection is one of the matrices fused into a Linear.
+// projection is one of the matrices fused into a Linear: the columns [col, col+out) of its result.
 type projection struct {
-	name string
-	out  int
+	name     string
+	out, col int
 }
 
 func attnInputs(c Config) []projection {
-	return []projection{{"q_proj", c.QDim()}, {"k_proj", c.KVDim()}, {"v_proj", c.KVDim()}}
+	return []projection{{"q_proj", c.QDim(), 0}, {"k_proj", c.KVDim(), c.QDim()}, {"v_proj", c.KVDim(), c.QDim() + c.KVDim()}}
 }
 
 // RandomTensors returns the full parameters of an untrained model: matrices normal with deviation 0.02, those that end in

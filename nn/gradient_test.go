@@ -98,11 +98,11 @@ func TestLoRAGradient(t *testing.T) {
 	mid, dmid := Rows{make([]float32, M*8), 8}, Rows{make([]float32, M*8), 8} // wider than 2r
 	loss := func() float64 {
 		copy(y.Data, base)
-		NewLoRA(k, r, scale, K, A, B).Forward(k, sc, y, mid, Rows{x, K})
+		NewLoRA(k, r, scale, K, []int{0, n0}, A, B).Forward(k, sc, y, mid, Rows{x, K})
 		return weighted(y.Data, dy)
 	}
 	loss()
-	l := NewLoRA(k, r, scale, K, A, B)
+	l := NewLoRA(k, r, scale, K, []int{0, n0}, A, B)
 	dx := Rows{make([]float32, M*K), K}
 	l.Backward(k, sc, dx, dmid, Rows{dy, N})
 	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)}, [2][]float32{make([]float32, n0*r), make([]float32, n1*r)}

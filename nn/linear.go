@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/seed-d9ad8ee0/trinity/internal/kernel"
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+)
 
 // Linear is y = x·Wᵀ + b. Several projections of one input (q, k and v; gate and up) are one Linear whose rows of W are
 // theirs one after another: each output element is a walk over k, so fusing changes no bit. bf16 weights round x (and in
@@ -49,19 +53,16 @@ type LoRA struct {
 	inputs int
 }
 
-// NewLoRA packs A[p] [rank,K] and B[p] [N_p,rank], one pair per projection.
-func NewLoRA(k *kernel.Set, rank int, scale float32, K int, A, B [][]float32) *LoRA {
-	l := &LoRA{Rank: rank, Scale: scale, inputs: K}
-	var all []float32
-	col := 0
+// NewLoRA packs A[p] [rank,K] and B[p] [N_p,rank], one pair per projection, whose columns of y begin at cols[p]. Projections
+// of the Linear without an addition are left out.
+func NewLoRA(k *kernel.Set, rank int, scale float32, K int, cols []int, A, B [][]float32) *LoRA {
+	l := &LoRA{Rank: rank, Scale: scale, inputs: K, Cols: cols}
 	for p := range A {
-		all = append(all, A[p]...)
 		n := len(B[p]) / rank
-		l.Cols = append(l.Cols, col)
 		l.b = append(l.b, k.Pack(B[p], n, rank, false))
 		l.bt = append(l.bt, k.PackT(B[p], n, rank, false))
-		col += n
 	}
+	all := slices.Concat(A...)
 	l.a = k.Pack(all, len(A)*rank, K, false)
 	l.at = k.PackT(all, len(A)*rank, K, false)
 	return l
