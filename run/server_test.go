@@ -39,11 +39,11 @@ func serve(t *testing.T) string {
 	}
 	h := httptest.NewServer(s)
 	t.Cleanup(func() {
+		h.CloseClientConnections()
+		h.Close()
 		if err := errors.Join(s.Close(), j.Close()); err != nil {
 			t.Error(err)
 		}
-		h.CloseClientConnections()
-		h.Close()
 	})
 	return h.URL
 }

@@ -59,10 +59,10 @@ func serve(t *testing.T, dir, addr string) (url string, stop func() error) {
 			return nil
 		}
 		closed = true
-		err := s.Close()
+		h.Listener.Close() // nobody comes in, and those who are in are cut off
 		h.CloseClientConnections()
 		h.Close()
-		return errors.Join(err, j.Close())
+		return errors.Join(s.Close(), j.Close())
 	}
 }
 
