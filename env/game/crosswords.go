@@ -87,7 +87,7 @@ Your moves will be listed below.
 func (g *crosswords) play(t *turn, action string) {
 	var row, col number
 	var letter string
-	if !last(action, func(c *cursor) (ok bool) {
+	if !t.last(action, func(c *cursor) (ok bool) {
 		if row, ok = c.number(); !ok || c.spaces() == 0 {
 			return false
 		}
@@ -103,7 +103,7 @@ func (g *crosswords) play(t *turn, action string) {
 	inside := row.value < g.grid.side && col.value < g.grid.side
 	at := row.value*g.grid.side + col.value
 	if inside && g.grid.cells[at] != 0 && !g.filled[at] && upper(g.grid.cells[at]) == letter[0] {
-		g.filled[at] = true
+		g.filled[at], t.moved = true, true
 		t.reward = 1 / float64(g.letter)
 		if g.open--; g.open == 0 {
 			t.win(t.reward).say("Congratulations! You completed the Crosswords puzzle!")

@@ -35,9 +35,9 @@ func (c *cursor) direction() (direction, bool) {
 	return 0, false
 }
 
-// lastDirection finds the last direction of an action.
-func lastDirection(action string) (d direction, ok bool) {
-	ok = last(action, func(c *cursor) (fits bool) {
+// direction finds the last direction of an action.
+func (t *turn) direction(action string) (d direction, ok bool) {
+	ok = t.last(action, func(c *cursor) (fits bool) {
 		d, fits = c.direction()
 		return fits
 	})

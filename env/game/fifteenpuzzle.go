@@ -133,11 +133,14 @@ func (g *fifteenPuzzle) placed() int {
 }
 
 func (g *fifteenPuzzle) play(t *turn, action string) {
-	d, ok := lastDirection(action)
-	switch {
-	case !ok:
+	d, ok := t.direction(action)
+	if !ok {
 		t.malform().at().say("you did not provide a valid guess")
-	case !g.slide(d):
+		return
+	}
+	t.moved = g.slide(d)
+	switch {
+	case !t.moved:
 		t.at().say("you chose a move ").say(d.String()).say(" that is outside the bounds of the board.")
 	case g.placed() == len(g.tiles):
 		t.win(1).say("Congratulations! You have solved the puzzle!")

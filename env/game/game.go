@@ -43,9 +43,11 @@ const formatReward = -0.1
 type turn struct {
 	number, limit int // this turn's, from 1, and the last one's
 	random        *python.Random
+	cursor        cursor
 
 	text      []byte
 	reward    float64
+	moved     bool // the board changed
 	over      bool // the game is won or lost
 	malformed bool // no move was found
 }
@@ -80,7 +82,10 @@ type Game struct {
 	limit   int
 	playing bool
 	mute    bool // no suffix at Reset
-	scratch []byte
+
+	answer turn   // to the present action; kept for its memory
+	board  []byte // the suffix, likewise
+	shown  string // the last suffix
 }
 
 func newGame(r rules) *Game { return &Game{rules: r} }
@@ -95,8 +100,9 @@ func (g *Game) Reset(seed uint64) (env.Observation, error) {
 	}
 	g.limit, g.turn, g.playing = limit, 0, true
 	o := env.Observation{Text: task}
+	g.show()
 	if !g.mute {
-		o.Suffix = g.suffix()
+		o.Suffix = g.shown
 	}
 	return o, nil
 }
@@ -107,17 +113,20 @@ func (g *Game) Step(action string) (env.Transition, error) {
 		return env.Transition{}, env.ErrOver
 	}
 	g.turn++
-	t := turn{number: g.turn, limit: g.limit, random: &g.random, text: g.scratch[:0]}
-	g.rules.play(&t, action)
+	t := &g.answer
+	t.number, t.limit, t.random = g.turn, g.limit, &g.random
+	t.text, t.reward, t.moved, t.over, t.malformed = t.text[:0], 0, false, false, false
+	g.rules.play(t, action)
 	late := g.turn >= g.limit && !t.over
 	if late && !t.malformed {
-		g.rules.timeout(&t)
+		g.rules.timeout(t)
 	}
-	g.scratch = t.text
 	g.playing = !t.over && !t.malformed && !late
-	text := string(t.text)
+	if t.moved {
+		g.show()
+	}
 	return env.Transition{
-		Observation: env.Observation{Text: text, Suffix: g.suffix()},
+		Observation: env.Observation{Text: string(t.text), Suffix: g.shown},
 		Reward:      t.reward, Terminated: !g.playing, Truncated: late,
 	}, nil
 }
@@ -125,14 +134,15 @@ func (g *Game) Step(action string) (env.Transition, error) {
 // Fork copies the game.
 func (g *Game) Fork() env.Env {
 	c := *g
-	c.rules, c.scratch = g.rules.fork(), nil
+	c.rules, c.answer, c.board = g.rules.fork(), turn{}, nil
 	return &c
 }
 
 // SampleAction draws from the well-formed actions.
 func (g *Game) SampleAction(s *rng.Stream) string { return g.rules.sample(s) }
 
-func (g *Game) suffix() string {
-	g.scratch = g.rules.suffix(g.scratch[:0])
-	return string(g.scratch)
+// show writes the suffix.
+func (g *Game) show() {
+	g.board = g.rules.suffix(g.board[:0])
+	g.shown = string(g.board)
 }

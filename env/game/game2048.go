@@ -78,12 +78,12 @@ func (g *game2048) spawn(r *python.Random) {
 }
 
 func (g *game2048) play(t *turn, action string) {
-	d, ok := lastDirection(strings.ToLower(action))
+	d, ok := t.direction(strings.ToLower(action))
 	if !ok {
 		t.malform().at().say(`you did not provide a valid move. Please use \boxed{direction} format.`)
 		return
 	}
-	if !g.slide(d) {
+	if t.moved = g.slide(d); !t.moved {
 		t.at().say("you chose move '").say(d.String()).say("' which doesn't change the board state. Try a different direction.")
 		return
 	}

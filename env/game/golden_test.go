@@ -63,7 +63,8 @@ func replay(t *testing.T, registry *env.Registry, tr trace) {
 		if *dataDir != "" || !install(t, g, tr.State) {
 			t.Fatalf("seed %d: the hidden state is %v, want %v", tr.Seed, hidden(t, g), want)
 		}
-		o.Suffix = g.suffix()
+		g.show()
+		o.Suffix = g.shown
 	}
 	c, isCrosswords := g.rules.(*crosswords)
 	noSuffix := isCrosswords && c.legend == "" // of a crossword that was recorded without its clues
@@ -161,7 +162,7 @@ func digest(s string) string {
 	return hex.EncodeToString(h[:])
 }
 
-func loadTraces(t *testing.T, name string) []trace {
+func loadTraces(t testing.TB, name string) []trace {
 	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)

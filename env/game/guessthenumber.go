@@ -52,7 +52,7 @@ Enter your first guess to start the game.
 
 func (g *guessTheNumber) play(t *turn, action string) {
 	var guess number
-	found := last(action, func(c *cursor) (ok bool) {
+	found := t.last(action, func(c *cursor) (ok bool) {
 		guess, ok = c.number()
 		return ok && c.close()
 	})

@@ -67,7 +67,7 @@ Some rules:
 
 func (g *hangman) play(t *turn, action string) {
 	var guess string
-	if !last(strings.ToLower(action), func(c *cursor) bool {
+	if !t.last(strings.ToLower(action), func(c *cursor) bool {
 		guess = c.letters()
 		return guess != "" && c.close()
 	}) {
@@ -113,6 +113,7 @@ func (g *hangman) letter(t *turn, letter string) {
 		t.at().say("you guessed a letter '").say(letter).say("' that is not in the secret word.")
 		return
 	}
+	t.moved = true
 	t.reward = 0.5 * (float64(hits) / float64(len(g.secret)))
 	t.at().say("you successfully guessed a letter '").say(letter).say("' that is in the secret word.")
 }

@@ -13,9 +13,12 @@ import (
 type mastermind struct {
 	p       env.Params
 	code    []int
-	digits  int // 1 … digits are used
-	best    int // most black pegs so far
-	guessed [][]int
+	digits  int   // 1 … digits are used
+	best    int   // most black pegs so far
+	guessed []int // the codes that were scored, one after the other
+
+	guess []number // the present one, and its digits
+	digit []int
 }
 
 func newMastermind(p env.Params) (env.Env, error) {
@@ -61,18 +64,11 @@ Enter your first guess to start the game.
 }
 
 func (g *mastermind) play(t *turn, action string) {
-	var guess []number
-	if !last(action, func(c *cursor) (ok bool) {
-		guess, ok = list(c)
-		return ok
-	}) {
+	if !t.last(action, g.read) {
 		t.malform().at().say("you did not provide a valid guess.")
 		return
 	}
-	digits := make([]int, len(guess))
-	for i, d := range guess {
-		digits[i] = d.value
-	}
+	guess, digits := g.guess, g.digit
 	if slices.Equal(digits, g.code) {
 		t.win(float64(len(g.code)-g.best) / float64(len(g.code)))
 		sayList(t.say("Congratulations! You guessed the correct code "), guess).say(" in ").num(t.number).say(" turns.")
@@ -84,10 +80,10 @@ func (g *mastermind) play(t *turn, action string) {
 		t.say(" which has ").num(len(digits)).say(" entries but the code has length ").num(len(g.code)).say(".")
 	case slices.Min(digits) < 1 || slices.Max(digits) > g.digits:
 		t.say(", which has numbers outside the range 1 to ").num(g.digits).say(".")
-	case slices.ContainsFunc(g.guessed, func(old []int) bool { return slices.Equal(old, digits) }):
+	case g.before(digits):
 		t.say(", which has been already guessed before.")
 	default:
-		g.guessed = append(g.guessed, digits)
+		g.guessed = append(g.guessed, digits...)
 		g.score(t, digits)
 	}
 }
@@ -101,43 +97,53 @@ func (g *mastermind) score(t *turn, digits []int) {
 	}
 }
 
-// pegs counts equal digits in equal places, and of the others the pairs of equal digits.
-func pegs(code, guess []int) (black, white int) {
-	used := make([]bool, len(code))
-	for i, d := range guess {
-		if used[i] = d == code[i]; used[i] {
-			black++
+// before reports whether a code was scored already.
+func (g *mastermind) before(digits []int) bool {
+	for old := range slices.Chunk(g.guessed, len(g.code)) {
+		if slices.Equal(old, digits) {
+			return true
 		}
 	}
-	for i, d := range guess {
-		if d == code[i] {
-			continue
-		}
-		for j, c := range code {
-			if c == d && !used[j] {
-				used[j] = true
-				white++
-				break
-			}
-		}
-	}
-	return black, white
+	return false
 }
 
-// list reads numbers separated by white space, and the closing brace.
-func list(c *cursor) ([]number, bool) {
-	var all []number
+// pegs counts equal digits in equal places, and of the others the pairs of equal digits.
+func pegs(code, guess []int) (black, white int) {
+	common := 0
+	for i, d := range guess {
+		if d == code[i] {
+			black++
+		}
+		if first := slices.Index(guess, d); first == i { // each digit once
+			common += min(count(code, d), count(guess, d))
+		}
+	}
+	return black, common - black
+}
+
+func count(digits []int, d int) (n int) {
+	for _, e := range digits {
+		if e == d {
+			n++
+		}
+	}
+	return n
+}
+
+// read takes numbers separated by white space, and the closing brace.
+func (g *mastermind) read(c *cursor) bool {
+	g.guess, g.digit = g.guess[:0], g.digit[:0]
 	for {
 		n, ok := c.number()
 		if !ok {
-			return nil, false
+			return false
 		}
-		all = append(all, n)
+		g.guess, g.digit = append(g.guess, n), append(g.digit, n.value)
 		if c.close() {
-			return all, true
+			return true
 		}
 		if c.spaces() == 0 {
-			return nil, false
+			return false
 		}
 	}
 }
@@ -161,7 +167,7 @@ func (*mastermind) suffix(b []byte) []byte { return append(b, "Enter your guess.
 
 func (g *mastermind) fork() rules {
 	c := *g
-	c.code, c.guessed = slices.Clone(g.code), slices.Clone(g.guessed)
+	c.code, c.guessed, c.guess, c.digit = slices.Clone(g.code), slices.Clone(g.guessed), nil, nil
 	return &c
 }
 

@@ -66,7 +66,7 @@ Reason with the numbers, and choose neither revealed nor flagged cells.
 func (g *minesweeper) play(t *turn, action string) {
 	var verb string
 	var at [2]number
-	if !last(action, func(c *cursor) bool {
+	if !t.last(action, func(c *cursor) bool {
 		verb = c.letters()
 		return verb != "" && c.spaces() == 1 && c.numbers(at[:])
 	}) {
@@ -98,7 +98,7 @@ func (g *minesweeper) play(t *turn, action string) {
 		default:
 			t.say("you added a flag on cell ")
 		}
-		cell.flagged = !cell.flagged
+		cell.flagged, t.moved = !cell.flagged, true
 		place()
 		t.say(".")
 	default:
@@ -123,6 +123,7 @@ func (g *minesweeper) reveal(t *turn, row, col int, place func()) {
 		return
 	}
 	before := g.hidden
+	t.moved = true
 	g.flood(row*g.cols + col)
 	t.reward = float64(before-g.hidden) / float64(len(g.cells)-g.mines)
 	if g.solved() {
@@ -201,29 +202,36 @@ func (g *minesweeper) suffix(b []byte) []byte {
 	for i := range g.rows {
 		b = append(appendRight(append(b, '\n'), i, 2), ' ')
 		for _, c := range g.cells[i*g.cols : (i+1)*g.cols] {
+			mark := byte('.')
 			switch {
 			case c.revealed && c.mine:
-				b = append(b, " * "...)
+				mark = '*'
 			case c.revealed:
-				b = append(b, ' ', '0'+byte(c.around), ' ')
+				mark = '0' + byte(c.around)
 			case c.flagged:
-				b = append(b, " F "...)
-			default:
-				b = append(b, " . "...)
+				mark = 'F'
 			}
+			b = append(b, ' ', mark, ' ')
 		}
 	}
 	return append(b, "\n\nEnter your guess."...)
 }
 
-// appendRight writes a number at the right end of a field of so many bytes.
+// appendRight writes a number that is not negative at the right end of a field of so many bytes.
 func appendRight(b []byte, n, width int) []byte {
-	start := len(b)
-	b = strconv.AppendInt(b, int64(n), 10)
-	if short := width - (len(b) - start); short > 0 {
-		b = slices.Insert(b, start, []byte(strings.Repeat(" ", short))...)
+	for digits := decimals(n); digits < width; digits++ {
+		b = append(b, ' ')
 	}
-	return b
+	return strconv.AppendInt(b, int64(n), 10)
+}
+
+// decimals is how many digits a number has.
+func decimals(n int) int {
+	digits := 1
+	for ; n > 9; n /= 10 {
+		digits++
+	}
+	return digits
 }
 
 func (g *minesweeper) fork() rules {

@@ -9,10 +9,13 @@ import (
 )
 
 // last tries what follows each `\boxed{` of an action, the last one first, and reports whether something fitted.
-func last(action string, fits func(c *cursor) bool) bool {
-	const open = `\boxed{`
-	for i := strings.LastIndex(action, open); i >= 0; i = strings.LastIndex(action[:i], open) {
-		if fits(&cursor{action[i+len(open):]}) {
+func (t *turn) last(action string, fits func(c *cursor) bool) bool {
+	for at := strings.LastIndexByte(action, '{'); at >= 0; at = strings.LastIndexByte(action[:at], '{') {
+		if !strings.HasSuffix(action[:at], `\boxed`) {
+			continue
+		}
+		t.cursor.rest = action[at+1:]
+		if fits(&t.cursor) {
 			return true
 		}
 	}
@@ -37,6 +40,9 @@ func (c *cursor) close() bool { return c.byte('}') }
 // spaces takes white space and returns how many characters it had.
 func (c *cursor) spaces() int {
 	for n := 0; ; n++ {
+		if c.rest != "" && '!' <= c.rest[0] && c.rest[0] <= '~' {
+			return n
+		}
 		r, size := utf8.DecodeRuneInString(c.rest)
 		if size == 0 || !unicode.IsSpace(r) && (r < 0x1c || r > 0x1f) {
 			return n

@@ -68,12 +68,13 @@ Look ahead: a box in a corner stays there.`, limit, example, example), nil
 }
 
 func (g *sokoban) play(t *turn, action string) {
-	d, ok := lastDirection(strings.ToLower(action))
+	d, ok := t.direction(strings.ToLower(action))
 	if !ok {
 		t.malform().at().say("your submitted action is not valid.")
 		return
 	}
 	pushed, moved := g.move(d)
+	t.moved = moved
 	switch {
 	case !moved:
 		t.at().say("you cannot move ").say(d.String()).say(" - you would collide with wall or other boxes!")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -159,7 +158,7 @@ func (g *sudoku) count(found *int) bool {
 
 func (g *sudoku) play(t *turn, action string) {
 	var m [3]number
-	if !last(action, func(c *cursor) bool { return c.numbers(m[:]) }) {
+	if !t.last(action, func(c *cursor) bool { return c.numbers(m[:]) }) {
 		t.malform().say("You did not provide a valid guess.")
 		return
 	}
@@ -167,7 +166,7 @@ func (g *sudoku) play(t *turn, action string) {
 	inside := min(row, col, v) >= 1 && max(row, col, v) <= g.n
 	at := (row-1)*g.n + col - 1
 	if inside && g.cells[at] == 0 && v == g.full[at] {
-		g.cells[at] = v
+		g.cells[at], t.moved = v, true
 		t.reward = 1 / float64(g.first)
 		if g.empty--; g.empty == 0 {
 			t.win(t.reward).say("Congratulations! You have completed the Sudoku puzzle!")
@@ -214,11 +213,14 @@ func (g *sudoku) suffix(b []byte) []byte {
 			}
 		}
 		if (i+1)%g.block == 0 && i+1 < g.n {
-			b = append(append(b, "\n   "...), strings.Repeat("- ", 2*(g.n-1))...)
+			b = append(append(b, "\n   "...), dashes[:4*(g.n-1)]...)
 		}
 	}
 	return append(b, "\nEnter your move."...)
 }
+
+// dashes are the line between blocks of the larger board.
+const dashes = "- - - - - - - - - - - - - - - - "
 
 func (g *sudoku) fork() rules {
 	c := *g

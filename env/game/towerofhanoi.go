@@ -43,7 +43,7 @@ Your moves will be listed below.
 
 func (g *towerOfHanoi) play(t *turn, action string) {
 	var from, to int
-	found := last(action, func(c *cursor) bool {
+	found := t.last(action, func(c *cursor) bool {
 		var ok, ok2 bool
 		from, ok = c.tower()
 		c.spaces()
@@ -68,6 +68,7 @@ func (g *towerOfHanoi) play(t *turn, action string) {
 		t.say(", but the top disk on tower ").say(a).say(" is larger than the top disk on tower ").say(b).say(".")
 		return
 	}
+	t.moved = true
 	g.towers[from] = source[:len(source)-1]
 	g.towers[to] = append(g.towers[to], disk)
 	if len(g.towers[2]) == g.disks {

@@ -52,7 +52,7 @@ Your guesses and their marks will be listed below.
 
 func (g *wordle) play(t *turn, action string) {
 	var guess string
-	if !last(action, func(c *cursor) (ok bool) {
+	if !t.last(action, func(c *cursor) (ok bool) {
 		guess, ok = c.words()
 		return ok
 	}) {

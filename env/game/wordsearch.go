@@ -71,7 +71,7 @@ Guidelines:
 
 func (g *wordSearch) play(t *turn, action string) {
 	var m [4]number
-	if !last(action, func(c *cursor) (ok bool) {
+	if !t.last(action, func(c *cursor) (ok bool) {
 		for i := range m {
 			if i > 0 && c.spaces() == 0 {
 				return false
@@ -130,7 +130,7 @@ func (g *wordSearch) hit(a [4]int) int {
 
 func (g *wordSearch) claim(t *turn, i int, place func()) {
 	p := g.grid.placed[i]
-	g.found[i] = true
+	g.found[i], t.moved = true, true
 	for k := range len(p.word) {
 		row, col := p.cell(k)
 		g.marked[row*g.grid.side+col] = true
