@@ -23,8 +23,8 @@ import (
 // and states have the f32 values the optimizer works on beside it.
 const (
 	manifestFile  = "trinity.json"
-	adapterFile   = "adapter_model.safetensors"
-	adapterConfig = "adapter_config.json"
+	adapterFile   = model.PEFTWeightsFile
+	adapterConfig = model.PEFTConfigFile
 	weightsFile   = "model.safetensors"
 	masterFile    = "master.safetensors"
 	optimizerFile = "optimizer.safetensors"
@@ -103,7 +103,7 @@ func (r *run) files(m manifest) ([]file, error) {
 			files = append(files, tensorFile(masterFile, r.params, false))
 		}
 	} else {
-		files = append(files, jsonFile(adapterConfig, peft(r.base, r.lora)), tensorFile(adapterFile, r.params, false))
+		files = append(files, jsonFile(adapterConfig, modelLoRA(r.lora).PEFTConfig(r.base.name)), tensorFile(adapterFile, r.params, false))
 	}
 	if m.Optimizer {
 		files = append(files, tensorFile(optimizerFile, slices.Concat(moments("m.", r.params, r.adam.M), moments("v.", r.params, r.adam.V)), false))
@@ -164,22 +164,6 @@ func moments(prefix string, params []model.Tensor, data [][]float32) []model.Ten
 		out[i] = model.Tensor{Name: prefix + t.Name, Shape: t.Shape, Data: data[i]}
 	}
 	return out
-}
-
-// peft is adapter_config.json as PEFT reads it.
-func peft(b *base, l tinker.LoRA) map[string]any {
-	var targets []string
-	if l.TrainAttn {
-		targets = append(targets, "q_proj", "k_proj", "v_proj", "o_proj")
-	}
-	if l.TrainMLP {
-		targets = append(targets, "gate_proj", "up_proj", "down_proj")
-	}
-	if l.TrainUnembed {
-		targets = append(targets, "lm_head")
-	}
-	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": b.name, "r": l.Rank, "lora_alpha": l.Alpha,
-		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true, "target_modules": targets}
 }
 
 // DeleteCheckpoint implements tinker.Service.

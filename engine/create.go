@@ -44,14 +44,26 @@ func checkLoRA(l tinker.LoRA, random bool) error {
 	switch {
 	case l.Rank < 0 || l.Rank > 1<<12:
 		return tinker.Userf("engine: LoRA rank %d; it must be 1 to %d, or 0 to train all weights", l.Rank, 1<<12)
-	case l.Rank > 0 && !l.TrainAttn && !l.TrainMLP && !l.TrainUnembed:
-		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp or train_unembed")
+	case l.Rank > 0 && l.Modules == "" && !l.TrainAttn && !l.TrainMLP && !l.TrainUnembed:
+		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp, train_unembed or target_modules")
+	case l.Modules != "" && unknownModule(l.Modules) != "":
+		return tinker.Userf("engine: LoRA target_modules %q: %q is not one of %s", l.Modules, unknownModule(l.Modules), strings.Join(model.ModuleNames(), ", "))
 	case !(l.Alpha > 0) || math.IsInf(l.Alpha, 0):
 		return tinker.Userf("engine: LoRA alpha %v; it must be a positive number, or 0 for %d", l.Alpha, defaultAlpha)
 	case random && l.Rank > 0:
 		return tinker.Userf("engine: random_init with LoRA rank %d; random weights are trained whole, with rank 0", l.Rank)
 	}
 	return nil
+}
+
+// unknownModule returns the first of the names that is no module, "" if all are.
+func unknownModule(names string) string {
+	for _, n := range strings.Split(names, ",") {
+		if !slices.Contains(model.ModuleNames(), n) {
+			return n
+		}
+	}
+	return ""
 }
 
 // begin makes the state of a new run.

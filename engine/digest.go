@@ -138,6 +138,9 @@ func (h *hasher) lora(l tinker.LoRA) {
 	h.flag(l.TrainAttn)
 	h.flag(l.TrainMLP)
 	h.flag(l.TrainUnembed)
+	if l.Modules != "" {
+		h.text(l.Modules)
+	}
 }
 
 func (h *hasher) create(req tinker.CreateModelRequest) digest {

@@ -53,6 +53,9 @@ func describe(l tinker.LoRA) string {
 	if l.Rank == 0 {
 		return "rank 0 (full parameters)"
 	}
+	if l.Modules != "" {
+		return fmt.Sprintf("rank %d, alpha %g, target_modules %s", l.Rank, l.Alpha, l.Modules)
+	}
 	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn, l.TrainMLP, l.TrainUnembed)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/model"
@@ -36,7 +37,11 @@ type state struct {
 func (r *run) full() bool { return r.lora.Rank == 0 }
 
 func modelLoRA(l tinker.LoRA) model.LoRA {
-	return model.LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: l.TrainAttn, MLP: l.TrainMLP, Unembed: l.TrainUnembed}
+	m := model.LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: l.TrainAttn, MLP: l.TrainMLP, Unembed: l.TrainUnembed}
+	if l.Modules != "" {
+		m.Modules = strings.Split(l.Modules, ",")
+	}
+	return m
 }
 
 // install makes params, which it keeps, and adam (nil is a fresh one) the state, without a gradient. params are sorted by name,

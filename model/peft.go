@@ -39,7 +39,8 @@ type peftConfig struct {
 
 // refusedPEFT are keys that ask for something that is not computed, unless they are null, false or empty.
 var refusedPEFT = []string{"use_dora", "fan_in_fan_out", "lora_bias", "rank_pattern", "alpha_pattern", "modules_to_save", "layer_replication",
-	"target_parameters", "trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora", "arrow_config", "velora_config"}
+	"target_parameters", "trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora",
+	"arrow_config", "velora_config", "kasa_config", "monteclora_config", "ensure_weight_tying"}
 
 // PEFT is an adapter as a folder of PEFT's has it.
 type PEFT struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -113,7 +114,6 @@ func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(to
 
 // buildService opens what trains and samples.
 func (b *job) buildService(ctx context.Context) (err error) {
-	b.noteModules()
 	if b.progress, err = b.newProgress(); err != nil {
 		return err
 	}
@@ -164,9 +164,9 @@ func (b *job) openEngine(ctx context.Context) error {
 	return nil
 }
 
-// noteModules says so when the configuration names some layers of a group: whole groups are adapted.
-func (b *job) noteModules() {
-	l, n := b.cfg.LoRA(), 0
+// someModules returns the linear layers that a configuration picks out of their groups, "" where the flags say it all.
+func someModules(l config.LoRA) string {
+	n := 0
 	for _, g := range []struct {
 		on   bool
 		size int
@@ -175,9 +175,10 @@ func (b *job) noteModules() {
 			n += g.size
 		}
 	}
-	if l.Rank > 0 && len(l.Modules) < n {
-		fmt.Fprintf(b.Out, "note: target_modules names %v; all attention, MLP or output layers of a group it touches get an adapter\n", l.Modules)
+	if l.Rank == 0 || len(l.Modules) == n {
+		return ""
 	}
+	return strings.Join(l.Modules, ",")
 }
 
 // createRequest is the model that the run trains.
@@ -191,6 +192,6 @@ func (b *job) createRequest() tinker.CreateModelRequest {
 	}
 	return tinker.CreateModelRequest{
 		SessionID: session, BaseModel: b.model.name, RandomInit: b.cfg.Model.RandomInit,
-		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP, TrainUnembed: l.TrainUnembed},
+		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP, TrainUnembed: l.TrainUnembed, Modules: someModules(l)},
 	}
 }

@@ -10,6 +10,9 @@ type LoRA struct {
 	TrainAttn    bool    `json:"train_attn"`
 	TrainMLP     bool    `json:"train_mlp"`
 	TrainUnembed bool    `json:"train_unembed"`
+	// Modules, if not empty, are the linear layers that train, and the flags do not count: names such as "q_proj,v_proj". Only a local
+	// engine offers it.
+	Modules string `json:"target_modules,omitempty"`
 }
 
 // CreateModelRequest asks for a new training run.

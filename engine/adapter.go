@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// ImportPEFT makes a checkpoint of the adapter in dir, a folder of Python's peft or of this program: the state of model
+// modelID under that name, without an optimizer's. CreateModelFromState goes on from the path it returns.
+func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, err error) {
+	b, err := e.base(baseModel)
+	if err != nil {
+		return "", err
+	}
+	a, err := model.ReadPEFT(dir)
+	if err != nil {
+		return "", tinker.Userf("engine: %w", err)
+	}
+	for _, t := range a.Tensors {
+		if !finite(t.Data) {
+			return "", tinker.Userf("engine: %s: tensor %s has values that are not finite", dir, t.Name)
+		}
+	}
+	root, err := e.load(b)
+	if err != nil {
+		return "", err
+	}
+	if _, err := root.w.NewAdapter(a.LoRA, a.Tensors, e.compute.K); err != nil {
+		return "", tinker.Userf("engine: %s on base model %q: %w", dir, baseModel, err)
+	}
+	if err := tinker.CheckName(name); err != nil {
+		return "", err
+	}
+	sortByName(a.Tensors)
+	print, err := b.fingerprint(false)
+	if err != nil {
+		return "", err
+	}
+	m := manifest{Format: manifestFormat, Numerics: Numerics, DType: dtype(root.w.Config), ModelID: modelID, BaseModel: baseModel, Fingerprint: print, LoRA: seamLoRA(a.LoRA)}
+	files := []file{jsonFile(manifestFile, m), jsonFile(adapterConfig, a.LoRA.PEFTConfig(baseModel)), tensorFile(adapterFile, a.Tensors, false)}
+	p := tinker.Path{ModelID: modelID, Kind: tinker.KindState, Name: name}
+	return p.String(), e.store.write(p, files)
+}
+
+// seamLoRA says in the seam's words what is trained.
+func seamLoRA(l model.LoRA) tinker.LoRA {
+	return tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: new(int64), TrainAttn: l.Attn, TrainMLP: l.MLP, TrainUnembed: l.Unembed,
+		Modules: strings.Join(l.Modules, ",")}
+}

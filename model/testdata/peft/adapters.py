@@ -1,0 +1,56 @@
+"""Makes the folders beside it: adapters as Python's peft saves them, and the logits they give.
+
+    python adapters.py       (made with torch 2.6.0, transformers 5.23.0, peft 0.21.2)
+
+Each is of the model in ../families that its name begins with. expected.safetensors is as there, of the model in float32 with the
+adapter on it.
+"""
+import os, shutil
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+ADAPTERS = {  # name: LoraConfig, dtype of the file
+    "llama32-qv": (dict(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"]), torch.float32),
+    "qwen25-all": (dict(r=8, lora_alpha=16, target_modules="all-linear"), torch.float32),
+    "qwen3-head": (dict(r=2, lora_alpha=6, target_modules=["gate_proj", "down_proj", "lm_head"]), torch.float32),
+    "mistral-rslora": (dict(r=4, lora_alpha=4, use_rslora=True, target_modules=["o_proj", "up_proj"]), torch.bfloat16),
+    "llama31-attn": (dict(r=3, lora_alpha=5, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]), torch.float32),
+}
+
+
+def base(name):
+    return AutoModelForCausalLM.from_pretrained(f"../families/{name}", dtype=torch.float32, attn_implementation="eager")
+
+
+def make(name, config, dtype):
+    torch.manual_seed(5)
+    shutil.rmtree(name, ignore_errors=True)
+    family = name.partition("-")[0]
+    model = get_peft_model(base(family), LoraConfig(task_type="CAUSAL_LM", **config))
+    for n, p in model.named_parameters():
+        if "lora_" in n:
+            with torch.no_grad():
+                p.copy_(torch.randn_like(p) * 0.15)
+    model.base_model.model.config._name_or_path = family
+    model.peft_config["default"].base_model_name_or_path = family
+    model.save_pretrained(name)
+    file = f"{name}/adapter_model.safetensors"
+    save_file({k: v.to(dtype).contiguous() for k, v in load_file(file).items()}, file, {"format": "pt"})
+    if os.path.exists(f"{name}/README.md"):
+        os.remove(f"{name}/README.md")
+    model = PeftModel.from_pretrained(base(family), name)
+    ids = torch.randint(0, model.config.vocab_size, (100,))
+    rows = torch.tensor([0, 1, 31, 32, 63, 99])
+    plain = base(family)(input_ids=ids[None]).logits[0][rows]
+    logits = model(input_ids=ids[None]).logits[0][rows].detach()
+    save_file(dict(tokens=ids.float(), rows=rows.float(), logits=logits.contiguous()), f"{name}/expected.safetensors")
+    print(name, sorted(load_file(file))[:2], len(load_file(file)), float((logits - plain).abs().max()))
+
+
+if __name__ == "__main__":
+    os.chdir(os.path.dirname(os.path.abspath(__file__)))
+    torch.set_num_threads(1)
+    for name, (config, dtype) in ADAPTERS.items():
+        make(name, config, dtype)
