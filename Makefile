@@ -20,7 +20,7 @@ gen: ## the assembly from its generator
 	go run ./internal/kernel/gen
 
 race: ## everything with goroutines under the race detector
-	go test -race -short ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./run ./internal/disk
+	go test -race -short ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./run ./internal/disk ./hub ./dataset
 
 learn-short: ## the example for 20 steps: the reward must rise
 	go test ./run -run 'TestLearn$$' -count 1 -v

@@ -90,7 +90,7 @@ func (b *blobFile) open() error {
 }
 
 // fits reports whether a stored list can be one of a file of that size.
-func (s partState) fits(size int64) bool {
+func (s *partState) fits(size int64) bool {
 	if s.Size != size || s.PartSize <= 0 {
 		return false
 	}
@@ -103,7 +103,7 @@ func (s partState) fits(size int64) bool {
 }
 
 // span is the bytes [from, to) of a part.
-func (s partState) span(part int) (from, to int64) {
+func (s *partState) span(part int) (from, to int64) {
 	from = int64(part) * s.PartSize
 	return from, min(from+s.PartSize, s.Size)
 }
