@@ -42,7 +42,7 @@ func (t *Template) Conversation(tok *tokenizer.Tokenizer, messages []Message, o 
 		for _, s := range res.Generations {
 			c.markSpan(tok, res.Text, s)
 		}
-	} else if err := t.markByPrefix(c, tok, messages, o); err != nil {
+	} else if err := t.markByPrefix(c, tok, res.Text, messages, o); err != nil {
 		return nil, err
 	}
 	for i, marked := range c.Mask {
@@ -98,7 +98,10 @@ func (c *Conversation) markSpan(tok *tokenizer.Tokenizer, text string, span jinj
 	}
 }
 
-func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, messages []Message, o Options) error {
+// markByPrefix marks what each assistant message adds to the text. Nothing of a
+// message is marked if the template shows what stands before it in another way
+// once more messages follow.
+func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text string, messages []Message, o Options) error {
 	start := 0
 	if strings.Contains(t.source, "<think>") {
 		for i := range messages {
@@ -111,23 +114,51 @@ func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, messa
 		if messages[i].Role != "assistant" {
 			continue
 		}
-		from := 0
+		before := ""
 		if i > 0 {
+			var err error
 			o.AddGenerationPrompt = true
-			before, err := t.Encode(tok, messages[:i], o)
-			if err != nil {
+			if before, err = t.Render(messages[:i], o); err != nil {
 				return err
 			}
-			from = len(before)
 		}
 		o.AddGenerationPrompt = false
-		through, err := t.Encode(tok, messages[:i+1], o)
+		through, err := t.Render(messages[:i+1], o)
 		if err != nil {
 			return err
 		}
-		c.mark(from, len(through))
+		if strings.HasPrefix(text, before) {
+			c.markSpan(tok, text, jinja.Span{Start: len(before), End: t.end(tok, text, through, len(before))})
+		}
 	}
 	return nil
+}
+
+// end returns where the assistant message that begins at from ends in text;
+// through is the conversation up to this message. Templates may show a message
+// in another way once more follow it (no empty thoughts, another token at its
+// end): then it ends behind the token that ends a turn, or else where the two
+// ways part.
+func (t *Template) end(tok *tokenizer.Tokenizer, text, through string, from int) int {
+	if strings.HasPrefix(text, through) {
+		return max(from, len(through))
+	}
+	if stop, err := t.StopIDs(tok); err == nil && len(stop) > 0 {
+		token := string(tok.Bytes(stop[0]))
+		if i := strings.Index(text[from:], token); i >= 0 {
+			return from + i + len(token)
+		}
+	}
+	return max(from, common(text, through))
+}
+
+// common returns the length of the longest common prefix.
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // probe is the content of the message that StopIDs looks behind.
