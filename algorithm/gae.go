@@ -1,14 +1,37 @@
 package algorithm
 
 // gae is generalised advantage estimation (Schulman et al., arXiv 1506.02438) over the values of a critic.
-type gae struct{ gamma, lambda float64 }
+type gae struct {
+	gamma, lambda float64
+	critic        Critic
+	criticScale   float64 // the critic's learning rate over the actor's
+}
 
+// newGAE reads upstream's gamma and lam, and what a critic over reserved tokens needs: critic_low and critic_high, which
+// returns should stay between, critic_bins (K), critic_sigma and critic_lr_scale. The reserved tokens are the first K ids: any do, since
+// nobody samples from a critic.
 func newGAE(args Args) (LateAdvantage, error) {
 	r := readArgs(args)
-	a := gae{r.number("gamma", 1), r.number("lam", 1)}
+	a := gae{gamma: r.number("gamma", 1), lambda: r.number("lam", 1), criticScale: r.number("critic_lr_scale", 1)}
+	a.critic = Critic{Low: r.number("critic_low", -1), High: r.number("critic_high", 2), Sigma: r.number("critic_sigma", 0.75)}
+	for k := range r.count("critic_bins", 31) {
+		a.critic.Tokens = append(a.critic.Tokens, int32(k))
+	}
+	if _, err := NewCritic(a.critic); err != nil {
+		r.errs = append(r.errs, err)
+	}
 	r.require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
 	r.require(a.lambda >= 0 && a.lambda <= 1, "lam", a.lambda, "between 0 and 1")
+	r.require(a.criticScale >= 0, "critic_lr_scale", a.criticScale, "0 or more")
 	return a, r.close()
+}
+
+// Critic is the critic that a method whose Needs have Values is trained with, and its learning rate over the actor's.
+func (m *Method) Critic() (c Critic, rate float64) {
+	if a, ok := m.Late.(gae); ok {
+		return a.critic, a.criticScale
+	}
+	return Critic{}, 0
 }
 
 func (gae) Needs() Needs { return Needs{Reward: true, Values: true} }

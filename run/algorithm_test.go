@@ -1,11 +1,15 @@
 package run
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // tinyRun is two steps of one task with two responses of up to six tokens.
@@ -15,7 +19,7 @@ var tinyRun = []string{"seed=5", "buffer.batch_size=1", "algorithm.repeat_times=
 // Every algorithm type runs, or is refused before anything starts because of what it needs.
 func TestEveryAlgorithm(t *testing.T) {
 	refused := map[string]string{
-		"ppo": "the values of a critic", "remax": "a greedy response", "on_policy_distill": "a teacher's logprobs", "jsd": "a teacher's logprobs",
+		"remax": "the reward of a greedy response", "on_policy_distill": "a teacher's logprobs", "jsd": "a teacher's logprobs",
 		"mix": "experts' responses", "mix_chord": "experts' responses", "sft": "", "dpo": "", // data sets: see mode train
 	}
 	for name := range config.Algorithms() {
@@ -57,4 +61,44 @@ func TestLateAdvantageWithPenalty(t *testing.T) {
 		t.Error("no advantage reached the loss")
 	}
 	same(t, "again", runs(t, load(t, t.TempDir(), args...), options()), want)
+}
+
+// PPO trains a critic beside the policy; the run repeats itself to the bit.
+func TestPPOWithCritic(t *testing.T) {
+	args := append(small, "algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={lam: 0.9, critic_low: 0, critic_high: 1, critic_bins: 11, critic_lr_scale: 2}")
+	want := runs(t, load(t, t.TempDir(), args...), options())
+	last := want[len(want)-1].Metrics
+	if lr := last["critic/lr"]; lr != 2*last["actor/lr"] {
+		t.Errorf("critic/lr = %v, actor/lr = %v, want twice as much", lr, last["actor/lr"])
+	}
+	if h := last["critic/cross_entropy"]; !(h > 1) {
+		t.Errorf("critic/cross_entropy = %v, want more than that of the targets: it has just begun", h)
+	}
+	if v := last["critic/vpred_mean"]; v < 0 || v > 1 {
+		t.Errorf("critic/vpred_mean = %v, want within the critic's range", v)
+	}
+	same(t, "again", runs(t, load(t, t.TempDir(), args...), options()), want)
+}
+
+// Killed in the midst of its requests to either model, the job ends with the metrics of an unbroken run.
+func TestPPOSurvivesKills(t *testing.T) {
+	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=1", "explorer.eval_on_startup=false", "model.tinker.rank=4",
+		"algorithm.advantage_fn_args={critic_bins: 5}", "algorithm.kl_loss_fn_args={adaptive: true, target_kl: 1, horizon: 10, kl_coef: 0.1}")
+	count := &disk.Crash{FS: disk.OS()}
+	o := options()
+	o.FS = count
+	want := runs(t, load(t, t.TempDir(), args...), o)
+	for at := 1; at <= count.Count(); at += 11 {
+		dir := t.TempDir()
+		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.Out = io.Discard
+		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
+		}
+		o.FS = &disk.Crash{FS: disk.OS()} // does not crash
+		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
+		if t.Failed() {
+			return
+		}
+	}
 }

@@ -42,16 +42,40 @@ func (t *Trainer) referenceLogprobs(ctx context.Context, batch []*experience.Exp
 	return refs, nil
 }
 
-// fetched lays out what was fetched for each experience of a batch; refs may be nil.
-func fetched(batch []*experience.Experience, refs [][]float32) []algorithm.Fetched {
-	out := make([]algorithm.Fetched, len(batch))
+// score computes the advantages that are late, and sends the critic, if there is one, what it has to learn from the returns.
+// learned waits for that and returns its metrics.
+func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Experience, refs [][]float32) (
+	metrics map[string]float64, learned func(context.Context) (map[string]float64, error), err error) {
+	fetched := make([]algorithm.Fetched, len(batch))
 	for i := range refs {
-		out[i].Ref = refs[i]
+		fetched[i].Ref = refs[i]
 	}
-	return out
+	learned = func(context.Context) (map[string]float64, error) { return nil, nil }
+	if t.critic == nil {
+		metrics, err = t.Method.Score(batch, fetched)
+		return metrics, learned, err
+	}
+	values, err := t.critic.values(ctx, batch)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range values {
+		fetched[i].Values = values[i]
+	}
+	if metrics, err = t.Method.Score(batch, fetched); err != nil {
+		return nil, nil, err
+	}
+	returns, masks := make([][]float32, len(batch)), make([][]bool, len(batch))
+	for i, e := range batch {
+		returns[i], masks[i] = e.Returns, e.ActionMask
+	}
+	out := algorithm.CriticMetrics(returns, values, masks)
+	collect(out, metrics)
+	learned, err = t.critic.train(ctx, t.adam(step), batch)
+	return out, learned, err
 }
 
 // Fetches says what this trainer can fetch of what a method may need.
 func Fetches() algorithm.Needs {
-	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true}
+	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true, Values: true}
 }

@@ -25,6 +25,8 @@ type State struct {
 
 	SavedPosition Position `json:"saved_position,omitzero"` // what had been trained at step Saved
 
+	Critic CriticState `json:"critic,omitzero"`
+
 	KLCoefs      Coefs `json:"kl_coefs,omitzero"`       // for the next step
 	SavedKLCoefs Coefs `json:"saved_kl_coefs,omitzero"` // after step Saved
 }
@@ -77,10 +79,14 @@ func (t *Trainer) open(ctx context.Context) error {
 			return fmt.Errorf("trainer: reference model: %w", err)
 		}
 	}
-	if t.Durable || t.state.Step == 0 {
+	fresh := t.Durable || t.state.Step == 0
+	if fresh {
 		err = t.openModel(ctx)
 	} else {
 		err = t.reopenSaved(ctx)
+	}
+	if err == nil && t.Method.Needs().Values {
+		err = t.openCritic(ctx, !fresh)
 	}
 	if err != nil {
 		return fmt.Errorf("trainer: %w", err)
@@ -110,11 +116,7 @@ func (t *Trainer) openModel(ctx context.Context) error {
 
 // reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to that step.
 func (t *Trainer) reopenSaved(ctx context.Context) error {
-	path, err := os.ReadFile(filepath.Join(t.stepDir(t.state.Step), "remote_checkpoint_path.txt"))
-	if err != nil {
-		return fmt.Errorf("no saved state of step %d to go on from: %w", t.state.Step, err)
-	}
-	client, err := t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{Path: strings.TrimSpace(string(path)), Optimizer: true})
+	client, err := t.fromSaved(ctx, "remote_checkpoint_path.txt")
 	if err != nil {
 		return err
 	}
@@ -124,6 +126,15 @@ func (t *Trainer) reopenSaved(ctx context.Context) error {
 	}
 	t.client, t.state.ModelID, t.state.NextSeqID = client, info.ModelID, info.NextSeqID
 	return nil
+}
+
+// fromSaved makes a model of the saved state that a file of the last step's folder names.
+func (t *Trainer) fromSaved(ctx context.Context, file string) (tinker.TrainingClient, error) {
+	path, err := os.ReadFile(filepath.Join(t.stepDir(t.state.Step), file))
+	if err != nil {
+		return nil, fmt.Errorf("no saved state of step %d to go on from: %w", t.state.Step, err)
+	}
+	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{Path: strings.TrimSpace(string(path)), Optimizer: true})
 }
 
 func (t *Trainer) stepDir(step int) string {
@@ -164,6 +175,9 @@ func (t *Trainer) publish(ctx context.Context, step int, seq *int64) error {
 }
 
 func (t *Trainer) saveState(ctx context.Context, step int, seq *int64) error {
+	if err := t.saveCritic(ctx, step); err != nil {
+		return err
+	}
 	f, err := t.client.SaveState(ctx, tinker.SaveRequest{SeqID: *seq, Name: fmt.Sprintf("%s-state-%d", t.Prefix, step)})
 	*seq++
 	if err != nil {
@@ -185,14 +199,21 @@ func (t *Trainer) save(ctx context.Context) error {
 	if t.state.Saving == 0 {
 		t.state.Saving = t.state.NextSeqID
 		t.state.NextSeqID++
+		if t.critic != nil {
+			t.state.Critic.Saving = t.state.Critic.NextSeqID
+			t.state.Critic.NextSeqID++
+		}
 		if err := t.writeState(); err != nil {
 			return err
 		}
 	}
 	seq := t.state.Saving
+	if t.critic != nil {
+		t.critic.seq = t.state.Critic.Saving
+	}
 	if err := t.saveState(ctx, t.state.Step, &seq); err != nil {
 		return fmt.Errorf("trainer: save step %d: %w", t.state.Step, err)
 	}
-	t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs, t.state.Saving = t.state.Step, t.state.Position, t.state.KLCoefs, 0
+	t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs, t.state.Saving, t.state.Critic.Saving = t.state.Step, t.state.Position, t.state.KLCoefs, 0, 0
 	return t.writeState()
 }

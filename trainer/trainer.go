@@ -71,7 +71,8 @@ type Trainer struct {
 	events    Events
 	exact     bool // the service's samplers and trainers agree to the bit
 	client    tinker.TrainingClient
-	reference tinker.SamplingClient // the base model, only if the loss needs it
+	reference tinker.SamplingClient // the base model, only if the method needs it
+	critic    *critic               // only if the method needs values
 	state     State
 	started   time.Time // of the step under way
 }
@@ -151,6 +152,9 @@ func (t *Trainer) read(ctx context.Context, stop <-chan struct{}) ([]*experience
 func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experience) error {
 	metrics := map[string]float64{"time/read_experience": time.Since(t.started).Seconds()}
 	seq := t.state.NextSeqID
+	if t.critic != nil {
+		t.critic.seq = t.state.Critic.NextSeqID
+	}
 	begin := time.Now()
 	if err := t.update(ctx, step, &seq, batch, metrics); err != nil {
 		return err
@@ -178,7 +182,10 @@ func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experi
 		return err
 	}
 	t.state = State{Step: step, Saved: saved, NextSeqID: seq, ModelID: t.state.ModelID, Position: t.source.Position(), SavedPosition: savedPosition,
-		KLCoefs: t.coefs(), SavedKLCoefs: savedCoefs}
+		Critic: t.state.Critic, KLCoefs: t.coefs(), SavedKLCoefs: savedCoefs}
+	if t.critic != nil {
+		t.state.Critic.NextSeqID = t.critic.seq
+	}
 	if err := t.writeState(); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	if err != nil {
 		return err
 	}
-	scored, err := t.Method.Score(batch, fetched(batch, refs))
+	scored, learned, err := t.score(ctx, step, batch, refs)
 	if err != nil {
 		return err
 	}
@@ -40,8 +40,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	if err != nil {
 		return err
 	}
-	adam := t.Adam
-	adam.LearningRate = t.Schedule.At(step)
+	adam := t.adam(step)
 	o, err := t.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: *seq, Adam: adam})
 	*seq++
 	if err != nil {
@@ -55,6 +54,10 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	if err != nil {
 		return err
 	}
+	ofCritic, err := learned(ctx)
+	if err != nil {
+		return err
+	}
 	if !need.Logprobs { // the gradient did not depend on the logprobs; the reported loss does
 		if _, outcome, err = t.gradient(step, batch, outputs(out), refs); err != nil {
 			return err
@@ -65,10 +68,16 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 			return err
 		}
 	}
-	collect(metrics, scored, outcome, out.Metrics, opt.Metrics)
+	collect(metrics, scored, ofCritic, outcome, out.Metrics, opt.Metrics)
 	metrics["actor/lr"] = adam.LearningRate
 	batchMetrics(metrics, batch, sequences(step, batch, outputs(out), refs), time.Since(begin).Seconds())
 	return nil
+}
+
+func (t *Trainer) adam(step int) tinker.AdamParams {
+	adam := t.Adam
+	adam.LearningRate = t.Schedule.At(step)
+	return adam
 }
 
 func collect(into map[string]float64, from ...map[string]float64) {

@@ -1,0 +1,190 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// critic is a second model that tells the value before each token, trained beside the first over the same API. It is read
+// from reserved tokens as algorithm.Critic describes.
+type critic struct {
+	algorithm.Critic
+	rate   float64 // its learning rate over the first model's
+	client tinker.TrainingClient
+	seq    int64 // of its next request
+}
+
+// CriticState is the critic's part of State.
+type CriticState struct {
+	ModelID   string `json:"model_id,omitempty"`
+	NextSeqID int64  `json:"next_seq_id,omitempty"`
+	Saving    int64  `json:"saving,omitempty"` // SeqID of a save that was begun outside a step
+}
+
+// openCritic connects to the critic's model, making it at the first start: the same base model and adapter as the first
+// model's, under the next number of the session. saved says to go on from its last saved state instead.
+func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
+	head, rate := t.Method.Critic()
+	t.critic = &critic{Critic: head, rate: rate}
+	var err error
+	if saved {
+		if t.critic.client, err = t.fromSaved(ctx, "critic_checkpoint_path.txt"); err != nil {
+			return fmt.Errorf("critic: %w", err)
+		}
+	} else {
+		create := t.Create
+		create.ModelSeqID++
+		if t.critic.client, err = t.service.CreateModel(ctx, create); err != nil {
+			return fmt.Errorf("critic: %w", err)
+		}
+	}
+	info, err := t.critic.client.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("critic: %w", err)
+	}
+	known := &t.state.Critic
+	switch {
+	case saved:
+		known.NextSeqID = info.NextSeqID
+	case known.ModelID == "":
+		t.critic.seq = 1
+		if err := t.critic.probe(ctx); err != nil {
+			return err
+		}
+		known.NextSeqID = t.critic.seq
+	case info.ModelID != known.ModelID || info.NextSeqID < known.NextSeqID:
+		return fmt.Errorf("the job trains critic %s up to request %d, but the service has %s at %d; remove the job directory to begin anew",
+			known.ModelID, known.NextSeqID-1, info.ModelID, info.NextSeqID-1)
+	}
+	known.ModelID = info.ModelID
+	return nil
+}
+
+// probe asks for the targets of one position, so that a service that cannot give them is known at the start.
+func (c *critic) probe(ctx context.Context) error {
+	K := len(c.Tokens)
+	f, err := c.client.Forward(ctx, tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy, Data: []tinker.Datum{{
+		ModelInput: tinker.Text([]int32{0}),
+		LossFnInputs: map[string]tinker.Tensor{
+			tinker.TargetTokens: {Shape: []int{1, K}, Int: c.Targets(1)},
+			tinker.Weights:      {Shape: []int{1, K}, Float: make([]float32, K)},
+		}}}})
+	c.seq++
+	if err != nil {
+		return fmt.Errorf("critic: %w", err)
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with %d targets a position, which the service refuses: %w", K, err)
+	}
+	if lp := outputs(out); len(lp) != 1 || len(lp[0]) != K {
+		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with targets of two dimensions; the service did not answer for each of %d targets", K)
+	}
+	return nil
+}
+
+// saveCritic saves the critic's state beside the first model's, and notes its path in the step's folder.
+func (t *Trainer) saveCritic(ctx context.Context, step int) error {
+	if t.critic == nil {
+		return nil
+	}
+	f, err := t.critic.client.SaveState(ctx, tinker.SaveRequest{SeqID: t.critic.seq, Name: fmt.Sprintf("%s-critic-state-%d", t.Prefix, step)})
+	t.critic.seq++
+	if err != nil {
+		return fmt.Errorf("critic: %w", err)
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("critic: %w", err)
+	}
+	if err := t.FS.MkdirAll(t.stepDir(step)); err != nil {
+		return err
+	}
+	return disk.WriteFile(t.FS, filepath.Join(t.stepDir(step), "critic_checkpoint_path.txt"), []byte(out.Path))
+}
+
+// values asks for the value before each response token, [R] per experience, under the critic's present weights.
+func (c *critic) values(ctx context.Context, batch []*experience.Experience) ([][]float32, error) {
+	req, err := c.request(batch, func(e *experience.Experience) []float32 { return make([]float32, e.ResponseLength()*len(c.Tokens)) })
+	if err != nil {
+		return nil, err
+	}
+	f, used, err := tinker.Submit(ctx, c.client, req, false)
+	c.seq += used
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
+	}
+	values := make([][]float32, len(batch))
+	for i, e := range batch {
+		lp := outputs(out)[i]
+		if want := (len(e.Tokens) - 1) * len(c.Tokens); len(lp) != want {
+			return nil, fmt.Errorf("trainer: the service returned %d logprobs for %d targets of the critic; it lacks targets of two dimensions, which algorithm ppo needs", len(lp), want)
+		}
+		values[i] = c.Values(lp[(e.PromptLength-1)*len(c.Tokens):])
+	}
+	return values, nil
+}
+
+// train sends the gradient of the batch's returns and an optimizer step right behind it, with the first model's parameters but
+// for the rate. wait returns when they are done.
+func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience) (wait func(context.Context) (map[string]float64, error), err error) {
+	adam.LearningRate *= c.rate
+	trained := 0
+	for _, e := range batch {
+		trained += e.TrainableTokens()
+	}
+	req, err := c.request(batch, func(e *experience.Experience) []float32 { return c.Weights(e.Returns, e.ActionMask, max(1, trained)) })
+	if err != nil {
+		return nil, err
+	}
+	f, used, err := tinker.Submit(ctx, c.client, req, true)
+	c.seq += used
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
+	}
+	o, err := c.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: c.seq, Adam: adam})
+	c.seq++
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
+	}
+	return func(ctx context.Context) (map[string]float64, error) {
+		out, err := f.Wait(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("critic: %w", err)
+		}
+		if _, err := o.Wait(ctx); err != nil {
+			return nil, fmt.Errorf("critic: %w", err)
+		}
+		return map[string]float64{"critic/cross_entropy": out.Metrics["loss:sum"], "critic/lr": adam.LearningRate}, nil
+	}, nil
+}
+
+// request lays a batch out with the K reserved tokens as targets of every position; weights gives those of a response, [R,K].
+func (c *critic) request(batch []*experience.Experience, weights func(*experience.Experience) []float32) (tinker.ForwardRequest, error) {
+	K := len(c.Tokens)
+	req := tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy, Data: make([]tinker.Datum, len(batch))}
+	for i, e := range batch {
+		d, err := datum(e)
+		if err != nil {
+			return req, err
+		}
+		n := len(e.Tokens) - 1
+		w := append(make([]float32, (e.PromptLength-1)*K, n*K), weights(e)...)
+		d.LossFnInputs = map[string]tinker.Tensor{
+			tinker.TargetTokens: {Shape: []int{n, K}, Int: c.Targets(n)},
+			tinker.Weights:      {Shape: []int{n, K}, Float: w},
+		}
+		req.Data[i] = d
+	}
+	return req, nil
+}
