@@ -142,8 +142,10 @@ func (b *blobFile) part(ctx context.Context, commit string, part int) error {
 		if failed++; n > 0 {
 			failed = 1
 		}
-		var broken *unreachable
-		if ctx.Err() != nil || !errors.As(err, &broken) || failed == 5 {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errors.As(err, new(*unreachable)) || failed == 5 {
 			return err
 		}
 		if err := wait(ctx, b.hub.Pause); err != nil {

@@ -23,9 +23,24 @@ func FindModel(ctx context.Context, name string, find func(string) string, h *hu
 	return h.Model(ctx, name)
 }
 
+// whileWanted is ctx until the run is asked to stop: a download ends then and goes on with the next start.
+func (b *job) whileWanted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-b.Stop:
+			cancel(ErrInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 // openRows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what its name leads to
 // on the hub.
 func (b *job) openRows(ctx context.Context, path, subset, split string) (*dataset.Source, error) {
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	at := b.Find(path)
 	if _, err := os.Stat(at); err != nil && b.Hub != nil && hub.IsName(path) {
 		if at, err = b.Hub.Dataset(ctx, path, chooseSplit(subset, split)); err != nil {

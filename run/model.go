@@ -29,6 +29,8 @@ type baseModel struct {
 
 // buildModel finds the model folder and reads its tokenizer. On a server the weights are the server's, and the tokenizer's files will do.
 func (b *job) buildModel(ctx context.Context) error {
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	name := b.cfg.Model.BaseModel()
 	find := b.tokenizerFolder
 	if b.backend.Kind == config.Local {
