@@ -16,6 +16,7 @@ import (
 // gemCmd trains on environments; without a subcommand it is gem train.
 type gemCmd struct {
 	Train gemTrainCmd `cmd:"" default:"withargs" help:"Train a model on an environment: gem [key=value ...]."`
+	Eval  gemEvalCmd  `cmd:"" help:"Evaluate a model, or the random player, on environments."`
 }
 
 // Help lists the keys.

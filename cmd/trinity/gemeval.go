@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/run"
+)
+
+type gemEvalCmd struct {
+	Run_    string   `name:"run" help:"The folder of a run whose last weights play, instead of the model itself." placeholder:"DIR"`
+	Random  bool     `help:"Play at random, without a model."`
+	JSON    bool     `name:"json" help:"Print JSON."`
+	Config  string   `short:"c" help:"A YAML file of keys and values; pairs on the command line win." placeholder:"FILE"`
+	Threads int      `help:"Threads of the local engine; 0 is all." default:"0"`
+	Pairs   []string `arg:"" optional:"" name:"key=value" help:"As of trinity gem; env_id may name several, separated by commas."`
+}
+
+// Run implements the command.
+func (c *gemEvalCmd) Run(s *surroundings) error {
+	pairs, err := gemPairs(s, c.Config, c.Pairs)
+	if err != nil {
+		return usageError{err}
+	}
+	cfg := gem.Default()
+	if err := cfg.SetAll(pairs); err != nil {
+		return usageError{err}
+	}
+	x := run.GemExam{Pairs: pairs, Run: c.Run_, Random: c.Random}
+	notes := s.out
+	if c.JSON {
+		notes = s.err
+	} else {
+		fmt.Fprintf(s.out, "%-36s %8s %18s %16s %18s\n", "environment", "episodes", "return", "turns", "success")
+		x.Each = func(r gem.Result) { printResult(s.out, r) }
+	}
+	results, err := x.Exam(s.ctx, run.Options{Out: notes, LookupEnv: s.env, Threads: c.Threads, Find: s.find})
+	if err != nil || !c.JSON {
+		return err
+	}
+	enc := json.NewEncoder(s.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(results)
+}
+
+// printResult prints a line of means and their standard errors.
+func printResult(w io.Writer, r gem.Result) {
+	fmt.Fprintf(w, "%-36s %8d %9.3f ± %.3f %8.2f ± %.2f %9.3f ± %.3f", r.EnvID, r.Episodes, r.Return, r.ReturnSE, r.Turns, r.TurnsSE, r.Success, r.SuccessSE)
+	if r.Failed > 0 {
+		fmt.Fprintf(w, "  (%d failed)", r.Failed)
+	}
+	fmt.Fprintln(w)
+}

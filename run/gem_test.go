@@ -1,0 +1,219 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+)
+
+var gemFull = flag.Bool("gem.full", false, "TestGemLearns: both committed configurations in full, three seeds, and the shuffled control")
+
+// short is a run of the shipped player cut down to a fraction of a second.
+func short(dir string, more ...string) []string {
+	return append([]string{"output_dir=" + dir, "wandb_name=g", "batch_size=8", "num_env=4", "max_steps=3", "save_every=2", "eval_every=2",
+		"eval_episodes=6", "learning_rate=1e-3", "max_tokens=12", "seed=5"}, more...)
+}
+
+// gemRuns runs until it is done and returns the folder and the metrics without those of the clock.
+func gemRuns(t testing.TB, o Options, pairs []string) (string, []monitor.Line) {
+	t.Helper()
+	var out bytes.Buffer
+	o.Out = &out
+	if err := Gem(context.Background(), pairs, o); err != nil {
+		t.Fatalf("Gem: %v\n%s", err, out.String())
+	}
+	_, rest, _ := strings.Cut(out.String(), "save path ")
+	dir, _, _ := strings.Cut(rest, "\n")
+	lines, err := monitor.ReadLog(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, timeless(lines)
+}
+
+// The seed's metrics, checkpoints and save path; and everything twice the same.
+func TestGem(t *testing.T) {
+	root := t.TempDir()
+	o := options()
+	o.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
+	dir, lines := gemRuns(t, o, short(root))
+	if want := filepath.Join(root, "g_0304T05:06:07"); dir != want {
+		t.Errorf("save path %s, want %s", dir, want)
+	}
+	if len(lines) != 4 || lines[0].Step != 0 || lines[3].Step != 3 {
+		t.Fatalf("%d lines, want steps 0 to 2 and the evaluation behind them", len(lines))
+	}
+	for _, key := range []string{"sampler/episode_return", "sampler/num_turns_per_episode", "sampler/action_num_tokens", "sampler/num_episodes",
+		"sampler/token_entropy", "train/kl_sample_train_v1", "train/kl_sample_train_v2", "train/loss:sum"} {
+		if _, ok := lines[2].Metrics[key]; !ok {
+			t.Errorf("step 2 has no %s", key)
+		}
+	}
+	for i, l := range lines[:3] {
+		if v := l.Metrics["train/kl_sample_train_v2"]; v != 0 {
+			t.Errorf("step %d: sampler and trainer differ by %v", i, v)
+		}
+	}
+	for step, want := range map[int]bool{0: true, 1: false, 2: true, 3: true} {
+		if _, ok := lines[step].Metrics["eval/game:GuessTheNumber-v0-easy/return"]; ok != want {
+			t.Errorf("step %d is evaluated: %v, want %v", step, ok, want)
+		}
+	}
+	list, err := gem.ReadCheckpoints(dir)
+	if err != nil || len(list) != 1 || list[0].Name != "000002" || list[0].PolicyStep != 2 || list[0].Updates != 3 || list[0].SamplerPath == "" {
+		t.Errorf("checkpoints %+v, %v; the state saved at step 2 is replaced by that of the end, which the seed names alike", list, err)
+	}
+	if n := samplers(t, dir); n != 2 {
+		t.Errorf("%d sampler checkpoints are left, want the last step's and the result", n)
+	}
+	again, other := t.TempDir(), t.TempDir()
+	_, twice := gemRuns(t, options(), short(again))
+	same(t, "the same again", twice, lines)
+	if _, differs := gemRuns(t, options(), short(other, "seed=6")); differs[0].Metrics["sampler/token_entropy"] == lines[0].Metrics["sampler/token_entropy"] {
+		t.Error("another seed samples the same")
+	}
+}
+
+// samplers counts the sampler checkpoints on disk.
+func samplers(t *testing.T, dir string) (n int) {
+	t.Helper()
+	folders, err := filepath.Glob(filepath.Join(dir, "tinker", "checkpoints", "*", "sampler_weights", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if st, err := os.Stat(f); err == nil && st.IsDir() {
+			n++
+		}
+	}
+	return n
+}
+
+// main_no_metrics of the seed: the same updates, nothing said, nothing saved on the way.
+func TestGemWithoutMetrics(t *testing.T) {
+	_, want := gemRuns(t, options(), short(t.TempDir()))
+	dir, got := gemRuns(t, options(), short(t.TempDir(), "metrics=False"))
+	if len(got) != 3 || got[2].Metrics["train/loss:sum"] != want[2].Metrics["train/loss:sum"] {
+		t.Errorf("%d lines, the last with loss %v; want 3, and loss %v", len(got), got[2].Metrics["train/loss:sum"], want[2].Metrics["train/loss:sum"])
+	}
+	if list, err := gem.ReadCheckpoints(dir); err != nil || len(list) != 1 {
+		t.Errorf("checkpoints %+v, %v; want the one at the end", list, err)
+	}
+}
+
+// After Ctrl-C at any step resume=latest goes on, and the metrics are those of an unbroken run.
+func TestGemInterruptAndResume(t *testing.T) {
+	_, want := gemRuns(t, options(), short(t.TempDir()))
+	dir := t.TempDir()
+	for i := range 3 {
+		stop := make(chan struct{})
+		o := options()
+		o.Stop, o.Out = stop, &stopAt{stop: stop, text: fmt.Sprintf("Start training at step %d", i)}
+		err := Gem(context.Background(), short(dir, "resume=latest"), o)
+		if i < 2 && !errors.Is(err, ErrInterrupted) || i == 2 && err != nil && !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("start %d: %v", i, err)
+		}
+	}
+	_, got := gemRuns(t, options(), short(dir, "resume=latest"))
+	same(t, "interrupted", got, want)
+	if runs, err := os.ReadDir(dir); err != nil || len(runs) != 1 {
+		t.Errorf("%d folders, %v; want one run", len(runs), err)
+	}
+	_, longer := gemRuns(t, options(), short(dir, "resume=latest", "max_steps=4"))
+	same(t, "then longer", longer[:3], want[:3])
+	if len(longer) != 5 {
+		t.Errorf("%d lines after a fourth step, want 5", len(longer))
+	}
+	err := Gem(context.Background(), short(dir, "resume=latest", "gamma=0.5"), options())
+	if err == nil || !strings.Contains(err.Error(), "gamma=0.9 and cannot go on with gamma=0.5") {
+		t.Errorf("another gamma: %v, want a refusal", err)
+	}
+}
+
+// The process dies at operations on the disk in turn, with the rest of it failing; resumed, the run ends with the metrics of an
+// unbroken one.
+func TestGemSurvivesKills(t *testing.T) {
+	few := []string{"max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2"}
+	count := &disk.Crash{FS: disk.OS()}
+	o := options()
+	o.FS = count
+	_, want := gemRuns(t, o, short(t.TempDir(), few...))
+	stride := 5
+	if testing.Short() {
+		stride = 29
+	}
+	for at := 1; at <= count.Count(); at += stride {
+		dir := t.TempDir()
+		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.Out = io.Discard
+		if err := Gem(context.Background(), short(dir, append(few, "resume=latest")...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
+		}
+		_, got := gemRuns(t, options(), short(dir, append(few, "resume=latest")...))
+		same(t, fmt.Sprintf("killed at operation %d", at), got, want)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestGemMethods(t *testing.T) {
+	_, base := gemRuns(t, options(), short(t.TempDir()))
+	for _, pairs := range [][]string{{"use_rebn=False"}, {"gamma=0.5"}, {"method=shuffled"}, {"method=grpo", "group_size=4", "fork_turn=1"}} {
+		_, got := gemRuns(t, options(), short(t.TempDir(), pairs...))
+		if got[0].Metrics["train/grad_norm"] == base[0].Metrics["train/grad_norm"] {
+			t.Errorf("%v: the gradient is that of the defaults", pairs)
+		}
+	}
+}
+
+func TestGemRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for want, pairs := range map[string][]string{
+		`the nearest is "game:GuessTheNumber-v0-easy"`: {"env_id=game:GuessTheNumber-v0-eazy"},
+		`there is no wrapper "conkat"`:                 {"env_wrappers=conkat"},
+		"no run in that folder":                        {"resume=" + dir},
+		"did you mean max_steps?":                      {"max_step=3"},
+		"is not a folder here":                         {"model_name=./nowhere"},
+	} {
+		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), options()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want one with %q", pairs, err, want)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("a refused run left %v, %v", left, err)
+	}
+}
+
+// A run's last weights play in an exam; another model's do differently.
+func TestGemExam(t *testing.T) {
+	dir, lines := gemRuns(t, options(), short(t.TempDir()))
+	results, err := GemExam{Run: dir}.Exam(context.Background(), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := results[0].Return, lines[3].Metrics["eval/game:GuessTheNumber-v0-easy/return"]; math.Float64bits(got) != math.Float64bits(want) {
+		t.Errorf("return %v, want that of the evaluation at the run's end, %v", got, want)
+	}
+	two, err := GemExam{Random: true, Pairs: []string{"env_id=game:GuessTheNumber-v0-easy, game:Mastermind-v0-easy", "eval_episodes=20"}}.Exam(context.Background(), options())
+	if err != nil || len(two) != 2 || two[1].EnvID != "game:Mastermind-v0-easy" || two[1].Episodes != 20 {
+		t.Errorf("%+v, %v", two, err)
+	}
+	if data, err := json.Marshal(two); err != nil || !strings.Contains(string(data), `"return_se":`) {
+		t.Errorf("JSON %s, %v", data, err)
+	}
+}

@@ -1,0 +1,178 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/env"
+	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+)
+
+// GemExam is what trinity gem eval is asked for.
+type GemExam struct {
+	Pairs  []string         // key=value as of trinity gem; env_id may name several, separated by commas
+	Run    string           // the folder of a run whose last weights play; "" plays the model itself
+	Random bool             // play at random, without a model
+	Each   func(gem.Result) // told of every environment that is done; may be nil
+}
+
+// Exam evaluates a model, or the random player, on environments.
+func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err error) {
+	o = o.withDefaults()
+	c := gem.Default()
+	var kept []string
+	if x.Run != "" {
+		if kept, err = readKeys(x.Run); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.SetAll(append(kept, x.Pairs...)); err != nil {
+		return nil, err
+	}
+	p := &gem.Player{MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}
+	var b *job
+	if !x.Random {
+		if b, err = examJob(ctx, &c, x.Run, p, o); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, b.close()) }()
+	}
+	registry, err := Environments()
+	if err != nil {
+		return nil, err
+	}
+	for id := range strings.SplitSeq(c.EnvID, ",") {
+		exam := gem.Exam{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
+		if exam.Make, err = maker(registry, exam.EnvID, &c, b); err != nil {
+			return results, err
+		}
+		if !x.Random {
+			exam.Player = p
+		}
+		r, err := exam.Run(ctx)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, r)
+		if x.Each != nil {
+			x.Each(r)
+		}
+	}
+	return results, nil
+}
+
+// maker returns what makes an environment with the configuration's wrappers. b may be nil where no wrapper needs a chat template.
+func maker(registry *env.Registry, id string, c *gem.Config, b *job) (func() (env.Env, error), error) {
+	var r env.Renderer
+	if b != nil {
+		r = b.model.template
+	}
+	wrappers, err := env.Wrappers(c.EnvWrappers, r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := registry.Make(id, nil); err != nil {
+		return nil, err
+	}
+	return func() (env.Env, error) {
+		e, err := registry.Make(id, nil)
+		if err != nil {
+			return nil, err
+		}
+		return env.Wrap(e, wrappers...), nil
+	}, nil
+}
+
+// examJob opens the model that plays and completes the player.
+func examJob(ctx context.Context, c *gem.Config, dir string, p *gem.Player, o Options) (*job, error) {
+	backend, err := chooseForGem(c, o)
+	if err != nil {
+		return nil, err
+	}
+	b := gemJob(c, backend, o)
+	err = b.openPlayer(ctx, c, dir, p)
+	if err != nil {
+		err = errors.Join(err, b.close())
+	}
+	return b, err
+}
+
+func (b *job) openPlayer(ctx context.Context, c *gem.Config, dir string, p *gem.Player) (err error) {
+	if err := b.buildModel(ctx); err != nil {
+		return err
+	}
+	conf, err := tokenizer.LoadConfig(b.model.dir)
+	if err != nil {
+		return err
+	}
+	if b.model.template, err = chat.New(conf.ChatTemplate, conf, b.Now()); err != nil {
+		return err
+	}
+	if p.Template, err = env.TemplateOf(c.Template); err != nil {
+		return err
+	}
+	req := tinker.SamplingClientRequest{BaseModel: b.model.name}
+	if dir != "" {
+		path, err := lastSampler(dir)
+		if err != nil {
+			return err
+		}
+		req = tinker.SamplingClientRequest{ModelPath: path}
+	}
+	if err := b.openSampling(ctx, dir); err != nil {
+		return err
+	}
+	p.Tokens = b.model.tokenizer
+	p.Sampler, err = b.service.SamplingClient(ctx, req)
+	return err
+}
+
+// openSampling opens a service to sample from: on this machine an engine on the checkpoints of a run, or of none.
+func (b *job) openSampling(ctx context.Context, dir string) (err error) {
+	b.dir = dir
+	if dir == "" {
+		if b.dir, err = os.MkdirTemp("", "trinity-gem-"); err != nil {
+			return fmt.Errorf("run: %w", err)
+		}
+		b.opened(func() error { return os.RemoveAll(b.dir) })
+	}
+	if b.backend.Kind != config.Local {
+		if b.progress, err = b.newProgress(); err != nil {
+			return err
+		}
+		return b.openServer(ctx)
+	}
+	o, err := b.engineOptions()
+	if err != nil {
+		return err
+	}
+	if b.engine, err = engine.Open(o); err != nil {
+		return err
+	}
+	b.opened(b.engine.Close)
+	b.service = b.engine
+	return nil
+}
+
+// lastSampler is the path of the last weights of a run that can be sampled from.
+func lastSampler(dir string) (string, error) {
+	list, err := gem.ReadCheckpoints(dir)
+	if err != nil {
+		return "", err
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].SamplerPath != "" {
+			return list[i].SamplerPath, nil
+		}
+	}
+	return "", fmt.Errorf("run: %s names no sampler weights; they are saved at the end of a run, and when Ctrl-C ends it", filepath.Join(dir, "checkpoints.jsonl"))
+}
