@@ -131,6 +131,39 @@ func FromBF16(name string, shape []int, f []float32) Tensor {
 	return Tensor{Name: name, DType: BF16, Shape: shape, Data: data}
 }
 
+// FromFloats returns a tensor that holds f in elements of type d, rounded to nearest, ties to even. d is F32, BF16 or F16.
+func FromFloats(name string, d DType, shape []int, f []float32) (Tensor, error) {
+	switch d {
+	case F32:
+		return FromF32(name, shape, f), nil
+	case BF16:
+		return FromBF16(name, shape, f), nil
+	case F16:
+		data := make([]byte, 2*len(f))
+		for i, v := range f {
+			binary.LittleEndian.PutUint16(data[2*i:], narrowF16(v))
+		}
+		return Tensor{Name: name, DType: F16, Shape: shape, Data: data}, nil
+	}
+	return Tensor{}, fmt.Errorf("safetensors: tensor %q: floats cannot be stored as %s; choose F32, BF16 or F16", name, d)
+}
+
+// narrowF16 rounds a single to an IEEE half.
+func narrowF16(f float32) uint16 {
+	b := math.Float32bits(f)
+	sign, b := uint16(b>>16)&0x8000, b&0x7fffffff
+	switch {
+	case b > 0x7f800000: // not a number
+		return sign | 0x7e00
+	case b >= 0x477ff000: // rounds to infinity
+		return sign | 0x7c00
+	case b < 0x38800000: // subnormal, or zero: a multiple of 2^-24
+		return sign | uint16(math.RoundToEven(float64(math.Float32frombits(b))*(1<<24)))
+	}
+	b += 0xfff + b>>13&1
+	return sign | uint16(b>>13-112<<10)
+}
+
 func roundBF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	if f != f {

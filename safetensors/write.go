@@ -27,6 +27,12 @@ func Write(path string, tensors []Tensor, metadata map[string]string) error {
 // Encode writes the bytes of a file to w. The same tensors and metadata give the same bytes, whatever their order: tensors
 // lie by element size, widest first so that all are aligned, then by name.
 func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+	return EncodeEach(w, tensors, metadata, func(t Tensor) ([]byte, error) { return t.Data, nil })
+}
+
+// EncodeEach is Encode for tensors that are made one at a time: data is called for each of them, in the order of the file, and returns as
+// many bytes as its Data has.
+func EncodeEach(w io.Writer, tensors []Tensor, metadata map[string]string, data func(Tensor) ([]byte, error)) error {
 	sorted := slices.Clone(tensors)
 	slices.SortStableFunc(sorted, func(a, b Tensor) int {
 		return cmp.Or(b.DType.Size()-a.DType.Size(), cmp.Compare(a.Name, b.Name))
@@ -39,7 +45,14 @@ func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 		return err
 	}
 	for _, t := range sorted {
-		if _, err := w.Write(t.Data); err != nil {
+		bytes, err := data(t)
+		if err != nil {
+			return err
+		}
+		if len(bytes) != len(t.Data) {
+			return fmt.Errorf("tensor %q was to have %d bytes and has %d", t.Name, len(t.Data), len(bytes))
+		}
+		if _, err := w.Write(bytes); err != nil {
 			return err
 		}
 	}
