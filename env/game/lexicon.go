@@ -16,6 +16,7 @@ import (
 type Data struct {
 	basic, english *lexicon
 	clues          []clue
+	wiki           *wiki // nil if there is none
 }
 
 // lexicon is a list of words and, by length, those that have only lower-case letters.
@@ -45,12 +46,15 @@ var sums = map[string]string{
 	"en":       "69d1a74371b98676d3312727115b13fefaf57d561561b6ee347d13b1eea0d0c9",
 }
 
-// Load reads upstream's lists from a folder: en-basic and en of NLTK's corpus words, and GEM's words_clues.jsonl. Those that are
-// not there are replaced by the shipped ones; a word list that is not upstream's is refused, since the episodes would be neither
-// upstream's nor ours.
+// Load reads upstream's lists from a folder: en-basic and en of NLTK's corpus words, GEM's words_clues.jsonl, and for the WikiGame
+// wiki.jsonl, a line for each page of an encyclopedia: {"title": "…", "text": "…", "links": ["…"]}. Lists that are not there are replaced
+// by the shipped ones; a word list that is not upstream's is refused, since the episodes would be neither upstream's nor ours.
 func Load(folder fs.FS) (*Data, error) {
 	d, err := read(folder, sums, "en-basic", "en", "words_clues.jsonl")
 	if err != nil {
+		return nil, err
+	}
+	if d.wiki, err = readWiki(folder); err != nil {
 		return nil, err
 	}
 	own, err := Shipped()

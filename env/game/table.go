@@ -9,6 +9,7 @@ const drawn = env.Drawn
 func Table(d *Data) []env.Spec {
 	sokoban := newSokoban(newDiggers())
 	wordle, hangman := newWordle(d.basic), newHangman(d.basic, d.english)
+	wikiGame := newWikiGame(d.wiki)
 	crosswords, wordSearch := newCrosswords(d.clues), newWordSearch(d.basic, d.english)
 	return []env.Spec{
 		{ID: "game:GuessTheNumber-v0-easy", New: newGuessTheNumber, Params: guessing(1, 10, 4)},
@@ -48,6 +49,8 @@ func Table(d *Data) []env.Spec {
 		{ID: "game:WordSearch-v0-easy", New: wordSearch, Params: words(5, 20, 0), Needs: listed},
 		{ID: "game:WordSearch-v0-hard", New: wordSearch, Params: words(5, 20, 1), Needs: listed},
 		{ID: "game:WordSearch-v0-random", New: wordSearch, Params: words(drawn, drawn, drawn), Needs: listed},
+		{ID: "game:WikiGame-v0-easy", New: wikiGame, Params: linking(30), Needs: dumped},
+		{ID: "game:WikiGame-v0-hard", New: wikiGame, Params: linking(15), Needs: dumped},
 
 		{ID: "game:GuessTheNumber-v0", New: newGuessTheNumber, Params: guessing(1, 20, 10), Note: old},
 		{ID: "game:GuessTheNumber-v0-hard-no-max-turn", New: newGuessTheNumber, Params: guessing(1, 50, 50), Note: old},
@@ -68,6 +71,7 @@ const old = "as before GEM 0.1"
 // What upstream's episodes of the word games need; without it the shipped lists are used.
 const (
 	listed = "for upstream's episodes: NLTK's word lists"
+	dumped = "wiki.jsonl, a dump of an encyclopedia"
 	clued  = "for upstream's episodes: GEM's clue list"
 )
 
@@ -111,4 +115,8 @@ func hanging(length, turns int) env.Params {
 
 func words(n, turns, hard int) env.Params {
 	return env.Params{"num_words": n, "max_turns": turns, "hardcore": hard}
+}
+
+func linking(turns int) env.Params {
+	return env.Params{"max_turns": turns, "variant": noRegrets, "page_summary_length": 100}
 }
