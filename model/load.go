@@ -61,6 +61,15 @@ func openShards(dir string) ([]*safetensors.File, error) {
 	return files, nil
 }
 
+// WeightFiles returns the names of the files that hold a folder's weights, with the index of shards.
+func WeightFiles(dir string) ([]string, error) {
+	names, err := shardNames(dir)
+	if err == nil && exists(filepath.Join(dir, indexFile)) {
+		names = append(names, indexFile)
+	}
+	return names, err
+}
+
 // shardNames returns the files that hold a folder's weights, sorted.
 func shardNames(dir string) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(dir, singleFile)); err == nil {

@@ -4,6 +4,7 @@
 //	trinity validate --config FILE
 //	trinity serve [--addr 127.0.0.1:8000] [--models DIR]... [--data DIR]
 //	trinity gem [key=value ...]
+//	trinity convert -c JOB [-o FOLDER]
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //
@@ -29,6 +30,7 @@ type commands struct {
 	Validate validateCmd `cmd:"" help:"Check a configuration and print it as it will be used."`
 	Serve    serveCmd    `cmd:"" help:"Serve the Tinker API to any Tinker client."`
 	Plot     plotCmd     `cmd:"" help:"Draw the rewards of runs into one picture."`
+	Convert  convertCmd  `cmd:"" help:"Merge a trained adapter into full weights: a Hugging Face folder."`
 	Doctor   doctorCmd   `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
 	Gem      gemCmd      `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
