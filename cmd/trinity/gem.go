@@ -17,6 +17,8 @@ import (
 type gemCmd struct {
 	Train gemTrainCmd `cmd:"" default:"withargs" help:"Train a model on an environment: gem [key=value ...]."`
 	Eval  gemEvalCmd  `cmd:"" help:"Evaluate a model, or the random player, on environments."`
+	List  gemListCmd  `cmd:"" help:"List the environments with their parameters and what they need."`
+	Play  gemPlayCmd  `cmd:"" help:"Play an environment in the terminal."`
 }
 
 // Help lists the keys.
