@@ -7,6 +7,7 @@
 //	trinity convert -c JOB [-o FOLDER]
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
+//	trinity chat MODEL|CHECKPOINT
 //
 // Exit codes: 0 done (or stopped by Ctrl-C and saved), 1 failed, 2 wrong usage.
 package main
@@ -32,6 +33,7 @@ type commands struct {
 	Plot     plotCmd     `cmd:"" help:"Draw the rewards of runs into one picture."`
 	Convert  convertCmd  `cmd:"" help:"Merge a trained adapter into full weights: a Hugging Face folder."`
 	Doctor   doctorCmd   `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
+	Chat     chatCmd     `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
 	Gem      gemCmd      `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }

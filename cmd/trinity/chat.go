@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+)
+
+type chatCmd struct {
+	Model       string  `arg:"" help:"A model's folder or name on the hub, a job directory, or the folder of a checkpoint or of a PEFT adapter."`
+	Base        string  `name:"base-model-dir" short:"b" help:"The model that a checkpoint is of, if it is not where the checkpoint says." placeholder:"DIR"`
+	Template    string  `name:"chat-template" help:"A file to take the chat template from, for a model that has none." placeholder:"FILE"`
+	System      string  `help:"The system message to begin with."`
+	Temperature float64 `help:"Of sampling; 0 always takes the likeliest token." default:"1"`
+	MaxTokens   int     `help:"The longest answer, in tokens." default:"1024"`
+	Seed        *uint64 `help:"Makes the answers repeatable."`
+	Thinking    *bool   `help:"Sets enable_thinking, for templates that ask." negatable:""`
+	Logprobs    bool    `help:"Show each token with its logprob."`
+	Threads     int     `help:"Threads of the local engine; 0 is all." default:"0"`
+}
+
+// Run implements the command: a conversation over standard input and output. Nothing is written but a folder of links in
+// the system's place for temporary files, so a job that is running is not disturbed.
+func (c *chatCmd) Run(s *surroundings) error {
+	if c.Temperature < 0 || c.MaxTokens < 1 {
+		return usageError{fmt.Errorf("trinity: --temperature is at least 0 and --max-tokens at least 1")}
+	}
+	dir, err := os.MkdirTemp("", "trinity-chat-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t, err := c.open(s, dir)
+	if err != nil {
+		return err
+	}
+	defer t.engine.Close()
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // here Ctrl-C stops an answer, and between answers the program
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(interrupts)
+	t.interrupts = interrupts
+	if s.terminal && term.IsTerminal(int(os.Stdin.Fd())) {
+		t.prompt = "> "
+		fmt.Fprintln(s.out, "Type a message, or /help. Ctrl-C stops an answer, Ctrl-D ends.")
+	}
+	return t.loop(s.ctx, lines(os.Stdin))
+}
+
+// lines reads lines until the end of r. Its goroutine stays in a read when the program ends before that.
+func lines(r io.Reader) <-chan string {
+	out := make(chan string)
+	go func() {
+		defer close(out)
+		scan := bufio.NewScanner(r)
+		scan.Buffer(nil, 16<<20)
+		for scan.Scan() {
+			out <- scan.Text()
+		}
+	}()
+	return out
+}
+
+// subject is what there is to talk to.
+type subject struct {
+	base       string // the base model's name in the engine
+	checkpoint string // a folder with trinity.json; "" for the base model itself
+	adapter    string // a folder of Python's peft; likewise
+}
+
+// checkpointNote is the part of a checkpoint's trinity.json that is needed here.
+type checkpointNote struct {
+	BaseModel string `json:"base_model"`
+	SeqID     int64  `json:"seq_id"`
+	Step      int64  `json:"step"`
+}
+
+func (c *chatCmd) subject(path string) (subject, error) {
+	note, err := readNote(path)
+	if err == nil {
+		return subject{base: note.BaseModel, checkpoint: path}, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return subject{}, err
+	}
+	if _, err := os.Stat(filepath.Join(path, "tinker", "checkpoints")); err == nil {
+		return newest(path)
+	}
+	data, err := os.ReadFile(filepath.Join(path, "adapter_config.json"))
+	if err != nil {
+		return subject{base: c.Model}, nil
+	}
+	var conf struct {
+		Base string `json:"base_model_name_or_path"`
+	}
+	if err := json.Unmarshal(data, &conf); err != nil {
+		return subject{}, fmt.Errorf("%s: %w", filepath.Join(path, "adapter_config.json"), err)
+	}
+	return subject{base: conf.Base, adapter: path}, nil
+}
+
+func readNote(dir string) (note checkpointNote, err error) {
+	path := filepath.Join(dir, "trinity.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return note, err
+	}
+	if err := json.Unmarshal(data, &note); err != nil {
+		return note, fmt.Errorf("%s: %w", path, err)
+	}
+	return note, nil
+}
+
+// newest is the checkpoint of the most train steps in a job directory.
+func newest(job string) (subject, error) {
+	notes, err := filepath.Glob(filepath.Join(job, "tinker", "checkpoints", "*", "*", "*", "trinity.json"))
+	if err != nil {
+		return subject{}, err
+	}
+	var best checkpointNote
+	var dir string
+	for _, path := range notes {
+		note, err := readNote(filepath.Dir(path))
+		if err != nil {
+			continue // the job may be taking it away
+		}
+		if dir == "" || note.Step > best.Step || note.Step == best.Step && note.SeqID > best.SeqID {
+			best, dir = note, filepath.Dir(path)
+		}
+	}
+	if dir == "" {
+		return subject{}, fmt.Errorf("job %s has no checkpoint yet", job)
+	}
+	return subject{base: best.BaseModel, checkpoint: dir}, nil
+}
+
+// open makes an engine that serves the subject, its own files in dir.
+func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
+	sub, err := c.subject(s.find(c.Model))
+	if err != nil {
+		return nil, err
+	}
+	t := &talk{out: s.out, err: s.err, system: c.System, temperature: c.Temperature, most: c.MaxTokens, logprobs: c.Logprobs, thinking: c.Thinking, seed: uint64(time.Now().UnixNano())}
+	if c.Seed != nil {
+		t.seed = *c.Seed
+	}
+	folder := sub.base
+	if c.Base != "" {
+		folder = c.Base
+	}
+	if folder, err = run.FindModel(s.ctx, folder, s.find, s.hub()); err != nil {
+		return nil, err
+	}
+	if err := t.read(folder, c.Template); err != nil {
+		return nil, err
+	}
+	ends, err := t.template.StopIDs(t.tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	t.engine, err = engine.Open(engine.Options{
+		Dir: dir, Threads: c.Threads, Models: map[string]engine.Model{sub.base: {Dir: folder, Tokens: t.tokenizer, EndTokens: ends}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.sample(s.ctx, sub, dir); err != nil {
+		return nil, errors.Join(err, t.engine.Close())
+	}
+	return t, nil
+}
+
+// read loads what turns text into tokens.
+func (t *talk) read(folder, template string) (err error) {
+	if t.tokenizer, err = tokenizer.Load(folder); err != nil {
+		return err
+	}
+	conf, err := tokenizer.LoadConfig(folder)
+	if err != nil {
+		return err
+	}
+	text := conf.ChatTemplate
+	if template != "" {
+		data, err := os.ReadFile(template)
+		if err != nil {
+			return err
+		}
+		text = string(data)
+	}
+	if text == "" {
+		return fmt.Errorf("the model in %s has no chat template; give one with --chat-template", folder)
+	}
+	t.template, err = chat.New(text, conf, time.Now())
+	return err
+}
+
+// sample opens the subject's weights. A checkpoint lies in the engine's folder as a link to where it is.
+func (t *talk) sample(ctx context.Context, sub subject, dir string) error {
+	path := ""
+	switch {
+	case sub.checkpoint != "":
+		from, err := filepath.Abs(sub.checkpoint)
+		if err != nil {
+			return err
+		}
+		p := tinker.Path{ModelID: "chat", Kind: tinker.KindSampler, Name: "weights"}
+		if err := os.MkdirAll(filepath.Join(dir, p.ModelID, string(p.Kind)), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(from, filepath.Join(dir, p.ModelID, string(p.Kind), p.Name)); err != nil {
+			return err
+		}
+		path = p.String()
+		fmt.Fprintf(t.err, "checkpoint %s of base model %s\n", sub.checkpoint, sub.base)
+	case sub.adapter != "":
+		var err error
+		if path, err = t.engine.ImportPEFT(sub.base, sub.adapter, "chat", "adapter"); err != nil {
+			return err
+		}
+		fmt.Fprintf(t.err, "adapter %s of base model %s\n", sub.adapter, sub.base)
+	}
+	req := tinker.SamplingClientRequest{BaseModel: sub.base}
+	if path != "" {
+		req = tinker.SamplingClientRequest{ModelPath: path}
+	}
+	models, err := t.engine.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	t.context = models.Models[0].ContextLength
+	t.client, err = t.engine.SamplingClient(ctx, req)
+	return err
+}

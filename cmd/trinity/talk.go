@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+)
+
+// talk is a conversation in the terminal.
+type talk struct {
+	out, err   io.Writer // answers; everything else
+	prompt     string    // shown before a line is read; "" without a terminal
+	interrupts <-chan os.Signal
+
+	engine    *engine.Engine
+	client    tinker.SamplingClient
+	context   int // tokens that the model can see
+	tokenizer *tokenizer.Tokenizer
+	template  *chat.Template
+
+	system      string
+	temperature float64
+	most        int // tokens of an answer
+	logprobs    bool
+	thinking    *bool
+	seed        uint64
+
+	messages []chat.Message // without the system message
+	turns    int            // begun, also those that a /reset took away
+}
+
+const chatHelp = `/system TEXT      set the system message; without TEXT there is none
+/temperature X    0 always takes the likeliest token
+/logprobs         show each token with its logprob, or no longer
+/reset            forget the conversation; the system message stays
+/help             this
+/quit             end, as the end of the input does`
+
+// loop reads lines and answers them until they end.
+func (t *talk) loop(ctx context.Context, lines <-chan string) error {
+	for {
+		fmt.Fprint(t.out, t.prompt)
+		select {
+		case line, more := <-lines:
+			if !more || strings.TrimSpace(line) == "/quit" {
+				return nil
+			}
+			if err := t.line(ctx, line); err != nil {
+				return err
+			}
+		case <-t.interrupts:
+			fmt.Fprintln(t.err)
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// line does what one line says. What the user can mend is told to the user; other errors end the conversation.
+func (t *talk) line(ctx context.Context, line string) error {
+	if strings.TrimSpace(line) == "" {
+		return nil
+	}
+	if strings.HasPrefix(line, "/") {
+		t.command(line)
+		return nil
+	}
+	err := t.answer(ctx, line)
+	var fault *tinker.Error
+	if errors.As(err, &fault) && fault.Category == tinker.User {
+		fmt.Fprintln(t.err, err)
+		return nil
+	}
+	return err
+}
+
+func (t *talk) command(line string) {
+	name, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	switch name {
+	case "/system":
+		t.system = rest
+		fmt.Fprintf(t.err, "the system message is %q\n", rest)
+	case "/temperature":
+		x, err := strconv.ParseFloat(rest, 64)
+		if err != nil || !(x >= 0 && x <= 1000) {
+			fmt.Fprintf(t.err, "temperature %q is not a number from 0 on; it stays %g\n", rest, t.temperature)
+			return
+		}
+		t.temperature = x
+		fmt.Fprintf(t.err, "temperature is %g\n", x)
+	case "/logprobs":
+		t.logprobs = !t.logprobs
+		fmt.Fprintf(t.err, "logprobs are shown: %v\n", t.logprobs)
+	case "/reset":
+		t.messages = nil
+		fmt.Fprintln(t.err, "the conversation begins anew")
+	case "/help":
+		fmt.Fprintln(t.err, chatHelp)
+	default:
+		fmt.Fprintf(t.err, "%s is no command\n%s\n", name, chatHelp)
+	}
+}
+
+// answer asks the model and shows what it says while it is drawn. A turn that fails leaves the conversation as it was.
+func (t *talk) answer(ctx context.Context, line string) error {
+	messages := append(t.messages[:len(t.messages):len(t.messages)], chat.Message{Role: "user", Content: line})
+	shown := messages
+	if t.system != "" {
+		shown = append([]chat.Message{{Role: "system", Content: t.system}}, messages...)
+	}
+	prompt, err := t.template.Encode(t.tokenizer, shown, chat.Options{AddGenerationPrompt: true, EnableThinking: t.thinking})
+	if err != nil {
+		return &tinker.Error{Category: tinker.User, Err: err}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-t.interrupts:
+			stop()
+		case <-done:
+		}
+	}()
+	tokens, err := t.stream(ctx, prompt)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	said, fault := chat.ParseAnswer(t.tokenizer.Decode(tokens, false), t.template.CallStyle())
+	if fault != nil {
+		fmt.Fprintln(t.err, "note:", fault)
+	}
+	t.messages = append(messages, said)
+	return nil
+}
+
+// chunk is the number of tokens asked for at once. The engine gives whole samples, so an answer is asked for piece by piece,
+// each with all that was said before as its prompt; of that the prefix cache computes only the last page again.
+const chunk = 8
+
+// stream draws an answer and shows it. The result lacks the token that ended it.
+func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err error) {
+	t.turns++
+	seeds := rng.New(t.seed).Stream("chat", t.turns)
+	p := tinker.DefaultSampling()
+	p.Temperature = t.temperature
+	show := &display{talk: t, decoder: t.tokenizer.NewDecoder(true)}
+	defer show.end()
+	most := min(t.most, t.context-len(prompt))
+	if most < 1 {
+		return nil, tinker.Userf("the conversation has %d tokens and the model can see %d; /reset begins anew", len(prompt), t.context)
+	}
+	for len(answer) < most {
+		seed := seeds.Uint64()
+		p.Seed, p.MaxTokens = &seed, min(chunk, most-len(answer))
+		future, err := t.client.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(slices.Concat(prompt, answer)), Params: p})
+		if err != nil {
+			return answer, err
+		}
+		res, err := future.Wait(ctx)
+		if err != nil {
+			return answer, err
+		}
+		s := res.Sequences[0]
+		show.tokens(s)
+		answer = append(answer, s.Tokens...)
+		if s.StopReason == tinker.StopStop {
+			return answer[:len(answer)-1], nil
+		}
+	}
+	show.cut = true
+	return answer, nil
+}
+
+// display shows tokens as text, or one on a line with its logprob.
+type display struct {
+	*talk
+	decoder *tokenizer.Decoder
+	cut     bool // the answer was as long as it may be
+	n       int
+	sum     float64
+}
+
+func (d *display) tokens(s tinker.SampledSequence) {
+	for i, id := range s.Tokens {
+		d.n++
+		d.sum += float64(s.Logprobs[i])
+		text := d.decoder.Write(id)
+		if d.logprobs {
+			fmt.Fprintf(d.out, "%9.4f  %q\n", s.Logprobs[i], d.tokenizer.Bytes(id))
+			continue
+		}
+		fmt.Fprint(d.out, text)
+	}
+}
+
+func (d *display) end() {
+	if d.logprobs {
+		fmt.Fprintf(d.out, "%9.4f  in all, %d tokens\n", d.sum, d.n)
+	} else {
+		fmt.Fprintln(d.out, d.decoder.Flush())
+	}
+	if d.cut {
+		fmt.Fprintf(d.err, "(cut after %d tokens)\n", d.n)
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	s := &surroundings{ctx: t.Context(), out: &out, err: &out, env: func(string) (string, bool) { return "", false }}
+	c := chatCmd{Model: "../../examples/tiny/model", Temperature: temperature, MaxTokens: 100, Seed: new(uint64), Threads: 1}
+	talk, err := c.open(s, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { talk.engine.Close() })
+	return talk, &out
+}
+
+// TestStream: an answer asked for piece by piece is the answer asked for at once.
+func TestStream(t *testing.T) {
+	talk, _ := openTalk(t, 0)
+	for _, question := range []string{"Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of ribbons now?", "Hi"} {
+		prompt, err := talk.template.Encode(talk.tokenizer, []chat.Message{{Role: "user", Content: question}}, chat.Options{AddGenerationPrompt: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := talk.stream(t.Context(), prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := tinker.DefaultSampling()
+		p.Temperature, p.MaxTokens = 0, 100
+		f, err := talk.client.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := f.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := res.Sequences[0].Tokens
+		if res.Sequences[0].StopReason == tinker.StopStop {
+			want = want[:len(want)-1]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: in pieces %v, at once %v", question, got, want)
+		}
+	}
+}
+
+// TestInterrupt: Ctrl-C ends an answer, what was said stays; between answers it ends the conversation.
+func TestInterrupt(t *testing.T) {
+	talk, out := openTalk(t, 1)
+	interrupts := make(chan os.Signal)
+	talk.interrupts = interrupts
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := talk.stream(ctx, []int32{1}); err == nil {
+		t.Error("an answer goes on after its context has ended")
+	}
+	lines, done := make(chan string), make(chan error)
+	go func() { done <- talk.loop(t.Context(), lines) }()
+	lines <- "Hi"
+	lines <- "/temperature 0"
+	interrupts <- os.Interrupt
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(talk.messages) != 2 || !strings.Contains(out.String(), "temperature is 0") {
+		t.Errorf("messages %v, output %q", talk.messages, out)
+	}
+}
