@@ -90,3 +90,19 @@ func TestReadPEFTRefuses(t *testing.T) {
 		t.Errorf("no weights: %v", err)
 	}
 }
+
+// FuzzParsePEFT: any bytes give an error or a LoRA that can be scaled by.
+func FuzzParsePEFT(f *testing.F) {
+	for _, name := range []string{"llama32-qv", "qwen3-head", "mistral-rslora"} {
+		data, err := os.ReadFile(filepath.Join("testdata", "peft", name, PEFTConfigFile))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if p, err := parsePEFT(data); err == nil && (p.LoRA.Rank < 1 || !(p.LoRA.Alpha > 0)) {
+			t.Errorf("accepted %+v", p)
+		}
+	})
+}
