@@ -7,7 +7,7 @@ import (
 
 // Critic reads values out of a language model: the value before a token is the mean of a categorical distribution over K
 // values, whose probabilities are those that the model gives to K reserved tokens at that position. So a critic is a second
-// training client, whose loss is a cross_entropy with K targets per position and weights (Bellemare et al., arXiv
+// training client, trained by cross_entropy with K targets per position and weights (Bellemare et al., arXiv
 // 1707.06887; Farebrother et al., arXiv 2403.03950).
 //
 // The values lie evenly from Low to High, both included. A return is encoded as the two nearest values in proportion
@@ -65,20 +65,32 @@ func (c *Critic) gauss(p []float64, at float64) {
 	}
 }
 
-// Decode returns the value that a model gives through the log-probabilities [K] of the reserved tokens: the mean under its
-// distribution given that the token is one of them.
-func (c *Critic) Decode(logprobs []float32) float64 {
+// given writes the distribution [K] over the reserved tokens, given that the token is one of them, into q.
+func given(q []float64, logprobs []float32) {
 	top := math.Inf(-1)
 	for _, lp := range logprobs {
 		top = max(top, float64(lp))
 	}
-	sum, mean := 0.0, 0.0
+	sum := 0.0
 	for k, lp := range logprobs {
-		p := math.Exp(float64(lp) - top)
-		sum += p
+		q[k] = math.Exp(float64(lp) - top)
+		sum += q[k]
+	}
+	for k := range q {
+		q[k] /= sum
+	}
+}
+
+// Decode returns the value that a model gives through the log-probabilities [K] of the reserved tokens: the mean under its
+// distribution given that the token is one of them.
+func (c *Critic) Decode(logprobs []float32) float64 {
+	q := make([]float64, len(logprobs))
+	given(q, logprobs)
+	mean := 0.0
+	for k, p := range q {
 		mean += float64(p * float64(k))
 	}
-	return c.Low + float64(mean/sum*c.step())
+	return c.Low + float64(mean*c.step())
 }
 
 // Values decodes every position of logprobs, row-major [R,K], to values [R].
@@ -102,23 +114,33 @@ func (c *Critic) Targets(R int) []int64 {
 	return out
 }
 
-// Weights returns the weights of one response of R tokens for a step whose sequences have trained tokens in all, row-major
-// [R,K]: each trained token's encoded return over that number, so that the step's cross_entropy is the mean over its trained
-// tokens (token-mean, as verl has it). verl's clipping of values has no counterpart: with one update per step it never binds.
-func (c *Critic) Weights(returns []float32, mask []bool, trained int) []float32 {
+// Weights returns the weights of one response of R tokens and its loss, for a step whose sequences have trained tokens in
+// all. logprobs are the reserved tokens' under the weights to be trained and the result is in the same order, row-major [R,K].
+//
+// With t the encoded return of a trained token and q the distribution given that the token is a reserved one, the loss is
+// -sum t*log(q), and the step's the mean over its trained tokens (token-mean, as verl has it). Its derivative by the reserved
+// tokens' log-probabilities is q-t, so a cross_entropy with weights t-q has exactly its gradient: the weights of a
+// position sum to 0, and how likely the reserved tokens are at all does not matter and does not change.
+//
+// verl's clipping of values has no counterpart: with one update per step it never binds.
+func (c *Critic) Weights(returns, logprobs []float32, mask []bool, trained int) (weights []float32, loss float64) {
 	K := len(c.Tokens)
-	out := make([]float32, len(mask)*K)
-	p := make([]float64, K)
-	for t, keep := range mask {
+	weights = make([]float32, len(mask)*K)
+	t, q := make([]float64, K), make([]float64, K)
+	for pos, keep := range mask {
 		if !keep {
 			continue
 		}
-		c.Encode(p, float64(returns[t]))
-		for k, v := range p {
-			out[t*K+k] = float32(v / float64(trained))
+		c.Encode(t, float64(returns[pos]))
+		given(q, logprobs[pos*K:(pos+1)*K])
+		for k := range K {
+			weights[pos*K+k] = float32((t[k] - q[k]) / float64(trained))
+			if t[k] > 0 {
+				loss -= float64(t[k] * math.Log(max(q[k], math.SmallestNonzeroFloat64)) / float64(trained))
+			}
 		}
 	}
-	return out
+	return weights, loss
 }
 
 // CriticMetrics describes how well values foretell returns, over the trained tokens: critic/vf_loss (half the mean squared

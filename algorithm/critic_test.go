@@ -79,14 +79,35 @@ func TestHLGaussByHand(t *testing.T) {
 	}
 }
 
+// By hand where all reserved tokens are equally likely, and as minus the difference quotient of the loss elsewhere.
 func TestWeights(t *testing.T) {
-	c := mustCritic(t, Critic{Tokens: tokensFrom(5, 3), Low: 0, High: 2})
-	w := c.Weights([]float32{0.5, 2, 9}, []bool{true, true, false}, 4)
-	if want := []float32{0.125, 0.125, 0, 0, 0, 0.25, 0, 0, 0}; !slices.Equal(w, want) {
+	c := mustCritic(t, Critic{Tokens: tokensFrom(5, 4), Low: 0, High: 3})
+	even := []float32{-2, -2, -2, -2, -9, -9, -9, -9, 7, 7, 7, 7}
+	w, loss := c.Weights([]float32{0.5, 3, 9}, even, []bool{true, true, false}, 4)
+	if want := []float32{0.0625, 0.0625, -0.0625, -0.0625, -0.0625, -0.0625, -0.0625, 0.1875, 0, 0, 0, 0}; !slices.Equal(w, want) {
 		t.Errorf("weights = %v, want %v", w, want)
 	}
-	if got, want := c.Targets(2), []int64{5, 6, 7, 5, 6, 7}; !slices.Equal(got, want) {
+	if want := 2 * math.Log(4) / 4; math.Abs(loss-want) > 1e-12 {
+		t.Errorf("loss = %v, want %v", loss, want)
+	}
+	if got, want := c.Targets(2), []int64{5, 6, 7, 8, 5, 6, 7, 8}; !slices.Equal(got, want) {
 		t.Errorf("targets = %v, want %v", got, want)
+	}
+
+	c.Sigma = 0.75
+	returns, mask, lp := []float32{1.25, 0.1}, []bool{true, true}, []float32{-1, -3, -2, -5, -4, -1.5, -2.5, -1}
+	w, _ = c.Weights(returns, lp, mask, 2)
+	for k := range lp {
+		const h = 1.0 / 1024
+		was := lp[k]
+		lp[k] = was + h
+		_, up := c.Weights(returns, lp, mask, 2)
+		lp[k] = was - h
+		_, down := c.Weights(returns, lp, mask, 2)
+		lp[k] = was
+		if want := -(up - down) / (2 * h); math.Abs(float64(w[k])-want) > 1e-6 {
+			t.Errorf("weight %d = %v, minus the difference quotient is %v", k, w[k], want)
+		}
 	}
 }
 
@@ -97,7 +118,6 @@ func TestCriticLearns(t *testing.T) {
 	returns := []float32{-0.25, 0.5, 1.25}
 	const R, K, V = 3, 4, 5
 	logits := make([]float64, R*V)
-	w := c.Weights(returns, []bool{true, true, true}, R)
 	lp := make([]float32, R*K)
 	for range 400 {
 		for pos := range R {
@@ -106,13 +126,14 @@ func TestCriticLearns(t *testing.T) {
 			for _, x := range row {
 				sum += math.Exp(x)
 			}
-			grad := make([]float64, V)
 			for k, id := range c.Tokens {
 				lp[pos*K+k] = float32(row[id] - math.Log(sum))
-				grad[id] -= float64(w[pos*K+k])
 			}
-			for v := range grad {
-				row[v] -= 10 * (grad[v] + math.Exp(row[v])/sum/R)
+		}
+		w, _ := c.Weights(returns, lp, []bool{true, true, true}, R)
+		for pos := range R {
+			for k, id := range c.Tokens {
+				logits[pos*V+int(id)] += 10 * float64(w[pos*K+k]) // the weights sum to 0: no other logit moves
 			}
 		}
 	}

@@ -8,14 +8,16 @@ type gae struct {
 }
 
 // newGAE reads upstream's gamma and lam, and what a critic over reserved tokens needs: critic_low and critic_high, which
-// returns should stay between, critic_bins (K), critic_sigma and critic_lr_scale. The reserved tokens are the first K ids: any do, since
-// nobody samples from a critic.
+// returns should stay between, critic_bins (K), critic_sigma, critic_lr_scale and critic_first_token, the first of the K ids in
+// a row that are read. Nobody samples from a critic, so any do; ids that the base model finds equally likely, such as a
+// tokenizer's unused ones, spare it unlearning what it thinks of them.
 func newGAE(args Args) (LateAdvantage, error) {
 	r := readArgs(args)
 	a := gae{gamma: r.number("gamma", 1), lambda: r.number("lam", 1), criticScale: r.number("critic_lr_scale", 1)}
 	a.critic = Critic{Low: r.number("critic_low", -1), High: r.number("critic_high", 2), Sigma: r.number("critic_sigma", 0.75)}
-	for k := range r.count("critic_bins", 31) {
-		a.critic.Tokens = append(a.critic.Tokens, int32(k))
+	bins, first := r.count("critic_bins", 31), r.count("critic_first_token", 0)
+	for k := range min(bins, 1<<16) {
+		a.critic.Tokens = append(a.critic.Tokens, int32(first+k))
 	}
 	if _, err := NewCritic(a.critic); err != nil {
 		r.errs = append(r.errs, err)

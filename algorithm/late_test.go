@@ -154,6 +154,37 @@ func TestScoreTokenRewards(t *testing.T) {
 	}
 }
 
+func TestClippedShares(t *testing.T) {
+	list, fetched := lateFixture()
+	m, err := mustNew(t, Choice{Type: "grpo_verl", Advantage: "clipb", AdvantageArgs: Args{"mu": 0.5}}).Score(list, fetched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := lateFixture()
+	all, negative, gone := 0.0, 0.0, 0.0
+	for i, e := range list {
+		for k, keep := range before[i].ActionMask {
+			all += indicator(keep)
+			negative += indicator(keep && e.Advantages[k] < 0)
+			gone += indicator(keep && !e.ActionMask[k])
+		}
+	}
+	if gone == 0 || m["frac_clipped"] != gone/all || m["frac_clipped_neg"] != gone/negative || m["frac_clipped_pos"] != 0 {
+		t.Errorf("%v of %v tokens are gone, %v have negative advantages; metrics %v", gone, all, negative, m)
+	}
+}
+
+// Token rewards stay at their tokens.
+func TestTokenRewardsStayInPlace(t *testing.T) {
+	list, fetched := lateFixture()
+	rewards := []float32{1, 0, 4, 0, 0, 0, 0, 2}
+	list[0].TokenRewards, list[0].Reward = rewards, nil
+	if _, err := mustNew(t, Choice{Type: "reinforceplusplus", AdvantageArgs: Args{"gamma": 0.5}}).Score(list, fetched); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "returns", list[0].Returns, []float64{1 + 1 + 2.0/128, 2 + 2.0/64, 4 + 2.0/32, 2.0 / 16, 2.0 / 8, 2.0 / 4, 1, 2})
+}
+
 // A response without tokens still counts for its group.
 func TestScoreOfEmptyResponse(t *testing.T) {
 	list := group("a", 1, 4)

@@ -64,6 +64,7 @@ func TestBatchedAggregation(t *testing.T) {
 		{"Tinker: mean of the sequences' means", Objective{Aggregation: TokenMean}, single},
 		{"verl: over all tokens", Objective{Aggregation: TokenMean, Batched: true}, 0.26889560},
 		{"verl: of micro-batches of two", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 2}, micro},
+		{"verl: of micro-batches of one", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 1}, single},
 		{"verl: micro-batches by their tokens", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 2, TokenScale: true}, shares},
 		{"verl: by tokens is over all tokens", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 1, TokenScale: true}, 0.26889560},
 		{"the two paths agree by sequence means", Objective{Aggregation: SeqMeanTokenMean, Batched: true}, single},

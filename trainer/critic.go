@@ -109,41 +109,54 @@ func (t *Trainer) saveCritic(ctx context.Context, step int) error {
 	return disk.WriteFile(t.FS, filepath.Join(t.stepDir(step), "critic_checkpoint_path.txt"), []byte(out.Path))
 }
 
-// values asks for the value before each response token, [R] per experience, under the critic's present weights.
-func (c *critic) values(ctx context.Context, batch []*experience.Experience) ([][]float32, error) {
-	req, err := c.request(batch, func(e *experience.Experience) []float32 { return make([]float32, e.ResponseLength()*len(c.Tokens)) })
+// foresight is what a critic says of a batch, for each experience.
+type foresight struct {
+	values   [][]float32 // before each response token, [R]
+	logprobs [][]float32 // of the reserved tokens there, row-major [R,K]
+}
+
+// values asks for the values of a batch under the critic's present weights.
+func (c *critic) values(ctx context.Context, batch []*experience.Experience) (foresight, error) {
+	var v foresight
+	K := len(c.Tokens)
+	req, err := c.request(batch, func(i int) []float32 { return make([]float32, batch[i].ResponseLength()*K) })
 	if err != nil {
-		return nil, err
+		return v, err
 	}
 	f, used, err := tinker.Submit(ctx, c.client, req, false)
 	c.seq += used
 	if err != nil {
-		return nil, fmt.Errorf("critic: %w", err)
+		return v, fmt.Errorf("critic: %w", err)
 	}
 	out, err := f.Wait(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("critic: %w", err)
+		return v, fmt.Errorf("critic: %w", err)
 	}
-	values := make([][]float32, len(batch))
-	for i, e := range batch {
-		lp := outputs(out)[i]
-		if want := (len(e.Tokens) - 1) * len(c.Tokens); len(lp) != want {
-			return nil, fmt.Errorf("trainer: the service returned %d logprobs for %d targets of the critic; it lacks targets of two dimensions, which algorithm ppo needs", len(lp), want)
+	for i, lp := range outputs(out) {
+		if want := (len(batch[i].Tokens) - 1) * K; len(lp) != want {
+			return v, fmt.Errorf("trainer: the service returned %d logprobs for %d targets of the critic", len(lp), want)
 		}
-		values[i] = c.Values(lp[(e.PromptLength-1)*len(c.Tokens):])
+		lp = lp[(batch[i].PromptLength-1)*K:]
+		v.logprobs, v.values = append(v.logprobs, lp), append(v.values, c.Values(lp))
 	}
-	return values, nil
+	return v, nil
 }
 
 // train sends the gradient of the batch's returns and an optimizer step right behind it, with the first model's parameters but
-// for the rate. wait returns when they are done.
-func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience) (wait func(context.Context) (map[string]float64, error), err error) {
+// for the rate. logprobs are what values gave under the same weights. wait returns when they are done.
+func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience, logprobs [][]float32) (
+	wait func(context.Context) (map[string]float64, error), err error) {
 	adam.LearningRate *= c.rate
 	trained := 0
 	for _, e := range batch {
 		trained += e.TrainableTokens()
 	}
-	req, err := c.request(batch, func(e *experience.Experience) []float32 { return c.Weights(e.Returns, e.ActionMask, max(1, trained)) })
+	loss := 0.0
+	req, err := c.request(batch, func(i int) []float32 {
+		w, part := c.Weights(batch[i].Returns, logprobs[i], batch[i].ActionMask, max(1, trained))
+		loss += part
+		return w
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -158,19 +171,18 @@ func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*exp
 		return nil, fmt.Errorf("critic: %w", err)
 	}
 	return func(ctx context.Context) (map[string]float64, error) {
-		out, err := f.Wait(ctx)
-		if err != nil {
+		if _, err := f.Wait(ctx); err != nil {
 			return nil, fmt.Errorf("critic: %w", err)
 		}
 		if _, err := o.Wait(ctx); err != nil {
 			return nil, fmt.Errorf("critic: %w", err)
 		}
-		return map[string]float64{"critic/cross_entropy": out.Metrics["loss:sum"], "critic/lr": adam.LearningRate}, nil
+		return map[string]float64{"critic/cross_entropy": loss, "critic/lr": adam.LearningRate}, nil
 	}, nil
 }
 
-// request lays a batch out with the K reserved tokens as targets of every position; weights gives those of a response, [R,K].
-func (c *critic) request(batch []*experience.Experience, weights func(*experience.Experience) []float32) (tinker.ForwardRequest, error) {
+// request lays a batch out with the K reserved tokens as targets of every position; weights gives those of the i-th response, [R,K].
+func (c *critic) request(batch []*experience.Experience, weights func(i int) []float32) (tinker.ForwardRequest, error) {
 	K := len(c.Tokens)
 	req := tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy, Data: make([]tinker.Datum, len(batch))}
 	for i, e := range batch {
@@ -179,7 +191,7 @@ func (c *critic) request(batch []*experience.Experience, weights func(*experienc
 			return req, err
 		}
 		n := len(e.Tokens) - 1
-		w := append(make([]float32, (e.PromptLength-1)*K, n*K), weights(e)...)
+		w := append(make([]float32, (e.PromptLength-1)*K, n*K), weights(i)...)
 		d.LossFnInputs = map[string]tinker.Tensor{
 			tinker.TargetTokens: {Shape: []int{n, K}, Int: c.Targets(n)},
 			tinker.Weights:      {Shape: []int{n, K}, Float: w},

@@ -49,12 +49,12 @@ func mse(values [][]float32, batch []*experience.Experience) float64 {
 	return sum / float64(n)
 }
 
-// The critic learns returns that differ between prompts, and a token outside the mask teaches nothing.
+// The critic learns returns that differ between prompts and along a response, and a token outside the mask teaches nothing.
 func TestCriticLearnsReturns(t *testing.T) {
 	c := newCritic(t)
 	first, second := sample(0, -1, -1), sample(0, -1, -1)
 	second.Tokens = []int32{90, 91, 92, 93, 94}
-	first.Returns, second.Returns = []float32{0.8, 0.7}, []float32{-0.6, 99}
+	first.Returns, second.Returns = []float32{0.8, 0.2}, []float32{-0.6, 99}
 	second.ActionMask[1] = false
 	batch := []*experience.Experience{first, second}
 	adam := tinker.DefaultAdam()
@@ -64,8 +64,12 @@ func TestCriticLearnsReturns(t *testing.T) {
 		t.Fatal(err)
 	}
 	entropy := 0.0
-	for range 250 {
-		wait, err := c.train(t.Context(), adam, batch)
+	for range 150 {
+		v, err := c.values(t.Context(), batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait, err := c.train(t.Context(), adam, batch, v.logprobs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,10 +86,10 @@ func TestCriticLearnsReturns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if was, is := mse(before, batch), mse(after, batch); is > 0.02 || is > was/4 {
-		t.Errorf("the mean squared error went from %v to %v; values %v", was, is, after)
+	if was, is := mse(before.values, batch), mse(after.values, batch); is > 0.02 || is > was/4 {
+		t.Errorf("the mean squared error went from %v to %v; values %v", was, is, after.values)
 	}
-	for _, v := range after[1] {
+	for _, v := range after.values[1] {
 		if math.Abs(float64(v)) > 1 {
 			t.Errorf("value %v lies outside the critic's range", v)
 		}
@@ -104,16 +108,17 @@ func TestValuesComeBeforeTheirTokens(t *testing.T) {
 	one, other := sample(0, -1, -1), sample(0, -1, -1)
 	other.Tokens[4] = 99 // the last token
 	v, err := c.values(t.Context(), []*experience.Experience{one, other})
-	if err != nil || len(v[0]) != 2 {
+	if err != nil || len(v.values[0]) != 2 || len(v.logprobs[0]) != 22 {
 		t.Fatal(v, err)
 	}
-	if v[0][0] != v[1][0] || v[0][1] != v[1][1] {
-		t.Errorf("values %v and %v, want the same: the last token comes after both", v[0], v[1])
+	a, b := v.values[0], v.values[1]
+	if a[0] != b[0] || a[1] != b[1] {
+		t.Errorf("values %v and %v, want the same: the last token comes after both", a, b)
 	}
 	other.Tokens[3] = 99
 	w, err := c.values(t.Context(), []*experience.Experience{other})
-	if err != nil || w[0][0] != v[1][0] || w[0][1] == v[1][1] {
-		t.Errorf("values %v after another first token, were %v: only the second may differ (%v)", w[0], v[1], err)
+	if err != nil || w.values[0][0] != b[0] || w.values[0][1] == b[1] {
+		t.Errorf("values %v after another first token, were %v: only the second may differ (%v)", w.values, b, err)
 	}
 }
 

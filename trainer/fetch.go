@@ -55,12 +55,12 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 		metrics, err = t.Method.Score(batch, fetched)
 		return metrics, learned, err
 	}
-	values, err := t.critic.values(ctx, batch)
+	v, err := t.critic.values(ctx, batch)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range values {
-		fetched[i].Values = values[i]
+	for i := range v.values {
+		fetched[i].Values = v.values[i]
 	}
 	if metrics, err = t.Method.Score(batch, fetched); err != nil {
 		return nil, nil, err
@@ -69,9 +69,9 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 	for i, e := range batch {
 		returns[i], masks[i] = e.Returns, e.ActionMask
 	}
-	out := algorithm.CriticMetrics(returns, values, masks)
+	out := algorithm.CriticMetrics(returns, v.values, masks)
 	collect(out, metrics)
-	learned, err = t.critic.train(ctx, t.adam(step), batch)
+	learned, err = t.critic.train(ctx, t.adam(step), batch, v.logprobs)
 	return out, learned, err
 }
 
