@@ -80,7 +80,7 @@ func (t *Trainer) save(ctx context.Context, next *state, c Checkpoint, sampler b
 		return c, err
 	}
 	if sampler {
-		if c.SamplerPath, err = wait(ctx, next, c.Name+"-final", t.client.SaveWeightsForSampler); err != nil {
+		if c.SamplerPath, err = wait(ctx, next, c.Name+"-sampler", t.client.SaveWeightsForSampler); err != nil {
 			return c, err
 		}
 	}
@@ -129,8 +129,9 @@ func (t *Trainer) retire(ctx context.Context) error {
 	return t.commitState(next)
 }
 
-// finish saves the last committed step, if that was not done, under the seed's name: the number of that step. Its SeqID is
-// committed first, so that a restart in between asks for the same again.
+// finish saves the last committed step, if that was not done, under the seed's name: the number of that step. Where the state that
+// the step began with has that name already (in the seed it would be overwritten) it gets another. Its SeqID is committed first, so
+// that a restart in between asks for the same again.
 func (t *Trainer) finish(ctx context.Context) error {
 	if t.finished() {
 		return nil
@@ -144,7 +145,11 @@ func (t *Trainer) finish(ctx context.Context) error {
 	}
 	next.NextSeqID = next.Saving
 	last := next.Step - 1
-	c, err := t.save(ctx, &next, Checkpoint{Name: checkpointName(last), PolicyStep: last, Updates: next.Step}, true)
+	name := checkpointName(last)
+	if next.Saved.Path != "" && next.Saved.Step == last {
+		name += "-end"
+	}
+	c, err := t.save(ctx, &next, Checkpoint{Name: name, PolicyStep: last, Updates: next.Step}, true)
 	if err == nil && next.Step == t.Config.MaxSteps && t.Config.Metrics && t.Config.EvalEvery > 0 {
 		err = t.lastExam(ctx, c)
 	}

@@ -74,8 +74,9 @@ func TestGem(t *testing.T) {
 		}
 	}
 	list, err := gem.ReadCheckpoints(dir)
-	if err != nil || len(list) != 1 || list[0].Name != "000002" || list[0].PolicyStep != 2 || list[0].Updates != 3 || list[0].SamplerPath == "" {
-		t.Errorf("checkpoints %+v, %v; the state saved at step 2 is replaced by that of the end, which the seed names alike", list, err)
+	if err != nil || len(list) != 2 || list[0].Name != "000002" || list[0].PolicyStep != 2 || list[0].Updates != 2 || list[0].StatePath == list[1].StatePath ||
+		list[1].Name != "000002-end" || list[1].PolicyStep != 2 || list[1].Updates != 3 || list[1].SamplerPath == "" {
+		t.Errorf("checkpoints %+v, %v; want the state step 2 began with and the one it ended with, which the seed would name alike", list, err)
 	}
 	if n := samplers(t, dir); n != 2 {
 		t.Errorf("%d sampler checkpoints are left, want the last step's and the result", n)
@@ -147,28 +148,86 @@ func TestGemInterruptAndResume(t *testing.T) {
 // The process dies at operations on the disk in turn, with the rest of it failing; resumed, the run ends with the metrics of an
 // unbroken one.
 func TestGemSurvivesKills(t *testing.T) {
-	few := []string{"max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2"}
-	count := &disk.Crash{FS: disk.OS()}
+	survives(t, options(), 17, "max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
+}
+
+// A service that loses its models, and a server: a killed run goes back to the last state it saved, and trains again from the
+// stored episodes.
+func TestGemGoesBackToTheSavedState(t *testing.T) {
 	o := options()
-	o.FS = count
-	_, want := gemRuns(t, o, short(t.TempDir(), few...))
-	stride := 5
-	if testing.Short() {
-		stride = 29
+	o.fleeting = forgets
+	survives(t, o, 29)
+	o = options()
+	o.LookupEnv = withKey
+	survives(t, o, 97, "model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4", "num_env=8")
+}
+
+// survives kills a run at every stride-th operation and compares what resume=latest makes of it with a run on the local engine.
+func survives(t *testing.T, o Options, stride int, pairs ...string) {
+	t.Helper()
+	var local []string
+	for _, p := range pairs {
+		if !strings.HasPrefix(p, "base_url=") {
+			local = append(local, p)
+		}
 	}
-	for at := 1; at <= count.Count(); at += stride {
+	_, want := gemRuns(t, options(), short(t.TempDir(), local...))
+	count := &disk.Crash{FS: disk.OS()}
+	o.FS = count
+	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
+	same(t, "unbroken", unbroken, want)
+	if testing.Short() {
+		stride *= 5
+	}
+	pairs = append(pairs, "resume=latest")
+	for at := 3; at <= count.Count() && !t.Failed(); at += stride {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-		o.Out = io.Discard
-		if err := Gem(context.Background(), short(dir, append(few, "resume=latest")...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		_, got := gemRuns(t, options(), short(dir, append(few, "resume=latest")...))
+		o.FS = nil
+		_, got := gemRuns(t, o, short(dir, pairs...))
 		same(t, fmt.Sprintf("killed at operation %d", at), got, want)
-		if t.Failed() {
-			return
+	}
+}
+
+// The committed configurations teach the shipped model to guess.
+func TestGemLearns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for half a minute")
+	}
+	if !*gemFull {
+		r := learnsToGuess(t, "easy", 1, "max_steps=15", "eval_every=15", "eval_episodes=300")
+		if r.before > 0.87 || r.after < 0.92 {
+			t.Errorf("return %.3f → %.3f on held-out seeds; wanted from at most 0.87 to at least 0.92", r.before, r.after)
+		}
+		return
+	}
+	for seed := 1; seed <= 3; seed++ {
+		for level, most := range map[string]float64{"easy": 0.87, "hard": 0.82} {
+			if r := learnsToGuess(t, level, seed); r.before > most || r.after < 0.92 {
+				t.Errorf("%s, seed %d: return %.3f → %.3f; wanted from at most %.2f to at least 0.92", level, seed, r.before, r.after, most)
+			}
 		}
 	}
+	if r := learnsToGuess(t, "easy", 1, "method=shuffled"); r.after > r.before+0.04 {
+		t.Errorf("with the returns shuffled the return rose from %.3f to %.3f", r.before, r.after)
+	}
+}
+
+// learned is the mean return on held-out seeds.
+type learned struct{ before, after float64 }
+
+func learnsToGuess(t *testing.T, level string, seed int, more ...string) learned {
+	t.Helper()
+	begin := time.Now()
+	pairs := []string{"output_dir=" + t.TempDir(), "env_id=game:GuessTheNumber-v0-" + level, "learning_rate=1e-3", "max_steps=40", "eval_every=10", fmt.Sprintf("seed=%d", seed)}
+	_, lines := gemRuns(t, options(), append(pairs, more...))
+	key := "eval/game:GuessTheNumber-v0-" + level + "/return"
+	r := learned{lines[0].Metrics[key], lines[len(lines)-1].Metrics[key]}
+	t.Logf("%s, seed %d %v: return %.3f → %.3f on held-out seeds, %d steps in %.0f s", level, seed, more, r.before, r.after, len(lines)-1, time.Since(begin).Seconds())
+	return r
 }
 
 func TestGemMethods(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/gem"
 	"github.com/seed-d9ad8ee0/trinity/run"
@@ -33,8 +34,10 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	if c.JSON {
 		notes = s.err
 	} else {
-		fmt.Fprintf(s.out, "%-36s %8s %18s %16s %18s\n", "environment", "episodes", "return", "turns", "success")
-		x.Each = func(r gem.Result) { printResult(s.out, r) }
+		head := sync.OnceFunc(func() {
+			fmt.Fprintf(s.out, "%-36s %8s %17s %15s %17s\n", "environment", "episodes", "return", "turns", "success")
+		})
+		x.Each = func(r gem.Result) { head(); printResult(s.out, r) }
 	}
 	results, err := x.Exam(s.ctx, run.Options{Out: notes, LookupEnv: s.env, Threads: c.Threads, Find: s.find})
 	if err != nil || !c.JSON {
