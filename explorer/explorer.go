@@ -99,8 +99,8 @@ func (x *Explorer) Run(ctx context.Context, stop <-chan struct{}) error {
 	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
 		err := x.step(ctx, step)
 		switch {
-		case errors.Is(err, io.EOF) || errors.Is(context.Cause(ctx), errStopped):
-			return nil
+		case errors.Is(err, io.EOF) || errors.Is(err, synchronizer.ErrStopped) || errors.Is(context.Cause(ctx), errStopped):
+			return nil // no more tasks, or nobody left to explore for; why the trainer ended is for it to say
 		case err != nil:
 			return fmt.Errorf("explorer: step %d: %w", step, err)
 		}

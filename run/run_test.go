@@ -107,6 +107,16 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
+// A trainer that has fewer steps than there are tasks for ends the run, well.
+func TestTrainerEndsFirst(t *testing.T) {
+	for _, offset := range []string{"0", "1"} {
+		lines := runs(t, load(t, t.TempDir(), append(small, "trainer.total_steps=2", "synchronizer.sync_offset="+offset)...), options())
+		if n := len(lines); n != 3 || lines[2].Step != 2 {
+			t.Errorf("offset %s: %d lines, want steps 0 to 2", offset, n)
+		}
+	}
+}
+
 // On-policy steps are exactly on-policy; with an offset they are not, and the metrics say so.
 func TestOnPolicy(t *testing.T) {
 	for _, l := range runs(t, load(t, t.TempDir(), small...), options())[1:] {
