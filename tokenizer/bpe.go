@@ -50,15 +50,19 @@ func (b *bpe) fillRules(m *modelPart) error {
 	if m.merges == nil {
 		return nil
 	}
-	var both []byte
+	var both, last []byte // spellings of what rules make: neighbours often make the same
+	merged, known := int32(0), false
 	rank := uint64(0)
 	b.rules = newRules(bytes.Count(m.merges, []byte{','}) / 2) // for rules written as lists; for others it grows once
 	err := scanMerges(m.merges, func(l, r []byte) error {
 		both = append(append(both[:0], l...), r...)
 		left, ok1 := m.vocab[string(l)]
 		right, ok2 := m.vocab[string(r)]
-		merged, ok3 := m.vocab[string(both)]
-		if !ok1 || !ok2 || !ok3 {
+		if !known || !bytes.Equal(both, last) {
+			merged, known = m.vocab[string(both)]
+			both, last = last, both
+		}
+		if !ok1 || !ok2 || !known {
 			return fmt.Errorf("merge %d (%q, %q) makes or uses a token that is not in the vocabulary", rank, l, r)
 		}
 		b.rules.set(pair(left, right), rank<<32|uint64(uint32(merged)))

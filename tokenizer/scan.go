@@ -151,15 +151,17 @@ func (c *cursor) value() []byte {
 
 // pass passes over a string.
 func (c *cursor) pass() {
-	for c.at++; c.at < len(c.data); c.at++ {
-		switch c.data[c.at] {
+	data := c.data
+	for i := c.at + 1; i < len(data); i++ {
+		switch data[i] {
 		case '"':
-			c.at++
+			c.at = i + 1
 			return
 		case '\\':
-			c.at++
+			i++
 		}
 	}
+	c.at = len(data)
 	c.fail("unfinished string")
 }
 

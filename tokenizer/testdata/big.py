@@ -145,7 +145,7 @@ def main(folder):
     path = os.path.join(folder, "corpus.bin")
     if not os.path.exists(path):
         put(path, ((len(b), b) for b in (p.encode() for p in pieces)))
-    small = ["".join(c for c in p if unicodedata.ucd_3_2_0.category(c) != "Cn") for p in pieces[::10]]
+    small = ["".join(c for c in p if unicodedata.ucd_3_2_0.category(c) == unicodedata.category(c)) for p in pieces[::10]]
     path = os.path.join(folder, "small.bin")
     if not os.path.exists(path):
         put(path, ((len(b), b) for b in (p.encode() for p in small)))
