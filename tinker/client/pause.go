@@ -35,10 +35,11 @@ type holds struct {
 }
 
 func (s *holds) report(p Pause) {
+	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable // which calls fail, and how, is no news
 	switch {
 	case s.notify == nil:
 		return
-	case p.State == Active && !s.shown, p == s.last && time.Since(s.at) < time.Minute:
+	case p.State == Active && !s.shown, again && time.Since(s.at) < time.Minute:
 		return
 	case p.State == Active:
 		s.shown = false

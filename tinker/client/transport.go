@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -154,8 +155,12 @@ func attemptError(ctx, attempt context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if attempt.Err() != nil {
+	var outer *url.Error
+	switch {
+	case attempt.Err() != nil:
 		err = context.Cause(attempt)
+	case errors.As(err, &outer): // the address is said elsewhere
+		err = outer.Err
 	}
 	return &connError{err}
 }
