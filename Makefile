@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short hub-python tokenizer-python peft
+.PHONY: build test lint bench gen race learn learn-short hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -36,3 +36,15 @@ tokenizer-python: ## ids of a large mixed corpus and of fuzzed texts beside Hugg
 
 peft: ## adapters and merged models, loaded into Python's peft and transformers (needs Python and pip)
 	model/testdata/peft/peft.sh
+
+sdk: build ## the unmodified Python SDK, newest and 0.25, against trinity serve; docs/sdk.md is the table (needs Python and pip)
+	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out docs/sdk.md
+
+sdk-torch: build ## the same with torch, for forward_backward_custom
+	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out docs/sdk.md --torch
+
+crash-server: ## the server stopped at every operation on the disk, with and without loss of power
+	go test ./tinker/server -run TestEveryCrash -count 1 -v -server.full -timeout 30m
+
+storm-server: ## 2,048 samples and 2,048 training requests outstanding, and the round trip of a durable request
+	go test ./tinker/server -run TestStorm -count 1 -v -server.storm 2048 -bench DurableStep

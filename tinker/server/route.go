@@ -44,6 +44,9 @@ func status(code int, format string, args ...any) error {
 	return &statusError{code: code, err: fmt.Errorf(format, args...)}
 }
 
+// clientGone is the status under which requests are counted whose client has hung up.
+const clientGone = 499
+
 // routes is the table of everything that is served.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
@@ -67,6 +70,7 @@ func (s *Server) routes() *http.ServeMux {
 	on("POST "+v1+"/optim_step", decoded(s.optimStep))
 	on("POST "+v1+"/save_weights", decoded(s.saveWeights))
 	on("POST "+v1+"/save_weights_for_sampler", decoded(s.saveForSampler))
+	on("POST "+v1+"/save_weights_external", decoded(s.saveExternal))
 	on("POST "+v1+"/load_weights", decoded(s.loadWeights))
 	on("POST "+v1+"/create_sampling_session", decoded(s.createSampler))
 	on("GET "+v1+"/samplers/{id}", s.getSampler)
@@ -120,6 +124,8 @@ func (s *Server) handler(pattern string, h func(*call) (any, error)) http.Handle
 		code := http.StatusOK
 		switch {
 		case errors.Is(err, errAnswered):
+		case err != nil && r.Context().Err() != nil:
+			code = clientGone
 		case err != nil:
 			code = s.fail(w, r, err)
 		default:

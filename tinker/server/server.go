@@ -58,7 +58,7 @@ type Options struct {
 	Tokenizers map[string]string
 
 	Hold           time.Duration         // how long retrieve_future waits for a result; default 25 s
-	GapAfter       time.Duration         // how long a missing training request is waited for; default 15 min
+	GapAfter       time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
 	KeepResults    time.Duration         // how long a fetched sample is kept; default 10 min
 	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
 	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
@@ -75,7 +75,7 @@ type Options struct {
 
 func (o *Options) defaults() {
 	def(&o.Hold, 25*time.Second)
-	def(&o.GapAfter, 15*time.Minute)
+	def(&o.GapAfter, 7*time.Minute)
 	def(&o.KeepResults, 10*time.Minute)
 	def(&o.KeepUnfetched, 24*time.Hour)
 	def(&o.KeepUnnamed, 6*time.Hour)

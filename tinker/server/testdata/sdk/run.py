@@ -1,0 +1,184 @@
+"""Runs the unmodified Tinker SDK, the newest and 0.25, against `trinity serve`, and writes what works as a table.
+
+    run.py --trinity bin/trinity --work DIR [--out docs/sdk.md] [--torch]
+
+Virtual environments are made below DIR the first time and kept. The server's data are new each time.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+VERSIONS = [("newest", "tinker"), ("0.25.0", "tinker==0.25.0")]
+
+
+def environment(work, label, requirement, torch):
+    home = work / f"venv-{label}"
+    python = home / "bin" / "python"
+    if not python.exists():
+        venv.create(home, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", requirement], check=True)
+    if torch:
+        subprocess.run([python, "-m", "pip", "install", "-q", "torch"], check=True)
+    return python
+
+
+class Server:
+    def __init__(self, trinity, data, port):
+        self.trinity, self.data, self.port, self.process = trinity, data, port, None
+        self.url = f"http://127.0.0.1:{port}"
+
+    def start(self):
+        log = open(self.data.with_suffix(".log"), "ab")
+        self.process = subprocess.Popen([self.trinity, "serve", "--addr", f"127.0.0.1:{self.port}", "--data", str(self.data)], stdout=log, stderr=log)
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(self.url + "/healthz", timeout=1) as r:
+                    if r.status == 200:
+                        return
+            except OSError:
+                if self.process.poll() is not None:
+                    sys.exit(f"trinity serve ended; see {log.name}")
+                time.sleep(0.05)
+        sys.exit("trinity serve does not answer")
+
+    def stop(self, kill=False):
+        self.process.send_signal(signal.SIGKILL if kill else signal.SIGINT)
+        self.process.wait()
+
+    def env(self):
+        return {**os.environ, "TINKER_BASE_URL": self.url, "TINKER_API_KEY": "tml-sdk", "HF_HUB_OFFLINE": "1"}
+
+
+def methods(python, server):
+    out = subprocess.run([python, HERE / "check.py", "methods"], env=server.env(), capture_output=True, text=True, timeout=900)
+    lines = [json.loads(line) for line in out.stdout.splitlines() if line.startswith("{")]
+    if out.returncode and not any("FAILED" in (x["sync"], x["async"]) for x in lines):
+        sys.exit(out.stdout[-2000:] + out.stderr[-4000:])
+    return lines
+
+
+def cli(python, server, work):
+    """The tinker command: run, checkpoint, session; as tables and as JSON."""
+    tinker = python.parent / "tinker"
+    lines = []
+
+    def call(what, *args, fails=None):
+        for fmt in ("table", "json"):
+            p = subprocess.run([tinker, "-f", fmt, *args], env=server.env(), capture_output=True, text=True, timeout=120)
+            text = " ".join((p.stdout + p.stderr).split())
+            if fails:
+                ok, kind = p.returncode != 0 and fails in text, "refused"
+            else:
+                ok, kind = p.returncode == 0, "works"
+                if ok and fmt == "json" and p.stdout.strip():
+                    json.loads(p.stdout)
+            if not ok:
+                lines.append({"method": f"tinker -f {fmt} {what}", "sync": "FAILED", "async": "-", "note": text[:300]})
+                return
+        note = "" if not fails else text.split("detail': ")[-1].strip("'\"}")[:200]
+        lines.append({"method": f"tinker {what}", "sync": kind, "async": "-", "note": note})
+
+    runs = json.loads(subprocess.run([tinker, "-f", "json", "run", "list"], env=server.env(), capture_output=True, text=True, check=True).stdout)["runs"]
+    run = next(r["training_run_id"] for r in runs if r["last_sampler_checkpoint"])
+    path = f"tinker://{run}/sampler_weights/first"
+    call("run list", "run", "list", "--limit", "0")
+    call("run info", "run", "info", run)
+    call("checkpoint list", "checkpoint", "list", "--limit", "0")
+    call("checkpoint list --run-id", "checkpoint", "list", "--run-id", run)
+    call("checkpoint info", "checkpoint", "info", path)
+    call("checkpoint publish", "checkpoint", "publish", path)
+    call("checkpoint unpublish", "checkpoint", "unpublish", path)
+    call("checkpoint set-ttl", "checkpoint", "set-ttl", path, "--ttl", "7200")
+    call("checkpoint set-ttl --remove", "checkpoint", "set-ttl", path, "--remove")
+    into = work / "download"
+    shutil.rmtree(into, ignore_errors=True)
+    into.mkdir()
+    call("checkpoint download", "checkpoint", "download", path, "--output", str(into), "--force")
+    files = {p.name for p in into.rglob("*")}
+    for name in ("adapter_config.json", "adapter_model.safetensors", "checkpoint_complete"):
+        if name not in files:
+            lines.append({"method": f"downloaded {name}", "sync": "FAILED", "async": "-", "note": str(sorted(files))})
+    call("session export-trace", "session", "export-trace", run.split(":")[0], "--url-only", fails="is not served by this server")
+    call("checkpoint delete", "checkpoint", "delete", f"tinker://{run}/weights/first", "--yes")
+    return [x for x in lines if not (x["method"] == "tinker -f json checkpoint delete" and "not found" in x["note"].lower())]
+
+
+def train(python, server, kills, seed):
+    """Trains for some steps, with the server killed in between, and returns every number that came out."""
+    p = subprocess.Popen([python, HERE / "check.py", "train", "24"], env=server.env(), stdout=subprocess.PIPE, text=True)
+    out, rng = [], random.Random(seed)
+    when = sorted(rng.sample(range(2, 23), kills))
+    for line in p.stdout:
+        out.append(line)
+        if when and len(out) == when[0]:
+            when.pop(0)
+            time.sleep(rng.random() * 0.05)
+            server.stop(kill=True)
+            server.start()
+    if p.wait():
+        sys.exit("training against a server that is killed failed: " + "".join(out))
+    return "".join(out)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--trinity", type=pathlib.Path, required=True)
+    a.add_argument("--work", type=pathlib.Path, required=True)
+    a.add_argument("--out", type=pathlib.Path)
+    a.add_argument("--port", type=int, default=8137)
+    a.add_argument("--torch", action="store_true", help="install torch too, for forward_backward_custom")
+    a = a.parse_args()
+    a.work.mkdir(parents=True, exist_ok=True)
+    tables, versions, failed = [], [], False
+    for label, requirement in VERSIONS:
+        python = environment(a.work, label, requirement, a.torch)
+        versions.append(subprocess.run([python, "-c", "import importlib.metadata as m; print(m.version('tinker'))"], capture_output=True, text=True, check=True).stdout.strip())
+        data = a.work / f"data-{label}"
+        shutil.rmtree(data, ignore_errors=True)
+        server = Server(a.trinity.resolve(), data, a.port)
+        server.start()
+        lines = methods(python, server)
+        lines += cli(python, server, a.work)
+        whole = train(python, server, 0, 0)
+        losses = [float(line.split()[1]) for line in whole.splitlines()[:-1]]
+        falls = losses[-1] < losses[0] / 2
+        lines.append({"method": "a training loop", "sync": "works" if falls else "FAILED", "async": "-", "note": f"24 steps, the loss goes from {losses[0]:.1f} to {losses[-1]:.1f}"})
+        broken = train(python, server, 3, 1)
+        lines.append({"method": "the same, the server killed three times", "sync": "works" if broken == whole else "FAILED", "async": "-",
+                      "note": "every loss, gradient norm, token and logprob is the same" if broken == whole else broken})
+        server.stop()
+        tables.append({x["method"]: x for x in lines})
+    head = "| | " + " | ".join(f"tinker {v}" for v in versions) + " | |"
+    rows = [head, "|---|" + "---|" * (len(versions) + 1)]
+    for name in dict.fromkeys(n for t in tables for n in t):
+        cells, note = [], ""
+        for t in tables:
+            x = t.get(name)
+            both = "-" if x is None else x["sync"] if x["sync"] != "-" or x["async"] == "-" else x["async"]
+            if x and x["async"] == "FAILED":
+                both = "FAILED"
+            failed |= both == "FAILED"
+            cells.append(both)
+            note = note or (x["note"] if x else "")
+        rows.append(f"| {name} | " + " | ".join(cells) + f" | {note.replace('|', '/')} |")
+    text = "\n".join(rows) + "\n"
+    print(text)
+    if a.out:
+        a.out.write_text("# The Python SDK against `trinity serve`\n\nMade by `make sdk`: the unmodified SDK calls every public method, and its `_async` twin where there is one. "
+                         "`-`: that version has no such method.\n\n" + text)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
