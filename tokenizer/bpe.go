@@ -18,9 +18,9 @@ type bpe struct {
 	// the smallest value is merged first.
 	rules rules
 
-	// words maps the bytes of a whole word to its id when ignore_merges is
-	// set; nil otherwise.
-	words map[string]int32
+	// words finds the bytes of a whole word when ignore_merges is set; empty
+	// otherwise.
+	words words
 }
 
 // newBPE makes a model; tokens are the entries of its vocabulary.
@@ -36,10 +36,7 @@ func newBPE(m *modelPart, tokens []entry) (*bpe, error) {
 		return nil, err
 	}
 	if m.IgnoreMerges {
-		b.words = make(map[string]int32, len(m.vocab))
-		for _, id := range m.vocab {
-			b.words[tokens[id].bytes] = id
-		}
+		b.words = newWords(m.vocab, tokens)
 	}
 	return b, nil
 }
@@ -115,7 +112,7 @@ const shortWord = 96
 
 // encode appends the ids of one word to out.
 func (b *bpe) encode(out []int32, word string) []int32 {
-	if id, ok := b.words[word]; ok {
+	if id, ok := b.words.get(word); ok {
 		return append(out, id)
 	}
 	start := len(out)
