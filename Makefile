@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server
+.PHONY: build test lint bench gen race learn learn-short hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -48,3 +48,6 @@ crash-server: ## the server stopped at every operation on the disk, with and wit
 
 storm-server: ## 2,048 samples and 2,048 training requests outstanding, and the round trip of a durable request
 	go test ./tinker/server -run TestStorm -count 1 -v -server.storm 2048 -bench DurableStep
+
+gem-python: ## the games beside GEM itself: fresh episodes replayed, time per step and reset (needs Python and pip)
+	env/game/testdata/python.sh

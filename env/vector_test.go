@@ -98,7 +98,7 @@ func TestAsyncIsSync(t *testing.T) {
 		}
 		var envs []env.Env
 		for _, spec := range r.Specs() {
-			if strings.HasSuffix(spec.ID, "-easy") {
+			if strings.HasSuffix(spec.ID, "-easy") && !strings.Contains(spec.ID, "WikiGame") { // which needs a dump
 				e, err := r.Make(spec.ID, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -1,42 +1,56 @@
-"""Times GEM on recorded episodes: python speed.py traces.jsonl. Prints, per id, nanoseconds of
-processor time per step and per reset."""
+"""Times GEM on recorded episodes beside the Go benchmarks: python speed.py traces.jsonl go.txt
+
+go.txt is what `go test -bench 'Step|Reset'` printed. Both sides count processor time. Prints nanoseconds per step and per reset.
+"""
 import collections
 import contextlib
 import io
 import json
+import os
+import re
+import statistics
 import sys
 import time
 
-name = sys.argv[1]
-sys.argv[1] = "0"
+here = os.path.dirname(os.path.abspath(__file__))
+traces, go_output = sys.argv[1:3]
+sys.argv[1:] = ["0"]
 from traces import gem  # noqa: E402  (plays no episode for 0 seeds)
 
+go = collections.defaultdict(dict)
+with open(go_output) as f:
+    for line in f:
+        m = re.match(r"Benchmark(Step|Reset)/(\S+?)-\d+\s.*?([\d.]+) ns/(step|reset)", line)
+        if m:
+            go[m[2]][m[4]] = float(m[3])
+
 episodes = collections.defaultdict(list)
-with open(name) as f:
+with open(os.path.join(here, traces)) as f:
     for line in f:
         t = json.loads(line)
         episodes[t["env"]].append((t["seed"], [s["a"] for s in t["steps"]]))
-for env_id, list_ in episodes.items():
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            e = gem.make(env_id)
-    except Exception as error:  # two ids cannot be made
-        print(env_id, "fails:", error, file=sys.stderr)
-        continue
-    steps = stepping = resetting = 0
-    resets = 0
-    seeds = list_ + [(s, None) for s in range(16)] if "Sokoban" in env_id else list_
+
+print(f"{'game':30s} {'step: GEM':>12s} {'trinity':>9s} {'ratio':>7s} {'reset: GEM':>14s} {'trinity':>10s} {'ratio':>7s}")
+ratios = []
+for env_id, played in episodes.items():
+    with contextlib.redirect_stdout(io.StringIO()):
+        e = gem.make(env_id)
+    steps = stepping = resetting = resets = 0
     while stepping + resetting < 1e9 and resets < 400:
-        for seed, actions in seeds:
+        # The benchmark resets seeds 0 to 15; the steps are those of the recording.
+        for seed, actions in played + [(s, []) for s in range(16)]:
             start = time.process_time_ns()
             e.reset(seed=seed)
             middle = time.process_time_ns()
-            for a in actions or []:
+            for a in actions:
                 *_, te, tr, _ = e.step(a)
                 steps += 1
                 if te or tr:
                     break
-            stepping += time.process_time_ns() - middle
+            stepping += time.process_time_ns() - middle if actions else 0
             resetting += middle - start
             resets += 1
-    print(json.dumps({"env": env_id, "ns_step": stepping / steps, "ns_reset": resetting / resets}), flush=True)
+    a, b, ours = stepping / steps, resetting / resets, go[env_id]
+    ratios.append(a / ours["step"])
+    print(f"{env_id:30s} {a:12.0f} {ours['step']:9.0f} {ratios[-1]:7.1f} {b:14.0f} {ours['reset']:10.0f} {b / ours['reset']:7.1f}", flush=True)
+print(f"steps: at least {min(ratios):.1f} times as many in the same time, at the median {statistics.median(ratios):.1f}")
