@@ -155,6 +155,6 @@ func (f fileSource) rows(name string) kernel.Rows {
 
 func (f fileSource) done(names ...string) {
 	for _, n := range names {
-		f[n].file.Release(f[n].Tensor)
+		f[n].file.Release()
 	}
 }

@@ -3,7 +3,9 @@
 package model
 
 import (
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,11 +33,15 @@ func TestLoadFolder(t *testing.T) {
 	}
 	start := time.Now()
 	for _, f := range files {
-		data, err := os.ReadFile(f)
+		file, err := os.Open(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		size += float64(len(data)) / (1 << 20)
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{file}, make([]byte, 1<<20))
+		if err = errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		size += float64(n) / (1 << 20)
 	}
 	t.Logf("%.0f MiB of weights read in %.2f s, %.2f s of processor time", size, time.Since(start).Seconds(), cpuSeconds()-began)
 	r, k := newRunner(t, 2)

@@ -117,7 +117,7 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	f.Release(t)
+	f.Release()
 	r, K := m.lora.Rank, t.Shape[1]
 	scale := float32(m.lora.Alpha / float64(r))
 	m.on.P.Run((t.Shape[0]+packRows-1)/packRows, func(part int, _ *kernel.Scratch) {

@@ -33,12 +33,11 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 	return data, func() error { return syscall.Munmap(data) }, nil
 }
 
-// forget drops the pages of data[a:b] from this process; they are read again when they are touched.
-func forget(data []byte, a, b int) {
-	page := os.Getpagesize()
-	a -= a % page
-	if a < b {
-		_ = syscall.Madvise(data[a:b], syscall.MADV_DONTNEED) // it only saves memory
+// forget drops the pages of a mapping from this process; they are read again when they are touched. All of them, for the system maps
+// many around each one that is touched.
+func forget(data []byte) {
+	if len(data) > 0 {
+		_ = syscall.Madvise(data, syscall.MADV_DONTNEED) // it only saves memory
 	}
 }
 

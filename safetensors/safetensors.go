@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"unsafe"
 )
 
 // ErrFormat is the cause of every refusal of a file's content; ErrTruncated, which is an ErrFormat too, of those where
@@ -202,14 +201,8 @@ func Open(path string) (*File, error) {
 // Close unmaps the file.
 func (f *File) Close() error { return f.unmap() }
 
-// Release says that t's bytes will not be read again soon, so that they need not lie in memory. t is one of the file's.
-func (f *File) Release(t Tensor) {
-	if len(t.Data) == 0 {
-		return
-	}
-	at := int(uintptr(unsafe.Pointer(&t.Data[0])) - uintptr(unsafe.Pointer(&f.data[0])))
-	forget(f.data, at, at+len(t.Data))
-}
+// Release lets go of the memory that holds what was read of the file. What is read again comes from the file again.
+func (f *File) Release() { forget(f.data) }
 
 // Path returns the path the file was opened by.
 func (f *File) Path() string { return f.path }
