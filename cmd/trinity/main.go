@@ -5,6 +5,7 @@
 //	trinity serve [--addr 127.0.0.1:8000] [--models DIR]... [--data DIR]
 //	trinity gem [key=value ...]
 //	trinity convert -c JOB [-o FOLDER]
+//	trinity ps; trinity checkpoint list|info|export|delete|set-ttl
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //	trinity chat MODEL|CHECKPOINT
@@ -27,15 +28,17 @@ import (
 
 // commands is the command line: one field and one file per subcommand.
 type commands struct {
-	Run      runCmd      `cmd:"" help:"Run a configuration: train, or evaluate."`
-	Validate validateCmd `cmd:"" help:"Check a configuration and print it as it will be used."`
-	Serve    serveCmd    `cmd:"" help:"Serve the Tinker API to any Tinker client."`
-	Plot     plotCmd     `cmd:"" help:"Draw the rewards of runs into one picture."`
-	Convert  convertCmd  `cmd:"" help:"Merge a trained adapter into full weights: a Hugging Face folder."`
-	Doctor   doctorCmd   `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
-	Chat     chatCmd     `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
-	Gem      gemCmd      `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Run        runCmd        `cmd:"" help:"Run a configuration: train, or evaluate."`
+	Validate   validateCmd   `cmd:"" help:"Check a configuration and print it as it will be used."`
+	Serve      serveCmd      `cmd:"" help:"Serve the Tinker API to any Tinker client."`
+	PS         psCmd         `cmd:"" name:"ps" help:"List the training runs of a Tinker server."`
+	Checkpoint checkpointCmd `cmd:"" help:"Checkpoints of a Tinker server."`
+	Plot       plotCmd       `cmd:"" help:"Draw the rewards of runs into one picture."`
+	Convert    convertCmd    `cmd:"" help:"Merge a trained adapter into full weights: a Hugging Face folder."`
+	Doctor     doctorCmd     `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
+	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
+	Gem        gemCmd        `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 // surroundings is what commands get from the process.

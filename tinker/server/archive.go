@@ -23,11 +23,7 @@ func (s *Server) archiveURL(c *call) (any, error) {
 		return nil, err
 	}
 	expires := s.opts.Now().Add(archiveFor).UTC().Truncate(time.Second)
-	scheme := "http"
-	if c.r.TLS != nil {
-		scheme = "https"
-	}
-	return wire.ArchiveURL{URL: fmt.Sprintf("%s://%s%s/archive/%s", scheme, c.r.Host, wire.Prefix, s.token(tokenArchive, k.Path.String(), expires.Unix())), Expires: expires}, nil
+	return wire.ArchiveURL{URL: s.address(c, tokenArchive, k.Path.String(), expires), Expires: expires}, nil
 }
 
 // marker is the empty file that says to the SDK's tools that an archive is whole.
@@ -36,8 +32,14 @@ const marker = "checkpoint_complete"
 // download streams a checkpoint's files as a tar, at its root: an adapter as PEFT loads it.
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	kind, path, until, ok := s.parseToken(r.PathValue("token"))
-	if !ok || kind != tokenArchive || s.opts.Now().Unix() > until {
+	if !ok || kind != tokenArchive && kind != tokenFile || s.opts.Now().Unix() > until {
 		s.fail(w, r, status(http.StatusForbidden, "this address is wrong or has expired; ask for a new one"))
+		return
+	}
+	if kind == tokenFile {
+		if err := s.sendFile(w, r, path); err != nil {
+			s.fail(w, r, err)
+		}
 		return
 	}
 	files, size, err := s.openFiles(path)

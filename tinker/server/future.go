@@ -91,6 +91,9 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 	if p.Kind == tinker.KindState {
 		return wire.SaveResponse{Type: "save_weights", Path: v.Path}, nil
 	}
+	if kind, name := outer(p); kind == kindExternal {
+		return wire.SaveResponse{Type: "save_weights_external", Path: "tinker://" + p.ModelID + "/" + kind + "/" + name}, nil
+	}
 	if !strings.HasPrefix(p.Name, unnamedPrefix) {
 		return wire.SaveResponse{Type: "save_weights_for_sampler", Path: v.Path}, nil
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -11,29 +10,19 @@ import (
 func refusals() map[string]string {
 	const v1 = wire.Prefix
 	return map[string]string{
-		"POST " + v1 + "/auth/token":                                                         "keys are not exchanged for tokens here: send the key itself (pjwt_auth_enabled is false)",
-		"GET " + v1 + "/auth/apikey/me":                                                      "keys are kept by whoever runs this server: trinity serve key list",
-		"DELETE " + v1 + "/auth/apikey/me":                                                   "keys are kept by whoever runs this server: trinity serve key revoke",
-		"POST " + v1 + "/unload_model":                                                       "models are not unloaded: what is accepted stays, and an idle model costs no time",
-		"POST " + v1 + "/create_custom_loss":                                                 "custom losses run at the client (custom_loss_server_side is false)",
-		"POST " + v1 + "/copy_weights":                                                       "checkpoints are not copied between runs: load_weights with the path, or create a model from it",
-		"POST " + v1 + "/sessions/search":                                                    "sessions are not searched here: list them (GET /api/v1/sessions)",
-		"PUT " + v1 + "/sessions/{id}/project":                                               "this server has no projects",
-		"GET " + v1 + "/sessions/{id}/trace_export":                                          "this server records no traces; /metrics and its log say what it does",
-		"GET " + v1 + "/audit":                                                               "this server keeps no audit log; its own log says who did what",
-		"GET " + v1 + "/billing/usage/events":                                                "nothing is billed here",
-		"GET " + v1 + "/billing/usage/checkpoints/current":                                   "nothing is billed here; the list of checkpoints has their sizes",
-		"GET " + v1 + "/training_runs/{run}/checkpoints/{kind}/{name}/external_weights_urls": "there is no storage outside this server: fetch the archive of the checkpoint",
+		"POST " + v1 + "/auth/token":                       "keys are not exchanged for tokens here: send the key itself (pjwt_auth_enabled is false)",
+		"GET " + v1 + "/auth/apikey/me":                    "keys are kept by whoever runs this server: trinity serve key list",
+		"DELETE " + v1 + "/auth/apikey/me":                 "keys are kept by whoever runs this server: trinity serve key revoke",
+		"POST " + v1 + "/unload_model":                     "models are not unloaded: what is accepted stays, and an idle model costs no time",
+		"POST " + v1 + "/create_custom_loss":               "custom losses run at the client (custom_loss_server_side is false)",
+		"POST " + v1 + "/copy_weights":                     "checkpoints are not copied between runs: load_weights with the path, or create a model from it",
+		"POST " + v1 + "/sessions/search":                  "sessions are not searched here: list them (GET /api/v1/sessions)",
+		"PUT " + v1 + "/sessions/{id}/project":             "this server has no projects",
+		"GET " + v1 + "/sessions/{id}/trace_export":        "this server records no traces; /metrics and its log say what it does",
+		"GET " + v1 + "/audit":                             "this server keeps no audit log; its own log says who did what",
+		"GET " + v1 + "/billing/usage/events":              "nothing is billed here",
+		"GET " + v1 + "/billing/usage/checkpoints/current": "nothing is billed here; the list of checkpoints has their sizes",
 	}
-}
-
-// saveExternal refuses like the others, but uses up the number that the request carries.
-func (s *Server) saveExternal(c *call, req wire.SaveRequest) (any, error) {
-	m, err := s.trainer(c, req.ModelID)
-	if err != nil {
-		return nil, err
-	}
-	return s.reject(m, req.SeqID, tinker.Userf("%s is not served by this server: there is no storage outside this server, fetch the archive of a checkpoint", c.r.URL.Path))
 }
 
 // refuse answers with a reason, in a status that the SDK does not try again.

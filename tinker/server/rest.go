@@ -48,7 +48,8 @@ func (s *Server) checkpoints(c *call, model string) ([]saved, error) {
 	defer s.mu.Unlock()
 	var out []saved
 	for _, k := range list {
-		if model != "" && k.Path.ModelID != model || strings.HasPrefix(k.Path.Name, unnamedPrefix) {
+		if model != "" && k.Path.ModelID != model || strings.HasPrefix(k.Path.Name, unnamedPrefix) ||
+			strings.HasPrefix(k.Path.Name, externalPrefix) && !knowsExternal(c.r) {
 			continue
 		}
 		if d, ok := s.state.describe(k); ok && d.tenant == c.tenant && !d.note.expired(now) {
@@ -60,9 +61,13 @@ func (s *Server) checkpoints(c *call, model string) ([]saved, error) {
 }
 
 func (k saved) wire() wire.Checkpoint {
-	size := k.Size
-	return wire.Checkpoint{CheckpointID: string(k.Path.Kind) + "/" + k.Path.Name, CheckpointType: wire.TypeOf(k.Path.Kind),
-		Time: k.Time.UTC(), TinkerPath: k.Path.String(), SizeBytes: &size, Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
+	size, kind := k.Size, wire.TypeOf(k.Path.Kind)
+	folder, name := outer(k.Path)
+	if folder == kindExternal {
+		kind = typeExternal
+	}
+	return wire.Checkpoint{CheckpointID: folder + "/" + name, CheckpointType: kind,
+		Time: k.Time.UTC(), TinkerPath: "tinker://" + k.Path.ModelID + "/" + folder + "/" + name, SizeBytes: &size, Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
 }
 
 func wires(list []saved) []wire.Checkpoint {
@@ -113,7 +118,7 @@ func (s *Server) trainingRun(m *model, list []saved) wire.TrainingRun {
 		case k.Path.ModelID != m.ID:
 		case k.Path.Kind == tinker.KindState && run.LastCheckpoint == nil:
 			run.LastCheckpoint = &w
-		case k.Path.Kind == tinker.KindSampler && run.LastSamplerCheckpoint == nil:
+		case w.CheckpointType == wire.TypeSampler && run.LastSamplerCheckpoint == nil:
 			run.LastSamplerCheckpoint = &w
 		}
 	}
@@ -161,10 +166,10 @@ func (s *Server) getRun(c *call) (any, error) {
 // checkpointOf finds the checkpoint that a path below training_runs names.
 func (s *Server) checkpointOf(c *call, find func(tenant, path string) (saved, error)) (saved, error) {
 	kind, name := c.r.PathValue("kind"), c.r.PathValue("name")
-	if tinker.Kind(kind) != tinker.KindState && tinker.Kind(kind) != tinker.KindSampler {
-		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name> or sampler_weights/<name>", kind+"/"+name)
+	if tinker.Kind(kind) != tinker.KindState && tinker.Kind(kind) != tinker.KindSampler && kind != kindExternal {
+		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or external_weights/<name>", kind+"/"+name)
 	}
-	return find(c.tenant, tinker.Path{ModelID: c.r.PathValue("run"), Kind: tinker.Kind(kind), Name: name}.String())
+	return find(c.tenant, inner("tinker://"+c.r.PathValue("run")+"/"+kind+"/"+name))
 }
 
 func (s *Server) readableOnly(tenant, path string) (saved, error) {
@@ -227,7 +232,7 @@ func (s *Server) setTTL(c *call, req wire.TTLRequest) (any, error) {
 }
 
 func (s *Server) weightsInfo(c *call, req wire.WeightsInfoRequest) (any, error) {
-	k, err := s.readable(c.tenant, req.TinkerPath, "")
+	k, err := s.readable(c.tenant, inner(req.TinkerPath), "")
 	if err != nil {
 		return nil, err
 	}

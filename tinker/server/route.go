@@ -87,6 +87,7 @@ func (s *Server) routes() *http.ServeMux {
 	const one = v1 + "/training_runs/{run}/checkpoints/{kind}/{name}"
 	on("DELETE "+one, s.deleteCheckpoint)
 	on("GET "+one+"/archive", s.archiveURL)
+	on("GET "+one+"/external_weights_urls", s.externalURLs)
 	on("POST "+one+"/publish", s.publish)
 	on("DELETE "+one+"/publish", s.unpublish)
 	on("PUT "+one+"/ttl", decoded(s.setTTL))

@@ -24,7 +24,7 @@ func (s *Server) saveWeights(c *call, req wire.SaveRequest) (any, error) {
 	if req.Path == nil {
 		return s.reject(m, req.SeqID, tinker.Userf("save_weights needs a path, the checkpoint's name"))
 	}
-	return s.save(c, m, req, tinker.KindState, *req.Path)
+	return s.saveNamed(c, m, req, tinker.KindState, *req.Path)
 }
 
 func (s *Server) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
@@ -36,18 +36,23 @@ func (s *Server) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
 	case req.Kind != "" && req.Kind != "snapshot":
 		return s.reject(m, req.SeqID, tinker.Userf("kind is %q; samplers here are snapshots, their weights never change", req.Kind))
 	case req.Path != nil:
-		return s.save(c, m, req, tinker.KindSampler, *req.Path)
+		return s.saveNamed(c, m, req, tinker.KindSampler, *req.Path)
 	case req.SamplingSessionSeqID == nil:
 		return s.reject(m, req.SeqID, tinker.Userf("save_weights_for_sampler needs a path, or a sampling_session_seq_id for an unnamed sampler"))
 	}
 	return s.saveUnnamed(c, m, req)
 }
 
-// save accepts a named checkpoint. What the user decided about it is logged before the save itself, under the save's number.
-func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
+// saveNamed accepts a checkpoint under a name that its user chose.
+func (s *Server) saveNamed(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
 	if err := checkSave(req, name); err != nil {
 		return s.reject(m, req.SeqID, err)
 	}
+	return s.save(c, m, req, kind, name)
+}
+
+// save accepts a checkpoint. What the user decided about it is logged before the save itself, under the save's number.
+func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
 	if err := checkSeq(req.SeqID); err != nil {
 		return nil, err
 	}
@@ -78,8 +83,8 @@ func checkSave(req wire.SaveRequest, name string) error {
 	if err := tinker.CheckName(name); err != nil {
 		return err
 	}
-	if strings.HasPrefix(name, unnamedPrefix) {
-		return tinker.Userf("checkpoint name %q begins with %q, which the server's own names do", name, unnamedPrefix)
+	if strings.HasPrefix(name, "=") {
+		return tinker.Userf("checkpoint name %q begins with =, which the server's own names do", name)
 	}
 	if req.TTLSeconds != nil {
 		return checkTTL(*req.TTLSeconds)

@@ -186,7 +186,8 @@ func TestWrongContents(t *testing.T) {
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": unnamedPrefix + "1"}), unnamedPrefix},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": "a", "kind": "inflight"}), "inflight"},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m}), "sampling_session_seq_id"},
-		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a"}), "not served"},
+		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a", "age_encryption_recipients": []string{"age1x"}}), "age_encryption_recipients"},
+		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "=x"}), "=x"},
 		{"/load_weights", obj(map[string]any{"model_id": m, "path": "tinker://x/weights/y"}), "not found"},
 		{"/load_weights", obj(map[string]any{"model_id": m, "path": "file:///etc"}), "file:///etc"},
 	} {

@@ -294,6 +294,39 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// The newest SDK downloads through external checkpoints; an old one must not see them in lists.
+func TestExternalWeights(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	path := r.result(r.promise("/save_weights_external", map[string]any{"model_id": m, "path": "x", "seq_id": 1, "ttl_seconds": 3600}))["path"]
+	if want := "tinker://" + m + "/external_weights/x"; path != want {
+		t.Fatalf("path %v, want %s", path, want)
+	}
+	var out struct{ URLs map[string]string }
+	r.get("/training_runs/"+m+"/checkpoints/external_weights/x/external_weights_urls", &out)
+	resp, err := http.Get(out.URLs["adapter_config.json"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.ContentLength != int64(len(raw)) || !json.Valid(raw) || out.URLs["adapter_model.safetensors"] == "" {
+		t.Errorf("files %v; adapter_config.json is %s (%v)", out.URLs, raw, err)
+	}
+	for version, want := range map[string]int{"0.25.0": 0, "0.38.0": 1, "": 1} {
+		var list wire.Checkpoints
+		_, _, raw := r.send("GET", wire.Prefix+"/checkpoints", nil, "X-Stainless-Package-Version", version)
+		if err := json.Unmarshal(raw, &list); err != nil || len(list.Checkpoints) != want {
+			t.Errorf("SDK %q sees %s", version, raw)
+		} else if want == 1 && (list.Checkpoints[0].TinkerPath != path || list.Checkpoints[0].CheckpointType != "external") {
+			t.Errorf("listed as %+v", list.Checkpoints[0])
+		}
+	}
+	if code, _, _ := r.send("DELETE", wire.Prefix+"/training_runs/"+m+"/checkpoints/external_weights/x", nil); code != 200 {
+		t.Errorf("DELETE: %d", code)
+	}
+}
+
 // What nobody needs any more goes: results that were fetched, unnamed samplers that nobody uses.
 func TestCollect(t *testing.T) {
 	r := newRig(t, Options{})

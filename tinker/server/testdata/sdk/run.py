@@ -86,12 +86,14 @@ def cli(python, server, work):
             if not ok:
                 lines.append({"method": f"tinker -f {fmt} {what}", "sync": "FAILED", "async": "-", "note": text[:300]})
                 return
-        note = "" if not fails else text.split("detail': ")[-1].strip("'\"}")[:200]
+        note = "" if not fails else text.split("not served by this server: ")[-1].strip("'\"}")[:200]
         lines.append({"method": f"tinker {what}", "sync": kind, "async": "-", "note": note})
 
     runs = json.loads(subprocess.run([tinker, "-f", "json", "run", "list"], env=server.env(), capture_output=True, text=True, check=True).stdout)["runs"]
     run = next(r["training_run_id"] for r in runs if r["last_sampler_checkpoint"])
     path = f"tinker://{run}/sampler_weights/first"
+    version = subprocess.run([tinker, "version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    old = int(version.split(".")[1]) <= 25  # downloads samplers; newer ones download states
     call("run list", "run", "list", "--limit", "0")
     call("run info", "run", "info", run)
     call("checkpoint list", "checkpoint", "list", "--limit", "0")
@@ -104,9 +106,9 @@ def cli(python, server, work):
     into = work / "download"
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir()
-    call("checkpoint download", "checkpoint", "download", path, "--output", str(into), "--force")
+    call("checkpoint download", "checkpoint", "download", path if old else f"tinker://{run}/weights/first", "--output", str(into), "--force")
     files = {p.name for p in into.rglob("*")}
-    for name in ("adapter_config.json", "adapter_model.safetensors", "checkpoint_complete"):
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
         if name not in files:
             lines.append({"method": f"downloaded {name}", "sync": "FAILED", "async": "-", "note": str(sorted(files))})
     call("session export-trace", "session", "export-trace", run.split(":")[0], "--url-only", fails="is not served by this server")

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"text/tabwriter"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// remote says which Tinker server a command asks.
+type remote struct {
+	BaseURL string `help:"The server; default TINKER_BASE_URL, else the hosted service." placeholder:"URL"`
+	APIKey  string `help:"The key; default TINKER_API_KEY." placeholder:"KEY"`
+	Format  string `short:"f" help:"table or json." enum:"table,json" default:"table"`
+}
+
+// dial opens a client of the server. It makes no session there.
+func (r *remote) dial(s *surroundings) (*client.Client, error) {
+	o := client.Options{BaseURL: r.BaseURL, APIKey: r.APIKey, KeyName: "--api-key", Log: func(msg string) { fmt.Fprintln(s.err, msg) }}
+	if v, ok := s.env("TINKER_BASE_URL"); ok && o.BaseURL == "" {
+		o.BaseURL = v
+	}
+	if v, ok := s.env("TINKER_API_KEY"); ok && o.APIKey == "" {
+		o.APIKey, o.KeyName = v, "TINKER_API_KEY"
+	}
+	if u, err := url.Parse(o.BaseURL); err == nil && o.APIKey == "" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost") {
+		o.APIKey = "tml-local" // any key will do there
+	}
+	return client.Open(s.ctx, o)
+}
+
+// show prints v as JSON, or rows as a table.
+func (r *remote) show(s *surroundings, v any, head string, rows []string) error {
+	if r.Format == "json" {
+		e := json.NewEncoder(s.out)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, head)
+	for _, row := range rows {
+		fmt.Fprintln(w, row)
+	}
+	return w.Flush()
+}
+
+// psCmd lists the training runs of a server.
+type psCmd struct {
+	remote
+	Limit int `help:"How many, the latest first." default:"20"`
+}
+
+// Run implements the command.
+func (c *psCmd) Run(s *surroundings) error {
+	return with(s, &c.remote, func(ctx context.Context, t *client.Client) error {
+		list, err := t.TrainingRuns(ctx, c.Limit, 0)
+		if err != nil {
+			return err
+		}
+		var rows []string
+		for _, r := range list.TrainingRuns {
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", r.TrainingRunID, r.BaseModel, rank(r), ago(r.LastRequestTime), last(r)))
+		}
+		return c.show(s, list, "RUN\tBASE MODEL\tRANK\tLAST REQUEST\tLAST CHECKPOINT", rows)
+	})
+}
+
+// with runs f with a client of the server.
+func with(s *surroundings, r *remote, f func(context.Context, *client.Client) error) error {
+	t, err := r.dial(s)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return f(s.ctx, t)
+}
+
+func rank(r wire.TrainingRun) string {
+	if r.LoRARank == nil {
+		return "-"
+	}
+	return fmt.Sprint(*r.LoRARank)
+}
+
+func last(r wire.TrainingRun) string {
+	newest := r.LastCheckpoint
+	if c := r.LastSamplerCheckpoint; c != nil && (newest == nil || c.Time.After(newest.Time)) {
+		newest = c
+	}
+	if newest == nil {
+		return "-"
+	}
+	return newest.CheckpointID
+}
+
+// ago says how long ago something was.
+func ago(t time.Time) string {
+	d := time.Since(t)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return t.Local().Format(time.DateOnly)
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// Newer SDKs have a third kind of checkpoint, external_weights, in a format for others to load; their tinker command
+// downloads through one. What is saved for a sampler here is a PEFT adapter already, so an external checkpoint is one of
+// those under a name of the server's own.
+const (
+	kindExternal   = "external_weights"
+	typeExternal   = "external"
+	externalPrefix = "=external-"
+)
+
+// inner is the path under which an external checkpoint is saved; other paths stay as they are.
+func inner(path string) string {
+	if run, name, ok := strings.Cut(path, "/"+kindExternal+"/"); ok {
+		return run + "/" + string(tinker.KindSampler) + "/" + externalPrefix + name
+	}
+	return path
+}
+
+// outer is how users call a checkpoint: kind and name.
+func outer(p tinker.Path) (kind, name string) {
+	if name, ok := strings.CutPrefix(p.Name, externalPrefix); ok {
+		return kindExternal, name
+	}
+	return string(p.Kind), p.Name
+}
+
+// saveExternalRequest is the body of save_weights_external.
+type saveExternalRequest struct {
+	wire.SaveRequest
+	Recipients []string `json:"age_encryption_recipients"`
+}
+
+func (s *Server) saveExternal(c *call, req saveExternalRequest) (any, error) {
+	m, err := s.trainer(c, req.ModelID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(req.Recipients) > 0:
+		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients: exports are not encrypted here; leave them out"))
+	case req.Path == nil:
+		return s.reject(m, req.SeqID, tinker.Userf("save_weights_external needs a path, the checkpoint's name"))
+	}
+	if err := checkSave(req.SaveRequest, *req.Path); err != nil {
+		return s.reject(m, req.SeqID, err)
+	}
+	return s.save(c, m, req.SaveRequest, tinker.KindSampler, externalPrefix+*req.Path)
+}
+
+// tokenFile marks addresses of one file: of a checkpoint path and the file's name, one per line, and the time it expires.
+const tokenFile = "f"
+
+// externalURLs gives an address for every file of an external checkpoint.
+func (s *Server) externalURLs(c *call) (any, error) {
+	if c.r.PathValue("kind") != kindExternal {
+		return nil, tinker.Userf("%s is not an external checkpoint; save one with save_weights_external", c.r.PathValue("kind")+"/"+c.r.PathValue("name"))
+	}
+	k, err := s.checkpointOf(c, s.readableOnly)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := s.opts.Store.Folder(k.Path.String())
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	expires, urls := s.opts.Now().Add(archiveFor).UTC().Truncate(time.Second), map[string]string{}
+	for _, e := range entries {
+		urls[e.Name()] = s.address(c, tokenFile, k.Path.String()+"\n"+e.Name(), expires)
+	}
+	return map[string]any{"urls": urls, "expires": expires}, nil
+}
+
+// address is where something can be fetched without a key until it expires.
+func (s *Server) address(c *call, kind, id string, expires time.Time) string {
+	scheme := "http"
+	if c.r.TLS != nil {
+		scheme = "https"
+	}
+	return fmt.Sprintf("%s://%s%s/archive/%s", scheme, c.r.Host, wire.Prefix, s.token(kind, id, expires.Unix()))
+}
+
+// sendFile answers with one file of a checkpoint. id is of a token, so nobody but this server has chosen the name.
+func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) error {
+	path, name, _ := strings.Cut(id, "\n")
+	if _, err := s.find(path); err != nil {
+		return err
+	}
+	dir, err := s.opts.Store.Folder(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", st.ModTime(), f)
+	return nil
+}
+
+// knowsExternal reports whether a client can read lists with external checkpoints in them: the SDK up to 0.25 cannot.
+func knowsExternal(r *http.Request) bool {
+	parts := strings.Split(r.Header.Get("X-Stainless-Package-Version"), ".")
+	if len(parts) < 2 || parts[0] != "0" {
+		return true
+	}
+	minor, err := strconv.Atoi(parts[1])
+	return err != nil || minor > 25
+}
