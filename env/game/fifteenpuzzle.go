@@ -14,6 +14,7 @@ type fifteenPuzzle struct {
 	p     env.Params
 	n     int
 	tiles []int // row by row, 0 is the space
+	space int   // its place
 }
 
 // shuffles is how many random slides lead away from the goal.
@@ -34,8 +35,10 @@ func (g *fifteenPuzzle) deal(_ uint64, r *python.Random) (int, string, error) {
 	for i := range len(g.tiles) - 1 {
 		g.tiles[i] = i + 1
 	}
+	g.space = len(g.tiles) - 1
 	if g.p["pure_random"] == 1 {
 		g.scatter(r)
+		g.space = slices.Index(g.tiles, 0)
 	} else {
 		g.walk(r)
 	}
@@ -55,8 +58,9 @@ The current board layout is shown below. Use it to choose your next move.
 // walk makes random slides that do not take the last one back.
 func (g *fifteenPuzzle) walk(r *python.Random) {
 	before := direction(-1)
+	var room [4]direction
 	for range shuffles {
-		var open []direction
+		open := room[:0]
 		for d := up; d <= right; d++ {
 			if g.neighbour(d) >= 0 && (before < 0 || d != before.reverse()) {
 				open = append(open, d)
@@ -101,9 +105,8 @@ func (g *fifteenPuzzle) parity() int {
 
 // neighbour is the place of the tile that would slide, -1 if there is none.
 func (g *fifteenPuzzle) neighbour(d direction) int {
-	space := slices.Index(g.tiles, 0)
 	row, col := d.step()
-	row, col = space/g.n-row, space%g.n-col
+	row, col = g.space/g.n-row, g.space%g.n-col
 	if row < 0 || row >= g.n || col < 0 || col >= g.n {
 		return -1
 	}
@@ -116,8 +119,8 @@ func (g *fifteenPuzzle) slide(d direction) bool {
 	if from < 0 {
 		return false
 	}
-	space := slices.Index(g.tiles, 0)
-	g.tiles[space], g.tiles[from] = g.tiles[from], 0
+	g.tiles[g.space], g.tiles[from] = g.tiles[from], 0
+	g.space = from
 	return true
 }
 

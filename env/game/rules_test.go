@@ -54,6 +54,7 @@ func TestFifteenPuzzleMovesTilesNotTheSpace(t *testing.T) {
 		for i := range r.tiles {
 			r.tiles[i] = (i + 1) % len(r.tiles)
 		}
+		r.space = 15
 		tr := say(t, g, boxedText(move))
 		legal := strings.Contains(tr.Text, "valid move")
 		switch {
