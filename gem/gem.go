@@ -58,6 +58,8 @@ type Trainer struct {
 	behind  int // steps before this one are trained again, on episodes of weights that are gone
 	store   *buffer.Store
 	monitor *monitor.Monitor
+	begun   time.Time // the steps of this process
+	first   int       // of them
 }
 
 // ErrInterrupted ends Run when stop was closed: the step under way was finished and saved.
@@ -88,6 +90,7 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 			return err
 		}
 	}
+	t.plan()
 	for t.state.Step < t.Config.MaxSteps {
 		select {
 		case <-stop:
@@ -156,6 +159,7 @@ func (t *Trainer) commit(ctx context.Context, step int, next state, m monitor.Me
 	if err := t.retire(ctx); err != nil {
 		return err
 	}
+	t.left()
 	last := step
 	if !t.Durable {
 		last = min(step, t.state.Saved.Step-1) // the others may have to be trained again

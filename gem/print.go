@@ -3,6 +3,7 @@ package gem
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -46,6 +47,26 @@ func (t *Trainer) printEpisodes(episodes []Turns) {
 			t.say("%s", t.colored(t.Tokens.Decode(turn.Response(), false), lightRed))
 			t.say("%s", t.colored(fmt.Sprintf("reward=%v", turn.RewardOr(0)), lightMagenta))
 		}
+	}
+}
+
+// plan says what is about to be done, before anything long begins.
+func (t *Trainer) plan() {
+	c := &t.Config
+	t.begun, t.first = t.Now(), t.state.Step
+	if t.first > 0 {
+		t.say("resume behind step %d", t.first-1)
+	}
+	if n := c.MaxSteps - t.first; n > 0 {
+		t.say("plan: %d steps, each at least %d answers of at most %d tokens; the time left is shown from the first step on", n, c.BatchSize, c.MaxTokens)
+	}
+}
+
+// left estimates the time that the remaining steps take.
+func (t *Trainer) left() {
+	done, left := t.state.Step-t.first, t.Config.MaxSteps-t.state.Step
+	if done > 0 && left > 0 {
+		t.say("left: %v", (t.Now().Sub(t.begun) / time.Duration(done) * time.Duration(left)).Round(time.Second))
 	}
 }
 

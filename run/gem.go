@@ -58,19 +58,8 @@ type gemRun struct {
 
 // openGem makes all parts. On an error what was opened is closed again.
 func openGem(ctx context.Context, pairs []string, o Options) (*gemRun, error) {
-	c := gem.Default()
-	if err := c.SetAll(pairs); err != nil {
-		return nil, err
-	}
-	backend, err := chooseForGem(&c, o)
+	c, backend, dir, err := configureGem(pairs, o)
 	if err != nil {
-		return nil, err
-	}
-	dir, err := resumed(&c, pairs, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	g := &gemRun{c: c, job: gemJob(&c, backend, o)}
@@ -78,6 +67,28 @@ func openGem(ctx context.Context, pairs []string, o Options) (*gemRun, error) {
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
+}
+
+// configureGem reads the pairs, on top of the keys of the run to go on with if there is one: dir, "" for a new run.
+func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backend, dir string, err error) {
+	c = gem.Default()
+	if err = c.SetAll(pairs); err != nil {
+		return c, backend, "", err
+	}
+	note := ""
+	if backend, note, err = chooseForGem(&c, o); err != nil {
+		return c, backend, "", err
+	}
+	if dir, err = found(&c, o); err == nil && dir != "" {
+		if c, err = continued(dir, pairs); err == nil {
+			backend, note, err = chooseForGem(&c, o)
+		}
+	}
+	if err != nil {
+		return c, backend, "", err
+	}
+	fmt.Fprintln(o.Out, backend.Reason+note)
+	return c, backend, dir, c.Validate()
 }
 
 // gemJob is what the parts of a job read of a configuration.
@@ -88,70 +99,52 @@ func gemJob(c *gem.Config, backend config.Backend, o Options) *job {
 	return &job{Options: o, cfg: cfg, backend: backend}
 }
 
-// chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there.
-func chooseForGem(c *gem.Config, o Options) (config.Backend, error) {
-	b, err := config.ChooseBackend(gemJob(c, config.Backend{}, o).cfg, o.LookupEnv)
+// chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note is for the user.
+func chooseForGem(c *gem.Config, o Options) (b config.Backend, note string, err error) {
 	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local", "model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
+	b, err = config.ChooseBackend(gemJob(c, config.Backend{}, o).cfg, o.LookupEnv)
 	if err != nil {
-		return b, errors.New(words.Replace(err.Error()))
+		return b, "", errors.New(words.Replace(err.Error()))
 	}
-	fmt.Fprintln(o.Out, words.Replace(b.Reason))
-	if b.Kind == config.Local && c.ModelName == gem.DefaultModel {
-		if st, err := os.Stat(c.ModelName); err != nil || !st.IsDir() {
-			c.ModelName = shippedPlayer
-			fmt.Fprintf(o.Out, "no model is named, so the shipped one plays: %s; model_name=FOLDER names another\n", shippedPlayer)
-		}
+	b.Reason = words.Replace(b.Reason)
+	if st, err := os.Stat(c.ModelName); b.Kind == config.Local && c.ModelName == gem.DefaultModel && (err != nil || !st.IsDir()) {
+		c.ModelName = shippedPlayer
+		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another", shippedPlayer)
 	}
-	return b, nil
+	return b, note, nil
 }
 
-// resumed finds the run to go on with; "" begins a new one. Its keys are taken over, and pairs change those that may change.
-func resumed(c *gem.Config, pairs []string, o Options) (string, error) {
-	dir := c.Resume
-	switch dir {
-	case "":
+// found is the folder of the run that resume names, "" for a new one.
+func found(c *gem.Config, o Options) (string, error) {
+	switch dir := c.Resume; {
+	case dir == "":
 		return "", nil
-	case "latest":
+	case dir == "latest":
 		if dir = latest(c); dir == "" {
 			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(), c.OutputDir)
-			return "", nil
 		}
+		return dir, nil
+	case !gem.Begun(dir):
+		return "", fmt.Errorf("run: resume=%s: there is no run in that folder; give latest, or the folder of a run", dir)
 	default:
-		if !gem.Begun(dir) {
-			return "", fmt.Errorf("run: resume=%s: there is no run in that folder; give latest, or the folder of a run", dir)
-		}
-	}
-	kept, err := readKeys(dir)
-	if err != nil {
-		return "", err
-	}
-	now := *c
-	*c = gem.Default()
-	if err := c.SetAll(append(kept, pairs...)); err != nil {
-		return "", err
-	}
-	c.ModelName = now.ModelName
-	if len(kept) == 0 {
 		return dir, nil
 	}
-	before := gem.Default()
-	if err := before.SetAll(kept); err != nil {
-		return "", err
-	}
-	if !names(pairs, "model_name") {
-		c.ModelName = before.ModelName
-	}
-	return dir, sameRun(&before, c, dir)
 }
 
-// names reports whether a key is among the pairs.
-func names(pairs []string, key string) bool {
-	for _, p := range pairs {
-		if strings.HasPrefix(p, key+"=") {
-			return true
-		}
+// continued is the configuration of a run with what may change changed.
+func continued(dir string, pairs []string) (gem.Config, error) {
+	before, now := gem.Default(), gem.Default()
+	kept, err := readKeys(dir)
+	if err == nil {
+		err = before.SetAll(kept)
 	}
-	return false
+	if err == nil {
+		err = now.SetAll(append(kept, pairs...))
+	}
+	if err != nil {
+		return now, err
+	}
+	return now, sameRun(&before, &now, dir)
 }
 
 // sameRun refuses changes of what a run is: its metrics would not be those of any one configuration.

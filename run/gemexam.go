@@ -94,10 +94,11 @@ func maker(registry *env.Registry, id string, c *gem.Config, b *job) (func() (en
 
 // examJob opens the model that plays and completes the player.
 func examJob(ctx context.Context, c *gem.Config, dir string, p *gem.Player, o Options) (*job, error) {
-	backend, err := chooseForGem(c, o)
+	backend, note, err := chooseForGem(c, o)
 	if err != nil {
 		return nil, err
 	}
+	fmt.Fprintln(o.Out, backend.Reason+note)
 	b := gemJob(c, backend, o)
 	err = b.openPlayer(ctx, c, dir, p)
 	if err != nil {
