@@ -16,8 +16,8 @@ import (
 type pending struct {
 	done   <-chan struct{}
 	result func() (any, error) // to be called when done
-	// reason says why it takes long; "" is nothing special.
-	reason func() string
+	// state says what holds the result up: a state of the protocol and a reason for the user. Nil is nothing special.
+	state func() (queue, reason string)
 }
 
 // retrieve waits for a result. While there is none it answers try_again after Hold, which is below the SDK's own limit.
@@ -49,8 +49,8 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 
 func (s *Server) tryAgain(id string, p pending) wire.TryAgain {
 	t := wire.TryAgain{Type: "try_again", RequestID: id, QueueState: wire.QueueActive}
-	if p.reason != nil {
-		t.QueueStateReason = p.reason()
+	if p.state != nil {
+		t.QueueState, t.QueueStateReason = p.state()
 	}
 	return t
 }
@@ -156,7 +156,11 @@ func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
 	if future == nil && accepted {
 		return pending{}, gone("the result of request %d of model %s is no longer kept", seq, m.ID)
 	}
-	p := pending{reason: func() string { s.mu.Lock(); defer s.mu.Unlock(); return m.gapReason(seq) }}
+	p := pending{state: func() (string, string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return wire.QueueActive, m.gapReason(seq)
+	}}
 	switch f := future.(type) {
 	case *tinker.Future[tinker.ForwardOutput]:
 		p.done, p.result = f.Done(), resultOf(f)
@@ -182,6 +186,16 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 	return func() (any, error) { return f.Wait(context.Background()) }
 }
 
+// crowd says when a sample takes long because many others are under way.
+func (s *Server) crowd() (queue, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.state.outstanding; n > s.opts.Crowd {
+		return wire.QueuePausedCapacity, fmt.Sprintf("%d sample requests are under way on this server", n)
+	}
+	return wire.QueueActive, ""
+}
+
 func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +209,7 @@ func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
 	if p == nil {
 		return pending{}, gone("the result of this sample is no longer kept")
 	}
-	return pending{done: p.done, result: func() (any, error) {
+	return pending{done: p.done, state: s.crowd, result: func() (any, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		p.fetched = s.opts.Now()

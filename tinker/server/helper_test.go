@@ -217,7 +217,7 @@ func (r *rig) promise(path string, body any) string {
 // fetch retrieves a future until it is there; proto results come as bytes, others as a map.
 func (r *rig) fetch(id string) (map[string]any, []byte) {
 	r.t.Helper()
-	for range 50 {
+	for start := time.Now(); time.Since(start) < time.Minute; {
 		code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept", wire.Proto)
 		if code != http.StatusOK {
 			r.t.Fatalf("retrieve_future: %d %s", code, raw)

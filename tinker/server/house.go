@@ -101,7 +101,9 @@ func (s *Server) collectSamplers() error {
 	err := s.change(func(t *state) (at int64, err error) {
 		for _, p := range t.samplers {
 			if p.Unnamed && p.busy == 0 && now.Sub(p.used) > s.opts.KeepUnnamed {
-				idle = append(idle, p)
+				if _, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil { // else its save still waits
+					idle = append(idle, p)
+				}
 			}
 		}
 		for _, p := range idle {

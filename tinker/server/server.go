@@ -63,6 +63,7 @@ type Options struct {
 	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
 	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
 	MaxSamples     int                   // asample requests outstanding; default 8192
+	Crowd          int                   // beyond so many, waiting clients are told that the server is full; default 256
 	MaxSampleBytes int64                 // and their bytes; default 256 MiB
 	MaxQueuedBytes int64                 // bytes of training requests that wait; default 2 GiB
 	MaxBody        int64                 // bytes of one request, unpacked; default 256 MiB
@@ -80,6 +81,7 @@ func (o *Options) defaults() {
 	def(&o.KeepUnfetched, 24*time.Hour)
 	def(&o.KeepUnnamed, 6*time.Hour)
 	def(&o.MaxSamples, 8192)
+	def(&o.Crowd, 256)
 	def(&o.MaxSampleBytes, 256<<20)
 	def(&o.MaxQueuedBytes, 2<<30)
 	def(&o.MaxBody, 256<<20)

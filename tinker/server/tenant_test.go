@@ -118,7 +118,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 }
 
 func TestBackpressure(t *testing.T) {
-	r := newRig(t, Options{MaxSamples: 2})
+	r := newRig(t, Options{MaxSamples: 2, Crowd: 1, Hold: time.Millisecond})
 	session := r.session()
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 200}
@@ -130,6 +130,10 @@ func TestBackpressure(t *testing.T) {
 		if code, h, raw := r.send("POST", wire.Prefix+"/asample", asample(sampler, 2, nil), wire.HeaderBackpressure, c.header); code != c.want || h.Get("Retry-After") == "" {
 			t.Errorf("header %q: %d %s, Retry-After %q; want %d", c.header, code, raw, h.Get("Retry-After"), c.want)
 		}
+	}
+	var later wire.TryAgain
+	if r.post("/retrieve_future", wire.RetrieveRequest{RequestID: ids[1]}, &later); later.QueueState != wire.QueuePausedCapacity || later.QueueStateReason == "" {
+		t.Errorf("while many wait: %+v", later)
 	}
 	if again := r.promise("/asample", asample(sampler, 0, long)); again != ids[0] {
 		t.Error("a request that waits was pushed back when it was sent again")
