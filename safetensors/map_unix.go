@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // mapFile maps a regular file for reading. The mapping stays valid when the file is replaced or removed.
@@ -37,7 +39,7 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 // many around each one that is touched.
 func forget(data []byte) {
 	if len(data) > 0 {
-		_ = syscall.Madvise(data, syscall.MADV_DONTNEED) // it only saves memory
+		_ = unix.Madvise(data, unix.MADV_DONTNEED) // it only saves memory
 	}
 }
 
