@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -141,7 +143,7 @@ func continued(dir string, pairs []string) (gem.Config, error) {
 	if err == nil {
 		err = now.SetAll(append(kept, pairs...))
 	}
-	if err != nil {
+	if err != nil || len(kept) == 0 {
 		return now, err
 	}
 	return now, sameRun(&before, &now, dir)
@@ -160,23 +162,38 @@ func sameRun(before, now *gem.Config, dir string) error {
 	return nil
 }
 
-// latest is the folder of the run with the configuration's title that was at work last, "" if there is none.
+// stamp is how the name of a run's folder ends.
+var stamp = regexp.MustCompile(`^_\d{4}T\d\d:\d\d:\d\d(-\d+)?$`)
+
+// latest is the folder of the run with the configuration's title that was at work last, "" if there is none. One that was killed
+// before it had written anything counts too.
 func latest(c *gem.Config) string {
 	entries, err := os.ReadDir(c.OutputDir)
 	if err != nil {
 		return ""
 	}
-	best, at := "", int64(0)
+	best, at := "", time.Time{}
 	for _, e := range entries {
-		dir := filepath.Join(c.OutputDir, e.Name())
-		if !strings.HasPrefix(e.Name(), c.Title()+"_") || !gem.Begun(dir) {
+		rest, ok := strings.CutPrefix(e.Name(), c.Title())
+		if !ok || !e.IsDir() || !stamp.MatchString(rest) {
 			continue
 		}
-		if st, err := os.Stat(filepath.Join(dir, "gem_state.json")); err == nil && st.ModTime().UnixNano() > at {
-			best, at = dir, st.ModTime().UnixNano()
+		dir := filepath.Join(c.OutputDir, e.Name())
+		if when := worked(dir); best == "" || when.After(at) {
+			best, at = dir, when
 		}
 	}
 	return best
+}
+
+// worked is when a run committed something last.
+func worked(dir string) time.Time {
+	for _, path := range []string{filepath.Join(dir, "gem_state.json"), dir} {
+		if st, err := os.Stat(path); err == nil {
+			return st.ModTime()
+		}
+	}
+	return time.Time{}
 }
 
 // open makes the parts from the model up. dir is the run to go on with, "" for a new one.
@@ -230,13 +247,18 @@ func isSet(lookup func(string) (string, bool), name string) bool {
 	return v != ""
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
 func (g *gemRun) makeDir(dir string) error {
 	c := &g.c
 	if g.dir = dir; dir == "" {
 		base := filepath.Join(c.OutputDir, c.Title()+"_"+g.Now().Format("0102T15:04:05"))
 		g.dir = base
-		for n := 2; gem.Begun(g.dir); n++ {
+		for n := 2; exists(g.dir); n++ {
 			g.dir = fmt.Sprintf("%s-%d", base, n)
 		}
 	}
@@ -275,10 +297,13 @@ func (g *gemRun) writeKeys() error {
 	return disk.WriteFile(g.FS, filepath.Join(g.dir, keysFile), append(data, '\n'))
 }
 
-// readKeys returns the keys of a run as pairs, without resume.
+// readKeys returns the keys of a run as pairs, without resume; none if it was killed before they were written.
 func readKeys(dir string) ([]string, error) {
 	path := filepath.Join(dir, keysFile)
 	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("run: resume: %w", err)
 	}

@@ -180,7 +180,7 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 		stride *= 5
 	}
 	pairs = append(pairs, "resume=latest")
-	for at := 3; at <= count.Count() && !t.Failed(); at += stride {
+	for at := 2; at <= count.Count() && !t.Failed(); at += stride {
 		dir := t.TempDir()
 		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
@@ -189,6 +189,9 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 		o.FS = nil
 		_, got := gemRuns(t, o, short(dir, pairs...))
 		same(t, fmt.Sprintf("killed at operation %d", at), got, want)
+		if runs, err := os.ReadDir(dir); err != nil || len(runs) != 1 {
+			t.Errorf("killed at operation %d: %d folders, %v; want one run", at, len(runs), err)
+		}
 	}
 }
 
