@@ -403,3 +403,22 @@ func FuzzParseToken(f *testing.F) {
 		}
 	})
 }
+
+// No path of a checkpoint leads out of the folder it belongs to.
+func FuzzCheckpointPath(f *testing.F) {
+	for _, seed := range []string{"tinker://m/weights/a", "tinker://m/external_weights/../x", "tinker://../weights/..", "tinker://m/external_weights/a/b", "tinker://m/sampler_weights/=unnamed-1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		p, err := tinker.ParsePath(inner(path))
+		if err != nil {
+			return
+		}
+		if strings.ContainsAny(p.Name, `/\`+"\x00") || p.Name == "." || p.Name == ".." {
+			t.Fatalf("%q has the name %q", path, p.Name)
+		}
+		if kind, name := outer(p); inner("tinker://"+p.ModelID+"/"+kind+"/"+name) != p.String() && kind == kindExternal {
+			t.Fatalf("%q is %s/%s outside and does not come back", path, kind, name)
+		}
+	})
+}
