@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python
+.PHONY: build test lint bench gen race learn learn-short learn-gem hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -20,13 +20,16 @@ gen: ## the assembly from its generator
 	go run ./internal/kernel/gen
 
 race: ## everything with goroutines under the race detector
-	go test -race -short ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./run ./internal/disk ./hub ./dataset
+	go test -race -short ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./hub ./dataset
 
 learn-short: ## the example for 20 steps: the reward must rise
 	go test ./run -run 'TestLearn$$' -count 1 -v
 
 learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffled advantages; the log is kept
 	go test ./run -run 'TestLearn$$' -count 1 -v -timeout 90m -learn.full | tee docs/learn.log
+
+learn-gem: ## the guessing model on easy and hard, seeds 1, 2, 3, and the control; the log is kept
+	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 90m -gem.full | tee docs/gem-learn.log
 
 hub-python: ## the Hugging Face cache, read and written by Python's huggingface_hub and by trinity in turn (needs Python and pip)
 	hub/testdata/python.sh
