@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/rng"
 )
 
 // TestCommittedFiles makes the example's files again and compares the bytes.
@@ -17,6 +22,7 @@ func TestCommittedFiles(t *testing.T) {
 	}{
 		{"data", "../data", []string{"train.jsonl", "test.jsonl"}},
 		{"model", "../model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
+		{"guess-model", "../guess/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 	} {
 		t.Run(c.command, func(t *testing.T) {
 			out := t.TempDir()
@@ -76,6 +82,69 @@ func TestRunRefuses(t *testing.T) {
 		err := run(c.args, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want an error with %q", c.args, err, c.want)
+		}
+	}
+}
+
+// A demonstration is what trinity gem shows the model, and half of the guesses are in the bounds that the hints leave.
+func TestDemos(t *testing.T) {
+	next, err := demos(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hint := regexp.MustCompile(`the target number is (higher|lower) than (\d+)`)
+	inside, all := 0, 0
+	for range 4000 {
+		d, err := next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high := 1, 50
+		for _, m := range hint.FindAllStringSubmatch(d.Question, -1) {
+			n, _ := strconv.Atoi(m[2]) // digits
+			if m[1] == "higher" {
+				low = max(low, n+1)
+			} else {
+				high = min(high, n-1)
+			}
+		}
+		if !strings.HasPrefix(d.Question, "You are playing language games.") || !strings.Contains(d.Question, "from 1 to 50") || low == 1 || high == 50 {
+			continue
+		}
+		guess, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(d.Response, `\boxed{`), "}"))
+		if err != nil {
+			t.Fatalf("response %q", d.Response)
+		}
+		if all++; low <= guess && guess <= high {
+			inside++
+		}
+	}
+	// Of the others, that are any number, about a fifth are inside too.
+	if share := float64(inside) / float64(all); all < 500 || share < 0.5 || share > 0.75 {
+		t.Errorf("%.3f of %d guesses with both bounds known are inside them, want a little above a half", share, all)
+	}
+}
+
+// A drill is a whole game: every guess is in the bounds that the text before it leaves.
+func TestDrills(t *testing.T) {
+	r := rng.New(5).Stream("drills")
+	for range 200 {
+		d := drill(&r)
+		low, high := 1, 50
+		for _, line := range strings.Split(strings.TrimSuffix(d.Response, "\n"), "\n") {
+			var turn, n, again int
+			var how string
+			if _, err := fmt.Sscanf(line, "At turn %d, you guessed %d, and the target number is %s than %d.", &turn, &n, &how, &again); err == nil {
+				if how == "higher" {
+					low = n + 1
+				} else {
+					high = n - 1
+				}
+				continue
+			}
+			if _, err := fmt.Sscanf(line, `\boxed{%d}`, &n); err != nil || n < low || n > high {
+				t.Fatalf("guess %q with bounds %d to %d in\n%s", line, low, high, d.Response)
+			}
 		}
 	}
 }
