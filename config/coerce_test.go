@@ -114,14 +114,3 @@ func TestCoercionRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"", "abc", 3}, {"batchsize", "batch_size", 1}, {"modle", "model", 1}, {"kitten", "sitting", 3}, {"same", "same", 0}} {
-		if got := distance(tt.a, tt.b); got != tt.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", tt.a, tt.b, got, tt.want)
-		}
-	}
-}

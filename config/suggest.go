@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // hint says what was probably meant by an unknown key of the section at path: the nearest key there, the sections
@@ -31,7 +33,7 @@ func hint(name, path string, keys []key) string {
 func didYouMean(word string, known []string) string {
 	best, least := "", 1+max(1, len(word)/3)
 	for _, k := range known {
-		d := distance(strings.ToLower(word), k)
+		d := spell.Distance(strings.ToLower(word), k)
 		if d < least || d == least && len(k) == len(word) && len(best) != len(word) && best != "" {
 			best, least = k, d
 		}
@@ -40,31 +42,6 @@ func didYouMean(word string, known []string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
-}
-
-// distance counts the insertions, deletions, replacements and swaps of neighbours that lead from a to b
-// (optimal string alignment).
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(row[j-1]+1, last[j]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(y)]
 }
 
 // sectionsWith lists the sections of the schema that have the key, at most three, shortest first.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // Drawn as the value of a parameter means that every Reset draws it anew.
@@ -95,7 +97,7 @@ func (r *Registry) Make(id string, given Params) (Env, error) {
 func nearest(word string, known []string) string {
 	best, distance := "", len(word)+1
 	for _, k := range known {
-		if d := edits(strings.ToLower(word), strings.ToLower(k)); d < distance || best == "" {
+		if d := spell.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance || best == "" {
 			best, distance = k, d
 		}
 	}
@@ -103,25 +105,4 @@ func nearest(word string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; the nearest is %q", best)
-}
-
-// edits is the Levenshtein distance: the least number of bytes to insert, delete or replace.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/env"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // Config is everything that can be set. The first block is the seed's Config with the seed's defaults. The zero value is not useful:
@@ -145,7 +146,7 @@ func (c *Config) SetAll(pairs []string) error {
 func (c *Config) nearest(word string) string {
 	best, least := "", 1+max(2, len(word)/2)
 	for _, k := range c.Keys() {
-		if d := edits(word, k.Name); d < least {
+		if d := spell.Distance(word, k.Name); d < least {
 			best, least = k.Name, d
 		}
 	}
@@ -153,27 +154,6 @@ func (c *Config) nearest(word string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
-}
-
-// edits is the least number of bytes to insert, delete or replace (Levenshtein).
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // Validate reports everything that is wrong.
