@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 )
@@ -28,8 +29,8 @@ func TestContract(t *testing.T) {
 func TestKernels(t *testing.T) {
 	options := Options{Dir: t.TempDir(), Threads: 1} // without a name: the best that passes its self-test
 	e, err := Open(options)
-	if err != nil || e.Kernel() != kernels().Path().String() {
-		t.Fatalf("kernel %q, %v", e.Kernel(), err)
+	if err != nil || kernel.Detect() > kernel.Portable && e.Kernel() == kernel.Portable.String() {
+		t.Fatalf("kernel %q on a machine that offers %s, %v", e.Kernel(), kernel.Detect(), err) // which of the fast ones, the clock decides
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
