@@ -149,7 +149,7 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 
 // Evaluate evaluates one version of the weights, given by path, and returns its metrics under prefix.
 func (x *Explorer) Evaluate(ctx context.Context, step int, path, prefix string) (map[string]float64, error) {
-	one := *x
+	one := New(x.Options, x.service, x.sync, x.store, x.sink, x.train, x.eval) // with a sampler of its own: the loop may be at work
 	if err := one.use(ctx, step, path); err != nil {
 		return nil, err
 	}

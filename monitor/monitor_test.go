@@ -241,19 +241,6 @@ func TestIsTime(t *testing.T) {
 	}
 }
 
-func TestConsole(t *testing.T) {
-	var b strings.Builder
-	c := Console{W: &b, Total: 50, Columns: []Column{{"critic/rewards/mean", "reward"}, {"missing", "x"}, {"perf/tokens", "tokens/s"}}}
-	for _, step := range []int{7, 12} {
-		if err := c.Print(step, Metrics{"critic/rewards/mean": 0.546875, "perf/tokens": 812.25}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := "step  7/50  reward 0.5469  tokens/s 812.2\nstep 12/50  reward 0.5469  tokens/s 812.2\n"; b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
-	}
-}
-
 func FuzzParseLine(f *testing.F) {
 	f.Add([]byte(`{"step":3,"a":0.1,"b":null}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -70,7 +70,7 @@ func (b *job) buildLoops(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rec := &recorder{job: b, committed: state.Step}
+	rec := &recorder{job: b}
 	explores := b.cfg.Mode.Explores()
 	var source trainer.Source
 	exploreSteps := 0

@@ -12,10 +12,7 @@ import (
 )
 
 // recorder hears of everything the loops do and writes it where it belongs.
-type recorder struct {
-	job       *job
-	committed int
-}
+type recorder struct{ job *job }
 
 // Explored implements explorer.Sink: the samples are written down and handed to the trainer.
 func (r *recorder) Explored(ctx context.Context, step int, metrics map[string]float64, list []*experience.Experience) error {
@@ -67,7 +64,6 @@ func (r *recorder) Stepped(ctx context.Context, step int, metrics map[string]flo
 // that is all since the last saved state: the groups, and the weights that the next step behind it samples with.
 func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 	b := r.job
-	r.committed = state.Step
 	if b.explorer == nil {
 		return nil
 	}

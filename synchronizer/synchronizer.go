@@ -34,9 +34,6 @@ func (s Schedule) Version(step int) int {
 // Publishes reports whether the trainer publishes after train step.
 func (s Schedule) Publishes(step int) bool { return step%s.Interval == 0 }
 
-// Staleness is how many versions behind the trainer the experiences of a step are when train step equals explore step.
-func (s Schedule) Staleness(step int) int { return step - 1 - s.Version(step) }
-
 // ErrStopped means that the trainer ended before it published the version.
 var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 

@@ -24,7 +24,6 @@ type Task struct {
 	Index  int    // row of the taskset
 	Prompt string
 	Truth  string
-	Row    map[string]any // the whole row
 	Repeat int
 	Seed   uint64 // everything the task draws derives from it
 }
