@@ -2,6 +2,7 @@
 //
 //	trinity run --config examples/tiny/gsm8k.yaml [key=value ...]
 //	trinity validate --config FILE
+//	trinity schema
 //	trinity serve [--addr 127.0.0.1:8000] [--models DIR]... [--data DIR]
 //	trinity gem [key=value ...]
 //	trinity convert -c JOB [-o FOLDER]
@@ -30,6 +31,7 @@ import (
 type commands struct {
 	Run        runCmd        `cmd:"" help:"Run a configuration: train, or evaluate."`
 	Validate   validateCmd   `cmd:"" help:"Check a configuration and print it as it will be used."`
+	Schema     schemaCmd     `cmd:"" help:"Print the JSON Schema of a configuration, for editors."`
 	Serve      serveCmd      `cmd:"" help:"Serve the Tinker API to any Tinker client."`
 	PS         psCmd         `cmd:"" name:"ps" help:"List the training runs of a Tinker server."`
 	Checkpoint checkpointCmd `cmd:"" help:"Checkpoints of a Tinker server."`

@@ -1,0 +1,11 @@
+package main
+
+import "github.com/seed-d9ad8ee0/trinity/config"
+
+type schemaCmd struct{}
+
+// Run implements the command: the JSON Schema of a configuration file, for editors.
+func (c *schemaCmd) Run(s *surroundings) error {
+	_, err := s.out.Write(config.Schema())
+	return err
+}

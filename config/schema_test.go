@@ -1,0 +1,107 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// compiled is the schema as an independent validator understands it.
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("trinity.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("trinity.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// document is a YAML file as the JSON that an editor checks.
+func document(t *testing.T, file string) any {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found problems
+	tree := parseText(&source{file: file, text: string(text)}, &found)
+	raw, err := json.Marshal(tree.value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestSchemaTakesWhatLoadTakes(t *testing.T) {
+	schema := compiled(t)
+	files, err := filepath.Glob("testdata/*.good.yml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("Glob: %d files, %v", len(files), err)
+	}
+	examples, err := filepath.Glob("../examples/*/*.yaml")
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("Glob: %d examples, %v", len(examples), err)
+	}
+	for _, file := range append(files, examples...) {
+		if err := schema.Validate(document(t, file)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	schema := compiled(t)
+	for name, tt := range map[string]struct{ text, says string }{
+		"unknown key":          {`{"buffer": {"batchsize": 3}}`, "batchsize"},
+		"a word for a number":  {`{"buffer": {"batch_size": "many"}}`, "/buffer/batch_size"},
+		"no such mode":         {`{"mode": "fly"}`, "/mode"},
+		"no such loss":         {`{"algorithm": {"policy_loss_fn": "pqo"}}`, "/algorithm/policy_loss_fn"},
+		"a list for a section": {`{"model": []}`, "/model"},
+		"in a stage too":       {`{"stages": [{"algorithm": {"kl_loss_fn": "k9"}}]}`, "/stages/0/algorithm/kl_loss_fn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(doc); err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("Validate(%s) = %v, want an error about %s", tt.text, err, tt.says)
+			}
+		})
+	}
+}
+
+// The schema that editors can be pointed at is the one that the types give.
+func TestSchemaFile(t *testing.T) {
+	const file = "../docs/trinity.schema.json"
+	if *update {
+		if err := os.WriteFile(file, Schema(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, Schema()) {
+		t.Errorf("%s is not what the types give; write it again with go test ./config -run TestSchemaFile -update", file)
+	}
+}
