@@ -21,11 +21,17 @@ func (f Format) Messages(src *Source, index int) ([]Message, error) {
 	if f.MessagesKey != "" {
 		return f.conversation(src, index, row)
 	}
-	prompt, err := f.column(src, index, row, "prompt_key", f.PromptKey)
+	messages, err := f.opening(src, index, row)
 	if err != nil {
 		return nil, err
 	}
 	response, err := f.column(src, index, row, "response_key", f.ResponseKey)
+	return append(messages, Message{"assistant", response}), err
+}
+
+// opening is system prompt (the column wins over the constant) and prompt as a conversation.
+func (f Format) opening(src *Source, index int, row Row) ([]Message, error) {
+	prompt, err := f.column(src, index, row, "prompt_key", f.PromptKey)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +41,10 @@ func (f Format) Messages(src *Source, index int) ([]Message, error) {
 			return nil, err
 		}
 	}
-	messages := []Message{{"user", prompt}, {"assistant", response}}
 	if system != "" {
-		messages = append([]Message{{"system", system}}, messages...)
+		return []Message{{"system", system}, {"user", prompt}}, nil
 	}
-	return messages, nil
+	return []Message{{"user", prompt}}, nil
 }
 
 // conversation reads the messages column: a list, or a list written as JSON text.
@@ -63,13 +68,9 @@ func (f Format) conversation(src *Source, index int, row Row) ([]Message, error)
 	if !ok || len(list) == 0 {
 		return nil, fmt.Errorf("dataset: %s: column %q must be a list of messages with role and content, and is not or is empty", src.Place(index), f.MessagesKey)
 	}
-	messages := make([]Message, len(list))
-	for i, item := range list {
-		m, err := message(item)
-		if err != nil {
-			return nil, fmt.Errorf("dataset: %s: column %q, message %d: %w", src.Place(index), f.MessagesKey, i, err)
-		}
-		messages[i] = m
+	messages, err := messageList(list)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %s: column %q: %w", src.Place(index), f.MessagesKey, err)
 	}
 	return messages, nil
 }

@@ -16,6 +16,8 @@ type Format struct {
 	SystemPrompt    string
 	SystemPromptKey string // a column that wins over SystemPrompt
 	MessagesKey     string // a conversation: a list of role and content, or JSON text of one
+	ChosenKey       string // the better of two answers
+	RejectedKey     string // the worse
 }
 
 // Task is one row to work on.

@@ -20,7 +20,7 @@ var tinyRun = []string{"seed=5", "buffer.batch_size=1", "algorithm.repeat_times=
 func TestEveryAlgorithm(t *testing.T) {
 	refused := map[string]string{
 		"remax": "the reward of a greedy response", "on_policy_distill": "a teacher's logprobs", "jsd": "a teacher's logprobs",
-		"mix": "experts' responses", "mix_chord": "experts' responses", "sft": "", "dpo": "", // data sets: see mode train
+		"mix": "experts' responses", "mix_chord": "experts' responses", "sft": "", "dpo": "", // data sets: see TestDPO and the pretraining
 	}
 	for name := range config.Algorithms() {
 		want, not := refused[name]

@@ -14,105 +14,151 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
-// fileSource reads supervised examples: each row is a conversation whose last answer is trained.
-type fileSource struct {
+// examples reads a data set to learn from: conversations whose last answer is trained, or pairs of answers.
+type examples struct {
 	rows   *dataset.Source
 	reader *dataset.Reader
 	format dataset.Format
 	model  *baseModel
-	maxLen int // tokens; longer rows are cut
+	maxLen int  // tokens; longer rows are cut
+	pairs  bool // each row is two experiences: chosen, rejected
 }
 
-// buildFileSource opens the experience buffer of mode train, at the place where the job stopped.
-func (b *job) buildFileSource(ctx context.Context, pos trainer.Position) (*fileSource, error) {
-	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
-	if b.method.Schema != "sft" || eb.StorageType != "file" {
-		return nil, fmt.Errorf("run: mode train reads %s examples from a file in this version; algorithm %s with storage_type %s is not in it", "sft", b.cfg.Algorithm.Type, eb.StorageType)
+// openExamples opens the data set of an experience buffer, key in the configuration, to be read as plan says.
+func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key string, plan dataset.Plan, pairs bool) (*examples, error) {
+	if eb.StorageType != "file" {
+		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is read from a file in this version, so write storage_type: file", key, eb.StorageType)
 	}
 	rows, err := b.openRows(ctx, eb.Path, eb.SubsetName, eb.Split)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	b.opened(rows.Close)
-	plan := dataset.Plan{BatchSize: b.cfg.Buffer.TrainBatchSize, Epochs: b.cfg.Buffer.TotalEpochs, TotalSteps: b.steps}
 	if eb.DataSelector != nil {
 		plan.Selector, plan.Seed = eb.DataSelector.SelectorType, b.shuffleSeed(eb.DataSelector.Seed)
 	}
 	reader, err := dataset.NewReader(rows.Len(), plan)
 	if err != nil {
-		return nil, err
-	}
-	if err := reader.Restore(dataset.State{CurrentIndex: pos.Count}); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	f := eb.Format
-	format := dataset.Format{Section: "buffer.trainer_input.experience_buffer.format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
-		SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey}
+	s := &examples{rows: rows, reader: reader, model: b.model, pairs: pairs, format: dataset.Format{Section: key + ".format",
+		PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
+		ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
 	if f.PromptType == config.Messages {
-		format.MessagesKey = f.MessagesKey
+		s.format.MessagesKey = f.MessagesKey
 	}
-	if _, err := format.Messages(rows, 0); err != nil {
-		return nil, err
-	}
-	s := &fileSource{rows: rows, reader: reader, format: format, model: b.model}
 	if m := b.cfg.Model.MaxModelLen; m != nil {
 		s.maxLen = *m
 	}
-	return s, nil
+	_, err = s.row(dataset.Item{})
+	return s, err
 }
 
-// Read implements trainer.Source.
-func (s *fileSource) Read(_ context.Context, n int) ([]*experience.Experience, error) {
+// next returns the experiences of the next batch of rows, or io.EOF.
+func (s *examples) next() ([]*experience.Experience, error) {
 	items, err := s.reader.Next()
 	if err != nil {
 		return nil, err // io.EOF among them
 	}
-	if len(items) < n {
-		return nil, io.EOF
-	}
-	list := make([]*experience.Experience, len(items))
-	for i, it := range items {
-		if list[i], err = s.example(it); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.rows.Place(it.Index), err)
+	var list []*experience.Experience
+	for _, it := range items {
+		row, err := s.row(it)
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, row...)
 	}
 	return list, nil
 }
 
-// example renders a row and marks the tokens of its last answer.
-func (s *fileSource) example(it dataset.Item) (*experience.Experience, error) {
-	rows, err := s.format.Messages(s.rows, it.Index)
-	if err != nil {
-		return nil, err
+// row makes experiences of a row: one, or a pair.
+func (s *examples) row(it dataset.Item) ([]*experience.Experience, error) {
+	var sides [][]chat.Message
+	if s.pairs {
+		p, err := s.format.Pair(s.rows, it.Index)
+		if err != nil {
+			return nil, err
+		}
+		sides = [][]chat.Message{messages(p.Prompt, p.Chosen), messages(p.Prompt, p.Rejected)}
+	} else {
+		m, err := s.format.Messages(s.rows, it.Index)
+		if err != nil {
+			return nil, err
+		}
+		sides = [][]chat.Message{messages(m)}
 	}
-	list := make([]chat.Message, len(rows))
-	for i, m := range rows {
-		list[i] = chat.Message{Role: m.Role, Content: m.Content}
+	var list []*experience.Experience
+	for run, side := range sides {
+		turn, err := s.turn(side)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.rows.Place(it.Index), err)
+		}
+		e := turn.Experience(experience.EID{Batch: strconv.Itoa(it.Epoch), Task: strconv.Itoa(it.Index), Run: run})
+		e.Logprobs = nil // nobody sampled it
+		e.Info.TaskIndex = it.Index
+		list = append(list, e)
 	}
+	return list, nil
+}
+
+func messages(parts ...[]dataset.Message) []chat.Message {
+	var list []chat.Message
+	for _, part := range parts {
+		for _, m := range part {
+			list = append(list, chat.Message{Role: m.Role, Content: m.Content})
+		}
+	}
+	return list
+}
+
+// turn renders a conversation; its last message is the response.
+func (s *examples) turn(list []chat.Message) (experience.Turn, error) {
 	o := chat.Options{EnableThinking: s.model.thinking}
 	whole, err := s.model.template.Encode(s.model.tokenizer, list, o)
 	if err != nil {
-		return nil, err
+		return experience.Turn{}, err
 	}
 	o.AddGenerationPrompt = true
 	prompt, err := s.model.template.Encode(s.model.tokenizer, list[:len(list)-1], o)
 	if err != nil {
-		return nil, err
+		return experience.Turn{}, err
 	}
 	if s.maxLen > 0 && len(whole) > s.maxLen {
 		whole = whole[:s.maxLen]
 	}
 	if len(prompt) == 0 || len(prompt) >= len(whole) {
-		return nil, errors.New("run: nothing of the answer is left to train within max_model_len; raise it or drop the row")
+		return experience.Turn{}, errors.New("run: nothing of the answer is left to train within max_model_len; raise it or drop the row")
 	}
-	turn := experience.Turn{Prompt: prompt, Response: whole[len(prompt):]}
-	e := turn.Experience(experience.EID{Batch: strconv.Itoa(it.Epoch), Task: strconv.Itoa(it.Index)})
-	e.Logprobs = nil
-	e.Info.TaskIndex = it.Index
-	return e, nil
+	return experience.Turn{Prompt: prompt, Response: whole[len(prompt):]}, nil
+}
+
+// fileSource is the trainer's end of a data set, in mode train.
+type fileSource struct{ *examples }
+
+// buildFileSource opens the experience buffer of mode train, at the place where the job stopped.
+func (b *job) buildFileSource(ctx context.Context, pos trainer.Position) (fileSource, error) {
+	if b.method.Schema == "experience" {
+		return fileSource{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; algorithm %s trains on experiences, so use mode both", b.cfg.Algorithm.Type)
+	}
+	plan := dataset.Plan{BatchSize: b.cfg.Buffer.TrainBatchSize, Epochs: b.cfg.Buffer.TotalEpochs, TotalSteps: b.steps}
+	s, err := b.openExamples(ctx, b.cfg.Buffer.TrainerInput.ExperienceBuffer, "buffer.trainer_input.experience_buffer", plan, b.method.Schema == "dpo")
+	if err != nil {
+		return fileSource{}, err
+	}
+	return fileSource{s}, s.reader.Restore(dataset.State{CurrentIndex: pos.Count})
+}
+
+// Read implements trainer.Source. n rows are a batch, which of pairs has twice as many experiences.
+func (s fileSource) Read(_ context.Context, n int) ([]*experience.Experience, error) {
+	list, err := s.next()
+	if err == nil && len(list) < n {
+		return nil, io.EOF
+	}
+	return list, err
 }
 
 // Position implements trainer.Source.
-func (s *fileSource) Position() trainer.Position {
+func (s fileSource) Position() trainer.Position {
 	return trainer.Position{Count: s.reader.State().CurrentIndex}
 }

@@ -77,5 +77,5 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 
 // Fetches says what this trainer can fetch of what a method may need.
 func Fetches() algorithm.Needs {
-	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true, Values: true}
+	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true, Values: true, Pairs: true}
 }

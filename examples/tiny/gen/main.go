@@ -1,8 +1,10 @@
 // Command gen writes what the tiny example is made of: the word problems of
 // GSM8K's shape that the run trains and is judged on, the solved problems that
-// its base model was trained on, and that model's tokenizer and configuration.
+// its base model was trained on, an expert's solutions beside wrong guesses, and
+// that model's tokenizer and configuration.
 //
 //	go run ./examples/tiny/gen data                        # examples/tiny/data
+//	go run ./examples/tiny/gen expert                      # examples/tiny/expert
 //	go run ./examples/tiny/gen model                       # examples/tiny/model, all but the weights
 //	go run ./examples/tiny/gen pretrain -out DIR           # about 30 MB, not kept in the repository
 //	go run ./examples/tiny/gen guess-model                 # examples/tiny/guess/model, all but the weights
@@ -26,9 +28,9 @@ func main() {
 	}
 }
 
-const usage = "gen: usage: gen data|model|pretrain|guess-model|guess-demos [-out DIR] [-seed N] [-rows N]"
+const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos [-out DIR] [-seed N] [-rows N]"
 
-// options are one invocation's flags; rows counts for pretrain and guess-demos only, and 0 is their own number.
+// options are one invocation's flags; rows counts for expert, pretrain and guess-demos only, and 0 is their own number.
 type options struct {
 	out  string
 	seed uint64
@@ -49,7 +51,7 @@ func run(args []string, stderr io.Writer) error {
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.out, "out", out, "the `folder` to write into")
 	fs.Uint64Var(&o.seed, "seed", 1, "the seed everything derives from")
-	fs.IntVar(&o.rows, "rows", 0, "how many rows pretrain and guess-demos write; 0 is their own number")
+	fs.IntVar(&o.rows, "rows", 0, "how many rows expert, pretrain and guess-demos write; 0 is their own number")
 	if err := fs.Parse(args[1:]); err != nil {
 		return fmt.Errorf("gen: %w", err)
 	}
@@ -67,6 +69,8 @@ func command(name string) (write func(options) error, out string, ok bool) {
 	switch name {
 	case "data":
 		return writeData, "examples/tiny/data", true
+	case "expert":
+		return writeExpert, "examples/tiny/expert", true
 	case "model":
 		return writeModel, "examples/tiny/model", true
 	case "pretrain":

@@ -21,6 +21,7 @@ func TestCommittedFiles(t *testing.T) {
 		files           []string
 	}{
 		{"data", "../data", []string{"train.jsonl", "test.jsonl"}},
+		{"expert", "../expert", []string{"train.jsonl"}},
 		{"model", "../model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 		{"guess-model", "../guess/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 	} {
