@@ -40,10 +40,10 @@ tokenizer-python: ## ids of a large mixed corpus and of fuzzed texts beside Hugg
 peft: ## adapters and merged models, loaded into Python's peft and transformers (needs Python and pip)
 	model/testdata/peft/peft.sh
 
-sdk: build ## the unmodified Python SDK, newest and 0.25, against trinity serve; docs/sdk.md is the table (needs Python and pip)
-	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out docs/sdk.md
+sdk: build ## the unmodified Python SDK, newest and 0.25, against trinity serve; bin/sdk.md is the table (needs Python and pip)
+	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out bin/sdk.md
 
-sdk-torch: build ## the same with torch, for forward_backward_custom
+sdk-torch: build ## the same with torch, for forward_backward_custom; docs/sdk.md is the table
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out docs/sdk.md --torch
 
 crash-server: ## the server stopped at every operation on the disk, with and without loss of power

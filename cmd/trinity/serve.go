@@ -5,11 +5,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
@@ -34,16 +37,17 @@ func (d dataFlag) keys() string { return filepath.Join(d.Data, "keys.json") }
 
 type serveStart struct {
 	dataFlag
-	Addr     string            `help:"Address to listen at. Another than loopback demands keys and TLS." default:"127.0.0.1:8000"`
-	Models   []string          `help:"A folder of base models, or one model; may be given more than once." placeholder:"DIR"`
-	Alias    map[string]string `help:"Further names of base models." placeholder:"NAME=MODEL"`
-	TLSCert  string            `help:"Certificate file." placeholder:"FILE"`
-	TLSKey   string            `help:"Its key file." placeholder:"FILE"`
-	Insecure bool              `help:"Listen beyond loopback without TLS: keys and data travel in the clear."`
-	MinFree  int64             `help:"MiB of disk that stay free: below, new work is refused." default:"256"`
-	Threads  int               `help:"Threads that compute; 0 is all."`
-	Verify   bool              `help:"Check the data folder and do nothing else."`
-	Verbose  bool              `short:"v" help:"Log every request."`
+	Addr      string            `help:"Address to listen at. Another than loopback demands keys and TLS." default:"127.0.0.1:8000"`
+	Models    []string          `help:"A folder of base models, or one model; may be given more than once." placeholder:"DIR"`
+	Alias     map[string]string `help:"Further names of base models." placeholder:"NAME=MODEL"`
+	TLSCert   string            `help:"Certificate file." placeholder:"FILE"`
+	TLSKey    string            `help:"Its key file." placeholder:"FILE"`
+	PublicURL string            `help:"Where clients reach this server when it is behind a proxy; default what each request says." placeholder:"URL"`
+	Insecure  bool              `help:"Listen beyond loopback without TLS: keys and data travel in the clear."`
+	MinFree   int64             `help:"MiB of disk that stay free: below, new work is refused." default:"256"`
+	Threads   int               `help:"Threads that compute; 0 is all."`
+	Verify    bool              `help:"Check the data folder and do nothing else."`
+	Verbose   bool              `short:"v" help:"Log every request."`
 }
 
 // shutdownWait bounds how long requests under way may take when the server ends. Waiting ones are let go at once.
@@ -64,12 +68,12 @@ func (c *serveStart) Run(s *surroundings) error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return err
 	}
-	unlock, err := lockFolder(c.Data)
+	unlock, err := lockFolder(c.Data, func(msg string) { fmt.Fprintln(s.err, msg) })
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := listenTCP(c.Addr)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -83,9 +87,22 @@ func (c *serveStart) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	c.greet(s, listener.Addr(), models)
+	if err := c.greet(s, listener.Addr(), models); err != nil {
+		log.Warn("standard output does not take the greeting", "error", err)
+	}
+	log.Info("serving", "address", listener.Addr().String(), "data", c.Data, "pid", os.Getpid())
 	err = c.listen(s, listener, handler, log)
 	return errors.Join(err, closeAll())
+}
+
+// listenTCP listens at an address. One that is in use is tried again for a second: its server may have been killed a moment ago.
+func listenTCP(addr string) (net.Listener, error) {
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		l, err := net.Listen("tcp", addr)
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || time.Since(begun) > time.Second {
+			return l, err
+		}
+	}
 }
 
 // open stacks the server on the journal on the engine. closeAll closes the three, the uppermost first.
@@ -98,7 +115,7 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
-	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases, Tokenizers: models.tokenizers,
+	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases, Tokenizers: models.tokenizers, PublicURL: c.PublicURL,
 		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: c.MinFree << 20, Log: log}
 	if keys, err := openKeys(c.keys()); err != nil {
 		return nil, nil, errors.Join(err, j.Close())
@@ -141,8 +158,8 @@ func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, l
 	return nil
 }
 
-// greet prints what a user needs.
-func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) {
+// greet prints what a user needs, in one write.
+func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error {
 	scheme, key := "http", "tml-local"
 	if c.TLSCert != "" {
 		scheme = "https"
@@ -151,11 +168,17 @@ func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) {
 		key = "tml-…"
 	}
 	url := scheme + "://" + addr.String()
-	fmt.Fprintf(s.out, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\nbase models:\n", url, url, key)
-	for _, name := range models.names() {
-		fmt.Fprintf(s.out, "  %s\n", name)
+	if c.PublicURL != "" {
+		url = strings.TrimRight(c.PublicURL, "/")
 	}
-	fmt.Fprintf(s.out, "data: %s   health: %s/healthz   metrics: %s/metrics   Ctrl-C ends; the next start goes on\n", c.Data, url, url)
+	var text strings.Builder
+	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\nbase models:\n", url, url, key)
+	for _, name := range models.names() {
+		fmt.Fprintf(&text, "  %s\n", name)
+	}
+	fmt.Fprintf(&text, "data: %s   health: %s/healthz   metrics: %s/metrics   Ctrl-C ends; the next start goes on\n", c.Data, url, url)
+	_, err := io.WriteString(s.out, text.String())
+	return err
 }
 
 func (c *serveStart) loopback() bool {

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -90,11 +91,32 @@ func (s *Server) externalURLs(c *call) (any, error) {
 
 // address is where something can be fetched without a key until it expires.
 func (s *Server) address(c *call, kind, id string, expires time.Time) string {
-	scheme := "http"
-	if c.r.TLS != nil {
+	return s.origin(c.r) + wire.Prefix + "/archive/" + s.token(kind, id, expires.Unix())
+}
+
+// origin is the scheme and host under which a client reaches this server: PublicURL, else what a proxy in between says, else what
+// the request says. A client that lies here fools nobody but itself.
+func (s *Server) origin(r *http.Request) string {
+	if s.opts.PublicURL != "" {
+		return strings.TrimRight(s.opts.PublicURL, "/")
+	}
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
 		scheme = "https"
 	}
-	return fmt.Sprintf("%s://%s%s/archive/%s", scheme, c.r.Host, wire.Prefix, s.token(kind, id, expires.Unix()))
+	if v := first(r.Header.Get("X-Forwarded-Proto")); v == "http" || v == "https" {
+		scheme = v
+	}
+	if v := first(r.Header.Get("X-Forwarded-Host")); v != "" {
+		host = v
+	}
+	return (&url.URL{Scheme: scheme, Host: host}).String()
+}
+
+// first is the first of a header's values: that of the proxy nearest to the client.
+func first(values string) string {
+	v, _, _ := strings.Cut(values, ",")
+	return strings.TrimSpace(v)
 }
 
 // sendFile answers with one file of a checkpoint. id is of a token, so nobody but this server has chosen the name.

@@ -87,7 +87,7 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	}
 	if fresh != nil {
 		s.opts.Log.Info("model", "model", r.ID, "metadata", len(r.Metadata))
-		s.work.Go(func() { s.remake([]*model{fresh}) })
+		s.work.begin(func() { s.remake([]*model{fresh}) })
 	}
 	return s.promiseOf(tokenModel, r.ID, 0, r.ID), nil
 }

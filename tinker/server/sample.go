@@ -184,7 +184,7 @@ func (s *Server) draw(p *sample) {
 	if w != nil {
 		w.busy++
 	}
-	s.work.Go(func() {
+	s.work.begin(func() {
 		defer cancel()
 		prompt, out, err := s.run(ctx, p, w)
 		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil && err != nil {

@@ -23,8 +23,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/ledger"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -56,6 +54,8 @@ type Options struct {
 	Aliases map[string]string
 	// Tokenizers gives, by base model, what clients load its tokenizer from, such as a folder they can see too.
 	Tokenizers map[string]string
+	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is taken from each request.
+	PublicURL string
 
 	Hold           time.Duration         // how long retrieve_future waits for a result; default 25 s
 	GapAfter       time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
@@ -110,11 +110,10 @@ type Server struct {
 	secret  []byte // signs request ids and archive addresses
 	mux     *http.ServeMux
 	stats   *stats
-	unpack  *zstd.Decoder
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
-	work   sync.WaitGroup
+	work   group
 
 	queued  atomic.Int64 // bytes of training requests that wait
 	waiting atomic.Int64 // training requests that wait
@@ -133,9 +132,6 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error
-	if s.unpack, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(uint64(opts.MaxBody))); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
 	if err := opts.FS.MkdirAll(opts.Dir); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
@@ -173,7 +169,7 @@ func (s *Server) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	models := s.state.modelsInOrder()
-	s.work.Go(func() { s.remake(models) })
+	s.work.begin(func() { s.remake(models) })
 	for _, p := range s.state.samples {
 		if p.finished.IsZero() {
 			s.state.outstanding++
@@ -181,7 +177,7 @@ func (s *Server) resume() {
 			s.draw(p)
 		}
 	}
-	s.work.Go(s.keepHouse)
+	s.work.begin(s.keepHouse)
 }
 
 // ServeHTTP implements http.Handler.
@@ -191,13 +187,38 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 // nothing new is taken.
 func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
 
-// Close ends the samples under way, which the next process draws again, and closes the log. No request may come any more.
+// Close ends the samples under way, which the next process draws again, and closes the log. A request that is still being
+// handled, or comes later, is told to come again.
 func (s *Server) Close() error {
 	s.Release()
 	s.mu.Lock()
 	s.state.stopTimers()
 	s.mu.Unlock()
-	s.work.Wait()
-	s.unpack.Close()
+	s.work.end()
 	return s.log.Close()
+}
+
+// group is the server's goroutines. None begins once it has ended: handlers may still run when the server closes.
+type group struct {
+	mu    sync.Mutex
+	ended bool
+	wg    sync.WaitGroup
+}
+
+// begin runs f beside; false means that the server has ended and the next process does the work.
+func (g *group) begin(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.ended {
+		g.wg.Go(f)
+	}
+	return !g.ended
+}
+
+// end returns when nothing runs any more.
+func (g *group) end() {
+	g.mu.Lock()
+	g.ended = true
+	g.mu.Unlock()
+	g.wg.Wait()
 }

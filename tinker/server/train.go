@@ -105,7 +105,7 @@ func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64
 	s.mu.Unlock()
 	s.queued.Add(size)
 	s.waiting.Add(1)
-	s.work.Go(func() {
+	s.work.begin(func() {
 		select {
 		case <-done:
 			s.stats.tokens(phase, tokens)
@@ -219,7 +219,7 @@ func (s *Server) recount(m *model) {
 	}
 	for key := range s.state.rejects {
 		if key.model == m.ID && key.seq > m.dense {
-			s.work.Go(func() { s.void(m, key.seq) })
+			s.work.begin(func() { s.void(m, key.seq) })
 			m.ahead[key.seq] = true
 		}
 	}

@@ -215,7 +215,7 @@ def methods():
             if name not in table:
                 line.update(sync="FAILED", note="this check does not know the method")
             elif name == "forward_backward_custom" and not has_torch():
-                line.update(sync="-", note="needs torch: make sdk-torch")
+                line.update(sync="not run", note="needs torch: make sdk-torch")
             else:
                 def call():
                     args, kwargs = table[name]()
