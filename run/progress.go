@@ -66,7 +66,7 @@ func (p *progress) plan(b *job) {
 		if c.Model.MaxResponseTokens != nil && c.Model.MaxPromptTokens != nil {
 			tokens = fmt.Sprintf("%d", samples*(*c.Model.MaxResponseTokens+*c.Model.MaxPromptTokens))
 		}
-		fmt.Fprintf(p.out, "plan     %s: %d steps, each %d tasks × %d samples, at most %s tokens; the time left is shown from the first step on\n",
+		fmt.Fprintf(p.out, "plan     %s: %d steps, each %d tasks × %d samples, at most %s tokens; the time left is shown from the second step on\n",
 			c.Algorithm.Type, p.total, c.Buffer.BatchSize, c.Algorithm.RepeatTimes, tokens)
 	}
 	p.log.Info("start", "job", b.dir, "seed", int64(p.seed), "steps", p.total, "behind", b.trainer.Step())

@@ -89,7 +89,13 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 // run runs the loops of the mode.
 func (b *job) run(ctx context.Context) (*Summary, error) {
 	b.progress.plan(b)
-	var err error
+	forecast, err := b.forecast(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if forecast != "" {
+		fmt.Fprintln(b.Out, "time    ", forecast)
+	}
 	switch b.cfg.Mode {
 	case config.Both, config.Colocate:
 		err = b.both(ctx)

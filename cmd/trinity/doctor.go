@@ -48,8 +48,8 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if !c.Measure {
 		return nil
 	}
-	if free := freeMemory(); free > 0 && need > free {
-		d.line("speed", "not measured: %s are needed and %s are free", size(need), size(free))
+	if free := run.FreeMemory(); free > 0 && need > free {
+		d.line("speed", "not measured: %s are needed and %s are free", run.Size(need), run.Size(free))
 		return nil
 	}
 	return d.measure()
@@ -88,7 +88,7 @@ func (d *diagnosis) shape() {
 	if c.BF16 {
 		dtype = "bfloat16"
 	}
-	d.line("parameters", "%s in %s", count(parameters(c)), dtype)
+	d.line("parameters", "%s in %s", run.Count(c.Parameters()), dtype)
 }
 
 // tokenizer prints what the tokenizer's files say.
@@ -112,71 +112,14 @@ func (d *diagnosis) tokenizer() error {
 // memory prints what sampling and training take, in bytes, and returns the larger.
 func (d *diagnosis) memory() int64 {
 	c := d.conf
-	pages := (d.cmd.Length + pageTokens - 1) / pageTokens
-	cache := int64(d.cmd.Samples) * int64(pages) * int64(4*c.Pages().Floats())
-	sampling := weightBytes(c) + cache
-	rows := 2048 // of a micro-batch
-	tape := int64(c.TapeBytes(rows, d.cmd.Rank, false))
-	if tape > 1<<30 {
-		tape = int64(c.TapeBytes(rows, d.cmd.Rank, true))
+	m := run.MemoryOf(c, d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
+	if free := run.FreeMemory(); free > 0 {
+		d.line("memory", "%s free here", run.Size(free))
 	}
-	adapter := adapterParameters(c, d.cmd.Rank)
-	training := sampling + tape + 20*adapter // weights, their packed form, gradient and two moments
-	if free := freeMemory(); free > 0 {
-		d.line("memory", "%s free here", size(free))
-	}
-	d.line("sampling", "%s: weights %s, and %s for %d samples of %d tokens", size(sampling), size(weightBytes(c)), size(cache), d.cmd.Samples, d.cmd.Length)
-	d.line("training", "%s: that, and LoRA of rank %d (%s parameters) with gradient and optimizer %s, activations %s", size(training), d.cmd.Rank, count(adapter), size(20*adapter), size(tape))
-	return max(sampling, training)
-}
-
-// pageTokens is how many tokens a page of the KV cache has.
-const pageTokens = 32
-
-// parameters is the number of a model's parameters.
-func parameters(c model.Config) int64 {
-	attn := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim
-	if c.Arch.QKVBias {
-		attn += c.QDim() + 2*c.KVDim()
-	}
-	if c.Arch.QKNorm {
-		attn += 2 * c.HeadDim
-	}
-	n := int64(c.Layers)*int64(attn+3*c.Dim*c.FF+2*c.Dim) + int64(c.Dim) + int64(c.Vocab)*int64(c.Dim)
-	if !c.Tied {
-		n += int64(c.Vocab) * int64(c.Dim)
-	}
-	return n
-}
-
-// weightBytes is the memory of the weights: the embedding is a table, and a head too even if it has the same values.
-func weightBytes(c model.Config) int64 {
-	n := parameters(c)
-	if c.Tied {
-		n += int64(c.Vocab) * int64(c.Dim)
-	}
-	if c.BF16 {
-		return 2 * n
-	}
-	return 4 * n
-}
-
-// adapterParameters is the number of parameters of a LoRA on attention, MLP and head.
-func adapterParameters(c model.Config, rank int) int64 {
-	attn := 3*c.Dim + c.QDim() + 2*c.KVDim() + c.QDim() + c.Dim
-	mlp := 2*(c.Dim+c.FF) + c.FF + c.Dim
-	return int64(rank) * (int64(c.Layers)*int64(attn+mlp) + int64(c.Dim+c.Vocab))
-}
-
-// count writes a number of parameters for people.
-func count(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.2f billion", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f million", float64(n)/1e6)
-	}
-	return fmt.Sprint(n)
+	d.line("sampling", "%s: weights %s, and %s for %d samples of %d tokens", run.Size(m.Sampling()), run.Size(m.Weights), run.Size(m.Cache), d.cmd.Samples, d.cmd.Length)
+	d.line("training", "%s: that, and LoRA of rank %d (%s parameters) with gradient and optimizer %s, activations %s", run.Size(m.Training()),
+		d.cmd.Rank, run.Count(c.AdapterParameters(d.cmd.Rank)), run.Size(m.Optimizer), run.Size(m.Tape))
+	return max(m.Sampling(), m.Training())
 }
 
 // rate is units per second, of which few digits mean anything.

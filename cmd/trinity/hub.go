@@ -7,10 +7,20 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 // hub is the Hugging Face hub as the environment sets it up: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN.
-func (s *surroundings) hub() *hub.Hub {
+func (s *surroundings) hub() *hub.Hub { return hub.New(s.hubOptions()) }
+
+// cachedHub is the hub's cache alone: nothing is downloaded.
+func (s *surroundings) cachedHub() *hub.Hub {
+	o := s.hubOptions()
+	o.Offline = true
+	return hub.New(o)
+}
+
+func (s *surroundings) hubOptions() hub.Options {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "."
@@ -18,7 +28,7 @@ func (s *surroundings) hub() *hub.Hub {
 	o := hub.FromEnv(s.env, home)
 	bar := &downloadBar{s: s}
 	o.Progress = bar.show
-	return hub.New(o)
+	return o
 }
 
 // downloadBar shows how a download goes: one line that is written over on a terminal, else a line at the start and at the end.
@@ -39,7 +49,7 @@ func (b *downloadBar) show(p hub.Progress) {
 	if b.name != p.Name {
 		b.name, b.begin, b.last, b.had = p.Name, now, time.Time{}, p.Done
 		if !b.s.terminal {
-			fmt.Fprintf(b.s.err, "downloading %s: %d files, %s\n", p.Name, p.Files, size(p.Bytes))
+			fmt.Fprintf(b.s.err, "downloading %s: %d files, %s\n", p.Name, p.Files, run.Size(p.Bytes))
 		}
 	}
 	done := p.Done == p.Bytes
@@ -54,21 +64,8 @@ func (b *downloadBar) show(p hub.Progress) {
 	}
 	const width = 30
 	filled := int(width * p.Done / max(p.Bytes, 1))
-	fmt.Fprintf(b.s.err, "\r\x1b[K%s [%-*s] %s of %s, %s/s%s", p.Name, width, "=============================="[:min(max(filled, 0), width)], size(p.Done), size(p.Bytes), size(int64(rate)), left)
+	fmt.Fprintf(b.s.err, "\r\x1b[K%s [%-*s] %s of %s, %s/s%s", p.Name, width, "=============================="[:min(max(filled, 0), width)], run.Size(p.Done), run.Size(p.Bytes), run.Size(int64(rate)), left)
 	if done {
 		fmt.Fprintln(b.s.err)
 	}
-}
-
-// size writes bytes for people.
-func size(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

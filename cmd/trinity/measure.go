@@ -2,8 +2,6 @@ package main
 
 import (
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
@@ -128,22 +126,4 @@ func (d *diagnosis) tokens(n int) []int32 {
 		ids[i] = int32((i*7919 + 13) % d.conf.Vocab)
 	}
 	return ids
-}
-
-// freeMemory is how many bytes a program can still have here, 0 where that is not known.
-func freeMemory() int64 {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return kb << 10
-		}
-	}
-	return 0
 }

@@ -1,0 +1,32 @@
+package model
+
+// Parameters is the number of the model's parameters.
+func (c Config) Parameters() int64 {
+	attn := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim
+	if c.Arch.QKVBias {
+		attn += c.QDim() + 2*c.KVDim()
+	}
+	if c.Arch.QKNorm {
+		attn += 2 * c.HeadDim
+	}
+	n := int64(c.Layers)*int64(attn+3*c.Dim*c.FF+2*c.Dim) + int64(c.Dim) + int64(c.Vocab)*int64(c.Dim)
+	if !c.Tied {
+		n += int64(c.Vocab) * int64(c.Dim)
+	}
+	return n
+}
+
+// WeightBytes is the memory of the packed weights.
+func (c Config) WeightBytes() int64 {
+	if c.BF16 {
+		return 2 * c.Parameters()
+	}
+	return 4 * c.Parameters()
+}
+
+// AdapterParameters is the number of parameters of a LoRA on attention, MLP and head.
+func (c Config) AdapterParameters(rank int) int64 {
+	attn := 3*c.Dim + c.QDim() + 2*c.KVDim() + c.QDim() + c.Dim
+	mlp := 2*(c.Dim+c.FF) + c.FF + c.Dim
+	return int64(rank) * (int64(c.Layers)*int64(attn+mlp) + int64(c.Dim+c.Vocab))
+}

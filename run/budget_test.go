@@ -1,0 +1,80 @@
+package run
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/model"
+)
+
+func TestEstimate(t *testing.T) {
+	cfg := load(t, t.TempDir())
+	b, err := Estimate(context.Background(), cfg, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := int64(*cfg.Model.MaxResponseTokens)
+	samples := cfg.Buffer.BatchSize * cfg.Algorithm.RepeatTimes
+	if b.Rows != 2000 || b.Steps != 50 || b.Samples != samples || b.Looked != lookAt {
+		t.Errorf("rows, steps, samples, looked = %d, %d, %d, %d, want 2000, 50, %d, %d", b.Rows, b.Steps, b.Samples, b.Looked, samples, lookAt)
+	}
+	if b.Prompt < 20 || b.Prompt > b.Longest || b.Longest > 120 {
+		t.Errorf("a prompt has %d tokens, the longest %d", b.Prompt, b.Longest)
+	}
+	if want := int64(samples) * answer; b.MaxSampled != want {
+		t.Errorf("MaxSampled = %d, want %d", b.MaxSampled, want)
+	}
+	if want := int64(samples) * (answer + int64(b.Prompt)); b.MaxTrained != want {
+		t.Errorf("MaxTrained = %d, want %d", b.MaxTrained, want)
+	}
+	if b.Rates.Sampled <= 0 || b.Rates.Trained <= 0 || b.StepTime() <= 0 {
+		t.Errorf("rates %+v give %v a step", b.Rates, b.StepTime())
+	}
+	for _, word := range []string{"model    886144 parameters", "data     2000 rows", "plan     50 steps of 128 samples", "time     at most about"} {
+		if !strings.Contains(b.String(), word) {
+			t.Errorf("the budget does not say %q:\n%s", word, b)
+		}
+	}
+}
+
+func TestStepTime(t *testing.T) {
+	b := Budget{Steps: 10, MaxSampled: 1000, MaxTrained: 3000, Rates: Rates{Sampled: 500, Trained: 1500}}
+	if got := b.StepTime(); got != 4*time.Second {
+		t.Errorf("StepTime() = %v, want 2 s of sampling and 2 s of training", got)
+	}
+	b.Rates = Rates{}
+	if got := b.StepTime(); got != 0 {
+		t.Errorf("StepTime() = %v without rates, want 0", got)
+	}
+}
+
+func TestRoundTime(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		1234 * time.Millisecond: "1.2s", 83*time.Second + 400*time.Millisecond: "1m23s",
+		3*time.Hour + 4*time.Minute + 29*time.Second: "3h4m0s", 31 * 24 * time.Hour: "31 days",
+	} {
+		if got := roundTime(d); got != want {
+			t.Errorf("roundTime(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+// The reckoned weights are those of the shipped file, but for its header.
+func TestMemoryOf(t *testing.T) {
+	conf, err := model.LoadConfig("../examples/tiny/model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lora, full := MemoryOf(conf, 64, 100, 32), MemoryOf(conf, 64, 100, 0)
+	if want := 2 * conf.Parameters(); lora.Weights != want {
+		t.Errorf("Weights = %d, want %d", lora.Weights, want)
+	}
+	if want := int64(64 * 4 * 4 * conf.Pages().Floats()); lora.Cache != want {
+		t.Errorf("Cache = %d, want four pages for each sample, %d", lora.Cache, want)
+	}
+	if lora.Optimizer >= full.Optimizer {
+		t.Errorf("an adapter takes %d and all weights %d", lora.Optimizer, full.Optimizer)
+	}
+}
