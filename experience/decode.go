@@ -10,8 +10,9 @@ import (
 // did not write is an error naming the field, or another experience, and never a panic.
 func Decode(buf []byte) (*Experience, []byte, error) {
 	d := decoder{buf: buf}
-	if v := d.byte("version"); d.err == nil && v != formatVersion {
-		return nil, nil, fmt.Errorf("experience: the encoding has version %d, this program reads %d; use the program that wrote it", v, formatVersion)
+	version := d.byte("version")
+	if d.err == nil && (version < 1 || version > formatVersion) {
+		return nil, nil, fmt.Errorf("experience: the encoding has version %d, this program reads 1 to %d; use the program that wrote it", version, formatVersion)
 	}
 	var e Experience
 	e.EID.Batch = d.string("batch")
@@ -31,7 +32,7 @@ func Decode(buf []byte) (*Experience, []byte, error) {
 	e.ResponseText = d.string("response text")
 	e.MessagesJSON = d.string("messages")
 	e.Metrics = d.metrics("metrics")
-	e.Info = d.info("info")
+	e.Info = d.info("info", version)
 	e.TruncateStatus = TruncateStatus(d.string("truncate status"))
 	e.StopReason = StopReason(d.string("stop reason"))
 	if d.err != nil {
@@ -206,7 +207,7 @@ func (d *decoder) metrics(field string) map[string]float64 {
 	return m
 }
 
-func (d *decoder) info(field string) Info {
+func (d *decoder) info(field string, version byte) Info {
 	in := Info{
 		ModelVersion: int(d.varint(field)),
 		TaskIndex:    int(d.varint(field)),
@@ -215,5 +216,8 @@ func (d *decoder) info(field string) Info {
 		Seed:         d.varint(field),
 	}
 	in.IsExpert = d.byte(field) == 1
+	if version > 1 {
+		in.Baseline = d.reward(field)
+	}
 	return in
 }

@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// formatVersion is the first byte of every encoding. It grows when a field is added, and Decode refuses what it does not know.
-const formatVersion = 1
+// formatVersion is the first byte of every encoding. It grows when a field is added, and Decode refuses what it does not
+// know; it still reads version 1, which had no baseline.
+const formatVersion = 2
 
 // Append appends the binary form of e to buf and returns the longer slice. Equal experiences give equal bytes: floats
 // are written bit for bit and metrics in order of their names.
@@ -103,8 +104,9 @@ func appendInfo(buf []byte, in Info) []byte {
 	for _, v := range []int64{int64(in.ModelVersion), int64(in.TaskIndex), int64(in.TasksetID), int64(in.UseCount), in.Seed} {
 		buf = binary.AppendVarint(buf, v)
 	}
+	expert := byte(0)
 	if in.IsExpert {
-		return append(buf, 1)
+		expert = 1
 	}
-	return append(buf, 0)
+	return appendReward(append(buf, expert), in.Baseline)
 }

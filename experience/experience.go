@@ -38,6 +38,8 @@ type Info struct {
 	UseCount     int   // how often a replay buffer has handed it out
 	IsExpert     bool  // it comes from an expert data set, not from the model
 	Seed         int64 // the sampling seed of its response
+
+	Baseline *float64 // the reward of a greedy response to the same task by the same weights, nil when none was sampled
 }
 
 // Experience is one training example: a prompt of P tokens followed by a response of R tokens, R >= 0.
@@ -106,6 +108,10 @@ func (e *Experience) Clone() *Experience {
 	c.Returns = slices.Clone(e.Returns)
 	if e.Reward != nil {
 		c.SetReward(*e.Reward)
+	}
+	if b := e.Info.Baseline; b != nil {
+		v := *b
+		c.Info.Baseline = &v
 	}
 	if e.Metrics != nil {
 		c.Metrics = make(map[string]float64, len(e.Metrics))

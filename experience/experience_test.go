@@ -29,6 +29,8 @@ func full() *Experience {
 		StopReason:     StopLength,
 	}
 	e.SetReward(1.1)
+	greedy := 0.25
+	e.Info.Baseline = &greedy
 	return e
 }
 
@@ -89,6 +91,18 @@ func TestDecodeRefusesEveryCut(t *testing.T) {
 	_, _, err := Decode([]byte{99})
 	if err == nil || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("error of another version = %v", err)
+	}
+}
+
+// Version 1 ended its info one field earlier.
+func TestDecodeVersion1(t *testing.T) {
+	want := full()
+	want.Info.Baseline, want.TruncateStatus, want.StopReason = nil, "", ""
+	buf := Append(nil, want) // ends in: no baseline, two empty strings
+	old := append([]byte{1}, buf[1:len(buf)-1]...)
+	got, rest, err := Decode(old)
+	if err != nil || len(rest) != 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, rest %v, want %+v", got, err, rest, want)
 	}
 }
 

@@ -48,7 +48,7 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 			continue
 		}
 		g.Go(func() error {
-			list, err := x.attempt(gctx, &x.train, t)
+			list, err := x.sample(gctx, t)
 			if gctx.Err() != nil {
 				return context.Cause(gctx)
 			}
@@ -70,6 +70,55 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 		return nil, nil, fmt.Errorf("all %d tasks failed; the warnings above say why", len(tasks))
 	}
 	return groups, stats, nil
+}
+
+// sample runs a training task, beside its greedy rollout if there is to be one.
+func (x *Explorer) sample(ctx context.Context, t workflow.Task) ([]*experience.Experience, error) {
+	if !x.Greedy {
+		return x.attempt(ctx, &x.train, t)
+	}
+	var list []*experience.Experience
+	var baseline float64
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		list, err = x.attempt(ctx, &x.train, t)
+		return err
+	})
+	g.Go(func() (err error) {
+		baseline, err = x.greedy(ctx, t)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		own := baseline
+		e.Info.Baseline = &own
+		if e.Metrics == nil {
+			e.Metrics = map[string]float64{}
+		}
+		e.Metrics["greedy_reward"] = baseline
+	}
+	return list, nil
+}
+
+// greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is no experience itself.
+func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error) {
+	set := x.train
+	set.Rollout.Params.Temperature = 0
+	t.Repeat = 1
+	list, err := x.attempt(ctx, &set, t)
+	if err != nil {
+		return 0, fmt.Errorf("greedy rollout: %w", err)
+	}
+	sum := 0.0
+	for _, e := range list {
+		if e.Reward == nil {
+			return 0, fmt.Errorf("greedy rollout: experience %s has no reward", e.EID)
+		}
+		sum += *e.Reward
+	}
+	return sum / float64(max(1, len(list))), nil
 }
 
 func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experience.Experience, stored map[string]buffer.Record) {

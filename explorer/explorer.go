@@ -37,6 +37,7 @@ type Options struct {
 	EvalInterval int             // explore steps between evaluations; 0: none
 	Pipeline     []pipeline.Step // of the experiences, before they are scored
 	Advantage    algorithm.Advantage
+	Greedy       bool // run each task once more at temperature 0, for the reward that its samples are compared with
 	BaseModel    string
 	Warn         func(string) // called from several goroutines
 }

@@ -19,7 +19,7 @@ var tinyRun = []string{"seed=5", "buffer.batch_size=1", "algorithm.repeat_times=
 // Every algorithm type runs, or is refused before anything starts because of what it needs.
 func TestEveryAlgorithm(t *testing.T) {
 	refused := map[string]string{
-		"remax": "the reward of a greedy response", "on_policy_distill": "a teacher's logprobs", "jsd": "a teacher's logprobs",
+		"on_policy_distill": "a teacher's logprobs", "jsd": "a teacher's logprobs",
 		"mix": "experts' responses", "mix_chord": "experts' responses", "sft": "", "dpo": "", // data sets: see TestDPO and the pretraining
 	}
 	for name := range config.Algorithms() {

@@ -164,7 +164,8 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 		Seed: b.identity.Seed, First: max(1, state.Position.Step), Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
 		Runners: max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum)), Retries: x.MaxRetryTimes,
 		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
-		Warn: func(msg string) { b.progress.warn(msg) },
+		Greedy: b.method.Needs().Baseline,
+		Warn:   func(msg string) { b.progress.warn(msg) },
 	}, b.service, b.sync, b.store, rec, train, b.evals)
 	return steps, nil
 }

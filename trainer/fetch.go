@@ -50,6 +50,9 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 	for i := range refs {
 		fetched[i].Ref = refs[i]
 	}
+	for i, e := range batch {
+		fetched[i].Baseline = e.Info.Baseline
+	}
 	learned = func(context.Context) (map[string]float64, error) { return nil, nil }
 	if t.critic == nil {
 		metrics, err = t.Method.Score(batch, fetched)
@@ -77,5 +80,5 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 
 // Fetches says what this trainer can fetch of what a method may need.
 func Fetches() algorithm.Needs {
-	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true, Values: true, Pairs: true}
+	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true, Values: true, Pairs: true, Baseline: true}
 }
