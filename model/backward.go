@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
@@ -32,16 +33,18 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 }
 
 // Backward adds to grads the gradients of the loss whose dLoss/dlogp Score left on the tape. seqs are those of tape's
-// Forward; they all have the one adapter that is trained, or none when the full parameters are. Tensors that grads does not
-// have are not trained; several adapters are an error that Err returns. Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded
-// to bf16 before they meet them.
-func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads *Grads) {
+// Forward. Each stretch of neighbours with one adapter has its own grads, in order; nil is a stretch that is not trained, and
+// what the others get is what they get without it. A stretch without an adapter is trained whole (the full parameters), and must then be
+// the only one. Tensors that grads does not have are not trained. What does not fit is an error that Err returns.
+//
+// Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded to bf16 before they
+// meet them.
+func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 	p, err := r.newPass(w, seqs)
 	if err != nil || p.rows() == 0 {
 		return
 	}
-	if len(p.runs) > 1 {
-		r.err = fmt.Errorf("model: a backward over %d adapters; train one at a time", len(p.runs))
+	if r.err = p.train(grads); r.err != nil {
 		return
 	}
 	tape.attach(p)
@@ -49,20 +52,34 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads *Grads) {
 	d.resize(w.Config, p.rows(), p.rank)
 	d.tasks = d.tasks[:0]
 	clear(d.dOut.Data)
-	p.headGradients(&tape.score, grads)
+	p.headGradients(&tape.score)
 	for l := len(p.layers) - 1; l >= 0; l-- {
-		if tape.keep == keepInputs {
+		if tape.keep == keepInputs && p.between() {
 			p.recompute(l)
 		}
-		p.layerGradients(l, grads)
+		if !p.between() {
+			return
+		}
+		p.layerGradients(l)
 		d.dOut, d.dIn = d.dIn, d.dOut
 	}
-	if e := grads.ofEmbed(); e != nil {
-		for i, s := range seqs {
-			nn.EmbeddingGrad(p.K, e, d.dOut.Slice(p.start[i], p.start[i+1]), s.Tokens)
-		}
+	for _, u := range p.runs {
+		u.grads.embedding(p, u)
 	}
-	grads.join()
+}
+
+// train gives each stretch of the pass its gradients.
+func (p *pass) train(grads []*Grads) error {
+	if len(grads) != len(p.runs) {
+		return fmt.Errorf("model: a backward over %d adapters with gradients for %d; put sequences with the same adapter together", len(p.runs), len(grads))
+	}
+	for i, g := range grads {
+		if g != nil && (p.runs[i].adapter == nil && len(grads) > 1 || slices.Contains(grads[:i], g)) {
+			return fmt.Errorf("model: stretch %d of %d of a backward trains all weights or has another's gradients; train it by itself", i, len(grads))
+		}
+		p.runs[i].grads = g
+	}
+	return nil
 }
 
 // recompute fills layer l's activations again from its input.
@@ -75,7 +92,7 @@ func (p *pass) recompute(l int) {
 }
 
 // layerGradients takes d.dOut to d.dIn through layer l and adds the layer's gradients.
-func (p *pass) layerGradients(l int, g *Grads) {
+func (p *pass) layerGradients(l int) {
 	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) {
 		p.mlpBackward(l, a, b, sc)
 		p.attendBackward(l, a, b, sc)
@@ -87,10 +104,14 @@ func (p *pass) layerGradients(l int, g *Grads) {
 		p.ws.Put(ws)
 	})
 	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) { p.projectBackward(l, a, b, sc) })
-	if ad := p.runs[0].adapter; ad != nil {
-		p.loraTasks(l, ad, g)
-	} else {
-		p.fullTasks(l, g)
+	for _, u := range p.runs {
+		switch {
+		case u.grads == nil:
+		case u.adapter != nil:
+			p.loraTasks(l, u)
+		default:
+			p.fullTasks(l, u.grads)
+		}
 	}
 	p.runTasks()
 }
@@ -100,10 +121,13 @@ func headChunk(c Config) int { return max(64, 1<<22/c.Vocab) }
 
 // headGradients takes what Score left to d.dOut, the gradient of the last layer's output, and adds the gradients of the head
 // and of the final norm.
-func (p *pass) headGradients(s *score, g *Grads) {
+func (p *pass) headGradients(s *score) {
 	c, d := p.w.Config, &p.back
 	chunk := headChunk(c)
 	for from := 0; from < len(s.rows); from += chunk {
+		if !p.between() {
+			return
+		}
 		rows := s.rows[from:min(from+chunk, len(s.rows))]
 		d.head.resize(c, len(rows), p.rank)
 		p.blocks(len(rows), min(chunk, maxBlock), func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) {
@@ -118,7 +142,7 @@ func (p *pass) headGradients(s *score, g *Grads) {
 				nn.RMSNormBackward(p.K, d.dOut.Row(t), d.head.dx.Row(i), p.last.Row(t), p.w.norm, p.invF[t])
 			}
 		})
-		p.headTasks(rows, g)
+		p.headTasks(rows)
 		p.runTasks()
 	}
 }

@@ -24,7 +24,7 @@ func (p *pass) output(l int) nn.Rows {
 func (p *pass) project(l, a, b int, sc *kernel.Scratch) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
 	if !nn.RMSNorm(p.K, s.n1.Slice(a, b), s.x.Slice(a, b), w.norm1, c.Eps, s.inv1[a:b]) {
-		p.mark(l)
+		p.mark(l, s.inv1, a, b)
 	}
 	w.qkv.Forward(p.K, sc, s.qkv.Slice(a, b), s.n1.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {

@@ -1,5 +1,7 @@
 package model
 
+import "github.com/seed-d9ad8ee0/trinity/nn"
+
 // Grads accumulates gradients of trainable tensors: an adapter's or a model's full parameters. Backward adds rows one by
 // one, in order, on one accumulator per element, so that cutting a batch into calls changes no bit.
 type Grads struct {
@@ -67,6 +69,21 @@ func (g *Grads) ofHead() []float32 {
 		return g.head
 	}
 	return g.of(headName)
+}
+
+// embedding adds the gradient of the embedding for one stretch of a pass, if it is trained.
+func (g *Grads) embedding(p *pass, u run) {
+	if g == nil {
+		return
+	}
+	if e := g.ofEmbed(); e != nil {
+		for i, s := range p.seqs {
+			if p.start[i] >= u.a && p.start[i+1] <= u.b {
+				nn.EmbeddingGrad(p.K, e, p.back.dOut.Slice(p.start[i], p.start[i+1]), s.Tokens)
+			}
+		}
+	}
+	g.join()
 }
 
 // join writes the sum of a tied embedding's two accumulators to T.

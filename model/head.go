@@ -1,6 +1,8 @@
 package model
 
 import (
+	"iter"
+
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
@@ -114,19 +116,34 @@ func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32
 	}
 	s.collect(targets, K)
 	h := nn.Rows{Data: hidden, Cols: w.Config.Dim}
-	r.blocks(len(s.rows), headBlock(w.Config), func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
-		ws.Rows[0].Resize(b-a, w.Config.Dim)
-		ws.Rows[1].Resize(b-a, p.rank)
-		ws.Logits.Resize(b-a, w.Config.Vocab)
-		p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: ws.Logits}, s.rows[a:b], h, sc)
-		for i := a; i < b; i++ {
-			s.score(r.K, i, ws.Logits.Row(i-a), logp[s.rows[i]*K:][:K])
+	for from, to := range r.headParts(w.Config, len(s.rows)) {
+		if !r.between() {
+			return
 		}
-	})
+		r.blocks(to-from, headBlock(w.Config), func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
+			a, b = from+a, from+b
+			ws.Rows[0].Resize(b-a, w.Config.Dim)
+			ws.Rows[1].Resize(b-a, p.rank)
+			ws.Logits.Resize(b-a, w.Config.Vocab)
+			p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: ws.Logits}, s.rows[a:b], h, sc)
+			for i := a; i < b; i++ {
+				s.score(r.K, i, ws.Logits.Row(i-a), logp[s.rows[i]*K:][:K])
+			}
+		})
+	}
 	clear(s.g)
 	if dlogp != nil {
 		for i, t := range s.rows {
 			dlogp(t, logp[t*K:][:K], s.g[i*K:][:K])
+		}
+	}
+}
+
+// headParts cuts rows into stretches [from,to) of which each is about the work of a layer or less, and keeps every worker busy.
+func (r *Runner) headParts(c Config, rows int) iter.Seq2[int, int] {
+	step := max(headChunk(c), 2*r.P.N()*headBlock(c))
+	return func(yield func(from, to int) bool) {
+		for from := 0; from < rows && yield(from, min(from+step, rows)); from += step {
 		}
 	}
 }

@@ -231,7 +231,10 @@ func TestForwardErr(t *testing.T) {
 	}
 	seqs, tape := append(batch(m.c, nil, ids), batch(m.c, m.adapters[1], ids)...), r.NewTape(false)
 	r.Forward(m.w, seqs, tape)
-	if r.Backward(m.w, seqs, tape, NewGrads(m.tensors[0])); r.Err() == nil || !strings.Contains(r.Err().Error(), "2 adapters") {
-		t.Errorf("a backward over two adapters: %v", r.Err())
+	g := NewGrads(m.tensors[0])
+	for want, grads := range map[string][]*Grads{"2 adapters with gradients for 1": {g}, "stretch 0 of 2": {NewGrads(m.w.Tensors()), g}} {
+		if r.Backward(m.w, seqs, tape, grads...); r.Err() == nil || !strings.Contains(r.Err().Error(), want) {
+			t.Errorf("a backward over two adapters: %v, want %q", r.Err(), want)
+		}
 	}
 }

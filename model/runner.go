@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"sort"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
@@ -23,19 +24,51 @@ type Seq struct {
 // one call at a time; several runners may share a pool only if its regions may wait for each other.
 type Runner struct {
 	nn.Compute
+	// Between, if set, is called between the layers of Forward and Backward and between the parts of Score: there nothing of
+	// the runner's computes, so that something else may, on a runner of its own. It changes no bit. An error ends the call, and
+	// Err returns it.
+	Between func() error
+
 	ws   nn.Workspaces
-	own  Tape         // the memory of calls without a tape
-	back backBuffers  // the memory of Backward
-	bad  atomic.Int32 // lowest place that was not finite, plus 1: a layer, or Layers for the final norm
-	err  error
+	own  Tape           // the memory of calls without a tape
+	back backBuffers    // the memory of Backward
+	bad  []atomic.Int32 // by sequence: lowest place that was not finite, plus 1: a layer, or Layers for the final norm
+	err  error          // of the whole call
 }
 
 // NewRunner returns a runner on c. Whoever made c's pool closes it.
 func NewRunner(c nn.Compute) *Runner { return &Runner{Compute: c, own: Tape{keep: keepNothing}} }
 
-// Err returns what went wrong in the last Forward, or in the Backward after it: a token outside the vocabulary, too few pages, or values that are not finite
-// (with the first layer that saw them). The rows of a failed Forward mean nothing.
-func (r *Runner) Err() error { return r.err }
+// Err returns what went wrong in the last Forward, or in what came after it: a token outside the vocabulary, too few pages, an
+// error of Between, or values that are not finite (with the first layer that saw them).
+func (r *Runner) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	first := 0
+	for i := range r.bad {
+		if at := int(r.bad[i].Load()); at != 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return notFinite(first)
+}
+
+// SeqErr is Err for sequence i alone. Its rows mean nothing then; those of the other sequences are what they are without it.
+func (r *Runner) SeqErr(i int) error {
+	if r.err != nil {
+		return r.err
+	}
+	return notFinite(int(r.bad[i].Load()))
+}
+
+// between gives way, and reports whether the call goes on.
+func (r *Runner) between() bool {
+	if r.err == nil && r.Between != nil {
+		r.err = r.Between()
+	}
+	return r.err == nil
+}
 
 // pass is one call over the rows of some sequences.
 type pass struct {
@@ -56,6 +89,7 @@ type pass struct {
 type run struct {
 	adapter *Adapter
 	a, b    int
+	grads   *Grads // where Backward adds its gradients; nil trains nothing
 }
 
 // newPass lays out the rows of a call. It returns an error for sequences that cannot be computed.
@@ -72,7 +106,7 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 		if n := len(p.runs); n > 0 && p.runs[n-1].adapter == s.Adapter {
 			p.runs[n-1].b = b
 		} else {
-			p.runs = append(p.runs, run{s.Adapter, a, b})
+			p.runs = append(p.runs, run{adapter: s.Adapter, a: a, b: b})
 		}
 		if err := w.checkSeq(s); err != nil {
 			return nil, fmt.Errorf("model: sequence %d: %w", i, err)
@@ -152,19 +186,25 @@ func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
 	}
 }
 
-// mark notes that the rows at place (a layer, or Layers for the final norm) are not finite.
-func (r *Runner) mark(place int) {
-	for {
-		old := r.bad.Load()
-		if old != 0 && int(old) <= place+1 || r.bad.CompareAndSwap(old, int32(place+1)) {
-			return
+// mark notes the sequences among rows a to b-1 that are not finite at place (a layer, or Layers for the final norm), as inv says.
+func (p *pass) mark(place int, inv []float32, a, b int) {
+	for t := a; t < b; t++ {
+		if inv[t] > 0 {
+			continue
+		}
+		at := &p.bad[sort.Search(len(p.seqs), func(i int) bool { return p.start[i+1] > t })]
+		for {
+			old := at.Load()
+			if old != 0 && int(old) <= place+1 || at.CompareAndSwap(old, int32(place+1)) {
+				break
+			}
 		}
 	}
 }
 
-// notFinite turns the mark into an error.
-func (r *Runner) notFinite() error {
-	switch at := int(r.bad.Load()); at {
+// notFinite turns a mark into an error.
+func notFinite(at int) error {
+	switch at {
 	case 0:
 		return nil
 	case 1:
@@ -178,7 +218,7 @@ func (r *Runner) notFinite() error {
 // norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape keeps what Backward needs and
 // changes no bit. Err tells whether the call went well.
 func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
-	r.bad.Store(0)
+	r.bad = make([]atomic.Int32, len(seqs))
 	p, err := r.newPass(w, seqs)
 	if r.err = err; err != nil {
 		rows := 0
@@ -192,7 +232,6 @@ func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
 	}
 	tape.reset(p)
 	p.forward()
-	r.err = r.notFinite()
 	return p.hidden.Data
 }
 
@@ -204,6 +243,9 @@ func (p *pass) forward() {
 		p.project(0, a, b, sc)
 	})
 	for l := range p.layers {
+		if !p.between() {
+			return
+		}
 		p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
 			p.attend(l, a, b, sc, ws)
 			p.mlp(l, a, b, sc)
@@ -212,7 +254,7 @@ func (p *pass) forward() {
 				return
 			}
 			if !nn.RMSNorm(p.K, p.hidden.Slice(a, b), p.last.Slice(a, b), p.w.norm, p.w.Config.Eps, p.invF[a:b]) {
-				p.mark(len(p.layers))
+				p.mark(len(p.layers), p.invF, a, b)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
@@ -58,15 +59,17 @@ func (p *pass) runTasks() {
 	p.back.tasks = tasks[:0]
 }
 
-func (p *pass) loraTasks(l int, ad *Adapter, g *Grads) {
-	s, d, lora := &p.layers[l], &p.back, ad.layers[l]
+// loraTasks puts the gradients of one stretch's adapter in layer l on the list.
+func (p *pass) loraTasks(l int, u run) {
+	s, d, g, lora := &p.layers[l], &p.back, u.grads, u.adapter.layers[l]
 	qkv, o, gateUp, down := targets(p.w.Config, l)
-	modules := ad.LoRA.Targets()
+	modules := u.adapter.LoRA.Targets()
 	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
-	d.addLoRA(g, lora.gateUp, gateUp, d.dgateUp, s.n2, s.midGU, d.dmidGU)
-	d.addLoRA(g, lora.down, down, d.dOut, s.act, s.midDown, d.dmidDown)
-	d.addLoRA(g, lora.qkv, qkv, d.dqkv, s.n1, s.midQKV, d.dmidQKV)
-	d.addLoRA(g, lora.o, o, d.dh, s.att, s.midO, d.dmidO)
+	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
+	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU))
+	d.addLoRA(g, lora.down, down, rows(d.dOut), rows(s.act), rows(s.midDown), rows(d.dmidDown))
+	d.addLoRA(g, lora.qkv, qkv, rows(d.dqkv), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV))
+	d.addLoRA(g, lora.o, o, rows(d.dh), rows(s.att), rows(s.midO), rows(d.dmidO))
 }
 
 func (p *pass) fullTasks(l int, g *Grads) {
@@ -134,20 +137,27 @@ func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
 	}})
 }
 
-// headTasks puts the gradients of the head and the final norm for one chunk of rows on the list.
-func (p *pass) headTasks(rows []int, g *Grads) {
+// headTasks puts the gradients of the head and the final norm for one chunk of rows, upward, on the list.
+func (p *pass) headTasks(rows []int) {
 	c, d, h := p.w.Config, &p.back, &p.back.head
-	if ad := p.runs[0].adapter; ad != nil {
-		d.addLoRA(g, ad.head, headTarget(c), h.logits, h.x, h.mid, h.dmid)
-		return
-	}
-	d.add(g.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)
-	if out := g.of(normName); out != nil {
-		d.tasks = append(d.tasks, gradTask{run: func() {
-			tmp := make([]float32, len(out))
-			for i, t := range rows {
-				nn.RMSNormGrad(p.K, out, h.dx.Row(i), p.last.Row(t), p.invF[t], tmp)
-			}
-		}})
+	for _, u := range p.runs {
+		a, _ := slices.BinarySearch(rows, u.a)
+		b, _ := slices.BinarySearch(rows, u.b)
+		if u.grads == nil || a == b {
+			continue
+		}
+		if u.adapter != nil {
+			d.addLoRA(u.grads, u.adapter.head, headTarget(c), h.logits.Slice(a, b), h.x.Slice(a, b), h.mid.Slice(a, b), h.dmid.Slice(a, b))
+			continue
+		}
+		d.add(u.grads.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)
+		if out := u.grads.of(normName); out != nil {
+			d.tasks = append(d.tasks, gradTask{run: func() {
+				tmp := make([]float32, len(out))
+				for i, t := range rows {
+					nn.RMSNormGrad(p.K, out, h.dx.Row(i), p.last.Row(t), p.invF[t], tmp)
+				}
+			}})
+		}
 	}
 }
