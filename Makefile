@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short learn-gem hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python
+.PHONY: build test lint bench gen race learn learn-short learn-gem postgres hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -30,6 +30,9 @@ learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffl
 
 learn-gem: ## the guessing model on easy and hard, seeds 1, 2, 3, and the control; the log is kept
 	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 90m -gem.full | tee docs/gem-learn.log
+
+postgres: ## the SQL buffer on a real Postgres server of Debian's packages
+	buffer/testdata/postgres.sh
 
 hub-python: ## the Hugging Face cache, read and written by Python's huggingface_hub and by trinity in turn (needs Python and pip)
 	hub/testdata/python.sh
