@@ -12,9 +12,6 @@ func (c *Config) deriveModel() {
 		m.CustomChatTemplate = ""
 		c.derive("model.custom_chat_template", "chat_template_path is given")
 	}
-	if l := c.Model.LoRAConfigs; !c.Model.Tinker.Enable && len(l) > 0 && l[0].Path != "" {
-		c.note("model.lora_configs[0].path is ignored: a run begins with a fresh adapter; merge %s into its model with trinity convert -c %s -o FOLDER and train FOLDER", l[0].Path, l[0].Path)
-	}
 	c.deriveLengths()
 }
 

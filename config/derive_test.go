@@ -164,7 +164,6 @@ func TestSFTWithoutSaving(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for _, tt := range []struct{ overrides, want string }{
 		{"model.lora_configs=[{}] model.tinker.enable=true", "model.lora_configs is ignored"},
-		{"model.lora_configs=[{path: old}] model.tinker.enable=false", "merge old into its model with trinity convert -c old"},
 		{"trainer.trainer_type=verl model.tinker.enable=true", "trainer.trainer_type verl was replaced by tinker"},
 		{"synchronizer.sync_method=nccl", "needs GPUs; checkpoint is used"},
 		{"explorer.runner_num=3", "runner_num is deprecated"},

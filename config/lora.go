@@ -47,6 +47,14 @@ func (c *Config) LoRA() LoRA {
 	return LoRA{TrainAttn: true, TrainMLP: true, TrainUnembed: true}
 }
 
+// StartAdapter is the PEFT folder whose adapter the run begins with; empty: a fresh one.
+func (c *Config) StartAdapter() string {
+	if c.Model.Tinker.Enable || len(c.Model.LoRAConfigs) == 0 {
+		return ""
+	}
+	return c.Model.LoRAConfigs[0].Path
+}
+
 // parts turns target_modules less exclude_modules into flags, and returns the names that are no module of the model.
 // all-linear is every linear layer of a block, not the output layer, as in PEFT.
 func (l *LoRAConfig) parts() (out LoRA, unknown []string) {

@@ -62,8 +62,8 @@ func (t *Tinker) defaults() {
 // LoRAConfig is one entry of `model.lora_configs`; at most one is allowed.
 type LoRAConfig struct {
 	Name           string  `yaml:"name,null"`
-	Path           string  `yaml:"path,null"`
-	BaseModelName  string  `yaml:"base_model_name,null"`
+	Path           string  `yaml:"path,null"`            // PEFT folder of the adapter to begin with; empty: a fresh one
+	BaseModelName  string  `yaml:"base_model_name,null"` // what that adapter calls its base model, if not model_path
 	LoRARank       int     `yaml:"lora_rank"`
 	LoRAAlpha      float64 `yaml:"lora_alpha"`
 	LoRADtype      string  `yaml:"lora_dtype" applies:"no"`

@@ -39,6 +39,7 @@ type job struct {
 	model    *baseModel
 	engine   *engine.Engine // nil on a server
 	service  tinker.Service // the engine, made durable; or a server
+	start    string         // path of the state that the adapter begins with; empty: a fresh one
 	store    *buffer.Store
 	sync     *synchronizer.Synchronizer
 	monitor  *monitor.Monitor
@@ -55,7 +56,8 @@ type identity struct {
 	Seed     uint64    `json:"seed"`
 	Date     time.Time `json:"date"` // what templates are told is now
 	Session  string    `json:"session_id"`
-	Numerics string    `json:"numerics"` // the arithmetic it was begun with; empty on a server
+	Numerics string    `json:"numerics"`          // the arithmetic it was begun with; empty on a server
+	Adapter  string    `json:"adapter,omitempty"` // model.lora_configs[0].path as it was then
 }
 
 // openIdentity reads run.json or makes it.
@@ -71,7 +73,7 @@ func (b *job) openIdentity() error {
 	if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("run: %w", err)
 	}
-	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics()}
+	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics(), Adapter: b.cfg.StartAdapter()}
 	if data, err = json.MarshalIndent(b.identity, "", "  "); err != nil {
 		return err
 	}
@@ -81,6 +83,9 @@ func (b *job) openIdentity() error {
 func (b *job) checkIdentity() error {
 	if want := givenSeed(b.cfg); want != nil && uint64(*want) != b.identity.Seed {
 		return fmt.Errorf("run: job %s was begun with seed %d and the configuration now says %d; set the old seed, or use another name for a new job", b.dir, int64(b.identity.Seed), *want)
+	}
+	if was, is := b.identity.Adapter, b.cfg.StartAdapter(); was != is {
+		return fmt.Errorf("run: job %s was begun with model.lora_configs[0].path %q and the configuration now says %q; set the old path, or use another name for a new job", b.dir, was, is)
 	}
 	was, is := b.identity.Numerics, b.numerics()
 	switch {

@@ -108,7 +108,7 @@ func (b *job) buildLoops(ctx context.Context) error {
 	b.progress.total = b.steps
 	b.trainer = trainer.New(trainer.Options{
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,
-		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(),
+		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(), From: b.start,
 		FS: b.FS, Durable: b.durable(), Publishes: b.publishes(explores),
 	}, b.service, source, rec, state)
 	return nil
@@ -189,7 +189,7 @@ func seconds(s float64) time.Duration {
 
 // knownVersions tells the synchronizer what the job has published, and deletes what a killed process meant to.
 func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
-	b.sync.Publish(0, "")
+	b.sync.Publish(0, b.start)
 	needed := b.sync.Version(max(1, state.Position.Step))
 	paths, err := filepath.Glob(filepath.Join(b.dir, "global_step_*", "remote_sampler_path.txt"))
 	if err != nil {

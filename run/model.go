@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,6 +154,9 @@ func (b *job) openEngine(ctx context.Context) error {
 	e, err := engine.Open(o)
 	if err != nil {
 		return err
+	}
+	if err := b.importAdapter(e); err != nil {
+		return errors.Join(err, e.Close())
 	}
 	j, err := journal.Open(ctx, filepath.Join(b.dir, "tinker", "journal"), e, journal.Options{
 		FS: b.FS, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },

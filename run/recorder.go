@@ -84,6 +84,9 @@ func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 		keep = state.Step // the last weights are the result
 	}
 	for _, path := range b.sync.Retire(min(keep, state.Step), spare) {
+		if path == b.start {
+			continue // no version that the run made
+		}
 		if err := b.retire(ctx, path); err != nil {
 			return err
 		}

@@ -161,7 +161,7 @@ func (b *job) startUp(ctx context.Context) error {
 		return nil
 	}
 	b.progress.phase("evaluating the model to begin with")
-	metrics, err := b.explorer.Evaluate(ctx, 0, "", "eval/")
+	metrics, err := b.explorer.Evaluate(ctx, 0, b.start, "eval/")
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (b *job) startUp(ctx context.Context) error {
 
 // bench evaluates the model as it is.
 func (b *job) bench(ctx context.Context) error {
-	metrics, err := b.explorer.Evaluate(ctx, 0, "", "bench/")
+	metrics, err := b.explorer.Evaluate(ctx, 0, b.start, "bench/")
 	if err != nil {
 		return err
 	}

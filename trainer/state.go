@@ -95,7 +95,7 @@ func (t *Trainer) open(ctx context.Context) error {
 }
 
 func (t *Trainer) openModel(ctx context.Context) error {
-	client, err := t.service.CreateModel(ctx, t.Create)
+	client, err := t.createModel(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,6 +112,14 @@ func (t *Trainer) openModel(ctx context.Context) error {
 	}
 	t.client, t.state.ModelID = client, info.ModelID
 	return nil
+}
+
+// createModel makes the model, or finds the one that an earlier start made.
+func (t *Trainer) createModel(ctx context.Context) (tinker.TrainingClient, error) {
+	if t.From == "" {
+		return t.service.CreateModel(ctx, t.Create)
+	}
+	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: t.Create.SessionID, ModelSeqID: t.Create.ModelSeqID, Path: t.From})
 }
 
 // reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to that step.

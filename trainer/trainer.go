@@ -31,6 +31,7 @@ type Options struct {
 	Schedule     algorithm.Schedule // of the learning rate
 	Adam         tinker.AdamParams  // the learning rate aside
 	Create       tinker.CreateModelRequest
+	From         string // path of the state that the model begins with; empty: as Create says
 	FS           disk.FS
 
 	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.
