@@ -40,7 +40,7 @@ func lockFolder(dir string, say func(string)) (unlock func(), err error) {
 			told = true
 		}
 	}
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
