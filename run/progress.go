@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/logfile"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
@@ -37,7 +38,8 @@ func (b *job) newProgress() (*progress, error) {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	b.opened(f.Close)
-	return &progress{out: b.Out, log: slog.New(slog.NewTextHandler(f, nil)), terminal: b.Terminal, now: b.Now, seed: b.identity.Seed, first: -1}, nil
+	level, _ := logfile.Level(b.cfg.Log.Level) // what validation lets through is one
+	return &progress{out: b.Out, log: slog.New(logfile.NewHandler(f, "run", level)), terminal: b.Terminal, now: b.Now, seed: b.identity.Seed, first: -1}, nil
 }
 
 // openLog opens log/run.log for appending. It is for people: nothing is ever read back from it.

@@ -7,6 +7,7 @@
 //	trinity gem [key=value ...]
 //	trinity convert -c JOB [-o FOLDER]
 //	trinity ps; trinity checkpoint list|info|export|delete|set-ttl
+//	trinity log -c FILE|-d DIR
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //	trinity chat MODEL|CHECKPOINT
@@ -35,6 +36,7 @@ type commands struct {
 	Serve      serveCmd      `cmd:"" help:"Serve the Tinker API to any Tinker client."`
 	PS         psCmd         `cmd:"" name:"ps" help:"List the training runs of a Tinker server."`
 	Checkpoint checkpointCmd `cmd:"" help:"Checkpoints of a Tinker server."`
+	Log        logCmd        `cmd:"" help:"Follow and search the log files of a job."`
 	Plot       plotCmd       `cmd:"" help:"Draw the rewards of runs into one picture."`
 	Convert    convertCmd    `cmd:"" help:"Merge a trained adapter into full weights: a Hugging Face folder."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
