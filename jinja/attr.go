@@ -91,8 +91,9 @@ func slice(of Value, bounds [3]Value) (Value, error) {
 	if u, ok := of.(undefined); ok {
 		return nil, u.err()
 	}
-	if _, ok := of.(*Map); ok {
-		return nil, fmt.Errorf("dict cannot be sliced")
+	switch of.(type) {
+	case *Map, *generator:
+		return nil, fmt.Errorf("%s cannot be sliced", typeName(of))
 	}
 	list, err := items(of)
 	if err != nil {

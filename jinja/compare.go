@@ -183,6 +183,13 @@ func (r *run) contains(box, x Value) (bool, error) {
 			return false, fmt.Errorf("'in <string>' needs a string on its left, not %s", typeName(x))
 		}
 		return strings.Contains(box, s), nil
+	case *generator: // what was looked at is gone
+		for v, ok := box.next(); ok; v, ok = box.next() {
+			if same, err := r.equal(v, x, 0); same || err != nil {
+				return same, err
+			}
+		}
+		return false, nil
 	}
 	list, err := items(box)
 	if err != nil {

@@ -182,6 +182,7 @@ func (e binary) eval(r *run) (Value, error) {
 	if err := r.step(); err != nil {
 		return nil, at(e.line, err)
 	}
+	a, b = e.joined(a, b)
 	v, err := r.arith(e.op, a, b)
 	return v, at(e.line, err)
 }

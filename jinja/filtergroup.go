@@ -69,7 +69,8 @@ func filterSlice(r *run, a args) (Value, error) {
 	if err != nil || n < 1 || r.fits(n) != nil {
 		return nil, fmt.Errorf("slice needs a number of lists")
 	}
-	out, size, long := List{}, len(list)/n, len(list)%n
+	var out []Value
+	size, long := len(list)/n, len(list)%n
 	for i := range n {
 		end := size
 		if i < long {
@@ -82,5 +83,5 @@ func filterSlice(r *run, a args) (Value, error) {
 		}
 		out = append(out, part)
 	}
-	return out, nil
+	return generate(out), nil
 }

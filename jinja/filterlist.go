@@ -24,9 +24,9 @@ func filterItems(_ *run, a args) (Value, error) {
 	}
 	switch m := v[0].(type) {
 	case undefined:
-		return List{}, nil
+		return generate(nil), nil
 	case *Map:
-		return pairs(m), nil
+		return generate(pairs(m)), nil
 	}
 	return nil, fmt.Errorf("items of %s, which is no dict", typeName(v[0]))
 }
@@ -37,6 +37,13 @@ func filterList(_ *run, a args) (Value, error) {
 }
 
 func filterFirst(_ *run, a args) (Value, error) {
+	if len(a.pos) == 1 {
+		if g, ok := a.pos[0].(*generator); ok {
+			if v, ok := g.next(); ok {
+				return v, nil
+			}
+		}
+	}
 	list, _, err := listed(a, "first")
 	if err != nil || len(list) == 0 {
 		return undefined{what: "there is no first item, the sequence was empty"}, err
@@ -45,6 +52,11 @@ func filterFirst(_ *run, a args) (Value, error) {
 }
 
 func filterLast(_ *run, a args) (Value, error) {
+	if len(a.pos) == 1 {
+		if _, ok := a.pos[0].(*generator); ok {
+			return nil, fmt.Errorf("a generator has no last item")
+		}
+	}
 	list, _, err := listed(a, "last")
 	if err != nil || len(list) == 0 {
 		return undefined{what: "there is no last item, the sequence was empty"}, err
@@ -52,6 +64,7 @@ func filterLast(_ *run, a args) (Value, error) {
 	return list[len(list)-1], nil
 }
 
+// filterReverse gives a text of a text, a list of what can only be gone through, an iterator of the rest.
 func filterReverse(_ *run, a args) (Value, error) {
 	list, _, err := listed(a, "reverse")
 	if err != nil {
@@ -66,7 +79,10 @@ func filterReverse(_ *run, a args) (Value, error) {
 		}
 		return out.String(), nil
 	}
-	return List(list), nil
+	if _, ok := a.pos[0].(*generator); ok {
+		return List(list), nil
+	}
+	return generate(list), nil
 }
 
 func filterJoin(r *run, a args) (Value, error) {
@@ -151,7 +167,7 @@ func filterUnique(_ *run, a args) (Value, error) {
 		return nil, err
 	}
 	seen := &Map{}
-	out := List{}
+	var out []Value
 	for _, v := range list {
 		key, err := folded(v, rest[1], rest[0])
 		if err != nil {
@@ -165,7 +181,7 @@ func filterUnique(_ *run, a args) (Value, error) {
 			out = append(out, v)
 		}
 	}
-	return out, nil
+	return generate(out), nil
 }
 
 func filterSum(r *run, a args) (Value, error) {
@@ -243,7 +259,7 @@ func filterBatch(_ *run, a args) (Value, error) {
 	if err != nil || n < 1 || n > maxRange {
 		return nil, fmt.Errorf("batch needs a length of at least 1")
 	}
-	out := List{}
+	var out []Value
 	for part := range slices.Chunk(list, n) {
 		row := slices.Clone(List(part))
 		for fill := or(rest[1], nil); fill != nil && len(row) < n; {
@@ -251,5 +267,5 @@ func filterBatch(_ *run, a args) (Value, error) {
 		}
 		out = append(out, row)
 	}
-	return out, nil
+	return generate(out), nil
 }

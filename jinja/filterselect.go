@@ -7,7 +7,7 @@ func filterMap(r *run, a args) (Value, error) {
 	if len(a.pos) == 0 {
 		return nil, fmt.Errorf("map needs a value")
 	}
-	list, err := items(a.pos[0])
+	list, err := itemsIfAny(a.pos[0])
 	if err != nil {
 		return nil, err
 	}
@@ -17,13 +17,13 @@ func filterMap(r *run, a args) (Value, error) {
 			return nil, err
 		}
 		out, err := mapAttr(list, or(v[0], nil), or(v[1], nil))
-		return List(out), err
+		return generate(out), err
 	}
 	name, err := text(a.pos[1])
 	if err != nil {
 		return nil, err
 	}
-	out := List{}
+	var out []Value
 	for _, v := range list {
 		x, err := r.filter(name, args{pos: append([]Value{v}, a.pos[2:]...), named: a.named})
 		if err != nil {
@@ -31,7 +31,15 @@ func filterMap(r *run, a args) (Value, error) {
 		}
 		out = append(out, x)
 	}
-	return out, nil
+	return generate(out), nil
+}
+
+// itemsIfAny is items, but of any false value there are none.
+func itemsIfAny(v Value) ([]Value, error) {
+	if !truth(v) {
+		return nil, nil
+	}
+	return items(v)
 }
 
 // choose makes select, reject, selectattr and rejectattr: the elements for
@@ -45,11 +53,11 @@ func choose(want, byAttr bool) function {
 		if len(a.pos) < skip {
 			return nil, fmt.Errorf("the filter needs the name of an attribute")
 		}
-		list, err := items(a.pos[0])
+		list, err := itemsIfAny(a.pos[0])
 		if err != nil {
 			return nil, err
 		}
-		out := List{}
+		var out []Value
 		for _, v := range list {
 			x := v
 			if byAttr {
@@ -65,7 +73,7 @@ func choose(want, byAttr bool) function {
 				out = append(out, v)
 			}
 		}
-		return out, nil
+		return generate(out), nil
 	}
 }
 

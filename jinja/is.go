@@ -17,7 +17,7 @@ func testTable() map[string]function {
 		"string":    kindTest(func(v Value) bool { _, ok := v.(string); return ok }),
 		"mapping":   kindTest(func(v Value) bool { _, ok := v.(*Map); return ok }),
 		"sequence":  kindTest(func(v Value) bool { _, err := length(v); return err == nil }),
-		"iterable":  kindTest(func(v Value) bool { _, err := items(v); return err == nil }),
+		"iterable":  kindTest(iterable),
 		"callable":  kindTest(func(v Value) bool { return callable(v) }),
 		"escaped":   kindTest(func(Value) bool { return false }),
 		"lower":     caseTest(lower),
@@ -41,6 +41,15 @@ func testTable() map[string]function {
 }
 
 func isUndefined(v Value) bool { _, ok := v.(undefined); return ok }
+
+// iterable takes nothing out of a generator.
+func iterable(v Value) bool {
+	if _, ok := v.(*generator); ok {
+		return true
+	}
+	_, err := items(v)
+	return err == nil
+}
 
 func callable(v Value) bool {
 	switch v.(type) {

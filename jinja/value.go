@@ -91,6 +91,8 @@ func typeName(v Value) string {
 		return "namespace"
 	case *loop:
 		return "loop"
+	case *generator:
+		return "generator"
 	}
 	return "function"
 }
@@ -144,6 +146,8 @@ func items(v Value) ([]Value, error) {
 		return v, nil
 	case undefined:
 		return nil, nil
+	case *generator:
+		return v.take(), nil
 	case *Map:
 		return slices.Clone(v.keys), nil
 	case string:
