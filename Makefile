@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short learn-gem postgres hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python
+.PHONY: build test lint bench gen race learn learn-short learn-gem postgres hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python templates-python
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -39,6 +39,9 @@ hub-python: ## the Hugging Face cache, read and written by Python's huggingface_
 
 tokenizer-python: ## ids of a large mixed corpus and of fuzzed texts beside Hugging Face tokenizers, load time and rate (needs Python and pip)
 	tokenizer/testdata/python.sh
+
+templates-python: ## every chat template below DIR beside Python's transformers; the log is kept (needs Python and pip)
+	chat/testdata/templates.sh $(DIR)
 
 peft: ## adapters and merged models, loaded into Python's peft and transformers (needs Python and pip)
 	model/testdata/peft/peft.sh

@@ -58,16 +58,29 @@ func readGolden(m *jinja.Map) golden {
 			Tools: member[jinja.List](kw, "tools"),
 		},
 	}
-	if think, ok := kw.Get("enable_thinking"); ok {
-		on := think.(bool)
-		g.options.EnableThinking = &on
+	for key, v := range kw.All() {
+		switch key {
+		case "add_generation_prompt", "continue_final_message", "tools":
+		case "enable_thinking":
+			on := v.(bool)
+			g.options.EnableThinking = &on
+		default:
+			if g.options.Variables == nil {
+				g.options.Variables = &jinja.Map{}
+			}
+			g.options.Variables.Set(key.(string), v)
+		}
 	}
 	for _, c := range member[jinja.List](m, "chat") {
 		c := c.(*jinja.Map)
 		message := Message{Role: member[string](c, "role"), Content: member[string](c, "content"), Reasoning: member[string](c, "reasoning_content"), ToolCalls: member[jinja.List](c, "tool_calls")}
-		if name := member[string](c, "name"); name != "" {
-			message.Extra = &jinja.Map{}
-			message.Extra.Set("name", name)
+		for _, key := range []string{"name", "tool_call_id"} {
+			if text := member[string](c, key); text != "" {
+				if message.Extra == nil {
+					message.Extra = &jinja.Map{}
+				}
+				message.Extra.Set(key, text)
+			}
 		}
 		g.messages = append(g.messages, message)
 	}
