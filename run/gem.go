@@ -98,7 +98,7 @@ func gemJob(c *gem.Config, backend config.Backend, o Options) *job {
 	cfg := config.Default()
 	cfg.Seed, cfg.Model.ModelPath = &c.Seed, c.ModelName
 	cfg.Model.Tinker.Enable, cfg.Model.Tinker.Rank, cfg.Model.Tinker.BaseURL = true, c.LoRARank, c.BaseURL
-	return &job{Options: o, cfg: cfg, backend: backend}
+	return &job{Options: o, cfg: cfg, backend: backend, gem: true}
 }
 
 // chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note is for the user.
@@ -218,10 +218,11 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 	if err := g.makeDir(dir); err != nil {
 		return err
 	}
-	if g.model.template, err = chat.New(conf.ChatTemplate, conf, g.identity.Date); err != nil {
+	renderer, err := g.ownTemplate(conf, g.identity.Date)
+	if err != nil {
 		return err
 	}
-	wrappers, err := env.Wrappers(g.c.EnvWrappers, g.model.template)
+	wrappers, err := env.Wrappers(g.c.EnvWrappers, renderer)
 	if err != nil {
 		return err
 	}
@@ -240,6 +241,16 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 		Out: g.Out, Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now, Durable: g.durable(),
 	})
 	return err
+}
+
+// ownTemplate reads the model's chat template, for the wrappers that render chats. A base model has none and needs none here: then the
+// result is nil.
+func (b *job) ownTemplate(conf *tokenizer.Config, now time.Time) (r env.Renderer, err error) {
+	if conf.ChatTemplate == "" {
+		return nil, nil
+	}
+	b.model.template, err = chat.New(conf.ChatTemplate, conf, now)
+	return b.model.template, err
 }
 
 func isSet(lookup func(string) (string, bool), name string) bool {

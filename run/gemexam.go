@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/env"
@@ -73,7 +72,7 @@ func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err
 // maker returns what makes an environment with the configuration's wrappers. b may be nil where no wrapper needs a chat template.
 func maker(registry *env.Registry, id string, c *gem.Config, b *job) (func() (env.Env, error), error) {
 	var r env.Renderer
-	if b != nil {
+	if b != nil && b.model.template != nil {
 		r = b.model.template
 	}
 	wrappers, err := env.Wrappers(c.EnvWrappers, r)
@@ -115,7 +114,7 @@ func (b *job) openPlayer(ctx context.Context, c *gem.Config, dir string, p *gem.
 	if err != nil {
 		return err
 	}
-	if b.model.template, err = chat.New(conf.ChatTemplate, conf, b.Now()); err != nil {
+	if _, err = b.ownTemplate(conf, b.Now()); err != nil {
 		return err
 	}
 	if p.Template, err = env.TemplateOf(c.Template); err != nil {

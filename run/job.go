@@ -33,8 +33,9 @@ type job struct {
 	identity identity
 	backend  config.Backend
 	method   *algorithm.Method
-	steps    int // train steps in all; 0 when only the data's end tells
-	lost     int // train steps that are done again, as the server lost the model
+	steps    int  // train steps in all; 0 when only the data's end tells
+	gem      bool // of trinity gem, whose keys have other names
+	lost     int  // train steps that are done again, as the server lost the model
 
 	model    *baseModel
 	engine   *engine.Engine // nil on a server

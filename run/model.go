@@ -137,7 +137,11 @@ func (b *job) buildService(ctx context.Context) (err error) {
 // engineOptions are those of the local engine on the run's model.
 func (b *job) engineOptions() (engine.Options, error) {
 	seed := b.identity.Seed
-	ends, err := b.model.template.StopIDs(b.model.tokenizer)
+	var ends []int32
+	var err error
+	if b.model.template != nil { // a base model may have none
+		ends, err = b.model.template.StopIDs(b.model.tokenizer)
+	}
 	return engine.Options{
 		Dir:     filepath.Join(b.dir, "tinker", "checkpoints"),
 		Models:  map[string]engine.Model{b.model.name: {Dir: b.model.dir, Tokens: b.model.tokenizer, EndTokens: ends}},

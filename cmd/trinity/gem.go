@@ -43,7 +43,7 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 	if err := errors.Join(cfg.SetAll(pairs), cfg.Validate()); err != nil {
 		return usageError{err}
 	}
-	err = run.Gem(s.ctx, pairs, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find})
+	err = run.Gem(s.ctx, pairs, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil
 	}

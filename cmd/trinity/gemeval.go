@@ -39,7 +39,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 		})
 		x.Each = func(r gem.Result) { head(); printResult(s.out, r) }
 	}
-	results, err := x.Exam(s.ctx, run.Options{Out: notes, LookupEnv: s.env, Threads: c.Threads, Find: s.find})
+	results, err := x.Exam(s.ctx, run.Options{Out: notes, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
 	if err != nil || !c.JSON {
 		return err
 	}

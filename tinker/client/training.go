@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -66,7 +67,8 @@ func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
 	}
 	lora := m.lora
 	lora.Rank, lora.Alpha = out.LoRARank, alpha
-	return tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID)}, nil
+	tokenizer, _, _ := strings.Cut(out.ModelData.TokenizerID, ":") // as the SDK cuts it: variants share a tokenizer
+	return tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID), TokenizerID: tokenizer}, nil
 }
 
 func (m *model) info(ctx context.Context) (out wire.GetInfoResponse, err error) {
