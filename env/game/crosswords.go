@@ -87,16 +87,11 @@ Your moves will be listed below.
 func (g *crosswords) play(t *turn, action string) {
 	var row, col number
 	var letter string
-	if !t.last(action, func(c *cursor) (ok bool) {
-		if row, ok = c.number(); !ok || c.spaces() == 0 {
-			return false
-		}
-		if col, ok = c.number(); !ok || c.spaces() == 0 {
-			return false
-		}
-		letter = strings.ToUpper(c.letters())
-		return len(letter) == 1 && c.close()
-	}) {
+	found := false
+	for c := moves(action); !found && c.next(); {
+		row, col, letter, found = c.lettering()
+	}
+	if !found {
 		t.malform().at().say(`you did not provide a valid guess in \boxed{row column letter} format.`)
 		return
 	}
@@ -123,6 +118,18 @@ func (g *crosswords) play(t *turn, action string) {
 	default:
 		t.say("), but it is incorrect.")
 	}
+}
+
+// lettering takes a row, a column and a letter, which it returns in upper case, and the closing brace.
+func (c *cursor) lettering() (row, col number, letter string, ok bool) {
+	if row, ok = c.number(); !ok || c.spaces() == 0 {
+		return row, col, "", false
+	}
+	if col, ok = c.number(); !ok || c.spaces() == 0 {
+		return row, col, "", false
+	}
+	letter = strings.ToUpper(c.letters())
+	return row, col, letter, len(letter) == 1 && c.close()
 }
 
 func upper(c byte) byte { return c &^ 0x20 }

@@ -1,10 +1,6 @@
 package game
 
-import (
-	"strings"
-
-	"github.com/seed-d9ad8ee0/trinity/rng"
-)
+import "github.com/seed-d9ad8ee0/trinity/rng"
 
 // direction is a move on a board.
 type direction int
@@ -27,20 +23,20 @@ func (d direction) reverse() direction { return d ^ 1 }
 
 // direction takes the name of a direction and the closing brace.
 func (c *cursor) direction() (direction, bool) {
+	word := c.letters()
 	for d, name := range directions {
-		if rest, ok := strings.CutPrefix(c.rest, name); ok && strings.HasPrefix(rest, "}") {
-			return direction(d), true
+		if word == name {
+			return direction(d), c.close()
 		}
 	}
 	return 0, false
 }
 
-// direction finds the last direction of an action.
-func (t *turn) direction(action string) (d direction, ok bool) {
-	ok = t.last(action, func(c *cursor) (fits bool) {
-		d, fits = c.direction()
-		return fits
-	})
+// lastDirection finds the last direction of an action.
+func lastDirection(action string) (d direction, ok bool) {
+	for c := moves(action); !ok && c.next(); {
+		d, ok = c.direction()
+	}
 	return d, ok
 }
 

@@ -136,7 +136,7 @@ func (g *fifteenPuzzle) placed() int {
 }
 
 func (g *fifteenPuzzle) play(t *turn, action string) {
-	d, ok := t.direction(action)
+	d, ok := lastDirection(action)
 	if !ok {
 		t.malform().at().say("you did not provide a valid guess")
 		return

@@ -8,7 +8,6 @@ package game
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -43,7 +42,6 @@ const formatReward = -0.1
 type turn struct {
 	number, limit int // this turn's, from 1, and the last one's
 	random        *python.Random
-	cursor        cursor
 
 	text      []byte
 	reward    float64
@@ -59,7 +57,7 @@ func (t *turn) at() *turn { return t.say("At turn ").num(t.number).say(", ") }
 func (t *turn) say(s string) *turn { t.text = append(t.text, s...); return t }
 
 // num appends a number.
-func (t *turn) num(n int) *turn { t.text = strconv.AppendInt(t.text, int64(n), 10); return t }
+func (t *turn) num(n int) *turn { t.text = appendRight(t.text, n, 1); return t }
 
 // malform says that no move was found; the text follows.
 func (t *turn) malform() *turn { t.malformed, t.reward = true, formatReward; return t }
@@ -86,6 +84,7 @@ type Game struct {
 	answer turn   // to the present action; kept for its memory
 	board  []byte // the suffix, likewise
 	shown  string // the last suffix
+	paper  paper
 }
 
 func newGame(r rules) *Game { return &Game{rules: r} }
@@ -114,7 +113,9 @@ func (g *Game) Step(action string) (env.Transition, error) {
 	}
 	g.turn++
 	t := &g.answer
-	t.number, t.limit, t.random = g.turn, g.limit, &g.random
+	if t.number, t.limit = g.turn, g.limit; t.random == nil {
+		t.random = &g.random
+	}
 	t.text, t.reward, t.moved, t.over, t.malformed = t.text[:0], 0, false, false, false
 	g.rules.play(t, action)
 	late := g.turn >= g.limit && !t.over
@@ -126,7 +127,7 @@ func (g *Game) Step(action string) (env.Transition, error) {
 		g.show()
 	}
 	return env.Transition{
-		Observation: env.Observation{Text: string(t.text), Suffix: g.shown},
+		Observation: env.Observation{Text: g.paper.write(t.text), Suffix: g.shown},
 		Reward:      t.reward, Terminated: !g.playing, Truncated: late,
 	}, nil
 }
@@ -134,7 +135,7 @@ func (g *Game) Step(action string) (env.Transition, error) {
 // Fork copies the game.
 func (g *Game) Fork() env.Env {
 	c := *g
-	c.rules, c.answer, c.board = g.rules.fork(), turn{}, nil
+	c.rules, c.answer, c.board, c.paper = g.rules.fork(), turn{}, nil, paper{}
 	return &c
 }
 
@@ -144,5 +145,5 @@ func (g *Game) SampleAction(s *rng.Stream) string { return g.rules.sample(s) }
 // show writes the suffix.
 func (g *Game) show() {
 	g.board = g.rules.suffix(g.board[:0])
-	g.shown = string(g.board)
+	g.shown = g.paper.write(g.board)
 }

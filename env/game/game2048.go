@@ -58,19 +58,14 @@ For example: \boxed{%s}
 
 // spawn puts a new tile into an empty cell.
 func (g *game2048) spawn(r *python.Random) {
-	var empty []int
-	if cap(empty) < len(g.cells) {
-		empty = make([]int, 0, 64)
-	}
-	for i, c := range g.cells {
-		if c == 0 {
-			empty = append(empty, i)
-		}
-	}
-	if len(empty) == 0 {
+	empty := count(g.cells, 0)
+	if empty == 0 {
 		return
 	}
-	at := empty[r.Below(len(empty))]
+	at := slices.Index(g.cells, 0)
+	for range r.Below(empty) {
+		at += 1 + slices.Index(g.cells[at+1:], 0)
+	}
 	g.cells[at] = 4
 	if r.Float64() < 0.9 {
 		g.cells[at] = 2
@@ -78,7 +73,7 @@ func (g *game2048) spawn(r *python.Random) {
 }
 
 func (g *game2048) play(t *turn, action string) {
-	d, ok := t.direction(strings.ToLower(action))
+	d, ok := lastDirection(strings.ToLower(action))
 	if !ok {
 		t.malform().at().say(`you did not provide a valid move. Please use \boxed{direction} format.`)
 		return

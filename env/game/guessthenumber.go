@@ -40,7 +40,7 @@ func (g *guessTheNumber) deal(_ uint64, r *python.Random) (int, string, error) {
 		limit = int(math.Ceil(math.Sqrt(float64(g.hi-g.lo)))) + 1
 	}
 	g.secret = r.Int(g.lo, g.hi)
-	g.last, g.guessed = 0, nil
+	g.last, g.guessed = 0, g.guessed[:0]
 	return limit, fmt.Sprintf(`You are playing Guess The Number.
 A number from %d to %d (both included) was chosen. Find it within %d turns.
 After each wrong guess you are told whether the target number is 'higher' or 'lower'.
@@ -52,10 +52,11 @@ Enter your first guess to start the game.
 
 func (g *guessTheNumber) play(t *turn, action string) {
 	var guess number
-	found := t.last(action, func(c *cursor) (ok bool) {
-		guess, ok = c.number()
-		return ok && c.close()
-	})
+	found := false
+	for c := moves(action); !found && c.next(); {
+		guess, found = c.number()
+		found = found && c.close()
+	}
 	if !found || guess.value == 0 { // upstream takes 0 for no guess
 		t.malform().at().say("you did not provide a valid guess.")
 		return

@@ -66,11 +66,12 @@ Some rules:
 }
 
 func (g *hangman) play(t *turn, action string) {
-	var guess string
-	if !t.last(strings.ToLower(action), func(c *cursor) bool {
+	guess, found := "", false
+	for c := moves(strings.ToLower(action)); !found && c.next(); {
 		guess = c.letters()
-		return guess != "" && c.close()
-	}) {
+		found = guess != "" && c.close()
+	}
+	if !found {
 		t.malform().say("You did not provide a valid guess.")
 		return
 	}

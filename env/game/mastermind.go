@@ -13,9 +13,9 @@ import (
 type mastermind struct {
 	p       env.Params
 	code    []int
-	digits  int   // 1 … digits are used
-	best    int   // most black pegs so far
-	guessed []int // the codes that were scored, one after the other
+	digits  int     // 1 … digits are used
+	best    int     // most black pegs so far
+	guessed []int32 // the codes that were scored, one after the other
 
 	guess []number // the present one, and its digits
 	digit []int
@@ -52,7 +52,7 @@ func (g *mastermind) deal(_ uint64, r *python.Random) (int, string, error) {
 		g.code[i]++
 		example[i]++
 	}
-	g.best, g.guessed = 0, nil
+	g.best, g.guessed = 0, g.guessed[:0]
 	return limit, fmt.Sprintf(`You are playing Mastermind.
 Find the secret code of %d digits within %d turns.
 Its digits are from 1 to %d (both included) and %s repeat.
@@ -64,7 +64,11 @@ Enter your first guess to start the game.
 }
 
 func (g *mastermind) play(t *turn, action string) {
-	if !t.last(action, g.read) {
+	found := false
+	for c := moves(action); !found && c.next(); {
+		found = g.read(&c)
+	}
+	if !found {
 		t.malform().at().say("you did not provide a valid guess.")
 		return
 	}
@@ -83,7 +87,9 @@ func (g *mastermind) play(t *turn, action string) {
 	case g.before(digits):
 		t.say(", which has been already guessed before.")
 	default:
-		g.guessed = append(g.guessed, digits...)
+		for _, d := range digits {
+			g.guessed = append(g.guessed, int32(d)) // at most g.digits
+		}
 		g.score(t, digits)
 	}
 }
@@ -99,8 +105,12 @@ func (g *mastermind) score(t *turn, digits []int) {
 
 // before reports whether a code was scored already.
 func (g *mastermind) before(digits []int) bool {
-	for old := range slices.Chunk(g.guessed, len(g.code)) {
-		if slices.Equal(old, digits) {
+	for at := 0; at < len(g.guessed); at += len(digits) {
+		i := 0
+		for i < len(digits) && int(g.guessed[at+i]) == digits[i] {
+			i++
+		}
+		if i == len(digits) {
 			return true
 		}
 	}
@@ -114,7 +124,7 @@ func pegs(code, guess []int) (black, white int) {
 		if d == code[i] {
 			black++
 		}
-		if first := slices.Index(guess, d); first == i { // each digit once
+		if slices.Index(code, d) >= 0 && slices.Index(guess, d) == i { // each digit once
 			common += min(count(code, d), count(guess, d))
 		}
 	}

@@ -20,6 +20,7 @@ type minesweeper struct {
 	cells      []mineCell // row by row
 	laid       bool
 	hidden     int // safe cells that are not revealed
+	queue      []int
 }
 
 // mineCell is a cell: a mine, or the number of mines around it.
@@ -66,10 +67,12 @@ Reason with the numbers, and choose neither revealed nor flagged cells.
 func (g *minesweeper) play(t *turn, action string) {
 	var verb string
 	var at [2]number
-	if !t.last(action, func(c *cursor) bool {
+	found := false
+	for c := moves(action); !found && c.next(); {
 		verb = c.letters()
-		return verb != "" && c.spaces() == 1 && c.numbers(at[:])
-	}) {
+		found = verb != "" && c.spaces() == 1 && c.numbers(at[:], 1)
+	}
+	if !found {
 		t.malform().at().say("you did not provide a valid guess.")
 		return
 	}
@@ -161,15 +164,16 @@ func (g *minesweeper) lay(row, col int, r *python.Random) {
 func (g *minesweeper) flood(start int) {
 	g.cells[start].revealed = true
 	g.hidden--
-	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
-		if g.cells[queue[0]].around > 0 {
+	g.queue = append(g.queue[:0], start)
+	for i := 0; i < len(g.queue); i++ {
+		if g.cells[g.queue[i]].around > 0 {
 			continue
 		}
-		g.around(queue[0], func(at int) {
+		g.around(g.queue[i], func(at int) {
 			if c := &g.cells[at]; !c.revealed && !c.flagged {
 				c.revealed = true
 				g.hidden--
-				queue = append(queue, at)
+				g.queue = append(g.queue, at)
 			}
 		})
 	}
@@ -222,6 +226,9 @@ func appendRight(b []byte, n, width int) []byte {
 	for digits := decimals(n); digits < width; digits++ {
 		b = append(b, ' ')
 	}
+	if 0 <= n && n < 10 {
+		return append(b, '0'+byte(n))
+	}
 	return strconv.AppendInt(b, int64(n), 10)
 }
 
@@ -236,7 +243,7 @@ func decimals(n int) int {
 
 func (g *minesweeper) fork() rules {
 	c := *g
-	c.cells = slices.Clone(g.cells)
+	c.cells, c.queue = slices.Clone(g.cells), nil
 	return &c
 }
 

@@ -8,29 +8,38 @@ import (
 	"unicode/utf8"
 )
 
-// last tries what follows each `\boxed{` of an action, the last one first, and reports whether something fitted.
-func (t *turn) last(action string, fits func(c *cursor) bool) bool {
-	for at := strings.LastIndexByte(action, '{'); at >= 0; at = strings.LastIndexByte(action[:at], '{') {
-		if !strings.HasSuffix(action[:at], `\boxed`) {
-			continue
-		}
-		t.cursor.rest = action[at+1:]
-		if fits(&t.cursor) {
+// cursor reads the moves in an action: next goes to the last `\boxed{` first and then to those before it, the other methods read
+// what follows from left to right. What counts as a digit or a space is what Python's \d and \s take.
+//
+//	for c := moves(action); !found && c.next(); {
+//		guess, found = c.number()
+//	}
+type cursor struct {
+	text string
+	open int // the brace at hand
+	at   int // the next byte
+}
+
+func moves(action string) cursor { return cursor{text: action, open: len(action)} }
+
+// next goes to the box before the one at hand, if there is one.
+func (c *cursor) next() bool {
+	const box = `\boxed`
+	for i := c.open - 1; i >= len(box); i-- {
+		if c.text[i] == '{' && c.text[i-len(box):i] == box {
+			c.open, c.at = i, i+1
 			return true
 		}
 	}
 	return false
 }
 
-// cursor reads a move from left to right. What counts as a digit or a space is what Python's \d and \s take.
-type cursor struct{ rest string }
-
 // byte takes one byte if it is the next.
 func (c *cursor) byte(b byte) bool {
-	if c.rest == "" || c.rest[0] != b {
+	if c.at == len(c.text) || c.text[c.at] != b {
 		return false
 	}
-	c.rest = c.rest[1:]
+	c.at++
 	return true
 }
 
@@ -40,26 +49,24 @@ func (c *cursor) close() bool { return c.byte('}') }
 // spaces takes white space and returns how many characters it had.
 func (c *cursor) spaces() int {
 	for n := 0; ; n++ {
-		if c.rest != "" && '!' <= c.rest[0] && c.rest[0] <= '~' {
+		if c.at < len(c.text) && '!' <= c.text[c.at] && c.text[c.at] <= '~' {
 			return n
 		}
-		r, size := utf8.DecodeRuneInString(c.rest)
+		r, size := utf8.DecodeRuneInString(c.text[c.at:])
 		if size == 0 || !unicode.IsSpace(r) && (r < 0x1c || r > 0x1f) {
 			return n
 		}
-		c.rest = c.rest[size:]
+		c.at += size
 	}
 }
 
 // letters takes ASCII letters.
 func (c *cursor) letters() string {
-	n := 0
-	for n < len(c.rest) && isLetter(c.rest[n]) {
-		n++
+	start := c.at
+	for c.at < len(c.text) && isLetter(c.text[c.at]) {
+		c.at++
 	}
-	word := c.rest[:n]
-	c.rest = c.rest[n:]
-	return word
+	return c.text[start:c.at]
 }
 
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
@@ -72,15 +79,24 @@ type number struct {
 
 // number takes digits.
 func (c *cursor) number() (number, bool) {
-	n := 0
-	for n < len(c.rest) && '0' <= c.rest[n] && c.rest[n] <= '9' {
-		n++
+	start, value := c.at, 0
+	for c.at < len(c.text) && '0' <= c.text[c.at] && c.text[c.at] <= '9' {
+		value = 10*value + int(c.text[c.at]-'0')
+		c.at++
 	}
-	digits := c.rest[:n]
-	c.rest = c.rest[n:]
-	if c.rest != "" && c.rest[0] >= utf8.RuneSelf {
+	digits := c.text[start:c.at]
+	foreign := c.at < len(c.text) && c.text[c.at] >= utf8.RuneSelf
+	if !foreign && 0 < len(digits) && len(digits) < 18 && (digits[0] != '0' || len(digits) == 1) {
+		return number{value, digits}, true
+	}
+	if foreign {
 		digits += c.foreignDigits()
 	}
+	return parseNumber(digits)
+}
+
+// parseNumber reads digits that may be many and begin with zeros.
+func parseNumber(digits string) (number, bool) {
 	if digits == "" {
 		return number{}, false
 	}
@@ -98,12 +114,12 @@ func (c *cursor) number() (number, bool) {
 func (c *cursor) foreignDigits() string {
 	var b strings.Builder
 	for {
-		r, size := utf8.DecodeRuneInString(c.rest)
+		r, size := utf8.DecodeRuneInString(c.text[c.at:])
 		if !unicode.Is(unicode.Nd, r) {
 			return b.String()
 		}
 		b.WriteByte('0' + digit(r))
-		c.rest = c.rest[size:]
+		c.at += size
 	}
 }
 
@@ -122,13 +138,15 @@ func digit(r rune) byte {
 	return 0
 }
 
-// numbers fills out with numbers separated by one white-space character each, and takes the closing brace.
-func (c *cursor) numbers(out []number) bool {
+// numbers fills out with numbers separated by white space of up to wide characters, and takes the closing brace.
+func (c *cursor) numbers(out []number, wide int) bool {
 	for i := range out {
-		var ok bool
-		if i > 0 && c.spaces() != 1 {
-			return false
+		if i > 0 {
+			if n := c.spaces(); n == 0 || n > wide {
+				return false
+			}
 		}
+		var ok bool
 		if out[i], ok = c.number(); !ok {
 			return false
 		}

@@ -68,7 +68,7 @@ Look ahead: a box in a corner stays there.`, limit, example, example), nil
 }
 
 func (g *sokoban) play(t *turn, action string) {
-	d, ok := t.direction(strings.ToLower(action))
+	d, ok := lastDirection(strings.ToLower(action))
 	if !ok {
 		t.malform().at().say("your submitted action is not valid.")
 		return

@@ -158,7 +158,11 @@ func (g *sudoku) count(found *int) bool {
 
 func (g *sudoku) play(t *turn, action string) {
 	var m [3]number
-	if !t.last(action, func(c *cursor) bool { return c.numbers(m[:]) }) {
+	found := false
+	for c := moves(action); !found && c.next(); {
+		found = c.numbers(m[:], 1)
+	}
+	if !found {
 		t.malform().say("You did not provide a valid guess.")
 		return
 	}

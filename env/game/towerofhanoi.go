@@ -43,15 +43,10 @@ Your moves will be listed below.
 
 func (g *towerOfHanoi) play(t *turn, action string) {
 	var from, to int
-	found := t.last(action, func(c *cursor) bool {
-		var ok, ok2 bool
-		from, ok = c.tower()
-		c.spaces()
-		c.byte(',')
-		c.spaces()
-		to, ok2 = c.tower()
-		return ok && ok2 && c.close()
-	})
+	found := false
+	for c := moves(action); !found && c.next(); {
+		from, to, found = c.towers()
+	}
 	if !found {
 		t.malform().say("You did not provide a valid action.")
 		return
@@ -78,16 +73,28 @@ func (g *towerOfHanoi) play(t *turn, action string) {
 	t.at().say("you moved disk ").num(disk).say(" from tower ").say(a).say(" to tower ").say(b).say(".")
 }
 
+// towers takes the letters of two towers, with a comma between them or not, and the closing brace.
+func (c *cursor) towers() (from, to int, ok bool) {
+	if from, ok = c.tower(); !ok {
+		return 0, 0, false
+	}
+	c.spaces()
+	c.byte(',')
+	c.spaces()
+	to, ok = c.tower()
+	return from, to, ok && c.close()
+}
+
 // tower takes the letter of a tower.
 func (c *cursor) tower() (int, bool) {
-	if c.rest == "" {
+	if c.at == len(c.text) {
 		return 0, false
 	}
-	i := int(c.rest[0]|0x20) - 'a'
+	i := int(c.text[c.at]|0x20) - 'a'
 	if i < 0 || i > 2 {
 		return 0, false
 	}
-	c.rest = c.rest[1:]
+	c.at++
 	return i, true
 }
 

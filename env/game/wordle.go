@@ -38,7 +38,7 @@ func (g *wordle) deal(_ uint64, r *python.Random) (int, string, error) {
 	}
 	g.pool = g.words.ofLength(length)
 	g.secret = strings.ToUpper(g.pool[r.Below(len(g.pool))])
-	g.guessed, g.found = nil, make([]bool, length)
+	g.guessed, g.found = g.guessed[:0], make([]bool, length)
 	return limit, fmt.Sprintf(`You are playing Wordle.
 Find the secret word of %d letters within %d turns.
 Each guess is marked letter by letter:
@@ -51,11 +51,11 @@ Your guesses and their marks will be listed below.
 }
 
 func (g *wordle) play(t *turn, action string) {
-	var guess string
-	if !t.last(action, func(c *cursor) (ok bool) {
-		guess, ok = c.words()
-		return ok
-	}) {
+	guess, found := "", false
+	for c := moves(action); !found && c.next(); {
+		guess, found = c.words()
+	}
+	if !found {
 		t.malform().at().say("you did not provide a valid guess.")
 		return
 	}
@@ -70,7 +70,8 @@ func (g *wordle) play(t *turn, action string) {
 		return
 	}
 	g.guessed = append(g.guessed, guess)
-	marks := marking(g.secret, guess)
+	var room [16]byte
+	marks := marking(room[:0], g.secret, guess)
 	for i, m := range marks {
 		if m == 'G' && !g.found[i] {
 			g.found[i] = true
@@ -93,9 +94,8 @@ func (g *wordle) play(t *turn, action string) {
 
 // words takes words of letters separated by white space, and the closing brace.
 func (c *cursor) words() (string, bool) {
-	all := c.rest
-	for c.letters() != "" {
-		text := all[:len(all)-len(c.rest)]
+	for start := c.at; c.letters() != ""; {
+		text := c.text[start:c.at]
 		if c.close() {
 			return text, true
 		}
@@ -107,19 +107,22 @@ func (c *cursor) words() (string, bool) {
 }
 
 // marking gives each letter of guess its mark. Each letter of secret, which has the same number of runes, answers for one of
-// guess: first those in the same place, then from the left.
-func marking(secret, guess string) []byte {
-	left := []byte(secret)
-	letters := []rune(guess)
-	marks := make([]byte, len(letters))
-	for i, l := range letters {
-		marks[i] = 'X'
+// guess: first those in the same place, then from the left. It appends to marks.
+func marking(marks []byte, secret, guess string) []byte {
+	var room [16]byte
+	left := append(room[:0], secret...)
+	i := 0
+	for _, l := range guess {
+		mark := byte('X')
 		if rune(secret[i]) == l {
-			marks[i], left[i] = 'G', 0
+			mark, left[i] = 'G', 0
 		}
+		marks = append(marks, mark)
+		i++
 	}
-	for i, l := range letters {
-		if marks[i] == 'G' || l >= utf8.RuneSelf {
+	i = -1
+	for _, l := range guess {
+		if i++; marks[i] == 'G' || l >= utf8.RuneSelf {
 			continue
 		}
 		if at := slices.Index(left, byte(l)); at >= 0 {

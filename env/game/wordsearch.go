@@ -2,6 +2,7 @@ package game
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,17 +72,11 @@ Guidelines:
 
 func (g *wordSearch) play(t *turn, action string) {
 	var m [4]number
-	if !t.last(action, func(c *cursor) (ok bool) {
-		for i := range m {
-			if i > 0 && c.spaces() == 0 {
-				return false
-			}
-			if m[i], ok = c.number(); !ok {
-				return false
-			}
-		}
-		return c.close()
-	}) {
+	found := false
+	for c := moves(action); !found && c.next(); {
+		found = c.numbers(m[:], math.MaxInt)
+	}
+	if !found {
 		t.malform().at().say(`you did not provide a valid guess in \boxed{start_row start_col end_row end_col} format.`)
 		return
 	}
