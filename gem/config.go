@@ -35,6 +35,7 @@ type Config struct {
 	LogDir       string  `key:"log_dir" help:"metrics go to a folder with the run's name in it; None is the save path"`
 
 	BaseURL      string  `key:"base_url" help:"a Tinker server, or local; None lets model and environment decide"`
+	DataDir      string  `key:"data_dir" help:"a folder with upstream's en-basic, en and words_clues.jsonl, or a wiki.jsonl; None takes what the program carries"`
 	Temperature  float64 `key:"temperature" help:"of sampling"`
 	EvalEvery    int     `key:"eval_every" help:"steps between evaluations on held-out seeds; 0 is never"`
 	EvalEpisodes int     `key:"eval_episodes" help:"episodes of an evaluation"`

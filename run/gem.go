@@ -23,9 +23,16 @@ import (
 // shippedPlayer is the model that plays when the local engine is to play and no model is named.
 const shippedPlayer = "examples/tiny/guess/model"
 
-// Environments is the registry of all environments, with the word lists that the program carries.
-func Environments() (*env.Registry, error) {
+// Environments is the registry of all environments. Those that draw from words, clues or an encyclopedia find them in the folder
+// data, see game.Load; what is not there, and all of it if data is "", is what the program carries.
+func Environments(data string) (*env.Registry, error) {
 	words, err := game.Shipped()
+	if data != "" {
+		if st, serr := os.Stat(data); serr != nil || !st.IsDir() {
+			return nil, fmt.Errorf("run: the data folder %s is not there; name a folder with en-basic, en, words_clues.jsonl or wiki.jsonl, or none", data)
+		}
+		words, err = game.Load(os.DirFS(data))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +205,7 @@ func worked(dir string) time.Time {
 
 // open makes the parts from the model up. dir is the run to go on with, "" for a new one.
 func (g *gemRun) open(ctx context.Context, dir string) error {
-	registry, err := Environments()
+	registry, err := Environments(g.c.DataDir)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
 	}
-	registry, err := Environments()
+	registry, err := Environments(c.DataDir)
 	if err != nil {
 		return nil, err
 	}

@@ -83,8 +83,9 @@ func (b *job) taskset(ctx context.Context, t *config.Taskset, key string, eval b
 	}
 	r := b.rollout(t)
 	if _, plays := w.(workflow.Gem); plays {
-		if r.Environments, err = Environments(); err != nil {
-			return explorer.Taskset{}, 0, err
+		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
+		if r.Environments, err = Environments(data); err != nil {
+			return explorer.Taskset{}, 0, fmt.Errorf("%s.workflow_args.data_dir: %w", key, err)
 		}
 		r.Chat = b.model.template
 	}

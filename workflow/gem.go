@@ -23,6 +23,7 @@ import (
 //	template   around an observation: qwen3_game, qwen3_general or no ("qwen3_game")
 //	max_turns  of an episode, instead of the environment's own
 //	gamma      discount of returns (0.9)
+//	data_dir   a folder with upstream's words and clues, or an encyclopedia; whoever makes Rollout.Environments reads it
 //
 // An experience is one turn, as a model sees it, with its discounted return as reward. Each repetition gives one: a turn of its
 // episode drawn at random, so that every task has as many experiences as the loops count on and every episode weighs the same in
@@ -58,8 +59,10 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 		case "gamma":
 			a.gamma, ok = number(value)
 			ok = ok && a.gamma >= 0 && a.gamma <= 1
+		case "data_dir":
+			_, ok = value.(string)
 		default:
-			return a, fmt.Errorf("workflow: gem_workflow has no workflow_args.%s; it has env_id, wrappers, template, max_turns and gamma", key)
+			return a, fmt.Errorf("workflow: gem_workflow has no workflow_args.%s; it has env_id, wrappers, template, max_turns, gamma and data_dir", key)
 		}
 		if !ok {
 			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%s is %v, which does not do", key, r.Args[key])

@@ -25,7 +25,7 @@ func playing(t *testing.T, s tinker.SamplingClient, args map[string]any) (Rollou
 	return WithDefaults("gem_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Environments: registry, Args: args})
 }
 
-var guessing = map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "wrappers": "concat", "template": "qwen3_game", "max_turns": 3, "gamma": 0.5}
+var guessing = map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "wrappers": "concat", "template": "qwen3_game", "max_turns": 3, "gamma": 0.5, "data_dir": ""}
 
 func TestGemWorkflow(t *testing.T) {
 	r, err := playing(t, scripted{answers: []string{`I say \boxed{99}`}}, guessing)

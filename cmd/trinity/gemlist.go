@@ -2,12 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/env/game"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 // gemData is where environments find data that the program does not carry.
@@ -17,17 +16,11 @@ type gemData struct {
 
 // registry is the registry of all environments with the data of the folder.
 func (d gemData) registry() (*env.Registry, error) {
-	words, err := game.Shipped()
-	if d.Data != "" {
-		if _, err := os.Stat(d.Data); err != nil {
-			return nil, usageError{fmt.Errorf("--data: %w", err)}
-		}
-		words, err = game.Load(os.DirFS(d.Data))
-	}
+	registry, err := run.Environments(d.Data)
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
-	return env.NewRegistry(game.Table(words))
+	return registry, nil
 }
 
 type gemListCmd struct {

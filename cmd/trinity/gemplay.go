@@ -19,6 +19,13 @@ type gemPlayCmd struct {
 	Pairs  []string `arg:"" optional:"" name:"key=value" help:"Parameters other than those of the id, such as max_turns=50."`
 	Seed   uint64   `default:"0" help:"The episode."`
 	Random bool     `help:"Let the random player play."`
+
+	Model       string  `help:"Let a model play: its folder or name on the hub, the folder of a run or job, of a checkpoint or of a PEFT adapter." placeholder:"MODEL"`
+	Wrappers    string  `help:"What the model sees, as env_wrappers of trinity gem." default:"concat"`
+	Template    string  `help:"Around what it sees, as template of trinity gem." default:"qwen3_game"`
+	Temperature float64 `help:"Of the model's answers; 0 always takes the likeliest token." default:"1"`
+	MaxTokens   int     `help:"The model's longest answer, in tokens." default:"1024"`
+	Threads     int     `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
 // Run implements the command.
@@ -35,8 +42,17 @@ func (c *gemPlayCmd) Run(s *surroundings) error {
 	if err != nil {
 		return usageError{err}
 	}
-	p := player{game: env.NewTracker(e), out: s.out, lines: bufio.NewScanner(os.Stdin), random: c.Random}
-	p.chance = rng.New(c.Seed).Stream("random player")
+	p := player{game: &heard{Tracker: env.NewTracker(e)}, out: s.out}
+	p.seen = p.game
+	switch {
+	case c.Model != "":
+		return c.model(s, &p)
+	case c.Random:
+		p.answer = p.atRandom(c.Seed)
+	default:
+		fmt.Fprintln(p.out, `Type a move and Enter; \boxed{} is put around it. Ctrl-D ends the game.`)
+		p.answer = byHand(bufio.NewScanner(os.Stdin))
+	}
 	return p.play(c.Seed)
 }
 
@@ -57,27 +73,44 @@ func envParams(pairs []string) (env.Params, error) {
 	return params, nil
 }
 
-// player plays an episode line by line.
-type player struct {
-	game   *env.Tracker
-	out    io.Writer
-	lines  *bufio.Scanner
-	random bool
-	chance rng.Stream
+// heard is a game that remembers what it said last, whatever wrappers make of it for the player.
+type heard struct {
+	*env.Tracker
+	said env.Observation
 }
 
-// play plays the episode of a seed to its end, or until there are no more lines.
+// Reset begins an episode.
+func (h *heard) Reset(seed uint64) (env.Observation, error) {
+	o, err := h.Tracker.Reset(seed)
+	h.said = o
+	return o, err
+}
+
+// Step plays an action.
+func (h *heard) Step(action string) (env.Transition, error) {
+	t, err := h.Tracker.Step(action)
+	h.said = t.Observation
+	return t, err
+}
+
+// player plays an episode turn by turn and prints it.
+type player struct {
+	game   *heard
+	seen   env.Env // the game as the player sees it
+	out    io.Writer
+	answer func(o env.Observation) (string, error) // the next action; io.EOF leaves the game
+}
+
+// play plays the episode of a seed to its end, or until there are no more actions.
 func (p *player) play(seed uint64) error {
-	o, err := p.game.Reset(seed)
+	o, err := p.seen.Reset(seed)
 	if err != nil {
 		return err
 	}
-	if !p.random {
-		fmt.Fprintln(p.out, `Type a move and Enter; \boxed{} is put around it. Ctrl-D ends the game.`)
-	}
-	p.show(o)
 	for {
-		action, err := p.ask()
+		p.show(p.game.said)
+		fmt.Fprint(p.out, "> ")
+		action, err := p.answer(o)
 		if errors.Is(err, io.EOF) {
 			fmt.Fprintf(p.out, "\nleft after %d turns with a return of %.3f\n", p.game.Steps(), p.game.Return())
 			return nil
@@ -85,17 +118,16 @@ func (p *player) play(seed uint64) error {
 		if err != nil {
 			return err
 		}
-		t, err := p.game.Step(action)
+		t, err := p.seen.Step(action)
 		if err != nil {
 			return err
 		}
-		if !t.Done() {
-			p.show(t.Observation)
-			fmt.Fprintf(p.out, "(reward %.3f)\n", t.Reward)
-			continue
+		if t.Done() {
+			fmt.Fprintf(p.out, "\n%s\n(reward %.3f)\nthe end after %d turns with a return of %.3f\n", strings.TrimRight(p.game.said.Text, "\n"), t.Reward, p.game.Steps(), p.game.Return())
+			return nil
 		}
-		fmt.Fprintf(p.out, "\n%s\n(reward %.3f)\nthe end after %d turns with a return of %.3f\n", strings.TrimRight(t.Text, "\n"), t.Reward, p.game.Steps(), p.game.Return())
-		return nil
+		fmt.Fprintf(p.out, "(reward %.3f)\n", t.Reward)
+		o = t.Observation
 	}
 }
 
@@ -107,23 +139,29 @@ func (p *player) show(o env.Observation) {
 	}
 }
 
-// ask returns the next action, io.EOF when there is none.
-func (p *player) ask() (string, error) {
-	fmt.Fprint(p.out, "> ")
-	if p.random {
-		action := p.game.SampleAction(&p.chance)
+// byHand reads actions line by line.
+func byHand(lines *bufio.Scanner) func(env.Observation) (string, error) {
+	return func(env.Observation) (string, error) {
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return "", err
+			}
+			return "", io.EOF
+		}
+		line := strings.TrimSpace(lines.Text())
+		if !strings.Contains(line, `\boxed`) {
+			line = `\boxed{` + line + `}`
+		}
+		return line, nil
+	}
+}
+
+// atRandom draws actions and prints them.
+func (p *player) atRandom(seed uint64) func(env.Observation) (string, error) {
+	chance := rng.New(seed).Stream("random player")
+	return func(env.Observation) (string, error) {
+		action := p.game.SampleAction(&chance)
 		fmt.Fprintln(p.out, action)
 		return action, nil
 	}
-	if !p.lines.Scan() {
-		if err := p.lines.Err(); err != nil {
-			return "", err
-		}
-		return "", io.EOF
-	}
-	line := strings.TrimSpace(p.lines.Text())
-	if !strings.Contains(line, `\boxed`) {
-		line = `\boxed{` + line + `}`
-	}
-	return line, nil
 }

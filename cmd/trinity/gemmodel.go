@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/env"
+	"github.com/seed-d9ad8ee0/trinity/gem"
+)
+
+// model lets a model play.
+func (c *gemPlayCmd) model(s *surroundings, p *player) error {
+	if c.Temperature < 0 || c.MaxTokens < 1 {
+		return usageError{errors.New("trinity: --temperature is at least 0 and --max-tokens at least 1")}
+	}
+	template, err := env.TemplateOf(c.Template)
+	if err != nil {
+		return usageError{err}
+	}
+	dir, err := os.MkdirTemp("", "trinity-gem-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t, err := (&chatCmd{Model: c.Model, Threads: c.Threads}).open(s, dir)
+	if err != nil {
+		return err
+	}
+	defer t.engine.Close()
+	wrappers, err := env.Wrappers(c.Wrappers, t.template)
+	if err != nil {
+		return usageError{err}
+	}
+	p.seen = env.Wrap(p.game, wrappers...)
+	m := gem.Player{Sampler: t.client, Tokens: t.tokenizer, Template: template, MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: c.Seed}
+	turn := 0
+	p.answer = func(o env.Observation) (string, error) {
+		a, err := m.Answer(s.ctx, o, "play", turn)
+		if err != nil {
+			return "", err
+		}
+		turn++
+		action := m.Action(a.Response)
+		fmt.Fprintln(p.out, action)
+		return action, nil
+	}
+	return p.play(c.Seed)
+}
