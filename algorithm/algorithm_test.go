@@ -19,13 +19,13 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.SampleStrategy.Name != "default" || m.Schema != "experience" || m.Objective.Aggregation != TokenMean || !m.Objective.NeedsReference() || m.Objective.KL.Coef != 0.001 {
+	if m.SampleStrategy.Name != "default" || m.Schema != "experience" || m.Objective.Aggregation != TokenMean || !m.Objective.Needs().Ref || m.Objective.KL.Coef != 0.001 {
 		t.Errorf("grpo = %+v", m)
 	}
-	if m, err = New(Choice{Type: "grpo", KLLossArgs: Args{"kl_coef": 0.0}}); err != nil || m.Objective.NeedsReference() {
-		t.Errorf("with kl_coef 0 the reference is needed: %v, %v", m.Objective.NeedsReference(), err)
+	if m, err = New(Choice{Type: "grpo", KLLossArgs: Args{"kl_coef": 0.0}}); err != nil || m.Objective.Needs().Ref {
+		t.Errorf("with kl_coef 0 the reference is needed: %v, %v", m.Objective.Needs().Ref, err)
 	}
-	if m, err = New(Choice{Type: "sft"}); err != nil || m.Advantage != nil || m.Objective.NeedsReference() {
+	if m, err = New(Choice{Type: "sft"}); err != nil || m.Advantage != nil || m.Objective.Needs().Ref {
 		t.Errorf("sft = %+v, %v", m, err)
 	}
 	m, err = New(Choice{Type: "grpo", PolicyLossArgs: Args{"loss_agg_mode": "seq-mean-token-sum", "clip_range": 0.3}})

@@ -10,20 +10,23 @@ import (
 // BatchMetrics describes the experiences of a training step under Trinity-RFT's names: critic/{score,rewards,
 // advantages,returns} and {response,prompt}_length with mean, max and min, the lengths also with clip_ratio (the share
 // that is as long as the longest), sample/model_version, sample/task_count and perf/total_num_tokens. Advantages and
-// returns are over all response tokens, masked ones included, as upstream has them. What no experience has is left out.
+// returns are over all response tokens, masked ones included, as upstream has them. What no experience has is left out. Of an
+// expert's experiences only lengths and tokens count: nobody sampled or graded them.
 func BatchMetrics(list []*experience.Experience) map[string]float64 {
 	var scores, advantages, returns, responses, prompts, versions []float64
 	tokens := 0
 	tasks := make(map[string]bool)
 	for _, e := range list {
-		if s, ok := score(e); ok {
-			scores = append(scores, s)
+		if !e.Info.IsExpert {
+			if s, ok := score(e); ok {
+				scores = append(scores, s)
+			}
+			versions = append(versions, float64(e.Info.ModelVersion))
+			advantages = appendFloat64s(advantages, e.Advantages)
+			returns = appendFloat64s(returns, e.Returns)
 		}
-		advantages = appendFloat64s(advantages, e.Advantages)
-		returns = appendFloat64s(returns, e.Returns)
 		responses = append(responses, float64(e.ResponseLength()))
 		prompts = append(prompts, float64(e.PromptLength))
-		versions = append(versions, float64(e.Info.ModelVersion))
 		tokens += len(e.Tokens)
 		tasks[e.EID.TID()] = true
 	}
@@ -82,12 +85,13 @@ func clipRatio(key string, values []float64) map[string]float64 {
 // SampleTrainKL measures how far the weights being trained are from those that sampled, over the trained tokens of a
 // step: v1 is the mean of old-lp, v2 half the mean of its square. Both are exactly 0 when the two sets of
 // log-probabilities have the same bits, that is, when training is on-policy. They are logged as
-// train/kl_sample_train_v1 and train/kl_sample_train_v2. Sequences without Old are left out.
+// train/kl_sample_train_v1 and train/kl_sample_train_v2. Sequences without Old and those of an
+// expert are left out.
 func SampleTrainKL(batch []Sequence) (v1, v2 float64) {
 	n := 0
 	for i := range batch {
 		s := &batch[i]
-		if s.Old == nil {
+		if s.Old == nil || s.Expert {
 			continue
 		}
 		for t, keep := range s.Mask {

@@ -133,12 +133,24 @@ func (g *Graded) setEach(coef float64, f func(t int) float64) float64 {
 	return sum
 }
 
-// jsd is minus the estimate of the Jensen-Shannon divergence to a teacher at each sampled token.
-type jsd struct{ lambda, coef, temperature float64 }
+// jsd brings the model towards a teacher by the generalised Jensen-Shannon divergence
+//
+//	JSD = lambda*KL(T|M) + (1-lambda)*KL(S|M), M = (1-lambda)*S + lambda*T
+//
+// of student S and teacher T, which is KL(S|T) over 1-lambda and lambda at the ends (Agarwal et al., arXiv 2306.13649). On
+// tokens drawn from S its policy gradient needs no more than the log-probabilities s and t of the token: what depends on S inside
+// the logarithms adds up to nothing, and the advantage of a token is -(1-lambda)*(s - log M).
+//
+// Upstream takes the integrand at the token, pointwise, as its value there. That is never above 0 (a mean of logarithms against the
+// logarithm of the mean), so its negative praises every token, and most of all those that the teacher finds unlikely.
+type jsd struct {
+	lambda, coef, temperature float64
+	pointwise                 bool // as upstream
+}
 
 func newJSD(args Args) (LateAdvantage, error) {
 	r := readArgs(args)
-	a := jsd{r.number("lambda_coef", 0.5), r.number("kl_coef", 1), r.number("temperature", 1)}
+	a := jsd{r.number("lambda_coef", 0.5), r.number("kl_coef", 1), r.number("temperature", 1), r.word("estimate", "gradient", "pointwise") == "pointwise"}
 	r.numberOrNil("chunk_size") // how many tokens at a time a GPU takes
 	r.require(a.lambda >= 0 && a.lambda <= 1, "lambda_coef", a.lambda, "between 0 and 1")
 	r.require(a.temperature > 0, "temperature", a.temperature, "greater than 0")
@@ -147,30 +159,68 @@ func newJSD(args Args) (LateAdvantage, error) {
 
 func (jsd) Needs() Needs { return Needs{Old: true, Teacher: true} }
 
-// divergence is, with s and t the log-probabilities of student and teacher over the temperature,
+// logMix is log M at log-probabilities s and t, for 0 < lambda < 1.
+func (a jsd) logMix(s, t float64) float64 {
+	x, y := s+math.Log1p(-a.lambda), t+math.Log(a.lambda)
+	return max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
+}
+
+// integrand is, with s and t the log-probabilities of student and teacher over the temperature,
 //
-//	lambda*(t - log M) + (1-lambda)*(s - log M), M = (1-lambda)*exp(s) + lambda*exp(t)
+//	lambda*(t - log M) + (1-lambda)*(s - log M)
 //
 // and s-t for lambda 0, t-s for lambda 1.
-func (a jsd) divergence(s, t float64) float64 {
-	s, t = s/a.temperature, t/a.temperature
+func (a jsd) integrand(s, t float64) float64 {
 	switch a.lambda {
 	case 0:
 		return s - t
 	case 1:
 		return t - s
 	}
-	x, y := s+math.Log1p(-a.lambda), t+math.Log(a.lambda)
-	m := max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
+	m := a.logMix(s, t)
 	return float64(a.lambda*(t-m)) + float64((1-a.lambda)*(s-m))
 }
 
-// Assign is A = -coef*divergence, 0 outside the mask.
+// push is the advantage of a token for coefficient 1: minus the factor of its score in the gradient. At the ends that is
+// t-s, and the ratio exp(t-s) with 1 as its baseline.
+func (a jsd) push(s, t float64) float64 {
+	switch a.lambda {
+	case 0:
+		return t - s
+	case 1:
+		return math.Exp(min(t-s, maxLogRatio)) - 1
+	}
+	return -(1 - a.lambda) * (s - a.logMix(s, t))
+}
+
+// divergence estimates the divergence at a token drawn from the student: its mean over such tokens is the divergence.
+func (a jsd) divergence(s, t float64) float64 {
+	ratio := math.Exp(min(t-s, maxLogRatio))
+	switch a.lambda {
+	case 0:
+		return s - t
+	case 1:
+		return ratio * (t - s)
+	}
+	m := a.logMix(s, t)
+	return float64(a.lambda*ratio*(t-m)) + float64((1-a.lambda)*(s-m))
+}
+
+// Assign sets the advantages, 0 outside the mask; jsd/mean is the mean divergence over the trained tokens.
 func (a jsd) Assign(batch []Graded) (map[string]float64, error) {
 	sum, n := 0.0, 0
 	for i := range batch {
-		each := func(t int) float64 { return a.divergence(float64(batch[i].Logprobs[t]), float64(batch[i].Teacher[t])) }
-		sum, n = sum+batch[i].setEach(-a.coef, each), n+count(batch[i].ActionMask)
+		g := &batch[i]
+		g.setEach(a.coef, func(k int) float64 {
+			s, t := float64(g.Logprobs[k])/a.temperature, float64(g.Teacher[k])/a.temperature
+			n++
+			if a.pointwise {
+				sum += a.integrand(s, t)
+				return -a.integrand(s, t)
+			}
+			sum += a.divergence(s, t)
+			return a.push(s, t)
+		})
 	}
 	return map[string]float64{"jsd/mean": sum / float64(max(1, n))}, nil
 }

@@ -30,10 +30,6 @@ func (o *Objective) Needs() Needs {
 	return n
 }
 
-// NeedsReference reports whether log-probabilities of the reference model change the loss. Asking for them otherwise
-// is work for nothing.
-func (o *Objective) NeedsReference() bool { return o.Needs().Ref }
-
 // Outcome is the loss of one sequence. In a part of several, Loss is an equal share of the part's.
 type Outcome struct {
 	Loss     float64

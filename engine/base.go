@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,6 +24,8 @@ import (
 // Model is a base model that an engine serves.
 type Model struct {
 	Dir string // a Hugging Face folder; without weights it can only be trained from random ones
+	// Adapter is the folder of a PEFT adapter that stands on these weights; such a model is for sampling only.
+	Adapter string
 	// Tokens gives a token's bytes, for stop strings; nil reads tokenizer.json of Dir when it is first needed.
 	Tokens TokenBytes
 	// EndTokens end a sample beside those that config.json and generation_config.json name, such as the template's turn end.
@@ -41,6 +44,7 @@ const defaultContext = 32768
 type base struct {
 	name    string
 	dir     string
+	adapter string // folder of the adapter that belongs to it
 	config  model.Config
 	context int     // tokens
 	ends    []int32 // that end a sample if the request names no stop
@@ -76,7 +80,7 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	b := &base{name: name, dir: m.Dir, config: c, context: c.MaxPos, tokens: m.Tokens, cache: cache.New(c.Pages(), cacheBytes), prints: map[bool]string{}}
+	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: c.MaxPos, tokens: m.Tokens, cache: cache.New(c.Pages(), cacheBytes), prints: map[bool]string{}}
 	if b.context <= 0 {
 		b.context = defaultContext
 	}
@@ -129,13 +133,48 @@ func (e *Engine) load(b *base) (*version, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.version == nil {
-		w, err := model.Load(b.dir, e.compute)
+		w, adapter, err := e.read(b)
 		if err != nil {
 			return nil, fmt.Errorf("engine: base model %q: %w", b.name, err)
 		}
-		b.version = e.newVersion(b, w, 0, nil)
+		b.version = e.newVersion(b, w, 0, adapter)
 	}
 	return b.version, nil
+}
+
+// read reads a base model's weights and its adapter. The weights of another base model in the same folder are shared.
+func (e *Engine) read(b *base) (*model.Weights, *model.Adapter, error) {
+	if b.adapter == "" {
+		w, err := model.Load(b.dir, e.compute)
+		return w, nil, err
+	}
+	a, err := model.ReadPEFT(b.adapter)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := e.weightsIn(b.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	adapter, err := w.NewAdapter(a.LoRA, a.Tensors, e.compute.K)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", b.adapter, err)
+	}
+	return w, adapter, nil
+}
+
+// weightsIn returns the untouched weights of a folder.
+func (e *Engine) weightsIn(dir string) (*model.Weights, error) {
+	for _, name := range slices.Sorted(maps.Keys(e.bases)) {
+		if b := e.bases[name]; b.dir == dir && b.adapter == "" {
+			v, err := e.load(b)
+			if err != nil {
+				return nil, err
+			}
+			return v.w, nil
+		}
+	}
+	return model.Load(dir, e.compute)
 }
 
 // tokenBytes returns the tokenizer.

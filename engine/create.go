@@ -26,6 +26,9 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		if err != nil {
 			return err
 		}
+		if b.adapter != "" {
+			return tinker.Userf("engine: base model %q has an adapter of its own and is for sampling only; train the model below it", b.name)
+		}
 		if r.base, r.lora = b, req.LoRA; r.lora.Alpha == 0 {
 			r.lora.Alpha = defaultAlpha
 		}

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -54,8 +53,6 @@ func available(m *algorithm.Method) error {
 		{"exact entropies", need.Entropy, have.Entropy},
 		{"exact entropies", need.Centre, have.Centre},
 		{"pairs of responses", need.Pairs, have.Pairs},
-		{"experts' responses", m.SampleStrategy.ExpertRatio > 0, false},
-		{"samples chosen by their age", !math.IsInf(m.SampleStrategy.MaxStaleness, 1), false},
 	} {
 		if f.need && !f.have {
 			return fmt.Errorf("run: algorithm %s needs %s, which is not in this version; choose others of algorithm_type, advantage_fn, sample_strategy and policy_loss_fn", m.Name, f.what)

@@ -34,10 +34,12 @@ type job struct {
 	backend  config.Backend
 	method   *algorithm.Method
 	steps    int  // train steps in all; 0 when only the data's end tells
+	explored int  // explore steps in all; likewise
 	gem      bool // of trinity gem, whose keys have other names
 	lost     int  // train steps that are done again, as the server lost the model
 
 	model    *baseModel
+	teacher  teacher
 	engine   *engine.Engine // nil on a server
 	service  tinker.Service // the engine, made durable; or a server
 	start    string         // path of the state that the adapter begins with; empty: a fresh one
@@ -178,7 +180,7 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
 	for _, part := range []func(context.Context) error{
-		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildService, b.buildRecords, b.buildLoops,
+		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildService, b.buildRecords, b.buildLoops,
 	} {
 		if err := part(ctx); err != nil {
 			return nil, errors.Join(err, b.close())

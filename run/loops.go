@@ -82,7 +82,10 @@ func (b *job) buildLoops(ctx context.Context) error {
 			return err
 		}
 	}
-	b.steps = b.totalSteps(exploreSteps)
+	b.explored, b.steps = exploreSteps, b.totalSteps(exploreSteps)
+	if err := b.checkStaleness(); err != nil {
+		return err
+	}
 	switch {
 	case !b.cfg.Mode.Trains():
 		return nil
@@ -91,7 +94,11 @@ func (b *job) buildLoops(ctx context.Context) error {
 		if eb.StorageType != "queue" {
 			return fmt.Errorf("run: experience_buffer.storage_type %s is not in this version for mode %s; use queue", eb.StorageType, b.cfg.Mode)
 		}
-		b.source = newQueueSource(buffer.NewQueue(eb.Capacity, time.Duration(eb.MaxReadTimeout*float64(time.Second))), state.Position)
+		expert, err := b.openExpert(ctx, state.Position)
+		if err != nil {
+			return err
+		}
+		b.source = newQueueSource(buffer.NewQueue(eb.Capacity, time.Duration(eb.MaxReadTimeout*float64(time.Second))), state.Position, b.method.SampleStrategy, expert)
 		source = b.source
 	default:
 		fs, err := b.buildFileSource(ctx, state.Position)
@@ -108,10 +115,16 @@ func (b *job) buildLoops(ctx context.Context) error {
 	b.progress.total = b.steps
 	b.trainer = trainer.New(trainer.Options{
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,
-		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(), From: b.start,
+		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(), From: b.start, Teacher: b.teacher.request,
 		FS: b.FS, Durable: b.durable(), Publishes: b.publishes(explores),
 	}, b.service, source, rec, state)
 	return nil
+}
+
+// sampled is how many of a train step's experiences the explorer makes: all, unless an expert's data is mixed in.
+func (b *job) sampled() int {
+	usual, _ := b.method.SampleStrategy.Split(b.cfg.Buffer.TrainBatchSize)
+	return max(1, usual)
 }
 
 // publishes: every sync_interval steps, and the last step's weights for the evaluation at the end.
@@ -126,7 +139,7 @@ func (b *job) publishes(explores bool) func(int) bool {
 func (b *job) totalSteps(exploreSteps int) int {
 	feed := 0
 	if exploreSteps > 0 {
-		feed = exploreSteps * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / max(1, b.cfg.Buffer.TrainBatchSize)
+		feed = exploreSteps * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / b.sampled()
 	} else if n := b.cfg.Buffer.TotalSteps; n != nil {
 		feed = *n
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,9 +143,10 @@ func (b *job) engineOptions() (engine.Options, error) {
 	if b.model.template != nil { // a base model may have none
 		ends, err = b.model.template.StopIDs(b.model.tokenizer)
 	}
+	models := map[string]engine.Model{b.model.name: {Dir: b.model.dir, Tokens: b.model.tokenizer, EndTokens: ends}}
+	maps.Copy(models, b.teacher.served)
 	return engine.Options{
-		Dir:     filepath.Join(b.dir, "tinker", "checkpoints"),
-		Models:  map[string]engine.Model{b.model.name: {Dir: b.model.dir, Tokens: b.model.tokenizer, EndTokens: ends}},
+		Dir: filepath.Join(b.dir, "tinker", "checkpoints"), Models: models,
 		Threads: b.Threads, Seed: &seed, FS: b.FS,
 	}, err
 }

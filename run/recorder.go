@@ -27,7 +27,7 @@ func (r *recorder) Explored(ctx context.Context, step int, metrics map[string]fl
 // line is the train step whose line in metrics.jsonl has the metrics of an explore step: the first that trains on it.
 func (r *recorder) line(step int) int {
 	perStep := r.job.cfg.Buffer.BatchSize * r.job.cfg.Algorithm.RepeatTimes
-	return (step-1)*perStep/max(1, r.job.cfg.Buffer.TrainBatchSize) + 1
+	return (step-1)*perStep/r.job.sampled() + 1
 }
 
 // Published implements trainer.Events.

@@ -16,13 +16,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
-// serve starts a server that has the shipped model and returns its address.
+// serve starts a server that has the shipped model and the teacher, and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
 	return serveModel(t, "examples/tiny/model", "../examples/tiny/model", "")
 }
 
-// serveModel starts a server that has one model, and gives id as the name of its tokenizer.
+// serveModel starts a server that has a model and the teacher, and gives id as the name of its tokenizer.
 func serveModel(t *testing.T, name, folder, id string) string {
 	t.Helper()
 	tok, err := tokenizer.Load(folder)
@@ -30,7 +30,8 @@ func serveModel(t *testing.T, name, folder, id string) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{name: {Dir: folder, Tokens: tok}}})
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{name: {Dir: folder, Tokens: tok},
+		"examples/tiny/teacher": {Dir: "../examples/tiny/model", Adapter: "../examples/tiny/teacher"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

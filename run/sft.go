@@ -150,7 +150,7 @@ func (b *job) buildFileSource(ctx context.Context, pos trainer.Position) (fileSo
 }
 
 // Read implements trainer.Source. n rows are a batch, which of pairs has twice as many experiences.
-func (s fileSource) Read(_ context.Context, n int) ([]*experience.Experience, error) {
+func (s fileSource) Read(_ context.Context, _, n int) ([]*experience.Experience, error) {
 	list, err := s.next()
 	if err == nil && len(list) < n {
 		return nil, io.EOF

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
@@ -13,7 +14,9 @@ import (
 
 // queueSource is the trainer's end of the queue: it also keeps count of which explore steps have been read.
 type queueSource struct {
-	queue *buffer.Queue
+	queue    *buffer.Queue
+	strategy algorithm.SampleStrategy
+	expert   *examples // nil unless the strategy mixes an expert's data in
 
 	mu    sync.Mutex
 	pos   trainer.Position
@@ -23,8 +26,8 @@ type queueSource struct {
 type stepSize struct{ step, n int }
 
 // newQueueSource makes a source that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
-func newQueueSource(q *buffer.Queue, pos trainer.Position) *queueSource {
-	return &queueSource{queue: q, pos: pos}
+func newQueueSource(q *buffer.Queue, pos trainer.Position, s algorithm.SampleStrategy, expert *examples) *queueSource {
+	return &queueSource{queue: q, pos: pos, strategy: s, expert: expert}
 }
 
 // put hands over the experiences of an explore step.
@@ -43,8 +46,40 @@ func (s *queueSource) put(ctx context.Context, step int, list []*experience.Expe
 	return err
 }
 
-// Read implements trainer.Source.
-func (s *queueSource) Read(ctx context.Context, n int) ([]*experience.Experience, error) {
+// Read implements trainer.Source: what the sample strategy makes of n, first samples and then an expert's.
+func (s *queueSource) Read(ctx context.Context, step, n int) ([]*experience.Experience, error) {
+	n, experts := s.strategy.Split(n)
+	var list []*experience.Experience
+	for len(list) < n {
+		more, err := s.take(ctx, n-len(list))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range more {
+			if e.Info.ModelVersion >= s.strategy.MinVersion(step) {
+				list = append(list, e)
+			}
+		}
+	}
+	if experts == 0 {
+		return list, nil
+	}
+	shown, err := s.expert.next()
+	if err != nil {
+		return nil, err // io.EOF: the expert has no more
+	}
+	for _, e := range shown {
+		e.EID.Batch = "expert/" + e.EID.Batch
+		algorithm.Expert(e)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pos.Expert = s.expert.reader.State().CurrentIndex
+	return append(list, shown...), nil
+}
+
+// take takes n experiences from the queue.
+func (s *queueSource) take(ctx context.Context, n int) ([]*experience.Experience, error) {
 	list, err := s.queue.Read(ctx, n, -1)
 	if errors.Is(err, buffer.ErrClosed) {
 		return nil, io.EOF
@@ -56,7 +91,7 @@ func (s *queueSource) Read(ctx context.Context, n int) ([]*experience.Experience
 	defer s.mu.Unlock()
 	s.pos.Count += len(list)
 	for len(s.sizes) > 0 && s.pos.Count >= s.sizes[0].n {
-		s.pos = trainer.Position{Step: s.sizes[0].step + 1, Count: s.pos.Count - s.sizes[0].n}
+		s.pos = trainer.Position{Step: s.sizes[0].step + 1, Count: s.pos.Count - s.sizes[0].n, Expert: s.pos.Expert}
 		s.sizes = s.sizes[1:]
 	}
 	return list, nil

@@ -9,50 +9,78 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// referenceLogprobs asks the base model for the logprobs of the responses, [R] each; nil when the method does not need them.
-func (t *Trainer) referenceLogprobs(ctx context.Context, batch []*experience.Experience) ([][]float32, error) {
-	if !t.Method.Needs().Ref {
-		return nil, nil
+// fetch asks for what the method reads of other models: the logprobs of the responses under the reference and the teacher, [R] each.
+func (t *Trainer) fetch(ctx context.Context, batch []*experience.Experience) ([]algorithm.Fetched, error) {
+	need := t.Method.Needs()
+	ref, err := t.askIf(ctx, need.Ref, t.reference, "reference", batch)
+	if err != nil {
+		return nil, err
 	}
-	if t.reference == nil { // a KL penalty needs it, the loss does not
-		var err error
-		if t.reference, err = t.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}); err != nil {
-			return nil, fmt.Errorf("reference model: %w", err)
+	teacher, err := t.askIf(ctx, need.Teacher, t.teacher, "teacher", batch)
+	if err != nil {
+		return nil, err
+	}
+	fetched := make([]algorithm.Fetched, len(batch))
+	for i, e := range batch {
+		fetched[i].Baseline = e.Info.Baseline
+		if fetched[i].Ref, err = ref(i); err != nil {
+			return nil, err
 		}
+		if fetched[i].Teacher, err = teacher(i); err != nil {
+			return nil, err
+		}
+	}
+	return fetched, nil
+}
+
+// askIf sends all sequences of a batch to a model, or none. The function it returns waits for the i-th response's logprobs.
+func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingClient, who string, batch []*experience.Experience) (func(i int) ([]float32, error), error) {
+	if !wanted {
+		return func(int) ([]float32, error) { return nil, nil }, nil
 	}
 	p := tinker.DefaultSampling()
 	p.MaxTokens = 1
 	p.Seed = new(uint64)
 	futures := make([]*tinker.Future[tinker.SampleResponse], len(batch))
 	for i, e := range batch {
-		f, err := t.reference.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(e.Tokens), NumSamples: 1, Params: p, PromptLogprobs: true})
+		f, err := model.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(e.Tokens), NumSamples: 1, Params: p, PromptLogprobs: true})
 		if err != nil {
-			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
+			return nil, fmt.Errorf("%s logprobs of sample %s: %w", who, e.EID, err)
 		}
 		futures[i] = f
 	}
-	refs := make([][]float32, len(batch))
-	for i, e := range batch {
+	return func(i int) ([]float32, error) {
 		r, err := futures[i].Wait(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("reference logprobs of sample %s: %w", e.EID, err)
+			return nil, fmt.Errorf("%s logprobs of sample %s: %w", who, batch[i].EID, err)
 		}
-		refs[i] = r.PromptLogprobs[e.PromptLength:]
+		if len(r.PromptLogprobs) != len(batch[i].Tokens) {
+			return nil, fmt.Errorf("%s logprobs of sample %s: the service returned %d for %d tokens", who, batch[i].EID, len(r.PromptLogprobs), len(batch[i].Tokens))
+		}
+		return r.PromptLogprobs[batch[i].PromptLength:], nil
+	}, nil
+}
+
+// openOthers makes the sampling clients of the models that fetch asks.
+func (t *Trainer) openOthers(ctx context.Context) (err error) {
+	need := t.Method.Needs()
+	if need.Ref {
+		if t.reference, err = t.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}); err != nil {
+			return fmt.Errorf("reference model: %w", err)
+		}
 	}
-	return refs, nil
+	if need.Teacher {
+		if t.teacher, err = t.service.SamplingClient(ctx, t.Teacher); err != nil {
+			return fmt.Errorf("teacher model: %w", err)
+		}
+	}
+	return nil
 }
 
 // score computes the advantages that are late, and sends the critic, if there is one, what it has to learn from the returns.
 // learned waits for that and returns its metrics.
-func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Experience, refs [][]float32) (
+func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Experience, fetched []algorithm.Fetched) (
 	metrics map[string]float64, learned func(context.Context) (map[string]float64, error), err error) {
-	fetched := make([]algorithm.Fetched, len(batch))
-	for i := range refs {
-		fetched[i].Ref = refs[i]
-	}
-	for i, e := range batch {
-		fetched[i].Baseline = e.Info.Baseline
-	}
 	learned = func(context.Context) (map[string]float64, error) { return nil, nil }
 	if t.critic == nil {
 		metrics, err = t.Method.Score(batch, fetched)
@@ -80,5 +108,5 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 
 // Fetches says what this trainer can fetch of what a method may need.
 func Fetches() algorithm.Needs {
-	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true, Values: true, Pairs: true, Baseline: true}
+	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Pairs: true, Reward: true, Ref: true, Teacher: true, Values: true, Baseline: true}
 }

@@ -27,7 +27,7 @@ func meanSurprise(seqs []algorithm.Sequence) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, s := range seqs {
 		for j, lp := range s.Old {
-			if s.Mask[j] {
+			if s.Mask[j] && !s.Expert {
 				sum, n = sum-float64(lp), n+1
 			}
 		}

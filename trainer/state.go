@@ -74,10 +74,8 @@ func (t *Trainer) open(ctx context.Context) error {
 		return fmt.Errorf("trainer: %w", err)
 	}
 	t.exact = caps.ExactLogprobs
-	if t.Method.Objective.NeedsReference() {
-		if t.reference, err = t.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}); err != nil {
-			return fmt.Errorf("trainer: reference model: %w", err)
-		}
+	if err := t.openOthers(ctx); err != nil {
+		return fmt.Errorf("trainer: %w", err)
 	}
 	fresh := t.Durable || t.state.Step == 0
 	if fresh {

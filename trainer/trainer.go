@@ -31,7 +31,8 @@ type Options struct {
 	Schedule     algorithm.Schedule // of the learning rate
 	Adam         tinker.AdamParams  // the learning rate aside
 	Create       tinker.CreateModelRequest
-	From         string // path of the state that the model begins with; empty: as Create says
+	From         string                       // path of the state that the model begins with; empty: as Create says
+	Teacher      tinker.SamplingClientRequest // of a method that needs one
 	FS           disk.FS
 
 	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.
@@ -42,16 +43,18 @@ type Options struct {
 
 // Source gives the experiences of each step.
 type Source interface {
-	// Read returns the next n experiences, in the same order in every run. io.EOF means that there are no more.
-	Read(ctx context.Context, n int) ([]*experience.Experience, error)
+	// Read returns the next n experiences, those of the given step, in the same order in every run. io.EOF means that there are no more.
+	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
 	// Position describes what has been read, so that a restarted run can go on behind it.
 	Position() Position
 }
 
-// Position is how far a Source has been read: Count experiences of explore step Step, or Count rows of a data set.
+// Position is how far a Source has been read: Count experiences of explore step Step, or Count rows of a data set; and beside
+// the former, Expert rows of an expert's data set.
 type Position struct {
-	Step  int `json:"step"`
-	Count int `json:"count"`
+	Step   int `json:"step"`
+	Count  int `json:"count"`
+	Expert int `json:"expert,omitempty"`
 }
 
 // Events are told about what the loop does. Errors end the loop. Every call may come again with the same content after a restart.
@@ -73,6 +76,7 @@ type Trainer struct {
 	exact     bool // the service's samplers and trainers agree to the bit
 	client    tinker.TrainingClient
 	reference tinker.SamplingClient // the base model, only if the method needs it
+	teacher   tinker.SamplingClient // only if the method needs one
 	critic    *critic               // only if the method needs values
 	state     State
 	started   time.Time // of the step under way
@@ -143,7 +147,7 @@ func (t *Trainer) read(ctx context.Context, stop <-chan struct{}) ([]*experience
 		case <-ctx.Done():
 		}
 	}()
-	batch, err := t.source.Read(ctx, t.BatchSize)
+	batch, err := t.source.Read(ctx, t.state.Step+1, t.BatchSize)
 	cancel(nil)
 	<-watch
 	return batch, err

@@ -15,11 +15,11 @@ import (
 func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*experience.Experience, metrics map[string]float64) error {
 	begin := time.Now()
 	need := t.Method.Needs()
-	refs, err := t.referenceLogprobs(ctx, batch)
+	fetched, err := t.fetch(ctx, batch)
 	if err != nil {
 		return err
 	}
-	scored, learned, err := t.score(ctx, step, batch, refs)
+	scored, learned, err := t.score(ctx, step, batch, fetched)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	}
 	var outcome map[string]float64
 	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
-		grad, outcome, err = t.gradient(step, batch, logprobs, refs)
+		grad, outcome, err = t.gradient(step, batch, logprobs, fetched)
 		return grad, err
 	}
 	known, onPolicy := t.knownLogprobs(step, batch)
@@ -59,7 +59,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 		return err
 	}
 	if !need.Logprobs { // the gradient did not depend on the logprobs; the reported loss does
-		if _, outcome, err = t.gradient(step, batch, outputs(out), refs); err != nil {
+		if _, outcome, err = t.gradient(step, batch, outputs(out), fetched); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	}
 	collect(metrics, scored, ofCritic, outcome, out.Metrics, opt.Metrics)
 	metrics["actor/lr"] = adam.LearningRate
-	batchMetrics(metrics, batch, sequences(step, batch, outputs(out), refs), time.Since(begin).Seconds())
+	batchMetrics(metrics, batch, sequences(step, batch, outputs(out), fetched), time.Since(begin).Seconds())
 	return nil
 }
 
@@ -111,8 +111,8 @@ func datum(e *experience.Experience) (tinker.Datum, error) {
 }
 
 // gradient evaluates the algorithm's loss at logprobs, [L−1] per experience, and returns d loss/d logprob in the same shape.
-func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs, refs [][]float32) ([][]float32, map[string]float64, error) {
-	outs, metrics, err := t.Method.Objective.Step(sequences(step, batch, logprobs, refs))
+func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs [][]float32, fetched []algorithm.Fetched) ([][]float32, map[string]float64, error) {
+	outs, metrics, err := t.Method.Objective.Step(sequences(step, batch, logprobs, fetched))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,13 +125,13 @@ func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs, r
 }
 
 // sequences shows the responses of a step's batch to the algorithm.
-func sequences(step int, batch []*experience.Experience, logprobs, refs [][]float32) []algorithm.Sequence {
+func sequences(step int, batch []*experience.Experience, logprobs [][]float32, fetched []algorithm.Fetched) []algorithm.Sequence {
 	seqs := make([]algorithm.Sequence, len(batch))
 	for i, e := range batch {
 		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs, Advantages: e.Advantages, Mask: e.ActionMask,
 			Expert: e.Info.IsExpert, Step: step}
-		if refs != nil {
-			seqs[i].Ref = refs[i]
+		if fetched != nil {
+			seqs[i].Ref = fetched[i].Ref
 		}
 	}
 	return seqs
@@ -144,7 +144,7 @@ func (t *Trainer) knownLogprobs(step int, batch []*experience.Experience) (known
 	all := t.exact
 	known, onPolicy = make([][]float32, len(batch)), make([]bool, len(batch))
 	for i, e := range batch {
-		onPolicy[i] = e.Info.ModelVersion == step-1 && e.Logprobs != nil && e.StopReason != experience.StopPromptTruncated
+		onPolicy[i] = !e.Info.IsExpert && e.Info.ModelVersion == step-1 && e.Logprobs != nil && e.StopReason != experience.StopPromptTruncated
 		all = all && (onPolicy[i] || e.TrainableTokens() == 0)
 		known[i] = make([]float32, len(e.Tokens)-1)
 		if e.Logprobs != nil {

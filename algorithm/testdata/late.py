@@ -133,9 +133,9 @@ cases = [
     case("clipv, at most two", "clipv", {"mu": 0.2, "max_frac": 0.15}, clipv(scores, 0.2, 0.15)),
     case("clipv, wide", "clipv", {}, clipv(scores, 8.5, 1e-4)),
     case("on_policy_distill", "on_policy_distill", {"kl_coef": 0.5}, distill(0.5)),
-    case("jsd", "jsd", {}, jsd(0.5, 1, 1)),
-    case("jsd, warm", "jsd", {"lambda_coef": 0.2, "kl_coef": 2.0, "temperature": 1.5}, jsd(0.2, 2, 1.5)),
-    case("jsd, forward", "jsd", {"lambda_coef": 0.0}, jsd(0, 1, 1)),
-    case("jsd, reverse", "jsd", {"lambda_coef": 1.0}, jsd(1, 1, 1)),
+    case("jsd", "jsd", {"estimate": "pointwise"}, jsd(0.5, 1, 1)),
+    case("jsd, warm", "jsd", {"lambda_coef": 0.2, "kl_coef": 2.0, "temperature": 1.5, "estimate": "pointwise"}, jsd(0.2, 2, 1.5)),
+    case("jsd, forward", "jsd", {"lambda_coef": 0.0, "estimate": "pointwise"}, jsd(0, 1, 1)),
+    case("jsd, reverse", "jsd", {"lambda_coef": 1.0, "estimate": "pointwise"}, jsd(1, 1, 1)),
 ]
 print("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]")
