@@ -150,3 +150,19 @@ func BenchmarkBig(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkBigLoad loads files of full size.
+func BenchmarkBigLoad(b *testing.B) {
+	if *bigDir == "" {
+		b.Skip("run testdata/python.sh")
+	}
+	for _, name := range []string{"big-qwen2", "big-llama3", "big-gpt2"} {
+		b.Run(name, func(b *testing.B) {
+			start := cpuTime()
+			for b.Loop() {
+				loadBig(b, name)
+			}
+			b.ReportMetric(1e3*(cpuTime()-start).Seconds()/float64(b.N), "cpu-ms/op")
+		})
+	}
+}

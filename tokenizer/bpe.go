@@ -17,6 +17,9 @@ type bpe struct {
 	// rules maps a pair of neighbours, left<<32|right, to rank<<32|merged:
 	// the smallest value is merged first.
 	rules rules
+	// pairs has the rules that a word begins with: of each byte beside each,
+	// the first times 256 plus the second. It is empty if first lacks a byte.
+	pairs []uint64
 
 	// words finds the bytes of a whole word when ignore_merges is set; empty
 	// otherwise.
@@ -24,34 +27,29 @@ type bpe struct {
 }
 
 // newBPE makes a model; tokens are the entries of its vocabulary.
-func newBPE(m *modelPart, tokens []entry) (*bpe, error) {
-	b := &bpe{unk: -1, fuseUnk: m.FuseUnk}
+func newBPE(m *modelPart, tokens []entry) *bpe {
+	b := &bpe{unk: -1, fuseUnk: m.FuseUnk, rules: m.rules}
 	if m.UnkToken != nil {
 		if id, ok := m.vocab[*m.UnkToken]; ok {
 			b.unk = id
 		}
 	}
 	b.fillFirst(m)
-	if err := b.fillRules(m); err != nil {
-		return nil, err
-	}
+	b.fillPairs()
 	if m.IgnoreMerges {
-		b.words = newWords(m.vocab, tokens)
+		b.words = newWords(tokens)
 	}
-	return b, nil
+	return b
 }
 
-// fillRules reads the merge rules. Of two rules for one pair the later counts,
+// fillRules takes the merge rules. Of two rules for one pair the later counts,
 // as in the library.
-func (b *bpe) fillRules(m *modelPart) error {
-	if m.merges == nil {
-		return nil
-	}
+func (m *modelPart) fillRules(c *cursor) error {
 	var both, last []byte // spellings of what rules make: neighbours often make the same
 	merged, known := int32(0), false
 	rank := uint64(0)
-	b.rules = newRules(bytes.Count(m.merges, []byte{','}) / 2) // for rules written as lists; for others it grows once
-	err := scanMerges(m.merges, func(l, r []byte) error {
+	m.rules = newRules(2 * len(m.vocab)) // grows if there are many more
+	err := c.merges(func(l, r []byte) error {
 		both = append(append(both[:0], l...), r...)
 		left, ok1 := m.vocab[string(l)]
 		right, ok2 := m.vocab[string(r)]
@@ -62,14 +60,28 @@ func (b *bpe) fillRules(m *modelPart) error {
 		if !ok1 || !ok2 || !known {
 			return fmt.Errorf("merge %d (%q, %q) makes or uses a token that is not in the vocabulary", rank, l, r)
 		}
-		b.rules.set(pair(left, right), rank<<32|uint64(uint32(merged)))
+		m.rules.set(pair(left, right), rank<<32|uint64(uint32(merged)))
 		rank++
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("tokenizer: merges of the BPE model: %w", err)
+		return fmt.Errorf("merges of the BPE model: %w", err)
 	}
 	return nil
+}
+
+// fillPairs looks up the rules of all pairs of bytes, if every byte is a symbol.
+func (b *bpe) fillPairs() {
+	pairs := make([]uint64, 0, 1<<16)
+	for _, left := range b.first {
+		for _, right := range b.first {
+			if left < 0 || right < 0 {
+				return
+			}
+			pairs = append(pairs, b.rules.get(pair(left, right)))
+		}
+	}
+	b.pairs = pairs
 }
 
 // fillFirst finds the symbol of each byte. A byte without one becomes the
@@ -117,6 +129,9 @@ func (b *bpe) encode(out []int32, word string) []int32 {
 	}
 	start := len(out)
 	out = b.symbols(out, word)
+	if len(b.pairs) > 0 && len(word) <= shortWord {
+		return out[:start+b.mergeBytes(out[start:], word)]
+	}
 	if len(out)-start <= shortWord {
 		return out[:start+b.mergeScan(out[start:])]
 	}
@@ -156,10 +171,26 @@ func (b *bpe) symbols(out []int32, word string) []int32 {
 // leftmost, and returns the new length.
 func (b *bpe) mergeScan(s []int32) int {
 	var room [shortWord]uint64
-	rule := room[:0] // rule[i] is that of s[i] and s[i+1]
+	rule := room[:0]
 	for i := 1; i < len(s); i++ {
 		rule = append(rule, b.rules.get(pair(s[i-1], s[i])))
 	}
+	return b.mergeRules(s, rule)
+}
+
+// mergeBytes is mergeScan for the symbols of a word, each of which is one byte.
+func (b *bpe) mergeBytes(s []int32, word string) int {
+	var room [shortWord]uint64
+	rule := room[:0]
+	for i := 1; i < len(word); i++ {
+		rule = append(rule, b.pairs[int(word[i-1])<<8|int(word[i])])
+	}
+	return b.mergeRules(s, rule)
+}
+
+// mergeRules does the merging; rule[i] is that of s[i] and s[i+1].
+func (b *bpe) mergeRules(s []int32, rule []uint64) int {
+	n := len(s)
 	for {
 		best, at := uint64(none), 0
 		for i, r := range rule {
@@ -168,12 +199,15 @@ func (b *bpe) mergeScan(s []int32) int {
 			}
 		}
 		if best == none {
-			return len(s)
+			return n
 		}
+		n--
 		s[at] = int32(uint32(best))
-		s = append(s[:at+1], s[at+2:]...)
-		rule = append(rule[:at], rule[at+1:]...)
-		if at < len(rule) {
+		for i := at + 1; i < n; i++ { // quicker than copy for a few
+			s[i], rule[i-1] = s[i+1], rule[i]
+		}
+		rule = rule[:n-1]
+		if at+1 < n {
 			rule[at] = b.rules.get(pair(s[at], s[at+1]))
 		}
 		if at > 0 {

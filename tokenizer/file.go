@@ -40,8 +40,10 @@ type modelPart struct {
 	ByteFallback bool    `json:"byte_fallback"`
 	IgnoreMerges bool    `json:"ignore_merges"`
 
-	vocab  map[string]int32
-	merges []byte // as written, nil if there are none
+	tokens []named          // the vocab in the order of the file
+	vocab  map[string]int32 // the same, by name
+	other  []byte           // the vocab of another kind of model
+	rules  rules            // made of merges
 }
 
 // decoderPart is the "decoder" section; only its type matters.
@@ -79,12 +81,10 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if t.splitters, err = parsePreTokenizer(f.PreTokenizer); err != nil {
 		return nil, err
 	}
-	if err := t.fillVocab(f.Model.vocab); err != nil {
+	if err := t.fillVocab(&f.Model); err != nil {
 		return nil, err
 	}
-	if t.model, err = newBPE(&f.Model, t.tokens); err != nil {
-		return nil, err
-	}
+	t.model = newBPE(&f.Model, t.tokens)
 	if err := t.fillAdded(f.AddedTokens); err != nil {
 		return nil, err
 	}
@@ -100,29 +100,66 @@ func readFile(data []byte) (*file, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: it is not UTF-8")
 	}
-	whole, err := cut(data, "model")
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: %w", err)
-	}
 	f := &file{}
-	if err := json.Unmarshal(whole.rest, f); err != nil {
+	c := &cursor{data: data}
+	var model []byte
+	var fault error
+	rest := c.cut(map[string]func(){"model": func() { model, fault = f.Model.scan(c) }})
+	if fault == nil {
+		fault = c.end()
+	}
+	if fault != nil {
+		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: %w", fault)
+	}
+	if err := json.Unmarshal(rest, f); err != nil {
 		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: %w", err)
 	}
-	if absent(whole.found["model"]) {
+	if absent(model) {
 		return nil, fmt.Errorf("tokenizer: not a tokenizer.json: it has no model")
 	}
-	model, err := cut(whole.found["model"], "vocab", "merges")
-	if err != nil {
+	if err := json.Unmarshal(model, &f.Model); err != nil {
 		return nil, fmt.Errorf("tokenizer: the model: %w", err)
 	}
-	if err := json.Unmarshal(model.rest, &f.Model); err != nil {
-		return nil, fmt.Errorf("tokenizer: the model: %w", err)
-	}
-	return f, f.Model.read(model.found["vocab"], model.found["merges"])
+	return f, f.Model.check()
 }
 
-// read refuses other models by name and reads the vocabulary.
-func (m *modelPart) read(vocab, merges []byte) (err error) {
+// scan takes the model: vocab and merges into their tables, in one pass where
+// the vocab stands first as in all files there are. The rest is the result.
+func (m *modelPart) scan(c *cursor) (rest []byte, err error) {
+	if c.peek() != '{' {
+		return c.value(), nil
+	}
+	var merges []byte // that come too early
+	rest = c.cut(map[string]func(){
+		"vocab": func() {
+			if c.peek() != '{' {
+				m.other = c.value()
+				return
+			}
+			if m.tokens = c.vocab(); c.err != nil {
+				err = fmt.Errorf("vocab of the BPE model: %w", c.err)
+			}
+			m.vocab = make(map[string]int32, len(m.tokens))
+			for _, t := range m.tokens {
+				m.vocab[t.name] = t.id
+			}
+		},
+		"merges": func() {
+			if m.vocab == nil || c.peek() != '[' {
+				merges = c.value()
+			} else {
+				err = m.fillRules(c)
+			}
+		},
+	})
+	if err == nil && m.vocab != nil && !absent(merges) {
+		err = m.fillRules(&cursor{data: merges})
+	}
+	return rest, err
+}
+
+// check refuses other models by name.
+func (m *modelPart) check() error {
 	switch {
 	case m.Type != "" && m.Type != "BPE":
 		return fmt.Errorf("tokenizer: model type %q is not supported, only byte-level BPE is", m.Type)
@@ -130,23 +167,18 @@ func (m *modelPart) read(vocab, merges []byte) (err error) {
 		return fmt.Errorf("tokenizer: continuing_subword_prefix %q is not supported in a byte-level BPE", *m.Prefix)
 	case m.Suffix != nil && *m.Suffix != "":
 		return fmt.Errorf("tokenizer: end_of_word_suffix %q is not supported in a byte-level BPE", *m.Suffix)
-	case absent(vocab):
+	case m.vocab == nil:
 		return fmt.Errorf("tokenizer: the model has no vocab")
-	}
-	if m.vocab, err = scanVocab(vocab); err != nil {
-		return fmt.Errorf("tokenizer: vocab of the BPE model: %w", err)
-	}
-	if !absent(merges) {
-		m.merges = merges
 	}
 	return nil
 }
 
 // fillVocab makes the tables of the vocabulary, whose map it takes over.
-func (t *Tokenizer) fillVocab(vocab map[string]int32) error {
-	t.ids = vocab
-	for name, id := range vocab {
-		if err := t.add(name, id, false); err != nil {
+func (t *Tokenizer) fillVocab(m *modelPart) error {
+	t.ids = m.vocab
+	t.tokens = make([]entry, 0, len(m.tokens)+1024) // with room for added tokens
+	for _, n := range m.tokens {
+		if err := t.add(n.name, n.id, false); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func parseNormalizer(data json.RawMessage) (normalizer, error) {
 	case "Sequence":
 		return normalizerSequence(p.Normalizers)
 	case "NFC":
-		return norm.NFC.String, nil
+		return (&composer{}).normalize, nil
 	case "NFD":
 		return norm.NFD.String, nil
 	case "NFKC":

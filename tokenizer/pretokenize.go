@@ -123,7 +123,7 @@ func byteLevel(p preTokenizerPart) (all []splitter) {
 		}})
 	}
 	if p.UseRegex == nil || *p.UseRegex {
-		all = append(all, splitter{next: nextGPT2})
+		all = append(all, splitter{next: newClasses().nextGPT2})
 	}
 	return all
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // A tokenizer.json of today has 10 to 20 MB, nearly all of it vocab and merges.
@@ -175,16 +174,9 @@ func (c *cursor) word() {
 	}
 }
 
-// parts is an object cut into the members asked for and the object of the others.
-type parts struct {
-	found map[string][]byte
-	rest  []byte
-}
-
-// cut reads an object and cuts the named members out of it.
-func cut(data []byte, names ...string) (parts, error) {
-	c := &cursor{data: data}
-	p := parts{found: make(map[string][]byte)}
+// cut reads an object. A member named in take is read by the function there,
+// which takes its value; the object of all others is the result.
+func (c *cursor) cut(take map[string]func()) []byte {
 	rest := bytes.NewBufferString("{")
 	for first := true; c.more(first, '{', '}'); first = false {
 		c.peek()
@@ -192,52 +184,55 @@ func cut(data []byte, names ...string) (parts, error) {
 		key := string(c.text())
 		quoted := c.data[min(from, c.at):c.at]
 		c.expect(':')
-		value := c.value()
-		if slices.Contains(names, key) {
-			p.found[key] = value
+		if read := take[key]; read != nil {
+			read()
 			continue
 		}
 		if rest.Len() > 1 {
 			rest.WriteByte(',')
 		}
-		fmt.Fprintf(rest, "%s:%s", quoted, value)
+		fmt.Fprintf(rest, "%s:%s", quoted, c.value())
 	}
+	rest.WriteByte('}')
+	return rest.Bytes()
+}
+
+// end checks that nothing follows.
+func (c *cursor) end() error {
 	if c.peek() != 0 {
 		c.fail("something after the end")
 	}
-	rest.WriteByte('}')
-	p.rest = rest.Bytes()
-	return p, c.err
+	return c.err
 }
 
-// scanVocab reads the vocab of a BPE model. All names are parts of one string,
+// named is a token of a vocab as written.
+type named struct {
+	name string
+	id   int32
+}
+
+// vocab takes the vocab of a BPE model. All names are parts of one string,
 // which is one allocation instead of a hundred thousand.
-func scanVocab(data []byte) (map[string]int32, error) {
-	c := &cursor{data: data}
-	names := make([]byte, 0, len(data)/2)
-	type token struct {
-		end int // of the name in names
-		id  int32
-	}
-	tokens := make([]token, 0, bytes.Count(data, []byte{':'}))
+func (c *cursor) vocab() []named {
+	names := make([]byte, 0, (len(c.data)-c.at)/4)
+	var ends []int
+	var tokens []named
 	for first := true; c.more(first, '{', '}'); first = false {
 		names = append(names, c.text()...)
 		c.expect(':')
-		tokens = append(tokens, token{len(names), c.number()})
+		ends, tokens = append(ends, len(names)), append(tokens, named{id: c.number()})
 	}
-	vocab := make(map[string]int32, len(tokens))
 	all, at := string(names), 0
-	for _, t := range tokens {
-		vocab[all[at:t.end]] = t.id
-		at = t.end
+	for i, end := range ends {
+		tokens[i].name = all[at:end]
+		at = end
 	}
-	return vocab, c.err
+	return tokens
 }
 
-// scanMerges reads merge rules, each written "a b" or ["a","b"], and calls rule
+// merges takes merge rules, each written "a b" or ["a","b"], and calls rule
 // for one after the other. What rule gets lasts until it returns.
-func scanMerges(data []byte, rule func(left, right []byte) error) error {
-	c := &cursor{data: data}
+func (c *cursor) merges(rule func(left, right []byte) error) error {
 	for first := true; c.more(first, '[', ']'); first = false {
 		var left, right []byte
 		if c.peek() == '[' {

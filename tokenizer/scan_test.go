@@ -15,17 +15,25 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var want map[string]int32
-		got, err := scanVocab(data)
+		c := &cursor{data: data}
+		got := make(map[string]int32)
+		for _, n := range c.vocab() {
+			got[n.name] = n.id
+		}
+		err := c.end()
 		if json.Unmarshal(data, &want) == nil && want != nil && inRange(want) {
 			if err != nil || !maps.Equal(got, want) {
-				t.Errorf("scanVocab(%q) = %v, %v, want %v", data, got, err, want)
+				t.Errorf("vocab of %q is %v, %v, want %v", data, got, err, want)
 			}
 		}
 		var object map[string]json.RawMessage
-		p, err := cut(data, "a")
+		c = &cursor{data: data}
+		var found []byte
+		rest := c.cut(map[string]func(){"a": func() { found = c.value() }})
+		err = c.end()
 		if json.Unmarshal(data, &object) == nil && object != nil {
-			if err != nil || string(p.found["a"]) != string(object["a"]) || !json.Valid(p.rest) {
-				t.Errorf("cut(%q) = %q and %q, %v, want %q", data, p.found["a"], p.rest, err, object["a"])
+			if err != nil || string(found) != string(object["a"]) || !json.Valid(rest) {
+				t.Errorf("cut(%q) = %q and %q, %v, want %q", data, found, rest, err, object["a"])
 			}
 		}
 	})
@@ -51,12 +59,12 @@ func TestScanMerges(t *testing.T) {
 		{`7`, ``, `no '[' at byte 0`},
 	} {
 		got := ""
-		err := scanMerges([]byte(c.data), func(left, right []byte) error {
+		err := (&cursor{data: []byte(c.data)}).merges(func(left, right []byte) error {
 			got += string(left) + "|" + string(right) + ";"
 			return nil
 		})
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
-			t.Errorf("scanMerges(%s) = %q, %v, want %q, %q", c.data, got, err, c.want, c.err)
+			t.Errorf("merges of %s are %q, %v, want %q, %q", c.data, got, err, c.want, c.err)
 		}
 	}
 }

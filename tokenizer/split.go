@@ -1,9 +1,6 @@
 package tokenizer
 
-import (
-	"unicode"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // The split patterns that have hand-written scanners.
 const (
@@ -16,11 +13,11 @@ const (
 func known(pattern string) scanner {
 	switch pattern {
 	case patternGPT2:
-		return nextGPT2
+		return newClasses().nextGPT2
 	case patternLlama3:
-		return nextLlama3
+		return newClasses().nextLlama3
 	case patternQwen2:
-		return nextQwen2
+		return newClasses().nextQwen2
 	}
 	return nil
 }
@@ -35,120 +32,63 @@ const (
 	space               // \s
 )
 
-// asciiClasses has the class of each ASCII character, '0' for other and so on.
-const asciiClasses = "" +
-	"00000000033333000000000000000000" +
-	"30000000000000002222222222000000" +
-	"01111111111111111111111111100000" +
-	"01111111111111111111111111100000"
-
-func asciiClass(b byte) class { return class(asciiClasses[b&0x7F] - '0') }
-
-func classOf(r rune) class {
-	switch {
-	case r >= 0 && r < utf8.RuneSelf:
-		return asciiClass(byte(r))
-	case r >= 0x4E00 && r <= 0x9FFF || r >= 0xAC00 && r <= 0xD7A3: // most of Chinese and Korean
-		return letter
-	case unicode.IsLetter(r):
-		return letter
-	case unicode.IsSpace(r):
-		return space
-	case unicode.IsNumber(r):
-		return number
-	}
-	return other
-}
-
-// first returns the first character of s, its length in bytes and its class.
-// Past the end it returns length 0 and class space.
-func first(s string) (rune, int, class) {
-	if s == "" {
-		return 0, 0, space
-	}
-	if c := s[0]; c < utf8.RuneSelf {
-		return rune(c), 1, asciiClass(c)
-	}
-	r, n := utf8.DecodeRuneInString(s)
-	return r, n, classOf(r)
-}
-
-// run returns the end of the run of class c that starts at i.
-func run(s string, i int, c class) int {
-	for i < len(s) {
-		if b := s[i]; b < utf8.RuneSelf {
-			if asciiClass(b) != c {
-				break
-			}
-			i++
-			continue
-		}
-		_, n, k := first(s[i:])
-		if k != c {
-			break
-		}
-		i += n
-	}
-	return i
-}
-
 func newline(r rune) bool { return r == '\r' || r == '\n' }
 
 // nextGPT2 scans patternGPT2.
-func nextGPT2(s string) int {
+func (c *classes) nextGPT2(s string) int {
 	if n := contraction(s); n > 0 {
 		return n
 	}
-	r, n, c := first(s)
+	r, n, k := c.first(s)
 	if r == ' ' {
-		if _, _, after := first(s[1:]); after != space {
-			return run(s, 1, after)
+		if _, _, after := c.first(s[1:]); after != space {
+			return c.run(s, 1, after)
 		}
 	}
-	if c != space {
-		return run(s, n, c)
+	if k != space {
+		return c.run(s, n, k)
 	}
-	return spaces(s, run(s, n, space))
+	return spaces(s, c.run(s, n, space))
 }
 
-func nextLlama3(s string) int { return nextWord(s, 3) }
-func nextQwen2(s string) int  { return nextWord(s, 1) }
+func (c *classes) nextLlama3(s string) int { return c.nextWord(s, 3) }
+func (c *classes) nextQwen2(s string) int  { return c.nextWord(s, 1) }
 
 // nextWord scans patternLlama3, or patternQwen2, which differs in the number
 // of digits that make a word.
-func nextWord(s string, digits int) int {
-	r, n, c := first(s)
+func (c *classes) nextWord(s string, digits int) int {
+	r, n, k := c.first(s)
 	if r == '\'' {
 		if n := contractionFold(s); n > 0 {
 			return n
 		}
 	}
-	if c == letter {
-		return run(s, n, letter)
+	if k == letter {
+		return c.run(s, n, letter)
 	}
-	if c == number {
-		return numbers(s, n, digits)
+	if k == number {
+		return c.numbers(s, n, digits)
 	}
-	_, _, after := first(s[n:])
+	_, _, after := c.first(s[n:])
 	if after == letter && !newline(r) { // [^\r\n\p{L}\p{N}]?\p{L}+
-		return run(s, n, letter)
+		return c.run(s, n, letter)
 	}
-	if c == other || r == ' ' && after == other && n < len(s) { //  ?[^\s\p{L}\p{N}]+[\r\n]*
-		i := run(s, n, other)
+	if k == other || r == ' ' && after == other && n < len(s) { //  ?[^\s\p{L}\p{N}]+[\r\n]*
+		i := c.run(s, n, other)
 		for i < len(s) && newline(rune(s[i])) {
 			i++
 		}
 		return i
 	}
-	return spacesByLine(s)
+	return c.spacesByLine(s)
 }
 
 // numbers returns the end of a word of at most limit digits, the first of
 // which ends at i.
-func numbers(s string, i, limit int) int {
+func (c *classes) numbers(s string, i, limit int) int {
 	for range limit - 1 {
-		_, n, c := first(s[i:])
-		if c != number {
+		_, n, k := c.first(s[i:])
+		if k != number {
 			break
 		}
 		i += n
@@ -170,8 +110,8 @@ func spaces(s string, end int) int {
 }
 
 // spacesByLine scans \s*[\r\n]+|\s+(?!\S)|\s+.
-func spacesByLine(s string) int {
-	end := run(s, 0, space)
+func (c *classes) spacesByLine(s string) int {
+	end := c.run(s, 0, space)
 	for i := end; i > 0; i-- {
 		if newline(rune(s[i-1])) {
 			return i

@@ -19,9 +19,9 @@ type wordSlot struct {
 
 // newWords makes the table of a vocabulary. A name with characters outside the
 // byte alphabet is the spelling of no word.
-func newWords(vocab map[string]int32, tokens []entry) words {
-	w := words{seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<bits.Len(uint(2*len(vocab))))}
-	for _, id := range vocab {
+func newWords(tokens []entry) words {
+	w := words{seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<bits.Len(uint(2*len(tokens))))}
+	for id := range tokens {
 		e := &tokens[id]
 		if e.bytes == "" || e.bytes == e.name && !plain(e.name) {
 			continue
@@ -30,7 +30,7 @@ func newWords(vocab map[string]int32, tokens []entry) words {
 		for w.slots[i].word != "" {
 			i = (i + 1) & (len(w.slots) - 1)
 		}
-		w.slots[i] = wordSlot{e.bytes, id}
+		w.slots[i] = wordSlot{e.bytes, int32(id)}
 	}
 	return w
 }
