@@ -18,14 +18,15 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 	if err != nil {
 		return "", tinker.Userf("engine: %w", err)
 	}
+	root, err := e.load(b)
+	if err != nil {
+		return "", err
+	}
+	a.Fill(root.w.Config)
 	for _, t := range a.Tensors {
 		if !finite(t.Data) {
 			return "", tinker.Userf("engine: %s: tensor %s has values that are not finite", dir, t.Name)
 		}
-	}
-	root, err := e.load(b)
-	if err != nil {
-		return "", err
 	}
 	if _, err := root.w.NewAdapter(a.LoRA, a.Tensors, e.compute.K); err != nil {
 		return "", tinker.Userf("engine: %s on base model %q: %w", dir, baseModel, err)

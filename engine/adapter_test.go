@@ -59,6 +59,73 @@ func TestSomeModules(t *testing.T) {
 	}
 }
 
+// An adapter that PEFT has on some layers only is trained on those alone, and the others add nothing in what is saved.
+func TestSomeLayers(t *testing.T) {
+	c, e := importedCase(t, "llama32", "llama32-layers")
+	ctx := testContext(t)
+	seq := someTokens()
+	before := logprobs(t, c, seq)
+	for range 3 {
+		f, err := c.ForwardBackward(ctx, batch(seq))
+		value(t, f, err)
+		o, err := c.OptimStep(ctx, adam(1e-2))
+		value(t, o, err)
+	}
+	if slices.Equal(logprobs(t, c, seq)[0], before[0]) {
+		t.Error("training changes nothing")
+	}
+	f, err := c.SaveWeightsForSampler(ctx, tinker.SaveRequest{Name: "after"})
+	dir, err := e.Folder(value(t, f, err).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.ReadPEFT(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range p.Tensors {
+		zero := !slices.ContainsFunc(x.Data, func(v float32) bool { return v != 0 })
+		if in := strings.Contains(x.Name, ".layers.1."); in == zero {
+			t.Errorf("%s is zero: %v", x.Name, zero)
+		}
+	}
+}
+
+// importedCase begins a run with an adapter of package model's testdata, which PEFT made.
+func importedCase(t *testing.T, base, adapter string) (tinker.TrainingClient, *Engine) {
+	t.Helper()
+	dir := familyDir(t, base)
+	e := open(t, Options{Models: map[string]Model{base: {Dir: dir, Tokens: letters{}}}})
+	path, err := e.ImportPEFT(base, filepath.Join(dir, "..", "..", "peft", adapter), "start", "adapter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, e
+}
+
+// familyDir is a model folder of package model's testdata.
+func familyDir(t *testing.T, base string) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "model", "testdata", "families", base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// someTokens is a sequence of the vocabulary of those models.
+func someTokens() []int32 {
+	seq := slices.Clone(tokens(3, 97))
+	for i := range seq {
+		seq[i] %= 96
+	}
+	return seq
+}
+
 func TestImportRefuses(t *testing.T) {
 	e := open(t, Options{})
 	foreign := filepath.Join("..", "model", "testdata", "peft", "llama32-qv")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -48,6 +47,10 @@ func TestPython(t *testing.T) {
 	} {
 		cases = append(cases, trainedCase(t, tt.base, tt.lora, tt.bound))
 	}
+	for base, adapter := range map[string]string{"llama32": "llama32-layers", "qwen25": "qwen25-some"} { // in bf16
+		c, e := importedCase(t, base, adapter)
+		cases = append(cases, savedCase(t, e, c, base, "begun with "+adapter, 0.2))
+	}
 	raw, err := json.Marshal(cases)
 	if err != nil {
 		t.Fatal(err)
@@ -63,21 +66,19 @@ func TestPython(t *testing.T) {
 
 // trainedCase trains an adapter on a family's folder of package model, saves and merges it.
 func trainedCase(t *testing.T, base string, l tinker.LoRA, bound float64) pythonCase {
-	dir, err := filepath.Abs(filepath.Join("..", "model", "testdata", "families", base))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := open(t, Options{Models: map[string]Model{base: {Dir: dir, Tokens: letters{}}}})
-	ctx := testContext(t)
+	e := open(t, Options{Models: map[string]Model{base: {Dir: familyDir(t, base), Tokens: letters{}}}})
 	l.Seed = lora(1).Seed
-	c, err := e.CreateModel(ctx, tinker.CreateModelRequest{BaseModel: base, LoRA: l})
+	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{BaseModel: base, LoRA: l})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq := slices.Clone(tokens(3, 97))
-	for i := range seq {
-		seq[i] %= 96
-	}
+	return savedCase(t, e, c, base, base+" "+describe(l), bound)
+}
+
+// savedCase trains what c has, saves and merges it.
+func savedCase(t *testing.T, e *Engine, c tinker.TrainingClient, base, name string, bound float64) pythonCase {
+	ctx := testContext(t)
+	seq := someTokens()
 	for range 12 {
 		f, err := c.ForwardBackward(ctx, batch(seq))
 		value(t, f, err)
@@ -94,12 +95,11 @@ func trainedCase(t *testing.T, base string, l tinker.LoRA, bound float64) python
 		t.Fatal(err)
 	}
 	merged := filepath.Join(t.TempDir(), "merged")
-	if err := model.Merge(dir, p, merged, disk.OS(), e.compute); err != nil {
+	if err := model.Merge(familyDir(t, base), p, merged, disk.OS(), e.compute); err != nil {
 		t.Fatal(err)
 	}
-	name := base + " " + describe(l)
 	if _, err := os.Stat(filepath.Join(merged, "config.json")); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
-	return pythonCase{name, dir, folder, merged, seq, logprobs(t, c, seq)[0], bound}
+	return pythonCase{name, familyDir(t, base), folder, merged, seq, logprobs(t, c, seq)[0], bound}
 }

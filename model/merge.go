@@ -32,6 +32,7 @@ func Merge(base string, a PEFT, out string, to disk.FS, on nn.Compute) error {
 		return err
 	}
 	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new", untie: c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")}
+	a.Fill(c)
 	if m.deltas, err = match(a.LoRA.specs(c), a.Tensors); err != nil {
 		return fmt.Errorf("model: the adapter does not fit %s: %w", base, err)
 	}

@@ -21,7 +21,9 @@ func TestPEFT(t *testing.T) {
 		{"llama31-attn", "llama31", LoRA{Rank: 3, Alpha: 5, Attn: true}},
 		{"qwen25-all", "qwen25", LoRA{Rank: 8, Alpha: 16, Attn: true, MLP: true}},
 		{"qwen3-head", "qwen3", LoRA{Rank: 2, Alpha: 6, Modules: []string{"gate_proj", "down_proj", "lm_head"}}},
-		{"mistral-rslora", "mistral", LoRA{Rank: 4, Alpha: 8, Modules: []string{"o_proj", "up_proj"}}}, // 4/sqrt(4) = 8/4
+		{"llama32-layers", "llama32", LoRA{Rank: 4, Alpha: 8, Modules: []string{"q_proj", "up_proj"}}},         // of two layers the second
+		{"qwen25-some", "qwen25", LoRA{Rank: 2, Alpha: 4, Modules: []string{"q_proj", "v_proj", "down_proj"}}}, // each in one layer
+		{"mistral-rslora", "mistral", LoRA{Rank: 4, Alpha: 8, Modules: []string{"o_proj", "up_proj"}}},         // 4/sqrt(4) = 8/4
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join("testdata", "peft", tt.name)
@@ -42,6 +44,7 @@ func TestPEFT(t *testing.T) {
 			if w, err = NewWeights(c, w.Tensors(), alone(k)); err != nil {
 				t.Fatal(err)
 			}
+			p.Fill(w.Config)
 			a, err := w.NewAdapter(p.LoRA, p.Tensors, k)
 			if err != nil {
 				t.Fatal(err)
