@@ -1,7 +1,7 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short learn-gem postgres hub-python tokenizer-python peft sdk sdk-torch crash-server storm-server gem-python templates-python
+.PHONY: build test lint bench gen race learn learn-short learn-gem postgres hub-python tokenizer-python peft million-rows sdk sdk-torch crash-server storm-server gem-python templates-python
 
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -42,6 +42,9 @@ tokenizer-python: ## ids of a large mixed corpus and of fuzzed texts beside Hugg
 
 templates-python: ## every chat template below DIR beside Python's transformers; the log is kept (needs Python and pip)
 	chat/testdata/templates.sh $(DIR)
+
+million-rows: ## a million rows of each format open within a second
+	go test ./dataset -run 'TestMillionRows$$' -count 1 -v -dataset.million
 
 peft: ## adapters and merged models, loaded into Python's peft and transformers (needs Python and pip)
 	model/testdata/peft/peft.sh
