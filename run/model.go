@@ -73,6 +73,9 @@ func (b *job) buildDir(context.Context) error {
 	if b.model.template, err = chat.New(text, conf, b.identity.Date); err != nil {
 		return err
 	}
+	if err := b.keepTemplate(text); err != nil {
+		return err
+	}
 	b.model.stops, err = b.serverStops(conf)
 	return err
 }

@@ -167,7 +167,7 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	if folder, err = run.FindModel(s.ctx, folder, s.find, s.hub()); err != nil {
 		return nil, err
 	}
-	if err := t.read(folder, c.Template); err != nil {
+	if err := t.read(folder, s.find(c.Model), c.Template); err != nil {
 		return nil, err
 	}
 	ends, err := t.template.StopIDs(t.tokenizer)
@@ -186,8 +186,8 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	return t, nil
 }
 
-// read loads what turns text into tokens.
-func (t *talk) read(folder, template string) (err error) {
+// read loads what turns text into tokens. The template is the given one, else that of the job which subject belongs to, else the model's.
+func (t *talk) read(folder, subject, template string) (err error) {
 	if t.tokenizer, err = tokenizer.Load(folder); err != nil {
 		return err
 	}
@@ -195,7 +195,13 @@ func (t *talk) read(folder, template string) (err error) {
 	if err != nil {
 		return err
 	}
-	text := conf.ChatTemplate
+	text, date, err := run.JobTemplate(subject)
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		text, date = conf.ChatTemplate, time.Now()
+	}
 	if template != "" {
 		data, err := os.ReadFile(template)
 		if err != nil {
@@ -206,7 +212,7 @@ func (t *talk) read(folder, template string) (err error) {
 	if text == "" {
 		return fmt.Errorf("the model in %s has no chat template; give one with --chat-template", folder)
 	}
-	t.template, err = chat.New(text, conf, time.Now())
+	t.template, err = chat.New(text, conf, date)
 	return err
 }
 

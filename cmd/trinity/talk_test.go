@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -54,6 +55,28 @@ func TestStream(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: in pieces %v, at once %v", question, got, want)
 		}
+	}
+}
+
+// TestShowsWholeCharacters: a character whose bytes come in several pieces is shown once it is whole, and what never becomes whole is
+// shown at the end.
+func TestShowsWholeCharacters(t *testing.T) {
+	talk, out := openTalk(t, 0)
+	ids := talk.tokenizer.Encode("Zürich 🙂 文", false)
+	if len(ids) < 10 {
+		t.Fatalf("%d tokens; the characters are not cut", len(ids))
+	}
+	show := &display{talk: talk, decoder: talk.tokenizer.NewDecoder(true)}
+	for i := range ids {
+		show.tokens(tinker.SampledSequence{Tokens: ids[i : i+1], Logprobs: []float32{0}})
+		if !utf8.Valid(out.Bytes()) || strings.ContainsRune(out.String(), utf8.RuneError) {
+			t.Fatalf("after %d tokens: %q", i+1, out)
+		}
+	}
+	show.tokens(tinker.SampledSequence{Tokens: talk.tokenizer.Encode("🙂", false)[:2], Logprobs: []float32{0, 0}})
+	show.end()
+	if got, want := out.String(), "Zürich 🙂 文\ufffd\n"; got != want {
+		t.Errorf("shown %q, want %q", got, want)
 	}
 }
 
