@@ -17,6 +17,8 @@ type item struct {
 	tokens []int32
 	loss.Datum
 	logp []float32 // [N,K], the result
+	h    []float32 // [N] entropies, nil unless asked for
+	mid  []float32 // [N] their centres
 	sum  float64   // of its loss
 }
 
@@ -40,6 +42,9 @@ func (r *run) check(req tinker.ForwardRequest) (loss.Loss, []item, error) {
 			return l, nil, err
 		}
 		items[i].logp = make([]float32, len(items[i].Targets))
+		if l.Entropic() {
+			items[i].h, items[i].mid = make([]float32, items[i].N), make([]float32, items[i].N)
+		}
 	}
 	return l, items, nil
 }
@@ -96,7 +101,11 @@ func output(items []item) tinker.ForwardOutput {
 	sum := 0.0
 	for i := range items {
 		sum += items[i].sum
-		out.LossFnOutputs = append(out.LossFnOutputs, map[string]tinker.Tensor{tinker.Logprobs: {Shape: items[i].Shape, Float: items[i].logp}})
+		rec := map[string]tinker.Tensor{tinker.Logprobs: {Shape: items[i].Shape, Float: items[i].logp}}
+		if items[i].h != nil {
+			rec[tinker.Entropy], rec[tinker.EntropyCentre] = tinker.Floats(items[i].h), tinker.Floats(items[i].mid)
+		}
+		out.LossFnOutputs = append(out.LossFnOutputs, rec)
 	}
 	out.Metrics["loss:sum"] = sum
 	return out
@@ -136,14 +145,14 @@ func (r *run) micro(l loss.Loss, items []item, backward bool) error {
 	if r.e.ctx.Err() != nil {
 		return errClosed()
 	}
-	rows := newRows(items)
+	rows := newRows(l, items)
 	w, runner := r.version.w, r.e.trainer
 	if !backward {
 		hidden := runner.Forward(w, seqs, nil)
 		if err := r.computed(items); err != nil {
 			return err
 		}
-		runner.Score(w, seqs, hidden, rows.targets, rows.k, rows.logp, nil, nil)
+		runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, nil, nil, rows.entropies)
 		return rows.finish(r, l, items, nil)
 	}
 	tape := r.e.tape(int64(len(rows.item))*tapeBytes(w.Config, false) > r.e.opts.TapeBytes)
@@ -152,11 +161,11 @@ func (r *run) micro(l loss.Loss, items []item, backward bool) error {
 		return err
 	}
 	bad := make([]bool, len(rows.item))
-	runner.Score(w, seqs, hidden, rows.targets, rows.k, rows.logp, func(row int, logp, g []float32) {
+	runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, func(row int, logp, g []float32) {
 		it := &items[rows.item[row]]
 		l.Row(it.Datum, row-rows.first[rows.item[row]], logp, g)
 		bad[row] = !finite(g)
-	}, tape)
+	}, tape, rows.entropies)
 	if err := rows.finish(r, l, items, bad); err != nil {
 		return err
 	}
@@ -214,9 +223,11 @@ type rows struct {
 	first   []int // row of each item
 	targets []int32
 	logp    []float32
+
+	entropies *model.Entropies // nil unless asked for
 }
 
-func newRows(items []item) rows {
+func newRows(l loss.Loss, items []item) rows {
 	r := rows{k: items[0].K}
 	for i := range items {
 		r.first = append(r.first, len(r.item))
@@ -226,6 +237,16 @@ func newRows(items []item) rows {
 		r.targets = append(r.targets, items[i].Targets...)
 	}
 	r.logp = make([]float32, len(r.targets))
+	if l.Entropic() {
+		n := len(r.item)
+		r.entropies = &model.Entropies{H: make([]float32, n), Centre: make([]float32, n), G: make([]float32, 0, n)}
+		for _, it := range items {
+			for pos := range it.N {
+				_, g := l.Entropy(it.Datum, pos, 0)
+				r.entropies.G = append(r.entropies.G, float32(g))
+			}
+		}
+	}
 	return r
 }
 
@@ -235,9 +256,17 @@ func (w rows) finish(r *run, l loss.Loss, items []item, bad []bool) error {
 	for i := range items {
 		it, first := &items[i], w.first[i]
 		copy(it.logp, w.logp[first*w.k:])
+		if w.entropies != nil {
+			copy(it.h, w.entropies.H[first:])
+			copy(it.mid, w.entropies.Centre[first:])
+		}
 		for pos := range it.N {
 			logp := it.logp[pos*w.k : (pos+1)*w.k]
 			it.sum += l.Row(it.Datum, pos, logp, nil)
+			if it.h != nil {
+				e, _ := l.Entropy(it.Datum, pos, it.h[pos])
+				it.sum += e
+			}
 			if !finite(logp) {
 				return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights have overflowed", r.id, it.index, pos, logp)
 			}

@@ -17,6 +17,8 @@ type Datum struct {
 	Weights    []float32 // [N,K] or nil, which means ones
 	Logprobs   []float32 // [N,K]
 	Advantages []float32 // [N,K]
+
+	EntropyWeights []float32 // [N] or nil, which means ones
 }
 
 func (d Datum) weight(i int) float64 {
@@ -33,6 +35,10 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 	for _, key := range slices.Sorted(maps.Keys(d.LossFnInputs)) {
 		switch key {
 		case tinker.TargetTokens, tinker.Weights, tinker.Logprobs, tinker.Advantages:
+		case tinker.EntropyWeights:
+			if !l.entropic {
+				return Datum{}, tinker.Userf("loss: datum %d has entropy_weights, but loss_fn_config of %s has no entropy_coef; give it, or leave them out", index, l.name)
+			}
 		case "clip_low_threshold", "clip_high_threshold":
 			return Datum{}, tinker.Userf("loss: datum %d has %s in loss_fn_inputs; no loss takes it per token, set it in loss_fn_config", index, key)
 		default:
@@ -59,6 +65,12 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 			c.Logprobs = v
 		case tinker.Advantages:
 			c.Advantages = v
+		}
+	}
+	if t, ok := d.LossFnInputs[tinker.EntropyWeights]; ok {
+		var err error
+		if c.EntropyWeights, err = l.floats(index, tinker.EntropyWeights, t, true, Datum{Shape: []int{c.N}}); err != nil {
+			return Datum{}, err
 		}
 	}
 	return c, nil
@@ -104,7 +116,7 @@ func (l Loss) floats(index int, key string, t tinker.Tensor, ok bool, c Datum) (
 		return nil, tinker.Userf("loss: datum %d: %s must be float32, it is int64", index, key)
 	}
 	if _, _, fits := t.Dims(); !fits || !slices.Equal(shape(t), c.Shape) {
-		return nil, tinker.Userf("loss: datum %d: %s has shape %v and %d elements; target_tokens has shape %v", index, key, shape(t), t.Len(), c.Shape)
+		return nil, tinker.Userf("loss: datum %d: %s has shape %v and %d elements; it must be %v", index, key, shape(t), t.Len(), c.Shape)
 	}
 	for i, v := range t.Float {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {

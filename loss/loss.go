@@ -11,6 +11,9 @@
 // low and high (clip_low_threshold, clip_high_threshold) bound the ratio itself: 0.8 and 1.2 for ppo, 0 and 4 for cispo
 // unless given. The default of beta is documented nowhere upstream; here it is 0.05, the value of their example.
 //
+// With entropy_coef c among the settings each is less by c·Σ m·H, where H is the entropy of the model's distribution at a position
+// and m the position's entropy_weights, 1 unless given; the gradient by H is −c·m.
+//
 // The arithmetic is float64 with every product rounded before it is added, and an exponential of its own, so the bits are
 // the same on every machine.
 package loss
@@ -32,6 +35,9 @@ type Loss struct {
 	name      string
 	low, high float64
 	beta      float64
+
+	entropic bool // entropies are asked for
+	entropy  float64
 }
 
 // New returns the loss of that name with a request's loss_fn_config. Unknown names and settings are User errors.
@@ -53,6 +59,12 @@ func New(name string, config map[string]float64) (Loss, error) {
 		return Loss{}, tinker.Userf("loss: loss_fn %q is unknown; use %s", name, strings.Join(Names(), ", "))
 	}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
+		if key == tinker.EntropyCoef {
+			if l.entropic, l.entropy = true, config[key]; math.IsNaN(l.entropy) || math.IsInf(l.entropy, 0) {
+				return Loss{}, tinker.Userf("loss: entropy_coef of %s is %v; it must be finite", name, l.entropy)
+			}
+			continue
+		}
 		field, ok := known[key]
 		if !ok {
 			return Loss{}, tinker.Userf("loss: loss_fn_config of %s has %q; it takes %s", name, key, list(known))
@@ -90,6 +102,21 @@ func (l Loss) Row(d Datum, pos int, logp, grad []float32) float64 {
 	return sum
 }
 
+// Entropic reports whether the entropies were asked for.
+func (l Loss) Entropic() bool { return l.entropic }
+
+// Entropy is what the entropy h of position pos adds to the loss of datum d, and the derivative by it.
+func (l Loss) Entropy(d Datum, pos int, h float32) (loss, grad float64) {
+	w := l.entropy
+	if d.EntropyWeights != nil {
+		w *= float64(d.EntropyWeights[pos])
+	}
+	if w == 0 {
+		return 0, 0
+	}
+	return -(w * float64(h)), -w
+}
+
 // element is the loss of element i and its derivative by logp. A zero weight or advantage takes the element out, even
 // where the ratio overflows.
 func (l Loss) element(d Datum, i int, logp float64) (loss, grad float64) {
@@ -121,7 +148,7 @@ func (l Loss) element(d Datum, i int, logp float64) (loss, grad float64) {
 
 func list(known map[string]*float64) string {
 	if len(known) == 0 {
-		return "no settings"
+		return "no settings but " + tinker.EntropyCoef
 	}
-	return strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+	return strings.Join(append(slices.Sorted(maps.Keys(known)), tinker.EntropyCoef), ", ")
 }

@@ -107,9 +107,10 @@ func TestRefusedSettings(t *testing.T) {
 		want   string
 	}{
 		{"mse", nil, `loss_fn "mse" is unknown; use cross_entropy`},
-		{tinker.CrossEntropy, map[string]float64{"beta": 1}, `cross_entropy has "beta"; it takes no settings`},
-		{tinker.PPO, map[string]float64{"clip_low": 1}, `"clip_low"; it takes clip_high_threshold, clip_low_threshold`},
+		{tinker.CrossEntropy, map[string]float64{"beta": 1}, `cross_entropy has "beta"; it takes no settings but entropy_coef`},
+		{tinker.PPO, map[string]float64{"clip_low": 1}, `"clip_low"; it takes clip_high_threshold, clip_low_threshold, entropy_coef`},
 		{tinker.PPO, map[string]float64{"clip_low_threshold": 2}, "is above clip_high_threshold 1.2"},
+		{tinker.CISPO, map[string]float64{"entropy_coef": math.Inf(1)}, "entropy_coef of cispo is +Inf"},
 		{tinker.DRO, map[string]float64{"beta": math.NaN()}, "beta of dro is NaN"},
 	} {
 		if _, err := New(c.name, c.config); err == nil || !strings.Contains(err.Error(), c.want) || tinker.CategoryOf(err) != tinker.User {
@@ -136,16 +137,23 @@ func TestCheck(t *testing.T) {
 		{"short", tinker.PPO, map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{1})}, "shape [1] and 1 elements; model_input has 2 positions"},
 		{"shape lies", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": {Shape: []int{2}, Int: []int64{1}}}, "shape [2] and 1 elements"},
 		{"wide ppo", tinker.PPO, map[string]tinker.Tensor{"target_tokens": wide}, "ppo takes one target per position"},
-		{"narrow weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": wide, "weights": two}, "weights has shape [2] and 2 elements; target_tokens has shape [2 2]"},
+		{"narrow weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": wide, "weights": two}, "weights has shape [2] and 2 elements; it must be [2 2]"},
 		{"vocabulary", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{3, 10})}, "target_tokens[1] is 10; the model has tokens 0 to 9"},
 		{"floats as tokens", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": two}, "target_tokens must be int64"},
 		{"ints as weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "weights": tokens}, "weights must be float32"},
 		{"not finite", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "weights": tinker.Floats([]float32{1, float32(math.Inf(1))})}, "weights[1] is +Inf"},
 		{"unknown", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "mask": two}, `unknown loss_fn_input "mask"`},
+		{"entropy weights", "with", map[string]tinker.Tensor{"target_tokens": wide, "entropy_weights": two}, ""},
+		{"entropy weights nobody asked for", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "entropy_weights": two}, "has entropy_weights, but loss_fn_config of cross_entropy has no entropy_coef"},
+		{"entropy weights for each target", "with", map[string]tinker.Tensor{"target_tokens": wide, "entropy_weights": {Shape: []int{2, 2}, Float: make([]float32, 4)}}, "entropy_weights has shape [2 2] and 4 elements; it must be [2]"},
 		{"clip per token", tinker.PPO, map[string]tinker.Tensor{"clip_low_threshold": two}, "set it in loss_fn_config"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := mustNew(t, c.loss, nil).Check(5, tinker.Datum{ModelInput: in, LossFnInputs: c.inputs}, 10)
+			l := mustNew(t, tinker.CrossEntropy, map[string]float64{"entropy_coef": 0})
+			if c.loss != "with" {
+				l = mustNew(t, c.loss, nil)
+			}
+			d, err := l.Check(5, tinker.Datum{ModelInput: in, LossFnInputs: c.inputs}, 10)
 			if c.want == "" {
 				if err != nil || d.N != 2 || len(d.Targets) != d.N*d.K {
 					t.Errorf("got %+v, %v", d, err)
@@ -156,6 +164,27 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v, want a user error with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// An entropy counts with its weight, 1 unless given, and one of weight 0 not even when it is not finite.
+func TestEntropy(t *testing.T) {
+	l := mustNew(t, tinker.PPO, map[string]float64{"entropy_coef": 0.5})
+	d := Datum{N: 3, EntropyWeights: []float32{2, 0, -1}}
+	for pos, want := range []float64{-3, 0, 1.5} {
+		h := float32(3)
+		if want == 0 {
+			h = float32(math.Inf(1))
+		}
+		if loss, grad := l.Entropy(d, pos, h); loss != want || grad != want/3 {
+			t.Errorf("position %d: %v, gradient %v, want %v, %v", pos, loss, grad, want, want/3)
+		}
+	}
+	if loss, grad := l.Entropy(Datum{N: 1}, 0, 3); loss != -1.5 || grad != -0.5 || !l.Entropic() {
+		t.Errorf("without weights: %v, %v", loss, grad)
+	}
+	if mustNew(t, tinker.PPO, nil).Entropic() {
+		t.Error("entropies that nobody asked for")
 	}
 }
 

@@ -14,6 +14,7 @@ type score struct {
 	targets []int32   // [R*K]
 	g       []float32 // [R*K] dLoss/dlogp
 	lse     []float32 // [R] log-sum-exp of the row's logits
+	h, e    []float32 // [R] entropy and dLoss/dentropy; empty when nobody asked
 }
 
 // headRows is the head's work on a few rows: their hidden states, the LoRA's mid and the logits, and the gradients of these.
@@ -105,6 +106,11 @@ func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, ou
 // With dlogp, the caller's loss joins in: dlogp is called once for each row with a target, in order, to fill g [K] with
 // dLoss/dlogp, and tape, on which the Forward was, keeps it for Backward.
 func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32, dlogp func(row int, logp, g []float32), tape *Tape) {
+	r.ScoreEntropy(w, seqs, hidden, targets, K, logp, dlogp, tape, nil)
+}
+
+// ScoreEntropy is Score that also computes entropies, unless that is nil, and lets their gradient join in.
+func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32, dlogp func(row int, logp, g []float32), tape *Tape, entropies *Entropies) {
 	clear(logp)
 	p, err := r.newPass(w, seqs)
 	if err != nil {
@@ -115,6 +121,7 @@ func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32
 		s = &tape.score
 	}
 	s.collect(targets, K)
+	s.want(entropies)
 	h := nn.Rows{Data: hidden, Cols: w.Config.Dim}
 	for from, to := range r.headParts(w.Config, len(s.rows)) {
 		if !r.between() {
@@ -128,6 +135,9 @@ func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32
 			p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: ws.Logits}, s.rows[a:b], h, sc)
 			for i := a; i < b; i++ {
 				s.score(r.K, i, ws.Logits.Row(i-a), logp[s.rows[i]*K:][:K])
+				if entropies != nil {
+					s.entropy(r.K, i, ws.Logits.Row(i-a), entropies)
+				}
 			}
 		})
 	}
@@ -175,7 +185,7 @@ func (s *score) score(k *kernel.Set, i int, logits, logp []float32) {
 	}
 }
 
-// gradient replaces row i's logits by their gradient: sum over targets of g*(onehot - softmax).
+// gradient replaces row i's logits by their gradient: sum over targets of g*(onehot - softmax), and the entropy's.
 func (s *score) gradient(k *kernel.Set, i int, logits []float32) {
 	g, targets := s.g[i*s.K:][:s.K], s.targets[i*s.K:][:s.K]
 	sum := float32(0)
@@ -184,7 +194,11 @@ func (s *score) gradient(k *kernel.Set, i int, logits []float32) {
 			sum += g[j]
 		}
 	}
-	k.SoftmaxGrad(logits, logits, -sum, s.lse[i])
+	if len(s.e) > 0 && s.e[i] != 0 {
+		entropyGradient(k, logits, sum, s.lse[i], s.h[i], s.e[i])
+	} else {
+		k.SoftmaxGrad(logits, logits, -sum, s.lse[i])
+	}
 	for j, target := range targets {
 		if target >= 0 {
 			logits[target] += g[j]

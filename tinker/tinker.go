@@ -66,6 +66,8 @@ type Capabilities struct {
 	Models []SupportedModel `json:"supported_models"`
 	// ExactLogprobs: a sampler's logprobs and the forward's at the same weights are the same bits.
 	ExactLogprobs bool `json:"exact_logprobs"`
+	// ExactEntropy: every loss takes entropy_coef in its loss_fn_config and then returns the entropies over the whole vocabulary.
+	ExactEntropy bool `json:"exact_entropy"`
 	// FullParameter: rank 0 trains all weights.
 	FullParameter bool `json:"full_parameter"`
 }

@@ -104,6 +104,14 @@ const (
 	Weights      = "weights"       // float32, shape of target_tokens
 	Logprobs     = "logprobs"      // float32 [N]: the sampler's
 	Advantages   = "advantages"    // float32 [N]
+
+	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef beside a loss's own settings. The loss is then less by
+	// EntropyCoef times the sum over positions of weight times entropy of the model's distribution, with its gradient; the weights are
+	// EntropyWeights, ones when it is not given. 0 only asks for the entropies.
+	EntropyCoef    = "entropy_coef"
+	EntropyWeights = "entropy_weights" // float32 [N], an input
+	Entropy        = "entropy"         // float32 [N], an output: nats, temperature 1
+	EntropyCentre  = "entropy_centre"  // float32 [N], an output: the mean of p·(entropy + log p) over a draw with probability p
 )
 
 // ForwardRequest is a batch for Forward or ForwardBackward.

@@ -144,7 +144,8 @@ func (c *Client) within(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// Capabilities implements tinker.Service. A server may say more of itself than the protocol has: exact_logprobs.
+// Capabilities implements tinker.Service. A server may say more of itself than the protocol has: exact_logprobs and
+// exact_entropy.
 func (c *Client) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
 	var caps tinker.Capabilities
 	err := c.getJSON(ctx, "/get_server_capabilities", &caps)

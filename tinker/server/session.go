@@ -86,7 +86,7 @@ func (s *Server) capabilities(c *call) (any, error) {
 		return nil, err
 	}
 	yes := true
-	out := wire.Capabilities{SupportedModels: []wire.SupportedModel{}, ExactLogprobs: caps.ExactLogprobs}
+	out := wire.Capabilities{SupportedModels: []wire.SupportedModel{}, ExactLogprobs: caps.ExactLogprobs, ExactEntropy: caps.ExactEntropy}
 	for _, m := range caps.Models {
 		out.SupportedModels = append(out.SupportedModels, wire.SupportedModel{ModelName: m.Name, MaxContextLength: m.ContextLength, Trainable: &yes, Sampleable: &yes})
 	}

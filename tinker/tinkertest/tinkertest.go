@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"Learn", (*suite).learn},
 		{"Losses", (*suite).losses},
 		{"TwoTargets", (*suite).twoTargets},
+		{"Entropy", (*suite).entropy},
 		{"Custom", (*suite).custom},
 		{"Checkpoints", (*suite).checkpoints},
 		{"Frozen", (*suite).frozen},
