@@ -1,65 +1,87 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test lint bench gen race learn learn-short learn-gem postgres hub-python tokenizer-python peft million-rows sdk sdk-torch crash-server storm-server gem-python templates-python
-
+.PHONY: build
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
 
+.PHONY: test
 test: ## what the README says
 	go test ./...
 
+.PHONY: lint
 lint: ## formatting aside, what must stay silent
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
+.PHONY: bench
 bench: ## rates of kernels, model and engine beside the bounds measured in the same run
 	go test -run '^$$' -bench . -benchtime 1s ./internal/kernel ./model ./engine ./tokenizer
 
+.PHONY: gen
 gen: ## the assembly from its generator
 	go run ./internal/kernel/gen
 
+.PHONY: race
 race: ## everything with goroutines under the race detector
 	go test -race -short ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./hub ./dataset
 
+.PHONY: learn-short
 learn-short: ## the example for 20 steps: the reward must rise
 	go test ./run -run 'TestLearn$$' -count 1 -v
 
+.PHONY: learn
 learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffled advantages; the log is kept
 	go test ./run -run 'TestLearn$$' -count 1 -v -timeout 90m -learn.full | tee docs/learn.log
 
+.PHONY: learn-gem
 learn-gem: ## the guessing model on easy and hard, seeds 1, 2, 3, and the control; the log is kept
 	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 90m -gem.full | tee docs/gem-learn.log
 
+.PHONY: postgres
 postgres: ## the SQL buffer on a real Postgres server of Debian's packages
 	buffer/testdata/postgres.sh
 
+.PHONY: hub-python
 hub-python: ## the Hugging Face cache, read and written by Python's huggingface_hub and by trinity in turn (needs Python and pip)
 	hub/testdata/python.sh
 
+.PHONY: tokenizer-python
 tokenizer-python: ## ids of a large mixed corpus and of fuzzed texts beside Hugging Face tokenizers, load time and rate (needs Python and pip)
 	tokenizer/testdata/python.sh
 
+.PHONY: templates-python
 templates-python: ## every chat template below DIR beside Python's transformers; the log is kept (needs Python and pip)
 	chat/testdata/templates.sh $(DIR)
 
+.PHONY: million-rows
 million-rows: ## a million rows of each format open within a second
 	go test ./dataset -run 'TestMillionRows$$' -count 1 -v -dataset.million
 
+.PHONY: peft
 peft: ## adapters and merged models, loaded into Python's peft and transformers (needs Python and pip)
 	model/testdata/peft/peft.sh
 
+.PHONY: sdk
 sdk: build ## the unmodified Python SDK, newest and 0.25, against trinity serve; bin/sdk.md is the table (needs Python and pip)
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out bin/sdk.md
 
+.PHONY: sdk-torch
 sdk-torch: build ## the same with torch, for forward_backward_custom; docs/sdk.md is the table
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out docs/sdk.md --torch
 
+.PHONY: crash-server
 crash-server: ## the server stopped at every operation on the disk, with and without loss of power
 	go test ./tinker/server -run TestEveryCrash -count 1 -v -server.full -timeout 30m
 
+.PHONY: storm-server
 storm-server: ## 2,048 samples and 2,048 training requests outstanding, and the round trip of a durable request
 	go test ./tinker/server -run TestStorm -count 1 -v -server.storm 2048 -bench DurableStep
 
+.PHONY: gem-python
 gem-python: ## the games beside GEM itself: fresh episodes replayed, time per step and reset (needs Python and pip)
 	env/game/testdata/python.sh
+
+.PHONY: monitors-python
+monitors-python: ## a run's records read back by wandb, a real MLflow server and TensorBoard (needs Python and pip)
+	monitor/testdata/python.sh

@@ -2,10 +2,35 @@ package config
 
 import (
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 )
+
+// Settings is the configuration as plain values by key, for a record of the run. What opens a door is left out of it.
+func (c *Config) Settings() map[string]any {
+	tree := encode(reflect.ValueOf(c).Elem())
+	hideSecrets(tree)
+	return tree.value().(map[string]any)
+}
+
+func hideSecrets(n *node) {
+	for i := range n.fields {
+		f := &n.fields[i]
+		if secret := f.key == "api_key" || f.key == "password" || f.key == "token"; secret && !f.value.isNull() {
+			f.value = &node{text: "hidden", quoted: true}
+			continue
+		}
+		if u, err := url.Parse(f.value.text); f.key == "path" && err == nil && u.User != nil { // of a database
+			f.value = &node{text: u.Redacted(), quoted: true}
+		}
+		hideSecrets(f.value)
+	}
+	for _, item := range n.items {
+		hideSecrets(item)
+	}
+}
 
 // encode is the inverse of decode: a section as a tree without places, keys in the order of the schema.
 func encode(v reflect.Value) *node {

@@ -13,21 +13,29 @@ import (
 // Config says where and how a run is recorded.
 type Config struct {
 	Dir  string           // the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
-	Type string           // monitor.monitor_type: tensorboard, or one of the services that are accepted with a warning
+	Type string           // monitor.monitor_type: tensorboard (or ""), wandb or mlflow
+	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
 	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil
 	Hook Hook             // for tests; nil otherwise
+
+	// What a service is told about the run.
+	Project, Group, Name string
+	Roles                []string                    // whose runs are begun at once, so that a service that is not there is known at the start
+	Settings             map[string]any              // the whole configuration
+	LookupEnv            func(string) (string, bool) // for keys and addresses; nil: there are none
+	Warn                 func(string)                // told once when a service does not answer; nil: nobody
 }
 
-// Warning returns the line to show a user who asks for a monitor that is not there, or "". The error names the types.
-func Warning(kind string) (string, error) {
+// Check refuses a type of monitor that is not there.
+func Check(kind string) error {
 	switch kind {
-	case "", "tensorboard":
-		return "", nil
-	case "wandb", "mlflow", "swanlab":
-		return fmt.Sprintf("monitor: %s is not in this build; metrics go to metrics.jsonl and TensorBoard", kind), nil
+	case "", "tensorboard", "wandb", "mlflow":
+		return nil
+	case "swanlab":
+		return errors.New("monitor: swanlab is not supported, it has no public format to write; use tensorboard, wandb or mlflow")
 	}
-	return "", fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow swanlab]", kind)
+	return fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow]", kind)
 }
 
 // Monitor gathers the metrics of a step from all roles and writes them when the step is done. Safe for concurrent use.
@@ -35,21 +43,22 @@ func Warning(kind string) (string, error) {
 // metrics.jsonl has exactly one line per training step, in step order, with the trainer's and the explorer's metrics of
 // that step and the evaluations that belong to it (eval/*: of the weights that the step
 // sampled with, in the last line of the trained weights; the line of step 0 is the evaluation at the start and exists only
-// when there was one). TensorBoard gets the same numbers, a
-// folder per role.
+// when there was one). TensorBoard, Weights & Biases or MLflow get the same numbers, a run per role.
 type Monitor struct {
 	config Config
 	next   int
 
 	mu      sync.Mutex
 	log     *log
-	boards  map[string]*eventFile
+	sinks   map[string]sink            // by role
 	pending map[int]map[string]Metrics // by step and role
+
+	finished bool
 }
 
 // Open starts or continues the records in c.Dir: metrics.jsonl is cut back to c.Keep.
 func Open(c Config) (*Monitor, error) {
-	if _, err := Warning(c.Type); err != nil {
+	if err := Check(c.Type); err != nil {
 		return nil, err
 	}
 	if c.Now == nil {
@@ -59,7 +68,13 @@ func Open(c Config) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Monitor{config: c, next: c.Keep + 1, log: l, boards: make(map[string]*eventFile), pending: make(map[int]map[string]Metrics)}, nil
+	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]sink), pending: make(map[int]map[string]Metrics)}
+	for _, role := range c.Roles {
+		if _, err := m.sink(role); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
 }
 
 // Add notes metrics of a step under a role ("trainer", "explorer"). The explorer may be steps ahead of the trainer. A
@@ -92,27 +107,34 @@ func (m *Monitor) Commit(step int) (Metrics, error) {
 		return nil, err
 	}
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
-		board, err := m.board(role)
+		s, err := m.sink(role)
 		if err != nil {
 			return nil, err
 		}
-		if err := board.write(m.config.Now(), step, roles[role]); err != nil {
+		if err := s.write(m.config.Now(), step, roles[role]); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func (m *Monitor) board(role string) (*eventFile, error) {
-	if b := m.boards[role]; b != nil {
-		return b, nil
+func (m *Monitor) sink(role string) (sink, error) {
+	if s := m.sinks[role]; s != nil {
+		return s, nil
 	}
-	b, err := newEventFile(filepath.Join(m.config.Dir, "monitor", "tensorboard", role), m.config.Now(), max(0, m.next))
+	s, err := m.newSink(role)
 	if err != nil {
 		return nil, err
 	}
-	m.boards[role] = b
-	return b, nil
+	m.sinks[role] = s
+	return s, nil
+}
+
+// Finish says that the run has come to its end, which services show. It is called before Close.
+func (m *Monitor) Finish() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.finished = true
 }
 
 // Last is the step of the last line in metrics.jsonl, -1 when there is none.
@@ -127,8 +149,8 @@ func (m *Monitor) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	errs := []error{m.log.file.Close()}
-	for _, role := range slices.Sorted(maps.Keys(m.boards)) {
-		errs = append(errs, m.boards[role].file.Close())
+	for _, role := range slices.Sorted(maps.Keys(m.sinks)) {
+		errs = append(errs, m.sinks[role].close(m.finished))
 	}
 	return errors.Join(errs...)
 }

@@ -144,18 +144,19 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestWarning(t *testing.T) {
-	for kind, want := range map[string]string{
-		"tensorboard": "", "": "",
-		"wandb": "monitor: wandb is not in this build; metrics go to metrics.jsonl and TensorBoard",
-	} {
-		if got, err := Warning(kind); got != want || err != nil {
-			t.Errorf("Warning(%q) = %q, %v", kind, got, err)
+func TestCheck(t *testing.T) {
+	for _, kind := range []string{"", "tensorboard", "wandb", "mlflow"} {
+		if err := Check(kind); err != nil {
+			t.Errorf("Check(%q) = %v", kind, err)
+		}
+	}
+	for kind, want := range map[string]string{"swanlab": "swanlab is not supported", "comet": "[tensorboard wandb mlflow]"} {
+		if err := Check(kind); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check(%q) = %v, want an error with %q", kind, err, want)
 		}
 	}
 }
 
-// The run ends before each system call; the file that is found is one that can be cut back and continued.
 func TestKillPoints(t *testing.T) {
 	crash := errors.New("crash")
 	points := 0

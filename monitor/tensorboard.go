@@ -50,6 +50,9 @@ func (e *eventFile) write(at time.Time, step int, m Metrics) error {
 	return nil
 }
 
+// close implements sink.
+func (e *eventFile) close(bool) error { return e.file.Close() }
+
 // appendTFRecord frames data: length (8 bytes), masked crc32c of the length, data, masked crc32c of data.
 func appendTFRecord(buf, data []byte) []byte {
 	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))

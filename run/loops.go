@@ -34,17 +34,14 @@ func (b *job) buildRecords(context.Context) error {
 			keep = 0 // the evaluation at the start stands
 		}
 	}
-	warning, err := monitor.Warning(b.cfg.Monitor.MonitorType)
-	if err != nil {
-		return err
-	}
-	if warning != "" {
-		fmt.Fprintln(b.Out, "note:", warning)
-	}
-	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Type: b.cfg.Monitor.MonitorType, Keep: keep, Now: b.Now, Hook: b.hook()}); err != nil {
+	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs, Keep: keep, Now: b.Now, Hook: b.hook(),
+		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: b.roles(), Settings: b.cfg.Settings(), LookupEnv: b.LookupEnv, Warn: b.progress.warn}); err != nil {
 		return err
 	}
 	b.opened(b.monitor.Close)
+	if b.cfg.Monitor.MonitorType == "wandb" {
+		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", filepath.Join(b.dir, "monitor", "wandb", "*", "offline-run-*"))
+	}
 	if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"), b.hook()); err != nil {
 		return err
 	}
@@ -52,6 +49,18 @@ func (b *job) buildRecords(context.Context) error {
 	s := b.cfg.Synchronizer
 	b.sync = synchronizer.New(synchronizer.Schedule{Interval: max(1, s.SyncInterval), Offset: s.SyncOffset}, time.Duration(s.SyncTimeout*float64(time.Second)))
 	return nil
+}
+
+// roles are the loops whose metrics are recorded.
+func (b *job) roles() []string {
+	var list []string
+	if b.cfg.Mode.Explores() {
+		list = append(list, "explorer")
+	}
+	if b.cfg.Mode.Trains() {
+		list = append(list, "trainer")
+	}
+	return list
 }
 
 // readState is where the job goes on: where it stopped, or on a service that keeps no models at the last state it saved.

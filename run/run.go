@@ -116,6 +116,7 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.monitor.Finish()
 	return b.summarize()
 }
 

@@ -1,0 +1,187 @@
+package monitor
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// wandbStream sends a run to the Weights & Biases service while it goes on, as the service's own library does: the GraphQL mutation
+// upsertBucket makes the run, and each batch of lines is a POST to its file_stream (requests recorded from wandb 0.31). The offline file is
+// written all the same, so what the service misses `wandb sync` can send later.
+type wandbStream struct {
+	client http.Client
+	base   string
+	key    string
+	files  string // the address of the run's file_stream
+	warn   func(string)
+
+	lines chan wandbLine
+	done  chan struct{}
+}
+
+// wandbLine is one step, or the end of the run.
+type wandbLine struct {
+	history string // JSON, "" at the end
+	offset  int    // lines before it
+	last    bool
+}
+
+const (
+	wandbQueue = 1000             // steps that wait to be sent; more are left to wandb sync
+	wandbWait  = 20 * time.Second // for the rest, at the end of the run
+)
+
+// wandbKey is the key that sends a run online, "" when it stays here.
+func (c Config) wandbKey() string {
+	if mode := c.env("WANDB_MODE"); mode == "offline" || mode == "disabled" {
+		return ""
+	}
+	return first(c.text("api_key"), c.env("WANDB_API_KEY"))
+}
+
+// startStream makes the run on the service and the goroutine that sends its lines; id and name are those of the offline file.
+func startStream(c Config, key, id, role string) (*wandbStream, error) {
+	s := &wandbStream{client: http.Client{Timeout: 15 * time.Second}, key: key, warn: c.Warn,
+		base:  strings.TrimSuffix(first(c.text("base_url"), c.env("WANDB_BASE_URL"), "https://api.wandb.ai"), "/"),
+		lines: make(chan wandbLine, wandbQueue), done: make(chan struct{})}
+	const mutation = `mutation Run($name: String, $project: String, $entity: String, $group: String, $title: String, $config: JSONString, $tags: [String!]) {
+  upsertBucket(input: {name: $name, modelName: $project, entityName: $entity, groupName: $group, displayName: $title, config: $config, tags: $tags}) {
+    bucket { name project { name entity { name } } }
+  }
+}`
+	settings := map[string]any{}
+	for k, v := range c.Settings {
+		settings[k] = map[string]any{"value": v}
+	}
+	variables := map[string]any{"name": id, "project": c.Project, "entity": nil, "group": first(c.Group, c.Name), "title": c.Name + "_" + role,
+		"config": jsonText(settings), "tags": []string{role}}
+	if e := first(c.text("entity"), c.env("WANDB_ENTITY")); e != "" {
+		variables["entity"] = e
+	}
+	var answer struct {
+		Errors []struct{ Message string }
+		Data   struct {
+			UpsertBucket struct {
+				Bucket struct {
+					Name    string
+					Project struct {
+						Name   string
+						Entity struct{ Name string }
+					}
+				}
+			}
+		}
+	}
+	if err := s.post(s.base+"/graphql", map[string]any{"query": mutation, "variables": variables}, &answer); err != nil {
+		return nil, err
+	}
+	b := answer.Data.UpsertBucket.Bucket
+	if len(answer.Errors) > 0 || b.Name == "" {
+		return nil, fmt.Errorf("the service made no run: %v", answer.Errors)
+	}
+	s.files = s.base + "/files/" + url.PathEscape(b.Project.Entity.Name) + "/" + url.PathEscape(b.Project.Name) + "/" + url.PathEscape(b.Name) + "/file_stream"
+	go s.send()
+	return s, nil
+}
+
+// add queues a line. It never waits: a service that is behind by too much gets it from wandb sync.
+func (s *wandbStream) add(l wandbLine) {
+	select {
+	case s.lines <- l:
+	default:
+	}
+}
+
+// send posts the lines that are there, together, until the channel is closed.
+func (s *wandbStream) send() {
+	defer close(s.done)
+	failed := false
+	for l := range s.lines {
+		batch := []wandbLine{l}
+		for more := true; more; {
+			select {
+			case next, ok := <-s.lines:
+				if more = ok; ok {
+					batch = append(batch, next)
+				}
+			default:
+				more = false
+			}
+		}
+		if err := s.post(s.files, streamBody(batch), nil); err != nil && !failed {
+			failed = true
+			if s.warn != nil {
+				s.warn(fmt.Sprintf("monitor: wandb: %v; the run goes on, and wandb sync sends what the service misses", err))
+			}
+		}
+	}
+}
+
+// streamBody is a file_stream request: lines of the history at their place, the summary, and whether that is all.
+func streamBody(batch []wandbLine) map[string]any {
+	var history []string
+	body := map[string]any{}
+	for _, l := range batch {
+		if l.history != "" {
+			history = append(history, l.history)
+		}
+		if l.last {
+			body["complete"], body["exitcode"] = true, 0
+		}
+	}
+	if len(history) > 0 {
+		body["files"] = map[string]any{
+			"wandb-history.jsonl": map[string]any{"offset": batch[0].offset, "content": history},
+			"wandb-summary.json":  map[string]any{"offset": 0, "content": history[len(history)-1:]},
+		}
+	}
+	return body
+}
+
+// close sends what is left, for a while.
+func (s *wandbStream) close(finished bool) {
+	if finished {
+		s.add(wandbLine{last: true})
+	}
+	close(s.lines)
+	select {
+	case <-s.done:
+	case <-time.After(wandbWait):
+	}
+}
+
+// post sends JSON and reads the answer into out, if that is not nil.
+func (s *wandbStream) post(to string, body, out any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest(http.MethodPost, to, bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.SetBasicAuth("api", s.key)
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	raw, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", resp.Status, raw[:min(len(raw), 300)])
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, out)
+}
