@@ -7,18 +7,18 @@ Virtual environments are made below DIR the first time and kept. The server's da
 
 import argparse
 import json
-import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
-import urllib.request
 import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from serving import Server  # noqa: E402
+
 VERSIONS = [("newest", "tinker"), ("0.25.0", "tinker==0.25.0")]
 
 
@@ -31,33 +31,6 @@ def environment(work, label, requirement, torch):
     if torch:
         subprocess.run([python, "-m", "pip", "install", "-q", "torch"], check=True)
     return python
-
-
-class Server:
-    def __init__(self, trinity, data, port):
-        self.trinity, self.data, self.port, self.process = trinity, data, port, None
-        self.url = f"http://127.0.0.1:{port}"
-
-    def start(self):
-        log = open(self.data.with_suffix(".log"), "ab")
-        self.process = subprocess.Popen([self.trinity, "serve", "--addr", f"127.0.0.1:{self.port}", "--data", str(self.data)], stdout=log, stderr=log)
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(self.url + "/healthz", timeout=1) as r:
-                    if r.status == 200:
-                        return
-            except OSError:
-                if self.process.poll() is not None:
-                    sys.exit(f"trinity serve ended; see {log.name}")
-                time.sleep(0.05)
-        sys.exit("trinity serve does not answer")
-
-    def stop(self, kill=False):
-        self.process.send_signal(signal.SIGKILL if kill else signal.SIGINT)
-        self.process.wait()
-
-    def env(self):
-        return {**os.environ, "TINKER_BASE_URL": self.url, "TINKER_API_KEY": "tml-sdk", "HF_HUB_OFFLINE": "1"}
 
 
 def methods(python, server):
