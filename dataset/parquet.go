@@ -42,6 +42,9 @@ func openParquet(path string) (*parquetFile, error) {
 	f := &parquetFile{path: path, data: data, blocks: map[int][]Row{}}
 	if err := guard(f.open); err != nil {
 		data.Close()
+		if errors.As(err, new(codecError)) {
+			return nil, fmt.Errorf("dataset: %s: %w", path, err)
+		}
 		return nil, fmt.Errorf("dataset: %s is no parquet file that can be read: %w; fetch it again", path, err)
 	}
 	return f, nil

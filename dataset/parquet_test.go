@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 )
 
 // TestParquetGolden compares files that Python wrote (testdata/parquet.py) with their rows as JSON lines: in order, from the
@@ -147,6 +148,31 @@ func TestParquetRefuses(t *testing.T) {
 	wantMessage(t, err, []string{"train.parquet, row", "fetch the file again"})
 }
 
+// Every compression that data sets come in is read, and others are refused by name.
+func TestParquetCompression(t *testing.T) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
+		path := filepath.Join(t.TempDir(), "train.parquet")
+		writeParquetWith(t, path, 3000, codec)
+		s, err := Open(path, "", "")
+		if codec == &parquet.Lz4Raw {
+			wantMessage(t, err, []string{"train.parquet", `column "question" is compressed with LZ4_RAW`, "zstd"})
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{0, 2999} {
+			row, err := s.Row(i)
+			if a, _ := row.Get("answer"); err != nil || a != fmt.Sprintf("#### %d", i) {
+				t.Errorf("%v: row %d: %v, %v", codec, i, a, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // question is a row of the data set that every example uses.
 type question struct {
 	Question string `parquet:"question"`
@@ -156,11 +182,16 @@ type question struct {
 // writeParquet writes n rows.
 func writeParquet(t testing.TB, path string, n int) {
 	t.Helper()
+	writeParquetWith(t, path, n, &parquet.Snappy)
+}
+
+func writeParquetWith(t testing.TB, path string, n int, codec compress.Codec) {
+	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := parquet.NewGenericWriter[question](f, parquet.Compression(&parquet.Snappy))
+	w := parquet.NewGenericWriter[question](f, parquet.Compression(codec))
 	batch := make([]question, 0, 1000)
 	for i := range n {
 		batch = append(batch, question{fmt.Sprintf("Natalia sold clips to %d of her friends in April. How many clips did she sell?", i), fmt.Sprintf("#### %d", i)})
