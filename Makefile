@@ -85,3 +85,11 @@ gem-python: ## the games beside GEM itself: fresh episodes replayed, time per st
 .PHONY: monitors-python
 monitors-python: ## a run's records read back by wandb, a real MLflow server and TensorBoard (needs Python and pip)
 	monitor/testdata/python.sh
+
+.PHONY: seed-gem
+seed-gem: build ## GEM's trainer over Tinker, unmodified, with the real gem-llm, against trinity serve; the log is kept (needs Python and pip)
+	python3 -B tinker/server/testdata/recipes/run.py gem --trinity bin/trinity --work bin/recipes --out docs/seed-gem.log
+
+.PHONY: cookbook
+cookbook: build ## recipes of tinker-cookbook, unmodified, against trinity serve; the log is kept (needs Python and pip)
+	python3 -B tinker/server/testdata/recipes/run.py cookbook --trinity bin/trinity --work bin/recipes --out docs/cookbook.log

@@ -10,6 +10,7 @@ import argparse
 import json
 import math
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -176,30 +177,54 @@ def shown(r, recipe, steps, on_policy=True):
     r.resolve(recipe.log / "checkpoints.jsonl")
 
 
+def sums(file, rows=4096):
+    """Conversations of the arithmetic recipe, its example in front, with worked answers, as a local file for chat_sl."""
+    draw = random.Random(1)
+    with open(file, "w") as out:
+        for _ in range(rows):
+            x, y = draw.randrange(101), draw.randrange(101)
+            turns = ["What is 4 + 5?", "9", f"What is {x} + {y}?", f"<think>{x}+{y}={x + y}</think><answer>{x + y}</answer>"]
+            out.write(json.dumps({"messages": [{"role": "user" if i % 2 == 0 else "assistant", "content": t} for i, t in enumerate(turns)]}) + "\n")
+
+
 def cookbook(r):
     r.say(f"# tinker-cookbook, unmodified: {r.versions('tinker', 'tinker-cookbook', 'tml-renderers', 'torch', 'transformers')}")
-    sums = ["env=arithmetic", "model_name=tiny/lm", "renderer_name=qwen3_instruct", "groups_per_batch=16", "group_size=8", "max_tokens=64", "learning_rate=1e-3", "eval_every=0"]
-    a = Recipe(r, "arithmetic", "math_rl.train", *sums, "save_every=2")
-    r.say(f"\n## {a.shown}: 4 steps, then resumed for 2 more")
-    a.run(4)
-    first = a.steps()
-    a.run(6, resume=True)
-    check({i: a.steps()[i] for i in first} == first, "the resumed run wrote over earlier steps")
-    shown(r, a, 6)
-    for name, extra, on_policy in [("ppo", ["loss_fn=ppo"], True), ("cispo", ["loss_fn=cispo"], True), ("post-kl", ["compute_post_kl=True"], True),
-                                   ("substeps", ["num_substeps=2"], False), ("stream", ["stream_minibatch_config.groups_per_batch=16", "stream_minibatch_config.num_minibatches=2"], True),
-                                   ("async", ["max_steps_off_policy=2"], False)]:
-        v = Recipe(r, name, "math_rl.train", *sums, *extra)
-        r.say(f"\n## the same with {' '.join(extra)}: 2 steps")
-        v.run(2)
-        shown(r, v, 2, on_policy)
+    chat_sl(r)
+    arithmetic(r)
     g = Recipe(r, "guess_number", "multiplayer_rl.guess_number.train", "model_name=tiny/guess", "renderer_name=qwen3_instruct", "batch_size=8", "group_size=4", "max_tokens=16",
                "learning_rate=1e-3", "eval_every=0")
-    r.say(f"\n## {g.shown}: 2 steps, then resumed for 1 more")
+    r.say(f"\n## {g.shown}: 2 steps, then resumed for 1 more (the model has not learned the form \"Guess: N\": each turn that lacks it costs 1)")
     g.run(2)
     g.run(3, resume=True)
     shown(r, g, 3)
-    chat_sl(r)
+
+
+def arithmetic(r):
+    """The model is shown sums first, by chat_sl; the recipe of sums goes on from there, in each of its modes."""
+    sums(r.work / "sums.jsonl")
+    common = ["model_name=tiny/lm", "renderer_name=qwen3_instruct", "eval_every=0"]
+    w = Recipe(r, "sums", "chat_sl.train", *common, "dataset=sums.jsonl", "train_on_what=last_assistant_message", "max_length=256", "batch_size=64", "num_epochs=2", "learning_rate=2e-3")
+    r.say(f"\n## {w.shown}: 100 steps on generated sums")
+    w.run(100)
+    for i in range(0, 100, 11):
+        r.say(f"step {i}: {losses(w.steps()[i])}")
+    state = json.loads((w.log / "checkpoints.jsonl").read_text().splitlines()[-1])["state_path"]
+    common += ["env=arithmetic", "groups_per_batch=16", "group_size=8", "max_tokens=40", "learning_rate=1e-4"]
+    a = Recipe(r, "arithmetic", "math_rl.train", *common, f"load_checkpoint_path={state}", "save_every=2")
+    r.say(f"\n## {a.shown}: 6 steps, then resumed for 2 more")
+    a.run(6)
+    first = a.steps()
+    a.run(8, resume=True)
+    check({i: a.steps()[i] for i in first} == first, "the resumed run wrote over earlier steps")
+    shown(r, a, 8)
+    rewards = [m["env/all/reward/total"] for m in a.steps().values()]
+    check(min(rewards) > 0.1 and len(set(rewards)) > 1, f"rewards {rewards}: the sums that were shown are not known")
+    for name, extra, on_policy in [("ppo", ["loss_fn=ppo"], True), ("cispo", ["loss_fn=cispo"], True), ("post-kl", ["compute_post_kl=True"], True), ("substeps", ["num_substeps=2"], False),
+                                   ("stream", ["stream_minibatch_config.groups_per_batch=16", "stream_minibatch_config.num_minibatches=2"], True), ("async", ["max_steps_off_policy=2"], False)]:
+        v = Recipe(r, name, "math_rl.train", *common, f"load_checkpoint_path={state}", *extra)
+        r.say(f"\n## the same with {' '.join(extra)}: 2 steps")
+        v.run(2)
+        shown(r, v, 2, on_policy)
 
 
 def chat_sl(r):
