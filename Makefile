@@ -1,4 +1,5 @@
 # Five words (build, test, lint, bench, gen) and the long checks behind them.
+SHELL = /bin/bash
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build
@@ -74,9 +75,9 @@ sdk-torch: build ## the same with torch, for forward_backward_custom; docs/sdk.m
 crash-server: ## the server stopped at every operation on the disk, with and without loss of power
 	go test ./tinker/server -run TestEveryCrash -count 1 -v -server.full -timeout 30m
 
-.PHONY: storm-server
-storm-server: ## 2,048 samples and 2,048 training requests outstanding, and the round trip of a durable request
-	go test ./tinker/server -run TestStorm -count 1 -v -server.storm 2048 -bench DurableStep
+.PHONY: bench-server
+bench-server: build ## the server under load: round trips beside their bound, 24 runs, 256 samples, 2,048 + 2,048 requests outstanding; the log is kept
+	bin/trinity bench --data bin | tee docs/bench-server.log; exit $${PIPESTATUS[0]}
 
 .PHONY: gem-python
 gem-python: ## the games beside GEM itself: fresh episodes replayed, time per step and reset (needs Python and pip)

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,12 +107,17 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	if *seq == 0 {
 		*seq = m.next
 	}
-	hash := hashOf(req)
+	raw, err := json.Marshal(req)
+	if err != nil {
+		m.mu.Unlock()
+		return nil, tinker.Userf("journal: %s request: %w", name, err)
+	}
+	hash := sha256.Sum256(raw)
 	if f, found, err := repeated[T](m, name, *seq, hash); found || err != nil {
 		m.mu.Unlock()
 		return f, err
 	}
-	at, err := m.append(name, *seq, req)
+	at, err := m.append(name, *seq, raw)
 	if err != nil {
 		m.mu.Unlock()
 		return nil, err
@@ -153,11 +159,7 @@ func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker
 
 // append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
 // crash can leave a gap.
-func (m *model) append(name string, seq int64, req any) (int64, error) {
-	raw, err := json.Marshal(req)
-	if err != nil {
-		return 0, tinker.Userf("journal: %s request: %w", name, err)
-	}
+func (m *model) append(name string, seq int64, raw []byte) (int64, error) {
 	m.bytes += int64(len(raw))
 	return m.j.log.append(recOp, operation{ModelID: m.id, SeqID: seq, Name: name, Request: raw})
 }

@@ -8,6 +8,7 @@
 //	trinity convert -c JOB [-o FOLDER]
 //	trinity ps; trinity checkpoint list|info|export|delete|set-ttl
 //	trinity log -c FILE|-d DIR
+//	trinity bench [--base-url URL]
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //	trinity chat MODEL|CHECKPOINT
@@ -37,6 +38,7 @@ type commands struct {
 	PS         psCmd         `cmd:"" name:"ps" help:"List the training runs of a Tinker server."`
 	Checkpoint checkpointCmd `cmd:"" help:"Checkpoints of a Tinker server."`
 	Log        logCmd        `cmd:"" help:"Follow and search the log files of a job."`
+	Bench      benchCmd      `cmd:"" help:"Put a Tinker server under load and measure it."`
 	Plot       plotCmd       `cmd:"" help:"Draw the rewards of runs into one picture."`
 	Convert    convertCmd    `cmd:"" help:"Merge a trained adapter into full weights: a Hugging Face folder."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`

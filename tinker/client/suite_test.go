@@ -16,6 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 )
@@ -206,5 +207,22 @@ func TestClientComesBack(t *testing.T) {
 	}
 	if got := trained(t, again, 4, 4); sameBits(got, want) {
 		t.Error("a new request gives the result of an old one")
+	}
+}
+
+// Many requests outstanding at once over HTTP are all answered, with the bits that each has alone.
+func TestStorm(t *testing.T) {
+	url, stop := serve(t, t.TempDir(), "")
+	c := open(t, client.Options{BaseURL: url})
+	l, err := load.New(t.Context(), c, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.Storm(t.Context(), 64, 160)
+	if err != nil || got.Outstanding < 160 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := errors.Join(c.Close(), stop()); err != nil {
+		t.Error(err)
 	}
 }

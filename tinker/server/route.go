@@ -174,13 +174,22 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 }
 
+// newInflater makes a decoder that runs in its caller's goroutine, within the bound.
+func newInflater(limit int64) *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic(err) // the options are constants but for a positive limit
+	}
+	return d
+}
+
 // inflate unpacks zstd; what a frame says about its size is not believed.
 func (s *Server) inflate(raw []byte) ([]byte, error) {
-	d, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(s.opts.MaxBody)), zstd.WithDecoderLowmem(true))
-	if err != nil {
+	d := s.inflaters.Get().(*zstd.Decoder)
+	defer s.inflaters.Put(d)
+	if err := d.Reset(bytes.NewReader(raw)); err != nil {
 		return nil, status(http.StatusBadRequest, "zstd body: %w", err)
 	}
-	defer d.Close()
 	out, err := io.ReadAll(io.LimitReader(d, s.opts.MaxBody+1))
 	if int64(len(out)) > s.opts.MaxBody || errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
 		return nil, s.tooLarge()

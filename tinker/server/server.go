@@ -111,6 +111,8 @@ type Server struct {
 	mux     *http.ServeMux
 	stats   *stats
 
+	inflaters sync.Pool // of *zstd.Decoder: one is costly to make
+
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 	work   group
@@ -128,7 +130,7 @@ type Server struct {
 // samples are drawn again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
-	s := &Server{backend: b, opts: opts, stats: newStats(), state: newState()}
+	s := &Server{backend: b, opts: opts, stats: newStats(), state: newState(), inflaters: sync.Pool{New: func() any { return newInflater(opts.MaxBody) }}}
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+)
+
+// benchCmd puts a Tinker server under load. Without an address it starts this program's own server in a new folder, and then also
+// measures what only the same machine can see: start, memory, and the round trip beside the engine and the disk.
+type benchCmd struct {
+	remote
+	Base    string `help:"Base model; default the server's first." placeholder:"MODEL"`
+	Data    string `help:"Where the folder of an own server is made; it must be on a disk." default:"." placeholder:"DIR"`
+	Trips   int    `help:"Round trips of one training request." default:"400"`
+	Runs    int    `help:"Runs that train at once." default:"24"`
+	Steps   int    `help:"Steps of each." default:"10"`
+	Samples int    `help:"Samples at once." default:"256"`
+	Storm   int    `help:"Samples, and as many training requests, outstanding at once." default:"2048"`
+}
+
+// tripTokens is the length of the datum of a round trip.
+const tripTokens = 32
+
+// finding is one line of the report.
+type finding struct {
+	What     string `json:"what"`
+	Measured string `json:"measured"`
+	Bound    string `json:"bound,omitempty"`
+	Missed   bool   `json:"missed,omitempty"`
+}
+
+// Run implements the command.
+func (c *benchCmd) Run(s *surroundings) error {
+	if v, _ := s.env("TINKER_BASE_URL"); c.BaseURL == "" && v == "" {
+		return c.own(s)
+	}
+	return with(s, &c.remote, func(ctx context.Context, t *client.Client) error {
+		l, err := load.New(ctx, t, c.Base)
+		if err != nil {
+			return err
+		}
+		trip, err := l.Trip(ctx, tripTokens)
+		if err == nil {
+			err = trip.Go(ctx, c.Trips)
+		}
+		if err != nil {
+			return err
+		}
+		found := []finding{{What: "model", Measured: l.Base()}, tripFinding(trip.Times)}
+		more, err := c.crowds(ctx, l)
+		return errors.Join(c.report(s, append(found, more...)), err)
+	})
+}
+
+// own measures this program's own server.
+func (c *benchCmd) own(s *surroundings) error {
+	dir, err := os.MkdirTemp(c.Data, "trinity-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	kind, err := diskOf(dir)
+	if err != nil {
+		return usageError{fmt.Errorf("bench: %w; give a folder on a disk with --data", err)}
+	}
+	server, err := startServer(s, dir)
+	if err != nil {
+		return err
+	}
+	defer server.end()
+	ctx := s.ctx
+	t, err := client.Open(ctx, client.Options{BaseURL: server.url, APIKey: "tml-bench", Log: func(msg string) { fmt.Fprintln(s.err, msg) }})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	first, err := server.firstSample(ctx, t)
+	if err != nil {
+		return err
+	}
+	l, err := load.New(ctx, t, c.Base)
+	if err != nil {
+		return err
+	}
+	found := []finding{{What: "model", Measured: l.Base() + ", data on " + kind},
+		{What: "exec to first sample", Measured: show(first), Bound: "1 s", Missed: first > time.Second}}
+	trips, err := c.trips(s, l, dir)
+	if err != nil {
+		return err
+	}
+	more, err := c.crowds(ctx, l)
+	found = append(append(found, trips...), more...)
+	found = append(found, finding{What: "peak memory of the server", Measured: server.peak()})
+	return errors.Join(c.report(s, found), err)
+}
+
+// trips makes round trips, engine calls and fsyncs in turn, so that whatever else the machine does meets all three alike.
+func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, error) {
+	alone, err := openAlone(s, l.Base())
+	if err != nil {
+		return nil, err
+	}
+	defer alone.Close()
+	direct, err := load.New(s.ctx, alone, l.Base())
+	if err != nil {
+		return nil, err
+	}
+	trip, err := l.Trip(s.ctx, tripTokens)
+	if err != nil {
+		return nil, err
+	}
+	call, err := direct.Trip(s.ctx, tripTokens)
+	if err != nil {
+		return nil, err
+	}
+	probe, err := disk.OS().Append(filepath.Join(dir, "probe"))
+	if err != nil {
+		return nil, err
+	}
+	defer probe.Close()
+	var fsync load.Times
+	const rounds = 20
+	for range rounds {
+		n := max(1, c.Trips/rounds)
+		if err := errors.Join(trip.Go(s.ctx, n), call.Go(s.ctx, n), syncs(probe, n, &fsync)); err != nil {
+			return nil, err
+		}
+	}
+	bound := call.Times.At(.5) + 2*fsync.At(.5) + time.Millisecond
+	round := tripFinding(trip.Times)
+	round.Bound, round.Missed = show(bound)+" = engine + 2 fsync + 1 ms", trip.Times.At(.5) > bound
+	return []finding{round, {What: "  engine alone, p50", Measured: show(call.Times.At(.5))}, {What: "  fsync, p50", Measured: show(fsync.At(.5))}}, nil
+}
+
+// openAlone opens an engine in this process with a base model of the program's own server.
+func openAlone(s *surroundings, base string) (*engine.Engine, error) {
+	models, err := (&serveStart{Addr: "127.0.0.1:0"}).findModels(s)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "trinity-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) // nothing is saved
+	return engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{base: models.engine[base]}})
+}
+
+func syncs(f disk.File, n int, into *load.Times) error {
+	for range n {
+		begun := time.Now()
+		if _, err := f.Write(make([]byte, 512)); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		into.Add(time.Since(begun))
+	}
+	return nil
+}
+
+func tripFinding(t load.Times) finding {
+	return finding{What: fmt.Sprintf("round trip, one datum of %d tokens", tripTokens), Measured: fmt.Sprintf("p50 %s, p90 %s, p99 %s of %d", show(t.At(.5)), show(t.At(.9)), show(t.At(.99)), len(t))}
+}
+
+// crowds is what many clients at once do.
+func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) {
+	var found []finding
+	runs, err := l.Runs(ctx, c.Runs, c.Steps)
+	if err != nil {
+		return found, err
+	}
+	found = append(found, finding{What: fmt.Sprintf("%d runs training at once", c.Runs),
+		Measured: fmt.Sprintf("%.0f steps/s, losses %.2f to %.2f, all right", float64(c.Runs*c.Steps)/runs.Took.Seconds(), runs.First, runs.Last)})
+	many, err := l.Samples(ctx, c.Samples)
+	if err != nil {
+		return found, err
+	}
+	found = append(found, finding{What: fmt.Sprintf("%d samples at once", c.Samples), Measured: fmt.Sprintf("%s, %.0f tokens/s, all right", show(many.Answered), float64(many.Tokens)/many.Answered.Seconds())})
+	storm, err := l.Storm(ctx, c.Storm, c.Storm)
+	if err != nil {
+		return found, err
+	}
+	return append(found, finding{What: fmt.Sprintf("%d samples + %d forward_backwards", c.Storm, c.Storm),
+		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d outstanding, all right", show(storm.Accepted), show(storm.Answered), storm.Outstanding)}), nil
+}
+
+// report prints what was found; a bound that was missed is an error.
+func (c *benchCmd) report(s *surroundings, found []finding) error {
+	var rows []string
+	var missed error
+	for _, f := range found {
+		bound := ""
+		if f.Bound != "" {
+			bound = "at most " + f.Bound + ": kept"
+		}
+		if f.Missed {
+			bound = "at most " + f.Bound + ": MISSED"
+			missed = errors.Join(missed, fmt.Errorf("bench: %s: %s; the bound is %s", f.What, f.Measured, f.Bound))
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", f.What, f.Measured, bound))
+	}
+	return errors.Join(c.show(s, found, "WHAT\tMEASURED\tBOUND", rows), missed)
+}
+
+// show writes a duration with three digits.
+func show(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+)
+
+// ownServer is this program's server in a process of its own.
+type ownServer struct {
+	cmd   *exec.Cmd
+	url   string
+	begun time.Time // exec
+}
+
+// startServer starts a server with its data below dir and returns when it has greeted.
+func startServer(s *surroundings, dir string) (*ownServer, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(exe)
+	cmd.Args, cmd.Stderr = []string{"trinity", "serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}, log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	o := &ownServer{cmd: cmd, begun: time.Now()}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, at, ok := strings.Cut(lines.Text(), "serves the Tinker API at "); ok {
+			o.url = at
+			return o, nil
+		}
+	}
+	err = cmd.Wait()
+	said, _ := os.ReadFile(log.Name())
+	return nil, fmt.Errorf("bench: the server ended (%v) before it greeted:\n%s", err, said)
+}
+
+// firstSample draws one token and says how long that took since exec.
+func (o *ownServer) firstSample(ctx context.Context, t *client.Client) (time.Duration, error) {
+	caps, err := t.Capabilities(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c, err := t.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: caps.Models[0].Name})
+	if err != nil {
+		return 0, err
+	}
+	p := tinker.DefaultSampling()
+	p.MaxTokens = 1
+	f, err := c.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text([]int32{40, 41, 42}), NumSamples: 1, Params: p})
+	if err != nil {
+		return 0, err
+	}
+	_, err = f.Wait(ctx)
+	return time.Since(o.begun), err
+}
+
+// peak is the most memory the server has had.
+func (o *ownServer) peak() string {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.cmd.Process.Pid))
+	if err != nil {
+		return "not known on this system"
+	}
+	_, rest, _ := strings.Cut(string(raw), "VmHWM:")
+	var kib int
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		return "not known on this system"
+	}
+	return fmt.Sprintf("%d MiB", kib>>10)
+}
+
+// end stops the server as Ctrl-C does.
+func (o *ownServer) end() {
+	o.cmd.Process.Signal(os.Interrupt)
+	o.cmd.Wait()
+}
