@@ -2,13 +2,15 @@ package algorithm
 
 import "math"
 
-// Entropy is a bonus for undecided weights: coef * aggregate(estimate) is taken off the loss. The zero Entropy is none.
+// Entropy is a bonus for undecided weights: coef * aggregate(entropy) is taken off the loss. The zero Entropy is none.
 //
-// Only the log-probability of the sampled token is known here, so the entropy of a token is estimated by its one
-// summand -p*log(p), as Trinity-RFT does on Tinker.
+// On a service that gives exact entropies (Exact) the loss's derivative by a token's entropy is what it is asked to add,
+// see Objective.EntropyWeights. Elsewhere only the log-probability of the sampled token is known, and the entropy of a token is
+// estimated by its one summand -p*log(p), as Trinity-RFT does on Tinker; the metric is then named an estimate.
 type Entropy struct {
 	Coef      float64
-	measure   bool // whether the estimate is computed; its metric is shown even when Coef is 0
+	Exact     bool // the service computes it
+	measure   bool // whether it is computed; its metric is shown even when Coef is 0
 	usualOnly bool // leave expert sequences out
 }
 
@@ -31,6 +33,23 @@ func Entropies() map[string]func(Args) (Entropy, error) {
 			return e, r.close()
 		},
 	}
+}
+
+// Measured reports whether the term has a metric, and so is computed.
+func (e Entropy) Measured() bool { return e.measure }
+
+// EntropyWeights returns how much the entropy of each token counts in the loss but for the coefficient, [B][R]: the loss of the
+// step is less by Coef * sum of weight * entropy.
+func (o *Objective) EntropyWeights(batch []Sequence) [][]float32 {
+	out := make([][]float32, 0, len(batch))
+	for _, part := range o.parts(batch) {
+		one := func(*Sequence, int) term { return term{slope: 1} }
+		_, weights := o.entropyOf(part.rows, part.agg, one)
+		for _, w := range weights {
+			out = append(out, rounded(w, part.scale))
+		}
+	}
+	return out
 }
 
 // entropyTerm is -lp*exp(lp) and its derivative -exp(lp)*(1+lp).

@@ -26,7 +26,7 @@ type Objective struct {
 func (o *Objective) Needs() Needs {
 	n := o.Policy.Needs()
 	n.Ref = n.Ref || o.KL.Active()
-	n.Logprobs = n.Logprobs || o.KL.Active() || o.Entropy.Coef != 0
+	n.Logprobs = n.Logprobs || o.KL.Active() || o.Entropy.Coef != 0 && !o.Entropy.Exact
 	return n
 }
 
@@ -37,7 +37,8 @@ type Outcome struct {
 	Metrics  map[string]float64 // actor/..., of the part
 }
 
-// evaluate is the loss of one part. Without reference log-probabilities the KL term is 0 and has no metric.
+// evaluate is the loss of one part. Without reference log-probabilities the KL term is 0 and has no metric; likewise the entropy's
+// when it is exact and not there yet. Its gradient is the service's affair then.
 func (o *Objective) evaluate(part stepPart) []Outcome {
 	batch, agg, scale := part.rows, part.agg, part.scale
 	p := part.policy(batch, o.Aggregation)
@@ -46,11 +47,16 @@ func (o *Objective) evaluate(part stepPart) []Outcome {
 	for k, v := range p.Metrics {
 		m["actor/"+k] = v
 	}
-	if o.Entropy.measure {
-		v, g := o.entropy(batch, agg)
-		m["actor/entropy_loss"] = v
+	switch {
+	case o.Entropy.measure && !o.Entropy.Exact:
+		v, g := o.entropyOf(batch, agg, func(s *Sequence, t int) term { return entropyTerm(float64(s.Logprobs[t])) })
+		m["actor/entropy_loss_estimate"] = v
 		total -= float64(o.Entropy.Coef * v)
 		addRows(grad, -o.Entropy.Coef, g)
+	case o.Entropy.measure && hasEntropy(batch):
+		v, _ := o.entropyOf(batch, agg, func(s *Sequence, t int) term { return term{value: float64(s.Entropy[t])} })
+		m["actor/entropy_loss"] = v
+		total -= float64(o.Entropy.Coef * v)
 	}
 	if o.KL.estimate != nil {
 		m["actor/kl_coef"] = o.KL.Coef
@@ -76,8 +82,8 @@ func (o *Objective) scale(n int) float64 {
 	return 1 / float64(n)
 }
 
-// entropy is the entropy term of a part, aggregated over its usual sequences alone if the term says so.
-func (o *Objective) entropy(batch []Sequence, agg Aggregation) (float64, [][]float64) {
+// entropyOf aggregates what each gives for a token over a part, or over its usual sequences alone if the term says so.
+func (o *Objective) entropyOf(batch []Sequence, agg Aggregation, each func(s *Sequence, t int) term) (float64, [][]float64) {
 	grad := make([][]float64, len(batch))
 	var at []int
 	var masks [][]bool
@@ -88,7 +94,7 @@ func (o *Objective) entropy(batch []Sequence, agg Aggregation) (float64, [][]flo
 		}
 		at, masks = append(at, i), append(masks, s.Mask)
 	}
-	v, g := agg.aggregate(masks, func(k, t int) term { return entropyTerm(float64(batch[at[k]].Logprobs[t])) })
+	v, g := agg.aggregate(masks, func(k, t int) term { return each(&batch[at[k]], t) })
 	for k, i := range at {
 		grad[i] = g[k]
 	}
@@ -104,6 +110,15 @@ func (o *Objective) kl(batch []Sequence, agg Aggregation) (float64, [][]float64)
 		}
 		return o.KL.estimate(float64(s.Logprobs[t]), float64(s.Ref[t]), old, s.Old != nil)
 	})
+}
+
+func hasEntropy(batch []Sequence) bool {
+	for i := range batch {
+		if batch[i].Entropy == nil {
+			return false
+		}
+	}
+	return true
 }
 
 func hasRef(batch []Sequence) bool {

@@ -74,7 +74,7 @@ func TestObjectiveByHand(t *testing.T) {
 	entropy := 1*math.Exp(-1) + 2*math.Exp(-2)
 	kl := 0.125 + 0.125
 	want := map[string]float64{
-		"actor/pg_loss": -4, "actor/entropy_loss": entropy, "actor/kl_loss": kl, "actor/kl_coef": 1,
+		"actor/pg_loss": -4, "actor/entropy_loss_estimate": entropy, "actor/kl_loss": kl, "actor/kl_coef": 1,
 		"actor/final_loss": (-4 - entropy + kl) / 4, "actor/ppo_kl": 0,
 	}
 	for k, v := range want {

@@ -8,7 +8,8 @@ type Sequence struct {
 	Old        []float32 // when the response was sampled
 	Ref        []float32 // of the reference model, nil when it was not asked
 	Advantages []float32
-	Mask       []bool // which tokens are trained
+	Entropy    []float32 // exact, nil unless the service gave it
+	Mask       []bool    // which tokens are trained
 
 	Expert bool // it comes from an expert data set (mix)
 	Step   int  // the step being trained, the first is 1 (mix_chord)
@@ -71,6 +72,7 @@ func (s *Sequence) check(need Needs) error {
 		{"old logprobs", s.Old, need.Old},
 		{"reference logprobs", s.Ref, need.Ref},
 		{"advantages", s.Advantages, need.Advantages},
+		{"entropies", s.Entropy, false},
 	} {
 		absent := f.x == nil && !f.required
 		if !absent && len(f.x) != len(s.Mask) {

@@ -61,6 +61,23 @@ func available(m *algorithm.Method) error {
 	return nil
 }
 
+// sayEntropies says before the run starts what a service without exact entropies makes of an algorithm that reads them.
+func (b *job) sayEntropies(ctx context.Context) error {
+	caps, err := b.service.Capabilities(ctx)
+	if err != nil || caps.ExactEntropy {
+		return err
+	}
+	if need := b.method.Needs(); need.Entropy || need.Centre {
+		fmt.Fprintf(b.Out, "note: this service does not compute entropies: advantage_fn %s takes an estimate from the likeliest tokens, "+
+			"shown as actor/entropy_estimate_top20\n", b.cfg.Algorithm.AdvantageFn)
+	}
+	if b.method.Objective.Entropy.Coef != 0 {
+		fmt.Fprintln(b.Out, "note: this service does not compute entropies: the entropy term of the loss is an estimate from the sampled tokens, "+
+			"-p·log p, shown as actor/entropy_loss_estimate")
+	}
+	return nil
+}
+
 // schedule is the learning rate over the run's steps.
 func (b *job) schedule() (algorithm.Schedule, error) {
 	o := b.cfg.Algorithm.Optimizer

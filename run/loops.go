@@ -121,6 +121,9 @@ func (b *job) buildLoops(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := b.sayEntropies(ctx); err != nil {
+		return err
+	}
 	b.progress.total = b.steps
 	b.trainer = trainer.New(trainer.Options{
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,

@@ -13,15 +13,15 @@ type CustomLoss func(logprobs [][]float32) (gradient [][]float32, err error)
 // forward_backward of cross_entropy with weights −d loss/d logprob has exactly that gradient, since its loss is −Σ w·logp.
 // known, if not nil, are the logprobs that the forward would return (the sampler's, on a service with exact logprobs and
 // weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
+//
+// An entropy_coef in the request's LossFnConfig, with the data's entropy_weights, goes with the forward_backward.
 func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32, loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {
-	req.LossFn, req.LossFnConfig = CrossEntropy, nil
 	data := make([]Datum, len(req.Data))
 	for i, d := range req.Data {
 		data[i] = withWeights(d, make([]float32, d.LossFnInputs[TargetTokens].Len()))
 	}
-	req.Data = data
 	if known == nil {
-		if known, used, err = forwardLogprobs(ctx, c, req); err != nil {
+		if known, used, err = forwardLogprobs(ctx, c, ForwardRequest{SeqID: req.SeqID, Data: data, LossFn: CrossEntropy}); err != nil {
 			return nil, used, err
 		}
 		if req.SeqID > 0 {
@@ -44,7 +44,16 @@ func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardReq
 			w[j] = -v
 		}
 	}
-	f, n, err := Submit(ctx, c, req, true)
+	back := ForwardRequest{SeqID: req.SeqID, Data: data, LossFn: CrossEntropy}
+	if coef, ok := req.LossFnConfig[EntropyCoef]; ok {
+		back.LossFnConfig = map[string]float64{EntropyCoef: coef}
+		for i, d := range req.Data {
+			if w, ok := d.LossFnInputs[EntropyWeights]; ok {
+				data[i].LossFnInputs[EntropyWeights] = w
+			}
+		}
+	}
+	f, n, err := Submit(ctx, c, back, true)
 	return f, used + n, err
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// fetch asks for what the method reads of other models: the logprobs of the responses under the reference and the teacher, [R] each.
-func (t *Trainer) fetch(ctx context.Context, batch []*experience.Experience) ([]algorithm.Fetched, error) {
+// fetch asks for what the method reads of other models: the logprobs of the responses under the reference and the teacher,
+// [R] each, and entropies. It uses up the SeqIDs of what it asks the trained model itself.
+func (t *Trainer) fetch(ctx context.Context, seq *int64, batch []*experience.Experience) ([]algorithm.Fetched, error) {
 	need := t.Method.Needs()
 	ref, err := t.askIf(ctx, need.Ref, t.reference, "reference", batch)
 	if err != nil {
@@ -21,6 +22,11 @@ func (t *Trainer) fetch(ctx context.Context, batch []*experience.Experience) ([]
 		return nil, err
 	}
 	fetched := make([]algorithm.Fetched, len(batch))
+	if need.Entropy || need.Centre {
+		if err := t.fetchEntropies(ctx, seq, batch, fetched); err != nil {
+			return nil, err
+		}
+	}
 	for i, e := range batch {
 		fetched[i].Baseline = e.Info.Baseline
 		if fetched[i].Ref, err = ref(i); err != nil {
@@ -83,7 +89,9 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 	metrics map[string]float64, learned func(context.Context) (map[string]float64, error), err error) {
 	learned = func(context.Context) (map[string]float64, error) { return nil, nil }
 	if t.critic == nil {
-		metrics, err = t.Method.Score(batch, fetched)
+		if metrics, err = t.Method.Score(batch, fetched); err == nil && !t.entropies && t.Method.Needs().Entropy {
+			metrics[fmt.Sprintf("actor/entropy_estimate_top%d", topTokens)] = meanEstimate(batch, fetched)
+		}
 		return metrics, learned, err
 	}
 	v, err := t.critic.values(ctx, batch)
@@ -108,5 +116,5 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 
 // Fetches says what this trainer can fetch of what a method may need.
 func Fetches() algorithm.Needs {
-	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Pairs: true, Reward: true, Ref: true, Teacher: true, Values: true, Baseline: true}
+	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Pairs: true, Reward: true, Ref: true, Teacher: true, Values: true, Baseline: true, Entropy: true, Centre: true}
 }

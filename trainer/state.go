@@ -73,7 +73,8 @@ func (t *Trainer) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("trainer: %w", err)
 	}
-	t.exact = caps.ExactLogprobs
+	t.exact, t.entropies = caps.ExactLogprobs, caps.ExactEntropy
+	t.Method.Objective.Entropy.Exact = caps.ExactEntropy
 	if err := t.openOthers(ctx); err != nil {
 		return fmt.Errorf("trainer: %w", err)
 	}

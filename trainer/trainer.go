@@ -74,6 +74,7 @@ type Trainer struct {
 	source    Source
 	events    Events
 	exact     bool // the service's samplers and trainers agree to the bit
+	entropies bool // the service gives exact entropies
 	client    tinker.TrainingClient
 	reference tinker.SamplingClient // the base model, only if the method needs it
 	teacher   tinker.SamplingClient // only if the method needs one

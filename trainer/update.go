@@ -15,7 +15,7 @@ import (
 func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*experience.Experience, metrics map[string]float64) error {
 	begin := time.Now()
 	need := t.Method.Needs()
-	fetched, err := t.fetch(ctx, batch)
+	fetched, err := t.fetch(ctx, seq, batch)
 	if err != nil {
 		return err
 	}
@@ -29,13 +29,15 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 			return err
 		}
 	}
+	req := tinker.ForwardRequest{SeqID: *seq, Data: data}
+	t.askEntropies(step, batch, &req)
 	var outcome map[string]float64
 	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
 		grad, outcome, err = t.gradient(step, batch, logprobs, fetched)
 		return grad, err
 	}
 	known, onPolicy := t.knownLogprobs(step, batch)
-	f, used, err := tinker.ForwardBackwardCustom(ctx, t.client, tinker.ForwardRequest{SeqID: *seq, Data: data}, known, loss)
+	f, used, err := tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
 	*seq += used
 	if err != nil {
 		return err
@@ -58,8 +60,10 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	if err != nil {
 		return err
 	}
-	if !need.Logprobs { // the gradient did not depend on the logprobs; the reported loss does
-		if _, outcome, err = t.gradient(step, batch, outputs(out), fetched); err != nil {
+	seqs := sequences(step, batch, outputs(out), fetched)
+	entropies := takeEntropies(batch, seqs, out)
+	if !need.Logprobs || entropies { // the gradient did not depend on them; the reported loss does
+		if _, outcome, err = t.Method.Objective.Step(seqs); err != nil {
 			return err
 		}
 	}
@@ -70,7 +74,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	}
 	collect(metrics, scored, ofCritic, outcome, out.Metrics, opt.Metrics)
 	metrics["actor/lr"] = adam.LearningRate
-	batchMetrics(metrics, batch, sequences(step, batch, outputs(out), fetched), time.Since(begin).Seconds())
+	batchMetrics(metrics, batch, seqs, time.Since(begin).Seconds())
 	return nil
 }
 

@@ -1,0 +1,103 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// One batch has one entropy: with a Tinker adapter, with all weights training as veRL has it, and on a server.
+func TestEntropyOfBothBackends(t *testing.T) {
+	args := append(tinyRun, "algorithm.entropy_loss_fn_args={entropy_coef: 0.01}", "algorithm.loss_agg_mode=seq-mean-token-mean", "buffer.total_steps=1", "trainer.total_steps=1")
+	remote := options()
+	remote.LookupEnv = withKey
+	type backend struct {
+		name string
+		o    Options
+		args []string
+	}
+	var first [2]float64
+	for i, b := range []backend{
+		{"tinker", options(), nil},
+		{"verl", options(), []string{"model.tinker.enable=false"}},
+		{"verl with an adapter", options(), []string{"model.tinker.enable=false", "model.lora_configs=[{lora_rank: 8}]"}},
+		{"server", remote, []string{"model.tinker.base_url=" + serve(t)}},
+	} {
+		m := runs(t, load(t, t.TempDir(), append(args, b.args...)...), b.o)[0].Metrics
+		got := [2]float64{m["actor/entropy"], m["actor/entropy_loss"]}
+		if i == 0 {
+			first = got
+		}
+		for k := range got {
+			if math.Abs(got[k]-first[k]) > 1e-5 || !(got[k] > 0) {
+				t.Errorf("%s: entropy %v and its term %v, with tinker %v", b.name, got[0], got[1], first)
+			}
+		}
+	}
+}
+
+// An entropy bonus keeps the model undecided: after some steps its entropy is above that of a run with a malus.
+func TestEntropyBonusWorks(t *testing.T) {
+	args := append(tinyRun, "buffer.total_steps=5", "trainer.total_steps=5", "algorithm.optimizer.lr=2e-3", "algorithm.optimizer.lr_warmup_steps=0", "model.max_response_tokens=12")
+	last := map[string]float64{}
+	for _, coef := range []string{"1", "0", "-1"} {
+		lines := runs(t, load(t, t.TempDir(), append(args, "algorithm.entropy_loss_fn_args={entropy_coef: "+coef+"}")...), options())
+		last[coef] = lines[len(lines)-1].Metrics["actor/entropy"]
+	}
+	if !(last["1"] > last["0"]+0.05 && last["0"] > last["-1"]+0.05) {
+		t.Errorf("entropies after five steps by entropy_coef: %v", last)
+	}
+}
+
+// modest is a service that has entropies only as the protocol does: not at all.
+type modest struct{ tinker.Service }
+
+func (m modest) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
+	caps, err := m.Service.Capabilities(ctx)
+	caps.ExactEntropy = false
+	return caps, err
+}
+
+// clipb and clipv decide by exact entropies where there are any; elsewhere by an estimate from the likeliest tokens, which is near and
+// which the run says and names.
+func TestClipByEntropy(t *testing.T) {
+	for _, name := range []string{"clipb", "clipv"} {
+		args := append(small, "algorithm.algorithm_type=grpo_verl", "algorithm.advantage_fn="+name, "algorithm.advantage_fn_args={mu: 0.5}")
+		exact := runs(t, load(t, t.TempDir(), args...), options())
+		same(t, name+" again", runs(t, load(t, t.TempDir(), args...), options()), exact)
+		o := options()
+		o.Wrap = func(s tinker.Service) tinker.Service { return modest{s} }
+		var out bytes.Buffer
+		o.Out = &out
+		sum, err := Run(t.Context(), load(t, t.TempDir(), args...), o)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+		if !strings.Contains(out.String(), "estimate") {
+			t.Errorf("%s: the run does not say that entropies are estimates:\n%s", name, out.String())
+		}
+		dropped := 0.0
+		for i, l := range exact[1:] {
+			est := sum.Lines[i+1].Metrics
+			dropped += l.Metrics["frac_clipped_neg"]
+			for exactKey, estKey := range map[string]string{"actor/entropy": "actor/entropy_estimate_top20"} {
+				if _, there := est[exactKey]; there {
+					t.Errorf("%s: %s is there, and is not exact", name, exactKey)
+				}
+				if i == 0 && math.Abs(l.Metrics[exactKey]-est[estKey]) > 0.02 {
+					t.Errorf("%s: estimate %v, exact %v", name, est[estKey], l.Metrics[exactKey])
+				}
+			}
+			if key := map[string]string{"clipb": "ES", "clipv": "stdD"}[name]; i == 0 && math.Abs(l.Metrics[key]-est[key]) > 0.01 {
+				t.Errorf("%s: %s = %v by estimates, exact %v", name, key, est[key], l.Metrics[key])
+			}
+		}
+		if dropped == 0 {
+			t.Errorf("%s: with mu 0.5 no token was left out", name)
+		}
+	}
+}
