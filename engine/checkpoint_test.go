@@ -292,14 +292,14 @@ func TestExpiry(t *testing.T) {
 func TestSnapshotGivesUp(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
-	e.turn.train() // the request below waits for its turn
+	e.turn.take(forTraining) // the request below waits for its turn
 	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for waiting := 0; waiting == 0; {
+	for waiting := false; !waiting; {
 		e.turn.mu.Lock()
-		waiting = len(e.turn.queue)
+		waiting = e.turn.waiting[forTraining] != nil
 		e.turn.mu.Unlock()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
@@ -308,7 +308,7 @@ func TestSnapshotGivesUp(t *testing.T) {
 	if _, err := e.Snapshot(ctx, "s:train:0", &w); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("snapshot: %v", err)
 	}
-	e.turn.done()
+	e.turn.done(forTraining)
 	value(t, f, nil)
 	if n, err := e.Snapshot(testContext(t), "s:train:0", &w); err != nil || n != 1 {
 		t.Errorf("snapshot at %d: %v", n, err)

@@ -21,7 +21,7 @@ const defaultAlpha = 32
 // CreateModel implements tinker.Service.
 func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
 	d := newHasher("create_model").create(req)
-	return e.create(ctx, req.SessionID, req.ModelSeqID, d, func(r *run) error {
+	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
 		b, err := e.base(req.BaseModel)
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func (r *run) start(params []model.Tensor, root *version) error {
 // CreateModelFromState implements tinker.Service.
 func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	d := newHasher("create_from_state").load(req.Path, req.Optimizer)
-	return e.create(ctx, req.SessionID, req.ModelSeqID, d, func(r *run) error {
+	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
 		e.store.mu.RLock()
 		defer e.store.mu.RUnlock()
 		m, p, dir, err := e.store.read(req.Path)
@@ -124,7 +124,7 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 }
 
 // create finds the run of a natural key or makes it.
-func (e *Engine) create(ctx context.Context, session string, seq int64, d digest, fill func(*run) error) (tinker.TrainingClient, error) {
+func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest, fill func(*run) error) (tinker.TrainingClient, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -145,7 +145,7 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, d digest
 		}
 		return r, nil
 	}
-	r := &run{e: e, id: id, created: d}
+	r := &run{e: e, id: id, created: d, owner: owner}
 	if err := fill(r); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,9 @@ func (e *Engine) find(id string) (*run, error) {
 
 // add makes the run known, with requests up to done behind it.
 func (e *Engine) add(r *run, done int64) error {
-	r.q = queue{id: r.id, start: e.start, keep: e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
+	r.share = party(r.owner)
+	r.q = queue{id: r.id, start: e.start, idle: func() { e.trainer.idle(r) }, backlog: &e.waiting[tinker.Training], owner: r.owner,
+		keep: e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
 		next: done + 1, done: done, oldest: done + 1, entries: map[int64]*entry{}}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -228,13 +230,17 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 		if err != nil {
 			return nil, err
 		}
-		return &samplingClient{e, v}, nil
+		return e.client(v, req.Owner), nil
 	}
 	v, err := e.open(req.ModelPath)
 	if err != nil {
 		return nil, err
 	}
-	return &samplingClient{e, v}, nil
+	return e.client(v, req.Owner), nil
+}
+
+func (e *Engine) client(v *version, owner string) *samplingClient {
+	return &samplingClient{e, v, &line{owner: owner, share: party(owner)}}
 }
 
 // open returns the weights of a checkpoint: those in memory while somebody holds them, else from the disk.

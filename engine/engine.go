@@ -1,8 +1,9 @@
 // Package engine trains and samples language models in this process: it is tinker.Service on the CPU.
 //
-// The life of a request: a TrainingClient's call is numbered and queued (queue.go), runs in SeqID order in micro-batches
-// (train.go) or as an optimizer step (run.go), and changes the run's state only if it succeeds. Samples of all requests run
-// together in one loop (scheduler.go) over KV pages of package engine/cache. Both take turns on the same threads (turn.go).
+// The life of a request: a TrainingClient's call is numbered and queued (queue.go) and runs in SeqID order, as micro-batches
+// (train.go, micro.go) or as an optimizer step (run.go), which one loop takes from all models in a fair order (trainer.go, share.go); it changes the
+// run's state only if it succeeds. Samples of all requests run together in another loop (scheduler.go) over KV pages of
+// package engine/cache. Both take turns on the same threads (turn.go); training gives way between two layers.
 //
 // A token's log-probability is a pure function of the base weights, the adapter and the tokens before it: the same bits
 // alone or in a batch, sampled or trained on, with any number of threads. A run is a deterministic state machine: its requests in
@@ -25,7 +26,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -49,6 +49,8 @@ type Options struct {
 	TapeBytes    int64 // activations kept for a backward; beyond that they are recomputed; default 1 GiB
 	MicroBatch   int   // tokens computed in one turn; default 2048
 	MaxSequences int   // samples computed together; default 256
+	MaxWaiting   int   // requests that may wait, of training and of sampling each; default 16384
+	MaxTokens    int64 // and their tokens; default 32 Mi
 	KeepResults  int   // results kept per model for repeated requests; default 1024
 	KeepBytes    int64 // and their size; default 64 MiB
 	FS           disk.FS
@@ -62,6 +64,8 @@ func (o *Options) defaults() {
 	def(&o.TapeBytes, 1<<30)
 	def(&o.MicroBatch, 2048)
 	def(&o.MaxSequences, 256)
+	def(&o.MaxWaiting, 1<<14)
+	def(&o.MaxTokens, 32<<20)
 	def(&o.KeepResults, 1024)
 	def(&o.KeepBytes, 64<<20)
 	if o.FS == nil {
@@ -86,11 +90,12 @@ type Engine struct {
 	opts    Options
 	compute nn.Compute
 	turn    turn
-	trainer *model.Runner  // under the turn
-	tapes   [2]*model.Tape // likewise; the second recomputes
 	bases   map[string]*base
 	store   store
 	sampler *scheduler
+	trainer *trainer
+	waiting [2]backlog // by tinker.Work
+	figures figures
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -128,8 +133,10 @@ func Open(opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.trainer = model.NewRunner(e.compute)
-	e.sampler = newScheduler(e)
+	e.sampler, e.trainer = newScheduler(e), newTrainer(e)
+	for i := range e.waiting {
+		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
+	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e, nil
 }

@@ -27,11 +27,19 @@ type lane struct {
 	take    int // tokens to compute
 	first   int // row of the first of them
 	planned bool
+	granted int // samples that may begin
 }
 
 func newPromptLane(s *sampling) *lane { return &lane{s: s, sample: -1, tokens: s.prompt} }
 
 func (l *lane) cache() *cache.Cache { return l.s.version.base.cache }
+
+func (l *lane) owner() *share { return l.s.line.share.owner }
+
+// ready says that more samples of the lane's prompt can begin.
+func (l *lane) ready() bool {
+	return l.prompting() && l.logits != nil && l.s.next < l.s.n && !l.s.closed
+}
 
 // prompting says that the lane stands for the request and not for a sample.
 func (l *lane) prompting() bool { return l.sample < 0 }

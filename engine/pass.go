@@ -9,10 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// step computes the batch in one turn.
+// step computes the batch.
 func (c *scheduler) step() {
-	c.e.turn.sample()
-	defer c.e.turn.done()
+	c.e.figures.step(c.batch)
 	for rest := c.batch; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].s.version.weights == rest[0].s.version.weights {
@@ -35,15 +34,14 @@ func (c *scheduler) pass(lanes []*lane) {
 	}
 	w := lanes[0].s.version.w
 	hidden := c.runner.Forward(w, c.seqs, nil)
-	if err := c.runner.Err(); err != nil {
-		for _, l := range lanes {
-			l.s.end(tinker.Serverf("engine: sampling from base model %q: %w", l.s.version.base.name, err))
+	for i, l := range lanes {
+		if err := c.runner.SeqErr(i); err != nil {
+			c.end(l.s, tinker.Serverf("engine: sampling from base model %q: %w", l.s.version.base.name, err))
+		} else {
+			l.computed()
 		}
-		return
 	}
-	for _, l := range lanes {
-		l.computed()
-	}
+	c.want = slices.DeleteFunc(c.want, func(x wanted) bool { return x.l.s.closed })
 	V := w.Config.Vocab
 	for rest := c.want; len(rest) > 0; {
 		n := min(len(rest), max(1, logitFloats/V))

@@ -15,6 +15,9 @@ const maxAhead = 1 << 16
 type queue struct {
 	id        string              // of the model, for errors
 	start     func(f func()) bool // runs f on a goroutine
+	idle      func()              // told when no request follows at once
+	backlog   *backlog            // counts what waits
+	owner     string              // for it
 	keep      int                 // results kept
 	keepBytes int64
 
@@ -39,8 +42,8 @@ type entry struct {
 	size   int64
 }
 
-// submit accepts a request. size estimates the bytes of its result.
-func submit[T any](ctx context.Context, q *queue, seq int64, d digest, exec func() (T, error), size func(T) int64) (*tinker.Future[T], error) {
+// submit accepts a request of so many tokens. size estimates the bytes of its result.
+func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens int, exec func() (T, error), size func(T) int64) (*tinker.Future[T], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -58,6 +61,9 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, exec func
 	if f, found, err := repeated[T](q, seq, d); found || err != nil {
 		return f, err
 	}
+	if err := q.backlog.take(q.owner, tokens, tinker.IsPromised(ctx)); err != nil {
+		return nil, err
+	}
 	f, resolve := tinker.NewFuture[T]()
 	q.entries[seq] = &entry{digest: d, future: f,
 		run: func() int64 {
@@ -65,10 +71,14 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, exec func
 			if err != nil {
 				v = *new(T)
 			}
+			q.backlog.release(q.owner, tokens)
 			resolve(v, err)
 			return size(v)
 		},
-		fail: func(err error) { resolve(*new(T), err) }}
+		fail: func(err error) {
+			q.backlog.release(q.owner, tokens)
+			resolve(*new(T), err)
+		}}
 	q.next = max(q.next, seq+1)
 	q.kick()
 	return f, nil
@@ -118,6 +128,7 @@ func (q *queue) work() {
 			f := q.controls[0]
 			q.controls = q.controls[1:]
 			q.mu.Unlock()
+			q.idle()
 			f(nil)
 			q.mu.Lock()
 			continue
@@ -137,6 +148,7 @@ func (q *queue) work() {
 		q.forget()
 	}
 	q.busy = false
+	q.idle()
 }
 
 // forget drops the oldest results beyond the limits, never the newest one; q.mu is held.

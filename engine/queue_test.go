@@ -20,9 +20,9 @@ func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue, send func(seq 
 	var log []byte
 	var wg sync.WaitGroup
 	t.Cleanup(wg.Wait)
-	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, keep: keep, keepBytes: keepBytes, next: 1, oldest: 1, entries: map[int64]*entry{}}
+	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {}, backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, next: 1, oldest: 1, entries: map[int64]*entry{}}
 	send = func(seq int64, what byte) (*tinker.Future[string], error) {
-		return submit(context.Background(), q, seq, digest{what}, func() (string, error) {
+		return submit(context.Background(), q, seq, digest{what}, 0, func() (string, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if log = append(log, what); what == 'x' {
@@ -226,7 +226,7 @@ func TestOverflowNamesTheLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
-	if err := failure(t, f, err); !strings.Contains(err.Error(), "model s:train:0, datums 0 to 4: model: not finite after layer 1") {
+	if err := failure(t, f, err); !strings.Contains(err.Error(), "model s:train:0, datum 0: model: not finite after layer 1") {
 		t.Error(err)
 	}
 	if r.gathered {

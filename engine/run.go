@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/optim"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -18,11 +17,15 @@ type run struct {
 	e       *Engine
 	id      string
 	created digest // of the request that made it
+	owner   string
 	base    *base
 	lora    tinker.LoRA // with everything filled in
 	bf16    bool        // full parameters are computed in bf16
 	q       queue
-	state   // touched by the queue's goroutine alone
+	state          // touched by the queue's goroutine alone, and by the trainer while that waits for it
+	share   *share // of training
+	coming  bool   // guarded by the trainer: a job is likely to follow at once
+	present bool   // likewise: the share is
 }
 
 // state is what requests change.
@@ -100,14 +103,21 @@ func (r *run) Info(context.Context) (tinker.ModelInfo, error) {
 
 // Forward implements tinker.TrainingClient.
 func (r *run) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
-	return submit(ctx, &r.q, req.SeqID, newHasher("forward").forward(req),
+	return submit(ctx, &r.q, req.SeqID, newHasher("forward").forward(req), tokensOf(req),
 		func() (tinker.ForwardOutput, error) { return r.forward(req, false) }, sizeOfForward)
 }
 
 // ForwardBackward implements tinker.TrainingClient.
 func (r *run) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
-	return submit(ctx, &r.q, req.SeqID, newHasher("forward_backward").forward(req),
+	return submit(ctx, &r.q, req.SeqID, newHasher("forward_backward").forward(req), tokensOf(req),
 		func() (tinker.ForwardOutput, error) { return r.forward(req, true) }, sizeOfForward)
+}
+
+func tokensOf(req tinker.ForwardRequest) (n int) {
+	for _, d := range req.Data {
+		n += d.ModelInput.Len()
+	}
+	return n
 }
 
 func sizeOfForward(o tinker.ForwardOutput) int64 {
@@ -124,41 +134,38 @@ func sizeOfSmall[T any](T) int64 { return 512 }
 
 // OptimStep implements tinker.TrainingClient.
 func (r *run) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
-	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").adam(req.Adam),
+	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").adam(req.Adam), 0,
 		func() (tinker.OptimStepOutput, error) { return r.step(req.Adam) }, sizeOfSmall)
 }
 
 // SaveState implements tinker.TrainingClient.
 func (r *run) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return submit(ctx, &r.q, req.SeqID, newHasher("save_state").save(req),
-		func() (tinker.SaveOutput, error) { return r.save(req, tinker.KindState) }, sizeOfSmall)
+	return submit(ctx, &r.q, req.SeqID, newHasher("save_state").save(req), 0,
+		func() (tinker.SaveOutput, error) { r.e.trainer.idle(r); return r.save(req, tinker.KindState) }, sizeOfSmall)
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
 func (r *run) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return submit(ctx, &r.q, req.SeqID, newHasher("save_weights_for_sampler").save(req),
-		func() (tinker.SaveOutput, error) { return r.save(req, tinker.KindSampler) }, sizeOfSmall)
+	return submit(ctx, &r.q, req.SeqID, newHasher("save_weights_for_sampler").save(req), 0,
+		func() (tinker.SaveOutput, error) { r.e.trainer.idle(r); return r.save(req, tinker.KindSampler) }, sizeOfSmall)
 }
 
 // LoadState implements tinker.TrainingClient.
 func (r *run) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
-	return submit(ctx, &r.q, req.SeqID, newHasher("load_state").load(req.Path, req.Optimizer),
-		func() (tinker.LoadOutput, error) { return r.load(req) }, sizeOfSmall)
-}
-
-// parallel runs parts on the engine's threads; the caller has the turn.
-func (e *Engine) parallel(parts int, f func(int)) {
-	e.compute.P.Run(parts, func(i int, _ *kernel.Scratch) { f(i) })
+	return submit(ctx, &r.q, req.SeqID, newHasher("load_state").load(req.Path, req.Optimizer), 0,
+		func() (tinker.LoadOutput, error) { r.e.trainer.idle(r); return r.load(req) }, sizeOfSmall)
 }
 
 // step applies the gathered gradient and clears it.
 func (r *run) step(p tinker.AdamParams) (tinker.OptimStepOutput, error) {
-	if r.e.ctx.Err() != nil {
-		return tinker.OptimStepOutput{}, errClosed()
+	var norm float64
+	var err error
+	closed := r.e.trainer.do(&job{r: r, alone: func() {
+		norm, err = r.adam.Update(slicesOf(r.params), slicesOf(r.grads.T), p, r.e.trainer.parallel)
+	}})
+	if closed != nil {
+		return tinker.OptimStepOutput{}, closed
 	}
-	r.e.turn.train()
-	defer r.e.turn.done()
-	norm, err := r.adam.Update(slicesOf(r.params), slicesOf(r.grads.T), p, r.e.parallel)
 	if err != nil {
 		var known *tinker.Error
 		if !errors.As(err, &known) {
@@ -166,7 +173,7 @@ func (r *run) step(p tinker.AdamParams) (tinker.OptimStepOutput, error) {
 		}
 		return tinker.OptimStepOutput{}, err
 	}
-	v, err := r.pack(r.params, r.version)
+	v, err := r.pack(r.params, r.version) // beside what others compute: it waits for nobody's turn
 	if err != nil {
 		return tinker.OptimStepOutput{}, fmt.Errorf("engine: %w", err)
 	}

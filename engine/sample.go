@@ -13,6 +13,7 @@ import (
 type samplingClient struct {
 	e       *Engine
 	version *version
+	line    *line
 }
 
 // maxSamples bounds the continuations of one request.
@@ -28,10 +29,10 @@ func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	s.resolve = resolve
+	s.resolve, s.line = resolve, c.line
 	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
 	s.cause = func() error { return context.Cause(ctx) }
-	if err := c.e.sampler.submit(s); err != nil {
+	if err := c.e.sampler.submit(s, tinker.IsPromised(ctx)); err != nil {
 		s.unwatch()
 		return nil, err
 	}
@@ -41,6 +42,7 @@ func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (
 // sampling is one request.
 type sampling struct {
 	version *version
+	line    *line
 	prompt  []int32
 	n       int // samples
 	left    int // of them not finished
@@ -60,6 +62,7 @@ type sampling struct {
 	cancelled atomic.Bool
 	cause     func() error
 	unwatch   func() bool
+	begun     bool // it has left its line
 	closed    bool // resolved
 }
 
@@ -114,11 +117,8 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 // wantsPrompt says that every row of the prompt has to be scored.
 func (s *sampling) wantsPrompt() bool { return s.promptLogprobs || s.promptTop > 0 }
 
-// end resolves the request once.
+// end resolves the request.
 func (s *sampling) end(err error) {
-	if s.closed {
-		return
-	}
 	s.closed = true
 	s.unwatch()
 	if err != nil {

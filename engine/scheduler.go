@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // prefillTokens bounds the prompt tokens of one step, so that samples under way go on beside a long prompt.
@@ -21,12 +22,15 @@ type scheduler struct {
 	runner *model.Runner
 
 	mu      sync.Mutex
-	inbox   []*sampling
+	lines   []*line // those with somebody in them
 	running bool
+	shares  shares
 
 	// of the loop's goroutine
-	lanes   []*lane // in the order they came, samples before their prompt
+	ended   []*sampling // since the last look at the lines
+	lanes   []*lane     // in the order they came, samples before their prompt
 	spare   []*lane
+	some    []*lane // empty between uses
 	batch   []*lane // of the step
 	seqs    []model.Seq
 	want    []wanted
@@ -48,64 +52,142 @@ func newScheduler(e *Engine) *scheduler {
 	return &scheduler{e: e, runner: model.NewRunner(e.compute), drawers: sync.Pool{New: func() any { return new(drawer) }}}
 }
 
+// line is the requests of one sampling client that wait to begin, in order.
+type line struct {
+	owner   string
+	share   *share // guarded by the scheduler
+	waiting []*sampling
+}
+
 // submit accepts a request.
-func (c *scheduler) submit(s *sampling) error {
+func (c *scheduler) submit(s *sampling, promised bool) error {
+	if err := c.backlog().take(s.line.owner, len(s.prompt), promised); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.running {
 		if !c.e.start(c.loop) {
+			c.backlog().release(s.line.owner, len(s.prompt))
 			return errClosed()
 		}
 		c.running = true
 	}
-	c.inbox = append(c.inbox, s)
+	c.shares.enter(s.line.share)
+	if len(s.line.waiting) == 0 {
+		c.lines = append(c.lines, s.line)
+	}
+	s.line.waiting = append(s.line.waiting, s)
 	return nil
 }
 
-// loop runs until nothing is left to do.
+func (c *scheduler) backlog() *backlog { return &c.e.waiting[tinker.Sampling] }
+
+// loop runs until nothing is left to do. It plans when it has the turn, so that nobody who came while it waited waits again.
 func (c *scheduler) loop() {
-	for c.admit() {
+	for c.more() {
+		c.e.turn.take(forSamples)
+		c.admit()
 		c.sweep()
 		c.plan()
 		if len(c.batch) > 0 {
 			c.step()
 		}
+		c.e.turn.done(forSamples)
 		c.begin()
 	}
 }
 
-// admit takes new requests in while there is room, and reports whether there is anything to do. When there is not, the loop is over.
-func (c *scheduler) admit() bool {
+// more reports whether there is anything to do. When there is not, the loop is over.
+func (c *scheduler) more() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.depart()
+	if len(c.lanes)+len(c.lines) > 0 {
+		return true
+	}
+	c.lines, c.running = nil, false
+	clear(c.seqs[:cap(c.seqs)]) // so that idle memory holds no weights
+	clear(c.want[:cap(c.want)])
+	clear(c.batch[:cap(c.batch)])
+	return false
+}
+
+// depart counts out the requests that have ended; c.mu is held.
+func (c *scheduler) depart() {
+	c.e.figures.running.Store(int64(len(c.lanes)))
+	for _, s := range c.ended {
+		c.shares.leave(s.line.share)
+		if s.begun {
+			s.line.share.owner.running--
+		}
+	}
+	clear(c.ended)
+	c.ended = c.ended[:0]
+}
+
+// admit takes new requests in while there is room.
+func (c *scheduler) admit() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	closed := c.e.ctx.Err() != nil
-	c.inbox = slices.DeleteFunc(c.inbox, func(s *sampling) bool {
-		if s.cancelled.Load() {
-			s.end(s.cause())
+	for _, l := range c.lines {
+		l.waiting = slices.DeleteFunc(l.waiting, func(s *sampling) bool {
+			if s.cancelled.Load() {
+				c.end(s, s.cause())
+			}
+			return s.closed
+		})
+	}
+	for {
+		l := c.first(closed)
+		if l == nil || !closed && c.rather(l) {
+			break
 		}
-		return s.closed
-	})
-	for len(c.inbox) > 0 && (len(c.lanes) < c.e.opts.MaxSequences || closed) {
-		c.lanes = append(c.lanes, newPromptLane(c.inbox[0]))
-		c.inbox = slices.Delete(c.inbox, 0, 1)
+		s := l.waiting[0]
+		l.waiting = slices.Delete(l.waiting, 0, 1)
+		s.begun = true
+		s.line.share.owner.running++
+		s.line.share.charge(1)
+		c.lanes = append(c.lanes, newPromptLane(s))
 	}
-	if len(c.lanes) == 0 {
-		c.inbox, c.running = nil, false
-		clear(c.seqs[:cap(c.seqs)]) // so that idle memory holds no weights
-		clear(c.want[:cap(c.want)])
-		clear(c.batch[:cap(c.batch)])
-		return false
+	c.lines = slices.DeleteFunc(c.lines, func(l *line) bool { return len(l.waiting) == 0 })
+}
+
+// first is the line whose turn it is, of those that there is room for: an owner of whom nothing is under way may go a quarter
+// beyond the bound, so that he need not wait for the end of another's long samples. c.mu is held.
+func (c *scheduler) first(closed bool) (best *line) {
+	most := c.e.opts.MaxSequences
+	for _, l := range c.lines {
+		room := closed || len(c.lanes) < most || len(c.lanes) < most+most/4 && l.share.owner.running == 0
+		if room && len(l.waiting) > 0 && (best == nil || l.share.compare(best.share) < 0) {
+			best = l
+		}
 	}
-	return true
+	return best
+}
+
+// rather says that a request which is under way has samples to begin and comes before a line; c.mu is held.
+func (c *scheduler) rather(l *line) bool {
+	return slices.ContainsFunc(c.lanes, func(v *lane) bool { return v.ready() && v.s.line.share.compare(l.share) < 0 })
+}
+
+// end resolves a request once.
+func (c *scheduler) end(s *sampling, err error) {
+	if !s.closed {
+		c.backlog().release(s.line.owner, len(s.prompt))
+		s.end(err)
+		c.ended = append(c.ended, s)
+	}
 }
 
 // sweep ends requests that were given up, all of them when the engine closes.
 func (c *scheduler) sweep() {
 	c.lanes = slices.DeleteFunc(c.lanes, func(l *lane) bool {
 		if c.e.ctx.Err() != nil {
-			l.s.end(errClosed())
+			c.end(l.s, errClosed())
 		} else if l.s.cancelled.Load() && !l.s.closed {
-			l.s.end(l.s.cause())
+			c.end(l.s, l.s.cause())
 		}
 		if l.s.closed {
 			l.drop()
@@ -114,11 +196,12 @@ func (c *scheduler) sweep() {
 	})
 }
 
-// plan fills the batch: every sample under way, then prompts up to the bound. When pages run out the youngest lane gives its own
-// back, to compute them again later.
+// plan fills the batch: every sample under way, then prompts up to the bound, those first whose party has had least. When pages run
+// out lanes give theirs back, to compute them again later.
 func (c *scheduler) plan() {
+	c.mu.Lock() // for the shares
+	defer c.mu.Unlock()
 	c.batch = c.batch[:0]
-	budget := prefillTokens
 	for _, l := range c.lanes {
 		l.planned, l.take = false, 0
 	}
@@ -127,13 +210,18 @@ func (c *scheduler) plan() {
 			c.include(l, 1)
 		}
 	}
+	waiting := c.some[:0]
+	defer func() { clear(c.some[:cap(c.some)]) }()
 	for _, l := range c.lanes {
-		if budget == 0 {
-			break
+		if !l.planned && !l.idle() {
+			waiting = append(waiting, l)
 		}
-		if l.planned || l.idle() {
-			continue
-		}
+	}
+	c.some = waiting
+	for budget := prefillTokens; budget > 0 && len(waiting) > 0; {
+		i := leastServed(waiting)
+		l := waiting[i]
+		waiting = slices.Delete(waiting, i, i+1)
 		l.resume()
 		if n := min(len(l.tokens)-l.done, budget); c.space(l, n) {
 			c.include(l, n)
@@ -146,48 +234,79 @@ func (c *scheduler) plan() {
 	})
 }
 
+// leastServed is the place of the first lane whose party comes before the others'.
+func leastServed(lanes []*lane) (best int) {
+	for i, l := range lanes {
+		if l.s.line.share.compare(lanes[best].s.line.share) < 0 {
+			best = i
+		}
+	}
+	return best
+}
+
 func (c *scheduler) include(l *lane, n int) {
 	l.planned, l.take = true, n
+	l.s.line.share.charge(int64(n))
 	c.batch = append(c.batch, l)
 }
 
 // space finds pages for a lane's next n tokens.
 func (c *scheduler) space(l *lane, n int) bool {
 	for !l.room(n, false) {
-		victim := c.youngest(l)
+		victim := c.victim(l, n)
 		if victim == nil {
 			return len(c.batch) == 0 && l.room(n, true) // alone it may go beyond the budget
+		}
+		if victim.planned {
+			c.batch = slices.DeleteFunc(c.batch, func(b *lane) bool { return b == victim })
+			victim.planned, victim.take = false, 0
 		}
 		victim.drop()
 	}
 	return true
 }
 
-// youngest is the last lane behind l that has pages of the same cache to give and is not in the batch.
-func (c *scheduler) youngest(l *lane) *lane {
-	for _, v := range slices.Backward(c.lanes) {
-		if v == l {
-			return nil
-		}
-		if !v.planned && len(v.pages) > 0 && v.cache() == l.cache() {
-			return v
+// victim is the lane that gives its pages of the same cache for l's next n tokens: of the owners that hold more than l's would then, the one
+// with most, and of his lanes the youngest; else the youngest of l's own behind l that is not in the batch.
+func (c *scheduler) victim(l *lane, n int) (best *lane) {
+	held := map[*share]int{}
+	for _, v := range c.lanes {
+		if v.cache() == l.cache() {
+			held[v.owner()] += len(v.pages)
 		}
 	}
-	return nil
+	behind := true
+	for _, v := range slices.Backward(c.lanes) {
+		switch {
+		case v == l:
+			behind = false
+			continue
+		case len(v.pages) == 0 || v.cache() != l.cache():
+			continue
+		case v.owner() == l.owner():
+			if !behind || v.planned {
+				continue
+			}
+		case held[v.owner()] <= held[l.owner()]+pagesFor(n)+len(v.pages):
+			continue
+		}
+		if best == nil || held[v.owner()] > held[best.owner()] {
+			best = v
+		}
+	}
+	return best
 }
 
 // begin starts samples of the prompts that are done, each before its prompt, and removes what has ended.
 func (c *scheduler) begin() {
+	c.grant()
 	old, now := c.lanes, c.spare[:0]
-	room := c.e.opts.MaxSequences - len(old)
 	for _, l := range old {
-		if l.prompting() && l.logits != nil && !l.s.closed {
-			n := len(now)
-			now = c.spawn(l, now, max(room, 1))
-			room -= len(now) - n
+		if l.granted > 0 {
+			now = c.spawn(l, now, l.granted)
 		}
 		if l.s.left == 0 {
-			l.s.end(nil)
+			c.end(l.s, nil)
 		}
 		if l.s.closed || l.prompting() && l.s.next == l.s.n || !l.prompting() && l.idle() {
 			l.drop()
@@ -197,6 +316,41 @@ func (c *scheduler) begin() {
 	}
 	clear(old)
 	c.lanes, c.spare = now, old[:0]
+}
+
+// grant divides the room for new samples among the prompts that are done: one by one to the party that has had least, until a
+// request that waits comes before them. A prompt without any sample under way needs no room for the next.
+func (c *scheduler) grant() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	room, next := c.e.opts.MaxSequences-len(c.lanes), c.first(false)
+	ready := c.some[:0]
+	defer func() { clear(c.some[:cap(c.some)]) }()
+	for _, l := range c.lanes {
+		if l.granted = 0; l.ready() {
+			if l.s.next == l.s.n-l.s.left && (next == nil || next.share.compare(l.s.line.share) >= 0) {
+				l.granted = 1
+				l.s.line.share.charge(1)
+				room--
+			}
+			ready = append(ready, l)
+		}
+	}
+	c.some = ready
+	for ; room > 0 && len(ready) > 0; room-- {
+		i := leastServed(ready)
+		l := ready[i]
+		if next != nil && next.share.compare(l.s.line.share) < 0 {
+			break
+		}
+		if l.granted == l.s.n-l.s.next {
+			ready = slices.Delete(ready, i, i+1)
+			room++
+			continue
+		}
+		l.granted++
+		l.s.line.share.charge(1)
+	}
 }
 
 // spawn begins at most room samples of a finished prompt and adds those that go on to lanes.

@@ -198,14 +198,14 @@ func TestCancelledSampleFreesItsPages(t *testing.T) {
 	}
 	gone := errors.New("the client is gone")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	e.turn.train() // nothing is sampled until this turn ends
+	e.turn.take(forTraining) // nothing is sampled until this turn ends
 	f, err := s.Sample(ctx, sampleRequest(50, 100, 1, mixed[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	other, err := s.Sample(testContext(t), sampleRequest(2, 20, 1, mixed[1]))
 	cancel(gone)
-	e.turn.done()
+	e.turn.done(forTraining)
 	if err := failure(t, f, nil); !errors.Is(err, gone) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -249,45 +249,48 @@ func TestCloseEndsSamples(t *testing.T) {
 	}
 }
 
-// The sampling loop goes first, and from then on it and the training runs alternate.
+// The two sides alternate, and training gives way in the middle of its turn.
 func TestTurns(t *testing.T) {
 	var turns turn
-	waiting := func(trainers int, sampling bool) {
-		for {
+	waiting := func(s side) {
+		for there := false; !there; runtime.Gosched() {
 			turns.mu.Lock()
-			there := len(turns.queue) >= trainers && (turns.sampler != nil || !sampling)
+			there = turns.waiting[s] != nil
 			turns.mu.Unlock()
-			if there {
-				return
-			}
-			runtime.Gosched()
 		}
 	}
 	var order []string // guarded by the turn
 	var wg sync.WaitGroup
-	turns.train()
-	for i := range 3 {
-		wg.Go(func() {
-			turns.train()
-			order = append(order, fmt.Sprint("train ", i))
-			waiting(0, i < 2)
-			turns.done()
-		})
-		waiting(i+1, false)
-	}
+	turns.take(forTraining)
 	wg.Go(func() {
 		for range 3 {
-			turns.sample()
+			turns.take(forSamples)
 			order = append(order, "sample")
-			turns.done()
+			waiting(forTraining)
+			turns.done(forSamples)
 		}
 	})
-	waiting(3, true)
-	turns.done()
+	waiting(forSamples)
+	order = append(order, "layer")
+	if !turns.yield(forTraining) {
+		t.Error("training did not give way")
+	}
+	order = append(order, "layer")
+	waiting(forSamples)
+	turns.done(forTraining)
+	turns.take(forTraining)
+	waiting(forSamples)
+	order = append(order, "layer")
+	turns.yield(forTraining)
 	wg.Wait()
-	if want := []string{"sample", "train 0", "sample", "train 1", "sample", "train 2"}; !slices.Equal(order, want) {
+	order = append(order, "layer")
+	if turns.yield(forTraining) {
+		t.Error("training gave way to nobody")
+	}
+	turns.done(forTraining)
+	if want := []string{"layer", "sample", "layer", "sample", "layer", "sample", "layer"}; !slices.Equal(order, want) {
 		t.Errorf("turns were taken by %q, want %q", order, want)
 	}
-	turns.train() // and it is free again
-	turns.done()
+	turns.take(forSamples) // and it is free again
+	turns.done(forSamples)
 }

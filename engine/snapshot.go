@@ -31,6 +31,7 @@ const (
 type snapshotInfo struct {
 	ModelID     string         `json:"model_id"`
 	Created     digest         `json:"created"`
+	Owner       string         `json:"owner,omitempty"`
 	BaseModel   string         `json:"base_model"`
 	Fingerprint string         `json:"base_model_fingerprint"`
 	Numerics    string         `json:"numerics"`
@@ -89,7 +90,7 @@ func (r *run) writeSnapshot(w io.Writer, applied int64) error {
 		return err
 	}
 	c := r.version.w.Config
-	info := snapshotInfo{ModelID: r.id, Created: r.created, BaseModel: r.base.name, Fingerprint: print, Numerics: Numerics + "/" + dtype(c), BF16: c.BF16,
+	info := snapshotInfo{ModelID: r.id, Created: r.created, Owner: r.owner, BaseModel: r.base.name, Fingerprint: print, Numerics: Numerics + "/" + dtype(c), BF16: c.BF16,
 		LoRA: r.lora, Applied: applied, Step: r.adam.Step}
 	values := [][]float32{}
 	for _, t := range r.params {
@@ -210,7 +211,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	} else if r != nil {
 		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
 	}
-	r := &run{e: e, id: info.ModelID, created: info.Created, lora: info.LoRA, bf16: info.BF16}
+	r := &run{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16}
 	if err := r.readSnapshot(s, info); err != nil {
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/cache"
 	"github.com/seed-d9ad8ee0/trinity/loss"
 	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -80,8 +78,8 @@ func (r *run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardO
 		undo = r.mark()
 	}
 	for rest := items; len(rest) > 0; {
-		n := r.cut(rest)
-		if err := r.micro(l, rest[:n], backward); err != nil {
+		n, tokens := r.cut(rest)
+		if err := r.e.trainer.do(&job{r: r, micro: micro{loss: l, items: rest[:n], backward: backward, tokens: tokens}}); err != nil {
 			undo()
 			return tinker.ForwardOutput{}, err
 		}
@@ -111,20 +109,21 @@ func output(items []item) tinker.ForwardOutput {
 	return out
 }
 
-// cut returns how many of the items, at least one, make the next micro-batch: as many as fit whose rows have equally many targets.
-func (r *run) cut(items []item) int {
+// cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose rows have
+// equally many targets.
+func (r *run) cut(items []item) (n, tokens int) {
 	room := r.e.opts.MicroBatch
 	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {
 		room = n
 	}
-	n := 0
 	for n < len(items) && items[n].K == items[0].K {
-		if room -= len(items[n].tokens); room < 0 && n > 0 {
+		if tokens+len(items[n].tokens) > room && n > 0 {
 			break
 		}
+		tokens += len(items[n].tokens)
 		n++
 	}
-	return n
+	return n, tokens
 }
 
 // tapeBytes estimates what the backward of one token needs.
@@ -134,148 +133,6 @@ func tapeBytes(c model.Config, recompute bool) int64 {
 		return int64(4 * (c.Layers*c.Dim + layer))
 	}
 	return int64(4 * c.Layers * layer)
-}
-
-// micro computes one micro-batch in one turn.
-func (r *run) micro(l loss.Loss, items []item, backward bool) error {
-	seqs, pages := r.sequences(items)
-	defer r.base.cache.Release(pages)
-	r.e.turn.train()
-	defer r.e.turn.done()
-	if r.e.ctx.Err() != nil {
-		return errClosed()
-	}
-	rows := newRows(l, items)
-	w, runner := r.version.w, r.e.trainer
-	if !backward {
-		hidden := runner.Forward(w, seqs, nil)
-		if err := r.computed(items); err != nil {
-			return err
-		}
-		runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, nil, nil, rows.entropies)
-		return rows.finish(r, l, items, nil)
-	}
-	tape := r.e.tape(int64(len(rows.item))*tapeBytes(w.Config, false) > r.e.opts.TapeBytes)
-	hidden := runner.Forward(w, seqs, tape)
-	if err := r.computed(items); err != nil {
-		return err
-	}
-	bad := make([]bool, len(rows.item))
-	runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, func(row int, logp, g []float32) {
-		it := &items[rows.item[row]]
-		l.Row(it.Datum, row-rows.first[rows.item[row]], logp, g)
-		bad[row] = !finite(g)
-	}, tape, rows.entropies)
-	if err := rows.finish(r, l, items, bad); err != nil {
-		return err
-	}
-	r.gathered = true
-	runner.Backward(w, seqs, tape, r.grads)
-	return nil
-}
-
-// computed says how the runner's last Forward went.
-func (r *run) computed(items []item) error {
-	if err := r.e.trainer.Err(); err != nil {
-		return tinker.Userf("engine: model %s, datums %d to %d: %w", r.id, items[0].index, items[len(items)-1].index, err)
-	}
-	return nil
-}
-
-// tape returns the memory of a forward that a backward follows; the caller has the turn.
-func (e *Engine) tape(recompute bool) *model.Tape {
-	i := 0
-	if recompute {
-		i = 1
-	}
-	if e.tapes[i] == nil {
-		e.tapes[i] = e.trainer.NewTape(recompute)
-	}
-	return e.tapes[i]
-}
-
-// sequences gives each item its pages.
-func (r *run) sequences(items []item) ([]model.Seq, []*cache.Page) {
-	seqs, total := make([]model.Seq, len(items)), 0
-	for i := range items {
-		total += pagesFor(len(items[i].tokens))
-	}
-	pages := r.base.cache.Alloc(total, true)
-	at := 0
-	for i := range items {
-		n := pagesFor(len(items[i].tokens))
-		view := make([]*nn.Page, n)
-		for j := range view {
-			view[j] = &pages[at+j].Page
-		}
-		at += n
-		seqs[i] = model.Seq{Tokens: items[i].tokens, Pages: view, Adapter: r.version.adapter}
-	}
-	return seqs, pages
-}
-
-func pagesFor(tokens int) int { return (tokens + cache.PageLen - 1) / cache.PageLen }
-
-// rows is a micro-batch's positions, one after another.
-type rows struct {
-	k       int
-	item    []int // of each row
-	first   []int // row of each item
-	targets []int32
-	logp    []float32
-
-	entropies *model.Entropies // nil unless asked for
-}
-
-func newRows(l loss.Loss, items []item) rows {
-	r := rows{k: items[0].K}
-	for i := range items {
-		r.first = append(r.first, len(r.item))
-		for range items[i].tokens {
-			r.item = append(r.item, i)
-		}
-		r.targets = append(r.targets, items[i].Targets...)
-	}
-	r.logp = make([]float32, len(r.targets))
-	if l.Entropic() {
-		n := len(r.item)
-		r.entropies = &model.Entropies{H: make([]float32, n), Centre: make([]float32, n), G: make([]float32, 0, n)}
-		for _, it := range items {
-			for pos := range it.N {
-				_, g := l.Entropy(it.Datum, pos, 0)
-				r.entropies.G = append(r.entropies.G, float32(g))
-			}
-		}
-	}
-	return r
-}
-
-// finish hands the log-probabilities to their items and sums up the losses, position by position. bad, if not nil, says which
-// rows' gradients are not finite.
-func (w rows) finish(r *run, l loss.Loss, items []item, bad []bool) error {
-	for i := range items {
-		it, first := &items[i], w.first[i]
-		copy(it.logp, w.logp[first*w.k:])
-		if w.entropies != nil {
-			copy(it.h, w.entropies.H[first:])
-			copy(it.mid, w.entropies.Centre[first:])
-		}
-		for pos := range it.N {
-			logp := it.logp[pos*w.k : (pos+1)*w.k]
-			it.sum += l.Row(it.Datum, pos, logp, nil)
-			if it.h != nil {
-				e, _ := l.Entropy(it.Datum, pos, it.h[pos])
-				it.sum += e
-			}
-			if !finite(logp) {
-				return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights have overflowed", r.id, it.index, pos, logp)
-			}
-			if bad != nil && bad[first+pos] || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
-				return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", r.id, l.Name(), it.index, pos, logp)
-			}
-		}
-	}
-	return nil
 }
 
 func finite(v []float32) bool {

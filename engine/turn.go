@@ -2,59 +2,72 @@ package engine
 
 import "sync"
 
-// turn decides who computes: the threads work for one at a time. Training runs take turns in the order they ask, the
-// sampling loop goes before them, and whoever has just had a turn goes behind the other kind; so sampling waits for one micro-batch of
-// training at most, and training for one step of sampling. The zero value is ready.
+// side is one of the two that compute.
+type side int
+
+const (
+	forSamples  side = iota // the scheduler's loop
+	forTraining             // the trainer's loop
+)
+
+// turn decides who computes: the threads work for one side at a time. Whoever ends a turn hands it to the other side if that
+// waits, so neither starves the other. Training also gives way inside its turn, between two layers (yield); so sampling waits
+// for one layer of one micro-batch at most, and training for one step of sampling. The zero value is ready.
 type turn struct {
 	mu      sync.Mutex
 	taken   bool
-	sampled bool            // the present or last turn was the sampling loop's
-	sampler chan struct{}   // the sampling loop, if it waits
-	queue   []chan struct{} // training runs that wait
+	waiting [2]chan struct{} // each side asks for itself once at a time
 }
 
-// sample waits for the sampling loop's turn. There is one such loop.
-func (t *turn) sample() {
+func other(s side) side { return 1 - s }
+
+// take waits for the turn of a side.
+func (t *turn) take(s side) {
 	t.mu.Lock()
 	if !t.taken {
-		t.taken, t.sampled = true, true
+		t.taken = true
 		t.mu.Unlock()
 		return
 	}
-	c := make(chan struct{})
-	t.sampler = c
-	t.mu.Unlock()
-	<-c
+	<-t.wait(s)
 }
 
-// train waits for a training run's turn.
-func (t *turn) train() {
-	t.mu.Lock()
-	if !t.taken {
-		t.taken, t.sampled = true, false
-		t.mu.Unlock()
-		return
-	}
+// wait puts a side behind the present turn and unlocks t.mu.
+func (t *turn) wait(s side) chan struct{} {
 	c := make(chan struct{})
-	t.queue = append(t.queue, c)
+	t.waiting[s] = c
 	t.mu.Unlock()
-	<-c
+	return c
 }
 
-// done ends a turn.
-func (t *turn) done() {
+// done ends the turn of a side.
+func (t *turn) done(s side) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.sampler != nil && (!t.sampled || len(t.queue) == 0):
-		t.sampled = true
-		close(t.sampler)
-		t.sampler = nil
-	case len(t.queue) > 0:
-		t.sampled = false
-		close(t.queue[0])
-		t.queue = t.queue[1:]
-	default:
+	if !t.hand(other(s)) && !t.hand(s) {
 		t.taken = false
 	}
+}
+
+// hand gives the turn to a side that waits; t.mu is held.
+func (t *turn) hand(s side) bool {
+	c := t.waiting[s]
+	if c == nil {
+		return false
+	}
+	t.waiting[s] = nil
+	close(c)
+	return true
+}
+
+// yield lets the other side have a turn now if it waits, and reports whether it did.
+func (t *turn) yield(s side) bool {
+	t.mu.Lock()
+	if t.waiting[other(s)] == nil {
+		t.mu.Unlock()
+		return false
+	}
+	t.hand(other(s))
+	<-t.wait(s)
+	return true
 }

@@ -23,20 +23,23 @@ type CreateModelRequest struct {
 	LoRA         LoRA              `json:"lora_config"`
 	RandomInit   bool              `json:"random_init,omitempty"` // rank 0 only: begin from random weights, drawn from LoRA.Seed
 	UserMetadata map[string]string `json:"user_metadata,omitempty"`
+	Owner        string            `json:"owner,omitempty"` // whom the work is for: owners share the service fairly; it changes no result
 }
 
 // CreateFromStateRequest asks for a new training run that begins where a saved one stood.
 type CreateFromStateRequest struct {
 	SessionID  string `json:"session_id"`
 	ModelSeqID int64  `json:"model_seq_id"`
-	Path       string `json:"path"`      // tinker://…/weights/<name>
-	Optimizer  bool   `json:"optimizer"` // restore the optimizer too
+	Path       string `json:"path"`            // tinker://…/weights/<name>
+	Optimizer  bool   `json:"optimizer"`       // restore the optimizer too
+	Owner      string `json:"owner,omitempty"` // as of CreateModelRequest
 }
 
 // SamplingClientRequest names the weights to sample from: a base model, or saved sampler weights by path.
 type SamplingClientRequest struct {
 	BaseModel string `json:"base_model,omitempty"`
 	ModelPath string `json:"model_path,omitempty"`
+	Owner     string `json:"owner,omitempty"` // as of CreateModelRequest
 }
 
 // ModelInput is the tokens (and, on services that take them, images) a model reads.

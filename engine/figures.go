@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// figures counts what was computed.
+type figures struct {
+	prefill, decode, forward, backward atomic.Int64 // tokens
+	steps, lanes, running              atomic.Int64 // of sampling; running is now
+	passes, models, passTokens         atomic.Int64 // of training
+	preemptions                        atomic.Int64
+}
+
+// pass notes a pass of training.
+func (f *figures) pass(models, tokens int, back bool) {
+	f.passes.Add(1)
+	f.models.Add(int64(models))
+	f.passTokens.Add(int64(tokens))
+	if f.forward.Add(int64(tokens)); back {
+		f.backward.Add(int64(tokens))
+	}
+}
+
+// step notes a step of sampling.
+func (f *figures) step(lanes []*lane) {
+	f.steps.Add(1)
+	f.lanes.Add(int64(len(lanes)))
+	for _, l := range lanes {
+		if l.prompting() || l.take > 1 {
+			f.prefill.Add(int64(l.take))
+		} else {
+			f.decode.Add(1)
+		}
+	}
+}
+
+// Stats says what the engine has computed so far, and what waits.
+func (e *Engine) Stats() tinker.Stats {
+	f := &e.figures
+	return tinker.Stats{
+		Prefill: f.prefill.Load(), Decode: f.decode.Load(), Forward: f.forward.Load(), Backward: f.backward.Load(),
+		Steps: f.steps.Load(), Lanes: f.lanes.Load(), MaxLanes: e.opts.MaxSequences, Running: int(f.running.Load()),
+		Passes: f.passes.Load(), PassModels: f.models.Load(), PassTokens: f.passTokens.Load(), MicroBatch: e.opts.MicroBatch,
+		Preemptions: f.preemptions.Load(),
+		Waiting:     [2]tinker.Queue{tinker.Training: e.waiting[tinker.Training].now(), tinker.Sampling: e.waiting[tinker.Sampling].now()},
+	}
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/cache"
+	"github.com/seed-d9ad8ee0/trinity/loss"
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/nn"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// micro is the data of one model that is computed in one pass, perhaps beside those of others.
+type micro struct {
+	loss     loss.Loss
+	items    []item // with equally many targets a row
+	backward bool
+	tokens   int
+}
+
+// pass computes micro-batches that share one. What goes wrong with one of them is its own error and leaves the others alone.
+func (t *trainer) pass(jobs []*job) {
+	seqs, pages, tokens := sequences(jobs)
+	base := jobs[0].r.base
+	defer base.cache.Release(pages)
+	w, back := jobs[0].r.version.w, jobs[0].backward
+	var tape *model.Tape
+	if back {
+		tape = t.tape(int64(tokens)*tapeBytes(w.Config, false) > t.e.opts.TapeBytes)
+	}
+	hidden := t.runner.Forward(w, seqs, tape)
+	t.forwarded(jobs)
+	rows := newRows(jobs, tokens)
+	if !back {
+		t.runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, nil, nil, rows.entropies)
+	} else {
+		t.runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, rows.gradient, tape, rows.entropies)
+	}
+	t.e.figures.pass(len(jobs), tokens, back)
+	if rows.finish(jobs); !back {
+		t.stopped(jobs)
+		return
+	}
+	grads := make([]*model.Grads, len(jobs))
+	for i, j := range jobs {
+		if j.err == nil {
+			j.r.gathered, grads[i] = true, j.r.grads
+		}
+	}
+	t.runner.Backward(w, seqs, tape, grads...)
+	t.stopped(jobs)
+}
+
+// forwarded notes whose sequences the runner's Forward could not compute.
+func (t *trainer) forwarded(jobs []*job) {
+	at := 0
+	for _, j := range jobs {
+		for i := range j.items {
+			if err := t.runner.SeqErr(at + i); err != nil && j.err == nil {
+				j.err = tinker.Userf("engine: model %s, datum %d: %w", j.r.id, j.items[i].index, err)
+			}
+		}
+		at += len(j.items)
+	}
+}
+
+// stopped ends the jobs whose pass did not come to its end because the engine closes.
+func (t *trainer) stopped(jobs []*job) {
+	if t.e.ctx.Err() == nil {
+		return
+	}
+	for _, j := range jobs {
+		j.err = errClosed()
+	}
+}
+
+// sequences gives each item its pages.
+func sequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) {
+	total := 0
+	for _, j := range jobs {
+		for i := range j.items {
+			total += pagesFor(len(j.items[i].tokens))
+		}
+		tokens += j.tokens
+	}
+	pages = jobs[0].r.base.cache.Alloc(total, true)
+	rest := pages
+	for _, j := range jobs {
+		for i := range j.items {
+			n := pagesFor(len(j.items[i].tokens))
+			view := make([]*nn.Page, n)
+			for k := range view {
+				view[k] = &rest[k].Page
+			}
+			rest = rest[n:]
+			seqs = append(seqs, model.Seq{Tokens: j.items[i].tokens, Pages: view, Adapter: j.r.version.adapter})
+		}
+	}
+	return seqs, pages, tokens
+}
+
+func pagesFor(tokens int) int { return (tokens + cache.PageLen - 1) / cache.PageLen }
+
+// rows is a pass's positions, one after another.
+type rows struct {
+	k       int
+	at      []place
+	targets []int32 // none for a job that has failed
+	logp    []float32
+	bad     []bool // gradients that are not finite
+
+	entropies *model.Entropies // nil unless asked for
+}
+
+// place is what a row stands for.
+type place struct {
+	job *job
+	it  *item
+	pos int
+}
+
+func newRows(jobs []*job, tokens int) *rows {
+	r := &rows{k: jobs[0].items[0].K, at: make([]place, 0, tokens), bad: make([]bool, tokens)}
+	for _, j := range jobs {
+		for i := range j.items {
+			it := &j.items[i]
+			for pos := range it.tokens {
+				r.at = append(r.at, place{j, it, pos})
+			}
+			from := len(r.targets)
+			r.targets = append(r.targets, it.Targets...)
+			for k := from; k < len(r.targets) && j.err != nil; k++ {
+				r.targets[k] = -1
+			}
+		}
+	}
+	r.logp = make([]float32, len(r.targets))
+	if jobs[0].loss.Entropic() {
+		r.entropies = &model.Entropies{H: make([]float32, tokens), Centre: make([]float32, tokens), G: make([]float32, tokens)}
+		for row, p := range r.at {
+			_, g := p.job.loss.Entropy(p.it.Datum, p.pos, 0)
+			r.entropies.G[row] = float32(g)
+		}
+	}
+	return r
+}
+
+// gradient fills in dLoss/dlogp of a row.
+func (r *rows) gradient(row int, logp, g []float32) {
+	p := r.at[row]
+	p.job.loss.Row(p.it.Datum, p.pos, logp, g)
+	r.bad[row] = !finite(g)
+}
+
+// finish hands the log-probabilities to their items and sums up the losses, position by position.
+func (r *rows) finish(jobs []*job) {
+	row := 0
+	for _, j := range jobs {
+		for i := range j.items {
+			it := &j.items[i]
+			n := len(it.tokens)
+			copy(it.logp, r.logp[row*r.k:(row+n)*r.k])
+			if r.entropies != nil {
+				copy(it.h, r.entropies.H[row:])
+				copy(it.mid, r.entropies.Centre[row:])
+			}
+			if j.err == nil {
+				j.err = j.sum(it, r.bad[row:row+n])
+			}
+			row += n
+		}
+	}
+}
+
+// sum adds up the loss of an item. bad says which rows' gradients are not finite.
+func (j *job) sum(it *item, bad []bool) error {
+	for pos := range it.N {
+		logp := it.logp[pos*it.K : (pos+1)*it.K]
+		it.sum += j.loss.Row(it.Datum, pos, logp, nil)
+		if it.h != nil {
+			e, _ := j.loss.Entropy(it.Datum, pos, it.h[pos])
+			it.sum += e
+		}
+		if !finite(logp) {
+			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights have overflowed", j.r.id, it.index, pos, logp)
+		}
+		if bad[pos] || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
+			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.r.id, j.loss.Name(), it.index, pos, logp)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,427 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"pgregory.net/rapid"
+)
+
+// deep is a model of some layers, so that a pass has many pauses.
+func deep(t testing.TB) map[string]Model {
+	return map[string]Model{baseName: {Dir: writeShape(t, true, true, map[string]any{"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 5,
+		"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16, "intermediate_size": 40, "max_position_embeddings": context_}, 6)}}
+}
+
+// until waits for what another goroutine does.
+func until(ok func() bool) {
+	for !ok() {
+		runtime.Gosched()
+	}
+}
+
+func (t *turn) waits(s side) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting[s] != nil
+}
+
+// A sample that arrives while a layer is computed gets its first step before the next one is, wherever in a training step that is, and
+// neither side's bits know of the other.
+func TestSamplingWaitsForOneLayer(t *testing.T) {
+	models := deep(t)
+	for _, tape := range []int64{0, 1} { // keeping activations, and recomputing them
+		alone, e := open(t, Options{Models: models, TapeBytes: tape}), open(t, Options{Models: models, TapeBytes: tape, MicroBatch: 100})
+		c, twin := create(t, e, 0, lora(4)), create(t, alone, 0, lora(4))
+		base, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := sampleRequest(1, 1, 7, mixed[0]) // one step each
+		want := draw(t, base, r)
+		between := e.trainer.runner.Between
+		pauses, late := 0, 0
+		arrived, steps := false, int64(0)
+		var futures []*tinker.Future[tinker.SampleResponse]
+		e.trainer.runner.Between = func() error { // every layer has an arrival in it
+			err := between()
+			if arrived && e.figures.steps.Load() <= steps {
+				late++
+			}
+			pauses++
+			f, serr := base.Sample(testContext(t), r)
+			if serr != nil {
+				t.Error(serr)
+			}
+			futures, arrived, steps = append(futures, f), true, e.figures.steps.Load()
+			until(func() bool { return e.turn.waits(forSamples) })
+			return err
+		}
+		train(t, c, 2, mixed...)
+		train(t, twin, 2, mixed...)
+		e.trainer.runner.Between = between
+		// each micro-batch of the two steps has at least 5 layers forward, 5 backward and the head twice
+		if late > 0 || pauses < 2*2*12 || e.Stats().Preemptions < int64(pauses)*9/10 {
+			t.Errorf("%d of %d samples waited for more than a layer; %d preemptions", late, pauses, e.Stats().Preemptions)
+		}
+		for _, f := range futures {
+			if got := value(t, f, nil); !sameSamples(got, want) {
+				t.Fatalf("a sample between layers differs: %v, alone %v", got, want)
+			}
+		}
+		if !allSame(c.(*run).adam.M, twin.(*run).adam.M) || !allSame(logprobs(t, c, mixed...), logprobs(t, twin, mixed...)) {
+			t.Error("training with samples between its layers has other bits")
+		}
+	}
+}
+
+// hold keeps the trainer from beginning until release, which waits for so many jobs.
+func hold(e *Engine) (release func(jobs int)) {
+	e.turn.take(forSamples)
+	return func(jobs int) {
+		until(func() bool {
+			e.trainer.mu.Lock()
+			defer e.trainer.mu.Unlock()
+			return len(e.trainer.jobs) == jobs
+		})
+		e.turn.done(forSamples)
+	}
+}
+
+// job of one model in TestModelsShareAPass.
+type work struct {
+	rank, wrong int // 1: weights that overflow; 2: a gradient that does
+	reqs        []tinker.ForwardRequest
+}
+
+// draft draws what one model trains on.
+func draft(t *rapid.T, i int) work {
+	w := work{rank: rapid.SampledFrom([]int{1, 4, 7, 16}).Draw(t, "rank"), wrong: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "wrong")}
+	for j := range rapid.IntRange(1, 3).Draw(t, "requests") {
+		r := tinker.ForwardRequest{LossFn: rapid.SampledFrom([]string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO}).Draw(t, "loss")}
+		for range rapid.IntRange(1, 3).Draw(t, "data") {
+			d := datum(tokens(i*7+j, rapid.IntRange(2, 60).Draw(t, "tokens")))
+			if r.LossFn != tinker.CrossEntropy {
+				w := d.LossFnInputs[tinker.Weights]
+				d.LossFnInputs = map[string]tinker.Tensor{tinker.TargetTokens: d.LossFnInputs[tinker.TargetTokens], tinker.Advantages: w,
+					tinker.Logprobs: tinker.Floats(make([]float32, len(w.Float)))}
+			}
+			r.Data = append(r.Data, d)
+		}
+		if rapid.IntRange(0, 3).Draw(t, "entropic") == 0 {
+			r.LossFnConfig = map[string]float64{tinker.EntropyCoef: rapid.Float64Range(-1, 1).Draw(t, "entropy_coef")}
+		}
+		w.reqs = append(w.reqs, r)
+	}
+	if w.wrong == 2 {
+		d := datum(tokens(i, 20))
+		for k := range d.LossFnInputs[tinker.Weights].Float {
+			d.LossFnInputs[tinker.Weights].Float[k] = 3.3e38
+		}
+		w.reqs = append(w.reqs, tinker.ForwardRequest{LossFn: tinker.CrossEntropy, Data: []tinker.Datum{d}})
+	}
+	return w
+}
+
+// prepare makes the model of w; some have weights that overflow.
+func (w work) prepare(t testing.TB, e *Engine, seq int64) *run {
+	r := create(t, e, seq, lora(w.rank)).(*run)
+	for _, p := range r.params {
+		for i := range p.Data {
+			p.Data[i] += 0.02 * float32(i%7-3)
+			if w.wrong == 1 && strings.Contains(p.Name, "layers.1.mlp.down_proj") {
+				p.Data[i] = 3e38
+			}
+		}
+	}
+	v, err := r.pack(r.params, r.version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.version = v
+	return r
+}
+
+// outcome is what a client sees of w's requests.
+func outcome(t testing.TB, futures []*tinker.Future[tinker.ForwardOutput]) (all [][]float32, errs string) {
+	for _, f := range futures {
+		o, err := f.Wait(testContext(t))
+		if err != nil {
+			errs += err.Error() + "\n"
+		}
+		all = append(append(all, outputs(o)...), []float32{float32(o.Metrics["loss:sum"])})
+		for _, rec := range o.LossFnOutputs {
+			all = append(all, rec[tinker.Entropy].Float, rec[tinker.EntropyCentre].Float)
+		}
+	}
+	return all, errs
+}
+
+// Whatever models have forward_backwards waiting, of any rank, loss and length, some of them wrong: they share passes, and each gets the
+// numbers, the gradient and the errors that it gets alone.
+func TestModelsShareAPass(t *testing.T) {
+	models := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}
+	round := 0
+	shared := int64(0)
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		e, alone := open(t, Options{Models: models, MicroBatch: rapid.SampledFrom([]int{64, 300, 2048}).Draw(rt, "micro")}), open(t, Options{Models: models})
+		var all []work
+		var runs, twins []*run
+		for i := range rapid.IntRange(2, 7).Draw(rt, "models") {
+			w := draft(rt, i)
+			all = append(all, w)
+			runs, twins = append(runs, w.prepare(t, e, int64(i))), append(twins, w.prepare(t, alone, int64(i)))
+		}
+		release := hold(e)
+		send := func(r *run, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
+			for _, req := range w.reqs {
+				f, err := r.ForwardBackward(testContext(t), req)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				futures = append(futures, f)
+			}
+			return futures
+		}
+		var futures [][]*tinker.Future[tinker.ForwardOutput]
+		for i, w := range all {
+			futures = append(futures, send(runs[i], w))
+		}
+		release(len(all))
+		for i, w := range all {
+			got, errs := outcome(t, futures[i])
+			want, wantErrs := outcome(t, send(twins[i], w))
+			if !allSame(got, want) || errs != wantErrs || (w.wrong > 0) != (errs != "") {
+				rt.Fatalf("model %d of %+v: other results; errors %q, alone %q", i, w, errs, wantErrs)
+			}
+			if !allSame(runs[i].grads.Accumulators(), twins[i].grads.Accumulators()) {
+				rt.Fatalf("model %d of %+v: another gradient", i, w)
+			}
+		}
+		s := e.Stats()
+		shared += s.PassModels - s.Passes
+		e.Close()
+		alone.Close()
+	})
+	if shared < int64(round) {
+		t.Errorf("in %d rounds only %d micro-batches shared a pass", round, shared)
+	}
+}
+
+// Models whose queues go on at once stay together: none runs ahead while another is between two requests.
+func TestModelsStayTogether(t *testing.T) {
+	e := open(t, Options{})
+	const n, steps = 6, 10
+	release := hold(e)
+	var last []*tinker.Future[tinker.OptimStepOutput]
+	for i := range n {
+		c := create(t, e, int64(i), lora(1+i))
+		for step := range steps {
+			if _, err := c.ForwardBackward(testContext(t), batch(mixed[step%len(mixed)])); err != nil {
+				t.Fatal(err)
+			}
+			o, err := c.OptimStep(testContext(t), adam(1e-3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = append(last, o)
+		}
+	}
+	release(n)
+	for _, o := range last {
+		value(t, o, nil)
+	}
+	if s := e.Stats(); s.Passes != steps || s.PassModels != n*steps {
+		t.Errorf("%d passes with %d micro-batches, want %d with %d", s.Passes, s.PassModels, steps, n*steps)
+	}
+}
+
+// watch notes in which order futures end, looking between the layers of a runner's passes.
+func watch(names []string, futures map[string]<-chan struct{}, order *[]string) func() error {
+	return func() error {
+		for _, name := range names {
+			select {
+			case <-futures[name]:
+				if !slices.Contains(*order, name) {
+					*order = append(*order, name)
+				}
+			default:
+			}
+		}
+		return nil
+	}
+}
+
+// One owner has ten models with requests without end, another two, a third one that comes late: owners take turns, and below them models,
+// by tokens; whoever comes late begins where the others are.
+func TestTrainingIsFair(t *testing.T) {
+	e := open(t, Options{MicroBatch: 1}) // nothing shares a pass
+	tr := e.trainer
+	next := func(r *run, tokens int) {
+		if !r.present {
+			tr.shares.enter(r.share)
+			r.present = true
+		}
+		tr.jobs = append(tr.jobs, &job{r: r, micro: micro{tokens: tokens}, alone: func() {}, done: make(chan struct{})})
+	}
+	model := func(owner string, tokens int) {
+		next(&run{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: party(owner), lora: lora(1)}, tokens)
+	}
+	for range 10 {
+		model("a", 9)
+	}
+	model("b", 9)
+	model("b", 19)
+	var order []string
+	for i := range 60 {
+		if i == 40 {
+			model("c", 9)
+		}
+		j := tr.choose()[0]
+		order = append(order, j.r.id)
+		tr.finish([]*job{j})
+		tr.settle(j.r)
+		next(j.r, j.tokens)
+	}
+	want := strings.Fields("a0 b10 a1 b11 a2 a3 b10 a4 b10 a5 b11 a6 a7 b10 a8 b10 a9 b11 a0 a1 b10")
+	if got := order[:len(want)]; !slices.Equal(got, want) {
+		t.Errorf("models had their turns in the order\n%v, want\n%v", got, want)
+	}
+	if late := order[40:46]; !slices.Contains(late[:3], "c12") || strings.Count(strings.Join(order[40:], " "), "c12") > 8 {
+		t.Errorf("after the late one's coming: %v", order[40:])
+	}
+}
+
+// A client with one request is not behind another's thousand.
+func TestThousandRequestsWaitForOne(t *testing.T) {
+	e := open(t, Options{})
+	release := hold(e)
+	big, small := create(t, e, 0, lora(2)), create(t, e, 1, lora(2))
+	var last *tinker.Future[tinker.ForwardOutput]
+	for range 1000 {
+		f, err := big.ForwardBackward(testContext(t), batch(mixed[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = f
+	}
+	f, err := small.ForwardBackward(testContext(t), batch(mixed[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, between := int64(-1), e.trainer.runner.Between
+	e.trainer.runner.Between = func() error {
+		select {
+		case <-f.Done():
+			if q := &big.(*run).q; seen < 0 {
+				q.mu.Lock()
+				seen = q.done
+				q.mu.Unlock()
+			}
+		default:
+		}
+		return between()
+	}
+	release(2)
+	value(t, last, nil)
+	if seen < 0 || seen > 10 {
+		t.Errorf("%d requests of the big client were done when the small one's was seen to be", seen)
+	}
+}
+
+// One client has a thousand samples waiting, another tenant three; and the same with one request of a thousand samples, and with
+// little memory.
+func TestSamplingIsFair(t *testing.T) {
+	for name, o := range map[string]Options{"room": {MaxSequences: 8}, "little memory": {MaxSequences: 8, CacheBytes: 200 << 10}, "two at a time": {MaxSequences: 2}} {
+		for _, requests := range []int{300, 1} {
+			e := open(t, o)
+			names, futures, order := []string(nil), map[string]<-chan struct{}{}, []string(nil)
+			send := func(owner string, requests, n int) {
+				s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName, Owner: owner})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range requests {
+					r := sampleRequest(n, 12, uint64(i), tokens(i, 40))
+					f, err := s.Sample(testContext(t), r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					name := fmt.Sprintf("%s.%d", owner, i)
+					names, futures[name] = append(names, name), f.Done()
+				}
+			}
+			e.turn.take(forTraining)
+			send("a", requests, 300/requests)
+			send("b", 3, 1)
+			e.sampler.runner.Between = watch(names, futures, &order)
+			e.turn.done(forTraining)
+			for _, done := range futures {
+				<-done
+			}
+			e.sampler.runner.Between()
+			for i := range 3 {
+				// every sample of a has 12 steps: the first eight may end before, and those that began beside b's
+				if at := slices.Index(order, fmt.Sprintf("b.%d", i)); at < 0 || at > 20 {
+					t.Errorf("%s, %d requests: b's request %d was number %d to end: %v", name, requests, i, at, order[:min(len(order), 30)])
+				}
+			}
+			if s := e.Stats(); s.Waiting[tinker.Sampling] != (tinker.Queue{}) {
+				t.Errorf("%s: %+v still waits", name, s.Waiting)
+			}
+		}
+	}
+}
+
+// Endless samples do not stop training, and endless training does not stop samples: between two steps of one there is one of the other.
+func TestNeitherSideStarves(t *testing.T) {
+	e := open(t, Options{Models: deep(t)})
+	c := create(t, e, 0, lora(2))
+	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { // always three more
+		for i := uint64(0); ; i++ {
+			var f *tinker.Future[tinker.SampleResponse]
+			for range 3 {
+				if f, err = s.Sample(testContext(t), sampleRequest(2, 30, i, mixed[0])); err != nil {
+					return
+				}
+			}
+			select {
+			case <-f.Done():
+			case <-stop:
+				return
+			}
+		}
+	}()
+	until(func() bool { return e.figures.steps.Load() > 0 })
+	before, layers, most, between := int64(0), 0, int64(0), e.trainer.runner.Between
+	first := e.figures.steps.Load()
+	e.trainer.runner.Between = func() error {
+		now := e.figures.steps.Load()
+		if layers > 0 {
+			most = max(most, now-before)
+		}
+		err := between()
+		before, layers = now, layers+1
+		return err
+	}
+	var data [][]int32
+	for i := range 30 {
+		data = append(data, tokens(i, 100))
+	}
+	f, err := c.ForwardBackward(testContext(t), batch(data...))
+	value(t, f, err)
+	if most > 2 || layers < 20 || before-first < 15 {
+		t.Errorf("%d steps of sampling between two of %d layers, %d in all", most, layers, before-first)
+	}
+}

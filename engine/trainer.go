@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/model"
+)
+
+// trainer computes what the models' queues ask for, job by job. One goroutine runs while there is work. Each model has one job at
+// a time, so their order is kept whatever is taken first. Micro-batches of different adapters on one base that are small enough run in
+// one pass and share its products; what is computed together changes no bit.
+type trainer struct {
+	e      *Engine
+	runner *model.Runner  // of the loop's goroutine
+	tapes  [2]*model.Tape // likewise; the second recomputes
+
+	mu      sync.Mutex
+	changed sync.Cond // jobs or coming
+	jobs    []*job    // waiting
+	coming  int       // models whose next job may be here in a moment
+	running bool
+	shares  shares
+}
+
+// job is a micro-batch, or something else that computes under the turn.
+type job struct {
+	r     *run
+	micro        // if there are items
+	alone func() // else
+	err   error  // once done is closed
+	done  chan struct{}
+}
+
+func newTrainer(e *Engine) *trainer {
+	t := &trainer{e: e, runner: model.NewRunner(e.compute)}
+	t.changed.L = &t.mu
+	t.runner.Between = t.between
+	return t
+}
+
+// between is called between two layers of a pass.
+func (t *trainer) between() error {
+	if t.e.ctx.Err() != nil {
+		return errClosed()
+	}
+	if t.e.turn.yield(forTraining) {
+		t.e.figures.preemptions.Add(1)
+	}
+	return nil
+}
+
+// parallel runs parts on the engine's threads, some at a time; a job of the trainer calls it.
+func (t *trainer) parallel(parts int, f func(int)) {
+	const some = 64
+	for from := 0; from < parts; from += some {
+		t.between() // whoever closes the engine waits for what is small
+		t.e.compute.P.Run(min(some, parts-from), func(i int, _ *kernel.Scratch) { f(from + i) })
+	}
+}
+
+// do runs a job and waits for it.
+func (t *trainer) do(j *job) error {
+	j.done = make(chan struct{})
+	t.mu.Lock()
+	t.settle(j.r)
+	if !j.r.present {
+		j.r.present = true
+		t.shares.enter(j.r.share)
+	}
+	if !t.running {
+		if t.running = t.e.start(t.loop); !t.running {
+			t.mu.Unlock()
+			return errClosed()
+		}
+	}
+	t.jobs = append(t.jobs, j)
+	t.changed.Signal()
+	t.mu.Unlock()
+	<-j.done
+	return j.err
+}
+
+// idle says that a model has no job to come for the time being.
+func (t *trainer) idle(r *run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settle(r)
+	if r.present {
+		r.present = false
+		t.shares.leave(r.share)
+	}
+	t.changed.Signal()
+}
+
+// settle takes back that a job of r is coming; t.mu is held.
+func (t *trainer) settle(r *run) {
+	if r.coming {
+		r.coming = false
+		t.coming--
+	}
+}
+
+// loop runs until nothing is left to do.
+func (t *trainer) loop() {
+	for t.more() {
+		t.e.turn.take(forTraining)
+		jobs := t.choose()
+		switch {
+		case t.e.ctx.Err() != nil:
+			for _, j := range jobs {
+				j.err = errClosed()
+			}
+		case jobs[0].alone != nil:
+			jobs[0].alone()
+		default:
+			t.pass(jobs)
+		}
+		t.e.turn.done(forTraining)
+		t.finish(jobs)
+	}
+}
+
+// more reports whether there is a job; when there is none, the loop is over. It first waits for the models that have just had one,
+// for as long as they are between two requests, since their next jobs may share a pass with those that are here.
+func (t *trainer) more() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.coming > 0 && t.tokens() < t.e.opts.MicroBatch {
+		t.changed.Wait()
+	}
+	t.running = len(t.jobs) > 0
+	return t.running
+}
+
+// tokens are those of the waiting jobs; t.mu is held.
+func (t *trainer) tokens() (n int) {
+	for _, j := range t.jobs {
+		n += j.tokens
+	}
+	return n
+}
+
+// choose takes the job of the model that has had least, and what can share its pass, in that order.
+func (t *trainer) choose() []*job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slices.SortStableFunc(t.jobs, func(a, b *job) int { return a.r.share.compare(b.r.share) })
+	chosen, rest, tokens := t.jobs[:1:1], []*job(nil), t.jobs[0].tokens
+	for _, j := range t.jobs[1:] {
+		if tokens+j.tokens <= t.e.opts.MicroBatch && j.sharesPass(chosen[0]) {
+			chosen, tokens = append(chosen, j), tokens+j.tokens
+		} else {
+			rest = append(rest, j)
+		}
+	}
+	t.jobs = rest
+	for _, j := range chosen {
+		j.r.share.charge(j.cost())
+	}
+	return chosen
+}
+
+// finish tells the queues. A model whose queue goes on at once is waited for.
+func (t *trainer) finish(jobs []*job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, j := range jobs {
+		if !j.r.full() {
+			j.r.coming = true
+			t.coming++
+		}
+		close(j.done)
+	}
+}
+
+// sharesPass says whether two micro-batches can be computed in one pass.
+func (j *job) sharesPass(k *job) bool {
+	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w && j.backward == k.backward &&
+		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
+}
+
+// cost is what a job counts in its model's share, about tokens of a forward.
+func (j *job) cost() int64 {
+	if j.backward {
+		return 3 * int64(j.tokens)
+	}
+	return 1 + int64(j.tokens)
+}
+
+// tape returns the memory of a forward that a backward follows.
+func (t *trainer) tape(recompute bool) *model.Tape {
+	i := 0
+	if recompute {
+		i = 1
+	}
+	if t.tapes[i] == nil {
+		t.tapes[i] = t.runner.NewTape(recompute)
+	}
+	return t.tapes[i]
+}
