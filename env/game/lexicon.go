@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,9 @@ type Data struct {
 	clues          []clue
 	wiki           *wiki // nil if there is none
 }
+
+// Basic returns the words of the basic list that have so many letters, all of them lower-case. Hangman and Wordle draw from these.
+func (d *Data) Basic(letters int) []string { return slices.Clone(d.basic.ofLength(letters)) }
 
 // lexicon is a list of words and, by length, those that have only lower-case letters.
 type lexicon struct {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares the games with GEM itself in a virtual environment of its own: records fresh episodes of gem-llm, replays them here, and
-# times both on the same episodes. SEEDS is how many of each id. Needs Python 3.10 or newer and pip.
+# times both on the same episodes. SEEDS is how many of each id; DATA a folder with NLTK's word lists en and en-basic, if they are at
+# hand, for the word games to draw from on both sides; else both draw from ours. Needs Python 3.10 or newer and pip.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 seeds=${SEEDS:-40}
@@ -18,6 +19,10 @@ scripts=env/game/testdata
 # The crosswords draw from GEM's clues, which lie in its package.
 mkdir "$work/data"
 find "$venv/" -name words_clues.jsonl -exec cp {} "$work/data/" \;
+if [ -n "${DATA:-}" ]; then
+	cp "$DATA/en" "$DATA/en-basic" "$work/data/"
+	export WORDS=$work/data
+fi
 
 ids() { for v in easy hard random; do echo "game:$1-v0-$v"; done; }
 # shellcheck disable=SC2046
@@ -26,7 +31,7 @@ ids() { for v in easy hard random; do echo "game:$1-v0-$v"; done; }
 	game:Sudoku-v0-easy game:Sokoban-v0-easy >"$work/traces.jsonl"
 "$python" $scripts/traces.py 6 game:Sudoku-v0-hard game:Sudoku-v0-random game:Sokoban-v0-hard game:Sokoban-v0-random >>"$work/traces.jsonl" # slow to begin in Python
 echo "replaying $(wc -l <"$work/traces.jsonl") episodes of GEM"
-go test ./env/game -count 1 -run 'TestGolden$' -traces "$work/traces.jsonl" -data "$work/data"
+go test ./env/game -count 1 -run 'TestGolden$|TestRandomPlayer' -traces "$work/traces.jsonl" -data "$work/data"
 
 go test ./env/game -run '^$' -bench 'Step$' -benchtime 200ms >"$work/go.txt"
 go test ./env/game -run '^$' -bench 'Reset$' -benchtime 200ms >>"$work/go.txt"

@@ -3,7 +3,8 @@
     python traces.py SEEDS [ID ...] > traces.jsonl
     python traces.py moves > moves.jsonl
 
-The word games draw from ../words instead of NLTK's lists, as the tests do without upstream's data; crosswords draw from GEM's clues.
+The word games draw from NLTK's lists in the folder that the variable WORDS names, else from ../words, as the tests do without
+upstream's data; crosswords draw from GEM's clues.
 Each id is played for seeds 0 .. SEEDS-1 with actions from a generator of their own: mostly well-formed, sometimes solving, sometimes
 none. Modules of GEM that games do not need may be missing. gem-llm 0.1.0 is older than gem_traces.jsonl in one thing: its
 FifteenPuzzle begins with a plain shuffle that may have no solution.
@@ -14,6 +15,7 @@ import importlib.abc
 import importlib.machinery
 import io
 import json
+import os
 import pathlib
 import random
 import sys
@@ -50,9 +52,12 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class Words:
-    """Stands for nltk.corpus.words with the lists of this project."""
+    """Stands for nltk.corpus.words, with NLTK's lists or those of this project."""
 
     def words(self, name="en"):
+        folder = os.environ.get("WORDS")
+        if folder:
+            return pathlib.Path(folder, name).read_text().split()
         file = {"en-basic": "basic.txt", "en": "english.txt"}[name]
         return (pathlib.Path(__file__).parent.parent / "words" / file).read_text().split()
 
@@ -144,18 +149,20 @@ def move(e, name, r):
         return boxed(i, j, r.choice("abcXYZ"))
     if name == "WordSearch":
         n = len(e.game_board)
-        if r.random() < 0.4:
-            word, (i, j, way) = r.choice(sorted(e.placed_words.items()))
-            k = len(word) - 1
-            end = (i + k, j) if way == "down" else (i, j + k)
-            claimed = e.__dict__.setdefault("claimed", set())
-            if word not in claimed:  # GEM pays a word again from its other end
-                claimed.add(word)
-                return boxed(*end, i, j) if r.random() < 0.3 else boxed(i, j, *end)
-        a = [r.randint(0, n - 1 + (r.random() < 0.02)) for _ in range(4)]
-        if r.random() < 0.7:
-            a[2] = a[0]
-        return boxed(*a)
+        claimed = e.__dict__.setdefault("claimed", set())
+        while True:
+            if r.random() < 0.4:
+                word, (i, j, way) = r.choice(sorted(e.placed_words.items()))
+                k = len(word) - 1
+                a = [i, j, i + k, j] if way == "down" else [i, j, i, j + k]
+                a = a[2:] + a[:2] if r.random() < 0.3 else a
+            else:
+                a = [r.randint(0, n - 1 + (r.random() < 0.02)) for _ in range(4)]
+                a[2] = a[0] if r.random() < 0.7 else a[2]
+            ends = tuple(sorted([tuple(a[:2]), tuple(a[2:])]))
+            if ends not in claimed:  # GEM pays a word again from its other end
+                claimed.add(ends)
+                return boxed(*a)
     return boxed(r.choice(["up", "down", "left", "right"] + ["Up"] * (r.random() < 0.1)))
 
 
