@@ -7,8 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/gem"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
@@ -43,10 +43,28 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 	if err := errors.Join(cfg.SetAll(pairs), cfg.Validate()); err != nil {
 		return usageError{err}
 	}
+	if err := gemNames(&cfg, cfg.EnvID); err != nil {
+		return usageError{err}
+	}
 	err = run.Gem(s.ctx, pairs, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil
 	}
+	return err
+}
+
+// gemNames refuses environments and wrappers that there are not.
+func gemNames(c *gem.Config, ids ...string) error {
+	registry, err := run.Environments(c.DataDir)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := registry.Make(strings.TrimSpace(id), nil); err != nil {
+			return err
+		}
+	}
+	_, err = env.Wrappers(c.EnvWrappers, (*chat.Template)(nil)) // whether the model has a template is seen later
 	return err
 }
 
@@ -59,17 +77,9 @@ func gemPairs(s *surroundings, path string, given []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var file yaml.MapSlice
-	if err := yaml.Unmarshal(data, &file); err != nil {
+	pairs, err := gem.Pairs(data)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var pairs []string
-	for _, item := range file {
-		value := item.Value
-		if value == nil {
-			value = "None"
-		}
-		pairs = append(pairs, fmt.Sprintf("%v=%v", item.Key, value))
 	}
 	return append(pairs, given...), nil
 }

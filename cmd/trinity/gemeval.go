@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/gem"
@@ -27,6 +28,9 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	}
 	cfg := gem.Default()
 	if err := cfg.SetAll(pairs); err != nil {
+		return usageError{err}
+	}
+	if err := gemNames(&cfg, strings.Split(cfg.EnvID, ",")...); err != nil {
 		return usageError{err}
 	}
 	x := run.GemExam{Pairs: pairs, Run: c.Run_, Random: c.Random}
