@@ -170,7 +170,7 @@ func (t *Trainer) lastExam(ctx context.Context, c Checkpoint) error {
 	if err := t.evaluate(ctx, s, m); err != nil {
 		return err
 	}
-	t.monitor.Add(c.Updates, "gem", m)
+	t.monitor.Add(c.Updates, role, m)
 	_, err = t.monitor.Commit(c.Updates)
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
@@ -30,7 +32,7 @@ type Config struct {
 	Template     string  `key:"template" help:"around the observation: qwen3_game, qwen3_general or no"`
 	Gamma        float64 `key:"gamma" help:"discount of a turn's return"`
 	UseReBN      bool    `key:"use_rebn" help:"normalise the returns of a batch to mean 0 and deviation 1"`
-	WandbProject string  `key:"wandb_project" help:"accepted; metrics go to metrics.jsonl and TensorBoard"`
+	WandbProject string  `key:"wandb_project" help:"records the run for Weights & Biases: an offline file, and with WANDB_API_KEY the service; None writes TensorBoard files"`
 	WandbName    string  `key:"wandb_name" help:"begins the name of the run; None is made of model and environment"`
 	LogDir       string  `key:"log_dir" help:"metrics go to a folder with the run's name in it; None is the save path"`
 
@@ -141,6 +143,23 @@ func (c *Config) SetAll(pairs []string) error {
 		}
 	}
 	return nil
+}
+
+// Pairs reads a file of keys and values, YAML, as pairs in the file's order.
+func Pairs(data []byte) ([]string, error) {
+	var file yaml.MapSlice
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	var pairs []string
+	for _, item := range file {
+		value := item.Value
+		if value == nil {
+			value = "None"
+		}
+		pairs = append(pairs, fmt.Sprintf("%v=%v", item.Key, value))
+	}
+	return pairs, nil
 }
 
 // nearest is a hint at the key that was probably meant.

@@ -39,6 +39,7 @@ type Options struct {
 	FS      disk.FS
 	Hook    func(op, path string) error // of FS, for packages that keep their own files; may be nil
 	LogDir  string                      // of metrics.jsonl
+	Record  monitor.Config              // what else is recorded, and under which names; where and since when is the Trainer's matter
 	Out     io.Writer                   // progress
 	Color   bool
 	Now     func() time.Time
@@ -61,6 +62,9 @@ type Trainer struct {
 	begun   time.Time // the steps of this process
 	first   int       // of them
 }
+
+// role is whose metrics the monitor gets.
+const role = "gem"
 
 // ErrInterrupted ends Run when stop was closed: the step under way was finished and saved.
 var ErrInterrupted = errors.New("gem: interrupted")
@@ -101,7 +105,11 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 			return fmt.Errorf("gem: step %d: %w", t.state.Step, err)
 		}
 	}
-	return t.finish(ctx)
+	if err := t.finish(ctx); err != nil {
+		return err
+	}
+	t.monitor.Finish()
+	return nil
 }
 
 // Step is the number of committed steps.
@@ -148,7 +156,7 @@ func (t *Trainer) commit(ctx context.Context, step int, next state, m monitor.Me
 	if t.Config.Metrics {
 		t.printMetrics(step, m)
 	}
-	t.monitor.Add(step, "gem", m)
+	t.monitor.Add(step, role, m)
 	if _, err := t.monitor.Commit(step); err != nil {
 		return err
 	}

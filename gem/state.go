@@ -92,8 +92,9 @@ func (t *Trainer) open(ctx context.Context) error {
 	if t.store, err = buffer.OpenStore(filepath.Join(t.Dir, "episodes"), t.Hook); err != nil {
 		return err
 	}
-	t.monitor, err = monitor.Open(monitor.Config{Dir: t.LogDir, Type: "tensorboard", Keep: t.lastLine(), Now: t.Now, Hook: t.Hook})
-	if err != nil {
+	record := t.Record
+	record.Dir, record.Keep, record.Now, record.Hook, record.Roles = t.LogDir, t.lastLine(), t.Now, t.Hook, []string{role}
+	if t.monitor, err = monitor.Open(record); err != nil {
 		return errors.Join(err, t.store.Close())
 	}
 	if err := t.store.Drop(t.firstNeeded() - 1); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/env/game"
 	"github.com/seed-d9ad8ee0/trinity/gem"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
@@ -237,7 +238,7 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 		return err
 	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.FS, Hook: g.hook(),
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.FS, Hook: g.hook(),
 		Make: func() (env.Env, error) {
 			e, err := registry.Make(g.c.EnvID, nil)
 			if err != nil {
@@ -291,13 +292,25 @@ func (g *gemRun) makeDir(dir string) error {
 	}
 	fmt.Fprintf(g.Out, "save path %s\n", g.dir)
 	if c.Metrics {
-		service := ""
-		if c.WandbProject != "" || c.WandbName != "" {
-			service = "Weights & Biases is not in this build: "
+		fmt.Fprintf(g.Out, "metrics go to %s\n", filepath.Join(g.logs, "metrics.jsonl"))
+		if c.WandbProject != "" {
+			fmt.Fprintf(g.Out, "wandb: kept offline; send it with: wandb sync %s\n", filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
 		}
-		fmt.Fprintf(g.Out, "%smetrics go to %s\n", service, filepath.Join(g.logs, "metrics.jsonl"))
 	}
 	return g.writeKeys()
+}
+
+// record is what is recorded beside metrics.jsonl.
+func (g *gemRun) record() monitor.Config {
+	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.dir), LookupEnv: g.LookupEnv, Settings: map[string]any{}}
+	if c.Project != "" {
+		c.Type = "wandb"
+	}
+	for _, k := range g.c.Keys() {
+		c.Settings[k.Name] = k.Value
+	}
+	c.Warn = func(text string) { fmt.Fprintln(g.Out, text) }
+	return c
 }
 
 const keysFile = "config.json"
