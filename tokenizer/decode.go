@@ -21,6 +21,15 @@ func (t *Tokenizer) DecodeBytes(ids []int32, skipSpecial bool) []byte {
 // Decode returns the text the ids stand for, with U+FFFD in place of what is
 // not UTF-8.
 func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
+	if t.pieces != nil {
+		var out strings.Builder
+		d := t.NewDecoder(skipSpecial)
+		for _, id := range ids {
+			out.WriteString(d.Write(id))
+		}
+		out.WriteString(d.Flush())
+		return out.String()
+	}
 	return toValid(t.DecodeBytes(ids, skipSpecial))
 }
 
@@ -85,6 +94,7 @@ type Decoder struct {
 	t           *Tokenizer
 	skipSpecial bool
 	held        []byte
+	begun       bool // some text was returned, of a tokenizer of pieces
 }
 
 // NewDecoder returns a Decoder, which leaves out special tokens if skipSpecial
@@ -99,6 +109,12 @@ func (d *Decoder) Write(id int32) string {
 	if d.skipSpecial && e.special {
 		return ""
 	}
+	if d.t.pieces != nil {
+		if !e.known {
+			return ""
+		}
+		return d.writePiece(e)
+	}
 	d.held = append(d.held, e.bytes...)
 	whole := len(d.held) - unfinished(d.held)
 	text := toValid(d.held[:whole])
@@ -109,7 +125,13 @@ func (d *Decoder) Write(id int32) string {
 // Flush returns what is held back as text and empties the decoder. The texts
 // of all Writes and the Flush together are what Decode returns.
 func (d *Decoder) Flush() string {
-	text := toValid(d.held)
+	text := ""
+	if d.t.pieces != nil {
+		text = d.begin(runText(d.held))
+		d.begun = false
+	} else {
+		text = toValid(d.held)
+	}
 	d.held = d.held[:0]
 	return text
 }

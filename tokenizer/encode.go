@@ -11,12 +11,12 @@ func (t *Tokenizer) Encode(text string, addSpecial bool) []int32 {
 		out = append(out, t.prefix...)
 	}
 	w.outer = t.raw.cut(w.outer[:0], text)
-	for _, s := range w.outer {
+	for i, s := range w.outer {
 		if s.token != nil {
 			out = append(out, s.token.ID)
 			continue
 		}
-		out = t.encodeNormal(w, out, s.text)
+		out = t.encodeNormal(w, out, s.text, i == 0)
 	}
 	if addSpecial {
 		out = append(out, t.suffix...)
@@ -28,15 +28,23 @@ func (t *Tokenizer) Encode(text string, addSpecial bool) []int32 {
 	return result
 }
 
-// encodeNormal encodes text that holds no raw added token.
-func (t *Tokenizer) encodeNormal(w *workspace, out []int32, text string) []int32 {
+// encodeNormal encodes text that holds no raw added token; start tells whether
+// it begins the whole text.
+func (t *Tokenizer) encodeNormal(w *workspace, out []int32, text string, start bool) []int32 {
 	if t.normalize != nil {
 		text = t.normalize(text)
 	}
 	w.inner = t.norm.cut(w.inner[:0], text)
-	for _, s := range w.inner {
+	for i, s := range w.inner {
 		if s.token != nil {
 			out = append(out, s.token.ID)
+			continue
+		}
+		if t.pieces != nil {
+			w.words = t.pieces.words(w.words[:0], s.text, start && i == 0)
+			for _, word := range w.words {
+				out = w.encodeWord(t.model, out, word)
+			}
 			continue
 		}
 		out = t.encodeWords(w, out, s.text)

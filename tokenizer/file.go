@@ -46,10 +46,14 @@ type modelPart struct {
 	rules  rules            // made of merges
 }
 
-// decoderPart is the "decoder" section; only its type matters.
+// decoderPart is the "decoder" section.
 type decoderPart struct {
 	Type     string        `json:"type"`
 	Decoders []decoderPart `json:"decoders"`
+	Pattern  patternPart   `json:"pattern"` // of Replace
+	Text     string        `json:"content"` // of Replace and Strip
+	Start    int           `json:"start"`   // of Strip
+	Stop     int           `json:"stop"`
 }
 
 func (d *decoderPart) byteLevel() bool {
@@ -71,20 +75,34 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !f.Decoder.byteLevel() {
-		return nil, fmt.Errorf("tokenizer: decoder %q is not supported, only ByteLevel is", f.Decoder.Type)
-	}
 	t := &Tokenizer{}
+	if !f.Decoder.byteLevel() {
+		if t.pieces = f.Decoder.pieces(); t.pieces == nil {
+			return nil, fmt.Errorf("tokenizer: decoder %q is not supported; ByteLevel is, and Replace, ByteFallback, Fuse and Strip in this order", f.Decoder.Type)
+		}
+	}
 	if t.normalize, err = parseNormalizer(f.Normalizer); err != nil {
 		return nil, err
 	}
-	if t.splitters, err = parsePreTokenizer(f.PreTokenizer); err != nil {
+	if t.pieces != nil {
+		err = t.pieces.preTokenizer(f.PreTokenizer)
+	} else {
+		t.splitters, err = parsePreTokenizer(f.PreTokenizer)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := t.fillVocab(&f.Model); err != nil {
 		return nil, err
 	}
-	t.model = newBPE(&f.Model, t.tokens)
+	if t.pieces != nil {
+		t.model, err = newCharBPE(&f.Model)
+	} else {
+		t.model = newBPE(&f.Model, t.tokens)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := t.fillAdded(f.AddedTokens); err != nil {
 		return nil, err
 	}
@@ -214,6 +232,11 @@ func (t *Tokenizer) add(name string, id int32, special bool) error {
 	}
 	if n := int(id) + 1; n > len(t.tokens) {
 		t.tokens = append(t.tokens, make([]entry, n-len(t.tokens))...)
+	}
+	if t.pieces != nil {
+		t.tokens[id] = t.pieces.entry(name)
+		t.tokens[id].special = special
+		return nil
 	}
 	t.tokens[id] = entry{name: name, bytes: bytesOf(name), special: special, known: true}
 	return nil

@@ -8,6 +8,9 @@
 // patterns of GPT-2, Llama 3 and Qwen2/3 are recognised by their regular
 // expression and split by hand-written code; any other pattern goes through a
 // backtracking regular expression engine, which is some thirty times slower.
+// Files converted from SentencePiece, whose BPE merges characters and falls
+// back on <0xNN> tokens (Llama 2, Mistral 7B), are read too; Unigram and
+// WordPiece are refused by name.
 //
 // Parts of that library go by tables of Unicode that are older than Go's, each
 // by its own: with NFKC, StripAccents or Punctuation, rare characters that were
@@ -36,6 +39,7 @@ type Tokenizer struct {
 	normalize normalizer
 	splitters []splitter
 	model     *bpe
+	pieces    *sentencePiece // nil for a byte-level file
 
 	prefix, suffix []int32 // what the post-processor puts around a text
 
@@ -48,6 +52,7 @@ type entry struct {
 	bytes   string
 	special bool
 	known   bool // false for an id that the file leaves out
+	raw     bool // a <0xNN> token of pieces
 }
 
 // Load reads tokenizer.json, given the path of the file or of its folder.

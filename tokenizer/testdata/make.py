@@ -2,7 +2,7 @@
 
     python make.py
 
-Each NAME.json is a small byte-level BPE trained here; NAME.golden.json holds, for every text of
+Each NAME.json is a small byte-level BPE, or one of characters, trained here; NAME.golden.json holds, for every text of
 the corpus below, the ids that the library gives without and with special tokens, and how it
 decodes them.
 """
@@ -92,6 +92,11 @@ def make(name, vocab, pretok, normalizer=None, processor=None, added=(), ignore_
         data = json.loads(t.to_str())
         edit(data)
         t = Tokenizer.from_str(json.dumps(data))
+    save(t, name)
+
+
+def save(t, name):
+    """Writes the file and its goldens."""
     data = json.loads(t.to_str())
     with open(name + ".json", "w") as f:
         json.dump(data, f, ensure_ascii=False, separators=(",", ":"))
@@ -165,3 +170,27 @@ make("unk", 400, bytelevel(regex=True), None, None, CHAT, edit=without_high_byte
 make("fuse", 400, bytelevel(regex=True), None, None, CHAT, edit=without_high_bytes(True, True, False))
 make("fallback", 400, bytelevel(regex=True), None, None, CHAT, edit=without_high_bytes(True, True, True))
 make("drop", 400, bytelevel(regex=True), None, None, CHAT, edit=without_high_bytes(False, False, False))
+
+
+def make_pieces(name, pretok, normalizer, unk=True, fuse=True, fallback=True, strip=True):
+    """A BPE of characters as files converted from SentencePiece have it, trained on ASCII and a few characters more."""
+    t = Tokenizer(models.BPE(unk_token="<unk>" if unk else None, fuse_unk=fuse, byte_fallback=fallback))
+    t.pre_tokenizer = pre.Metaspace()
+    bytes_ = [f"<0x{b:02X}>" for b in range(256)] if fallback else []
+    t.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=700, special_tokens=["<unk>", "<s>", "</s>"] + bytes_, limit_alphabet=110, show_progress=False))
+    data = json.loads(t.to_str())
+    data["added_tokens"] = [{**a, "normalized": False} for a in data["added_tokens"] if a["id"] < 3]
+    t = Tokenizer.from_str(json.dumps(data))
+    t.pre_tokenizer = pretok
+    if normalizer:
+        t.normalizer = normalizer
+    t.add_tokens(CHAT)
+    t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()] + ([decoders.Strip(" ", 1, 0)] if strip else []))
+    t.post_processor = post.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)])
+    save(t, name)
+
+
+make_pieces("llama2", None, norm.Sequence([norm.Prepend("▁"), norm.Replace(" ", "▁")]))
+make_pieces("mistral", pre.Metaspace(prepend_scheme="first", split=False), None)
+make_pieces("metaspace", pre.Metaspace(prepend_scheme="always", split=True), norm.NFKC(), fuse=False)
+make_pieces("never", pre.Metaspace(prepend_scheme="never", split=True), None, fallback=False, fuse=False, strip=False)
