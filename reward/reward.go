@@ -61,5 +61,6 @@ func Funcs() map[string]Func {
 		"accuracy_reward":   Accuracy,
 		"format_reward":     Format,
 		"countdown_reward":  Countdown,
+		"math_dapo_reward":  MathDAPO,
 	}
 }
