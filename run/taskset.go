@@ -43,7 +43,7 @@ func (t *tasks) Batch(step, n int) ([]workflow.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth}
+		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row}
 	}
 	return list, nil
 }

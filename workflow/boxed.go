@@ -45,6 +45,13 @@ func (Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	return Simple{}.Run(ctx, &own, t)
 }
 
+func (Boxed) prepare(r *Rollout) error {
+	if r.RewardName == "" {
+		r.RewardName = "math_boxed_reward"
+	}
+	return nil
+}
+
 type boxed struct {
 	withThink, useBase bool
 	coef               any

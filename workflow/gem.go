@@ -122,6 +122,12 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	return list, errors.Join(errs...)
 }
 
+// prepare implements preparer: the environment rewards.
+func (Gem) prepare(r *Rollout) error {
+	_, err := readGemArgs(r)
+	return err
+}
+
 // episode plays one repetition and returns one of its turns.
 func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e env.Env, obs env.Observation) (*experience.Experience, error) {
 	draws := rng.New(t.Seed).Stream("episode", run)

@@ -20,9 +20,29 @@ type Simple struct{}
 // Math is Simple with the prompt and the reward of mathematics (see WithDefaults).
 type Math struct{ Simple }
 
-// Run implements Workflow: one request with all repetitions, so that they share the prompt's computation.
+func (Math) prepare(r *Rollout) error { return mathDefaults(r) }
+
+// Run implements Workflow.
 func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
-	text, prompt, err := r.Renderer.Prompt(messages(r, t))
+	list, err := sample(ctx, r, t, messages(r, t))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		if e.TruncateStatus == experience.PromptTruncated {
+			continue
+		}
+		if err := grade(r, t, e); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// sample asks the model with one request for all repetitions, so that they share the prompt's computation. The experiences have no reward yet,
+// but those of an over-long prompt have 0.
+func sample(ctx context.Context, r *Rollout, t Task, messages []Message) ([]*experience.Experience, error) {
+	text, prompt, err := r.Renderer.Prompt(messages)
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +64,7 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 	}
 	var list []*experience.Experience
 	for i, seq := range res.Sequences {
-		e, err := graded(r, t, i, text, prompt, seq)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
+		list = append(list, sampled(r, t, experience.EID{Batch: t.Batch, Task: t.ID, Run: i}, text, prompt, seq))
 	}
 	if len(list) == 0 {
 		return nil, errors.New("workflow: the sampler returned no sequence")
@@ -68,28 +84,31 @@ func messages(r *Rollout, t Task) []Message {
 	return m
 }
 
-// graded makes one sample an experience with its reward.
-func graded(r *Rollout, t Task, run int, text string, prompt []int32, seq tinker.SampledSequence) (*experience.Experience, error) {
-	response := r.Renderer.Decode(seq.Tokens)
-	turn := experience.Turn{Prompt: prompt, Response: seq.Tokens, Logprobs: seq.Logprobs, Text: response, Stop: experience.StopReason(seq.StopReason)}
-	e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(t.Seed + uint64(run))})
+// sampled makes one sample an experience.
+func sampled(r *Rollout, t Task, id experience.EID, text string, prompt []int32, seq tinker.SampledSequence) *experience.Experience {
+	id.Suffix = experience.Suffix(t.Seed + uint64(id.Run))
+	turn := experience.Turn{Prompt: prompt, Response: seq.Tokens, Logprobs: seq.Logprobs, Text: r.Renderer.Decode(seq.Tokens), Stop: experience.StopReason(seq.StopReason)}
+	e := turn.Experience(id)
 	e.PromptText = text
 	if seq.StopReason == tinker.StopLength {
 		e.TruncateStatus = experience.ResponseTruncated
 	}
-	stamp(e, r, t)
-	scores, err := r.Reward(reward.Sample{Prompt: t.Prompt, Response: r.ReplyPrefix + response, Truth: t.Truth, ResponseTokens: seq.Tokens, Args: r.RewardArgs})
-	if err != nil {
-		return nil, fmt.Errorf("reward %s: %w", r.RewardName, err)
-	}
-	sum := 0.0
 	e.Metrics = map[string]float64{}
+	stamp(e, r, t)
+	return e
+}
+
+// grade sets the reward: the sum of the reward function's parts, which are metrics too.
+func grade(r *Rollout, t Task, e *experience.Experience) error {
+	scores, err := r.Reward(reward.Sample{Prompt: t.Prompt, Response: r.ReplyPrefix + e.ResponseText, Truth: t.Truth, ResponseTokens: e.Response(), Args: r.RewardArgs})
+	if err != nil {
+		return fmt.Errorf("reward %s: %w", r.RewardName, err)
+	}
 	for _, s := range scores {
 		e.Metrics[s.Name] = s.Value
-		sum += s.Value
 	}
-	e.SetReward(sum)
-	return e, nil
+	e.SetReward(scores.Total())
+	return nil
 }
 
 func stamp(e *experience.Experience, r *Rollout, t Task) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/reward"
@@ -24,6 +25,7 @@ type Task struct {
 	Index  int    // row of the taskset
 	Prompt string
 	Truth  string
+	Row    dataset.Row // all columns, for workflows that read more than prompt and truth
 	Repeat int
 	Seed   uint64 // everything the task draws derives from it
 }
@@ -42,6 +44,9 @@ type Rollout struct {
 	MaxPrompt    int    // tokens
 	Truncate     bool   // an over-long prompt becomes a masked experience; otherwise it is an error
 	Args         map[string]any
+
+	Judges []Judge                                           // explorer.auxiliary_models, for workflows that ask a judge
+	OpenAI func(model, urlEnv, keyEnv string) (Judge, error) // a model of an OpenAI-compatible service; nil: none can be reached
 
 	Environments *env.Registry // for gem_workflow
 	Chat         env.Renderer  // the model's chat template, for gem_workflow
@@ -70,13 +75,21 @@ type Workflow interface {
 // Workflows is the table of workflows by the value of default_workflow_type.
 func Workflows() map[string]Workflow {
 	return map[string]Workflow{
-		"simple_workflow":           Simple{},
-		"async_simple_workflow":     Simple{}, // every workflow is asynchronous here
-		"math_workflow":             Math{},
-		"async_math_workflow":       Math{},
-		"math_boxed_workflow":       Boxed{},
-		"async_math_boxed_workflow": Boxed{},
-		"gem_workflow":              Gem{},
+		"simple_workflow":               Simple{},
+		"async_simple_workflow":         Simple{}, // every workflow is asynchronous here
+		"math_workflow":                 Math{},
+		"async_math_workflow":           Math{},
+		"math_boxed_workflow":           Boxed{},
+		"async_math_boxed_workflow":     Boxed{},
+		"math_eval_workflow":            MathEval{},
+		"async_math_eval_workflow":      MathEval{},
+		"math_ruler_workflow":           Ruler{},
+		"async_math_ruler_workflow":     Ruler{},
+		"math_trainable_ruler_workflow": TrainableRuler{},
+		"rubric_judge_workflow":         Rubric{},
+		"rubric_judge_openai_workflow":  Rubric{API: true},
+		"tool_call_workflow":            ToolCall{},
+		"gem_workflow":                  Gem{},
 	}
 }
 
@@ -90,30 +103,39 @@ func New(name string) (Workflow, error) {
 	return w, nil
 }
 
-// WithDefaults fills in what a named workflow sets when the configuration leaves it open.
+// preparer is a workflow that fills in what the configuration leaves open, and refuses what it cannot use. One that is none needs a reward function
+// and nothing else.
+type preparer interface{ prepare(r *Rollout) error }
+
+// WithDefaults fills in what a named workflow sets when the configuration leaves it open, and finds its reward function.
 func WithDefaults(name string, r Rollout) (Rollout, error) {
-	switch w, _ := New(name); w.(type) {
-	case Gem: // the environment rewards
-		_, err := readGemArgs(&r)
+	w, err := New(name)
+	if err != nil {
 		return r, err
-	case Math:
-		if r.RewardName == "" {
-			r.RewardName = "math_reward"
-		}
-		if r.RewardName == "math_reward" && r.SystemPrompt == "" {
-			r.SystemPrompt = thinkPrompt
-		}
-	case Boxed:
-		if r.RewardName == "" {
-			r.RewardName = "math_boxed_reward"
+	}
+	p, prepares := w.(preparer)
+	if prepares {
+		if err := p.prepare(&r); err != nil {
+			return r, err
 		}
 	}
 	funcs := reward.Funcs()
 	f, ok := funcs[r.RewardName]
-	if !ok {
+	if !ok && (!prepares || r.RewardName != "") {
 		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s",
 			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
 	}
 	r.Reward = f
 	return r, nil
+}
+
+// mathDefaults are those of the workflows on mathematics.
+func mathDefaults(r *Rollout) error {
+	if r.RewardName == "" {
+		r.RewardName = "math_reward"
+	}
+	if r.RewardName == "math_reward" && r.SystemPrompt == "" {
+		r.SystemPrompt = thinkPrompt
+	}
+	return nil
 }

@@ -1,0 +1,20 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+)
+
+// Judge is a model that is asked about the policy's answers. Implementations are safe for concurrent use.
+type Judge interface {
+	// Ask returns one answer to a conversation. The seed decides it where the judge lets it be decided.
+	Ask(ctx context.Context, messages []Message, temperature float64, seed uint64) (string, error)
+}
+
+// judge is the first auxiliary model.
+func judge(r *Rollout, name string) (Judge, error) {
+	if len(r.Judges) == 0 {
+		return nil, fmt.Errorf("workflow: %s needs a judge; name its model_path under explorer.auxiliary_models", name)
+	}
+	return r.Judges[0], nil
+}
