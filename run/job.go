@@ -40,6 +40,7 @@ type job struct {
 
 	model    *baseModel
 	teacher  teacher
+	judge    *judge         // nil: no workflow asks one
 	engine   *engine.Engine // nil on a server
 	service  tinker.Service // the engine, made durable; or a server
 	start    string         // path of the state that the adapter begins with; empty: a fresh one
@@ -180,7 +181,7 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
 	for _, part := range []func(context.Context) error{
-		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildService, b.buildRecords, b.buildLoops,
+		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildRecords, b.buildLoops,
 	} {
 		if err := part(ctx); err != nil {
 			return nil, errors.Join(err, b.close())

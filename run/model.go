@@ -148,6 +148,7 @@ func (b *job) engineOptions() (engine.Options, error) {
 	}
 	models := map[string]engine.Model{b.model.name: {Dir: b.model.dir, Tokens: b.model.tokenizer, EndTokens: ends}}
 	maps.Copy(models, b.teacher.served)
+	maps.Copy(models, b.judge.served())
 	return engine.Options{
 		Dir: filepath.Join(b.dir, "tinker", "checkpoints"), Models: models,
 		Threads: b.Threads, Seed: &seed, FS: b.FS,

@@ -104,7 +104,8 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 	p.StopTokens = b.model.stops
 	r := workflow.Rollout{Params: p, Renderer: b.model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
 		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix,
-		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs}
+		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
+		Judges: b.judges(), OpenAI: b.reachOpenAI}
 	if n := b.cfg.Model.MaxPromptTokens; n != nil {
 		r.MaxPrompt = *n
 	}

@@ -11,6 +11,17 @@ type Judge interface {
 	Ask(ctx context.Context, messages []Message, temperature float64, seed uint64) (string, error)
 }
 
+// Judged reports whether the workflow of that name asks a judge.
+func Judged(name string) bool {
+	switch w := Workflows()[name].(type) {
+	case Ruler:
+		return true
+	case Rubric:
+		return !w.API
+	}
+	return false
+}
+
 // judge is the first auxiliary model.
 func judge(r *Rollout, name string) (Judge, error) {
 	if len(r.Judges) == 0 {
