@@ -25,6 +25,7 @@ type SQL struct {
 	order   string
 	replay  bool
 	timeout time.Duration
+	starved func(put int) error
 }
 
 // SQLOptions say how a buffer is read and how patient it is.
@@ -34,6 +35,8 @@ type SQLOptions struct {
 	Retries int           // further attempts at a transaction that failed
 	Pause   time.Duration // between attempts
 	Hook    Hook          // called before each transaction; for tests
+	// Starved, if set, hears each time that a Read finds too few experiences how many had been put in all.
+	Starved func(put int) error
 }
 
 // OpenSQL opens the buffer called name at a database URL and makes its tables if need be.
@@ -43,7 +46,7 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 		return nil, err
 	}
 	db.retries, db.pause, db.hook = o.Retries, o.Pause, o.Hook
-	s := &SQL{db: db, name: name, replay: o.Replay, timeout: o.Timeout, order: "id"}
+	s := &SQL{db: db, name: name, replay: o.Replay, timeout: o.Timeout, starved: o.Starved, order: "id"}
 	if o.Replay {
 		s.order = "consumed, id DESC"
 	}
@@ -140,9 +143,14 @@ const pollPause = 100 * time.Millisecond
 func (s *SQL) Read(ctx context.Context, number, n, minVersion int) ([]*experience.Experience, error) {
 	begin, most := time.Now(), -1
 	for {
-		list, there, open, err := s.tryRead(ctx, number, n, minVersion)
+		list, there, open, put, err := s.tryRead(ctx, number, n, minVersion)
 		if err != nil || list != nil {
 			return list, err
+		}
+		if s.starved != nil {
+			if err := s.starved(put); err != nil {
+				return nil, err
+			}
 		}
 		if there > most {
 			begin, most = time.Now(), there
@@ -161,8 +169,8 @@ func (s *SQL) Read(ctx context.Context, number, n, minVersion int) ([]*experienc
 	}
 }
 
-// tryRead is one attempt: the list, or how many experiences there are and whether more may come.
-func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*experience.Experience, there int, open bool, err error) {
+// tryRead is one attempt: the list, or how many experiences there are, whether more may come, and how many were put in all.
+func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*experience.Experience, there int, open bool, put int, err error) {
 	err = s.db.retry(ctx, fmt.Sprintf("read %d", number), func(tx *sql.Tx) error {
 		if err := s.db.lockTable(ctx, tx, s.table("")); err != nil {
 			return err
@@ -177,6 +185,9 @@ func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*e
 				return err
 			}
 			open = writers == 0 || finished < writers
+			if put, err = s.put(ctx, tx); err != nil {
+				return err
+			}
 			if ids, err = s.choose(ctx, tx, n, minVersion); err != nil {
 				return err
 			}
@@ -190,7 +201,7 @@ func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*e
 		list, err = s.load(ctx, tx, ids)
 		return err
 	})
-	return list, there, open, err
+	return list, there, open, put, err
 }
 
 func (s *SQL) given(ctx context.Context, tx *sql.Tx, number int) ([]int64, error) {
@@ -261,6 +272,17 @@ func (s *SQL) load(ctx context.Context, tx *sql.Tx, ids []int64) ([]*experience.
 		list[i] = e
 	}
 	return list, nil
+}
+
+func (s *SQL) put(ctx context.Context, tx *sql.Tx) (n int, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT COALESCE(SUM(experiences), 0) FROM `+s.table("_steps")).Scan(&n)
+	return n, err
+}
+
+// Total is how many experiences were ever put.
+func (s *SQL) Total(ctx context.Context) (n int, err error) {
+	err = s.db.retry(ctx, "counting", func(tx *sql.Tx) error { n, err = s.put(ctx, tx); return err })
+	return n, err
 }
 
 // Available is how many experiences a new read could have.

@@ -118,8 +118,8 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	if err != nil {
 		return err
 	}
-	version := x.sync.Version(step)
-	if err := x.load(ctx, version); err != nil {
+	version, err := x.load(ctx, step)
+	if err != nil {
 		return err
 	}
 	waited := time.Since(begin)
@@ -177,16 +177,13 @@ func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
 	t.Seed = s.Uint64()
 }
 
-// load makes the sampler of a version, waiting until it is published.
-func (x *Explorer) load(ctx context.Context, version int) error {
-	if x.version == version {
-		return nil
+// load makes the sampler of the version that a step samples with, waiting until it is published.
+func (x *Explorer) load(ctx context.Context, step int) (version int, err error) {
+	version, path, err := x.sync.Next(ctx, step)
+	if err != nil || x.version == version {
+		return version, err
 	}
-	path, err := x.sync.Wait(ctx, version)
-	if err != nil {
-		return err
-	}
-	return x.use(ctx, version, path)
+	return version, x.use(ctx, version, path)
 }
 
 func (x *Explorer) use(ctx context.Context, version int, path string) error {

@@ -1,9 +1,10 @@
 // Package synchronizer is what lies between the loops about weights: which version an explore step samples with, and the
 // wait until the trainer has published it.
 //
-// A version is the train step after which weights were published; version 0 is the weights a run starts from. An explore step uses
-// the version that interval and offset name for it, never merely the newest, so that neither scheduling nor resuming
-// changes what is sampled.
+// A version is the train step after which weights were published; version 0 is the weights a run starts from. In style fixed an explore
+// step uses the version that interval and offset name for it, never merely the newest, so that neither scheduling nor resuming
+// changes what is sampled. In the two driven styles it depends on who comes first; then the log of events (Order) says what
+// happened, and a restarted run keeps to it.
 package synchronizer
 
 import (
@@ -34,24 +35,56 @@ func (s Schedule) Version(step int) int {
 // Publishes reports whether the trainer publishes after train step.
 func (s Schedule) Publishes(step int) bool { return step%s.Interval == 0 }
 
+// Due reports whether the explorer asks for newer weights before explore step: every Interval steps behind the first Offset.
+func (s Schedule) Due(step int) bool {
+	behind := step - 1 - s.Offset
+	return behind > 0 && behind%s.Interval == 0
+}
+
+// Style says who decides which weights an explore step samples with.
+type Style int
+
+// The styles. In both driven ones the explorer takes the newest weights when it is due, and waits for newer ones as long as the trainer
+// is at work on them.
+const (
+	Fixed          Style = iota // interval and offset
+	TrainerDriven               // the trainer publishes every Interval steps
+	ExplorerDriven              // the trainer publishes when an explorer asks
+)
+
 // ErrStopped means that the trainer ended before it published the version.
 var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 
 // Synchronizer holds the published versions. It is safe for concurrent use.
 type Synchronizer struct {
 	Schedule
+	// Tell, if set before use, hears what the explorer is about to do: it asks for weights, or samples a step with the version it names.
+	Tell func(ExplorerStatus) error
+
+	style   Style
+	order   *Order // nil when fixed
 	timeout time.Duration
 
 	mu      sync.Mutex
 	paths   map[int]string
 	newest  int
+	current int // what the explorer samples with; -1 before the first step
+	asks    bool
+	idle    bool
 	stopped bool
 	changed chan struct{} // closed and replaced at every change
 }
 
 // New makes a Synchronizer whose Wait gives up after timeout; 0 waits for ever.
 func New(s Schedule, timeout time.Duration) *Synchronizer {
-	return &Synchronizer{Schedule: s, timeout: timeout, paths: map[int]string{}, newest: -1, changed: make(chan struct{})}
+	return &Synchronizer{Schedule: s, timeout: timeout, paths: map[int]string{}, newest: -1, current: -1, changed: make(chan struct{})}
+}
+
+// NewDriven makes a Synchronizer of one of the driven styles, which keeps its choices in order.
+func NewDriven(style Style, s Schedule, timeout time.Duration, order *Order) *Synchronizer {
+	d := New(s, timeout)
+	d.style, d.order = style, order
+	return d
 }
 
 // Publish makes a version known by the path of its weights; the empty path is the base model.
@@ -61,6 +94,23 @@ func (s *Synchronizer) Publish(version int, path string) {
 	s.paths[version] = path
 	s.newest = max(s.newest, version)
 	s.wake()
+}
+
+// SetIdle says whether the trainer waits for experiences: then it has no newer weights to offer than those it has published.
+func (s *Synchronizer) SetIdle(idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle != idle {
+		s.idle = idle
+		s.wake()
+	}
+}
+
+// Asks reports whether the explorer waits for newer weights.
+func (s *Synchronizer) Asks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asks
 }
 
 // Stop says that nothing more will be published.
@@ -76,6 +126,110 @@ func (s *Synchronizer) Stop() {
 func (s *Synchronizer) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Next returns the version that explore step samples with and the path of its weights, waiting until there are such.
+func (s *Synchronizer) Next(ctx context.Context, step int) (version int, path string, err error) {
+	if s.style == Fixed {
+		version = s.Version(step)
+	} else if version, err = s.choose(ctx, step); err != nil {
+		return 0, "", err
+	}
+	if s.Tell != nil {
+		if err := s.Tell(ExplorerStatus{Step: step, Version: version}); err != nil {
+			return 0, "", err
+		}
+	}
+	if path, err = s.Wait(ctx, version); err != nil {
+		return 0, "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = version
+	return version, path, nil
+}
+
+// choose settles what a step of a driven style samples with: as it was settled before, or now.
+func (s *Synchronizer) choose(ctx context.Context, step int) (int, error) {
+	if v, ok := s.order.Version(step); ok {
+		return v, nil
+	}
+	s.mu.Lock()
+	first := false
+	if s.current < 0 { // the first step of this process
+		v, ok := s.order.before(step)
+		if first = !ok; first {
+			v = max(0, s.newest)
+		}
+		s.current = v
+	}
+	version := s.current
+	s.mu.Unlock()
+	if s.Due(step) && !first {
+		var err error
+		if version, err = s.newer(ctx, step, version); err != nil {
+			return 0, err
+		}
+	}
+	return version, s.order.Note(Sampled, step, version, "")
+}
+
+// newer waits for a version above current, unless the trainer has none to come.
+func (s *Synchronizer) newer(ctx context.Context, step, current int) (int, error) {
+	if s.Tell != nil {
+		if err := s.Tell(ExplorerStatus{Step: step, Version: current, Asks: true}); err != nil {
+			return 0, err
+		}
+	}
+	s.setAsks(true)
+	defer s.setAsks(false)
+	var timeout <-chan time.Time
+	if s.timeout > 0 {
+		t := time.NewTimer(s.timeout)
+		defer t.Stop()
+		timeout = t.C
+	}
+	for {
+		s.mu.Lock()
+		newest, idle, stopped, changed := s.newest, s.idle, s.stopped, s.changed
+		s.mu.Unlock()
+		switch {
+		case newest > current:
+			return newest, nil
+		case stopped:
+			return 0, ErrStopped
+		case idle:
+			return current, nil
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			return 0, fmt.Errorf("synchronizer: no weights newer than version %d were published within %v; raise synchronizer.sync_timeout if the trainer's steps take that long", current, s.timeout)
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+func (s *Synchronizer) setAsks(asks bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asks = asks
+	s.wake()
+}
+
+// Needed is the oldest version that may still be asked for when step is the first explore step that is not wholly trained.
+func (s *Synchronizer) Needed(step int) int {
+	if s.style == Fixed {
+		return s.Version(step)
+	}
+	if v, ok := s.order.Version(step); ok {
+		return v
+	}
+	if v, ok := s.order.before(step); ok {
+		return v
+	}
+	return 0
 }
 
 // Wait returns the path of a version as soon as it is published.
