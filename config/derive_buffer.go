@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Training returns the tasksets to train on, whether given as taskset or as tasksets.
@@ -134,6 +135,17 @@ func (c *Config) deriveStorage(b *ExperienceBuffer) {
 			c.derive(experienceBuffer+".storage_type", "a dataset is read from a file")
 		}
 		return
+	}
+	if b.StorageType == "queue" && (c.Mode == Explore || c.Mode == Train) {
+		if c.given(experienceBuffer + ".storage_type") {
+			c.note("%s.storage_type queue was replaced by sql: mode %s shares it with another process", experienceBuffer, c.Mode)
+		}
+		b.StorageType = "sql"
+		c.derive(experienceBuffer+".storage_type", "mode "+string(c.Mode))
+		if !strings.Contains(b.Path, "://") {
+			b.Path = ""
+			c.derive(experienceBuffer+".path", "mode "+string(c.Mode))
+		}
 	}
 	path := filepath.Join(c.bufferDir(), b.Name+".jsonl")
 	if b.StorageType == "sql" {

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 // Config says where and how a run is recorded.
 type Config struct {
 	Dir  string           // the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
+	Log  string           // the file of metrics in Dir; metrics.jsonl when empty
 	Type string           // monitor.monitor_type: tensorboard (or ""), wandb or mlflow
 	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
@@ -64,7 +66,7 @@ func Open(c Config) (*Monitor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	l, err := openLog(filepath.Join(c.Dir, "metrics.jsonl"), c.Keep, c.Hook)
+	l, err := openLog(filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep, c.Hook)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,13 @@ type job struct {
 	store    *buffer.Store
 	sync     *synchronizer.Synchronizer
 	monitor  *monitor.Monitor
-	source   *queueSource // nil in mode train
+	outlet   outlet              // of the explorer
+	source   *samples            // of the trainer, when it reads what an explorer puts
+	table    *sqlFeed            // both, when they are a table
+	order    *synchronizer.Order // nil where the order of events decides nothing
+	folder   synchronizer.Folder
+	status   synchronizer.TrainerStatus // last written
+	failed   error                      // where an error could not be returned
 	explorer *explorer.Explorer
 	evals    []explorer.Taskset
 	trainer  *trainer.Trainer
@@ -68,20 +74,23 @@ type identity struct {
 func (b *job) openIdentity() error {
 	path := filepath.Join(b.dir, "run.json")
 	data, err := os.ReadFile(path)
-	if err == nil {
-		if err := json.Unmarshal(data, &b.identity); err != nil {
-			return fmt.Errorf("run: %s cannot be read: %w; restore it, or use another name for a new job", path, err)
+	if errors.Is(err, os.ErrNotExist) {
+		b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics()}
+		if data, err = json.MarshalIndent(b.identity, "", "  "); err != nil {
+			return err
 		}
-		return b.checkIdentity()
+		if err := disk.WriteNew(b.FS, path, hex.EncodeToString(drawn(8)), append(data, '\n')); err != nil {
+			return err
+		}
+		data, err = os.ReadFile(path) // explorer and trainer in two processes draw one identity
 	}
-	if !errors.Is(err, os.ErrNotExist) {
+	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics(), Adapter: b.cfg.StartAdapter()}
-	if data, err = json.MarshalIndent(b.identity, "", "  "); err != nil {
-		return err
+	if err := json.Unmarshal(data, &b.identity); err != nil {
+		return fmt.Errorf("run: %s cannot be read: %w; restore it, or use another name for a new job", path, err)
 	}
-	return disk.WriteFile(b.FS, path, append(data, '\n'))
+	return b.checkIdentity()
 }
 
 func (b *job) checkIdentity() error {
@@ -181,7 +190,7 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
 	for _, part := range []func(context.Context) error{
-		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildRecords, b.buildLoops,
+		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildBuffer, b.buildRecords, b.buildLoops,
 	} {
 		if err := part(ctx); err != nil {
 			return nil, errors.Join(err, b.close())

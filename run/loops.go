@@ -28,13 +28,16 @@ func (b *job) buildRecords(context.Context) error {
 		return err
 	}
 	keep := state.Step
+	if b.cfg.Mode == config.Explore {
+		keep = b.exploreStep(state) - 1
+	}
 	if keep == 0 {
 		keep = -1
-		if lines, err := monitor.ReadLog(filepath.Join(b.dir, "metrics.jsonl")); err == nil && len(lines) > 0 && lines[0].Step == 0 {
+		if lines, err := monitor.ReadLog(b.metricsFile()); err == nil && len(lines) > 0 && lines[0].Step == 0 {
 			keep = 0 // the evaluation at the start stands
 		}
 	}
-	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs, Keep: keep, Now: b.Now, Hook: b.hook(),
+	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Log: filepath.Base(b.metricsFile()), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs, Keep: keep, Now: b.Now, Hook: b.hook(),
 		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: b.roles(), Settings: b.cfg.Settings(), LookupEnv: b.LookupEnv, Warn: b.progress.warn}); err != nil {
 		return err
 	}
@@ -42,12 +45,44 @@ func (b *job) buildRecords(context.Context) error {
 	if b.cfg.Monitor.MonitorType == "wandb" {
 		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", filepath.Join(b.dir, "monitor", "wandb", "*", "offline-run-*"))
 	}
-	if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"), b.hook()); err != nil {
-		return err
+	if b.cfg.Mode.Explores() {
+		if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"+b.suffix()), b.hook()); err != nil {
+			return err
+		}
+		b.opened(b.store.Close)
 	}
-	b.opened(b.store.Close)
+	return b.buildSync()
+}
+
+// suffix tells apart what explorers in processes of their own write beside each other.
+func (b *job) suffix() string {
+	if b.cfg.Mode == config.Explore {
+		return "-" + b.cfg.Explorer.Name
+	}
+	return ""
+}
+
+// metricsFile is metrics.jsonl, or what an explorer in a process of its own has instead: its lines are by explore step.
+func (b *job) metricsFile() string { return filepath.Join(b.dir, "metrics"+b.suffix()+".jsonl") }
+
+// buildSync makes the synchronizer of the style.
+func (b *job) buildSync() (err error) {
 	s := b.cfg.Synchronizer
-	b.sync = synchronizer.New(synchronizer.Schedule{Interval: max(1, s.SyncInterval), Offset: s.SyncOffset}, time.Duration(s.SyncTimeout*float64(time.Second)))
+	schedule, timeout := synchronizer.Schedule{Interval: max(1, s.SyncInterval), Offset: s.SyncOffset}, seconds(s.SyncTimeout)
+	b.folder = synchronizer.Folder{FS: b.FS, Dir: b.dir}
+	style := map[config.SyncStyle]synchronizer.Style{config.TrainerDriven: synchronizer.TrainerDriven, config.ExplorerDriven: synchronizer.ExplorerDriven}[s.SyncStyle]
+	if style != synchronizer.Fixed {
+		if b.order, err = synchronizer.OpenOrder(b.FS, filepath.Join(b.dir, "log", "order"+b.suffix()+".jsonl"), b.Now); err != nil {
+			return err
+		}
+		b.opened(b.order.Close)
+		b.sync = synchronizer.NewDriven(style, schedule, timeout, b.order)
+	} else {
+		b.sync = synchronizer.New(schedule, timeout)
+	}
+	if b.cfg.Mode == config.Explore {
+		b.sync.Tell = func(e synchronizer.ExplorerStatus) error { return b.folder.WriteExplorer(b.cfg.Explorer.Name, e) }
+	}
 	return nil
 }
 
@@ -81,41 +116,25 @@ func (b *job) buildLoops(ctx context.Context) error {
 	}
 	rec := &recorder{job: b}
 	explores := b.cfg.Mode.Explores()
-	var source trainer.Source
 	exploreSteps := 0
 	if explores {
 		if exploreSteps, err = b.buildExplorer(ctx, state, rec); err != nil {
 			return err
 		}
-		if err := b.knownVersions(ctx, state); err != nil {
-			return err
-		}
+	}
+	if err := b.knownVersions(ctx, state); err != nil {
+		return err
 	}
 	b.explored, b.steps = exploreSteps, b.totalSteps(exploreSteps)
 	if err := b.checkStaleness(); err != nil {
 		return err
 	}
-	switch {
-	case !b.cfg.Mode.Trains():
-		return nil
-	case explores:
-		eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
-		if eb.StorageType != "queue" {
-			return fmt.Errorf("run: experience_buffer.storage_type %s is not in this version for mode %s; use queue", eb.StorageType, b.cfg.Mode)
-		}
-		expert, err := b.openExpert(ctx, state.Position)
-		if err != nil {
-			return err
-		}
-		b.source = newQueueSource(buffer.NewQueue(eb.Capacity, time.Duration(eb.MaxReadTimeout*float64(time.Second))), state.Position, b.method.SampleStrategy, expert)
-		source = b.source
-	default:
-		fs, err := b.buildFileSource(ctx, state.Position)
-		if err != nil {
-			return err
-		}
-		b.steps = fs.reader.Steps()
-		source = fs
+	if !b.cfg.Mode.Trains() {
+		return b.onlyExplore()
+	}
+	source, err := b.buildSource(ctx, state)
+	if err != nil {
+		return err
 	}
 	schedule, err := b.schedule()
 	if err != nil {
@@ -128,7 +147,7 @@ func (b *job) buildLoops(ctx context.Context) error {
 	b.trainer = trainer.New(trainer.Options{
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,
 		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(), From: b.start, Teacher: b.teacher.request,
-		FS: b.FS, Durable: b.durable(), Publishes: b.publishes(explores),
+		FS: b.FS, Durable: b.durable(), Publishes: b.publishes(ctx),
 	}, b.service, source, rec, state)
 	return nil
 }
@@ -139,12 +158,79 @@ func (b *job) sampled() int {
 	return max(1, usual)
 }
 
-// publishes: every sync_interval steps, and the last step's weights for the evaluation at the end.
-func (b *job) publishes(explores bool) func(int) bool {
-	if !explores {
+// buildSource makes the trainer's source, at the place where the job goes on.
+func (b *job) buildSource(ctx context.Context, state trainer.State) (trainer.Source, error) {
+	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
+	var from feed
+	switch {
+	case b.table != nil:
+		b.table.reads = state.Position.Count
+		from = b.table
+	case b.cfg.Mode.Explores():
+		if eb.StorageType != "queue" {
+			return nil, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue or sql", eb.StorageType, b.cfg.Mode)
+		}
+		q := newQueueFeed(buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout)), b.sync, state.Position)
+		b.outlet, from = q, q
+	}
+	if from != nil {
+		expert, err := b.openExpert(ctx, state.Position)
+		b.source = &samples{feed: from, strategy: b.method.SampleStrategy, expert: expert}
+		return b.source, err
+	}
+	fs, err := b.buildFileSource(ctx, state.Position)
+	if err != nil {
+		return nil, err
+	}
+	b.steps = fs.reader.Steps()
+	return fs, nil
+}
+
+// onlyExplore checks that mode explore has somewhere to put what it samples.
+func (b *job) onlyExplore() error {
+	if b.cfg.Mode == config.Explore && b.outlet == nil {
+		return fmt.Errorf("run: mode explore hands its experiences to another process; set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)")
+	}
+	return nil
+}
+
+// publishes says after which steps weights are published: every sync_interval steps, or when an explorer asks for them, and the last
+// step's for the evaluation at the end. nil when there is no explorer.
+func (b *job) publishes(ctx context.Context) func(int) bool {
+	if !b.cfg.Mode.Explores() && !b.followed() {
 		return nil
 	}
-	return func(step int) bool { return b.sync.Publishes(step) || step == b.steps }
+	if b.cfg.Synchronizer.SyncStyle != config.ExplorerDriven {
+		return func(step int) bool { return b.sync.Publishes(step) || step == b.steps }
+	}
+	return func(step int) bool {
+		if step == b.steps {
+			return true
+		}
+		if published, ok := b.order.Decided(step); ok {
+			return published // a step that is run again sends the same requests
+		}
+		wanted, err := b.wanted(ctx)
+		b.failed = errors.Join(b.failed, err, b.order.Decide(step, wanted))
+		return wanted
+	}
+}
+
+// wanted reports whether an explorer waits for weights, or would wait in vain as the trainer is about to wait for it.
+func (b *job) wanted(ctx context.Context) (bool, error) {
+	if b.sync.Asks() {
+		return true, nil
+	}
+	others, err := b.folder.Explorers()
+	if err != nil {
+		return false, err
+	}
+	for _, e := range others {
+		if e.Asks {
+			return true, nil
+		}
+	}
+	return b.source.short(ctx, b.sampled(), b.method.SampleStrategy.MinVersion(b.trainer.Step()+2))
 }
 
 // totalSteps is how many train steps the run has: trainer.total_steps, buffer.total_steps, or as many as the tasks feed.
@@ -186,7 +272,7 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 	}
 	x := b.cfg.Explorer
 	b.explorer = explorer.New(explorer.Options{
-		Seed: b.identity.Seed, First: max(1, state.Position.Step), Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
+		Seed: b.identity.Seed, First: b.exploreStep(state), Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
 		Runners: max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum)), Retries: x.MaxRetryTimes,
 		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
 		Greedy: b.method.Needs().Baseline,
@@ -206,6 +292,30 @@ func (b *job) operators() ([]pipeline.Step, error) {
 		steps = append(steps, s)
 	}
 	return steps, nil
+}
+
+// exploreStep is the first explore step that is to be done, as far as the trainer's state knows it.
+func (b *job) exploreStep(state trainer.State) int {
+	if k, ok := b.outlet.(keeper); ok {
+		return k.explored() + 1
+	}
+	return max(1, state.Position.Step)
+}
+
+// needed is the oldest version that an explorer may still ask for.
+func (b *job) needed(state trainer.State) (int, error) {
+	if b.cfg.Mode.Explores() {
+		return b.sync.Needed(b.exploreStep(state)), nil
+	}
+	others, err := b.folder.Explorers()
+	if err != nil || len(others) == 0 {
+		return 0, err
+	}
+	oldest := others[0].Version
+	for _, e := range others {
+		oldest = min(oldest, e.Version)
+	}
+	return oldest, nil
 }
 
 func seconds(s float64) time.Duration {

@@ -168,6 +168,11 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err := b.importAdapter(e); err != nil {
 		return errors.Join(err, e.Close())
 	}
+	if b.cfg.Mode == config.Explore { // the journal of the job is the trainer's; sampling keeps nothing
+		b.opened(e.Close)
+		b.engine, b.service = e, e
+		return nil
+	}
 	j, err := journal.Open(ctx, filepath.Join(b.dir, "tinker", "journal"), e, journal.Options{
 		FS: b.FS, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
 	})

@@ -60,6 +60,12 @@ func (p *progress) plan(b *job) {
 	switch {
 	case c.Mode == config.Bench:
 		return
+	case c.Mode == config.Explore:
+		fmt.Fprintf(p.out, "plan     explore %d steps of %d tasks × %d samples for a trainer in another process\n", b.explorer.Steps, c.Buffer.BatchSize, c.Algorithm.RepeatTimes)
+		if first := b.explorer.First; first > 1 {
+			fmt.Fprintf(p.out, "resume   with explore step %d\n", first)
+		}
+		return
 	case c.Mode == config.Train:
 		fmt.Fprintf(p.out, "plan     %s: %d steps of %d examples\n", c.Algorithm.Type, p.total, c.Buffer.TrainBatchSize)
 	default:

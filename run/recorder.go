@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
@@ -19,13 +20,33 @@ func (r *recorder) Explored(ctx context.Context, step int, metrics map[string]fl
 	if err := r.job.writeRollouts(step, list); err != nil {
 		return err
 	}
-	r.job.monitor.Add(r.line(step), "explorer", metrics)
-	r.job.progress.explored(step, len(list))
-	return r.job.source.put(ctx, step, list)
+	b := r.job
+	b.monitor.Add(r.line(step), "explorer", metrics)
+	if b.cfg.Mode == config.Explore {
+		line, err := b.monitor.Commit(step)
+		if err != nil {
+			return err
+		}
+		b.progress.step(step, line)
+	}
+	b.progress.explored(step, len(list))
+	if err := b.outlet.put(ctx, step, list); err != nil {
+		return err
+	}
+	if _, kept := b.outlet.(keeper); !kept {
+		return nil // what the trainer has not read yet is only in the store
+	}
+	if err := b.writeExplorerState(step); err != nil {
+		return err
+	}
+	return b.store.Drop(step)
 }
 
 // line is the train step whose line in metrics.jsonl has the metrics of an explore step: the first that trains on it.
 func (r *recorder) line(step int) int {
+	if r.job.cfg.Mode == config.Explore {
+		return step
+	}
 	perStep := r.job.cfg.Buffer.BatchSize * r.job.cfg.Algorithm.RepeatTimes
 	return (step-1)*perStep/r.job.sampled() + 1
 }
@@ -39,6 +60,9 @@ func (r *recorder) Published(_ context.Context, step int, path string) error {
 // Stepped implements trainer.Events. The last step is evaluated before its line is written.
 func (r *recorder) Stepped(ctx context.Context, step int, metrics map[string]float64, tokens int) error {
 	b := r.job
+	if b.failed != nil {
+		return b.failed
+	}
 	b.monitor.Add(step, "trainer", metrics)
 	if step == b.steps && b.explorer != nil && len(b.evals) > 0 {
 		b.progress.phase("evaluating the trained model")
@@ -64,29 +88,43 @@ func (r *recorder) Stepped(ctx context.Context, step int, metrics map[string]flo
 // that is all since the last saved state: the groups, and the weights that the next step behind it samples with.
 func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 	b := r.job
-	if b.explorer == nil {
+	if b.source == nil {
 		return nil
 	}
-	if err := b.writeExplorerState(state.Position.Step - 1); err != nil {
-		return err
-	}
-	back, spare := state, func(int) bool { return false }
+	back := state
 	if !b.durable() {
 		back = state.Back()
-		first := b.sync.Version(max(1, back.Position.Step))
-		spare = func(version int) bool { return first <= version && version <= back.Step }
 	}
-	if err := b.store.Drop(back.Position.Step - 1); err != nil {
+	if b.table != nil {
+		if err := b.table.table.Forget(ctx, back.Position.Count); err != nil {
+			return err
+		}
+	} else {
+		if err := b.writeExplorerState(state.Position.Step - 1); err != nil {
+			return err
+		}
+		if err := b.store.Drop(back.Position.Step - 1); err != nil {
+			return err
+		}
+	}
+	return b.retireOld(ctx, state, back)
+}
+
+// retireOld deletes the sampler weights that nobody will ask for again, even if the run went back.
+func (b *job) retireOld(ctx context.Context, state, back trainer.State) error {
+	keep, err := b.needed(state)
+	if err != nil {
 		return err
 	}
-	keep := b.sync.Version(state.Position.Step)
-	if state.Step == b.steps {
+	if state.Step == b.steps && b.explorer != nil {
 		keep = state.Step // the last weights are the result
 	}
+	spare := func(int) bool { return false }
+	if !b.durable() && b.table == nil {
+		first := b.sync.Needed(max(1, back.Position.Step))
+		spare = func(version int) bool { return first <= version && version <= back.Step }
+	}
 	for _, path := range b.sync.Retire(min(keep, state.Step), spare) {
-		if path == b.start {
-			continue // no version that the run made
-		}
 		if err := b.retire(ctx, path); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
@@ -100,15 +101,21 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 	case config.Both, config.Colocate:
 		err = b.both(ctx)
 	case config.Train:
-		if err = b.trainer.Run(ctx, b.Stop); err == nil {
+		if err = b.train(ctx); err == nil {
 			err = b.export(b.trainer.Step())
 		}
+	case config.Explore:
+		err = b.explore(ctx)
 	case config.Bench:
 		err = b.bench(ctx)
 	default:
-		err = fmt.Errorf("run: mode %s is not in this version; there are both, train and bench", b.cfg.Mode)
+		err = fmt.Errorf("run: mode %s is not in this version; there are both, explore, train and bench", b.cfg.Mode)
 	}
 	b.progress.done()
+	if errors.Is(err, ErrInterrupted) {
+		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
+		return nil, err
+	}
 	if errors.Is(err, trainer.ErrInterrupted) {
 		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n", b.trainer.Step())
 		return nil, ErrInterrupted
@@ -128,13 +135,54 @@ func (b *job) both(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{}) // the trainer needs nothing more
 	g.Go(func() error {
-		defer b.source.queue.Close()
-		return b.explorer.Run(ctx, either(ctx, finished, b.Stop))
+		err := b.explorer.Run(ctx, either(ctx, finished, b.Stop))
+		return errors.Join(err, b.outlet.finish(ctx))
 	})
 	g.Go(func() error {
 		defer b.sync.Stop()
 		defer close(finished)
 		return b.trainer.Run(ctx, b.Stop)
+	})
+	return g.Wait()
+}
+
+// train runs the trainer, and tells explorers of other processes how it stands.
+func (b *job) train(ctx context.Context) error {
+	if !b.followed() {
+		return b.trainer.Run(ctx, b.Stop)
+	}
+	if err := b.starved(-1); err != nil {
+		return err
+	}
+	err := b.trainer.Run(ctx, b.Stop)
+	status := synchronizer.TrainerStatus{State: synchronizer.Done, Step: b.trainer.Step()}
+	if err != nil {
+		status.State = synchronizer.Interrupted
+	}
+	return errors.Join(err, b.folder.WriteTrainer(status))
+}
+
+// explore runs the explorer beside a trainer in another process.
+func (b *job) explore(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	follow, stop := context.WithCancel(ctx)
+	if b.table != nil {
+		g.Go(func() error { return b.folder.Follow(follow, b.sync, b.table.table.Total) })
+	}
+	g.Go(func() error {
+		defer stop()
+		if err := b.startUp(ctx); err != nil {
+			return err
+		}
+		if err := b.explorer.Run(ctx, b.Stop); err != nil {
+			return err
+		}
+		select {
+		case <-b.Stop:
+			return ErrInterrupted
+		default:
+			return b.outlet.finish(ctx)
+		}
 	})
 	return g.Wait()
 }

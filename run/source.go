@@ -2,61 +2,41 @@ package run
 
 import (
 	"context"
-	"errors"
-	"io"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
-// queueSource is the trainer's end of the queue: it also keeps count of which explore steps have been read.
-type queueSource struct {
-	queue    *buffer.Queue
+// feed is where a trainer's samples come from.
+type feed interface {
+	// take returns the next n samples, or io.EOF when there will not be so many; it may leave out what is older than minVersion.
+	take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error)
+	// at is how far the feed has been read.
+	at() trainer.Position
+	// short reports whether there are fewer than n for the trainer to take now.
+	short(ctx context.Context, n, minVersion int) (bool, error)
+}
+
+// samples is a feed as the sample strategy has it: what is too old is passed over, and an expert's data is mixed in.
+type samples struct {
+	feed
 	strategy algorithm.SampleStrategy
 	expert   *examples // nil unless the strategy mixes an expert's data in
-
-	mu    sync.Mutex
-	pos   trainer.Position
-	sizes []stepSize // of what was put and is not wholly read, in order
-}
-
-type stepSize struct{ step, n int }
-
-// newQueueSource makes a source that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
-func newQueueSource(q *buffer.Queue, pos trainer.Position, s algorithm.SampleStrategy, expert *examples) *queueSource {
-	return &queueSource{queue: q, pos: pos, strategy: s, expert: expert}
-}
-
-// put hands over the experiences of an explore step.
-func (s *queueSource) put(ctx context.Context, step int, list []*experience.Experience) error {
-	s.mu.Lock()
-	n := len(list)
-	if step == s.pos.Step {
-		list = list[min(n, s.pos.Count):]
-	}
-	s.sizes = append(s.sizes, stepSize{step, n})
-	s.mu.Unlock()
-	err := s.queue.Put(ctx, list)
-	if errors.Is(err, buffer.ErrClosed) {
-		return nil // the trainer has ended
-	}
-	return err
 }
 
 // Read implements trainer.Source: what the sample strategy makes of n, first samples and then an expert's.
-func (s *queueSource) Read(ctx context.Context, step, n int) ([]*experience.Experience, error) {
+func (s *samples) Read(ctx context.Context, step, n int) ([]*experience.Experience, error) {
 	n, experts := s.strategy.Split(n)
+	oldest := s.strategy.MinVersion(step)
 	var list []*experience.Experience
 	for len(list) < n {
-		more, err := s.take(ctx, n-len(list))
+		more, err := s.take(ctx, n-len(list), oldest)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range more {
-			if e.Info.ModelVersion >= s.strategy.MinVersion(step) {
+			if e.Info.ModelVersion >= oldest {
 				list = append(list, e)
 			}
 		}
@@ -72,34 +52,14 @@ func (s *queueSource) Read(ctx context.Context, step, n int) ([]*experience.Expe
 		e.EID.Batch = "expert/" + e.EID.Batch
 		algorithm.Expert(e)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pos.Expert = s.expert.reader.State().CurrentIndex
 	return append(list, shown...), nil
 }
 
-// take takes n experiences from the queue.
-func (s *queueSource) take(ctx context.Context, n int) ([]*experience.Experience, error) {
-	list, err := s.queue.Read(ctx, n, -1)
-	if errors.Is(err, buffer.ErrClosed) {
-		return nil, io.EOF
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pos.Count += len(list)
-	for len(s.sizes) > 0 && s.pos.Count >= s.sizes[0].n {
-		s.pos = trainer.Position{Step: s.sizes[0].step + 1, Count: s.pos.Count - s.sizes[0].n, Expert: s.pos.Expert}
-		s.sizes = s.sizes[1:]
-	}
-	return list, nil
-}
-
 // Position implements trainer.Source.
-func (s *queueSource) Position() trainer.Position {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pos
+func (s *samples) Position() trainer.Position {
+	p := s.at()
+	if s.expert != nil {
+		p.Expert = s.expert.reader.State().CurrentIndex
+	}
+	return p
 }

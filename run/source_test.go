@@ -9,18 +9,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // Samples that are too old for a step are passed over and counted as read, so that a restart does not see them again.
 func TestStaleSamplesArePassedOver(t *testing.T) {
-	s := newQueueSource(buffer.NewQueue(9, 0), trainer.Position{Step: 1}, algorithm.SampleStrategy{MaxStaleness: 2}, nil)
+	q := newQueueFeed(buffer.NewQueue(9, 0), synchronizer.New(synchronizer.Schedule{Interval: 1}, 0), trainer.Position{Step: 1})
+	s := &samples{feed: q, strategy: algorithm.SampleStrategy{MaxStaleness: 2}}
 	for step, versions := range [][]int{{0, 0}, {0, 3}, {3, 4}} {
 		var list []*experience.Experience
 		for _, v := range versions {
 			list = append(list, &experience.Experience{Info: experience.Info{ModelVersion: v, TaskIndex: 10*step + v}})
 		}
-		if err := s.put(t.Context(), step+1, list); err != nil {
+		if err := q.put(t.Context(), step+1, list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +42,7 @@ func TestStaleSamplesArePassedOver(t *testing.T) {
 	}
 	read(2, 1, []int{0}, trainer.Position{Step: 1, Count: 1})
 	read(5, 2, []int{13, 23}, trainer.Position{Step: 3, Count: 1})
-	s.queue.Close()
+	q.queue.Close()
 	if _, err := s.Read(t.Context(), 9, 1); !errors.Is(err, io.EOF) {
 		t.Errorf("what is left is too old: %v, want the end", err)
 	}

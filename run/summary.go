@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/plot"
@@ -28,7 +27,7 @@ const (
 
 // summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
 func (b *job) summarize() (*Summary, error) {
-	path := filepath.Join(b.dir, "metrics.jsonl")
+	path := b.metricsFile()
 	lines, err := monitor.ReadLog(path)
 	if err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func (b *job) summarize() (*Summary, error) {
 	if len(lines) > 0 {
 		s.Steps = lines[len(lines)-1].Step
 	}
-	if b.explorer != nil && b.cfg.Mode != config.Bench {
+	if b.explorer != nil && b.trainer != nil {
 		if err := b.drawRewards(); err != nil {
 			return nil, err
 		}
@@ -103,7 +102,7 @@ func (s *Summary) write(w io.Writer, b *job) error {
 		fmt.Fprintf(&t, "%-8s %d steps in %.0f s\n", "time", s.Steps, seconds)
 	}
 	what := "metrics.jsonl, reward.svg, rollouts/, monitor/tensorboard, global_step_*"
-	if b.source == nil {
+	if b.explorer == nil {
 		what = "metrics.jsonl, monitor/tensorboard, global_step_*"
 	}
 	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, what)

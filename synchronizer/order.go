@@ -26,7 +26,8 @@ type Event struct {
 // The events that the package itself writes and reads.
 const (
 	Sampled   = "sampled"   // explore step Step samples with Version
-	Published = "published" // Version can be sampled
+	Published = "published" // the weights of train step Step were published
+	Held      = "held"      // they were not: no explorer asked for them
 )
 
 // Order is the log of events, a JSON value per line: where results depend on what came first, it says what did. A restarted run keeps to the
@@ -36,12 +37,13 @@ type Order struct {
 
 	mu       sync.Mutex
 	file     disk.File
-	versions map[int]int // of explore steps
+	versions map[int]int  // of explore steps
+	decided  map[int]bool // of train steps: published or held
 }
 
 // OpenOrder opens or makes the log at path. A last line that a crash left unfinished is cut off.
 func OpenOrder(dfs disk.FS, path string, now func() time.Time) (*Order, error) {
-	o := &Order{now: now, versions: map[int]int{}}
+	o := &Order{now: now, versions: map[int]int{}, decided: map[int]bool{}}
 	if err := dfs.MkdirAll(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
@@ -58,9 +60,7 @@ func OpenOrder(dfs disk.FS, path string, now func() time.Time) (*Order, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("synchronizer: line %d of %s cannot be read: %w; restore it from a backup, or begin in another job directory", i+1, path, err)
 		}
-		if e.Event == Sampled {
-			o.versions[e.Step] = e.Version
-		}
+		o.keep(e)
 	}
 	if whole < len(data) {
 		if err := dfs.Truncate(path, int64(whole)); err != nil {
@@ -99,7 +99,8 @@ func (o *Order) Note(event string, step, version int, detail string) error {
 	if o == nil {
 		return nil
 	}
-	line, err := json.Marshal(Event{event, step, version, detail, o.now().UTC()})
+	e := Event{event, step, version, detail, o.now().UTC()}
+	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
@@ -111,10 +112,34 @@ func (o *Order) Note(event string, step, version int, detail string) error {
 	if err := o.file.Sync(); err != nil {
 		return fmt.Errorf("synchronizer: %w", err)
 	}
-	if event == Sampled {
-		o.versions[step] = version
-	}
+	o.keep(e)
 	return nil
+}
+
+// keep remembers a choice.
+func (o *Order) keep(e Event) {
+	switch e.Event {
+	case Sampled:
+		o.versions[e.Step] = e.Version
+	case Published, Held:
+		o.decided[e.Step] = e.Event == Published
+	}
+}
+
+// Decided is whether the weights of a train step were to be published, if that was decided.
+func (o *Order) Decided(step int) (published, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	published, ok = o.decided[step]
+	return published, ok
+}
+
+// Decide settles whether the weights of a train step are published.
+func (o *Order) Decide(step int, publish bool) error {
+	if publish {
+		return o.Note(Published, step, step, "")
+	}
+	return o.Note(Held, step, step, "")
 }
 
 // Close closes the log.

@@ -92,6 +92,18 @@ func (c *Crash) Rename(from, to string) error {
 	})
 }
 
+// Link implements FS.
+func (c *Crash) Link(from, to string) error {
+	return c.do(func() error {
+		c.mu.Lock()
+		if n, ok := c.synced[from]; ok {
+			c.synced[to] = n
+		}
+		c.mu.Unlock()
+		return c.FS.Link(from, to)
+	})
+}
+
 // Remove implements FS.
 func (c *Crash) Remove(path string) error { return c.do(func() error { return c.FS.Remove(path) }) }
 

@@ -17,6 +17,7 @@ type FS interface {
 	Create(path string) (File, error) // truncated if it exists
 	Append(path string) (File, error) // created if it does not exist
 	Rename(from, to string) error
+	Link(from, to string) error  // a second name; one that exists is an error
 	Remove(path string) error    // a missing file is no error
 	RemoveAll(path string) error // a missing folder is no error
 	Truncate(path string, size int64) error
@@ -45,6 +46,8 @@ func (osFS) Append(path string) (File, error) {
 
 func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
 
+func (osFS) Link(from, to string) error { return os.Link(from, to) }
+
 func (osFS) Remove(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return err
@@ -71,6 +74,29 @@ func WriteFile(fs FS, path string, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// WriteNew makes a file whole, or leaves the one that is there: of several processes that try, one makes it. own tells apart what they
+// write it under before.
+func WriteNew(fs FS, path, own string, data []byte) error {
+	tmp := path + "." + own + ".tmp"
+	err := writeSynced(fs, tmp, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err == nil {
+		if err = fs.Link(tmp, path); os.IsExist(err) {
+			err = nil
+		}
+	}
+	if err != nil {
+		fs.Remove(tmp)
+		return fmt.Errorf("disk: write %s: %w", path, err)
+	}
+	if err := fs.Remove(tmp); err != nil {
+		return err
+	}
+	return fs.SyncDir(filepath.Dir(path))
 }
 
 // Replace is WriteFile for content that write produces. On an error the old file stands and nothing else is left.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
@@ -64,5 +65,22 @@ func TestReplaceLeavesNothingOnError(t *testing.T) {
 	}
 	if ents, _ := os.ReadDir(dir); len(ents) != 0 {
 		t.Errorf("left %v", ents)
+	}
+}
+
+// Of several that make one file the first is kept, and no other's bytes.
+func TestWriteNew(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for i, text := range []string{"first", "second"} {
+		if err := WriteNew(OS(), path, strconv.Itoa(i), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != "first" {
+			t.Errorf("the file has %q, %v", got, err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("%d files are left, want one", len(left))
 	}
 }

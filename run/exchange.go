@@ -1,0 +1,253 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
+)
+
+// outlet is the explorer's end of what lies between the loops.
+type outlet interface {
+	// put hands over the experiences of an explore step; one that was put before is not put again.
+	put(ctx context.Context, step int, list []*experience.Experience) error
+	// finish says that nothing more will be put.
+	finish(ctx context.Context) error
+}
+
+// keeper is an outlet that remembers for good what was put: what is in it need not be explored again.
+type keeper interface{ explored() int }
+
+// queueFeed is a queue inside the process; it also keeps count of which explore steps have been read.
+type queueFeed struct {
+	queue *buffer.Queue
+	sync  *synchronizer.Synchronizer // is told when the trainer waits
+
+	mu    sync.Mutex
+	pos   trainer.Position
+	sizes []stepSize // of what was put and is not wholly read, in order
+}
+
+type stepSize struct{ step, n int }
+
+// newQueueFeed makes a feed that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
+func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, pos trainer.Position) *queueFeed {
+	return &queueFeed{queue: q, sync: sync, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
+}
+
+func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
+	s.mu.Lock()
+	n := len(list)
+	if step == s.pos.Step {
+		list = list[min(n, s.pos.Count):]
+	}
+	s.sizes = append(s.sizes, stepSize{step, n})
+	s.mu.Unlock()
+	s.sync.SetIdle(false)
+	err := s.queue.Put(ctx, list)
+	if errors.Is(err, buffer.ErrClosed) {
+		return nil // the trainer has ended
+	}
+	return err
+}
+
+func (s *queueFeed) take(ctx context.Context, n, _ int) ([]*experience.Experience, error) {
+	if s.queue.Len() < n {
+		s.sync.SetIdle(true)
+	}
+	list, err := s.queue.Read(ctx, n, -1)
+	s.sync.SetIdle(false)
+	if errors.Is(err, buffer.ErrClosed) {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pos.Count += len(list)
+	for len(s.sizes) > 0 && s.pos.Count >= s.sizes[0].n {
+		s.pos = trainer.Position{Step: s.sizes[0].step + 1, Count: s.pos.Count - s.sizes[0].n}
+		s.sizes = s.sizes[1:]
+	}
+	return list, nil
+}
+
+func (s *queueFeed) at() trainer.Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pos
+}
+
+func (s *queueFeed) short(_ context.Context, n, _ int) (bool, error) { return s.queue.Len() < n, nil }
+
+func (s *queueFeed) finish(context.Context) error {
+	s.queue.Close()
+	return nil
+}
+
+// sqlFeed is a table that explorer and trainer share, in one process or two. Its position counts reads.
+type sqlFeed struct {
+	table  *buffer.SQL
+	job    *job
+	writer string
+	last   int // explore step put
+
+	reads int // given to the trainer
+}
+
+// buildBuffer opens what lies between the loops, if that is on the disk, and finds where the explorer goes on.
+func (b *job) buildBuffer(ctx context.Context) error {
+	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
+	switch {
+	case b.cfg.Mode == config.Bench || eb == nil:
+		return nil
+	case b.cfg.Mode == config.Explore && eb.StorageType == "file":
+		s, err := b.openFileSink(eb.Path)
+		b.outlet = s
+		return err
+	case eb.StorageType != "sql":
+		return nil
+	}
+	if b.method.Schema != "experience" {
+		return fmt.Errorf("run: algorithm %s reads its examples from a file; set buffer.trainer_input.experience_buffer.storage_type: file", b.cfg.Algorithm.Type)
+	}
+	s := &sqlFeed{job: b, writer: b.cfg.Explorer.Name}
+	if path, ok := strings.CutPrefix(eb.Path, "sqlite:///"); ok {
+		if err := b.FS.MkdirAll(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("run: %w", err)
+		}
+	}
+	var err error
+	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), Replay: eb.ReplayBuffer.Enable,
+		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved})
+	if err != nil {
+		return err
+	}
+	b.opened(s.table.Close)
+	if b.cfg.Mode.Explores() {
+		if s.last, err = s.table.Begin(ctx, s.writer); err != nil {
+			return err
+		}
+	}
+	b.outlet, b.table = s, s
+	return nil
+}
+
+func (s *sqlFeed) explored() int { return s.last }
+
+func (s *sqlFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
+	if err := s.table.Put(ctx, s.writer, step, list); err != nil {
+		return err
+	}
+	s.last = step
+	s.job.sync.SetIdle(false)
+	return nil
+}
+
+func (s *sqlFeed) take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
+	list, err := s.table.Read(ctx, s.reads+1, n, minVersion)
+	if errors.Is(err, buffer.ErrClosed) {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.reads++
+	return list, s.job.starved(-1)
+}
+
+func (s *sqlFeed) at() trainer.Position { return trainer.Position{Count: s.reads} }
+
+func (s *sqlFeed) short(ctx context.Context, n, minVersion int) (bool, error) {
+	there, err := s.table.Available(ctx, minVersion)
+	return there < n, err
+}
+
+func (s *sqlFeed) finish(ctx context.Context) error {
+	return s.table.Finish(context.WithoutCancel(ctx), s.writer)
+}
+
+// starved hears that the trainer found too few experiences when put had been put, or with put < 0 that it found enough.
+func (b *job) starved(put int) error {
+	b.sync.SetIdle(put >= 0)
+	if b.cfg.Mode.Explores() {
+		return nil
+	}
+	status := synchronizer.TrainerStatus{State: synchronizer.Running, Step: b.trainer.Step(), Idle: put >= 0, Seen: max(0, put)}
+	if status == b.status {
+		return nil
+	}
+	b.status = status
+	return b.folder.WriteTrainer(status)
+}
+
+// followed reports whether an explorer of another process may sample what this one trains.
+func (b *job) followed() bool { return b.cfg.Mode == config.Train && b.table != nil }
+
+// fileSink keeps what mode explore samples as JSON lines, for people and other programs: they have no tokens, so nothing trains on them.
+type fileSink struct {
+	file  *buffer.JSONL
+	fs    disk.FS
+	path  string // of state
+	state fileState
+}
+
+// fileState is what the last whole step left: the lines of a step cut short by a kill are cut off.
+type fileState struct {
+	Step  int   `json:"latest_iteration"`
+	Bytes int64 `json:"bytes"`
+}
+
+func (b *job) openFileSink(path string) (*fileSink, error) {
+	s := &fileSink{fs: b.FS, path: filepath.Join(b.dir, "buffer", b.cfg.Explorer.Name+"_written.json")}
+	data, err := os.ReadFile(s.path)
+	if err == nil {
+		err = json.Unmarshal(data, &s.state)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("run: %s: %w", s.path, err)
+	}
+	if err := b.FS.MkdirAll(filepath.Dir(s.path)); err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	if s.file, err = buffer.OpenJSONL(path, s.state.Bytes); err != nil {
+		return nil, err
+	}
+	b.opened(s.file.Close)
+	return s, nil
+}
+
+func (s *fileSink) put(_ context.Context, step int, list []*experience.Experience) error {
+	if step <= s.state.Step {
+		return nil
+	}
+	if err := s.file.WriteExperiences(list); err != nil {
+		return err
+	}
+	if err := s.file.Sync(); err != nil {
+		return err
+	}
+	s.state = fileState{step, s.file.Size()}
+	data, err := json.Marshal(s.state)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(s.fs, s.path, append(data, '\n'))
+}
+
+func (s *fileSink) explored() int                { return s.state.Step }
+func (s *fileSink) finish(context.Context) error { return nil }
