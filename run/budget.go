@@ -54,6 +54,9 @@ func Estimate(ctx context.Context, cfg *config.Config, o Options) (*Budget, erro
 		return nil, err
 	}
 	j := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
+	if err := j.buildAlgorithm(ctx); err != nil {
+		return nil, err
+	}
 	if err := j.buildModel(ctx); err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func Estimate(ctx context.Context, cfg *config.Config, o Options) (*Budget, erro
 	if err := b.readData(ctx, j); err != nil {
 		return nil, err
 	}
-	b.tokens(cfg)
+	b.tokens(j)
 	if backend.Kind != config.Local {
 		return b, nil
 	}
@@ -145,12 +148,12 @@ func promptTokens(rows *dataset.Source, i int, f config.Format, t *chat.Template
 }
 
 // tokens reckons steps and the most tokens of one.
-func (b *Budget) tokens(cfg *config.Config) {
+func (b *Budget) tokens(j *job) {
+	cfg := j.cfg
 	steps := b.Rows * cfg.Buffer.TotalEpochs / max(1, cfg.Buffer.BatchSize)
 	if n := cfg.Buffer.TotalSteps; n != nil {
 		steps = *n
 	}
-	j := &job{cfg: cfg}
 	if cfg.Mode == config.Train {
 		b.Steps = j.totalSteps(0)
 		if b.Steps == 0 {

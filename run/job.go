@@ -75,7 +75,7 @@ func (b *job) openIdentity() error {
 	path := filepath.Join(b.dir, "run.json")
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics()}
+		b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics(), Adapter: b.cfg.StartAdapter()}
 		if data, err = json.MarshalIndent(b.identity, "", "  "); err != nil {
 			return err
 		}

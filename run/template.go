@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
@@ -15,6 +16,9 @@ const templateFile = "chat_template.jinja"
 
 // keepTemplate notes the chat template in the job directory, for whoever talks to what the job trains.
 func (b *job) keepTemplate(text string) error {
+	if b.cfg.Mode == config.Explore {
+		return nil // the trainer beside it does
+	}
 	path := filepath.Join(b.dir, templateFile)
 	if was, err := os.ReadFile(path); err == nil && string(was) == text {
 		return nil
