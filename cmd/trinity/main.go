@@ -7,6 +7,7 @@
 //	trinity gem [key=value ...]
 //	trinity convert -c JOB [-o FOLDER]
 //	trinity ps; trinity checkpoint list|info|export|delete|set-ttl
+//	trinity debug -c FILE -m workflow|inference_model
 //	trinity log -c FILE|-d DIR
 //	trinity bench [--base-url URL]
 //	trinity plot RUN [RUN ...] --output reward.svg
@@ -37,6 +38,7 @@ type commands struct {
 	Serve      serveCmd      `cmd:"" help:"Serve the Tinker API to any Tinker client."`
 	PS         psCmd         `cmd:"" name:"ps" help:"List the training runs of a Tinker server."`
 	Checkpoint checkpointCmd `cmd:"" help:"Checkpoints of a Tinker server."`
+	Debug      debugCmd      `cmd:"" help:"Try one task of a configuration, or serve its model."`
 	Log        logCmd        `cmd:"" help:"Follow and search the log files of a job."`
 	Bench      benchCmd      `cmd:"" help:"Put a Tinker server under load and measure it."`
 	Plot       plotCmd       `cmd:"" help:"Draw the rewards of runs into one picture."`
