@@ -27,7 +27,7 @@ func (b *backlog) room(owner string, tokens int) error {
 	if small || own.Requests == 0 && free.Requests > 0 && free.Tokens > 0 { // the first one may be as large as it likes
 		return nil
 	}
-	return tinker.Serverf("engine: %d requests with %d tokens wait, %d and %d of them yours; send this one again later: %w", b.all.Requests, b.all.Tokens, own.Requests, own.Tokens, tinker.ErrBusy)
+	return tinker.Serverf("engine: %d requests with %d tokens wait, %d and %d of them yours: %w", b.all.Requests, b.all.Tokens, own.Requests, own.Tokens, tinker.ErrBusy)
 }
 
 // take counts a request in. One that was promised is taken in any case.

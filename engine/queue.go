@@ -61,7 +61,8 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 	if f, found, err := repeated[T](q, seq, d); found || err != nil {
 		return f, err
 	}
-	if err := q.backlog.take(q.owner, tokens, tinker.IsPromised(ctx)); err != nil {
+	// What others wait for is taken in any case.
+	if err := q.backlog.take(q.owner, tokens, tinker.IsPromised(ctx) || seq < q.next); err != nil {
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[T]()

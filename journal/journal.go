@@ -101,7 +101,7 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*model{}, byKey: map[key]*model{}}
-	j.ctx, j.cancel = context.WithCancel(context.Background())
+	j.ctx, j.cancel = context.WithCancel(tinker.Promised(context.Background())) // what is logged was promised
 	if err := j.recover(ctx); err != nil {
 		j.cancel()
 		return nil, err

@@ -63,6 +63,7 @@ type rig struct {
 	modelDir string
 	dir      string
 	opts     Options
+	tune     func(*engine.Options) // of the engine, if set
 
 	fs      disk.FS
 	journal *journal.Journal
@@ -74,7 +75,13 @@ type rig struct {
 
 func newRig(t testing.TB, opts Options) *rig {
 	t.Helper()
-	r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), opts: opts, fs: disk.OS(), key: "tml-alice"}
+	return newTunedRig(t, opts, nil)
+}
+
+// newTunedRig is newRig with other options of the engine.
+func newTunedRig(t testing.TB, opts Options, tune func(*engine.Options)) *rig {
+	t.Helper()
+	r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), opts: opts, fs: disk.OS(), key: "tml-alice", tune: tune}
 	if err := r.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +93,11 @@ func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.clock.Load
 
 func (r *rig) start() error {
 	seed := uint64(1)
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(r.dir, "checkpoints"), Models: map[string]engine.Model{"tiny": {Dir: r.modelDir}}, Seed: &seed, FS: r.fs, Threads: 1, MaxSequences: 8})
+	below := engine.Options{Dir: filepath.Join(r.dir, "checkpoints"), Models: map[string]engine.Model{"tiny": {Dir: r.modelDir}}, Seed: &seed, FS: r.fs, Threads: 1, MaxSequences: 8}
+	if r.tune != nil {
+		r.tune(&below)
+	}
+	e, err := engine.Open(below)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // stats are the numbers of /metrics.
@@ -25,7 +27,7 @@ func newStats() *stats {
 		tokenCount: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trinity_tokens_total", Help: "Tokens done, by phase: forward, forward_backward, prompt (not found in the cache), sample."}, []string{"phase"}),
 		fsync: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "trinity_server_fsync_seconds", Help: "Group commits of the server's own log.",
 			Buckets: []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}),
-		pushedBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "trinity_samples_pushed_back_total", Help: "asample requests answered with later."}),
+		pushedBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "trinity_samples_pushed_back_total", Help: "Requests answered with later, since too much waits."}),
 	}
 	t.registry.MustRegister(t.requests, t.tokenCount, t.fsync, t.pushedBack)
 	return t
@@ -47,6 +49,39 @@ func (t *stats) watch(s *Server) {
 	gauge("trinity_models", "Training runs known.", locked(func(t *state) int { return len(t.models) }))
 	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *state) int { return len(t.samplers) }))
 	gauge("trinity_server_log_bytes", "Size of the server's own log.", func() float64 { return float64(s.log.Size()) })
+	t.compute(s)
+}
+
+// compute adds the numbers of what computes, if it tells them.
+func (t *stats) compute(s *Server) {
+	e, ok := s.opts.Store.(interface{ Stats() tinker.Stats })
+	if !ok {
+		return
+	}
+	count := func(name, help string, labels prometheus.Labels, read func(tinker.Stats) int64) {
+		t.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
+	}
+	gauge := func(name, help string, labels prometheus.Labels, read func(tinker.Stats) int64) {
+		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
+	}
+	for phase, read := range map[string]func(tinker.Stats) int64{"prefill": func(v tinker.Stats) int64 { return v.Prefill }, "decode": func(v tinker.Stats) int64 { return v.Decode },
+		"forward": func(v tinker.Stats) int64 { return v.Forward }, "backward": func(v tinker.Stats) int64 { return v.Backward }} {
+		count("trinity_engine_tokens_total", "Tokens computed, by phase: prefill, decode, forward, backward.", prometheus.Labels{"phase": phase}, read)
+	}
+	count("trinity_engine_sampling_steps_total", "Passes in which every sample under way gets its next token.", nil, func(v tinker.Stats) int64 { return v.Steps })
+	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of trinity_engine_sampling_lanes_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.Lanes })
+	gauge("trinity_engine_sampling_lanes", "Samples and prompts under way.", nil, func(v tinker.Stats) int64 { return int64(v.Running) })
+	gauge("trinity_engine_sampling_lanes_max", "How many may be.", nil, func(v tinker.Stats) int64 { return int64(v.MaxLanes) })
+	count("trinity_engine_training_passes_total", "Passes of training.", nil, func(v tinker.Stats) int64 { return v.Passes })
+	count("trinity_engine_training_models_total", "Models in those passes; above one per pass when adapters share.", nil, func(v tinker.Stats) int64 { return v.PassModels })
+	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of trinity_engine_training_tokens_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.PassTokens })
+	gauge("trinity_engine_training_tokens_max", "Tokens that a pass may have.", nil, func(v tinker.Stats) int64 { return int64(v.MicroBatch) })
+	count("trinity_engine_preemptions_total", "Times that training gave way to sampling between two layers.", nil, func(v tinker.Stats) int64 { return v.Preemptions })
+	for work, name := range map[tinker.Work]string{tinker.Training: "training", tinker.Sampling: "sampling"} {
+		labels := prometheus.Labels{"work": name}
+		gauge("trinity_engine_queue_requests", "Requests accepted and not done.", labels, func(v tinker.Stats) int64 { return int64(v.Waiting[work].Requests) })
+		gauge("trinity_engine_queue_tokens", "Their tokens.", labels, func(v tinker.Stats) int64 { return v.Waiting[work].Tokens })
+	}
 }
 
 func (t *stats) request(route string, code int, took time.Duration) {

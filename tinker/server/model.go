@@ -40,7 +40,7 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 	}
 	meta := texts(req.UserMetadata)
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
-		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: s.baseName(req.BaseModel), LoRA: lora, UserMetadata: meta}}, req.ModelSeqID)
+		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: s.baseName(req.BaseModel), LoRA: lora, UserMetadata: meta, Owner: c.tenant}}, req.ModelSeqID)
 }
 
 // served refuses a base model that is not there while the client still listens.
@@ -73,6 +73,12 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 			return 0, err
 		}
 		if old := t.models[r.ID]; old != nil {
+			if r.Create != nil && old.Create != nil {
+				r.Create.Owner = old.Create.Owner // an older version did not note it
+			}
+			if r.Load != nil && old.Load != nil {
+				r.Load.Owner = old.Load.Owner
+			}
 			if !reflect.DeepEqual(old.Create, r.Create) || !reflect.DeepEqual(old.Load, r.Load) {
 				return 0, tinker.Userf("model %s was created with other settings; use another model_seq_id", r.ID)
 			}

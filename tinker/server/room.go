@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // freeSpace is the last look at the disk; s.mu guards it.
@@ -14,6 +16,19 @@ type freeSpace struct {
 
 // lookEvery bounds how often the disk is asked.
 const lookEvery = time.Second
+
+// crowded refuses a request of so many tokens while as much waits as may wait of its kind.
+func (s *Server) crowded(work tinker.Work, tenant string, tokens int) error {
+	b, ok := s.opts.Store.(tinker.Bounded)
+	if !ok {
+		return nil
+	}
+	err := b.Room(work, tenant, tokens)
+	if err != nil {
+		s.stats.pushedBack.Inc()
+	}
+	return err
+}
 
 // room refuses new work while the disk is nearly full: what was accepted must find its place.
 func (s *Server) room() error {

@@ -66,7 +66,8 @@ func (s *Server) sample(c *call) (any, error) {
 	if req.NumSamples == 0 {
 		req.NumSamples = 1
 	}
-	if _, err := s.sampleRequest(req, 0); err != nil {
+	asked, err := s.sampleRequest(req, 0)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.room(); err != nil {
@@ -75,7 +76,7 @@ func (s *Server) sample(c *call) (any, error) {
 	key := sampleKey{req.SamplingSessionID, req.SeqID}
 	hash := sha256.Sum256(c.body)
 	var fresh *sample
-	err := s.change(func(t *state) (int64, error) {
+	err = s.change(func(t *state) (int64, error) {
 		if p := t.samples[key]; p != nil && t.samplers[key.sampler] != nil {
 			if _, err := t.ownSampler(c.tenant, key.sampler); err != nil {
 				return 0, err
@@ -85,7 +86,7 @@ func (s *Server) sample(c *call) (any, error) {
 			}
 			return 0, nil
 		}
-		p, err := s.admit(c, req)
+		p, err := s.admit(c, req, asked.Prompt.Len())
 		if err != nil {
 			return 0, err
 		}
@@ -112,7 +113,7 @@ func (s *Server) sample(c *call) (any, error) {
 }
 
 // admit checks whether one more request may wait. s.mu is held.
-func (s *Server) admit(c *call, req wire.SampleRequest) (*sampler, error) {
+func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, error) {
 	if req.SamplingSessionID == "" {
 		return nil, tinker.Userf("sampling_session_id is missing; create_sampling_session makes one for a base_model or a model_path")
 	}
@@ -130,6 +131,9 @@ func (s *Server) admit(c *call, req wire.SampleRequest) (*sampler, error) {
 	if s.state.outstandingBytes+int64(len(c.body)) > s.opts.MaxSampleBytes && s.state.outstanding > 0 {
 		s.stats.pushedBack.Inc()
 		return nil, busy(c, fmt.Sprintf("samples with %d bytes of prompts wait already", s.state.outstandingBytes))
+	}
+	if err := s.crowded(tinker.Sampling, c.tenant, tokens); err != nil {
+		return nil, busy(c, err.Error())
 	}
 	return p, nil
 }
@@ -217,7 +221,7 @@ func (s *Server) run(ctx context.Context, p *sample, w *sampler) (prompt int, ou
 	if err != nil {
 		return 0, out, err
 	}
-	f, err := client.Sample(ctx, asked)
+	f, err := client.Sample(tinker.Promised(ctx), asked)
 	if err != nil {
 		return 0, out, err
 	}

@@ -88,7 +88,7 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 		if p.BaseModel == "" {
 			return nil, tinker.Userf("a sampling session needs a base_model or a model_path")
 		}
-		return s.backend.SamplingClient(c.ctx, tinker.SamplingClientRequest{BaseModel: p.BaseModel})
+		return s.backend.SamplingClient(c.ctx, tinker.SamplingClientRequest{BaseModel: p.BaseModel, Owner: c.tenant})
 	}
 	k, err := s.readable(c.tenant, p.ModelPath, "")
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 		return nil, tinker.Userf("base_model is %q, checkpoint %s is of %q", p.BaseModel, p.ModelPath, k.BaseModel)
 	}
 	p.BaseModel = k.BaseModel
-	return s.backend.SamplingClient(c.ctx, tinker.SamplingClientRequest{ModelPath: p.ModelPath})
+	return s.backend.SamplingClient(c.ctx, tinker.SamplingClientRequest{ModelPath: p.ModelPath, Owner: c.tenant})
 }
 
 // ownSampler returns a tenant's sampler. s.mu is held.
@@ -130,12 +130,15 @@ func (s *Server) getSampler(c *call) (any, error) {
 // open returns the client of a sampler, loading its weights if need be. The caller has counted itself into p.busy.
 func (s *Server) open(ctx context.Context, p *sampler) (tinker.SamplingClient, error) {
 	s.mu.Lock()
-	client := p.client
+	client, session := p.client, s.state.sessions[p.Session]
 	s.mu.Unlock()
 	if client != nil {
 		return client, nil
 	}
 	req := tinker.SamplingClientRequest{ModelPath: p.ModelPath}
+	if session != nil {
+		req.Owner = session.Tenant
+	}
 	if p.ModelPath == "" {
 		req.BaseModel = p.BaseModel
 	} else if _, err := s.find(p.ModelPath); err != nil {

@@ -187,5 +187,5 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		}
 	}
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata),
-		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer}}, *req.ModelSeqID)
+		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer, Owner: c.tenant}}, *req.ModelSeqID)
 }

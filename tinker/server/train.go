@@ -75,12 +75,15 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 	if err := s.room(); err != nil {
 		return nil, err
 	}
-	if s.queued.Load()+size > s.opts.MaxQueuedBytes && s.waiting.Load() > 0 {
-		return nil, &statusError{http.StatusServiceUnavailable, fmt.Errorf("training requests of %d bytes wait already; send this one again later", s.queued.Load()), 5 * time.Second}
-	}
 	s.mu.Lock()
 	_, again := s.state.rejects[trainKey{m.ID, seq}]
+	awaited := len(m.ahead) > 0 && seq == m.dense+1 // others wait for it
 	s.mu.Unlock()
+	if _, known := s.backend.Lookup(m.ID, seq); !known && !awaited {
+		if err := s.queueRoom(m, tokens, size); err != nil {
+			return nil, err
+		}
+	}
 	if !again {
 		f, err := send()
 		if err != nil {
@@ -89,6 +92,20 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		s.count(m, seq, phase, tokens, size, f.Done())
 	}
 	return s.promiseOf(tokenTrain, m.ID, seq, m.ID), nil
+}
+
+// queueRoom refuses a training request while too much waits.
+func (s *Server) queueRoom(m *model, tokens int, size int64) error {
+	if s.queued.Load()+size > s.opts.MaxQueuedBytes && s.waiting.Load() > 0 {
+		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("training requests of %d bytes wait already; send this one again later", s.queued.Load()), 5 * time.Second}
+	}
+	s.mu.Lock()
+	tenant := s.state.sessions[m.Session].Tenant
+	s.mu.Unlock()
+	if err := s.crowded(tinker.Training, tenant, tokens); err != nil {
+		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err), 5 * time.Second}
+	}
+	return nil
 }
 
 func checkSeq(seq int64) error {
