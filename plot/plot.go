@@ -213,12 +213,12 @@ func average(points []Point, window int) []Point {
 	return out
 }
 
-// pad leaves air around the curves, and room when there is only one value.
+// pad leaves air around the curves, and room when there is only one value. A span that is no more than the rounding of averages is none.
 func pad(p *plot.Plot) {
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		span := axis.Max - axis.Min
-		if span == 0 {
-			span = max(1, math.Abs(axis.Max))
+		if most := max(math.Abs(axis.Min), math.Abs(axis.Max)); span <= 1e-9*most {
+			span = max(1, most)
 			axis.Min -= span / 2
 			axis.Max += span / 2
 			continue

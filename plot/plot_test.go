@@ -100,11 +100,12 @@ func TestDrawingIsRepeatable(t *testing.T) {
 
 func TestOddCurves(t *testing.T) {
 	for name, runs := range map[string][]Run{
-		"one point":       {{Name: "a", Points: []Point{{1, 0.5}}}},
-		"a flat line":     {{Name: "a", Points: []Point{{1, 0}, {2, 0}}}},
-		"one run without": {{Name: "empty"}, rising("b", 3, 1)},
-		"tiny values":     {{Name: "a", Points: []Point{{1, 1e-9}, {2, 3e-9}}}},
-		"many runs":       {rising("1", 9, 1), rising("2", 9, 2), rising("3", 9, 3), rising("4", 9, 4), rising("5", 9, 5), rising("6", 9, 6), rising("7", 9, 7)},
+		"one point":             {{Name: "a", Points: []Point{{1, 0.5}}}},
+		"a flat line":           {{Name: "a", Points: []Point{{1, 0}, {2, 0}}}},
+		"flat but for rounding": {{Name: "a", Points: []Point{{1, 0.1}, {2, 0.1 + 1e-17}, {3, math.Nextafter(0.1, 1)}}}},
+		"one run without":       {{Name: "empty"}, rising("b", 3, 1)},
+		"tiny values":           {{Name: "a", Points: []Point{{1, 1e-9}, {2, 3e-9}}}},
+		"many runs":             {rising("1", 9, 1), rising("2", 9, 2), rising("3", 9, 3), rising("4", 9, 4), rising("5", 9, 5), rising("6", 9, 6), rising("7", 9, 7)},
 	} {
 		if svg := drawn(t, runs, SVG); bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
 			t.Errorf("%s: the picture has NaN or Inf in it", name)
