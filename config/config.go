@@ -42,6 +42,7 @@ type Config struct {
 
 	_ struct{} `auto:"checkpoint_job_dir"`
 
+	tree  *node // what was decoded
 	trace trace // where each value came from, and what was noted on the way
 }
 

@@ -51,6 +51,7 @@ func (c *Config) Derive() {
 	c.deriveTasksets()
 	c.deriveExperienceBuffers()
 	c.derivePipeline()
+	c.deriveStages()
 }
 
 // fill sets *v where it is nil, and records the derivation.

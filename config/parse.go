@@ -29,7 +29,7 @@ func Parse(name string, text []byte, overrides []string, lookup func(string) (st
 	applyOverrides(root, overrides, &found)
 	root = interpolate(root, lookup, &found)
 	c := Default()
-	c.trace = decodeInto(c, root, &found)
+	c.trace, c.tree = decodeInto(c, root, &found), root
 	return c, c.finish(found)
 }
 

@@ -1,5 +1,7 @@
 package config
 
+import "path/filepath"
+
 // Stage is one entry of `stages`: whole sections that replace those of the file for one part of a run.
 type Stage struct {
 	StageName     string         `yaml:"stage_name"`
@@ -9,4 +11,83 @@ type Stage struct {
 	DataProcessor *DataProcessor `yaml:"data_processor"`
 	Explorer      *Explorer      `yaml:"explorer"`
 	Trainer       *Trainer       `yaml:"trainer"`
+}
+
+// Stage is the configuration of stage i: this one with the sections that the stage gives in place of its own, each as a whole, and the
+// stage's name as the last level of the job directory.
+func (c *Config) Stage(i int) (*Config, error) {
+	s := c.stage(i)
+	return s, s.check().err()
+}
+
+func (c *Config) stage(i int) *Config {
+	root := &node{kind: mapping, at: c.tree.at}
+	for _, f := range c.tree.fields {
+		if f.key != "stages" {
+			root.set(f.key, f.at, f.value)
+		}
+	}
+	for _, f := range c.tree.get("stages").items[i].fields {
+		if f.key != "stage_name" && !f.value.isNull() {
+			root.set(f.key, f.at, f.value)
+		}
+	}
+	var found problems // decoding found them in the whole
+	s := Default()
+	s.trace = decodeInto(s, root, &found)
+	s.tree = root
+	s.CheckpointRoot, s.Name = c.CheckpointRoot, filepath.Join(c.Name, c.Stages[i].StageName)
+	s.Trainer.SaveHFCheckpoint = "last"
+	s.Derive()
+	return s
+}
+
+// staged reports whether the stages can be made out; if not, that is a problem which is reported.
+func (c *Config) staged() bool {
+	if len(c.Stages) == 0 || c.tree == nil || len(c.tree.get("stages").items) != len(c.Stages) {
+		return false
+	}
+	k := checker{c: c}
+	k.stages()
+	return len(k.found) == 0
+}
+
+// deriveStages derives what the sections of each stage leave open.
+func (c *Config) deriveStages() {
+	if !c.staged() {
+		return
+	}
+	for i := range c.Stages {
+		s, own := c.stage(i), &c.Stages[i]
+		replace(own.Mode, s.Mode)
+		replace(own.Algorithm, s.Algorithm)
+		replace(own.Buffer, s.Buffer)
+		replace(own.DataProcessor, s.DataProcessor)
+		replace(own.Explorer, s.Explorer)
+		replace(own.Trainer, s.Trainer)
+	}
+}
+
+func replace[T any](section *T, derived T) {
+	if section != nil {
+		*section = derived
+	}
+}
+
+// checkStages checks what the configuration is in each stage: as a whole, without them, it need not make sense.
+func (c *Config) checkStages() problems {
+	var k checker
+	seen := map[string]bool{}
+	for i := range c.Stages {
+		for _, p := range c.stage(i).check() {
+			text := p.Error()
+			if !seen[text] {
+				seen[text] = true
+				own := *p
+				own.Text += " (in stage " + c.Stages[i].StageName + ")"
+				k.found = append(k.found, &own)
+			}
+		}
+	}
+	return k.found
 }

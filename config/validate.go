@@ -16,6 +16,9 @@ type checker struct {
 
 // check returns everything wrong with a derived configuration.
 func (c *Config) check() problems {
+	if c.staged() {
+		return c.checkStages()
+	}
 	k := checker{c: c}
 	k.top()
 	k.algorithm()

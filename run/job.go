@@ -38,27 +38,28 @@ type job struct {
 	gem      bool // of trinity gem, whose keys have other names
 	lost     int  // train steps that are done again, as the server lost the model
 
-	model    *baseModel
-	teacher  teacher
-	judge    *judge         // nil: no workflow asks one
-	engine   *engine.Engine // nil on a server
-	service  tinker.Service // the engine, made durable; or a server
-	start    string         // path of the state that the adapter begins with; empty: a fresh one
-	store    *buffer.Store
-	sync     *synchronizer.Synchronizer
-	monitor  *monitor.Monitor
-	outlet   outlet              // of the explorer
-	source   *samples            // of the trainer, when it reads what an explorer puts
-	table    *sqlFeed            // both, when they are a table
-	order    *synchronizer.Order // nil where the order of events decides nothing
-	folder   synchronizer.Folder
-	status   synchronizer.TrainerStatus // last written
-	failed   error                      // where an error could not be returned
-	explorer *explorer.Explorer
-	evals    []explorer.Taskset
-	trainer  *trainer.Trainer
-	progress *progress
-	closers  []func() error // of what was opened, in order
+	model        *baseModel
+	teacher      teacher
+	judge        *judge         // nil: no workflow asks one
+	engine       *engine.Engine // nil on a server
+	service      tinker.Service // the engine, made durable; or a server
+	start        string         // path of the state that the adapter begins with; empty: a fresh one
+	startSampler string         // the same to sample from
+	store        *buffer.Store
+	sync         *synchronizer.Synchronizer
+	monitor      *monitor.Monitor
+	outlet       outlet              // of the explorer
+	source       *samples            // of the trainer, when it reads what an explorer puts
+	table        *sqlFeed            // both, when they are a table
+	order        *synchronizer.Order // nil where the order of events decides nothing
+	folder       synchronizer.Folder
+	status       synchronizer.TrainerStatus // last written
+	failed       error                      // where an error could not be returned
+	explorer     *explorer.Explorer
+	evals        []explorer.Taskset
+	trainer      *trainer.Trainer
+	progress     *progress
+	closers      []func() error // of what was opened, in order
 }
 
 // identity is what a job draws once, at its first start, and keeps: run.json.
@@ -189,6 +190,9 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 		cfg.StartFresh(o.Now())
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
+	if err := b.beginStage(); err != nil {
+		return nil, err
+	}
 	for _, part := range []func(context.Context) error{
 		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildBuffer, b.buildRecords, b.buildLoops,
 	} {

@@ -198,6 +198,9 @@ func (b *job) onlyExplore() error {
 // step's for the evaluation at the end. nil when there is no explorer.
 func (b *job) publishes(ctx context.Context) func(int) bool {
 	if !b.cfg.Mode.Explores() && !b.followed() {
+		if b.stage != nil {
+			return func(step int) bool { return step == b.steps } // the next stage may sample with them
+		}
 		return nil
 	}
 	if b.cfg.Synchronizer.SyncStyle != config.ExplorerDriven {
@@ -324,7 +327,7 @@ func seconds(s float64) time.Duration {
 
 // knownVersions tells the synchronizer what the job has published, and deletes what a killed process meant to.
 func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
-	b.sync.Publish(0, b.start)
+	b.sync.Publish(0, b.startSampler)
 	needed := b.sync.Version(max(1, state.Position.Step))
 	paths, err := filepath.Glob(filepath.Join(b.dir, "global_step_*", "remote_sampler_path.txt"))
 	if err != nil {

@@ -161,6 +161,9 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := b.importState(); err != nil {
+		return err
+	}
 	e, err := engine.Open(o)
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ func (b *job) retireOld(ctx context.Context, state, back trainer.State) error {
 		spare = func(version int) bool { return first <= version && version <= back.Step }
 	}
 	for _, path := range b.sync.Retire(min(keep, state.Step), spare) {
-		if path == b.start {
+		if path == b.startSampler {
 			continue // no version that the run made
 		}
 		if err := b.retire(ctx, path); err != nil {

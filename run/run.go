@@ -39,6 +39,8 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
+	stage *stage // set when the run is a stage of several
+
 	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
 }
@@ -71,6 +73,14 @@ var ErrInterrupted = errors.New("run: interrupted")
 // Run does what the configuration says until it is done, ctx ends, or Stop is closed.
 func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	o = o.withDefaults()
+	if len(cfg.Stages) > 0 {
+		return runStages(ctx, cfg, o)
+	}
+	return runOne(ctx, cfg, o)
+}
+
+// runOne runs a configuration without stages, or one stage.
+func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
 	if err != nil {
 		return nil, err
@@ -210,7 +220,7 @@ func (b *job) startUp(ctx context.Context) error {
 		return nil
 	}
 	b.progress.phase("evaluating the model to begin with")
-	metrics, err := b.explorer.Evaluate(ctx, 0, b.start, "eval/")
+	metrics, err := b.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
 	if err != nil {
 		return err
 	}
@@ -225,7 +235,7 @@ func (b *job) startUp(ctx context.Context) error {
 
 // bench evaluates the model as it is.
 func (b *job) bench(ctx context.Context) error {
-	metrics, err := b.explorer.Evaluate(ctx, 0, b.start, "bench/")
+	metrics, err := b.explorer.Evaluate(ctx, 0, b.startSampler, "bench/")
 	if err != nil {
 		return err
 	}

@@ -23,10 +23,11 @@ const (
 // later ones find it, whatever has become of the folder.
 func (b *job) importAdapter(e *engine.Engine) error {
 	from := b.cfg.StartAdapter()
-	if from == "" {
+	if from == "" || b.start != "" {
 		return nil
 	}
 	b.start = tinker.Path{ModelID: startModel, Kind: tinker.KindState, Name: startName}.String()
+	b.startSampler = b.start
 	if _, err := e.Folder(b.start); err == nil || !errors.Is(err, tinker.ErrNotFound) {
 		return err
 	}

@@ -1,0 +1,103 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+)
+
+// warmed is a run in two stages: two steps on the demonstrations, then two of grpo.
+var warmed = and(tiny, "stages=["+
+	"{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft, optimizer: {lr: 1e-3}}, buffer: {total_steps: 2, train_batch_size: 4, trainer_input: {experience_buffer: {storage_type: file, path: examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, trainer: {total_steps: 2}},"+
+	"{stage_name: rft}]")
+
+// staged runs all stages and returns the lines of each.
+func staged(t testing.TB, dir string, o Options) map[string][]monitor.Line {
+	t.Helper()
+	runs(t, load(t, dir, warmed...), o)
+	lines := map[string][]monitor.Line{}
+	for _, stage := range []string{"warmup", "rft"} {
+		l, err := monitor.ReadLog(filepath.Join(dir, "trinity-tiny", "gsm8k", stage, "metrics.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[stage] = timeless(l)
+	}
+	return lines
+}
+
+// A stage begins with the weights that the one before it ended with, in a job directory of its own.
+func TestStages(t *testing.T) {
+	dir := t.TempDir()
+	lines := staged(t, dir, options())
+	if len(lines["warmup"]) != 2 || len(lines["rft"]) != 3 {
+		t.Fatalf("%d and %d lines, want 2 and 3", len(lines["warmup"]), len(lines["rft"]))
+	}
+	alone := runs(t, load(t, t.TempDir(), tiny...), options())
+	first := lines["rft"][0].Metrics
+	if v := first["sample/model_version/mean"]; v != 0 {
+		t.Errorf("the first step samples with version %v, want 0", v)
+	}
+	if a, b := first["sampler/token_entropy"], alone[0].Metrics["sampler/token_entropy"]; a == b {
+		t.Errorf("the entropy of the first samples is %v with and without the warm-up", a)
+	}
+	if kl := first["train/kl_sample_train_v1"]; kl != 0 {
+		t.Errorf("the trainer does not begin with the sampler's weights: they differ by %v", kl)
+	}
+	meta, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "stage_meta.json"))
+	if err != nil || strings.TrimSpace(string(meta)) != `{"latest_stage":1}` {
+		t.Errorf("stage_meta.json is %q, %v", meta, err)
+	}
+}
+
+// Killed at any operation on the disk in any stage, the run goes on to the same bits.
+func TestStagesSurviveKills(t *testing.T) {
+	count := &disk.Crash{FS: disk.OS()}
+	o := options()
+	o.FS = count
+	want := staged(t, t.TempDir(), o)
+	stride := 11
+	if testing.Short() {
+		stride = 61
+	}
+	for at := 2; at <= count.Count(); at += stride {
+		dir := t.TempDir()
+		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
+		}
+		o.FS = nil
+		got := staged(t, dir, o)
+		for _, stage := range []string{"warmup", "rft"} {
+			same(t, fmt.Sprintf("killed at operation %d, stage %s", at, stage), got[stage], want[stage])
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestStagesRefuse(t *testing.T) {
+	dir := t.TempDir()
+	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
+	if err := os.MkdirAll(job, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for meta, want := range map[string]string{`{"latest_stage": 2}`: "put the missing stages back", `x`: "cannot be read", `{"latest_stage": 1}`: "stage warmup has left no state"} {
+		if err := os.WriteFile(filepath.Join(job, "stage_meta.json"), []byte(meta), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Run(context.Background(), load(t, dir, warmed...), options())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", meta, err, want)
+		}
+	}
+}
