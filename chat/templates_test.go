@@ -75,12 +75,60 @@ func compareTemplate(t *testing.T, tok *tokenizer.Tokenizer, m *jinja.Map) (n ta
 			broken = g.name
 		}
 	}
-	note := ""
+	note := readBack(source)
 	if broken != "" {
-		note = "; not one BOS: " + broken
+		note += "; not one BOS: " + broken
 	}
 	t.Logf("%s: %d cases, %d differ, %d refused by both, %d masks%s", member[string](m, "name"), n.cases, bad, n.refused, n.masks, note)
 	return n
+}
+
+// readBack renders an answer that calls a tool and reads the call back out of the text, as of a model's answer. It says what came of it
+// for templates in whose style calls are read.
+func readBack(source string) string {
+	tmpl, err := New(source, &tokenizer.Config{BOSToken: "<|begin|>", EOSToken: "<|im_end|>"}, time.Time{})
+	if err != nil || tmpl.CallStyle() == NoCalls {
+		return ""
+	}
+	v, err := jinja.DecodeJSON([]byte(`{"tools": [{"type": "function", "function": {"name": "get_weather", "description": "d", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}],
+		"calls": [{"type": "function", "id": "abcdefghi", "function": {"name": "get_weather", "arguments": {"city": "Zürich", "n": [1, {"x": null}]}}}]}`))
+	if err != nil {
+		return err.Error()
+	}
+	tools, calls := member[jinja.List](v.(*jinja.Map), "tools"), member[jinja.List](v.(*jinja.Map), "calls")
+	messages := []Message{{Role: "user", Content: "Weather?"}, {Role: "assistant", ToolCalls: calls}}
+	before, err1 := tmpl.Render(messages[:1], Options{Tools: tools, AddGenerationPrompt: true})
+	whole, err2 := tmpl.Render(messages, Options{Tools: tools})
+	answer, ok := strings.CutPrefix(whole, before)
+	if err1 != nil || err2 != nil || !ok {
+		return "; its calls do not follow the generation prompt"
+	}
+	for _, stop := range []string{"<|im_end|>", "<|eot_id|>", "<|eom_id|>"} {
+		answer, _, _ = strings.Cut(answer, stop)
+	}
+	said, err := ParseAnswer(answer, tmpl.CallStyle())
+	if err != nil || len(said.ToolCalls) != 1 {
+		return fmt.Sprintf("; a call is not read back out of %.120q: %v", answer, err)
+	}
+	got, want := callText(said.ToolCalls[0]), callText(calls[0])
+	if got != want {
+		return fmt.Sprintf("; a call is read back as %s", got)
+	}
+	return "; a call is read back"
+}
+
+// callText is the name and the arguments of a call.
+func callText(v jinja.Value) string {
+	f := member[*jinja.Map](v.(*jinja.Map), "function")
+	tmpl, err := jinja.Parse("{{ name }} {{ arguments|tojson }}")
+	if err != nil {
+		return err.Error()
+	}
+	res, err := tmpl.Render(f, jinja.Options{})
+	if err != nil {
+		return err.Error()
+	}
+	return res.Text
 }
 
 // compareCase returns what differs, "" for nothing.

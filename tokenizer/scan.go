@@ -181,10 +181,10 @@ func (c *cursor) cut(take map[string]func()) []byte {
 	for first := true; c.more(first, '{', '}'); first = false {
 		c.peek()
 		from := c.at
-		key := string(c.text())
+		key := c.text()
 		quoted := c.data[min(from, c.at):c.at]
 		c.expect(':')
-		if read := take[key]; read != nil {
+		if read := take[string(key)]; read != nil {
 			read()
 			continue
 		}

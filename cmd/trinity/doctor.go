@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
@@ -26,6 +29,7 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if c.Rank < 1 || c.Length < 2 || c.Samples < 1 {
 		return usageError{fmt.Errorf("trinity: --rank, --length and --samples are at least 1, 2 and 1")}
 	}
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to finish or save
 	dir, err := run.FindModel(s.ctx, c.Model, s.find, s.hub())
 	if err != nil {
 		return err
