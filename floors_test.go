@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,7 +114,7 @@ func walkGo(t *testing.T, visit func(path string)) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || path != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (d.Name() == "testdata" || path != "." && strings.HasPrefix(d.Name(), ".") || path != "." && exists(path+"/go.mod")):
 			return filepath.SkipDir
 		case strings.HasSuffix(path, ".go") && filepath.Dir(path) != ".":
 			visit(path)
@@ -151,4 +152,10 @@ func allImports(t *testing.T, path string) []string {
 		all = append(all, imp)
 	}
 	return all
+}
+
+// exists tells modules of their own, which are other programs.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

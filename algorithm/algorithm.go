@@ -32,6 +32,20 @@ type Choice struct {
 	Entropy         string `yaml:"entropy_loss_fn"`
 	EntropyArgs     Args   `yaml:"entropy_loss_fn_args"`
 	AggregationMode string `yaml:"loss_agg_mode"`
+
+	Own Tables `yaml:"-"` // a program's own functions, beside those of this package
+}
+
+// Tables are functions that a program brings, by the names that its configurations use.
+type Tables struct {
+	Advantages   map[string]func(Args) (Advantage, error)
+	PolicyLosses map[string]func(Args) (PolicyLoss, error)
+}
+
+// beside adds a program's own functions to a table.
+func beside[T any](table, own map[string]T) map[string]T {
+	maps.Copy(table, own)
+	return table
 }
 
 // Method is an algorithm ready to use.
@@ -55,7 +69,7 @@ func New(c Choice) (*Method, error) {
 	if m.SampleStrategy, err = build("sample_strategy", or(c.SampleStrategy, row.SampleStrategy), c.SampleArgs, SampleStrategies()); err != nil {
 		return nil, err
 	}
-	if err = m.newAdvantage(or(c.Advantage, row.Advantage), c.AdvantageArgs); err != nil {
+	if err = m.newAdvantage(or(c.Advantage, row.Advantage), c.AdvantageArgs, c.Own); err != nil {
 		return nil, err
 	}
 	if m.Penalty, err = build("kl_penalty_fn", or(c.KLPenalty, "none"), c.KLPenaltyArgs, KLs()); err != nil {
@@ -73,8 +87,8 @@ func New(c Choice) (*Method, error) {
 }
 
 // newAdvantage finds the advantage function in one of its two tables.
-func (m *Method) newAdvantage(name string, args Args) (err error) {
-	early, late := Advantages(), LateAdvantages()
+func (m *Method) newAdvantage(name string, args Args, own Tables) (err error) {
+	early, late := beside(Advantages(), own.Advantages), LateAdvantages()
 	if name == "" && m.Schema != "experience" {
 		return nil
 	}
@@ -111,7 +125,7 @@ func newObjective(c Choice, row Row) (o Objective, err error) {
 		return o, err
 	}
 	o.Aggregation = mode
-	if o.Policy, err = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, PolicyLosses()); err != nil {
+	if o.Policy, err = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, beside(PolicyLosses(), c.Own.PolicyLosses)); err != nil {
 		return o, err
 	}
 	if o.KL, err = build("kl_loss_fn", or(c.KLLoss, row.KLLoss), c.KLLossArgs, KLs()); err != nil {

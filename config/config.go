@@ -43,6 +43,7 @@ type Config struct {
 	_ struct{} `auto:"checkpoint_job_dir"`
 
 	tree  *node // what was decoded
+	own   Names // what the program brings
 	trace trace // where each value came from, and what was noted on the way
 }
 
@@ -85,14 +86,17 @@ func (c *Config) defaults() {
 
 // Load reads the file at path, lays the overrides (`dotted.key=value`, the value in YAML) over it, derives what was
 // left open and validates. lookup answers ${oc.env:NAME}; os.LookupEnv is the usual one. The error joins one
-// [*Problem] for each thing that is wrong.
-func Load(path string, overrides []string, lookup func(string) (string, bool)) (*Config, error) {
+// [*Problem] for each thing that is wrong. own names what the program brings.
+func Load(path string, overrides []string, lookup func(string) (string, bool), own ...Names) (*Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, problemReading(path, err)
 	}
-	return Parse(path, text, overrides, lookup)
+	return Parse(path, text, overrides, lookup, own...)
 }
+
+// Names are the names of parts that a program brings, which its configurations may choose.
+type Names struct{ Advantages, PolicyLosses, Monitors []string }
 
 // JobDir is the directory of the run: root/project[/group]/name.
 func (c *Config) JobDir() string {

@@ -20,7 +20,7 @@ const (
 )
 
 // Parse is [Load] for a text that is already read; name stands for it in messages.
-func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool)) (*Config, error) {
+func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool), own ...Names) (*Config, error) {
 	var found problems
 	root := parseText(&source{file: name, text: string(text)}, &found)
 	if root == nil {
@@ -30,6 +30,11 @@ func Parse(name string, text []byte, overrides []string, lookup func(string) (st
 	root = interpolate(root, lookup, &found)
 	c := Default()
 	c.trace, c.tree = decodeInto(c, root, &found), root
+	for _, n := range own {
+		c.own.Advantages = append(c.own.Advantages, n.Advantages...)
+		c.own.PolicyLosses = append(c.own.PolicyLosses, n.PolicyLosses...)
+		c.own.Monitors = append(c.own.Monitors, n.Monitors...)
+	}
 	return c, c.finish(found)
 }
 

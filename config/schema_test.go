@@ -56,7 +56,7 @@ func TestSchemaTakesWhatLoadTakes(t *testing.T) {
 	if err != nil || len(files) < 5 {
 		t.Fatalf("Glob: %d files, %v", len(files), err)
 	}
-	examples, err := filepath.Glob("../examples/*/*.yaml")
+	examples, err := filepath.Glob("../examples/tiny/*.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("Glob: %d examples, %v", len(examples), err)
 	}

@@ -118,9 +118,9 @@ func (k *checker) algorithm() {
 		known     []string
 	}{
 		{"sample_strategy", a.SampleStrategy, sampleStrategies()},
-		{"advantage_fn", a.AdvantageFn, advantageFns()},
+		{"advantage_fn", a.AdvantageFn, slices.Concat(advantageFns(), k.c.own.Advantages)},
 		{"kl_penalty_fn", a.KLPenaltyFn, klFns()},
-		{"policy_loss_fn", a.PolicyLossFn, policyLossFns()},
+		{"policy_loss_fn", a.PolicyLossFn, slices.Concat(policyLossFns(), k.c.own.PolicyLosses)},
 		{"kl_loss_fn", a.KLLossFn, klFns()},
 		{"entropy_loss_fn", a.EntropyLossFn, entropyLossFns()},
 		{"loss_agg_mode", a.LossAggMode, aggregations()},
@@ -214,7 +214,7 @@ func (k *checker) stateName(key, name string) {
 }
 
 func (k *checker) monitor() {
-	k.oneOf("monitor.monitor_type", k.c.Monitor.MonitorType, []string{"tensorboard", "wandb", "mlflow", "swanlab"})
+	k.oneOf("monitor.monitor_type", k.c.Monitor.MonitorType, slices.Concat([]string{"tensorboard", "wandb", "mlflow", "swanlab"}, k.c.own.Monitors))
 	k.oneOf("log.level", strings.ToUpper(k.c.Log.Level), []string{"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
 }
 

@@ -144,8 +144,8 @@ func mlflowKey(k string) string {
 	}, strings.ReplaceAll(k, "@", "_at_"))
 }
 
-// write implements sink.
-func (m *mlflow) write(at time.Time, step int, metrics Metrics) error {
+// Write implements Sink.
+func (m *mlflow) Write(at time.Time, step int, metrics Metrics) error {
 	type metric struct {
 		Key       string  `json:"key"`
 		Value     float64 `json:"value"`
@@ -162,8 +162,8 @@ func (m *mlflow) write(at time.Time, step int, metrics Metrics) error {
 	return nil
 }
 
-// close implements sink.
-func (m *mlflow) close(finished bool) error {
+// Close implements Sink.
+func (m *mlflow) Close(finished bool) error {
 	if finished {
 		m.update("FINISHED")
 	}

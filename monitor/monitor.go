@@ -26,6 +26,7 @@ type Config struct {
 	Roles                []string                    // whose runs are begun at once, so that a service that is not there is known at the start
 	Settings             map[string]any              // the whole configuration
 	LookupEnv            func(string) (string, bool) // for keys and addresses; nil: there are none
+	Own                  map[string]OpenSink         // types that a program brings
 	Warn                 func(string)                // told once when a service does not answer; nil: nobody
 }
 
@@ -52,7 +53,7 @@ type Monitor struct {
 
 	mu      sync.Mutex
 	log     *log
-	sinks   map[string]sink            // by role
+	sinks   map[string]Sink            // by role
 	pending map[int]map[string]Metrics // by step and role
 
 	finished bool
@@ -60,7 +61,7 @@ type Monitor struct {
 
 // Open starts or continues the records in c.Dir: metrics.jsonl is cut back to c.Keep.
 func Open(c Config) (*Monitor, error) {
-	if err := Check(c.Type); err != nil {
+	if err := Check(c.Type); err != nil && c.Own[c.Type] == nil {
 		return nil, err
 	}
 	if c.Now == nil {
@@ -70,7 +71,7 @@ func Open(c Config) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]sink), pending: make(map[int]map[string]Metrics)}
+	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]Sink), pending: make(map[int]map[string]Metrics)}
 	for _, role := range c.Roles {
 		if _, err := m.sink(role); err != nil {
 			return nil, errors.Join(err, m.Close())
@@ -113,14 +114,14 @@ func (m *Monitor) Commit(step int) (Metrics, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.write(m.config.Now(), step, roles[role]); err != nil {
+		if err := s.Write(m.config.Now(), step, roles[role]); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func (m *Monitor) sink(role string) (sink, error) {
+func (m *Monitor) sink(role string) (Sink, error) {
 	if s := m.sinks[role]; s != nil {
 		return s, nil
 	}
@@ -152,7 +153,7 @@ func (m *Monitor) Close() error {
 	defer m.mu.Unlock()
 	errs := []error{m.log.file.Close()}
 	for _, role := range slices.Sorted(maps.Keys(m.sinks)) {
-		errs = append(errs, m.sinks[role].close(m.finished))
+		errs = append(errs, m.sinks[role].Close(m.finished))
 	}
 	return errors.Join(errs...)
 }

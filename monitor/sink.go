@@ -7,17 +7,23 @@ import (
 	"time"
 )
 
-// sink is one place beside metrics.jsonl that a role's metrics go to.
-type sink interface {
-	// write takes all metrics of a step, which follow those of the step before.
-	write(at time.Time, step int, m Metrics) error
-	// close ends the role's record; finished says that the run has come to its end.
-	close(finished bool) error
+// Sink is one place beside metrics.jsonl that a role's metrics go to.
+type Sink interface {
+	// Write takes all metrics of a step, which follow those of the step before.
+	Write(at time.Time, step int, m Metrics) error
+	// Close ends the role's record; finished says that the run has come to its end.
+	Close(finished bool) error
 }
 
+// OpenSink starts the record of a role.
+type OpenSink func(c Config, role string) (Sink, error)
+
 // newSink starts the record of a role with the type that the configuration names.
-func (m *Monitor) newSink(role string) (sink, error) {
+func (m *Monitor) newSink(role string) (Sink, error) {
 	c := m.config
+	if open, ok := c.Own[c.Type]; ok {
+		return open(c, role)
+	}
 	switch c.Type {
 	case "wandb":
 		return openWandb(c, role)

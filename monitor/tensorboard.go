@@ -39,8 +39,8 @@ func newEventFile(dir string, at time.Time, step int) (*eventFile, error) {
 	}
 }
 
-// write appends all metrics of a step as one event. The file is not synced: metrics.jsonl is the record.
-func (e *eventFile) write(at time.Time, step int, m Metrics) error {
+// Write implements Sink: all metrics of a step are one event. The file is not synced: metrics.jsonl is the record.
+func (e *eventFile) Write(at time.Time, step int, m Metrics) error {
 	if len(m) == 0 {
 		return nil
 	}
@@ -50,8 +50,8 @@ func (e *eventFile) write(at time.Time, step int, m Metrics) error {
 	return nil
 }
 
-// close implements sink.
-func (e *eventFile) close(bool) error { return e.file.Close() }
+// Close implements Sink.
+func (e *eventFile) Close(bool) error { return e.file.Close() }
 
 // appendTFRecord frames data: length (8 bytes), masked crc32c of the length, data, masked crc32c of data.
 func appendTFRecord(buf, data []byte) []byte {

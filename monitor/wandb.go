@@ -113,8 +113,8 @@ func (w *wandbFile) start(c Config, role, id string) error {
 	return w.record(recordRun, appendBytes(run, runStart, start))
 }
 
-// write appends a step: its line of the history, and the same as the summary of last values.
-func (w *wandbFile) write(at time.Time, step int, m Metrics) error {
+// Write implements Sink: a step is its line of the history, and the same as the summary of last values.
+func (w *wandbFile) Write(at time.Time, step int, m Metrics) error {
 	if len(m) == 0 {
 		return nil
 	}
@@ -142,8 +142,8 @@ func (w *wandbFile) write(at time.Time, step int, m Metrics) error {
 	return w.record(recordSummary, items) // SummaryRecord.update has the fields of HistoryRecord.item
 }
 
-// close ends the run for the service if it is finished; a run that goes on later stays open.
-func (w *wandbFile) close(finished bool) error {
+// Close implements Sink. It ends the run for the service if it is finished; a run that goes on later stays open.
+func (w *wandbFile) Close(finished bool) error {
 	var err error
 	if finished {
 		err = w.record(recordExit, binary.AppendUvarint(appendTag(nil, exitCode, wireVarint), 0))

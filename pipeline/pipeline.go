@@ -19,9 +19,12 @@ type Operator interface {
 	Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error)
 }
 
+// Make makes an operator from its arguments.
+type Make func(args map[string]any) (Operator, error)
+
 // Operators is the table of operators by name.
-func Operators() map[string]func(args map[string]any) (Operator, error) {
-	return map[string]func(map[string]any) (Operator, error){
+func Operators() map[string]Make {
+	return map[string]Make{
 		"reward_filter":         newRewardFilter,
 		"reward_std_filter":     newRewardStdFilter,
 		"invalid_reward_filter": newInvalidRewardFilter,
@@ -36,9 +39,10 @@ type Step struct {
 	Operator Operator
 }
 
-// New makes one step. The error names what is possible.
-func New(name string, args map[string]any) (Step, error) {
+// New makes one step, from the table of operators or a program's own. The error names what is possible.
+func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	table := Operators()
+	maps.Copy(table, own)
 	make, ok := table[name]
 	if !ok {
 		return Step{}, fmt.Errorf("pipeline: operator %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))

@@ -60,7 +60,7 @@ func TestOperators(t *testing.T) {
 		{"pass rates", "pass_rate_calculator", nil, slices.Concat(group("a", 1, 1), group("b", 0, 1), group("c", 0, 0), group("d", 1, 0.92)), []float64{1, 1, 0, 1, 0, 0, 1, 0.92},
 			map[string]float64{"selection/valid_ratio": 0.5, "selection/strict_valid_ratio": 0.25, "selection/<1_ratio": 0.75, "selection/>0_ratio": 0.75, "selection/<15_16_ratio": 0.5, "selection/>1_16_ratio": 0.75}},
 	} {
-		s, err := New(tt.op, tt.args)
+		s, err := New(tt.op, tt.args, nil)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 		{"reward_shaping_mapper", map[string]any{"reward_shaping_configs": []any{map[string]any{"stats_key": "a", "op_type": "add"}}}, "ADD, SUB, MUL or DIV"},
 		{"pass_rate_calculator", map[string]any{"x": 1}, "unknown argument"},
 	} {
-		if _, err := New(tt.op, tt.args); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := New(tt.op, tt.args, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("New(%s, %v): %v, want %q in it", tt.op, tt.args, err, tt.want)
 		}
 	}

@@ -21,6 +21,7 @@ func (b *job) buildAlgorithm(context.Context) error {
 		KLLoss: a.KLLossFn, KLLossArgs: a.KLLossFnArgs,
 		Entropy: a.EntropyLossFn, EntropyArgs: a.EntropyLossFnArgs,
 		AggregationMode: a.LossAggMode,
+		Own:             algorithm.Tables{Advantages: b.Plugins.Advantages, PolicyLosses: b.Plugins.PolicyLosses},
 	})
 	if err != nil {
 		return err

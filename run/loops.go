@@ -38,7 +38,7 @@ func (b *job) buildRecords(context.Context) error {
 		}
 	}
 	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Log: filepath.Base(b.metricsFile()), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs, Keep: keep, Now: b.Now, Hook: b.hook(),
-		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: b.roles(), Settings: b.cfg.Settings(), LookupEnv: b.LookupEnv, Warn: b.progress.warn}); err != nil {
+		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: b.roles(), Settings: b.cfg.Settings(), Own: b.Plugins.Monitors, LookupEnv: b.LookupEnv, Warn: b.progress.warn}); err != nil {
 		return err
 	}
 	b.opened(b.monitor.Close)
@@ -288,7 +288,7 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 func (b *job) operators() ([]pipeline.Step, error) {
 	var steps []pipeline.Step
 	for i, op := range b.cfg.DataProcessor.ExperiencePipeline.Operators {
-		s, err := pipeline.New(op.Name, op.Args)
+		s, err := pipeline.New(op.Name, op.Args, b.Plugins.Operators)
 		if err != nil {
 			return nil, fmt.Errorf("data_processor.experience_pipeline.operators[%d]: %w", i, err)
 		}

@@ -36,6 +36,8 @@ type Options struct {
 	Find func(path string) string
 	// Hub resolves names of models and data sets that Find does not lead to; nil: there are local files only.
 	Hub *hub.Hub
+	// Plugins are parts that the program brings, by the names that its configurations use.
+	Plugins Plugins
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 

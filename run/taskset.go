@@ -77,7 +77,7 @@ func (b *job) taskset(ctx context.Context, t *config.Taskset, key string, eval b
 	if err != nil {
 		return explorer.Taskset{}, 0, fmt.Errorf("%s: %w", key, err)
 	}
-	w, err := workflow.New(t.DefaultWorkflowType)
+	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
 	if err != nil {
 		return explorer.Taskset{}, 0, fmt.Errorf("%s.default_workflow_type: %w", key, err)
 	}
@@ -89,7 +89,7 @@ func (b *job) taskset(ctx context.Context, t *config.Taskset, key string, eval b
 		}
 		r.Chat = b.model.template
 	}
-	r, err = workflow.WithDefaults(t.DefaultWorkflowType, r)
+	r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows())
 	return explorer.Taskset{Name: t.Name, Tasks: &tasks{rows: rows, format: format, eval: eval, reader: reader},
 		Workflow: w, Rollout: r, Repeat: t.RepeatTimes}, reader.Steps(), err
 }

@@ -45,7 +45,8 @@ func (Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	return Simple{}.Run(ctx, &own, t)
 }
 
-func (Boxed) prepare(r *Rollout) error {
+// Prepare implements Preparer.
+func (Boxed) Prepare(r *Rollout) error {
 	if r.RewardName == "" {
 		r.RewardName = "math_boxed_reward"
 	}

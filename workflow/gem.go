@@ -122,8 +122,8 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	return list, errors.Join(errs...)
 }
 
-// prepare implements preparer: the environment rewards.
-func (Gem) prepare(r *Rollout) error {
+// Prepare implements Preparer: the environment rewards.
+func (Gem) Prepare(r *Rollout) error {
 	_, err := readGemArgs(r)
 	return err
 }

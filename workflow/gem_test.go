@@ -22,7 +22,7 @@ func playing(t *testing.T, s tinker.SamplingClient, args map[string]any) (Rollou
 	if err != nil {
 		t.Fatal(err)
 	}
-	return WithDefaults("gem_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Environments: registry, Args: args})
+	return WithDefaults("gem_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Environments: registry, Args: args}, Own{})
 }
 
 var guessing = map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "wrappers": "concat", "template": "qwen3_game", "max_turns": 3, "gamma": 0.5, "data_dir": ""}

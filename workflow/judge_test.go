@@ -38,11 +38,11 @@ func rowOf(t *testing.T, text string) dataset.Row {
 func play(t *testing.T, name string, r Rollout, task Task, answers ...string) (rewards []float64, list []*experience.Experience) {
 	t.Helper()
 	r.Sampler, r.Renderer, r.Params = scripted{answers: answers}, bytewise{}, tinker.DefaultSampling()
-	r, err := WithDefaults(name, r)
+	r, err := WithDefaults(name, r, Own{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := New(name)
+	w, err := New(name, Own{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestToolCall(t *testing.T) {
 		"answer": "[{\"name\": \"add\", \"arguments\": {\"a\": 2, \"b\": 3}}, {\"name\": \"end\", \"arguments\": {}}]"}`)}
 	const think, right = "<think>easy</think>", `[{"arguments": {}, "name": "end"}, {"name": "add", "arguments": {"b": 3, "a": 2}}]`
 	answers := map[string]float64{
-		think + "<tool_call>" + right + "</tool_call>":                              1,
+		think + "<tool_call>" + right + "</tool_call>":                               1,
 		think + "<tool_call>[]</tool_call> no: <tool_call>" + right + "</tool_call>": 1,
 		think + "<tool_call>[]</tool_call>":                                          0,
 		"<tool_call>" + right + "</tool_call>":                                       0,
@@ -192,7 +192,7 @@ func TestRubricOverAService(t *testing.T) {
 		t.Errorf("reward %g from %s", rewards[0], reached)
 	}
 	for want, args := range map[string]map[string]any{"needs workflow_args.judge_model_name": nil, "cannot use workflow_args.temperature": {"temperature": 1}} {
-		if _, err := WithDefaults("rubric_judge_openai_workflow", Rollout{Args: args, OpenAI: r.OpenAI}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := WithDefaults("rubric_judge_openai_workflow", Rollout{Args: args, OpenAI: r.OpenAI}, Own{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
 		}
 	}

@@ -36,4 +36,5 @@ func (MathEval) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	return list, err
 }
 
-func (MathEval) prepare(*Rollout) error { return nil }
+// Prepare implements Preparer.
+func (MathEval) Prepare(*Rollout) error { return nil }

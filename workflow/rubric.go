@@ -80,7 +80,8 @@ func (w Rubric) judge(r *Rollout) (Judge, error) {
 	return r.OpenAI(args["judge_model_name"], args["judge_api_base_url_env"], args["judge_api_key_env"])
 }
 
-func (w Rubric) prepare(r *Rollout) error {
+// Prepare implements Preparer.
+func (w Rubric) Prepare(r *Rollout) error {
 	_, err := w.judge(r)
 	return err
 }

@@ -83,7 +83,8 @@ func (Ruler) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	return list, nil
 }
 
-func (Ruler) prepare(r *Rollout) error { return mathDefaults(r) }
+// Prepare implements Preparer.
+func (Ruler) Prepare(r *Rollout) error { return mathDefaults(r) }
 
 // goldSamples are answers with the reward function's verdict as metric gold_reward.
 func goldSamples(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
@@ -163,4 +164,5 @@ func rewardVerdict(v *experience.Experience, list []*experience.Experience) {
 	v.Metrics["judge_success"], v.Metrics["reward_for_judge"] = 1, *v.Reward
 }
 
-func (TrainableRuler) prepare(r *Rollout) error { return mathDefaults(r) }
+// Prepare implements Preparer.
+func (TrainableRuler) Prepare(r *Rollout) error { return mathDefaults(r) }

@@ -20,7 +20,8 @@ type Simple struct{}
 // Math is Simple with the prompt and the reward of mathematics (see WithDefaults).
 type Math struct{ Simple }
 
-func (Math) prepare(r *Rollout) error { return mathDefaults(r) }
+// Prepare implements Preparer.
+func (Math) Prepare(r *Rollout) error { return mathDefaults(r) }
 
 // Run implements Workflow.
 func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {

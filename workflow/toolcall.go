@@ -43,7 +43,8 @@ func (ToolCall) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	return list, err
 }
 
-func (ToolCall) prepare(*Rollout) error { return nil }
+// Prepare implements Preparer.
+func (ToolCall) Prepare(*Rollout) error { return nil }
 
 const toolRules = `You can call tools. They are described here, one JSON object a line:
 <tools>

@@ -93,9 +93,16 @@ func Workflows() map[string]Workflow {
 	}
 }
 
+// Own is what a program brings beside the workflows and rewards here, by the names that its configurations use.
+type Own struct {
+	Workflows map[string]Workflow
+	Rewards   map[string]reward.Func
+}
+
 // New finds a workflow by name.
-func New(name string) (Workflow, error) {
+func New(name string, own Own) (Workflow, error) {
 	table := Workflows()
+	maps.Copy(table, own.Workflows)
 	w, ok := table[name]
 	if !ok {
 		return nil, fmt.Errorf("workflow: %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
@@ -103,23 +110,24 @@ func New(name string) (Workflow, error) {
 	return w, nil
 }
 
-// preparer is a workflow that fills in what the configuration leaves open, and refuses what it cannot use. One that is none needs a reward function
+// Preparer is a workflow that fills in what the configuration leaves open, and refuses what it cannot use. One that is none needs a reward function
 // and nothing else.
-type preparer interface{ prepare(r *Rollout) error }
+type Preparer interface{ Prepare(r *Rollout) error }
 
 // WithDefaults fills in what a named workflow sets when the configuration leaves it open, and finds its reward function.
-func WithDefaults(name string, r Rollout) (Rollout, error) {
-	w, err := New(name)
+func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
+	w, err := New(name, own)
 	if err != nil {
 		return r, err
 	}
-	p, prepares := w.(preparer)
+	p, prepares := w.(Preparer)
 	if prepares {
-		if err := p.prepare(&r); err != nil {
+		if err := p.Prepare(&r); err != nil {
 			return r, err
 		}
 	}
 	funcs := reward.Funcs()
+	maps.Copy(funcs, own.Rewards)
 	f, ok := funcs[r.RewardName]
 	if !ok && (!prepares || r.RewardName != "") {
 		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s",

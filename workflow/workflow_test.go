@@ -62,7 +62,7 @@ func (bytewise) Decode(tokens []int32) string {
 
 func rollout(t *testing.T, s tinker.SamplingClient) Rollout {
 	t.Helper()
-	r, err := WithDefaults("math_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Truncate: true})
+	r, err := WithDefaults("math_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Truncate: true}, Own{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,17 +132,17 @@ func TestFailures(t *testing.T) {
 	if _, err := (Math{}).Run(context.Background(), &r, task); !errors.Is(err, broken) {
 		t.Errorf("a failed sample: %v", err)
 	}
-	if _, err := New("maths_workflow"); err == nil || !strings.Contains(err.Error(), "math_workflow") {
+	if _, err := New("maths_workflow", Own{}); err == nil || !strings.Contains(err.Error(), "math_workflow") {
 		t.Errorf("unknown workflow: %v", err)
 	}
-	if _, err := WithDefaults("simple_workflow", Rollout{}); err == nil || !strings.Contains(err.Error(), "math_reward") {
+	if _, err := WithDefaults("simple_workflow", Rollout{}, Own{}); err == nil || !strings.Contains(err.Error(), "math_reward") {
 		t.Errorf("no reward function: %v", err)
 	}
 }
 
 func TestBoxed(t *testing.T) {
 	base := Rollout{Renderer: bytewise{}, Params: tinker.DefaultSampling(), Sampler: scripted{answers: []string{`<think>2+3</think>\boxed{5}`, `\boxed{5}`, "5"}}}
-	r, err := WithDefaults("math_boxed_workflow", base)
+	r, err := WithDefaults("math_boxed_workflow", base, Own{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,51 @@
+// Command plugin is a program of its own that trains with parts of its own: what a Python program registers by decorators is passed here as values.
+//
+// It brings a workflow (the question is asked twice, the second time with the first answer to check), a reward (short answers are better), an
+// advantage (by rank instead of by value), an operator (drops answers that say the same) and a monitor (a line of CSV a step), and configures them by
+// their names as it would the built-in ones.
+//
+//	go run .
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/reward"
+	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
+)
+
+func main() {
+	if err := train(os.Stdout, "checkpoints", os.Args[1:]...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func plugins() run.Plugins {
+	return run.Plugins{
+		Workflows:  map[string]workflow.Workflow{"twice_workflow": twice{}},
+		Rewards:    map[string]reward.Func{"brief_reward": brief},
+		Operators:  map[string]pipeline.Make{"drop_repeated": newDropRepeated},
+		Advantages: map[string]func(algorithm.Args) (algorithm.Advantage, error){"rank": newRank},
+		Monitors:   map[string]monitor.OpenSink{"csv": openCSV},
+	}
+}
+
+// train runs the configuration beside this file; overrides change it.
+func train(out io.Writer, dir string, overrides ...string) error {
+	own := plugins()
+	cfg, err := config.Load("plugin.yaml", append([]string{"checkpoint_root_dir=" + dir}, overrides...), os.LookupEnv, own.Names())
+	if err != nil {
+		return err
+	}
+	_, err = run.Run(context.Background(), cfg, run.Options{Out: out, LookupEnv: os.LookupEnv, Plugins: own})
+	return err
+}
