@@ -35,7 +35,7 @@ func (c *Config) stage(i int) *Config {
 	var found problems // decoding found them in the whole
 	s := Default()
 	s.trace = decodeInto(s, root, &found)
-	s.tree = root
+	s.tree, s.own = root, c.own
 	s.CheckpointRoot, s.Name = c.CheckpointRoot, filepath.Join(c.Name, c.Stages[i].StageName)
 	s.Trainer.SaveHFCheckpoint = "last"
 	s.Derive()
