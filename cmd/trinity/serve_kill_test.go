@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+var serveKills = flag.Int("serve.kills", 4, "how often the server is killed under mixed load; 100 for the full test")
+
+const scriptSteps = 8
+
+// TestServeKilled kills a server with kill -9 at random moments of a mixed load and starts it again at once. Its clients repeat what
+// the protocol lets them repeat, and see pauses; every answer has the bits of a server that nobody killed, so nothing accepted was lost
+// and nothing was done twice.
+func TestServeKilled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*20*time.Second)
+	defer cancel()
+	whole := newProcess(t, t.TempDir(), "--threads", "1")
+	whole.start()
+	want := &crowd{ctx: ctx, url: whole.url}
+	want.open(t)
+	wantScript, wantUnnamed := want.script(0), want.unnamed()
+	wantNames := want.checkpoints()
+	if want.err != nil {
+		t.Fatalf("the unbroken run: %v\n%s", want.err, whole.errOut)
+	}
+	whole.kill()
+
+	p := newProcess(t, t.TempDir(), "--threads", "1")
+	p.start()
+	c := &crowd{ctx: ctx, url: p.url}
+	c.open(t)
+	var enough atomic.Bool
+	var scripts atomic.Int64
+	var work sync.WaitGroup
+	for w := range 3 {
+		work.Go(func() {
+			for n := 0; !enough.Load() && c.ok() && ctx.Err() == nil; n++ {
+				c.compare(t, "a script", c.script(10*n+w), wantScript)
+				scripts.Add(1)
+			}
+		})
+	}
+	work.Go(func() {
+		for !enough.Load() && c.ok() && ctx.Err() == nil {
+			c.compare(t, "unnamed samplers", c.unnamed(), wantUnnamed)
+			scripts.Add(1)
+		}
+	})
+	kills := killAtRandom(t, p, *serveKills, func() bool { return c.ok() && ctx.Err() == nil })
+	enough.Store(true)
+	work.Wait()
+	if !c.ok() {
+		t.Fatalf("after %d kills: %v\nthe server said:\n%s", kills, c.err, p.errOut)
+	}
+	for run, names := range c.checkpoints() {
+		if !slices.ContainsFunc(wantNames.sets(), func(w string) bool { return w == names }) {
+			t.Errorf("run %s has the checkpoints %s; those of an unbroken one are %q", run, names, wantNames.sets())
+		}
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("Ctrl-C at the end: %v\n%s", err, p.errOut)
+	}
+	if out, err := trinity(p.home, "serve", "--verify", "--data", "data").CombinedOutput(); err != nil {
+		t.Errorf("--verify at the end: %v\n%s", err, out)
+	}
+	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run", kills, scripts.Load(), len(wantScript))
+}
+
+// killAtRandom kills and starts p again n times.
+func killAtRandom(t *testing.T, p *process, n int, goOn func() bool) (kills int) {
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	for kills < n && goOn() {
+		time.Sleep(time.Duration(rng.IntN(2500)) * time.Millisecond)
+		p.kill()
+		p.start()
+		kills++
+	}
+	return kills
+}
+
+// crowd is the clients of a server.
+type crowd struct {
+	ctx    context.Context
+	url    string
+	client *client.Client
+	load   *load.Load
+
+	mu  sync.Mutex
+	err error
+}
+
+func (c *crowd) open(t *testing.T) {
+	t.Helper()
+	var err error
+	if c.client, err = client.Open(c.ctx, client.Options{BaseURL: c.url, APIKey: "tml-test"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.client.Close() })
+	if c.load, err = load.New(c.ctx, c.client, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *crowd) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *crowd) ok() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil
+}
+
+func (c *crowd) compare(t *testing.T, what string, got, want []string) {
+	if c.ok() && !slices.Equal(got, want) {
+		for i := range got {
+			if i >= len(want) || got[i] != want[i] {
+				c.fail(fmt.Errorf("%s: answer %d is %.300s", what, i, got[i]))
+				return
+			}
+		}
+		c.fail(fmt.Errorf("%s: %d answers of %d", what, len(got), len(want)))
+	}
+}
+
+// script runs one mixed script in a session of its own; all of them are to have the same answers.
+func (c *crowd) script(n int) []string {
+	said, err := c.load.Mixed(c.ctx, fmt.Sprintf("script-%06d", n), scriptSteps)
+	c.fail(err)
+	return said
+}
+
+// names is the checkpoints by run.
+type names map[string]string
+
+func (n names) sets() (out []string) {
+	for _, s := range n {
+		out = append(out, s)
+	}
+	return out
+}
+
+func (c *crowd) checkpoints() names {
+	all, err := c.client.AllCheckpoints(c.ctx, 100_000, 0)
+	c.fail(err)
+	slices.SortFunc(all.Checkpoints, func(a, b wire.Checkpoint) int { return bytes.Compare([]byte(a.TinkerPath), []byte(b.TinkerPath)) })
+	out := names{}
+	for _, k := range all.Checkpoints {
+		p, err := tinker.ParsePath(k.TinkerPath)
+		c.fail(err)
+		out[p.ModelID] += string(p.Kind) + "/" + p.Name + " "
+	}
+	return out
+}
+
+// unnamed trains a run and draws from unnamed samplers of it, as save_weights_and_get_sampling_client does, by hand: the seam has
+// none of those.
+func (c *crowd) unnamed() []string {
+	var said []string
+	var session wire.CreateSessionResponse
+	c.post("/create_session", map[string]any{"tags": []string{}, "sdk_version": "0.25.0"}, &session)
+	var made wire.CreateModelResponse
+	c.result("/create_model", wire.CreateModelRequest{SessionID: session.SessionID, BaseModel: c.load.Base(), LoRA: wire.FromLoRA(tinker.LoRA{Rank: 4, Seed: new(int64), TrainAttn: true})}, &made)
+	for i := int64(0); i < 3 && c.ok(); i++ {
+		c.result("/optim_step", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 1}, &json.RawMessage{})
+		var saved wire.SaveResponse
+		c.result("/save_weights_for_sampler", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 2, "sampling_session_seq_id": i}, &saved)
+		var drawn json.RawMessage
+		c.result("/asample", map[string]any{"sampling_session_id": saved.SamplingSessionID, "seq_id": 0, "num_samples": 2,
+			"prompt": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text", "tokens": []int{40, 41}}}}, "sampling_params": map[string]any{"max_tokens": 16, "seed": 5}}, &drawn)
+		said = append(said, string(drawn))
+	}
+	return said
+}
+
+// result posts a request and polls for its result, both for as long as the server is away.
+func (c *crowd) result(path string, body, out any) {
+	var p wire.Promise
+	c.post(path, body, &p)
+	for c.ok() {
+		var raw json.RawMessage
+		c.post("/retrieve_future", wire.RetrieveRequest{RequestID: p.RequestID}, &raw)
+		var state struct{ Type, Error string }
+		if json.Unmarshal(raw, &state) != nil || state.Error != "" {
+			c.fail(fmt.Errorf("%s: %s", path, raw))
+		} else if state.Type != "try_again" {
+			c.fail(json.Unmarshal(raw, out))
+			return
+		}
+	}
+}
+
+func (c *crowd) post(path string, body, out any) {
+	raw, err := json.Marshal(body)
+	c.fail(err)
+	for ; c.ok(); time.Sleep(50 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(c.ctx, "POST", c.url+wire.Prefix+path, bytes.NewReader(raw))
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		req.Header.Set(wire.HeaderKey, "tml-test")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			c.fail(c.ctx.Err())
+			continue
+		}
+		answer, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		switch {
+		case err != nil || resp.StatusCode >= 500:
+		case resp.StatusCode != http.StatusOK:
+			c.fail(fmt.Errorf("%s: %s %s", path, resp.Status, answer))
+		default:
+			c.fail(errors.Join(json.Unmarshal(answer, out)))
+			return
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Mixed is a training script that does everything there is, one of each kind again and again: training, named samplers and seeded samples,
+// states saved, loaded, deleted, ended by time, and models made from states. It returns what every answer was, to the last bit; services
+// with the same weights give the same answers, whatever happens to them in between. name is of its session, steps at least 6.
+func (l *Load) Mixed(ctx context.Context, name string, steps int) ([]string, error) {
+	seed := int64(len(name))
+	m, err := l.svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: l.base, LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
+	if err != nil {
+		return nil, err
+	}
+	x := &mixed{l: l, ctx: ctx, name: name, m: m, seq: 1}
+	for i := 1; i <= steps && x.err == nil; i++ {
+		x.step(i)
+	}
+	x.finish()
+	return x.said, x.err
+}
+
+// mixed is one script under way. After an error it does nothing more.
+type mixed struct {
+	l     *Load
+	ctx   context.Context
+	name  string
+	m     tinker.TrainingClient
+	seq   int64
+	made  int64 // models
+	state string
+	brief string // a sampler that is soon gone
+	said  []string
+	err   error
+}
+
+func (x *mixed) step(i int) {
+	x.train(i)
+	switch i % 6 {
+	case 1:
+		x.freeze(i)
+	case 2:
+		x.state = x.save(i)
+	case 3:
+		x.train(i + 100)
+		f, err := x.load()
+		say(x, f, err)
+	case 4:
+		x.branch(i)
+	case 5:
+		x.end(i)
+	case 0:
+		x.delete(x.state)
+	}
+}
+
+// say waits for a result and notes it.
+func say[T any](x *mixed, f *tinker.Future[T], err error) (v T) {
+	if x.err != nil {
+		return v
+	}
+	if err == nil {
+		v, err = f.Wait(x.ctx)
+	}
+	if err != nil {
+		x.err = fmt.Errorf("load: script %s, request %d: %w", x.name, x.seq-1, err)
+		return v
+	}
+	x.said = append(x.said, strings.ReplaceAll(fmt.Sprintf("%d %s", x.seq-1, bits(v)), x.model(), "MODEL"))
+	return v
+}
+
+// model is the id of the script's model, which a server draws.
+func (x *mixed) model() string {
+	info, err := x.m.Info(x.ctx)
+	if err != nil && x.err == nil {
+		x.err = err
+	}
+	return info.ModelID
+}
+
+// bits writes a result so that one other bit shows.
+func bits(v any) string {
+	switch v := v.(type) {
+	case tinker.ForwardOutput:
+		var b strings.Builder
+		for _, lp := range v.LossFnOutputs[0][tinker.Logprobs].Float {
+			fmt.Fprintf(&b, "%x ", math.Float32bits(lp))
+		}
+		return fmt.Sprintf("logprobs %sloss %x", b.String(), v.Metrics["loss:sum"])
+	case tinker.OptimStepOutput:
+		return fmt.Sprintf("norm %x", v.Metrics["grad_norm"])
+	case tinker.SampleResponse:
+		var b strings.Builder
+		for _, q := range v.Sequences {
+			fmt.Fprintf(&b, "%v %x ", q.Tokens, q.Logprobs)
+		}
+		return b.String()
+	}
+	return fmt.Sprintf("%+v", v)
+}
+
+func (x *mixed) next() int64 {
+	x.seq++
+	return x.seq - 1
+}
+
+func (x *mixed) train(kind int) {
+	if x.err != nil {
+		return
+	}
+	f, err := x.m.ForwardBackward(x.ctx, batch(x.next(), stormTokens, kind))
+	say(x, f, err)
+	adam := tinker.DefaultAdam()
+	adam.LearningRate = 1e-3
+	g, err := x.m.OptimStep(x.ctx, tinker.OptimStepRequest{SeqID: x.next(), Adam: adam})
+	say(x, g, err)
+}
+
+// freeze saves a sampler and draws from it.
+func (x *mixed) freeze(i int) {
+	f, err := x.m.SaveWeightsForSampler(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("sampler-%d", i)})
+	path := say(x, f, err).Path
+	if x.err != nil {
+		return
+	}
+	c, err := x.l.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path})
+	if err != nil {
+		x.err = err
+		return
+	}
+	req := sampleRequest(i)
+	req.NumSamples, req.Params.MaxTokens, req.PromptLogprobs = 3, 24, true
+	drawn, err := c.Sample(x.ctx, req)
+	say(x, drawn, err)
+}
+
+func (x *mixed) save(i int) string {
+	f, err := x.m.SaveState(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("state-%d", i)})
+	return say(x, f, err).Path
+}
+
+// load goes back to the last state.
+func (x *mixed) load() (*tinker.Future[tinker.LoadOutput], error) {
+	return x.m.LoadState(x.ctx, tinker.LoadRequest{SeqID: x.next(), Path: x.state, Optimizer: true})
+}
+
+// branch makes another model from the last state and trains it once.
+func (x *mixed) branch(i int) {
+	if x.err != nil {
+		return
+	}
+	x.made++
+	m, err := x.l.svc.CreateModelFromState(x.ctx, tinker.CreateFromStateRequest{SessionID: x.name, ModelSeqID: x.made, Path: x.state, Optimizer: i%4 == 0})
+	if err != nil {
+		x.err = err
+		return
+	}
+	f, err := m.ForwardBackward(x.ctx, batch(1, stormTokens, i))
+	say(x, f, err)
+}
+
+// end saves a sampler for a second.
+func (x *mixed) end(i int) {
+	f, err := x.m.SaveWeightsForSampler(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("brief-%d", i), TTL: time.Second})
+	x.brief = say(x, f, err).Path
+}
+
+// delete removes a state. One that is gone was removed by a first attempt whose answer was lost.
+func (x *mixed) delete(path string) {
+	if x.err != nil {
+		return
+	}
+	if err := x.l.svc.DeleteCheckpoint(x.ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
+		x.err = err
+	}
+}
+
+// finish looks that what was deleted or has ended is gone.
+func (x *mixed) finish() {
+	if x.err == nil && x.brief != "" {
+		x.gone(x.brief)
+	}
+	if info, err := x.m.Info(x.ctx); x.err == nil && (err != nil || info.NextSeqID != x.seq) {
+		x.err = fmt.Errorf("load: script %s sent %d requests; the service knows %d (%v)", x.name, x.seq-1, info.NextSeqID-1, err)
+	}
+}
+
+// gone waits until a path has ended.
+func (x *mixed) gone(path string) {
+	for range 100 {
+		if _, err := x.l.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path}); errors.Is(err, tinker.ErrNotFound) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	x.err = fmt.Errorf("load: script %s: %s should have ended after a second", x.name, path)
+}
