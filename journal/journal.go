@@ -45,6 +45,7 @@ type Options struct {
 	SnapshotBytes int64            // log that calls for one; default 256 MiB
 	SegmentBytes  int64            // a log segment's size; default 64 MiB
 	KeepResults   int              // results kept per model across snapshots; default 64
+	KeepBytes     int64            // and their bytes; the newest is kept in any case; default 16 MiB
 	Warn          func(msg string) // told what a user should know, such as a change of numerics
 }
 
@@ -64,6 +65,9 @@ func (o Options) withDefaults() Options {
 	if o.KeepResults == 0 {
 		o.KeepResults = 64
 	}
+	if o.KeepBytes == 0 {
+		o.KeepBytes = 16 << 20
+	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
@@ -77,11 +81,13 @@ type Journal struct {
 	opts Options
 	log  *wal
 
-	mu     sync.Mutex // guards models and byKey; held while a model is made
+	making sync.Mutex // held while a model is made
+	mu     sync.Mutex // guards the rest
 	models map[string]*model
 	byKey  map[key]*model
 	closed bool
 
+	replayed   chan struct{}  // closed when what was accepted before Open is done again
 	background sync.WaitGroup // watchers of futures and snapshots under way
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -100,12 +106,19 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 	if err := opts.FS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*model{}, byKey: map[key]*model{}}
+	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*model{}, byKey: map[key]*model{}, replayed: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(tinker.Promised(context.Background())) // what is logged was promised
 	if err := j.recover(ctx); err != nil {
 		j.cancel()
 		return nil, err
 	}
+	ends := j.pending()
+	j.background.Go(func() {
+		for _, end := range ends {
+			<-end
+		}
+		close(j.replayed)
+	})
 	return j, nil
 }
 
@@ -138,20 +151,23 @@ func (j *Journal) CreateModelFromState(ctx context.Context, req tinker.CreateFro
 	})
 }
 
-// create makes a model in the machine first and logs it then: until it is logged nobody was promised anything.
+// create makes a model in the machine first and logs it then: until it is logged, and one from a state has its snapshot, nobody
+// was promised anything.
 func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any, make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.closed {
-		return nil, tinker.ErrClosed
-	}
+	j.making.Lock()
+	defer j.making.Unlock()
 	if *session == "" {
 		*session = "session-" + hex.EncodeToString(random(16))
 	}
-	if m, ok := j.byKey[key{*session, seq}]; ok {
-		if m.created.Asked != asked {
-			return nil, tinker.Userf("journal: model %d of session %s was created with other settings; use another model_seq_id", seq, *session)
-		}
+	j.mu.Lock()
+	m, closed := j.byKey[key{*session, seq}], j.closed
+	j.mu.Unlock()
+	switch {
+	case closed:
+		return nil, tinker.ErrClosed
+	case m != nil && m.created.Asked != asked:
+		return nil, tinker.Userf("journal: model %d of session %s was created with other settings; use another model_seq_id", seq, *session)
+	case m != nil:
 		return m, nil
 	}
 	inner, err := make()
@@ -170,18 +186,23 @@ func (j *Journal) create(session *string, seq int64, asked [32]byte, kind record
 	if err := j.appendSynced(kind, rec); err != nil {
 		return nil, err
 	}
-	m := newModel(j, rec, inner)
-	j.models[m.id], j.byKey[key{*session, seq}] = m, m
+	m = newModel(j, rec, inner)
 	if kind == recCreateFromState {
 		if err := m.snapshot(); err != nil { // the state it came from may be deleted before a replay
 			return nil, err
 		}
 	}
+	j.add(m)
 	return m, nil
 }
 
-// DeleteCheckpoint implements tinker.Service.
+// DeleteCheckpoint implements tinker.Service. It waits for the replay, which may save the checkpoint once more.
 func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
+	select {
+	case <-j.replayed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if err := j.m.DeleteCheckpoint(ctx, path); err != nil {
 		return err
 	}
@@ -196,10 +217,9 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	j.closed = true
-	models := j.models
 	j.mu.Unlock()
 	var errs []error
-	for _, m := range models {
+	for _, m := range j.all() {
 		if m.dirty() && !m.busy() {
 			errs = append(errs, m.snapshot())
 		}

@@ -35,6 +35,7 @@ type model struct {
 type op struct {
 	name   string
 	hash   [32]byte
+	logged int64 // its end in the log; 0 is of an earlier process
 	future any
 	result *result       // nil while it runs
 	noted  chan struct{} // closed when result is there, or never will be
@@ -113,8 +114,11 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 		return nil, tinker.Userf("journal: %s request: %w", name, err)
 	}
 	hash := sha256.Sum256(raw)
-	if f, found, err := repeated[T](m, name, *seq, hash); found || err != nil {
+	if f, logged, err := repeated[T](m, name, *seq, hash); f != nil || err != nil {
 		m.mu.Unlock()
+		if err == nil {
+			err = m.j.log.sync(logged) // the first one may still be on its way to the disk
+		}
 		return f, err
 	}
 	at, err := m.append(name, *seq, raw)
@@ -124,7 +128,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	}
 	m.next = max(m.next, *seq+1)
 	f, resolve := tinker.NewFuture[T]()
-	o := &op{name: name, hash: hash, future: f, noted: make(chan struct{})}
+	o := &op{name: name, hash: hash, logged: at, future: f, noted: make(chan struct{})}
 	m.ops[*seq] = o
 	m.running++
 	m.mu.Unlock()
@@ -141,20 +145,20 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	return f, nil
 }
 
-// repeated finds the future of a request that was accepted before. m.mu is held.
-func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], found bool, err error) {
+// repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none. m.mu is held.
+func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged int64, err error) {
 	o, ok := m.ops[seq]
 	if !ok {
 		if seq <= m.applied {
-			return nil, false, tinker.Userf("journal: the result of request %d of model %s is not kept any more; the next free seq_id is %d", seq, m.id, m.next)
+			return nil, 0, tinker.Userf("journal: the result of request %d of model %s is not kept any more; the next free seq_id is %d", seq, m.id, m.next)
 		}
-		return nil, false, nil
+		return nil, 0, nil
 	}
 	f, ok = o.future.(*tinker.Future[T])
 	if !ok || o.name != name || o.hash != hash {
-		return nil, false, tinker.Userf("journal: seq_id %d of model %s was used for another request (%s); the next free one is %d", seq, m.id, o.name, m.next)
+		return nil, 0, tinker.Userf("journal: seq_id %d of model %s was used for another request (%s); the next free one is %d", seq, m.id, o.name, m.next)
 	}
-	return f, true, nil
+	return f, o.logged, nil
 }
 
 // append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
@@ -201,6 +205,7 @@ func (m *model) finish(o *op, seq int64, start time.Time, v any, err error) {
 	defer m.mu.Unlock()
 	o.result = &r
 	m.running--
+	m.bytes += int64(len(r.Value))
 	now := time.Now()
 	if start.Before(m.lastDone) {
 		start = m.lastDone

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -72,18 +75,18 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 }
 
 func (j *Journal) add(m *model) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.models[m.id], j.byKey[key{m.created.Session, m.created.Seq}] = m, m
 }
 
-func (j *Journal) each(f func(*model)) {
-	ids := make([]string, 0, len(j.models))
-	for id := range j.models {
-		ids = append(ids, id)
-	}
-	sort.Strings(ids)
-	for _, id := range ids {
-		f(j.models[id])
-	}
+// all lists the models by id.
+func (j *Journal) all() []*model {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	list := slices.Collect(maps.Values(j.models))
+	slices.SortFunc(list, func(a, b *model) int { return strings.Compare(a.id, b.id) })
+	return list
 }
 
 // readLog returns the records to replay and the results, and opens the last segment for appending.
@@ -99,13 +102,14 @@ func (j *Journal) readLog() (records []any, results []result, err error) {
 		if _, err := fmt.Sscanf(filepath.Base(path), segmentName, &ordinal); err != nil {
 			return nil, nil, fmt.Errorf("journal: %s is not a name of a log segment", path)
 		}
-		seg := segment{path, map[string]int64{}}
+		seg := segment{path: path, maxSeq: map[string]int64{}}
 		size, err = j.log.read(path, last, func(kind recordKind, payload []byte) error {
 			return j.readRecord(kind, payload, seg, &records, &results)
 		})
 		if err != nil {
 			return nil, nil, err
 		}
+		seg.bytes = size
 		if !last {
 			j.log.old = append(j.log.old, seg)
 		} else if err := j.opts.FS.Truncate(path, size); err != nil {
@@ -204,22 +208,41 @@ func (j *Journal) recreate(ctx context.Context, r created) error {
 			inner, err = j.m.CreateModelFromState(ctx, req)
 		}
 	}
+	if r.Kind == recCreateFromState && errors.Is(err, tinker.ErrNotFound) {
+		return nil // it has no snapshot, so nobody was promised it, and its state was deleted since
+	}
 	if err != nil {
 		return fmt.Errorf("journal: create model %s again: %w", r.ModelID, err)
 	}
-	j.add(newModel(j, r, inner))
+	m := newModel(j, r, inner)
+	if r.Kind == recCreateFromState {
+		if err := m.snapshot(); err != nil {
+			return err
+		}
+	}
+	j.add(m)
 	return nil
 }
 
-// settle waits until the machine has done everything replayed so far.
+// settle waits until the machine has done everything replayed so far that it can do.
 func (j *Journal) settle() {
-	j.each(func(m *model) {
-		for _, o := range m.ops {
-			if d, ok := o.future.(interface{ Done() <-chan struct{} }); ok {
-				<-d.Done()
+	for _, done := range j.pending() {
+		<-done
+	}
+}
+
+// pending is the ends of what the machine has to do. A request behind a number that never came waits for its client, and is left out.
+func (j *Journal) pending() (ends []<-chan struct{}) {
+	for _, m := range j.all() {
+		m.mu.Lock()
+		for seq := m.applied + 1; m.ops[seq] != nil; seq++ {
+			if d, ok := m.ops[seq].future.(interface{ Done() <-chan struct{} }); ok {
+				ends = append(ends, d.Done())
 			}
 		}
-	})
+		m.mu.Unlock()
+	}
+	return ends
 }
 
 func (m *model) replay(r operation) error {

@@ -3,12 +3,14 @@ package journal
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -38,7 +40,7 @@ func (m *model) snapshotIfDue() {
 	due := m.compute > m.j.opts.SnapshotAfter || m.bytes > m.j.opts.SnapshotBytes
 	m.mu.Unlock()
 	if due || m.j.log.full() {
-		if err := m.snapshot(); err != nil && m.j.ctx.Err() == nil {
+		if err := errors.Join(m.snapshot(), m.j.release()); err != nil && m.j.ctx.Err() == nil {
 			m.j.opts.Warn(fmt.Sprintf("snapshot of model %s failed, the log keeps growing: %v", m.id, err))
 		}
 	}
@@ -52,14 +54,14 @@ func (m *model) snapshot() error {
 	spent, logged := m.compute, m.bytes
 	m.mu.Unlock()
 	var applied int64
+	var results []result
 	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
 		sum := &checksum{w: w}
 		var err error
 		if applied, err = m.j.m.Snapshot(m.j.ctx, m.id, sum); err != nil {
 			return err
 		}
-		results, err := m.kept(applied)
-		if err != nil {
+		if results, err = m.kept(applied); err != nil {
 			return err
 		}
 		return writeTrailer(sum, trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Results: results})
@@ -70,7 +72,7 @@ func (m *model) snapshot() error {
 	m.mu.Lock()
 	m.applied = applied
 	m.compute, m.bytes = m.compute-spent, m.bytes-logged
-	m.dropOld()
+	m.dropOld(results)
 	m.mu.Unlock()
 	if err := m.j.log.rotate(); err != nil {
 		return err
@@ -78,32 +80,57 @@ func (m *model) snapshot() error {
 	return m.j.log.compact(m.j.allApplied())
 }
 
-// kept returns the newest results up to applied, in order. The machine is done with those requests, so it waits for watchers that are
-// a moment behind.
+// release takes snapshots of the models that hold the oldest log segment when the log is long: one that was trained a little and then
+// left alone would keep everything that others have logged since.
+func (j *Journal) release() error {
+	if j.log.closedBytes() <= j.opts.SnapshotBytes {
+		return nil
+	}
+	holders := j.log.holders(j.allApplied())
+	var errs []error
+	for _, m := range j.all() {
+		if slices.Contains(holders, m.id) {
+			errs = append(errs, m.snapshot())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// kept returns the newest results up to applied, in order and within the bounds, the newest in any case. The machine is done with those
+// requests, so it waits for watchers that are a moment behind.
 func (m *model) kept(applied int64) ([]result, error) {
 	m.mu.Lock()
-	var done []*op
-	for seq := max(1, applied-int64(m.j.opts.KeepResults)+1); seq <= applied; seq++ {
+	var done []*op // newest first
+	for seq := applied; seq > max(0, applied-int64(m.j.opts.KeepResults)); seq-- {
 		if o := m.ops[seq]; o != nil {
 			done = append(done, o)
 		}
 	}
 	m.mu.Unlock()
 	var results []result
+	bytes := int64(0)
 	for _, o := range done {
 		<-o.noted
 		if o.result == nil {
 			return nil, tinker.ErrClosed
 		}
+		if bytes += int64(len(o.result.Value)); bytes > m.j.opts.KeepBytes && len(results) > 0 {
+			break
+		}
 		results = append(results, *o.result)
 	}
+	slices.Reverse(results)
 	return results, nil
 }
 
-// dropOld forgets the results that the snapshot does not keep. m.mu is held.
-func (m *model) dropOld() {
+// dropOld forgets the results that the snapshot does not keep; kept is what it does. m.mu is held.
+func (m *model) dropOld(kept []result) {
+	oldest := m.applied + 1
+	if len(kept) > 0 {
+		oldest = kept[0].SeqID
+	}
 	for seq, o := range m.ops {
-		if seq <= m.applied-int64(m.j.opts.KeepResults) && o.result != nil {
+		if seq < oldest && o.result != nil {
 			delete(m.ops, seq)
 		}
 	}
@@ -111,11 +138,11 @@ func (m *model) dropOld() {
 
 func (j *Journal) allApplied() map[string]int64 {
 	at := map[string]int64{}
-	j.each(func(m *model) {
+	for _, m := range j.all() {
 		m.mu.Lock()
-		defer m.mu.Unlock()
 		at[m.id] = m.applied
-	})
+		m.mu.Unlock()
+	}
 	return at
 }
 

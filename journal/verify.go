@@ -48,7 +48,7 @@ func verifyLog(dir string, seen func(string)) error {
 	for i, path := range paths {
 		var records []any
 		var results []result
-		seg := segment{path, map[string]int64{}}
+		seg := segment{path: path, maxSeq: map[string]int64{}}
 		size, err := w.read(path, i == len(paths)-1, func(kind recordKind, payload []byte) error {
 			return j.readRecord(kind, payload, seg, &records, &results)
 		})

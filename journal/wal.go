@@ -37,6 +37,7 @@ type wal struct {
 type segment struct {
 	path   string
 	maxSeq map[string]int64
+	bytes  int64
 }
 
 func (w *wal) segmentPath(n int) string { return filepath.Join(w.dir, fmt.Sprintf(segmentName, n)) }
@@ -148,7 +149,7 @@ func (w *wal) rotate() error {
 	if w.err != nil {
 		return w.err
 	}
-	closed, f := segment{w.segmentPath(w.ordinal), w.maxSeq}, w.f
+	closed, f := segment{w.segmentPath(w.ordinal), w.maxSeq, w.size}, w.f
 	pending := w.buf // appended meanwhile; their operations belong to the next segment, and counting them to both is harmless
 	if err := w.start(w.ordinal+1, 0); err != nil {
 		w.f = f
@@ -169,6 +170,32 @@ func (w *wal) full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size > w.limit
+}
+
+// closedBytes is the length of the closed segments.
+func (w *wal) closedBytes() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := int64(0)
+	for _, s := range w.old {
+		n += s.bytes
+	}
+	return n
+}
+
+// holders are the models because of which the oldest closed segment is still there.
+func (w *wal) holders(applied map[string]int64) (ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.old) == 0 {
+		return nil
+	}
+	for id, seq := range w.old[0].maxSeq {
+		if applied[id] < seq {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // compact removes the oldest closed segments whose operations all lie in snapshots.

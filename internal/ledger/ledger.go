@@ -177,6 +177,13 @@ func (l *Log) Append(kind byte, payload []byte) (int64, error) {
 	return l.end, nil
 }
 
+// End is the position after the last record appended.
+func (l *Log) End() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
 // Sync returns when everything up to position at is on the disk. Whoever comes while an fsync runs shares the next one.
 func (l *Log) Sync(at int64) error {
 	l.mu.Lock()

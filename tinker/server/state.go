@@ -180,12 +180,16 @@ func (s *Server) record(kind byte, v any) (int64, error) {
 	return s.log.Append(kind, raw)
 }
 
-// change runs f under the lock and makes what it recorded durable.
+// change runs f under the lock and makes what it recorded durable. A request that was recorded before (at is 0) may still be on its way to
+// the disk: it is waited for too.
 func (s *Server) change(f func(t *state) (at int64, err error)) error {
 	s.mu.Lock()
 	at, err := f(&s.state)
+	if at == 0 {
+		at = s.log.End()
+	}
 	s.mu.Unlock()
-	if err != nil || at == 0 {
+	if err != nil {
 		return err
 	}
 	return s.log.Sync(at)

@@ -84,7 +84,11 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 			return nil, err
 		}
 	}
-	if !again {
+	if again {
+		if err := s.log.Sync(s.log.End()); err != nil { // the first one may still be on its way to the disk
+			return nil, err
+		}
+	} else {
 		f, err := send()
 		if err != nil {
 			return nil, err
