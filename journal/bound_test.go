@@ -79,7 +79,7 @@ func TestGapBeforeDelete(t *testing.T) {
 
 // A model made from a state that was deleted since is there after every crash, or nobody was promised it.
 func TestOriginDeleted(t *testing.T) {
-	modelDir, stride := tinyModel(t), 1
+	modelDir, stride := tinyModel(t), 3
 	if testing.Short() {
 		stride = 7
 	}
