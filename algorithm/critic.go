@@ -17,6 +17,10 @@ type Critic struct {
 	Tokens    []int32 // the K >= 2 reserved ids, all different
 	Low, High float64 // the smallest and the largest value
 	Sigma     float64 // deviation of HL-Gauss in units of the distance between values; 0 is two-hot, 0.75 is usual
+
+	// Prior [K], if not nil, is taken off the tokens' log-probabilities before they are read: what the untrained model makes of them
+	// anywhere, so that its values begin in the middle instead of at whichever token it likes best.
+	Prior []float64
 }
 
 // NewCritic checks a critic's settings.
@@ -65,15 +69,19 @@ func (c *Critic) gauss(p []float64, at float64) {
 	}
 }
 
-// given writes the distribution [K] over the reserved tokens, given that the token is one of them, into q.
-func given(q []float64, logprobs []float32) {
+// given writes the distribution [K] over the reserved tokens, given that the token is one of them and less the prior, into q.
+func (c *Critic) given(q []float64, logprobs []float32) {
 	top := math.Inf(-1)
-	for _, lp := range logprobs {
-		top = max(top, float64(lp))
+	for k, lp := range logprobs {
+		q[k] = float64(lp)
+		if c.Prior != nil {
+			q[k] -= c.Prior[k]
+		}
+		top = max(top, q[k])
 	}
 	sum := 0.0
-	for k, lp := range logprobs {
-		q[k] = math.Exp(float64(lp) - top)
+	for k := range q {
+		q[k] = math.Exp(q[k] - top)
 		sum += q[k]
 	}
 	for k := range q {
@@ -85,12 +93,35 @@ func given(q []float64, logprobs []float32) {
 // distribution given that the token is one of them.
 func (c *Critic) Decode(logprobs []float32) float64 {
 	q := make([]float64, len(logprobs))
-	given(q, logprobs)
+	c.given(q, logprobs)
 	mean := 0.0
 	for k, p := range q {
 		mean += float64(p * float64(k))
 	}
 	return c.Low + float64(mean*c.step())
+}
+
+// PriorOf is the mean log-probability of each reserved token over the trained tokens of responses, row-major [R,K] each; nil without any.
+func (c *Critic) PriorOf(logprobs [][]float32, masks [][]bool) []float64 {
+	K, n := len(c.Tokens), 0
+	sum := make([]float64, K)
+	for i, mask := range masks {
+		for t, keep := range mask {
+			if keep {
+				n++
+				for k := range K {
+					sum[k] += float64(logprobs[i][t*K+k])
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	for k := range sum {
+		sum[k] /= float64(n)
+	}
+	return sum
 }
 
 // Values decodes every position of logprobs, row-major [R,K], to values [R].
@@ -132,7 +163,7 @@ func (c *Critic) Weights(returns, logprobs []float32, mask []bool, trained int) 
 			continue
 		}
 		c.Encode(t, float64(returns[pos]))
-		given(q, logprobs[pos*K:(pos+1)*K])
+		c.given(q, logprobs[pos*K:(pos+1)*K])
 		for k := range K {
 			weights[pos*K+k] = float32((t[k] - q[k]) / float64(trained))
 			if t[k] > 0 {

@@ -183,3 +183,56 @@ func ExampleCritic() {
 	fmt.Println(p, c.Decode([]float32{-1000, -2, -2}))
 	// Output: [0 0.5 0.5] 0.75
 }
+
+// With its prior taken off, an untrained critic's value is the middle, whatever the model makes of the tokens; and the weights that it
+// is trained with are still target minus distribution.
+func TestPrior(t *testing.T) {
+	c := mustCritic(t, Critic{Tokens: tokensFrom(7, 3), Low: 0, High: 2})
+	lp := [][]float32{{-1, -9, -3, -99, -99, -99, -2, -10, -4}}
+	mask := [][]bool{{true, false, true}}
+	if v := c.Decode(lp[0][:3]); v > 0.3 {
+		t.Fatalf("without a prior the value is %v, the first token's", v)
+	}
+	c.Prior = c.PriorOf(lp, mask)
+	if want := []float64{-1.5, -9.5, -3.5}; !alike(c.Prior, want) {
+		t.Errorf("prior %v, want %v: the masked position does not count", c.Prior, want)
+	}
+	if v := c.Decode(lp[0][:3]); math.Abs(v-1) > 1e-6 {
+		t.Errorf("value %v, want the middle", v)
+	}
+	w, _ := c.Weights([]float32{2}, lp[0][:3], []bool{true}, 1)
+	for k, want := range []float64{-1.0 / 3, -1.0 / 3, 2.0 / 3} {
+		if math.Abs(float64(w[k])-want) > 1e-6 {
+			t.Errorf("weights %v, want [-1/3 -1/3 2/3]", w)
+		}
+	}
+	if c.PriorOf(lp, [][]bool{{false, false, false}}) != nil {
+		t.Error("a prior of nothing")
+	}
+}
+
+// The tokens are the last of the vocabulary unless their first is named, and must lie in it.
+func TestCriticTokens(t *testing.T) {
+	for _, tt := range []struct {
+		args  Args
+		vocab int
+		first int32
+	}{
+		{Args{"critic_bins": 5}, 100, 95},
+		{Args{"critic_bins": 5, "critic_first_token": 20}, 100, 20},
+		{Args{"critic_bins": 5}, 4, -1},
+		{Args{"critic_bins": 5, "critic_first_token": 96}, 100, -1},
+	} {
+		m := mustNew(t, Choice{Type: "ppo", AdvantageArgs: tt.args})
+		c, _, err := m.Critic(tt.vocab)
+		if tt.first < 0 {
+			if err == nil || !strings.Contains(err.Error(), "does not fit a vocabulary") {
+				t.Errorf("%v of %d: %v", tt.args, tt.vocab, err)
+			}
+			continue
+		}
+		if err != nil || c.Tokens[0] != tt.first || len(c.Tokens) != 5 {
+			t.Errorf("%v of %d: tokens %v, %v, want 5 from %d on", tt.args, tt.vocab, c.Tokens, err, tt.first)
+		}
+	}
+}

@@ -1,23 +1,35 @@
 package algorithm
 
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
 // gae is generalised advantage estimation (Schulman et al., arXiv 1506.02438) over the values of a critic.
 type gae struct {
 	gamma, lambda float64
 	critic        Critic
+	first         int     // of the critic's tokens, -1 for the last of the vocabulary
 	criticScale   float64 // the critic's learning rate over the actor's
+	warmup        int     // steps in which the critic learns and the actor does not
 }
 
 // newGAE reads upstream's gamma and lam, and what a critic over reserved tokens needs: critic_low and critic_high, which
 // returns should stay between, critic_bins (K), critic_sigma, critic_lr_scale and critic_first_token, the first of the K ids in
-// a row that are read. Nobody samples from a critic, so any do; ids that the base model finds equally likely, such as a
-// tokenizer's unused ones, spare it unlearning what it thinks of them.
+// a row that are read (-1 takes the last of the vocabulary); and verl's critic_warmup, see CriticWarmup. Nobody samples from a critic, so any do; ids whose likelihood depends
+// little on the text, such as a tokenizer's unused ones, spare it unlearning what it thinks of them.
 func newGAE(args Args) (LateAdvantage, error) {
 	r := readArgs(args)
-	a := gae{gamma: r.number("gamma", 1), lambda: r.number("lam", 1), criticScale: r.number("critic_lr_scale", 1)}
+	a := gae{gamma: r.number("gamma", 1), lambda: r.number("lam", 1), criticScale: r.number("critic_lr_scale", 10)}
+	a.warmup = r.count("critic_warmup", 0)
 	a.critic = Critic{Low: r.number("critic_low", -1), High: r.number("critic_high", 2), Sigma: r.number("critic_sigma", 0.75)}
-	bins, first := r.count("critic_bins", 31), r.count("critic_first_token", 0)
+	bins, first := r.count("critic_bins", 31), r.number("critic_first_token", -1)
+	r.require(first == math.Trunc(first) && first >= -1 && first < 1<<30, "critic_first_token", first, "a token id, or -1 for the last of the vocabulary")
+	a.first = int(first)
 	for k := range min(bins, 1<<16) {
-		a.critic.Tokens = append(a.critic.Tokens, int32(first+k))
+		a.critic.Tokens = append(a.critic.Tokens, int32(max(0, a.first)+k))
 	}
 	if _, err := NewCritic(a.critic); err != nil {
 		r.errs = append(r.errs, err)
@@ -28,12 +40,31 @@ func newGAE(args Args) (LateAdvantage, error) {
 	return a, r.close()
 }
 
-// Critic is the critic that a method whose Needs have Values is trained with, and its learning rate over the actor's.
-func (m *Method) Critic() (c Critic, rate float64) {
-	if a, ok := m.Late.(gae); ok {
-		return a.critic, a.criticScale
+// Critic is the critic that a method whose Needs have Values is trained with on a model of vocab tokens, and its learning rate over
+// the actor's.
+func (m *Method) Critic(vocab int) (c Critic, rate float64, err error) {
+	a, ok := m.Late.(gae)
+	if !ok {
+		return c, 0, errors.New("algorithm: the method has no critic")
 	}
-	return Critic{}, 0
+	c = a.critic
+	c.Tokens = slices.Clone(c.Tokens)
+	K := len(c.Tokens)
+	if a.first < 0 {
+		for k := range c.Tokens {
+			c.Tokens[k] = int32(vocab - K + k)
+		}
+	}
+	if c.Tokens[0] < 0 || int(c.Tokens[K-1]) >= vocab {
+		return c, 0, fmt.Errorf("algorithm: a critic with critic_bins %d from token %d on does not fit a vocabulary of %d tokens; lower critic_bins or critic_first_token", K, c.Tokens[0], vocab)
+	}
+	return c, a.criticScale, nil
+}
+
+// CriticWarmup is how many steps, the first ones, leave the actor as it is, so that advantages mean something when it starts to learn.
+func (m *Method) CriticWarmup() int {
+	a, _ := m.Late.(gae)
+	return a.warmup
 }
 
 func (gae) Needs() Needs { return Needs{Reward: true, Values: true} }

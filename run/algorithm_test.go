@@ -18,7 +18,7 @@ var tinyRun = []string{"seed=5", "buffer.batch_size=1", "algorithm.repeat_times=
 // ofAlgorithm loads the example that has what the algorithm needs, with an algorithm's own functions.
 func ofAlgorithm(t testing.TB, dir, name string, overrides ...string) *config.Config {
 	t.Helper()
-	file := map[string]string{"mix": "mix", "mix_chord": "mix", "on_policy_distill": "on_policy_distill", "jsd": "on_policy_distill", "sft": "sft", "dpo": "dpo"}[name]
+	file := map[string]string{"mix": "mix", "mix_chord": "mix", "on_policy_distill": "on_policy_distill", "jsd": "on_policy_distill", "sft": "sft", "dpo": "dpo", "ppo": "ppo"}[name]
 	overrides = append([]string{"algorithm.algorithm_type=" + name, "algorithm.policy_loss_fn_args=null", "algorithm.advantage_fn_args=null"}, overrides...)
 	if file == "" {
 		return load(t, dir, overrides...)

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tokenizer"
@@ -136,6 +137,15 @@ func (b *job) buildService(ctx context.Context) (err error) {
 		b.service = b.Wrap(b.service)
 	}
 	return err
+}
+
+// vocabulary is how many token ids the model has: those of its configuration, which may reserve some behind the tokenizer's, if that
+// is here.
+func (b *job) vocabulary() int {
+	if c, err := model.LoadConfig(b.model.dir); err == nil {
+		return c.Vocab
+	}
+	return b.model.tokenizer.VocabSize()
 }
 
 // engineOptions are those of the local engine on the run's model.

@@ -2,7 +2,10 @@ package trainer
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
@@ -16,6 +19,7 @@ import (
 type critic struct {
 	algorithm.Critic
 	rate   float64 // its learning rate over the first model's
+	keep   priorFile
 	client tinker.TrainingClient
 	seq    int64 // of its next request
 }
@@ -30,9 +34,14 @@ type CriticState struct {
 // openCritic connects to the critic's model, making it at the first start: the same base model and adapter as the first
 // model's, under the next number of the session. saved says to go on from its last saved state instead.
 func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
-	head, rate := t.Method.Critic()
-	t.critic = &critic{Critic: head, rate: rate}
-	var err error
+	head, rate, err := t.Method.Critic(t.Vocab)
+	if err != nil {
+		return err
+	}
+	t.critic = &critic{Critic: head, rate: rate, keep: priorFile{t.FS, filepath.Join(t.JobDir, t.Name+"_critic_prior.json")}}
+	if t.critic.Prior, err = t.critic.keep.read(len(head.Tokens)); err != nil {
+		return err
+	}
 	if saved {
 		if t.critic.client, err = t.fromSaved(ctx, "critic_checkpoint_path.txt"); err != nil {
 			return fmt.Errorf("critic: %w", err)
@@ -136,10 +145,63 @@ func (c *critic) values(ctx context.Context, batch []*experience.Experience) (fo
 		if want := (len(batch[i].Tokens) - 1) * K; len(lp) != want {
 			return v, fmt.Errorf("trainer: the service returned %d logprobs for %d targets of the critic", len(lp), want)
 		}
-		lp = lp[(batch[i].PromptLength-1)*K:]
-		v.logprobs, v.values = append(v.logprobs, lp), append(v.values, c.Values(lp))
+		v.logprobs = append(v.logprobs, lp[(batch[i].PromptLength-1)*K:])
+	}
+	if err := c.learnPrior(batch, v.logprobs); err != nil {
+		return v, err
+	}
+	for _, lp := range v.logprobs {
+		v.values = append(v.values, c.Values(lp))
 	}
 	return v, nil
+}
+
+// learnPrior takes the prior from the first batch, before the critic is trained at all, and keeps it with the job.
+func (c *critic) learnPrior(batch []*experience.Experience, logprobs [][]float32) error {
+	if c.Prior != nil {
+		return nil
+	}
+	masks := make([][]bool, len(batch))
+	for i, e := range batch {
+		masks[i] = e.ActionMask
+	}
+	prior := c.PriorOf(logprobs, masks)
+	if prior == nil {
+		return nil // nothing to train, and nothing to read a prior from
+	}
+	c.Prior = prior
+	return c.keep.write(prior)
+}
+
+// priorFile is where a job keeps its critic's prior, written once.
+type priorFile struct {
+	fs   disk.FS
+	path string
+}
+
+func (f priorFile) read(K int) (prior []float64, err error) {
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &prior)
+	}
+	if err == nil && len(prior) != K {
+		err = fmt.Errorf("it has %d numbers for %d values", len(prior), K)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trainer: critic's prior %s: %w; critic_bins must stay as the job was begun", f.path, err)
+	}
+	return prior, nil
+}
+
+func (f priorFile) write(prior []float64) error {
+	data, err := json.Marshal(prior)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(f.fs, f.path, append(data, '\n'))
 }
 
 // train sends the gradient of the batch's returns and an optimizer step right behind it, with the first model's parameters but

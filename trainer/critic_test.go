@@ -2,12 +2,14 @@ package trainer
 
 import (
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -33,7 +35,7 @@ func newCritic(t *testing.T) *critic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &critic{head, 0.5, client, 1}
+	return &critic{Critic: head, rate: 0.5, client: client, seq: 1, keep: priorFile{disk.OS(), filepath.Join(t.TempDir(), "prior.json")}}
 }
 
 func mse(values [][]float32, batch []*experience.Experience) float64 {

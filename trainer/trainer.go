@@ -33,6 +33,7 @@ type Options struct {
 	Create       tinker.CreateModelRequest
 	From         string                       // path of the state that the model begins with; empty: as Create says
 	Teacher      tinker.SamplingClientRequest // of a method that needs one
+	Vocab        int                          // token ids that the model has, for a method with a critic
 	FS           disk.FS
 
 	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.

@@ -43,6 +43,9 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 		return err
 	}
 	adam := t.adam(step)
+	if step <= t.Method.CriticWarmup() {
+		adam.LearningRate = 0
+	}
 	o, err := t.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: *seq, Adam: adam})
 	*seq++
 	if err != nil {
