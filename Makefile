@@ -36,8 +36,8 @@ learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffl
 	go test ./run -run 'TestLearn$$' -count 1 -v -timeout 90m -learn.full | tee docs/learn.log
 
 .PHONY: learn-gem
-learn-gem: ## the guessing model on easy and hard, seeds 1, 2, 3, and the control; the log is kept
-	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 90m -gem.full | tee docs/gem-learn.log
+learn-gem: ## the shipped models learn five games, seeds 1, 2, 3, with controls and other methods; killed, it goes on (.cache/learn-gem); log and curves are kept in docs
+	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 3h -gem.full -gem.dir $(CURDIR)/.cache/learn-gem | tee docs/gem-learn.log
 
 .PHONY: postgres
 postgres: ## the SQL buffer on a real Postgres server of Debian's packages

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -19,8 +18,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
-
-var gemFull = flag.Bool("gem.full", false, "TestGemLearns: both committed configurations in full, three seeds, and the shuffled control")
 
 // short is a run of the shipped player cut down to a fraction of a second.
 func short(dir string, more ...string) []string {
@@ -193,44 +190,6 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 			t.Errorf("killed at operation %d: %d folders, %v; want one run", at, len(runs), err)
 		}
 	}
-}
-
-// The committed configurations teach the shipped model to guess.
-func TestGemLearns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains for half a minute")
-	}
-	if !*gemFull {
-		r := learnsToGuess(t, "easy", 1, "max_steps=15", "eval_every=15", "eval_episodes=300")
-		if r.before > 0.87 || r.after < 0.92 {
-			t.Errorf("return %.3f → %.3f on held-out seeds; wanted from at most 0.87 to at least 0.92", r.before, r.after)
-		}
-		return
-	}
-	for seed := 1; seed <= 3; seed++ {
-		for level, most := range map[string]float64{"easy": 0.87, "hard": 0.82} {
-			if r := learnsToGuess(t, level, seed); r.before > most || r.after < 0.92 {
-				t.Errorf("%s, seed %d: return %.3f → %.3f; wanted from at most %.2f to at least 0.92", level, seed, r.before, r.after, most)
-			}
-		}
-	}
-	if r := learnsToGuess(t, "easy", 1, "method=shuffled"); r.after > r.before+0.04 {
-		t.Errorf("with the returns shuffled the return rose from %.3f to %.3f", r.before, r.after)
-	}
-}
-
-// learned is the mean return on held-out seeds.
-type learned struct{ before, after float64 }
-
-func learnsToGuess(t *testing.T, level string, seed int, more ...string) learned {
-	t.Helper()
-	begin := time.Now()
-	pairs := []string{"output_dir=" + t.TempDir(), "env_id=game:GuessTheNumber-v0-" + level, "learning_rate=1e-3", "max_steps=40", "eval_every=10", fmt.Sprintf("seed=%d", seed)}
-	_, lines := gemRuns(t, options(), append(pairs, more...))
-	key := "eval/game:GuessTheNumber-v0-" + level + "/return"
-	r := learned{lines[0].Metrics[key], lines[len(lines)-1].Metrics[key]}
-	t.Logf("%s, seed %d %v: return %.3f → %.3f on held-out seeds, %d steps in %.0f s", level, seed, more, r.before, r.after, len(lines)-1, time.Since(begin).Seconds())
-	return r
 }
 
 func TestGemMethods(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed *.yaml algorithms data expert model teacher guess/*.yaml guess/model guess/seeds
+//go:embed *.yaml algorithms data expert model teacher guess/*.yaml guess/model guess/seeds games/*.yaml games/model
 var files embed.FS
 
 // Files is the folder examples/tiny.

@@ -9,6 +9,8 @@
 //	go run ./examples/tiny/gen pretrain -out DIR           # about 30 MB, not kept in the repository
 //	go run ./examples/tiny/gen guess-model                 # examples/tiny/guess/model, all but the weights
 //	go run ./examples/tiny/gen guess-demos                 # examples/tiny/guess/demos, not kept in the repository
+//	go run ./examples/tiny/gen games-model                 # examples/tiny/games/model, all but the weights
+//	go run ./examples/tiny/gen games-demos                 # examples/tiny/games/demos, not kept in the repository
 //
 // Everything derives from a seed: the same command writes the same bytes.
 package main
@@ -28,9 +30,9 @@ func main() {
 	}
 }
 
-const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos [-out DIR] [-seed N] [-rows N]"
+const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos|games-model|games-demos [-out DIR] [-seed N] [-rows N]"
 
-// options are one invocation's flags; rows counts for expert, pretrain and guess-demos only, and 0 is their own number.
+// options are one invocation's flags; rows counts for expert, pretrain and demonstrations only, and 0 is their own number.
 type options struct {
 	out  string
 	seed uint64
@@ -51,7 +53,7 @@ func run(args []string, stderr io.Writer) error {
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.out, "out", out, "the `folder` to write into")
 	fs.Uint64Var(&o.seed, "seed", 1, "the seed everything derives from")
-	fs.IntVar(&o.rows, "rows", 0, "how many rows expert, pretrain and guess-demos write; 0 is their own number")
+	fs.IntVar(&o.rows, "rows", 0, "how many rows expert, pretrain and demonstrations have; 0 is their own number")
 	if err := fs.Parse(args[1:]); err != nil {
 		return fmt.Errorf("gen: %w", err)
 	}
@@ -76,9 +78,13 @@ func command(name string) (write func(options) error, out string, ok bool) {
 	case "pretrain":
 		return writePretrain, "examples/tiny/pretrain", true
 	case "guess-model":
-		return writeGuessModel, "examples/tiny/guess/model", true
+		return modelOf(guessing, shape{layers: 3, inner: 256, context: 2048}), "examples/tiny/guess/model", true
 	case "guess-demos":
-		return writeDemos, "examples/tiny/guess/demos", true
+		return demosOf(guessing), "examples/tiny/guess/demos", true
+	case "games-model":
+		return modelOf(playing, shape{layers: 3, inner: 256, context: 2048}), "examples/tiny/games/model", true
+	case "games-demos":
+		return demosOf(playing), "examples/tiny/games/demos", true
 	}
 	return nil, "", false
 }

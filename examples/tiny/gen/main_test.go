@@ -23,6 +23,7 @@ func TestCommittedFiles(t *testing.T) {
 		{"data", "../data", []string{"train.jsonl", "test.jsonl"}},
 		{"expert", "../expert", []string{"train.jsonl"}},
 		{"model", "../model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
+		{"games-model", "../games/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 		{"guess-model", "../guess/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 	} {
 		t.Run(c.command, func(t *testing.T) {
@@ -89,7 +90,11 @@ func TestRunRefuses(t *testing.T) {
 
 // A demonstration is what trinity gem shows the model, and half of the guesses are in the bounds that the hints leave.
 func TestDemos(t *testing.T) {
-	next, err := demos(3)
+	c, err := guessing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := c.turns(3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +135,7 @@ func TestDemos(t *testing.T) {
 func TestDrills(t *testing.T) {
 	r := rng.New(5).Stream("drills")
 	for range 200 {
-		d := drill(&r)
+		d := guessDrill(&r)
 		low, high := 1, 50
 		for _, line := range strings.Split(strings.TrimSuffix(d.Response, "\n"), "\n") {
 			var turn, n, again int

@@ -19,12 +19,28 @@ const chatTemplate = `{%- for message in messages %}
 // writeModel writes the model folder's files but the weights, which the run of
 // pretrain.yaml makes.
 func writeModel(o options) error {
-	return writeFolder(o.out, newTokenizer(o.seed), shape{layers: 4, inner: 384, context: 512})
+	return writeFolder(o.out, newTokenizer(o.seed), shape{layers: 4, inner: 384, context: 512, vocab: vocabSize})
+}
+
+// modelOf writes the model folder of a course.
+func modelOf(of func() (course, error), s shape) func(options) error {
+	return func(o options) error {
+		c, err := of()
+		if err != nil {
+			return err
+		}
+		tokenizer, err := c.tokenizer(o.seed)
+		if err != nil {
+			return err
+		}
+		s.vocab = c.vocab
+		return writeFolder(o.out, tokenizer, s)
+	}
 }
 
 // A shape is what differs between the example's models.
 type shape struct {
-	layers, inner, context int // inner is the width of the MLP
+	layers, inner, context, vocab int // inner is the width of the MLP
 }
 
 // writeFolder writes a model folder without weights.
@@ -71,7 +87,7 @@ func modelConfig(s shape, end, pad int) map[string]any {
 	return map[string]any{
 		"architectures":           []string{"Qwen3ForCausalLM"},
 		"model_type":              "qwen3",
-		"vocab_size":              vocabSize,
+		"vocab_size":              s.vocab,
 		"hidden_size":             128,
 		"intermediate_size":       s.inner,
 		"num_hidden_layers":       s.layers,
