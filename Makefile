@@ -43,6 +43,21 @@ learn-gem: ## the shipped models learn five games, seeds 1, 2, 3, with controls 
 postgres: ## the SQL buffer on a real Postgres server of Debian's packages
 	buffer/testdata/postgres.sh
 
+.PHONY: seeds
+seeds: build ## the configurations of upstream's guides as they stand, on the small Llama; log and picture are kept
+	rm -rf bin/seeds
+	go run ./examples/tiny/gen data -rows 7473 -out bin/seeds/gsm8k
+	go test ./run -run 'TestSeeds$$' -count 1 -v -timeout 180m -seeds.rows $(CURDIR)/bin/seeds/gsm8k/train.jsonl -seeds.dir $(CURDIR)/bin/seeds | tee docs/seeds.log; exit $${PIPESTATUS[0]}
+	bin/trinity plot $(addprefix bin/seeds/,tinker/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1 verl/Trinity-RFT-gsm8k/alignment-tinker/verl-llama3.2-3B-lora-off1) -o docs/seeds.svg
+
+.PHONY: llama
+llama: build ## the small Llama made again from random weights: the bits must be those that ship
+	rm -rf bin/llama
+	go run ./examples/tiny/gen llama-pretrain
+	bin/trinity run --config examples/llama/pretrain.yaml checkpoint_root_dir=bin/llama
+	go run ./examples/tiny/gen llama-gain -from bin/llama/trinity-llama/pretrain/global_step_2400/actor/huggingface -out bin/llama/model
+	cmp bin/llama/model/model.safetensors examples/llama/model/model.safetensors
+
 .PHONY: hub-python
 hub-python: ## the Hugging Face cache, read and written by Python's huggingface_hub and by trinity in turn (needs Python and pip)
 	hub/testdata/python.sh

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,18 +17,32 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
 )
 
-// gsm8k is the repository of the data set as it lies on the hub, with n rows of its split train.
-func gsm8k(t testing.TB, n int) hubtest.Repo {
+// shippedRows are word problems in the columns of GSM8K.
+const shippedRows = "../examples/tiny/data/train.jsonl"
+
+// gsm8k is the repository of the data set as it lies on the hub, with the first n rows of a jsonl file as its split train.
+func gsm8k(t testing.TB, file string, n int) hubtest.Repo {
+	t.Helper()
 	type row struct {
-		Question string `parquet:"question"`
-		Answer   string `parquet:"answer"`
+		Question string `parquet:"question" json:"question"`
+		Answer   string `parquet:"answer" json:"answer"`
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) < n {
+		t.Fatalf("%s has %d rows, want %d", file, len(lines), n)
+	}
+	rows := make([]row, n)
+	for i := range rows {
+		if err := json.Unmarshal([]byte(lines[i]), &rows[i]); err != nil {
+			t.Fatalf("%s: row %d: %v", file, i, err)
+		}
 	}
 	files := map[string][]byte{"README.md": []byte("---\nconfigs:\n- config_name: main\n  data_files:\n  - split: train\n    path: main/train-*\n  - split: test\n    path: main/test-*\n- config_name: socratic\n  data_files:\n  - split: train\n    path: socratic/train-*\n---\n# GSM8K\n")}
 	for _, name := range []string{"main/train", "main/test", "socratic/train"} {
-		rows := make([]row, n)
-		for i := range rows {
-			rows[i] = row{fmt.Sprintf("Ann has %d apples. She buys %d more. How many has she now?", i, i+1), fmt.Sprintf("She has %d + %d = <<%d+%d=%d>>%d apples.\n#### %d", i, i+1, i, i+1, 2*i+1, 2*i+1, 2*i+1)}
-		}
 		var b bytes.Buffer
 		if err := parquet.Write(&b, rows, parquet.Compression(&parquet.Snappy)); err != nil {
 			t.Fatal(err)
@@ -39,38 +52,110 @@ func gsm8k(t testing.TB, n int) hubtest.Repo {
 	return hubtest.Repo{Files: files}
 }
 
+// smallLlama is the repository of examples/llama/model.
+func smallLlama(t testing.TB) hubtest.Repo {
+	t.Helper()
+	const dir = "../examples/llama/model"
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, f := range list {
+		if files[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hubtest.Repo{Files: files}
+}
+
+// guideHub is a hub with what the guide's configurations name: the small Llama behind the names of the models, and word problems
+// behind that of GSM8K. It returns it as it is online, and its cache alone.
+func guideHub(t testing.TB, rows string, n int) (online, offline *hub.Hub) {
+	t.Helper()
+	llama := smallLlama(t)
+	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": llama, "models/Qwen/Qwen3-4B-Instruct-2507": llama, "datasets/openai/gsm8k": gsm8k(t, rows, n)})
+	cache := t.TempDir()
+	return hub.New(hub.Options{Cache: cache, Endpoint: s.URL, Pause: time.Millisecond}), hub.New(hub.Options{Cache: cache, Offline: true})
+}
+
+// rootedAt is an environment with the guide's variable for where jobs lie, and nothing else.
+func rootedAt(root string) func(string) (string, bool) {
+	return func(key string) (string, bool) {
+		if key == "TRINITY_CHECKPOINT_ROOT_DIR" {
+			return root, true
+		}
+		return "", false
+	}
+}
+
+// loadGuide reads a configuration with its jobs below root.
+func loadGuide(t testing.TB, path, root string) *config.Config {
+	t.Helper()
+	cfg, err := config.Load(path, nil, rootedAt(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// withFragment is the guide's configuration tinker.yaml with a fragment of the guides, byte for byte, in the place of its own section
+// model.tinker.
+func withFragment(t testing.TB, fragment string) (path string) {
+	t.Helper()
+	whole, err := os.ReadFile("testdata/guide/tinker.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := os.ReadFile(filepath.Join("testdata/guide", fragment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const own, section = "  tinker:\n    enable: true\n", "\nmodel:\n"
+	text := string(whole)
+	if strings.Count(text, own) != 1 || strings.Count(text, section) != 1 {
+		t.Fatal("tinker.yaml has changed")
+	}
+	text = strings.Replace(strings.Replace(text, own, "", 1), section, "\n"+string(part), 1)
+	path = filepath.Join(t.TempDir(), fragment)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The fragments of the guides say what is the default: with them the configuration resolves to the same.
+func TestGuideFragments(t *testing.T) {
+	want := loadGuide(t, "testdata/guide/tinker.yaml", "root")
+	for _, name := range []string{"fragment.yaml", "fragment_readme.yaml"} {
+		got := loadGuide(t, withFragment(t, name), "root")
+		if got.Model.Tinker != want.Model.Tinker || got.JobDir() != want.JobDir() || got.Model.ModelPath != want.Model.ModelPath {
+			t.Errorf("%s: %+v, want %+v", name, got.Model.Tinker, want.Model.Tinker)
+		}
+	}
+}
+
 // The two configurations of upstream's guide to its Tinker backend (testdata/guide) load, resolve and train as they stand
 // there, byte for byte: model and data set by their names on the hub, the veRL keys, the chat template, wandb. The model behind
-// the name is a very small one.
+// the name is examples/llama/model. TestSeeds trains for long.
 func TestGuide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("samples and trains two batches of 768")
 	}
-	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": hubtest.TinyLlama(), "datasets/openai/gsm8k": gsm8k(t, 100)})
-	cache := t.TempDir()
-	online := hub.New(hub.Options{Cache: cache, Endpoint: s.URL, Pause: time.Millisecond})
+	online, offline := guideHub(t, shippedRows, 100)
 	for _, tt := range []struct {
 		name, file string
 		hub        *hub.Hub
 	}{
 		{"Tinker backend, downloading", "tinker.yaml", online},
-		{"veRL backend, from the cache", "verl.yaml", hub.New(hub.Options{Cache: cache, Offline: true})},
+		{"veRL backend, from the cache", "verl.yaml", offline},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
-			env := func(key string) (string, bool) {
-				if key == "TRINITY_CHECKPOINT_ROOT_DIR" {
-					return root, true
-				}
-				return "", false
-			}
-			cfg, err := config.Load(filepath.Join("testdata", "guide", tt.file), nil, env)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cfg := loadGuide(t, filepath.Join("testdata", "guide", tt.file), root)
 			var out bytes.Buffer
 			begin := time.Now()
-			sum, err := Run(context.Background(), cfg, Options{Out: &out, LookupEnv: env, Hub: tt.hub})
+			sum, err := Run(context.Background(), cfg, Options{Out: &out, LookupEnv: rootedAt(root), Hub: tt.hub})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
@@ -84,8 +169,11 @@ func TestGuide(t *testing.T) {
 					t.Errorf("%s = %v, want %v", key, m[key], want)
 				}
 			}
-			if n := m["response_length/mean"]; n < 2 || n > 500 {
+			if n := m["response_length/mean"]; n < 10 || n > 50 {
 				t.Errorf("answers are %v tokens long", n)
+			}
+			if a := m[accuracyKey]; a < 0.25 || a > 0.45 {
+				t.Errorf("the model is right %.3f of the time before it is trained, want about a third", a)
 			}
 			prompt := firstPrompt(t, cfg.JobDir())
 			begins, ends := "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date", "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"

@@ -108,7 +108,7 @@ func writeData(o options) error {
 		name string
 		part part
 		rows int
-	}{{"train.jsonl", train, trainRows}, {"test.jsonl", test, testRows}} {
+	}{{"train.jsonl", train, cmp.Or(o.rows, trainRows)}, {"test.jsonl", test, testRows}} {
 		next := problems(o.seed, f.part)
 		if err := writeRows(filepath.Join(o.out, f.name), f.rows, func() task { return next().task() }); err != nil {
 			return err

@@ -11,6 +11,9 @@
 //	go run ./examples/tiny/gen guess-demos                 # examples/tiny/guess/demos, not kept in the repository
 //	go run ./examples/tiny/gen games-model                 # examples/tiny/games/model, all but the weights
 //	go run ./examples/tiny/gen games-demos                 # examples/tiny/games/demos, not kept in the repository
+//	go run ./examples/tiny/gen llama-model                 # examples/llama/model, all but the weights
+//	go run ./examples/tiny/gen llama-pretrain              # examples/llama/pretrain, not kept in the repository
+//	go run ./examples/tiny/gen llama-gain -from DIR        # examples/llama/model/model.safetensors from the pretrained weights
 //
 // Everything derives from a seed: the same command writes the same bytes.
 package main
@@ -30,13 +33,15 @@ func main() {
 	}
 }
 
-const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos|games-model|games-demos [-out DIR] [-seed N] [-rows N]"
+const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos|games-model|games-demos|llama-model|llama-pretrain|llama-gain [-from DIR] [-out DIR] [-seed N] [-rows N]"
 
-// options are one invocation's flags; rows counts for expert, pretrain and demonstrations only, and 0 is their own number.
+// options are one invocation's flags. rows is for the commands that write training rows, where 0 is their own number; from is for
+// llama-gain.
 type options struct {
 	out  string
 	seed uint64
 	rows int
+	from string
 }
 
 // run performs one subcommand.
@@ -53,7 +58,8 @@ func run(args []string, stderr io.Writer) error {
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.out, "out", out, "the `folder` to write into")
 	fs.Uint64Var(&o.seed, "seed", 1, "the seed everything derives from")
-	fs.IntVar(&o.rows, "rows", 0, "how many rows expert, pretrain and demonstrations have; 0 is their own number")
+	fs.IntVar(&o.rows, "rows", 0, "how many rows of train.jsonl to write; 0 is the command's own number")
+	fs.StringVar(&o.from, "from", "", "the `folder` whose model.safetensors llama-gain raises")
 	if err := fs.Parse(args[1:]); err != nil {
 		return fmt.Errorf("gen: %w", err)
 	}
@@ -85,6 +91,12 @@ func command(name string) (write func(options) error, out string, ok bool) {
 		return modelOf(playing, shape{layers: 3, inner: 256, context: 2048}), "examples/tiny/games/model", true
 	case "games-demos":
 		return demosOf(playing), "examples/tiny/games/demos", true
+	case "llama-model":
+		return writeLlama, "examples/llama/model", true
+	case "llama-pretrain":
+		return writeLlamaPretrain, "examples/llama/pretrain", true
+	case "llama-gain":
+		return writeGained, "examples/llama/model", true
 	}
 	return nil, "", false
 }

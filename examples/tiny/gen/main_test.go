@@ -24,6 +24,7 @@ func TestCommittedFiles(t *testing.T) {
 		{"expert", "../expert", []string{"train.jsonl"}},
 		{"model", "../model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 		{"games-model", "../games/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
+		{"llama-model", "../../llama/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 		{"guess-model", "../guess/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
 	} {
 		t.Run(c.command, func(t *testing.T) {

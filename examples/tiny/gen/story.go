@@ -102,14 +102,8 @@ func (s *story) close(n int) {
 func (s *story) lastFact() (e ending, op byte, x int) {
 	p := s.r.IntN(100)
 	if p < 30 {
-		var divisors []int
-		for d := 2; d <= 9; d++ {
-			if s.count%d == 0 && s.count > d {
-				divisors = append(divisors, d)
-			}
-		}
-		if len(divisors) > 0 {
-			return pick(s.r, asksShare), '/', pick(s.r, divisors)
+		if d := divisors(s.count); len(d) > 0 {
+			return pick(s.r, asksShare), '/', pick(s.r, d)
 		}
 	}
 	switch {
@@ -160,4 +154,15 @@ func (s *story) problem() problem {
 		parts = append([]string{s.asked}, s.told...)
 	}
 	return problem{question: strings.Join(parts, " "), prose: s.prose, steps: s.steps, numbers: s.numbers}
+}
+
+// divisors are the numbers of 2 to 9 that divide n into several.
+func divisors(n int) []int {
+	var list []int
+	for d := 2; d <= 9; d++ {
+		if n%d == 0 && n > d {
+			list = append(list, d)
+		}
+	}
+	return list
 }
