@@ -173,6 +173,9 @@ func (e *Engine) find(id string) (*run, error) {
 	if e.closed {
 		return nil, errClosed()
 	}
+	if e.unloaded[id] {
+		return nil, errUnloaded(id)
+	}
 	return e.runs[id], nil
 }
 

@@ -103,11 +103,12 @@ type Engine struct {
 
 	versions atomic.Uint64 // the last id given to weights
 
-	mu     sync.Mutex
-	closed bool
-	runs   map[string]*run
-	saved  map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
-	drawn  func() uint64
+	mu       sync.Mutex
+	closed   bool
+	runs     map[string]*run
+	unloaded map[string]bool
+	saved    map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
+	drawn    func() uint64
 
 	making sync.Mutex // held while a run is made
 }
@@ -121,7 +122,7 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, saved: map[string]weak.Pointer[version]{},
+	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{},
 		drawn: draws(opts.Seed)}
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
 	for name, m := range opts.Models {

@@ -31,6 +31,8 @@ type queue struct {
 	busy     bool             // a goroutine works
 	running  bool             // on entry done+1
 	closed   bool
+	leaving  []func(error) // told when the model is unloaded; no more requests are taken
+	retired  bool          // it is
 }
 
 // entry is one accepted request.
@@ -51,6 +53,9 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, errClosed()
+	}
+	if q.ends() {
+		return nil, errUnloaded(q.id)
 	}
 	if seq == 0 {
 		seq = q.next
@@ -109,13 +114,20 @@ func (q *queue) between(f func(error)) {
 		f(errClosed())
 		return
 	}
+	if q.retired {
+		f(errUnloaded(q.id))
+		return
+	}
 	q.controls = append(q.controls, f)
 	q.kick()
 }
 
+// ends says that the model is unloaded, or is to be; q.mu is held.
+func (q *queue) ends() bool { return q.retired || len(q.leaving) > 0 }
+
 // kick sees to it that somebody works; q.mu is held.
 func (q *queue) kick() {
-	if !q.busy && (len(q.controls) > 0 || q.entries[q.done+1] != nil) {
+	if !q.busy && (len(q.controls) > 0 || q.entries[q.done+1] != nil || len(q.leaving) > 0) {
 		q.busy = q.start(q.work)
 	}
 }
@@ -136,6 +148,9 @@ func (q *queue) work() {
 		}
 		e := q.entries[q.done+1]
 		if e == nil {
+			if len(q.leaving) > 0 {
+				q.depart()
+			}
 			break
 		}
 		q.running = true
@@ -176,5 +191,8 @@ func (q *queue) close() {
 	for _, f := range q.controls {
 		f(errClosed())
 	}
-	q.controls = nil
+	for _, f := range q.leaving {
+		f(errClosed())
+	}
+	q.controls, q.leaving = nil, nil
 }

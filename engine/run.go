@@ -98,6 +98,9 @@ func (r *run) Info(context.Context) (tinker.ModelInfo, error) {
 	if r.q.closed {
 		return tinker.ModelInfo{}, errClosed()
 	}
+	if r.q.ends() {
+		return tinker.ModelInfo{}, errUnloaded(r.id)
+	}
 	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.next}, nil
 }
 

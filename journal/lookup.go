@@ -14,5 +14,5 @@ func (j *Journal) Lookup(modelID string, seqID int64) (future any, accepted bool
 	if o := m.ops[seqID]; o != nil {
 		return o.future, true
 	}
-	return nil, seqID >= 1 && seqID <= m.applied
+	return nil, seqID >= 1 && (seqID <= m.applied || m.gone && seqID < m.next)
 }

@@ -26,9 +26,15 @@ type model struct {
 	ops      map[int64]*op // accepted, as far as their results are kept
 	running  int           // operations whose result is not there yet
 	applied  int64         // last SeqID in the snapshot on disk
+	snapped  bool          // there is one
 	compute  time.Duration // spent since that snapshot
 	bytes    int64         // logged since that snapshot
 	lastDone time.Time
+
+	sending sync.WaitGroup                      // requests that are logged and on their way to the machine
+	leaving *tinker.Future[tinker.UnloadOutput] // not nil once the model is unloaded, or is to be
+	gone    bool                                // the machine does not have it any more
+	info    tinker.ModelInfo                    // of one that is gone
 }
 
 // op is one accepted operation. Its future is of the type that its method returns.
@@ -47,10 +53,13 @@ func newModel(j *Journal, c created, inner tinker.TrainingClient) *model {
 
 // Info implements tinker.TrainingClient.
 func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
-	info, err := m.inner.Info(ctx)
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leaving != nil {
+		return m.info, m.errUnloaded()
+	}
+	info, err := m.inner.Info(ctx)
 	info.NextSeqID = m.next
-	m.mu.Unlock()
 	return info, err
 }
 
@@ -121,6 +130,10 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 		}
 		return f, err
 	}
+	if m.leaving != nil {
+		m.mu.Unlock()
+		return nil, m.errUnloaded()
+	}
 	at, err := m.append(name, *seq, raw)
 	if err != nil {
 		m.mu.Unlock()
@@ -131,6 +144,8 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	o := &op{name: name, hash: hash, logged: at, future: f, noted: make(chan struct{})}
 	m.ops[*seq] = o
 	m.running++
+	m.sending.Add(1)
+	defer m.sending.Done()
 	m.mu.Unlock()
 
 	if err := m.j.log.sync(at); err != nil { // the log is at its end; so is this future
@@ -222,7 +237,7 @@ func closedChan() chan struct{} {
 func (m *model) dirty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.next-1 > m.applied
+	return m.next-1 > m.applied && m.leaving == nil
 }
 
 func (m *model) busy() bool {

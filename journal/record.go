@@ -20,6 +20,7 @@ const (
 	recOp              recordKind = 'O' // operation
 	recResult          recordKind = 'R' // result
 	recDelete          recordKind = 'D' // deleted
+	recUnload          recordKind = 'U' // unloaded
 )
 
 const (
@@ -58,6 +59,10 @@ type result struct {
 	Value    json.RawMessage `json:"value,omitempty"`
 	Error    string          `json:"error,omitempty"`
 	Category string          `json:"category,omitempty"`
+}
+
+type unloaded struct {
+	ModelID string `json:"model_id"`
 }
 
 type deleted struct {

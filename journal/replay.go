@@ -23,6 +23,9 @@ func (j *Journal) recover(ctx context.Context) error {
 	}
 	j.log = &wal{fs: j.opts.FS, dir: j.dir, codec: c, numerics: j.m.NumericsID(), limit: j.opts.SegmentBytes}
 	j.log.cond = sync.NewCond(&j.log.mu)
+	if err := j.readTombstones(); err != nil {
+		return err
+	}
 	if err := j.restoreSnapshots(ctx); err != nil {
 		return err
 	}
@@ -31,7 +34,7 @@ func (j *Journal) recover(ctx context.Context) error {
 		return err
 	}
 	for _, r := range results {
-		if m := j.models[r.ModelID]; m != nil && r.SeqID <= m.applied {
+		if m := j.models[r.ModelID]; m != nil && r.SeqID <= m.applied && !m.gone {
 			if err := m.restoreResult(r); err != nil {
 				return fmt.Errorf("journal: result of request %d of model %s: %w", r.SeqID, r.ModelID, err)
 			}
@@ -50,6 +53,13 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if m := j.models[t.Created.ModelID]; m != nil && m.gone { // the kill came between its tombstone and this
+			closeFile()
+			if err := j.opts.FS.Remove(path); err != nil {
+				return fmt.Errorf("journal: %w", err)
+			}
+			continue
+		}
 		if t.Numerics != j.m.NumericsID() {
 			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed behind it can differ in its last bits", path, t.Numerics, j.m.NumericsID()))
 		}
@@ -63,7 +73,7 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 			return fmt.Errorf("journal: restore %s: %w", path, err)
 		}
 		m := newModel(j, t.Created, inner)
-		m.applied, m.next = applied, applied+1
+		m.applied, m.next, m.snapped = applied, applied+1, true
 		for _, r := range t.Results {
 			if err := m.restoreResult(r); err != nil {
 				return fmt.Errorf("journal: restore %s: %w", path, err)
@@ -137,7 +147,12 @@ func (j *Journal) readRecord(kind recordKind, payload []byte, seg segment, recor
 		}
 		return nil
 	case recCreate, recCreateFromState:
-		return decodeInto[created](j, payload, records)
+		if err := decodeInto[created](j, payload, records); err != nil {
+			return err
+		}
+		id := (*records)[len(*records)-1].(created).ModelID
+		seg.maxSeq[id] = max(seg.maxSeq[id], 0)
+		return nil
 	case recOp:
 		if err := decodeInto[operation](j, payload, records); err != nil {
 			return err
@@ -147,6 +162,12 @@ func (j *Journal) readRecord(kind recordKind, payload []byte, seg segment, recor
 		return nil
 	case recDelete:
 		return decodeInto[deleted](j, payload, records)
+	case recUnload:
+		if err := decodeInto[unloaded](j, payload, records); err != nil {
+			return err
+		}
+		seg.maxSeq[(*records)[len(*records)-1].(unloaded).ModelID] = never // until its tombstone stands
+		return nil
 	case recResult:
 		var r result
 		err := j.log.codec.decode(payload, &r)
@@ -174,8 +195,12 @@ func (j *Journal) replay(ctx context.Context, records []any) error {
 			m := j.models[r.ModelID]
 			if m == nil {
 				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
-			} else if r.SeqID > m.applied {
+			} else if r.SeqID > m.applied && !m.gone {
 				err = m.replay(r)
+			}
+		case unloaded:
+			if m := j.models[r.ModelID]; m != nil {
+				_, err = m.unload(ctx, false)
 			}
 		case deleted:
 			j.settle()

@@ -39,7 +39,7 @@ func (m *model) snapshotIfDue() {
 	m.mu.Lock()
 	due := m.compute > m.j.opts.SnapshotAfter || m.bytes > m.j.opts.SnapshotBytes
 	m.mu.Unlock()
-	if due || m.j.log.full() {
+	if !m.leaves() && (due || m.j.log.full()) {
 		if err := errors.Join(m.snapshot(), m.j.release()); err != nil && m.j.ctx.Err() == nil {
 			m.j.opts.Warn(fmt.Sprintf("snapshot of model %s failed, the log keeps growing: %v", m.id, err))
 		}
@@ -70,7 +70,7 @@ func (m *model) snapshot() error {
 		return err
 	}
 	m.mu.Lock()
-	m.applied = applied
+	m.applied, m.snapped = applied, true
 	m.compute, m.bytes = m.compute-spent, m.bytes-logged
 	m.dropOld(results)
 	m.mu.Unlock()
@@ -89,7 +89,7 @@ func (j *Journal) release() error {
 	holders := j.log.holders(j.allApplied())
 	var errs []error
 	for _, m := range j.all() {
-		if slices.Contains(holders, m.id) {
+		if slices.Contains(holders, m.id) && !m.leaves() {
 			errs = append(errs, m.snapshot())
 		}
 	}
@@ -140,7 +140,12 @@ func (j *Journal) allApplied() map[string]int64 {
 	at := map[string]int64{}
 	for _, m := range j.all() {
 		m.mu.Lock()
-		at[m.id] = m.applied
+		switch at[m.id] = m.applied; {
+		case m.gone:
+			at[m.id] = never
+		case !m.snapped:
+			at[m.id] = -1 // the log alone creates it
+		}
 		m.mu.Unlock()
 	}
 	return at

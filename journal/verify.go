@@ -18,6 +18,18 @@ func Verify(dir string, seen func(line string)) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	var errs []error
+	buried, err := filepath.Glob(filepath.Join(dir, "model-*.gone"))
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	for _, path := range buried {
+		t, err := readTombstone(path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		seen(fmt.Sprintf("%s: model %s, unloaded", path, t.Created.ModelID))
+	}
 	for _, path := range paths {
 		t, _, closeFile, err := readSnapshot(path)
 		if err != nil {

@@ -83,8 +83,13 @@ func (w *wal) append(kind recordKind, v any) (int64, error) {
 	}
 	w.buf = append(w.buf, rec...)
 	w.end += int64(len(rec))
-	if op, ok := v.(operation); ok {
-		w.maxSeq[op.ModelID] = max(w.maxSeq[op.ModelID], op.SeqID)
+	switch v := v.(type) {
+	case operation:
+		w.maxSeq[v.ModelID] = max(w.maxSeq[v.ModelID], v.SeqID)
+	case created:
+		w.maxSeq[v.ModelID] = max(w.maxSeq[v.ModelID], 0) // until there is a snapshot
+	case unloaded:
+		w.maxSeq[v.ModelID] = never // until its tombstone stands
 	}
 	return w.end, nil
 }

@@ -52,6 +52,7 @@ func (s *Server) tenant(key string) string {
 // The kinds of tokens.
 const (
 	tokenModel   = "m" // of the model id: its creation
+	tokenUnload  = "u" // of the model id: its end
 	tokenTrain   = "t" // of model id and SeqID
 	tokenSample  = "s" // of sampler id and sequence number
 	tokenArchive = "a" // of a checkpoint path and the time it expires, Unix seconds

@@ -76,6 +76,8 @@ func (s *Server) render(c *call, v any) (any, error) {
 		return wire.OptimStepResponse{Metrics: wire.FiniteMetrics(v.Metrics)}, nil
 	case tinker.SaveOutput:
 		return s.savedAnswer(v)
+	case tinker.UnloadOutput:
+		return wire.GetInfoRequest{ModelID: v.ModelID, Type: "unload_model"}, nil
 	case tinker.LoadOutput:
 		return wire.LoadResponse{Type: "load_weights", Path: v.Path}, nil
 	}
@@ -121,6 +123,11 @@ func (s *Server) lookup(tenant, token string) (pending, error) {
 	switch kind {
 	case tokenSample:
 		return s.lookupSample(tenant, sampleKey{id, seq})
+	case tokenUnload:
+		if _, err := s.ownModel(tenant, id); err != nil {
+			return pending{}, errUnknownFuture
+		}
+		return s.lookupUnload(id)
 	case tokenModel, tokenTrain:
 		m, err := s.ownModel(tenant, id)
 		if err != nil {

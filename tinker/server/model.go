@@ -130,7 +130,9 @@ func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 // settleModel notes how making a model ended, and what was accepted of it already.
 func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) {
 	if err == nil {
-		m.info, err = client.Info(s.ctx)
+		if m.info, err = client.Info(s.ctx); errors.Is(err, tinker.ErrUnloaded) {
+			err = nil // it answers so itself
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,6 +178,28 @@ func (s *Server) ownModel(tenant, id string) (*model, error) {
 	}
 	m.lastRequest = s.opts.Now().UTC()
 	return m, nil
+}
+
+// unloadModel ends a model when what was accepted of it is done. Its checkpoints stay.
+func (s *Server) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
+	m, err := s.trainer(c, req.ModelID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.backend.UnloadModel(s.ctx, m.ID); err != nil {
+		return nil, err
+	}
+	s.opts.Log.Info("model unloaded", "model", m.ID)
+	return s.promiseOf(tokenUnload, m.ID, 0, m.ID), nil
+}
+
+// lookupUnload asks the backend, which answers the same request in the same way.
+func (s *Server) lookupUnload(id string) (pending, error) {
+	f, err := s.backend.UnloadModel(s.ctx, id)
+	if err != nil {
+		return pending{}, err
+	}
+	return pending{done: f.Done(), result: resultOf(f)}, nil
 }
 
 func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {

@@ -13,7 +13,6 @@ func refusals() map[string]string {
 		"POST " + v1 + "/auth/token":                       "keys are not exchanged for tokens here: send the key itself (pjwt_auth_enabled is false)",
 		"GET " + v1 + "/auth/apikey/me":                    "keys are kept by whoever runs this server: trinity serve key list",
 		"DELETE " + v1 + "/auth/apikey/me":                 "keys are kept by whoever runs this server: trinity serve key revoke",
-		"POST " + v1 + "/unload_model":                     "models are not unloaded: what is accepted stays, and an idle model costs no time",
 		"POST " + v1 + "/create_custom_loss":               "custom losses run at the client (custom_loss_server_side is false)",
 		"POST " + v1 + "/copy_weights":                     "checkpoints are not copied between runs: load_weights with the path, or create a model from it",
 		"POST " + v1 + "/sessions/search":                  "sessions are not searched here: list them (GET /api/v1/sessions)",

@@ -65,6 +65,7 @@ func (s *Server) routes() *http.ServeMux {
 	on("POST "+v1+"/session_heartbeat", decoded(s.heartbeat))
 	on("POST "+v1+"/create_model", decoded(s.createModel))
 	on("POST "+v1+"/get_info", decoded(s.getInfo))
+	on("POST "+v1+"/unload_model", decoded(s.unloadModel))
 	on("POST "+v1+"/forward_backward", s.forwardBackward)
 	on("POST "+v1+"/forward", s.forwardBackward)
 	on("POST "+v1+"/optim_step", decoded(s.optimStep))

@@ -31,6 +31,7 @@ import (
 // Backend is the durable service behind a server. Package journal has one.
 type Backend interface {
 	tinker.Service
+	tinker.Unloader
 	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result, nil
 	// when the result is no longer kept.
 	Lookup(modelID string, seqID int64) (future any, accepted bool)

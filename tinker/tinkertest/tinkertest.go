@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"SampleErrors", (*suite).sampleErrors},
 		{"PromptLogprobs", (*suite).promptLogprobs},
 		{"Exact", (*suite).exact},
+		{"Unload", (*suite).unload},
 		{"Close", (*suite).close},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,165 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// A model that is unloaded leaves a tombstone, a file model-<id>.gone in the place of its snapshot: with it nothing of the
+// model is replayed, its key is not used again, and questions about it are answered.
+type tombstone struct {
+	Version int              `json:"version"`
+	Created created          `json:"created"`
+	Info    tinker.ModelInfo `json:"info"`
+	Next    int64            `json:"next_seq_id"`
+}
+
+// never is behind every SeqID.
+const never = math.MaxInt64
+
+var _ tinker.Unloader = (*Journal)(nil)
+
+// UnloadModel implements tinker.Unloader, if the machine does.
+func (j *Journal) UnloadModel(ctx context.Context, modelID string) (*tinker.Future[tinker.UnloadOutput], error) {
+	j.mu.Lock()
+	m, closed := j.models[modelID], j.closed
+	j.mu.Unlock()
+	if closed {
+		return nil, tinker.ErrClosed
+	}
+	if m == nil {
+		return nil, tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
+	}
+	return m.unload(ctx, true)
+}
+
+// unload logs that the model goes, if log is set, and lets it go when everything accepted before is done.
+func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.UnloadOutput], error) {
+	u, ok := m.j.m.(tinker.Unloader)
+	if !ok {
+		return nil, tinker.Userf("journal: models of this service are not unloaded")
+	}
+	m.mu.Lock()
+	if m.leaving != nil {
+		defer m.mu.Unlock()
+		return m.leaving, nil
+	}
+	info, err := m.inner.Info(ctx)
+	if err != nil {
+		m.mu.Unlock()
+		return nil, err
+	}
+	info.NextSeqID = m.next
+	at := int64(0)
+	if log {
+		if at, err = m.j.log.append(recUnload, unloaded{m.id}); err != nil {
+			m.mu.Unlock()
+			return nil, err
+		}
+	}
+	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
+	m.leaving, m.info = f, info
+	m.mu.Unlock()
+	if log {
+		if err := m.j.log.sync(at); err != nil { // the log is at its end; so is this future
+			resolve(tinker.UnloadOutput{}, err)
+			return nil, err
+		}
+	}
+	m.sending.Wait()
+	inner, err := u.UnloadModel(m.j.ctx, m.id)
+	if err != nil {
+		inner = tinker.Resolved(tinker.UnloadOutput{}, err)
+	}
+	m.j.background.Add(1)
+	go func() {
+		defer m.j.background.Done()
+		out, err := inner.Wait(context.Background())
+		if err == nil {
+			err = m.bury()
+		}
+		resolve(out, err) // one that failed, or that the end of the process interrupted, is done after the next start
+	}()
+	return f, nil
+}
+
+func (m *model) leaves() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leaving != nil
+}
+
+func (m *model) errUnloaded() error {
+	return tinker.Userf("journal: model %s: %w; create another from one of its checkpoints", m.id, tinker.ErrUnloaded)
+}
+
+// bury writes the tombstone; from then on the log and the snapshot of the model are not needed.
+func (m *model) bury() error {
+	m.snapping.Lock()
+	defer m.snapping.Unlock()
+	m.mu.Lock()
+	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.next}
+	m.mu.Unlock()
+	fs := m.j.opts.FS
+	err := disk.Replace(fs, m.j.tombstonePath(m.id), func(w io.Writer) error { return json.NewEncoder(w).Encode(t) })
+	if err != nil {
+		return fmt.Errorf("journal: model %s: %w", m.id, err)
+	}
+	m.mu.Lock()
+	m.gone = true
+	m.mu.Unlock()
+	if _, err := os.Stat(m.j.snapshotPath(m.id)); err == nil {
+		if err := fs.Remove(m.j.snapshotPath(m.id)); err != nil {
+			return fmt.Errorf("journal: model %s: %w", m.id, err)
+		}
+	}
+	if err := m.j.log.rotate(); err != nil {
+		return err
+	}
+	return m.j.log.compact(m.j.allApplied())
+}
+
+func (j *Journal) tombstonePath(modelID string) string {
+	return filepath.Join(j.dir, "model-"+url.PathEscape(modelID)+".gone")
+}
+
+// readTombstones makes known which models are gone.
+func (j *Journal) readTombstones() error {
+	paths, err := filepath.Glob(filepath.Join(j.dir, "model-*.gone"))
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	sort.Strings(paths)
+	for _, path := range paths {
+		t, err := readTombstone(path)
+		if err != nil {
+			return err
+		}
+		m := newModel(j, t.Created, nil)
+		m.gone, m.info, m.next = true, t.Info, t.Next
+		m.leaving = tinker.Resolved(tinker.UnloadOutput{ModelID: m.id}, nil)
+		j.add(m)
+	}
+	return nil
+}
+
+func readTombstone(path string) (t tombstone, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return t, fmt.Errorf("journal: %w", err)
+	}
+	if err := json.Unmarshal(raw, &t); err != nil || t.Version != version {
+		return t, fmt.Errorf("journal: %s is damaged (version %d, %v); restore it from a backup", path, t.Version, err)
+	}
+	return t, nil
+}
