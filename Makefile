@@ -39,6 +39,10 @@ learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffl
 learn-gem: ## the shipped models learn five games, seeds 1, 2, 3, with controls and other methods; killed, it goes on (.cache/learn-gem); log and curves are kept in docs
 	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 3h -gem.full -gem.dir $(CURDIR)/.cache/learn-gem | tee docs/gem-learn.log
 
+.PHONY: algorithms
+algorithms: ## the example trained with every algorithm, seed 1: docs/algorithms.log and the table in docs/algorithms.md
+	go test ./run -run 'TestAlgorithmTable$$' -count 1 -v -timeout 3h -algorithms.full
+
 .PHONY: postgres
 postgres: ## the SQL buffer on a real Postgres server of Debian's packages
 	buffer/testdata/postgres.sh

@@ -75,21 +75,23 @@ type Workflow interface {
 // Workflows is the table of workflows by the value of default_workflow_type.
 func Workflows() map[string]Workflow {
 	return map[string]Workflow{
-		"simple_workflow":               Simple{},
-		"async_simple_workflow":         Simple{}, // every workflow is asynchronous here
-		"math_workflow":                 Math{},
-		"async_math_workflow":           Math{},
-		"math_boxed_workflow":           Boxed{},
-		"async_math_boxed_workflow":     Boxed{},
-		"math_eval_workflow":            MathEval{},
-		"async_math_eval_workflow":      MathEval{},
-		"math_ruler_workflow":           Ruler{},
-		"async_math_ruler_workflow":     Ruler{},
-		"math_trainable_ruler_workflow": TrainableRuler{},
-		"rubric_judge_workflow":         Rubric{},
-		"rubric_judge_openai_workflow":  Rubric{API: true},
-		"tool_call_workflow":            ToolCall{},
-		"gem_workflow":                  Gem{},
+		"simple_workflow":                 Simple{},
+		"async_simple_workflow":           Simple{}, // every workflow is asynchronous here
+		"math_workflow":                   Math{},
+		"async_math_workflow":             Math{},
+		"math_boxed_workflow":             Boxed{},
+		"async_math_boxed_workflow":       Boxed{},
+		"math_eval_workflow":              MathEval{},
+		"async_math_eval_workflow":        MathEval{},
+		"math_ruler_workflow":             Ruler{},
+		"async_math_ruler_workflow":       Ruler{},
+		"math_trainable_ruler_workflow":   TrainableRuler{},
+		"rubric_judge_workflow":           Rubric{},
+		"rubric_judge_openai_workflow":    Rubric{API: true},
+		"tool_call_workflow":              ToolCall{},
+		"on_policy_distill_workflow":      Distill{},
+		"on_policy_distill_math_workflow": DistillMath{},
+		"gem_workflow":                    Gem{},
 	}
 }
 

@@ -175,3 +175,29 @@ func TestBoxed(t *testing.T) {
 		t.Errorf("unknown argument: %v", err)
 	}
 }
+
+// Distillation samples as simple_workflow does and rewards nothing; the one for mathematics shows what was right.
+func TestDistill(t *testing.T) {
+	for name, want := range map[string][]float64{"on_policy_distill_workflow": {0, 0}, "on_policy_distill_math_workflow": {1, 0}} {
+		var asked tinker.SampleRequest
+		r, err := WithDefaults(name, Rollout{Sampler: scripted{answers: []string{`\boxed{7}`, `\boxed{8}`}, asked: &asked}, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Args: map[string]any{"temperature": 1.0}}, Own{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _ := New(name, Own{})
+		list, err := w.Run(t.Context(), &r, Task{Prompt: "3+4?", Truth: "7", Repeat: 2})
+		if err != nil || len(list) != 2 {
+			t.Fatal(list, err)
+		}
+		for i, e := range list {
+			if *e.Reward != want[i] {
+				t.Errorf("%s: reward %v of answer %d, want %v", name, *e.Reward, i, want[i])
+			}
+		}
+		for key, v := range map[string]any{"temperature": 0.7, "top_p": 1} {
+			if _, err := WithDefaults(name, Rollout{Args: map[string]any{key: v}}, Own{}); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s with %s %v: %v", name, key, v, err)
+			}
+		}
+	}
+}
