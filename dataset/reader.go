@@ -8,11 +8,13 @@ import (
 // Plan says how much of a dataset is read and in what order.
 type Plan struct {
 	BatchSize  int
-	Epochs     int    // passes over the rows; used when TotalSteps is 0; 0 means one
-	TotalSteps int    // batches to read, wrapping around; 0 means by Epochs
-	Eval       bool   // one pass in file order, the last batch perhaps partial; Epochs and TotalSteps do not count
-	Selector   string // sequential (or ""), shuffle or random
-	Seed       int64  // of shuffle and random
+	Epochs     int            // passes over the rows; used when TotalSteps is 0; 0 means one
+	TotalSteps int            // batches to read, wrapping around; 0 means by Epochs
+	Eval       bool           // one pass in file order, the last batch perhaps partial; Epochs and TotalSteps do not count
+	Selector   string         // one of Selectors, or "" for sequential
+	Seed       int64          // of what the selector draws
+	Features   [][]float64    // of each row, for selectors that go by them
+	Args       map[string]any // of the selector
 }
 
 // State is where a Reader stands, as it is stored for resuming.

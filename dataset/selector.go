@@ -2,13 +2,21 @@ package dataset
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/rng/python"
 )
 
-// selector chooses rows. What it picks depends only on the position, so that resuming needs no more than that.
+// selector chooses rows with the draws of Trinity-RFT's selector of the same name, which are NumPy's and torch's.
 type selector interface {
-	// pick returns the rows at positions start … start+n−1 of the endless reading.
+	// pick returns the rows at positions start … start+n−1 of the endless reading. But for what an adaptive selector has learned they
+	// depend on nothing else, so that resuming needs no more than the position.
 	pick(start, n int) []int
+}
+
+// Selectors are the names of the ways to choose rows.
+func Selectors() []string {
+	return []string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"}
 }
 
 func newSelector(name string, size int, plan Plan) (selector, error) {
@@ -22,8 +30,29 @@ func newSelector(name string, size int, plan Plan) (selector, error) {
 			return nil, fmt.Errorf("dataset: selector random draws without replacement, and a batch of %d is more than the %d rows; lower batch_size or use selector shuffle", plan.BatchSize, size)
 		}
 		return random{size, plan.Seed}, nil
+	case "offline_easy2hard":
+		if err := featured(name, plan, size, 1, 1<<10); err != nil {
+			return nil, err
+		}
+		return newEasyToHard(plan.Features), nil
+	case "difficulty_based":
+		if err := featured(name, plan, size, 2, 2); err != nil {
+			return nil, err
+		}
+		if plan.BatchSize > size {
+			return nil, fmt.Errorf("dataset: selector difficulty_based draws without replacement, and a batch of %d is more than the %d rows; lower batch_size", plan.BatchSize, size)
+		}
+		return newDifficulty(plan)
 	}
-	return nil, fmt.Errorf("dataset: unknown selector %q; use sequential, shuffle or random", name)
+	return nil, fmt.Errorf("dataset: unknown selector %q; use sequential, shuffle, random, offline_easy2hard or difficulty_based", name)
+}
+
+// featured checks that there are between low and high features of each row.
+func featured(name string, plan Plan, size, low, high int) error {
+	if len(plan.Features) != size || len(plan.Features[0]) < low || len(plan.Features[0]) > high {
+		return fmt.Errorf("dataset: selector %s needs feature_keys: columns of numbers that say how easy a row is", name)
+	}
+	return nil
 }
 
 // sequential goes through the rows in file order and wraps around.
@@ -37,7 +66,7 @@ func (s sequential) pick(start, n int) []int {
 	return out
 }
 
-// shuffle goes through a new permutation of the rows in each epoch.
+// shuffle goes through a new permutation of the rows in each epoch. (Upstream repeats a permutation until a resume draws the next one.)
 type shuffle struct {
 	size  int
 	seed  int64
@@ -50,7 +79,7 @@ func (s *shuffle) pick(start, n int) []int {
 	for i := range out {
 		at := start + i
 		if epoch := at / s.size; epoch != s.epoch {
-			s.epoch, s.order = epoch, stream(s.seed, epoch).Perm(s.size)
+			s.epoch, s.order = epoch, python.DefaultRNG(uint64(s.seed)+uint64(epoch)).Permutation(s.size)
 		}
 		out[i] = s.order[at%s.size]
 	}
@@ -63,26 +92,31 @@ type random struct {
 	seed int64
 }
 
-// pick is the front of a Fisher-Yates shuffle that stores only the places it has moved.
 func (s random) pick(start, n int) []int {
-	r := stream(s.seed, start)
-	moved := map[int]int{}
-	at := func(i int) int {
-		if v, ok := moved[i]; ok {
-			return v
-		}
-		return i
-	}
-	out := make([]int, n)
-	for i := range out {
-		j := i + r.IntN(s.size-i)
-		out[i] = at(j)
-		moved[j] = at(i)
-	}
-	return out
+	return python.DefaultRNG(uint64(s.seed)+uint64(start)).Choice(s.size, n)
 }
 
-// stream is the random stream of one epoch or batch.
-func stream(seed int64, n int) *rand.Rand {
-	return rand.New(rand.NewPCG(uint64(seed), uint64(n)))
+// easyToHard goes through the rows by falling features, the higher index first among equals, and wraps around.
+type easyToHard struct{ order []int }
+
+func newEasyToHard(features [][]float64) easyToHard {
+	e := easyToHard{make([]int, len(features))}
+	for i := range e.order {
+		e.order[i] = i
+	}
+	slices.SortFunc(e.order, func(a, b int) int {
+		if c := slices.Compare(features[b], features[a]); c != 0 {
+			return c
+		}
+		return b - a
+	})
+	return e
+}
+
+func (s easyToHard) pick(start, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = s.order[(start+i)%len(s.order)]
+	}
+	return out
 }

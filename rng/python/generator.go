@@ -109,3 +109,37 @@ func (g *Generator) Permutation(n int) []int {
 	}
 	return p
 }
+
+// Choice draws k different numbers of 0 … n-1, as choice(n, k, replace=False); n < 2³².
+func (g *Generator) Choice(n, k int) []int {
+	if n > 10000 && k > n/50 {
+		return g.tail(n, k)
+	}
+	picked, seen := make([]int, 0, k), make(map[int]bool, k) // Floyd's algorithm
+	for j := n - k; j < n; j++ {
+		v := g.Integer(j + 1)
+		if seen[v] {
+			v = j
+		}
+		seen[v] = true
+		picked = append(picked, v)
+	}
+	for i := k - 1; i > 0; i-- {
+		j := g.Integer(i + 1)
+		picked[i], picked[j] = picked[j], picked[i]
+	}
+	return picked
+}
+
+// tail is the end of the numbers after its places have been shuffled with all.
+func (g *Generator) tail(n, k int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	for i := n - 1; i >= max(n-k, 1); i-- {
+		j := g.Integer(i + 1)
+		all[i], all[j] = all[j], all[i]
+	}
+	return all[n-k:]
+}

@@ -1,0 +1,19 @@
+package python
+
+// Legacy returns MT19937 begun as init_genrand does: the words of numpy.random.RandomState(seed) and of torch.Generator().manual_seed(seed).
+func Legacy(seed uint32) *Random {
+	r := new(Random)
+	r.state[0] = seed
+	for i := 1; i < words; i++ {
+		last := r.state[i-1]
+		r.state[i] = 1812433253*(last^last>>30) + uint32(i)
+	}
+	r.next = words
+	return r
+}
+
+// Torch64 draws from [0,1) what torch's CPU generator makes of two words for a float64.
+func (r *Random) Torch64() float64 {
+	first := uint64(r.Uint32())
+	return float64((first<<32|uint64(r.Uint32()))&(1<<53-1)) * (1.0 / (1 << 53))
+}
