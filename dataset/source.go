@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -69,6 +70,29 @@ func (s *Source) Row(i int) (Row, error) {
 		return nil, err
 	}
 	return f.row(i)
+}
+
+// Numbers reads columns of numbers, [Len][len(keys)].
+func (s *Source) Numbers(keys []string) ([][]float64, error) {
+	out := make([][]float64, s.size)
+	for i := range out {
+		row, err := s.Row(i)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			v, ok := row.Get(key)
+			if !ok {
+				return nil, fmt.Errorf("dataset: %s: no column %q; the columns are: %s", s.Place(i), key, strings.Join(row.Columns(), ", "))
+			}
+			n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+			if err != nil {
+				return nil, fmt.Errorf("dataset: %s: column %q is %v; it must be a number", s.Place(i), key, v)
+			}
+			out[i] = append(out[i], n)
+		}
+	}
+	return out, nil
 }
 
 // Place says where row i is written: file:line, or the file and the row's number from 0 in it.

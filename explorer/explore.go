@@ -18,13 +18,16 @@ import (
 
 // tally counts what a step did; its fields are changed atomically.
 type tally struct {
-	tokens, failed, truncated, reused atomic.Int64
-	nanos                             int64
+	tokens, failed, truncated, reused, left atomic.Int64
+	nanos                                   int64
 }
 
 func (t *tally) into(m map[string]float64) {
 	if n := t.tokens.Load(); n > 0 && t.nanos > 0 {
 		m["perf/sampled_tokens_per_second"] = float64(n) / (float64(t.nanos) / 1e9)
+	}
+	if n := t.left.Load(); n > 0 {
+		m["rollout/left_out_task_count"] = float64(n)
 	}
 	m["rollout/failed_task_count"] = float64(t.failed.Load())
 	m["rollout/prompt_truncated_count"] = float64(t.truncated.Load())
@@ -41,21 +44,37 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 	groups := make([][]*experience.Experience, len(tasks))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, x.Runners))
+	enough := x.enough(gctx)
+	defer enough.stop()
 	for i, t := range tasks {
 		if rec, ok := stored[t.ID]; ok {
 			groups[i] = rec.Experiences
 			stats.reused.Add(1)
+			enough.finished()
 			continue
 		}
 		g.Go(func() error {
-			list, err := x.sample(gctx, t)
+			list, err := x.sample(enough.ctx, t)
 			if gctx.Err() != nil {
 				return context.Cause(gctx)
 			}
-			if err != nil {
+			switch {
+			case err != nil && context.Cause(enough.ctx) == errLeftOut:
+				list = nil
+				stats.left.Add(1)
+				err = x.note("left_out", step, "task "+t.ID)
+			case err != nil:
 				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index, x.train.Name, err))
+				err = nil
+			}
+			if err != nil {
+				return err
+			}
+			for _, e := range list {
+				e.Info.TasksetID = t.Taskset
 			}
 			groups[i] = list
+			enough.finished()
 			return x.store.Put(buffer.Record{Step: step, Task: t.ID, Experiences: list})
 		})
 	}
@@ -75,13 +94,13 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 // sample runs a training task, beside its greedy rollout if there is to be one.
 func (x *Explorer) sample(ctx context.Context, t workflow.Task) ([]*experience.Experience, error) {
 	if !x.Greedy {
-		return x.attempt(ctx, &x.train, t)
+		return x.parts(ctx, t)
 	}
 	var list []*experience.Experience
 	var baseline float64
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		list, err = x.attempt(ctx, &x.train, t)
+		list, err = x.parts(ctx, t)
 		return err
 	})
 	g.Go(func() (err error) {
@@ -105,8 +124,9 @@ func (x *Explorer) sample(ctx context.Context, t workflow.Task) ([]*experience.E
 // greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is no experience itself.
 func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error) {
 	set := x.train
+	set.Workflow, set.Rollout = set.Way(t)
 	set.Rollout.Params.Temperature = 0
-	t.Repeat = 1
+	t.Repeat, t.Variant = 1, 0
 	list, err := x.attempt(ctx, &set, t)
 	if err != nil {
 		return 0, fmt.Errorf("greedy rollout: %w", err)
@@ -140,15 +160,24 @@ func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experi
 
 // attempt runs a task until an attempt succeeds or none is left.
 func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (list []*experience.Experience, err error) {
-	r := set.Rollout
+	w, r := set.Way(t)
 	r.Sampler, r.Version = x.sampler, x.version
 	for range 1 + x.Retries {
 		tctx, cancel := ctx, context.CancelFunc(func() {})
-		if x.Timeout > 0 {
-			tctx, cancel = context.WithTimeoutCause(ctx, x.Timeout, fmt.Errorf("no answer within %v (explorer.max_timeout)", x.Timeout))
+		limit, why := x.Timeout, "explorer.max_timeout"
+		if set == &x.train {
+			limit, why = x.limit(limit, why)
 		}
-		list, err = set.Workflow.Run(tctx, &r, t)
+		if limit > 0 {
+			tctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v (%s)", limit, why))
+		}
+		begin := time.Now()
+		list, err = w.Run(tctx, &r, t)
+		timedOut := tctx.Err() != nil && ctx.Err() == nil
 		cancel()
+		if set == &x.train && !timedOut && ctx.Err() == nil {
+			x.pace.add(time.Since(begin))
+		}
 		if err == nil || ctx.Err() != nil || tinker.CategoryOf(err) == tinker.User {
 			break // another attempt at a wrong request would go wrong as well
 		}

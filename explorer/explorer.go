@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -27,19 +28,27 @@ import (
 
 // Options set an Explorer up.
 type Options struct {
-	Seed         uint64
-	First        int // the explore step to begin with
-	Steps        int // the last one; 0: until the tasks end
-	BatchSize    int // tasks per step
-	Runners      int // tasks at a time
-	Retries      int // attempts beyond the first at a failed task
-	Timeout      time.Duration
-	EvalInterval int             // explore steps between evaluations; 0: none
-	Pipeline     []pipeline.Step // of the experiences, before they are scored
-	Advantage    algorithm.Advantage
-	Greedy       bool // run each task once more at temperature 0, for the reward that its samples are compared with
-	BaseModel    string
-	Warn         func(string) // called from several goroutines
+	Seed      uint64
+	First     int // the explore step to begin with
+	Steps     int // the last one; 0: until the tasks end
+	BatchSize int // tasks per step
+	Runners   int // tasks at a time
+	Retries   int // attempts beyond the first at a failed task
+	Timeout   time.Duration
+	// DynamicTimeout, if above 0, ends an attempt after this many times the mean time of the attempts so far, once there were BatchSize; Timeout
+	// stays the most.
+	DynamicTimeout float64
+	MaxRepeat      int // repetitions of a task that run together; more are split into parts; 0: all
+	MinTasks       int // finished tasks after which a step waits no longer than WaitAfterMin for the rest; 0: it waits for all
+	WaitAfterMin   time.Duration
+	EvalInterval   int             // explore steps between evaluations; 0: none
+	Pipeline       []pipeline.Step // of the experiences, before they are scored
+	Advantage      algorithm.Advantage
+	Greedy         bool // run each task once more at temperature 0, for the reward that its samples are compared with
+	BaseModel      string
+	Warn           func(string) // called from several goroutines
+	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several goroutines.
+	Note func(event string, step int, detail string) error
 }
 
 // Taskset is tasks with the way to run them.
@@ -49,6 +58,28 @@ type Taskset struct {
 	Workflow workflow.Workflow
 	Rollout  workflow.Rollout // all but the sampler
 	Repeat   int
+	Variants []Variant // of tasks that name one, from 1
+}
+
+// Variant is another way to run some of a taskset's tasks.
+type Variant struct {
+	Workflow workflow.Workflow
+	Rollout  workflow.Rollout
+}
+
+// Way is how a task is run.
+func (s *Taskset) Way(t workflow.Task) (workflow.Workflow, workflow.Rollout) {
+	if t.Variant > 0 {
+		v := s.Variants[t.Variant-1]
+		return v.Workflow, v.Rollout
+	}
+	return s.Workflow, s.Rollout
+}
+
+// Learner is Tasks whose choice depends on how earlier ones went.
+type Learner interface {
+	// Learn takes the rates of a step; it is called before the next step's Batch.
+	Learn(step int, rates []dataset.Rate)
 }
 
 // Tasks gives the tasks of each step.
@@ -74,13 +105,16 @@ type Explorer struct {
 	train   Taskset
 	eval    []Taskset
 
+	pace  pace
+	slots chan struct{} // one for each part that runs
+
 	version int // of the sampler below; -1 when there is none
 	sampler tinker.SamplingClient
 }
 
 // New makes an Explorer.
 func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, store *buffer.Store, sink Sink, train Taskset, eval []Taskset) *Explorer {
-	return &Explorer{Options: o, service: service, sync: sync, store: store, sink: sink, train: train, eval: eval, version: -1}
+	return &Explorer{Options: o, service: service, sync: sync, store: store, sink: sink, train: train, eval: eval, version: -1, slots: make(chan struct{}, max(1, o.Runners))}
 }
 
 // Run explores until Steps or the end of the tasks. When stop is closed it returns at once: finished groups are stored.
@@ -155,6 +189,9 @@ func (x *Explorer) score(step int, list []*experience.Experience, metrics map[st
 	list, shaped, err := pipeline.Run(x.Pipeline, list)
 	if err != nil {
 		return nil, err
+	}
+	if l, ok := x.train.Tasks.(Learner); ok {
+		l.Learn(step, pipeline.Rates(x.Pipeline))
 	}
 	stream := rng.New(x.Seed).Stream("advantage", step)
 	list, scored, err := x.Advantage.Assign(list, rand.New(&stream))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 )
 
@@ -104,11 +105,41 @@ func mean(v []float64) float64 {
 }
 
 // passRate reports how hard the tasks of a step were for the model: the shares of tasks by their mean reward.
-type passRate struct{}
+type passRate struct{ rates []dataset.Rate }
 
-func newPassRate(args map[string]any) (Operator, error) { return passRate{}, arguments(args) }
+func newPassRate(args map[string]any) (Operator, error) { return new(passRate), arguments(args) }
 
-func (passRate) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+// Rates are the mean rewards of the tasks of the last step, if one of the steps measured them (pass_rate_calculator), for selectors that learn
+// from them.
+func Rates(steps []Step) []dataset.Rate {
+	for _, s := range steps {
+		if p, ok := s.Operator.(*passRate); ok {
+			return p.rates
+		}
+	}
+	return nil
+}
+
+// measure takes the mean reward of each row, in order of first appearance.
+func (p *passRate) measure(list []*experience.Experience) {
+	type row struct{ set, index int }
+	rewards := map[row][]float64{}
+	var order []row
+	for _, e := range list {
+		r := row{e.Info.TasksetID, e.Info.TaskIndex}
+		if rewards[r] == nil {
+			order = append(order, r)
+		}
+		rewards[r] = append(rewards[r], e.RewardOr(0))
+	}
+	p.rates = nil
+	for _, r := range order {
+		p.rates = append(p.rates, dataset.Rate{Taskset: r.set, Index: r.index, Value: mean(rewards[r])})
+	}
+}
+
+func (p *passRate) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+	p.measure(list)
 	const edge, slack = 1.0 / 16, 1e-3
 	counts := map[string]float64{}
 	groups := experience.GroupBy(list, func(id experience.EID) string { return id.TID() })

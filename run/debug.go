@@ -41,7 +41,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 			return err
 		}
 	}
-	set, _, err := b.taskset(ctx, &training[0], "buffer.explorer_input.taskset", false)
+	set, _, err := b.trainTasksets(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,15 +49,15 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	if err != nil {
 		return err
 	}
-	r := set.Rollout
+	task := list[0]
+	w, r := set.Way(task)
 	if r.Sampler, err = b.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: b.model.name}); err != nil {
 		return err
 	}
-	task := list[0]
 	seed := rng.New(b.identity.Seed).Stream("debug")
 	task.Batch, task.ID, task.Repeat, task.Seed = "debug", "0", cfg.Algorithm.RepeatTimes, seed.Uint64()
 	begin := b.Now()
-	experiences, err := set.Workflow.Run(ctx, &r, task)
+	experiences, err := w.Run(ctx, &r, task)
 	if err != nil {
 		return fmt.Errorf("run: the workflow failed: %w", err)
 	}

@@ -50,6 +50,10 @@ func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, pos trainer.
 
 func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
 	s.mu.Lock()
+	if step < s.pos.Step { // explored again only for what is learned from it
+		s.mu.Unlock()
+		return nil
+	}
 	n := len(list)
 	if step == s.pos.Step {
 		list = list[min(n, s.pos.Count):]

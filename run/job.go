@@ -57,6 +57,7 @@ type job struct {
 	failed       error                      // where an error could not be returned
 	explorer     *explorer.Explorer
 	evals        []explorer.Taskset
+	tasks        *tasks // trained on
 	trainer      *trainer.Trainer
 	progress     *progress
 	closers      []func() error // of what was opened, in order

@@ -252,33 +252,43 @@ func (b *job) totalSteps(exploreSteps int) int {
 }
 
 func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recorder) (steps int, err error) {
-	training := b.cfg.Buffer.ExplorerInput.Training()
 	var train explorer.Taskset
-	switch {
-	case b.cfg.Mode == config.Bench:
-	case len(training) == 1:
-		if train, steps, err = b.taskset(ctx, &training[0], "buffer.explorer_input.taskset", false); err != nil {
+	if b.cfg.Mode != config.Bench {
+		if train, steps, err = b.trainTasksets(ctx); err != nil {
 			return 0, err
 		}
-	default:
-		return 0, fmt.Errorf("run: %d training tasksets; this version takes one", len(training))
 	}
 	for i := range b.cfg.Buffer.ExplorerInput.EvalTasksets {
-		t, _, err := b.taskset(ctx, &b.cfg.Buffer.ExplorerInput.EvalTasksets[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]", true)
+		t, err := b.evalTaskset(ctx, &b.cfg.Buffer.ExplorerInput.EvalTasksets[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
 		if err != nil {
 			return 0, err
 		}
 		b.evals = append(b.evals, t)
+	}
+	first := b.exploreStep(state)
+	if b.tasks != nil && b.tasks.states != nil {
+		if first, err = b.learned(first); err != nil {
+			return 0, err
+		}
 	}
 	operators, err := b.operators()
 	if err != nil {
 		return 0, err
 	}
 	x := b.cfg.Explorer
+	dynamic, least := 0.0, 0
+	if x.DynamicTimeout.Enable {
+		dynamic = x.DynamicTimeout.Ratio
+	}
+	if r := x.OverRollout.Ratio; r > 0 {
+		least = int(math.Ceil(float64(b.cfg.Buffer.BatchSize) * (1 - r)))
+	}
 	b.explorer = explorer.New(explorer.Options{
-		Seed: b.identity.Seed, First: b.exploreStep(state), Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
+		Seed: b.identity.Seed, First: first, Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
 		Runners: max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum)), Retries: x.MaxRetryTimes,
 		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
+		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
+		Note:   func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
 		Greedy: b.method.Needs().Baseline,
 		Warn:   func(msg string) { b.progress.warn(msg) },
 	}, b.service, b.sync, b.store, rec, train, b.evals)
@@ -296,6 +306,13 @@ func (b *job) operators() ([]pipeline.Step, error) {
 		steps = append(steps, s)
 	}
 	return steps, nil
+}
+
+func value(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 // exploreStep is the first explore step that is to be done, as far as the trainer's state knows it.

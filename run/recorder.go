@@ -3,7 +3,10 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -100,7 +103,11 @@ func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 			return err
 		}
 	} else {
-		if err := b.writeExplorerState(state.Position.Step - 1); err != nil {
+		trained := state.Position.Step - 1
+		if b.tasks.states != nil {
+			trained = back.Position.Step - 1 // the selectors learn again from where the run would go back to
+		}
+		if err := b.writeExplorerState(max(0, trained)); err != nil {
 			return err
 		}
 		if err := b.store.Drop(back.Position.Step - 1); err != nil {
@@ -138,18 +145,40 @@ func (b *job) retireOld(ctx context.Context, state, back trainer.State) error {
 // explorerState is <explorer>_meta.json as upstream writes it: how many explore steps are trained, and the rows they took.
 // This program goes on from trainer_meta.json; the file is there for upstream and for people.
 type explorerState struct {
-	Step     int            `json:"latest_iteration"`
-	Tasksets []tasksetState `json:"taskset_states"`
+	Step     int             `json:"latest_iteration"`
+	Tasksets json.RawMessage `json:"taskset_states"`
 }
 
-type tasksetState struct {
-	CurrentIndex int `json:"current_index"`
-}
+func (b *job) statePath() string { return filepath.Join(b.dir, b.cfg.Explorer.Name+"_meta.json") }
 
 func (b *job) writeExplorerState(step int) error {
-	data, err := json.MarshalIndent(explorerState{step, []tasksetState{{step * b.cfg.Buffer.BatchSize}}}, "", "  ")
+	states, err := b.tasks.before(step+1, b.cfg.Buffer.BatchSize)
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(b.FS, filepath.Join(b.dir, b.cfg.Explorer.Name+"_meta.json"), append(data, '\n'))
+	data, err := json.MarshalIndent(explorerState{step, states}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(b.FS, b.statePath(), append(data, '\n'))
+}
+
+// learned gives the selectors back what they had learned, and returns the step to begin with: first, or an earlier one, whose groups are
+// stored and from which they learn again, when the state that was written last is of that.
+func (b *job) learned(first int) (int, error) {
+	data, err := os.ReadFile(b.statePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 1, nil
+	}
+	var s explorerState
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err == nil {
+		err = b.tasks.mix.Restore(s.Tasksets)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("run: %s: %w", b.statePath(), err)
+	}
+	return min(first, s.Step+1), nil
 }

@@ -35,7 +35,12 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	}
 	b.opened(rows.Close)
 	if eb.DataSelector != nil {
-		plan.Selector, plan.Seed = eb.DataSelector.SelectorType, b.shuffleSeed(eb.DataSelector.Seed)
+		plan.Selector, plan.Seed, plan.Args = eb.DataSelector.SelectorType, eb.DataSelector.Seed, eb.DataSelector.Kwargs
+		if keys := eb.DataSelector.FeatureKeys; len(keys) > 0 {
+			if plan.Features, err = rows.Numbers(keys); err != nil {
+				return nil, fmt.Errorf("%s.data_selector.feature_keys: %w", key, err)
+			}
+		}
 	}
 	reader, err := dataset.NewReader(rows.Len(), plan)
 	if err != nil {

@@ -1,97 +1,290 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
-// tasks deals a data set's rows out as tasks, the same ones whenever a step is asked for.
+// tasks deals the rows of one or several data sets out as tasks, the same ones whenever a step is asked for.
 type tasks struct {
-	rows   *dataset.Source
-	format dataset.Format
-	eval   bool
+	sets []taskRows
+	eval bool
 
 	mu     sync.Mutex
-	reader *dataset.Reader
+	mix    *dataset.Mix    // of the training sets; nil when there is one that is read in order
+	reader *dataset.Reader // of the one set otherwise
+	states map[int][]byte  // of an adaptive mix, before each step that is not trained yet
+}
+
+// taskRows are the rows of one data set and how they are read and run.
+type taskRows struct {
+	rows     *dataset.Source
+	format   dataset.Format
+	name     string
+	config   *config.Taskset
+	key      string
+	variants map[string]int // by names of workflow and reward
 }
 
 // Batch implements explorer.Tasks. An evaluation gives all rows at once.
 func (t *tasks) Batch(step, n int) ([]workflow.Task, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	picks, err := t.picks(step, n)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]workflow.Task, len(picks))
+	for i, p := range picks {
+		set := &t.sets[p.Taskset]
+		task, err := set.format.Task(set.rows, p.Item)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row, Taskset: p.Taskset,
+			Variant: set.variants[variant(set.config, task)]}
+	}
+	return list, nil
+}
+
+func (t *tasks) picks(step, n int) ([]dataset.Pick, error) {
+	if t.mix != nil {
+		if t.states != nil {
+			data, err := json.Marshal(t.mix.States(step))
+			if err != nil {
+				return nil, err
+			}
+			t.states[step] = data
+		}
+		return t.mix.Batch(step)
+	}
 	if t.eval {
-		step, n = 1, t.rows.Len()
+		step, n = 1, t.sets[0].rows.Len()
 	}
 	if err := t.reader.Restore(dataset.State{CurrentIndex: (step - 1) * n}); err != nil {
 		return nil, err
 	}
 	items, err := t.reader.Next()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]workflow.Task, len(items))
+	picks := make([]dataset.Pick, len(items))
 	for i, it := range items {
-		task, err := t.format.Task(t.rows, it)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row}
+		picks[i].Item = it
 	}
-	return list, nil
+	return picks, err
 }
 
-// taskset builds one taskset of the configuration. key is its place there, for error messages.
-func (b *job) taskset(ctx context.Context, t *config.Taskset, key string, eval bool) (explorer.Taskset, int, error) {
+// Learn implements explorer.Learner.
+func (t *tasks) Learn(_ int, rates []dataset.Rate) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mix != nil {
+		t.mix.Learn(rates)
+	}
+}
+
+// before is the state of the sets before a step, as explorer_meta.json has it, and forgets those of earlier steps.
+func (t *tasks) before(step, batch int) (json.RawMessage, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s := range t.states {
+		if s < step {
+			delete(t.states, s)
+		}
+	}
+	switch {
+	case t.states[step] != nil:
+		return t.states[step], nil
+	case t.mix != nil:
+		return json.Marshal(t.mix.States(step))
+	}
+	return json.Marshal([]dataset.State{{CurrentIndex: (step - 1) * batch}})
+}
+
+// variant names the workflow and the reward that a row asks for; "" is the taskset's own.
+func variant(t *config.Taskset, task dataset.Task) string {
+	w, r := cmp.Or(task.Workflow, t.DefaultWorkflowType), cmp.Or(task.RewardFn, t.DefaultRewardFnType)
+	if w == t.DefaultWorkflowType && r == t.DefaultRewardFnType {
+		return ""
+	}
+	return w + " " + r
+}
+
+// openTasks opens the rows of a taskset. key is its place in the configuration, for error messages.
+func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (taskRows, error) {
 	if t.StorageType != "file" {
-		return explorer.Taskset{}, 0, fmt.Errorf("run: %s.storage_type %s is not in this version; use file", key, t.StorageType)
+		return taskRows{}, fmt.Errorf("run: %s.storage_type %s is not in this version; use file", key, t.StorageType)
 	}
 	rows, err := b.openRows(ctx, t.Path, t.SubsetName, t.Split)
 	if err != nil {
-		return explorer.Taskset{}, 0, fmt.Errorf("%s: %w", key, err)
+		return taskRows{}, fmt.Errorf("%s: %w", key, err)
 	}
 	b.opened(rows.Close)
 	f := t.Format
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
 		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey}
-	if err := format.Check(rows); err != nil {
-		return explorer.Taskset{}, 0, err
-	}
-	plan := dataset.Plan{BatchSize: b.cfg.Buffer.BatchSize, Epochs: b.cfg.Buffer.TotalEpochs, Eval: eval}
-	if eval {
-		plan.BatchSize = rows.Len()
-	} else if n := b.cfg.Buffer.TotalSteps; n != nil {
-		plan.TotalSteps = *n
-	}
-	if s := t.DataSelector; s != nil && !eval {
-		plan.Selector, plan.Seed = s.SelectorType, b.shuffleSeed(s.Seed)
-	}
-	reader, err := dataset.NewReader(rows.Len(), plan)
-	if err != nil {
-		return explorer.Taskset{}, 0, fmt.Errorf("%s: %w", key, err)
-	}
+	return taskRows{rows: rows, format: format, name: t.Name, config: t, key: key, variants: map[string]int{}}, format.Check(rows)
+}
+
+// way builds a workflow with its rollout.
+func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
 	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
 	if err != nil {
-		return explorer.Taskset{}, 0, fmt.Errorf("%s.default_workflow_type: %w", key, err)
+		return nil, workflow.Rollout{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
 	}
 	r := b.rollout(t)
 	if _, plays := w.(workflow.Gem); plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
 		if r.Environments, err = Environments(data); err != nil {
-			return explorer.Taskset{}, 0, fmt.Errorf("%s.workflow_args.data_dir: %w", key, err)
+			return nil, r, fmt.Errorf("%s.workflow_args.data_dir: %w", key, err)
 		}
 		r.Chat = b.model.template
 	}
 	r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows())
-	return explorer.Taskset{Name: t.Name, Tasks: &tasks{rows: rows, format: format, eval: eval, reader: reader},
-		Workflow: w, Rollout: r, Repeat: t.RepeatTimes}, reader.Steps(), err
+	return w, r, err
+}
+
+// variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that. own says that the set's
+// own way is a variant too, as it is not the first.
+func (b *job) variants(set *taskRows, to *explorer.Taskset, own bool) error {
+	add := func(name string, t *config.Taskset) error {
+		w, r, err := b.way(t, set.key)
+		if err != nil {
+			return err
+		}
+		to.Variants = append(to.Variants, explorer.Variant{Workflow: w, Rollout: r})
+		set.variants[name] = len(to.Variants)
+		return nil
+	}
+	if own {
+		if err := add("", set.config); err != nil {
+			return err
+		}
+	}
+	if set.format.WorkflowKey == "" && set.format.RewardFnKey == "" {
+		return nil
+	}
+	for i := range set.rows.Len() {
+		task, err := set.format.Task(set.rows, dataset.Item{Index: i})
+		if err != nil {
+			return err
+		}
+		name := variant(set.config, task)
+		if _, known := set.variants[name]; known || name == "" {
+			continue
+		}
+		t := *set.config
+		t.DefaultWorkflowType, t.DefaultRewardFnType = cmp.Or(task.Workflow, t.DefaultWorkflowType), cmp.Or(task.RewardFn, t.DefaultRewardFnType)
+		if err := add(name, &t); err != nil {
+			return fmt.Errorf("%s: %w", set.rows.Place(i), err)
+		}
+	}
+	return nil
+}
+
+// evalTaskset builds a taskset to evaluate on.
+func (b *job) evalTaskset(ctx context.Context, t *config.Taskset, key string) (explorer.Taskset, error) {
+	set, err := b.openTasks(ctx, t, key)
+	if err != nil {
+		return explorer.Taskset{}, err
+	}
+	reader, err := dataset.NewReader(set.rows.Len(), dataset.Plan{BatchSize: set.rows.Len(), Eval: true})
+	if err != nil {
+		return explorer.Taskset{}, fmt.Errorf("%s: %w", key, err)
+	}
+	return b.taskset(&tasks{sets: []taskRows{set}, eval: true, reader: reader}, t.RepeatTimes)
+}
+
+// trainTasksets builds what is trained on: one taskset, or several as one. steps is how many explore steps there are.
+func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps int, err error) {
+	list := b.cfg.Buffer.ExplorerInput.Training()
+	t := &tasks{}
+	var sizes []int
+	var plans []dataset.Plan
+	for i := range list {
+		key := "buffer.explorer_input.taskset"
+		if b.cfg.Buffer.ExplorerInput.Taskset == nil {
+			key = fmt.Sprintf("buffer.explorer_input.tasksets[%d]", i)
+		}
+		set, err := b.openTasks(ctx, &list[i], key)
+		if err != nil {
+			return out, 0, err
+		}
+		plan, err := b.plan(&set)
+		if err != nil {
+			return out, 0, err
+		}
+		t.sets, sizes, plans = append(t.sets, set), append(sizes, set.rows.Len()), append(plans, plan)
+	}
+	if len(list) == 1 && (plans[0].Selector == "" || plans[0].Selector == "sequential") {
+		t.reader, err = dataset.NewReader(sizes[0], plans[0])
+	} else if t.mix, err = dataset.NewMix(sizes, plans); err == nil && t.mix.Adaptive() {
+		t.states = map[int][]byte{}
+		if !b.measuresRates() {
+			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it into data_processor.experience_pipeline.operators")
+		}
+	}
+	if err != nil {
+		return out, 0, err
+	}
+	if t.mix != nil {
+		steps = t.mix.Steps()
+	} else {
+		steps = t.reader.Steps()
+	}
+	b.tasks = t
+	out, err = b.taskset(t, b.cfg.Algorithm.RepeatTimes)
+	return out, steps, err
+}
+
+// measuresRates reports whether the experience pipeline measures what selectors learn from.
+func (b *job) measuresRates() bool {
+	return slices.ContainsFunc(b.cfg.DataProcessor.ExperiencePipeline.Operators, func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
+}
+
+// taskset is what the explorer runs tasks by.
+func (b *job) taskset(t *tasks, repeat int) (out explorer.Taskset, err error) {
+	first := &t.sets[0]
+	out = explorer.Taskset{Name: first.name, Tasks: t, Repeat: repeat}
+	if out.Workflow, out.Rollout, err = b.way(first.config, first.key); err != nil {
+		return out, err
+	}
+	for i := range t.sets {
+		if err := b.variants(&t.sets[i], &out, i > 0); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// plan is how a training set is read.
+func (b *job) plan(set *taskRows) (dataset.Plan, error) {
+	plan := dataset.Plan{BatchSize: b.cfg.Buffer.BatchSize, Epochs: b.cfg.Buffer.TotalEpochs}
+	if n := b.cfg.Buffer.TotalSteps; n != nil {
+		plan.TotalSteps = *n
+	}
+	s := set.config.DataSelector
+	if s == nil {
+		return plan, nil
+	}
+	plan.Selector, plan.Seed, plan.Args = s.SelectorType, s.Seed, s.Kwargs
+	if len(s.FeatureKeys) > 0 {
+		features, err := set.rows.Numbers(s.FeatureKeys)
+		if err != nil {
+			return plan, fmt.Errorf("%s.data_selector.feature_keys: %w", set.key, err)
+		}
+		plan.Features = features
+	}
+	return plan, nil
 }
 
 // rollout is how a taskset is sampled and graded.
@@ -110,10 +303,4 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 		r.MaxPrompt = *n
 	}
 	return r
-}
-
-// shuffleSeed mixes a selector's own seed with the run's.
-func (b *job) shuffleSeed(seed int64) int64 {
-	s := rng.New(b.identity.Seed).Stream("shuffle", int(seed))
-	return int64(s.Uint64() >> 1)
 }

@@ -20,14 +20,16 @@ import (
 
 // Task is one row of a taskset, to be run Repeat times.
 type Task struct {
-	Batch  string // explore step, or "<step>/<taskset>" of an evaluation
-	ID     string // position in the batch
-	Index  int    // row of the taskset
-	Prompt string
-	Truth  string
-	Row    dataset.Row // all columns, for workflows that read more than prompt and truth
-	Repeat int
-	Seed   uint64 // everything the task draws derives from it
+	Batch   string // explore step, or "<step>/<taskset>" of an evaluation
+	ID      string // position in the batch
+	Index   int    // row of the taskset
+	Prompt  string
+	Truth   string
+	Row     dataset.Row // all columns, for workflows that read more than prompt and truth
+	Repeat  int
+	Taskset int    // which of several it is a row of
+	Variant int    // which of the taskset's Variants runs it; 0: the taskset's own workflow
+	Seed    uint64 // everything the task draws derives from it
 }
 
 // Rollout is what the tasks of a taskset share in one explore step.
