@@ -15,6 +15,7 @@ type rollout struct {
 	ID           string    `json:"id"`
 	ModelVersion int       `json:"model_version"`
 	TaskIndex    int       `json:"task_index"`
+	TasksetID    int       `json:"taskset_id,omitempty"`
 	Prompt       string    `json:"prompt"`
 	Response     string    `json:"response"`
 	Reward       *float64  `json:"reward"`
@@ -35,7 +36,7 @@ func (b *job) writeRollouts(step int, list []*experience.Experience) error {
 	return disk.Replace(b.FS, filepath.Join(dir, fmt.Sprintf("step_%06d.jsonl", step)), func(w io.Writer) error {
 		var buf []byte
 		for _, e := range list {
-			r := rollout{ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex,
+			r := rollout{ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
 				Prompt: e.PromptText, Response: e.ResponseText, Reward: e.Reward, StopReason: string(e.StopReason), Metrics: e.Metrics,
 				PromptTokens: e.Tokens[:e.PromptLength], Tokens: e.Response(), Logprobs: e.Logprobs}
 			if len(e.Advantages) > 0 {
