@@ -241,3 +241,25 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Many models with a little to replay each are as bad as one with much: all together have a bound.
+func TestReplayOfManyModels(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, tinyModel(t), dir, disk.OS(), journal.Options{ReplayMax: time.Nanosecond})
+	defer j.Close()
+	seed := int64(4)
+	for i := range int64(5) {
+		m, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "s", ModelSeqID: i, BaseModel: "tiny", LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		must[tinker.ForwardOutput](t)(m.ForwardBackward(ctx, batch(1)))
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for snaps := 0; snaps < 5; time.Sleep(10 * time.Millisecond) {
+		paths, err := filepath.Glob(filepath.Join(dir, "journal", "model-*.snap"))
+		if snaps = len(paths); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%d models of 5 have snapshots, %v", snaps, err)
+		}
+	}
+}

@@ -41,12 +41,14 @@ type Machine interface {
 // Options set a journal up. The zero value is the default.
 type Options struct {
 	FS            disk.FS
-	SnapshotAfter time.Duration    // replayable compute that calls for a snapshot; default 30 s
-	SnapshotBytes int64            // log that calls for one; default 256 MiB
-	SegmentBytes  int64            // a log segment's size; default 64 MiB
-	KeepResults   int              // results kept per model across snapshots; default 64
-	KeepBytes     int64            // and their bytes; the newest is kept in any case; default 16 MiB
-	Warn          func(msg string) // told what a user should know, such as a change of numerics
+	SnapshotAfter time.Duration       // replayable compute of one model that calls for its snapshot; default 30 s
+	ReplayMax     time.Duration       // and of all models together, which bounds how long a start takes; default 4 × SnapshotAfter
+	Synced        func(time.Duration) // told how long each write of the log to the disk took; may be nil
+	SnapshotBytes int64               // log that calls for one; default 256 MiB
+	SegmentBytes  int64               // a log segment's size; default 64 MiB
+	KeepResults   int                 // results kept per model across snapshots; default 64
+	KeepBytes     int64               // and their bytes; the newest is kept in any case; default 16 MiB
+	Warn          func(msg string)    // told what a user should know, such as a change of numerics
 }
 
 func (o Options) withDefaults() Options {
@@ -55,6 +57,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.SnapshotAfter == 0 {
 		o.SnapshotAfter = 30 * time.Second
+	}
+	if o.ReplayMax == 0 {
+		o.ReplayMax = 4 * o.SnapshotAfter
+	}
+	if o.Synced == nil {
+		o.Synced = func(time.Duration) {}
 	}
 	if o.SnapshotBytes == 0 {
 		o.SnapshotBytes = 256 << 20
@@ -81,11 +89,12 @@ type Journal struct {
 	opts Options
 	log  *wal
 
-	making sync.Mutex // held while a model is made
-	mu     sync.Mutex // guards the rest
-	models map[string]*model
-	byKey  map[key]*model
-	closed bool
+	making   sync.Mutex // held while a model is made
+	bounding sync.Mutex // held while snapshots bound the replay
+	mu       sync.Mutex // guards the rest
+	models   map[string]*model
+	byKey    map[key]*model
+	closed   bool
 
 	replayed   chan struct{}  // closed when what was accepted before Open is done again
 	background sync.WaitGroup // watchers of futures and snapshots under way

@@ -21,7 +21,7 @@ func (j *Journal) recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	j.log = &wal{fs: j.opts.FS, dir: j.dir, codec: c, numerics: j.m.NumericsID(), limit: j.opts.SegmentBytes}
+	j.log = &wal{fs: j.opts.FS, dir: j.dir, codec: c, numerics: j.m.NumericsID(), limit: j.opts.SegmentBytes, synced: j.opts.Synced}
 	j.log.cond = sync.NewCond(&j.log.mu)
 	if err := j.readTombstones(); err != nil {
 		return err

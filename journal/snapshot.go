@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -39,11 +40,47 @@ func (m *model) snapshotIfDue() {
 	m.mu.Lock()
 	due := m.compute > m.j.opts.SnapshotAfter || m.bytes > m.j.opts.SnapshotBytes
 	m.mu.Unlock()
+	var err error
 	if !m.leaves() && (due || m.j.log.full()) {
-		if err := errors.Join(m.snapshot(), m.j.release()); err != nil && m.j.ctx.Err() == nil {
-			m.j.opts.Warn(fmt.Sprintf("snapshot of model %s failed, the log keeps growing: %v", m.id, err))
+		err = errors.Join(m.snapshot(), m.j.release())
+	}
+	err = errors.Join(err, m.j.boundReplay())
+	if err != nil && m.j.ctx.Err() == nil {
+		m.j.opts.Warn(fmt.Sprintf("a snapshot failed, the log keeps growing: %v", err))
+	}
+}
+
+// boundReplay takes snapshots until what all models have to replay is within the bound. Whoever comes while it works need not.
+func (j *Journal) boundReplay() error {
+	if !j.bounding.TryLock() {
+		return nil
+	}
+	defer j.bounding.Unlock()
+	for most := j.replayable(); most != nil; most = j.replayable() {
+		if err := most.snapshot(); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// replayable returns the model with the most compute to replay when that of all models is beyond the bound, else nil.
+func (j *Journal) replayable() (most *model) {
+	total, largest := time.Duration(0), time.Duration(0)
+	for _, m := range j.all() {
+		m.mu.Lock()
+		if m.leaving == nil { // else nothing of it is replayed
+			total += m.compute
+			if m.compute > largest {
+				most, largest = m, m.compute
+			}
+		}
+		m.mu.Unlock()
+	}
+	if total <= j.opts.ReplayMax {
+		return nil
+	}
+	return most
 }
 
 // snapshot writes the model's state, starts a new log segment and removes those that no model needs any more.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
@@ -18,6 +19,7 @@ type wal struct {
 	codec    *codec
 	numerics string
 	limit    int64
+	synced   func(time.Duration)
 
 	mu      sync.Mutex
 	cond    *sync.Cond
@@ -110,7 +112,9 @@ func (w *wal) sync(at int64) error {
 		buf, end := w.buf, w.end
 		w.buf = nil
 		w.mu.Unlock()
+		begun := time.Now()
 		err := w.write(buf)
+		w.synced(time.Since(begun))
 		w.mu.Lock()
 		w.syncing = false
 		if err != nil {

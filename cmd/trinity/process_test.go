@@ -109,8 +109,8 @@ func (p *process) tryStart() error {
 			return fmt.Errorf("the server ended or greeted with %q; it said:\n%s", text, p.errOut)
 		}
 		return nil
-	case <-time.After(time.Minute):
-		return fmt.Errorf("no greeting within a minute; the server said:\n%s", p.errOut)
+	case <-time.After(3 * time.Minute):
+		return fmt.Errorf("no greeting within three minutes; the server said:\n%s", p.errOut)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,6 +46,7 @@ type serveStart struct {
 	PublicURL string            `help:"Where clients reach this server when it is behind a proxy; default what each request says." placeholder:"URL"`
 	Insecure  bool              `help:"Listen beyond loopback without TLS: keys and data travel in the clear."`
 	MinFree   int64             `help:"MiB of disk that stay free: below, new work is refused." default:"256"`
+	Replay    time.Duration     `help:"How much computing a start after a kill may have to repeat: less means more snapshots." default:"2m"`
 	Threads   int               `help:"Threads that compute; 0 is all."`
 	Verify    bool              `help:"Check the data folder and do nothing else."`
 	Verbose   bool              `short:"v" help:"Log every request."`
@@ -57,6 +59,9 @@ const shutdownWait = 5 * time.Second
 func (c *serveStart) Run(s *surroundings) error {
 	if c.Verify {
 		return c.verify(s)
+	}
+	if c.Replay <= 0 {
+		return usageError{fmt.Errorf("serve: --replay %v; it must be positive, such as 2m", c.Replay)}
 	}
 	if err := c.checkExposure(); err != nil {
 		return usageError{err}
@@ -111,7 +116,13 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := journal.Open(ctx, filepath.Join(c.Data, "journal"), e, journal.Options{KeepResults: 1024, Warn: func(msg string) { log.Warn(msg) }})
+	var opened atomic.Pointer[server.Server]
+	j, err := journal.Open(ctx, filepath.Join(c.Data, "journal"), e, journal.Options{KeepResults: 1024, Warn: func(msg string) { log.Warn(msg) },
+		ReplayMax: c.Replay, SnapshotAfter: min(c.Replay, 30*time.Second), Synced: func(took time.Duration) {
+			if s := opened.Load(); s != nil {
+				s.Fsynced(took)
+			}
+		}})
 	if err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
@@ -126,6 +137,7 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
+	opened.Store(h)
 	return h, func() error { return errors.Join(h.Close(), j.Close()) }, nil
 }
 

@@ -32,7 +32,7 @@ const scriptSteps = 8
 func TestServeKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*20*time.Second)
 	defer cancel()
-	whole := newProcess(t, t.TempDir(), "--threads", "1")
+	whole := newProcess(t, t.TempDir(), "--threads", "1", "--replay", "2s")
 	whole.start()
 	want := &crowd{ctx: ctx, url: whole.url}
 	want.open(t)
@@ -43,7 +43,7 @@ func TestServeKilled(t *testing.T) {
 	}
 	whole.kill()
 
-	p := newProcess(t, t.TempDir(), "--threads", "1")
+	p := newProcess(t, t.TempDir(), "--threads", "1", "--replay", "2s")
 	p.start()
 	c := &crowd{ctx: ctx, url: p.url}
 	c.open(t)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
@@ -15,7 +16,7 @@ type stats struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
 	tokenCount *prometheus.CounterVec
-	fsync      prometheus.Histogram
+	fsync      *prometheus.HistogramVec
 	pushedBack prometheus.Counter
 }
 
@@ -25,8 +26,8 @@ func newStats() *stats {
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_http_request_seconds", Help: "HTTP requests by route and status; retrieve_future waits for results.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 30}}, []string{"route", "status"}),
 		tokenCount: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trinity_tokens_total", Help: "Tokens done, by phase: forward, forward_backward, prompt (not found in the cache), sample."}, []string{"phase"}),
-		fsync: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "trinity_server_fsync_seconds", Help: "Group commits of the server's own log.",
-			Buckets: []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}),
+		fsync: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_fsync_seconds", Help: "Group commits, by log: journal (training), server (sessions, samplers, samples).",
+			Buckets: []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}, []string{"log"}),
 		pushedBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "trinity_samples_pushed_back_total", Help: "Requests answered with later, since too much waits."}),
 	}
 	t.registry.MustRegister(t.requests, t.tokenCount, t.fsync, t.pushedBack)
@@ -84,6 +85,11 @@ func (t *stats) compute(s *Server) {
 	}
 }
 
+// Fsynced notes a group commit of the Backend's log.
+func (s *Server) Fsynced(took time.Duration) {
+	s.stats.fsync.WithLabelValues("journal").Observe(took.Seconds())
+}
+
 func (t *stats) request(route string, code int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(code)).Observe(took.Seconds())
 }
@@ -94,7 +100,11 @@ func (t *stats) tokens(phase string, n int) {
 	}
 }
 
-func (s *Server) metrics(c *call) (any, error) {
-	promhttp.HandlerFor(s.stats.registry, promhttp.HandlerOpts{}).ServeHTTP(c.w, c.r)
-	return nil, errAnswered
+// metrics is for whoever has a key, and for everybody on this machine where any key will do.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	if s.opts.Keys != nil && s.authenticate(r) == "" {
+		s.fail(w, r, s.noKey())
+		return
+	}
+	promhttp.HandlerFor(s.stats.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }

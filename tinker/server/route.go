@@ -57,7 +57,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET "+v1+"/healthz", s.health)
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.HandleFunc("GET "+v1+"/archive/{token}", s.download)
-	on("GET /metrics", s.metrics)
+	mux.HandleFunc("GET /metrics", s.metrics)
 	on("POST "+v1+"/client/config", s.clientConfig)
 	on("POST "+v1+"/client/dynamic_config", s.dynamicConfig)
 	on("POST "+v1+"/telemetry", s.telemetry)
@@ -140,16 +140,21 @@ func (s *Server) handler(pattern string, h func(*call) (any, error)) http.Handle
 
 func (s *Server) enter(c *call, h func(*call) (any, error)) (any, error) {
 	if c.tenant = s.authenticate(c.r); c.tenant == "" {
-		if s.opts.Keys != nil {
-			return nil, status(http.StatusUnauthorized, "the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
-		}
-		return nil, status(http.StatusUnauthorized, "send a key that begins with tml- in %s; any will do here", wire.HeaderKey)
+		return nil, s.noKey()
 	}
 	var err error
 	if c.body, err = s.read(c.w, c.r); err != nil {
 		return nil, err
 	}
 	return h(c)
+}
+
+// noKey turns away who is not let in.
+func (s *Server) noKey() error {
+	if s.opts.Keys != nil {
+		return status(http.StatusUnauthorized, "the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
+	}
+	return status(http.StatusUnauthorized, "send a key that begins with tml- in %s; any will do here", wire.HeaderKey)
 }
 
 // read returns the body, unpacked, within the bound.

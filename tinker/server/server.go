@@ -144,7 +144,7 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	if s.log, err = ledger.Open(opts.FS, filepath.Join(opts.Dir, logName), s.state.replay); err != nil {
 		return nil, err
 	}
-	s.log.Synced = func(d time.Duration) { s.stats.fsync.Observe(d.Seconds()) }
+	s.log.Synced = func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }
 	s.mux = s.routes()
 	s.resume()
 	return s, nil

@@ -367,8 +367,8 @@ func TestStartup(t *testing.T) {
 	if p.BaseModel != "/models/tiny" || p.ModelPath != nil {
 		t.Errorf("sampler is %+v", p)
 	}
-	code, _, raw := r.send("GET", "/metrics", nil)
-	for _, want := range []string{"trinity_samples_waiting 0", "trinity_sessions 1", "trinity_http_request_seconds"} {
+	code, _, raw := r.as("").send("GET", "/metrics", nil)
+	for _, want := range []string{"trinity_samples_waiting 0", "trinity_sessions 1", "trinity_http_request_seconds", `trinity_fsync_seconds_count{log="server"}`} {
 		if code != 200 || !strings.Contains(string(raw), want) {
 			t.Errorf("/metrics lacks %q (%d)", want, code)
 		}
