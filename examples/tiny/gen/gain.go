@@ -15,7 +15,7 @@ import (
 // a model that is 24 times as wide. On this one nothing moves in a run's time. So x is made larger and the frozen weights smaller,
 // and the model computes the same numbers to the last bit, since a power of two only changes exponents; what an adapter adds
 // counts llamaGain times as much, as if the rate of B were that much higher. A model of ordinary width needs no such thing.
-const llamaGain = 64
+const llamaGain = 32
 
 // writeGained writes the weights of folder o.from with the gain into o.out.
 func writeGained(o options) error {
