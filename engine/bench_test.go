@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -80,4 +81,54 @@ func BenchmarkTrain(b *testing.B) {
 			report(b, e, n, kind.flops)
 		})
 	}
+}
+
+// BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as a crowd of clients does, and in turn one
+// adapter on the same 64 sequences. It prints the median rate of each and their ratio.
+func BenchmarkTrainShared(b *testing.B) {
+	const n = 64
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+		"num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 1536, "max_position_embeddings": 512}, 2)
+	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
+	one := create(b, e, n, lora(10))
+	var many []tinker.TrainingClient
+	var seqs [][]int32
+	for i := range n {
+		many = append(many, create(b, e, int64(i), lora(4+i%13)))
+		seqs = append(seqs, tokens(i, 129))
+	}
+	var alone, shared []float64 // seconds
+	round := func() {
+		start := time.Now()
+		f, err := one.ForwardBackward(testContext(b), batch(seqs...))
+		value(b, f, err)
+		alone = append(alone, time.Since(start).Seconds())
+		start = time.Now()
+		var futures []*tinker.Future[tinker.ForwardOutput]
+		for i, c := range many {
+			f, err := c.ForwardBackward(testContext(b), batch(seqs[i]))
+			if err != nil {
+				b.Fatal(err)
+			}
+			futures = append(futures, f)
+		}
+		for _, f := range futures {
+			value(b, f, nil)
+		}
+		shared = append(shared, time.Since(start).Seconds())
+	}
+	round() // the memory is there from now on
+	alone, shared = nil, nil
+	before := e.Stats()
+	for b.Loop() {
+		round()
+	}
+	slices.Sort(alone)
+	slices.Sort(shared)
+	a, s := alone[len(alone)/2], shared[len(shared)/2]
+	b.ReportMetric(n*128/a, "tokens/s-one")
+	b.ReportMetric(n*128/s, "tokens/s-shared")
+	b.ReportMetric(100*a/s, "%of-one")
+	after := e.Stats()
+	b.ReportMetric(float64(after.PassModels-before.PassModels)/float64(after.Passes-before.Passes), "models/pass")
 }
