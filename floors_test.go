@@ -19,7 +19,7 @@ var floors = []string{
 	"experience chat dataset nn tinker/client tinker/server tinker/load tinker/tinkertest",
 	"env buffer pipeline monitor plot synchronizer algorithm optim model",
 	"env/envtest env/game engine engine/cache journal workflow",
-	"explorer trainer gem",
+	"explorer trainer gem proxy",
 	"config",
 	"run examples/tiny examples/tiny/gen",
 	"cmd/trinity",

@@ -58,16 +58,21 @@ const (
 	Bench    Mode = "bench"
 	Serve    Mode = "serve"
 	Colocate Mode = "colocate"
+
+	ServeTrain Mode = "serve+train" // ours: serve, and train on what is committed, in one process
 )
 
 // Explores reports whether the mode samples rollouts.
-func (m Mode) Explores() bool { return m != Train }
+func (m Mode) Explores() bool { return m != Train && !m.Serves() }
+
+// Serves reports whether the mode answers programs that sample for themselves.
+func (m Mode) Serves() bool { return m == Serve || m == ServeTrain }
 
 // Trains reports whether the mode updates weights.
-func (m Mode) Trains() bool { return m == Train || m == Both || m == Colocate }
+func (m Mode) Trains() bool { return m == Train || m == Both || m == Colocate || m == ServeTrain }
 
 func (Mode) choices() ([]string, map[string]string) {
-	return []string{"both", "train", "explore", "bench", "serve", "colocate"}, nil
+	return []string{"both", "train", "explore", "bench", "serve", "serve+train", "colocate"}, nil
 }
 
 // Default returns the configuration of an empty file, before derivation.

@@ -144,9 +144,13 @@ func (c *Config) deriveExplorer() {
 	for i := range e.AuxiliaryModels {
 		c.fillInference(&e.AuxiliaryModels[i], index("explorer.auxiliary_models", i))
 	}
-	if c.Mode == Serve && !e.RolloutModel.EnableOpenAIAPI {
+	if c.Mode.Serves() && !c.given("explorer.listen_address") {
+		e.ListenAddress = "127.0.0.1"
+		c.derive("explorer.listen_address", "only this machine, unless it is given")
+	}
+	if c.Mode.Serves() && !e.RolloutModel.EnableOpenAIAPI {
 		e.RolloutModel.EnableOpenAIAPI = true
-		c.derive("explorer.rollout_model.enable_openai_api", "mode serve")
+		c.derive("explorer.rollout_model.enable_openai_api", "mode "+string(c.Mode))
 	}
 	if e.ConcurrentMode == "sequential" || e.RolloutModel.EngineNum < 1 || c.Buffer.BatchSize < 1 {
 		return

@@ -123,7 +123,7 @@ func (c *Config) deriveExperienceBuffers() {
 // deriveStorage chooses the kind and the place of the buffer between the loops. With both loops in one process a
 // file would be read while it is written: it becomes a queue that keeps its copy in the job directory.
 func (c *Config) deriveStorage(b *ExperienceBuffer) {
-	if b.StorageType == "file" && c.Mode == Both {
+	if b.StorageType == "file" && (c.Mode == Both || c.Mode == ServeTrain) {
 		c.note("%s.storage_type file was replaced by queue: mode is both", experienceBuffer)
 		b.StorageType, b.Path = "queue", ""
 		c.derive(experienceBuffer+".storage_type", "mode both")
@@ -136,7 +136,7 @@ func (c *Config) deriveStorage(b *ExperienceBuffer) {
 		}
 		return
 	}
-	if b.StorageType == "queue" && (c.Mode == Explore || c.Mode == Train) {
+	if b.StorageType == "queue" && (c.Mode == Explore || c.Mode == Train || c.Mode == Serve) {
 		if c.given(experienceBuffer + ".storage_type") {
 			c.note("%s.storage_type queue was replaced by sql: mode %s shares it with another process", experienceBuffer, c.Mode)
 		}

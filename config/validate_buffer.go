@@ -25,7 +25,7 @@ func (k *checker) buffer() {
 func (k *checker) tasksets() {
 	c, in := k.c, &k.c.Buffer.ExplorerInput
 	const section = "buffer.explorer_input"
-	if c.Mode == Train || c.Mode == Serve {
+	if c.Mode == Train || c.Mode.Serves() {
 		return
 	}
 	switch {

@@ -170,7 +170,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	}
 	metrics := rolloutMetrics(groups)
 	metrics["rollout/model_version"] = float64(version)
-	if list, err = x.score(step, list, metrics); err != nil {
+	if list, err = x.Score(step, list, metrics); err != nil {
 		return err
 	}
 	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
@@ -184,8 +184,8 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	return x.sink.Explored(ctx, step, metrics, list)
 }
 
-// score runs the pipeline's operators and then the advantages.
-func (x *Explorer) score(step int, list []*experience.Experience, metrics map[string]float64) ([]*experience.Experience, error) {
+// Score runs the pipeline's operators and then the advantages.
+func (x *Explorer) Score(step int, list []*experience.Experience, metrics map[string]float64) ([]*experience.Experience, error) {
 	list, shaped, err := pipeline.Run(x.Pipeline, list)
 	if err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func (b *job) buildBuffer(ctx context.Context) error {
 	switch {
 	case b.cfg.Mode == config.Bench || eb == nil:
 		return nil
-	case b.cfg.Mode == config.Explore && eb.StorageType == "file":
+	case b.aside() && eb.StorageType == "file":
 		s, err := b.openFileSink(eb.Path)
 		b.outlet = s
 		return err
@@ -142,7 +142,7 @@ func (b *job) buildBuffer(ctx context.Context) error {
 		return err
 	}
 	b.opened(s.table.Close)
-	if b.cfg.Mode.Explores() {
+	if b.cfg.Mode.Explores() || b.cfg.Mode.Serves() {
 		if s.last, err = s.table.Begin(ctx, s.writer); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (s *sqlFeed) finish(ctx context.Context) error {
 // starved hears that the trainer found too few experiences when put had been put, or with put < 0 that it found enough.
 func (b *job) starved(put int) error {
 	b.sync.SetIdle(put >= 0)
-	if b.cfg.Mode.Explores() {
+	if !b.followed() {
 		return nil
 	}
 	status := synchronizer.TrainerStatus{State: synchronizer.Running, Step: b.trainer.Step(), Idle: put >= 0, Seen: max(0, put)}

@@ -28,7 +28,7 @@ func (b *job) buildRecords(context.Context) error {
 		return err
 	}
 	keep := state.Step
-	if b.cfg.Mode == config.Explore {
+	if b.aside() {
 		keep = b.exploreStep(state) - 1
 	}
 	if keep == 0 {
@@ -54,9 +54,17 @@ func (b *job) buildRecords(context.Context) error {
 	return b.buildSync()
 }
 
+// aside reports whether the process samples beside a trainer in another one.
+func (b *job) aside() bool { return b.cfg.Mode == config.Explore || b.cfg.Mode == config.Serve }
+
+// sampledFrom reports whether somebody samples from what this process trains.
+func (b *job) sampledFrom() bool {
+	return b.cfg.Mode.Explores() || b.cfg.Mode.Serves() || b.followed()
+}
+
 // suffix tells apart what explorers in processes of their own write beside each other.
 func (b *job) suffix() string {
-	if b.cfg.Mode == config.Explore {
+	if b.aside() {
 		return "-" + b.cfg.Explorer.Name
 	}
 	return ""
@@ -89,7 +97,7 @@ func (b *job) buildSync() (err error) {
 // roles are the loops whose metrics are recorded.
 func (b *job) roles() []string {
 	var list []string
-	if b.cfg.Mode.Explores() {
+	if b.cfg.Mode != config.Train {
 		list = append(list, "explorer")
 	}
 	if b.cfg.Mode.Trains() {
@@ -167,7 +175,7 @@ func (b *job) buildSource(ctx context.Context, state trainer.State) (trainer.Sou
 	case b.table != nil:
 		b.table.reads = state.Position.Count
 		from = b.table
-	case b.cfg.Mode.Explores():
+	case b.cfg.Mode.Explores() || b.cfg.Mode.Serves():
 		if eb.StorageType != "queue" {
 			return nil, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue or sql", eb.StorageType, b.cfg.Mode)
 		}
@@ -189,8 +197,8 @@ func (b *job) buildSource(ctx context.Context, state trainer.State) (trainer.Sou
 
 // onlyExplore checks that mode explore has somewhere to put what it samples.
 func (b *job) onlyExplore() error {
-	if b.cfg.Mode == config.Explore && b.outlet == nil {
-		return fmt.Errorf("run: mode explore hands its experiences to another process; set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)")
+	if b.aside() && b.outlet == nil {
+		return fmt.Errorf("run: mode %s hands its experiences to another process; set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)", b.cfg.Mode)
 	}
 	return nil
 }
@@ -198,7 +206,7 @@ func (b *job) onlyExplore() error {
 // publishes says after which steps weights are published: every sync_interval steps, or when an explorer asks for them, and the last
 // step's for the evaluation at the end. nil when there is no explorer.
 func (b *job) publishes(ctx context.Context) func(int) bool {
-	if !b.cfg.Mode.Explores() && !b.followed() {
+	if !b.sampledFrom() {
 		if b.stage != nil {
 			return func(step int) bool { return step == b.steps } // the next stage may sample with them
 		}
@@ -328,6 +336,9 @@ func (b *job) needed(state trainer.State) (int, error) {
 	if b.cfg.Mode.Explores() {
 		return b.sync.Needed(b.exploreStep(state)), nil
 	}
+	if b.cfg.Mode.Serves() {
+		return b.sync.Newest(), nil // open samplers keep their weights
+	}
 	others, err := b.folder.Explorers()
 	if err != nil || len(others) == 0 {
 		return 0, err
@@ -346,7 +357,13 @@ func seconds(s float64) time.Duration {
 // knownVersions tells the synchronizer what the job has published, and deletes what a killed process meant to.
 func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 	b.sync.Publish(0, b.startSampler)
-	needed := b.sync.Version(max(1, state.Position.Step))
+	if !b.cfg.Mode.Trains() || !b.sampledFrom() {
+		return nil
+	}
+	needed, err := b.needed(state)
+	if err != nil {
+		return err
+	}
 	paths, err := filepath.Glob(filepath.Join(b.dir, "global_step_*", "remote_sampler_path.txt"))
 	if err != nil {
 		return fmt.Errorf("run: %w", err)

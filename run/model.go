@@ -181,7 +181,7 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err := b.importAdapter(e); err != nil {
 		return errors.Join(err, e.Close())
 	}
-	if b.cfg.Mode == config.Explore { // the journal of the job is the trainer's; sampling keeps nothing
+	if b.aside() { // the journal of the job is the trainer's; sampling keeps nothing
 		b.opened(e.Close)
 		b.engine, b.service = e, e
 		return nil

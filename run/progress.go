@@ -60,6 +60,10 @@ func (p *progress) plan(b *job) {
 	switch {
 	case c.Mode == config.Bench:
 		return
+	case c.Mode == config.Serve:
+		return
+	case c.Mode == config.ServeTrain:
+		fmt.Fprintf(p.out, "plan     %s: steps of %d experiences that are committed\n", c.Algorithm.Type, c.Buffer.TrainBatchSize)
 	case c.Mode == config.Explore:
 		fmt.Fprintf(p.out, "plan     explore %d steps of %d tasks × %d samples for a trainer in another process\n", b.explorer.Steps, c.Buffer.BatchSize, c.Algorithm.RepeatTimes)
 		if first := b.explorer.First; first > 1 {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
@@ -25,7 +24,7 @@ func (r *recorder) Explored(ctx context.Context, step int, metrics map[string]fl
 	}
 	b := r.job
 	b.monitor.Add(r.line(step), "explorer", metrics)
-	if b.cfg.Mode == config.Explore {
+	if b.aside() {
 		line, err := b.monitor.Commit(step)
 		if err != nil {
 			return err
@@ -39,6 +38,9 @@ func (r *recorder) Explored(ctx context.Context, step int, metrics map[string]fl
 	if _, kept := b.outlet.(keeper); !kept {
 		return nil // what the trainer has not read yet is only in the store
 	}
+	if b.explorer == nil {
+		return nil // served
+	}
 	if err := b.writeExplorerState(step); err != nil {
 		return err
 	}
@@ -47,8 +49,11 @@ func (r *recorder) Explored(ctx context.Context, step int, metrics map[string]fl
 
 // line is the train step whose line in metrics.jsonl has the metrics of an explore step: the first that trains on it.
 func (r *recorder) line(step int) int {
-	if r.job.cfg.Mode == config.Explore {
+	if r.job.aside() {
 		return step
+	}
+	if r.job.explorer == nil {
+		return r.job.trainer.Step() + 1 // served: what is committed has any size
 	}
 	perStep := r.job.cfg.Buffer.BatchSize * r.job.cfg.Algorithm.RepeatTimes
 	return (step-1)*perStep/r.job.sampled() + 1
@@ -102,7 +107,7 @@ func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 		if err := b.table.table.Forget(ctx, back.Position.Count); err != nil {
 			return err
 		}
-	} else {
+	} else if b.explorer != nil {
 		trained := state.Position.Step - 1
 		if b.tasks.states != nil {
 			trained = back.Position.Step - 1 // the selectors learn again from where the run would go back to

@@ -118,10 +118,14 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		}
 	case config.Explore:
 		err = b.explore(ctx)
+	case config.Serve:
+		err = b.serve(ctx)
+	case config.ServeTrain:
+		err = b.serveAndTrain(ctx)
 	case config.Bench:
 		err = b.bench(ctx)
 	default:
-		err = fmt.Errorf("run: mode %s is not in this version; there are both, explore, train and bench", b.cfg.Mode)
+		err = fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and serve+train", b.cfg.Mode)
 	}
 	b.progress.done()
 	if errors.Is(err, ErrInterrupted) {

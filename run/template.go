@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
@@ -16,7 +15,7 @@ const templateFile = "chat_template.jinja"
 
 // keepTemplate notes the chat template in the job directory, for whoever talks to what the job trains.
 func (b *job) keepTemplate(text string) error {
-	if b.cfg.Mode == config.Explore {
+	if b.aside() {
 		return nil // the trainer beside it does
 	}
 	path := filepath.Join(b.dir, templateFile)

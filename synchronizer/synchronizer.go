@@ -113,6 +113,31 @@ func (s *Synchronizer) Asks() bool {
 	return s.asks
 }
 
+// Newest is the newest version that is published, -1 for none.
+func (s *Synchronizer) Newest() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
+// Newer waits for a version above the given one and returns the newest.
+func (s *Synchronizer) Newer(ctx context.Context, above int) (version int, path string, err error) {
+	for {
+		s.mu.Lock()
+		version, changed := s.newest, s.changed
+		path := s.paths[version]
+		s.mu.Unlock()
+		if version > above {
+			return version, path, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, "", context.Cause(ctx)
+		}
+	}
+}
+
 // Stop says that nothing more will be published.
 func (s *Synchronizer) Stop() {
 	s.mu.Lock()
