@@ -25,7 +25,11 @@ func (b *job) dial(ctx context.Context, paused func(client.Pause), warn func(str
 	if b.backend.KeyEnv != "" {
 		key, _ = b.LookupEnv(b.backend.KeyEnv)
 	}
-	return client.Open(ctx, client.Options{BaseURL: b.backend.URL, APIKey: key, KeyName: b.backend.KeyEnv, Paused: paused, Log: warn})
+	o := client.Options{BaseURL: b.backend.URL, APIKey: key, KeyName: b.backend.KeyEnv, Paused: paused, Log: warn}
+	if line, ok := b.LookupEnv("TINKER_CREDENTIAL_CMD"); ok && line != "" {
+		o.Credential = client.Command(line)
+	}
+	return client.Open(ctx, o)
 }
 
 // serverStops are the tokens that end a turn, to be named in requests: a server need not know the chat template that is used here.

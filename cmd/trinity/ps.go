@@ -31,6 +31,9 @@ func (r *remote) dial(s *surroundings) (*client.Client, error) {
 	if u, err := url.Parse(o.BaseURL); err == nil && o.APIKey == "" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost") {
 		o.APIKey = "tml-local" // any key will do there
 	}
+	if v, ok := s.env("TINKER_CREDENTIAL_CMD"); ok && v != "" {
+		o.Credential = client.Command(v)
+	}
 	return client.Open(s.ctx, o)
 }
 

@@ -1,10 +1,12 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -32,9 +34,43 @@ func checkKey(key, name string) error {
 	return nil
 }
 
+// newCredential is the key of the options, or what Credential gives if they have none.
+func newCredential(ctx context.Context, o Options) (*credential, error) {
+	err := checkKey(o.APIKey, o.KeyName)
+	if err == nil || o.Credential == nil {
+		return &credential{key: o.APIKey}, err
+	}
+	a := &credential{command: o.Credential}
+	return a, a.ask(ctx)
+}
+
+// ask gets the key anew from the command.
+func (a *credential) ask(ctx context.Context) error {
+	key, err := a.command(ctx)
+	if err != nil {
+		return userf("client: credential command: %w", err)
+	}
+	a.key = key
+	return checkKey(key, "the credential command's output")
+}
+
+// Command runs a shell command, such as that of TINKER_CREDENTIAL_CMD, for what it prints.
+func Command(line string) func(ctx context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		var out, said bytes.Buffer
+		cmd := exec.CommandContext(ctx, "sh", "-c", line)
+		cmd.Stdout, cmd.Stderr = &out, &said
+		if err := cmd.Run(); err != nil {
+			return "", fmt.Errorf("%q: %w: %.500s", line, err, bytes.TrimSpace(said.Bytes()))
+		}
+		return string(bytes.TrimSpace(out.Bytes())), nil
+	}
+}
+
 // credential is the key, and the token it is exchanged for if the server wants that.
 type credential struct {
-	key string
+	key     string
+	command func(ctx context.Context) (string, error) // asked for the key at every exchange, if not nil
 
 	mu      sync.Mutex // held during an exchange, so that there is one at a time
 	token   string     // empty: the key itself is sent
@@ -63,6 +99,14 @@ func (c *Client) token(ctx context.Context) string {
 
 // exchange gets a new token; the caller holds the credential's lock, or nobody else knows the client yet.
 func (c *Client) exchange(ctx context.Context, wait time.Duration) error {
+	if c.Credential != nil && c.config.KeySource == "credential_cmd" && !strings.HasPrefix(c.auth.key, "eyJ") {
+		c.auth.command = c.Credential
+	}
+	if c.auth.command != nil {
+		if err := c.auth.ask(ctx); err != nil {
+			return err
+		}
+	}
 	r := &request{method: "POST", path: "/auth/token", body: []byte("{}"), contentType: wire.JSON, anonymous: true, window: wait}
 	if wait > 0 {
 		r.retries = retries

@@ -42,6 +42,10 @@ type Options struct {
 	KeyName string // where the key came from, for error messages: for example TINKER_API_KEY
 	HTTP    *http.Client
 
+	// Credential gives a credential in place of the key, as the SDK's TINKER_CREDENTIAL_CMD does: when APIKey is none that a server would
+	// take, and, where the server asks for it, at every exchange. Command makes one of a shell command. It may be nil.
+	Credential func(ctx context.Context) (string, error)
+
 	// Sessions are the server's ids of sessions that the caller names, from an earlier process. OnSession is told of every new pair
 	// before the session is used; an error ends the call. Both may be nil.
 	Sessions  map[string]string
@@ -79,7 +83,8 @@ type Client struct {
 // Open asks the server for its settings and, if those say so, exchanges the key for a token. It waits up to five minutes for a server that
 // cannot be reached.
 func Open(ctx context.Context, o Options) (*Client, error) {
-	if err := checkKey(o.APIKey, o.KeyName); err != nil {
+	auth, err := newCredential(ctx, o)
+	if err != nil {
 		return nil, err
 	}
 	h := http.Client{Transport: transport()}
@@ -91,14 +96,14 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: &credential{key: o.APIKey},
+	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: auth,
 		sessions: map[string]*session{}, models: map[string]*model{}}
 	if c.base == "" {
 		c.base = HostedURL
 	}
 	c.holds.notify = o.Paused
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	err := c.readConfig(ctx)
+	err = c.readConfig(ctx)
 	if err == nil && c.config.Compress {
 		c.zstd, err = zstd.NewWriter(nil)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -365,6 +366,33 @@ func TestKey(t *testing.T) {
 		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), text) {
 			t.Errorf("key %q: %v", key, err)
 		}
+	}
+}
+
+// A command gives the credential when there is no key, or when the server asks for it, and is run again for every token.
+func TestCredentialCommand(t *testing.T) {
+	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1", Credential: Command("echo no login >&2; false")}); err == nil || !strings.Contains(err.Error(), "no login") {
+		t.Errorf("a command that fails: %v", err)
+	}
+	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1", Credential: Command("echo hello")}); err == nil || !strings.Contains(err.Error(), "credential command's output") {
+		t.Errorf("a command that prints no key: %v", err)
+	}
+	for _, tt := range []struct{ key, config, exchanged, config0 string }{
+		{"", `{"pjwt_auth_enabled": true}`, "tml-2", "tml-1"},
+		{"tml-key", `{"pjwt_auth_enabled": true}`, "tml-key", "tml-key"},
+		{"tml-key", `{"pjwt_auth_enabled": true, "credential_default_source": "credential_cmd"}`, "tml-1", "tml-key"},
+	} {
+		asked := 0
+		use := func(o *Options) {
+			o.APIKey = tt.key
+			o.Credential = func(context.Context) (string, error) { asked++; return fmt.Sprintf("tml-%d", asked), nil }
+		}
+		answers := map[string][]answer{"/client/config": {ok(tt.config)}, "/auth/token": {ok(`{"jwt": "eyJ.e30.x"}`)}}
+		scripted(t, answers, use, func(t *testing.T, c *Client, s *script) {
+			if got := s.to("/auth/token"); len(got) != 1 || got[0].key != tt.exchanged || s.to("/client/config")[0].key != tt.config0 {
+				t.Errorf("key %q, %s: exchanged %+v; config was asked for with %q", tt.key, tt.config, got, s.to("/client/config")[0].key)
+			}
+		})
 	}
 }
 

@@ -9,14 +9,15 @@ import (
 
 // serverConfig is what the server says of itself at the start; a field that it leaves out keeps the SDK's default.
 type serverConfig struct {
-	ExchangeKey   bool  `json:"pjwt_auth_enabled"`
-	Compress      bool  `json:"proto_compress_fwdbwd"`
-	ChunkDatums   int   `json:"fwdbwd_max_chunk_len"`
-	ChunkBytes    int   `json:"fwdbwd_max_chunk_bytes_count"`
-	BillingPause  int   `json:"billing_exception_max_pause_duration_sec"`
-	Samples       int64 `json:"sample_max_concurrent_requests"`
-	DispatchBytes int64 `json:"sample_dispatch_bytes_semaphore_size"`
-	CreateByLoad  bool  `json:"create_model_via_load_weights"`
+	ExchangeKey   bool   `json:"pjwt_auth_enabled"`
+	KeySource     string `json:"credential_default_source"`
+	Compress      bool   `json:"proto_compress_fwdbwd"`
+	ChunkDatums   int    `json:"fwdbwd_max_chunk_len"`
+	ChunkBytes    int    `json:"fwdbwd_max_chunk_bytes_count"`
+	BillingPause  int    `json:"billing_exception_max_pause_duration_sec"`
+	Samples       int64  `json:"sample_max_concurrent_requests"`
+	DispatchBytes int64  `json:"sample_dispatch_bytes_semaphore_size"`
+	CreateByLoad  bool   `json:"create_model_via_load_weights"`
 }
 
 func defaultConfig() serverConfig {
