@@ -24,12 +24,23 @@ type Store struct {
 	segments map[int]*segment
 }
 
-// segment is the file of one explore step.
+// segment is the file of one explore step. Groups that are put while another is written wait in queue and are written together next, so
+// that many at a time cost few syncs. What is not written at is the Store's to guard.
 type segment struct {
-	file  *os.File
-	size  int64 // the bytes that are whole, synced records
-	tasks map[string]bool
-	err   error // set when the file could not be brought back to size after a failed Put
+	writing sync.Mutex // held while the file is written, replaced or closed; taken before the Store's mu
+	file    *os.File
+	size    int64           // the bytes that are whole, synced records
+	tasks   map[string]bool // whether it is stored; false: it waits
+	queue   []*putting
+	err     error // set when the file could not be brought back to size after a failed Put
+}
+
+// putting is a group on its way to the file.
+type putting struct {
+	task string
+	data []byte
+	done bool // written by whoever wrote the queue; err says how it went
+	err  error
 }
 
 // OpenStore opens the store in dir, which is made if need be. What a crash left unfinished at the end of a file is cut
@@ -134,26 +145,77 @@ func (s *Store) Put(r Record) error {
 	if int64(len(data)) > math.MaxInt32 {
 		return fmt.Errorf("buffer: task %q of step %d takes %d bytes; a group can have at most 2 GiB, lower repeat_times or the lengths", r.Task, r.Step, len(data))
 	}
+	seg, p, err := s.enqueue(r, data)
+	if err != nil {
+		return err
+	}
+	seg.writing.Lock()
+	defer seg.writing.Unlock()
+	if !p.done {
+		s.write(seg)
+	}
+	if p.err != nil {
+		return fmt.Errorf("buffer: cannot store task %q of step %d: %w", r.Task, r.Step, p.err)
+	}
+	return nil
+}
+
+// enqueue makes a group wait for being written.
+func (s *Store) enqueue(r Record, data []byte) (*segment, *putting, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seg, err := s.segment(r.Step)
 	switch {
 	case err != nil:
-		return err
+		return nil, nil, err
 	case seg.err != nil:
-		return seg.err
-	case seg.tasks[r.Task]:
-		return fmt.Errorf("buffer: task %q of step %d is stored already; a group is stored once", r.Task, r.Step)
+		return nil, nil, seg.err
+	case known(seg.tasks, r.Task):
+		return nil, nil, fmt.Errorf("buffer: task %q of step %d is stored already; a group is stored once", r.Task, r.Step)
 	}
-	if err := s.disk.append(seg.file, data, seg.size); err != nil {
-		if cut := s.disk.truncate(seg.file, seg.size); cut != nil {
-			seg.err = fmt.Errorf("buffer: step %d takes no more groups: %w", r.Step, errors.Join(err, cut))
+	p := &putting{task: r.Task, data: data}
+	seg.tasks[r.Task] = false
+	seg.queue = append(seg.queue, p)
+	return seg, p, nil
+}
+
+func known(tasks map[string]bool, task string) bool {
+	_, ok := tasks[task]
+	return ok
+}
+
+// write puts all that waits into the file, with one sync. The caller holds seg.writing.
+func (s *Store) write(seg *segment) {
+	s.mu.Lock()
+	batch, err := seg.queue, seg.err
+	seg.queue = nil
+	s.mu.Unlock()
+	var data []byte
+	for _, p := range batch {
+		data = append(data, p.data...)
+	}
+	var broken error
+	if err == nil {
+		if err = s.disk.append(seg.file, data, seg.size); err != nil {
+			if cut := s.disk.truncate(seg.file, seg.size); cut != nil {
+				broken = fmt.Errorf("buffer: %s takes no more groups: %w", seg.file.Name(), errors.Join(err, cut))
+			}
 		}
-		return fmt.Errorf("buffer: cannot store task %q of step %d: %w", r.Task, r.Step, err)
 	}
-	seg.size += int64(len(data))
-	seg.tasks[r.Task] = true
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		seg.size += int64(len(data))
+	}
+	if broken != nil {
+		seg.err = broken
+	}
+	for _, p := range batch {
+		p.done, p.err = true, err
+		if seg.tasks[p.task] = true; err != nil {
+			delete(seg.tasks, p.task)
+		}
+	}
 }
 
 // segment returns the open segment of a step and makes it if need be. The caller holds mu.
@@ -184,7 +246,7 @@ func (s *Store) Steps() []int {
 	defer s.mu.Unlock()
 	var steps []int
 	for step, seg := range s.segments {
-		if len(seg.tasks) > 0 {
+		if seg.size > 0 {
 			steps = append(steps, step)
 		}
 	}
@@ -200,7 +262,14 @@ func (s *Store) Tasks(step int) []string {
 	if seg == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(seg.tasks))
+	var tasks []string
+	for task, stored := range seg.tasks {
+		if stored {
+			tasks = append(tasks, task)
+		}
+	}
+	slices.Sort(tasks)
+	return tasks
 }
 
 // Load reads back the groups of a step by task; the map is empty when there are none. Each call makes new experiences.
@@ -232,19 +301,36 @@ func (s *Store) Load(step int) (map[string]Record, error) {
 // Drop removes the groups of every step up to and including last: they are trained, and their training is on disk.
 func (s *Store) Drop(last int) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, step := range slices.Sorted(maps.Keys(s.segments)) {
+	steps := slices.Sorted(maps.Keys(s.segments))
+	s.mu.Unlock()
+	for _, step := range steps {
 		if step > last {
 			break
 		}
-		if err := s.disk.remove(s.path(step)); err != nil {
-			return fmt.Errorf("buffer: cannot remove the groups of step %d: %w", step, err)
+		if err := s.drop(step); err != nil {
+			return err
 		}
-		seg := s.segments[step]
-		delete(s.segments, step)
-		if err := seg.file.Close(); err != nil {
-			return fmt.Errorf("buffer: cannot close the file of step %d: %w", step, err)
-		}
+	}
+	return nil
+}
+
+func (s *Store) drop(step int) error {
+	s.mu.Lock()
+	seg := s.segments[step]
+	s.mu.Unlock()
+	if seg == nil {
+		return nil
+	}
+	seg.writing.Lock()
+	defer seg.writing.Unlock()
+	if err := s.disk.remove(s.path(step)); err != nil {
+		return fmt.Errorf("buffer: cannot remove the groups of step %d: %w", step, err)
+	}
+	s.mu.Lock()
+	delete(s.segments, step)
+	s.mu.Unlock()
+	if err := seg.file.Close(); err != nil {
+		return fmt.Errorf("buffer: cannot close the file of step %d: %w", step, err)
 	}
 	return nil
 }
@@ -252,11 +338,14 @@ func (s *Store) Drop(last int) error {
 // Close closes the files. What was put is on disk already.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	open := s.segments
+	s.segments = make(map[int]*segment)
+	s.mu.Unlock()
 	var errs []error
-	for step, seg := range s.segments {
+	for _, seg := range open {
+		seg.writing.Lock()
 		errs = append(errs, seg.file.Close())
-		delete(s.segments, step)
+		seg.writing.Unlock()
 	}
 	return errors.Join(errs...)
 }
