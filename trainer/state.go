@@ -165,12 +165,15 @@ func (t *Trainer) note(step int, file, path, latest string) error {
 	return disk.WriteFile(t.FS, filepath.Join(t.JobDir, latest), []byte(strconv.Itoa(step)))
 }
 
-func (t *Trainer) publish(ctx context.Context, step int, seq *int64) error {
+// sendWeights asks for the weights of a step to be saved for samplers.
+func (t *Trainer) sendWeights(ctx context.Context, step int, seq *int64) (*tinker.Future[tinker.SaveOutput], error) {
 	f, err := t.client.SaveWeightsForSampler(ctx, tinker.SaveRequest{SeqID: *seq, Name: fmt.Sprintf("%s-sampler-%d", t.Prefix, step)})
 	*seq++
-	if err != nil {
-		return err
-	}
+	return f, err
+}
+
+// publish waits for the weights of a step and tells where they are.
+func (t *Trainer) publish(ctx context.Context, step int, f *tinker.Future[tinker.SaveOutput]) error {
 	out, err := f.Wait(ctx)
 	if err != nil {
 		return err

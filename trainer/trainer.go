@@ -163,13 +163,14 @@ func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experi
 		t.critic.seq = t.state.Critic.NextSeqID
 	}
 	begin := time.Now()
-	if err := t.update(ctx, step, &seq, batch, metrics); err != nil {
+	published, err := t.update(ctx, step, &seq, batch, metrics)
+	if err != nil {
 		return err
 	}
 	metrics["time/train_step"] = time.Since(begin).Seconds()
-	if t.Publishes(step) {
+	if published != nil {
 		begin := time.Now()
-		if err := t.publish(ctx, step, &seq); err != nil {
+		if err := t.publish(ctx, step, published); err != nil {
 			return err
 		}
 		metrics["time/sync_weight"] = time.Since(begin).Seconds()

@@ -11,22 +11,24 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// update sends the gradient of one batch and the optimizer step right behind it, and fills in the step's metrics.
-func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*experience.Experience, metrics map[string]float64) error {
+// update sends the gradient of one batch, the optimizer step right behind it and, when weights are due to be published, their save behind
+// that, which it does not wait for: published is nil when none is due. It fills in the step's metrics.
+func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*experience.Experience, metrics map[string]float64) (
+	published *tinker.Future[tinker.SaveOutput], err error) {
 	begin := time.Now()
 	need := t.Method.Needs()
 	fetched, err := t.fetch(ctx, seq, batch)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scored, learned, err := t.score(ctx, step, batch, fetched)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data := make([]tinker.Datum, len(batch))
 	for i, e := range batch {
 		if data[i], err = datum(e); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	req := tinker.ForwardRequest{SeqID: *seq, Data: data}
@@ -40,7 +42,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	f, used, err := tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
 	*seq += used
 	if err != nil {
-		return err
+		return nil, err
 	}
 	adam := t.adam(step)
 	if step <= t.Method.CriticWarmup() {
@@ -49,36 +51,41 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	o, err := t.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: *seq, Adam: adam})
 	*seq++
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if t.Publishes(step) {
+		if published, err = t.sendWeights(ctx, step, seq); err != nil {
+			return nil, err
+		}
 	}
 	out, err := f.Wait(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	opt, err := o.Wait(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ofCritic, err := learned(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	seqs := sequences(step, batch, outputs(out), fetched)
 	entropies := takeEntropies(batch, seqs, out)
 	if !need.Logprobs || entropies { // the gradient did not depend on them; the reported loss does
 		if _, outcome, err = t.Method.Objective.Step(seqs); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if t.exact {
 		if err := checkExact(batch, onPolicy, outputs(out)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	collect(metrics, scored, ofCritic, outcome, out.Metrics, opt.Metrics)
 	metrics["actor/lr"] = adam.LearningRate
 	batchMetrics(metrics, batch, seqs, time.Since(begin).Seconds())
-	return nil
+	return published, nil
 }
 
 func (t *Trainer) adam(step int) tinker.AdamParams {
