@@ -293,7 +293,7 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 	}
 	b.explorer = explorer.New(explorer.Options{
 		Seed: b.identity.Seed, First: first, Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
-		Runners: max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum)), Retries: x.MaxRetryTimes,
+		Runners: b.runners(), Retries: x.MaxRetryTimes,
 		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
 		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
 		Note:   func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
@@ -301,6 +301,17 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 		Warn:   func(msg string) { b.progress.warn(msg) },
 	}, b.service, b.sync, b.store, rec, train, b.evals)
 	return steps, nil
+}
+
+// runners is how many tasks run at a time. The configuration counts them by its own inference engines; a server has a queue of its own and
+// says when it is full, so there all tasks of a step are asked for at once.
+func (b *job) runners() int {
+	x := b.cfg.Explorer
+	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
+	if b.backend.Kind != config.Local {
+		n = max(n, b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes) // however finely max_repeat_times_per_runner cuts them
+	}
+	return n
 }
 
 // operators are the steps that experiences go through before they are scored.

@@ -4,10 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -108,4 +114,36 @@ func TestServerRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// All tasks of a step are asked for before any is answered, however few runners there are.
+func TestServerIsAskedForAStepAtOnce(t *testing.T) {
+	var asked atomic.Int32
+	all, once := make(chan struct{}), sync.Once{}
+	address, err := url.Parse(serve(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := httputil.NewSingleHostReverseProxy(address)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/asample"):
+			if asked.Add(1) == 12 {
+				once.Do(func() { close(all) })
+			}
+		case r.Header.Get("X-Tinker-Request-Type") == "Sample":
+			select {
+			case <-all:
+			case <-time.After(20 * time.Second):
+				t.Errorf("an answer was waited for when %d of 12 tasks were asked for", asked.Load())
+				once.Do(func() { close(all) })
+			}
+		}
+		next.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	o := options()
+	o.LookupEnv = withKey
+	runs(t, load(t, t.TempDir(), append(small, "model.tinker.base_url="+front.URL, "buffer.batch_size=12", "explorer.runner_per_model=1",
+		"buffer.total_steps=1", "trainer.total_steps=1", "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]")...), o)
 }

@@ -113,10 +113,10 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// transport is the default one, with room for many long polls at a time.
+// transport is the default one, with a connection for each of many long polls, which is there for the next when one ends.
 func transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1<<14
 	return t
 }
 
