@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/server"
+)
+
+// far is a Tinker server that is some way off: every answer arrives a fixed time after the call was made, or as soon as there is one. It
+// notes when which calls came.
+type far struct {
+	next    http.Handler
+	url     string
+	latency atomic.Int64 // nanoseconds
+
+	mu     sync.Mutex
+	calls  map[string]int
+	steps  []time.Time // when an optimizer step was asked for
+	sample time.Time   // when the first sample was
+	open   int         // samples asked for whose result nobody has got
+	most   int         // of them at a time
+	hold   int         // results are given out when so many are open; 0: at once
+	full   chan struct{}
+}
+
+// newFar serves the recorded answers of a model folder under a name.
+func newFar(tb testing.TB, name, folder string) *far {
+	tb.Helper()
+	r := newRecorded(tb, name, folder)
+	s, err := server.Open(tb.Context(), r, server.Options{Dir: filepath.Join(tb.TempDir(), "server"), Store: r, MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &far{next: s, full: make(chan struct{})}
+	f.reset(0, 0)
+	web := httptest.NewServer(f)
+	f.url = web.URL
+	tb.Cleanup(func() {
+		s.Release()
+		web.CloseClientConnections()
+		web.Close()
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return f
+}
+
+// reset begins anew with another latency. With hold set, results of samples wait until so many are asked for at the same time.
+func (f *far) reset(latency time.Duration, hold int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.latency.Store(int64(latency))
+	f.calls, f.steps, f.sample, f.open, f.most, f.hold, f.full = map[string]int{}, nil, time.Time{}, 0, 0, hold, make(chan struct{})
+}
+
+// ServeHTTP implements http.Handler.
+func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begin, name := time.Now(), strings.TrimPrefix(r.URL.Path, "/api/v1/")
+	got := r.Header.Get("X-Tinker-Request-Type") == "Sample"
+	f.came(name, begin)
+	if full := f.waits(got); full != nil {
+		select {
+		case <-full:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	answer := answer{header: http.Header{}, status: http.StatusOK}
+	f.next.ServeHTTP(&answer, r)
+	if name == "client/config" && f.hold > 0 { // more than clients ask for at a time by themselves
+		text := strings.TrimSuffix(strings.TrimSpace(answer.body.String()), "}")
+		answer.body.Reset()
+		fmt.Fprintf(&answer.body, `%s,"sample_max_concurrent_requests":%d}`, text, f.hold)
+		answer.header.Del("Content-Length")
+	}
+	if got {
+		f.mu.Lock()
+		f.open--
+		f.mu.Unlock()
+	}
+	time.Sleep(time.Until(begin.Add(time.Duration(f.latency.Load()))))
+	maps.Copy(w.Header(), answer.header)
+	w.WriteHeader(answer.status)
+	w.Write(answer.body.Bytes()) // a client that has gone needs none
+}
+
+func (f *far) came(name string, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[name]++
+	switch name {
+	case "optim_step":
+		f.steps = append(f.steps, at)
+	case "asample":
+		if f.sample.IsZero() {
+			f.sample = at
+		}
+		f.open++
+		f.most = max(f.most, f.open)
+		if f.open == f.hold {
+			close(f.full)
+		}
+	}
+}
+
+// waits is what the result of a sample has to wait for, if anything.
+func (f *far) waits(result bool) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !result || f.hold == 0 {
+		return nil
+	}
+	return f.full
+}
+
+// intervals are the times between the optimizer steps, but the first skip ones, in order of length.
+func (f *far) intervals(skip int) []time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var d []time.Duration
+	for i := 1 + skip; i < len(f.steps); i++ {
+		d = append(d, f.steps[i].Sub(f.steps[i-1]))
+	}
+	slices.Sort(d)
+	return d
+}
+
+// answer keeps what a handler says.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
