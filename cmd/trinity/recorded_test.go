@@ -140,6 +140,11 @@ func (r *recorded) DeleteCheckpoint(_ context.Context, path string) error {
 	return nil
 }
 
+// UnloadModel implements tinker.Unloader.
+func (r *recorded) UnloadModel(_ context.Context, modelID string) (*tinker.Future[tinker.UnloadOutput], error) {
+	return tinker.Resolved(tinker.UnloadOutput{ModelID: modelID}, nil), nil
+}
+
 // Lookup implements server.Backend.
 func (r *recorded) Lookup(modelID string, seqID int64) (future any, accepted bool) {
 	r.mu.Lock()
