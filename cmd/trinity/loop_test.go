@@ -97,7 +97,7 @@ func rows(tb testing.TB, file string, n int) string {
 	return path
 }
 
-func steps(n int) []string {
+func onlySteps(n int) []string {
 	return []string{fmt.Sprintf("buffer.total_steps=%d", n), fmt.Sprintf("trainer.total_steps=%d", n)}
 }
 
@@ -122,7 +122,7 @@ func loopStep(t *testing.T, p program) {
 		"buffer.explorer_input.taskset.path=" + rows(t, "../../examples/tiny/guess/seeds/train.jsonl", 96)}
 	ours := func(f *far, latency time.Duration, n int, config string, overrides []string) outcome {
 		f.reset(latency, 0)
-		return p.run(t, f, config, append(steps(n), overrides...)...)
+		return p.run(t, f, config, append(onlySteps(n), overrides...)...)
 	}
 	ours(grouped, 0, 1, "examples/tiny/gsm8k.yaml", math) // the engine's answers are recorded
 	ours(single, 0, 1, "examples/tiny/guess/workflow.yaml", games)
@@ -182,7 +182,7 @@ func loopMemory(t *testing.T, p program) {
 	const tasks, repeats, limit = 1250, 8, 1 << 30
 	f := newFar(t, "examples/tiny/guess/model", "../../examples/tiny/guess/model")
 	f.reset(0, tasks*repeats)
-	o := p.run(t, f, "examples/tiny/guess/workflow.yaml", append(steps(1), fmt.Sprintf("buffer.batch_size=%d", tasks), "buffer.explorer_input.taskset.split=",
+	o := p.run(t, f, "examples/tiny/guess/workflow.yaml", append(onlySteps(1), fmt.Sprintf("buffer.batch_size=%d", tasks), "buffer.explorer_input.taskset.split=",
 		"buffer.explorer_input.taskset.workflow_args.max_turns=1", "buffer.explorer_input.taskset.path="+rows(t, "../../examples/tiny/guess/seeds/train.jsonl", tasks))...)
 	t.Logf("%d rollouts in flight at a time, each a request: peak %d MiB", f.most, o.peak>>20)
 	if f.most < tasks*repeats || o.peak > limit {
@@ -203,7 +203,7 @@ func loopStart(t *testing.T, p program) {
 		var took []time.Duration
 		for range 7 {
 			f.reset(0, 0)
-			o := p.run(t, f, "examples/tiny/gsm8k.yaml", append(steps(1), c.overrides...)...)
+			o := p.run(t, f, "examples/tiny/gsm8k.yaml", append(onlySteps(1), c.overrides...)...)
 			took = append(took, f.sample.Sub(o.began))
 		}
 		slices.Sort(took)
