@@ -3,10 +3,13 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -98,6 +101,33 @@ func TestClipByEntropy(t *testing.T) {
 		}
 		if dropped == 0 {
 			t.Errorf("%s: with mu 0.5 no token was left out", name)
+		}
+	}
+}
+
+// Killed between any of its requests, a run whose steps ask for entropies, a teacher or greedy rollouts ends with the metrics of an unbroken one.
+func TestFetchingSurvivesKills(t *testing.T) {
+	few := append(tinyRun, "trainer.save_interval=1", "explorer.eval_on_startup=false", "model.tinker.rank=4", "algorithm.entropy_loss_fn_args={entropy_coef: 0.1}")
+	for name, args := range map[string][]string{
+		"grpo_verl": append(few, "algorithm.advantage_fn=clipb", "algorithm.entropy_loss_fn=default"),
+		"jsd":       append(few, "algorithm.entropy_loss_fn=default"),
+		"remax":     few,
+	} {
+		count := &disk.Crash{FS: disk.OS()}
+		o := options()
+		o.FS = count
+		want := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), o)
+		for at := 7; at <= count.Count(); at += 31 {
+			dir := t.TempDir()
+			o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+				t.Fatalf("%s: kill at %d: the run failed otherwise: %v", name, at, err)
+			}
+			o.FS = disk.OS()
+			same(t, fmt.Sprintf("%s killed at operation %d", name, at), runs(t, ofAlgorithm(t, dir, name, args...), o), want)
+			if t.Failed() {
+				return
+			}
 		}
 	}
 }
