@@ -94,6 +94,10 @@ sdk-torch: build ## the same with torch, for forward_backward_custom; docs/sdk.m
 crash-server: ## the server stopped at every operation on the disk, with and without loss of power
 	go test ./tinker/server -run TestEveryCrash -count 1 -v -server.full -timeout 30m
 
+.PHONY: kill-server
+kill-server: ## trinity serve killed a hundred times under mixed load, and as many failures of the power; the log is kept
+	(go test ./cmd/trinity -run TestServeKilled -count 1 -v -serve.kills 100 -timeout 90m && go test ./tinker/server -run TestMixedLoadOverCrashes -count 1 -v -server.crashes 100 -timeout 90m) | tee docs/kill-server.log; exit $${PIPESTATUS[0]}
+
 .PHONY: bench-server
 bench-server: build ## the server under load: round trips beside their bound, 24 runs, 256 samples, 2,048 + 2,048 requests outstanding; the log is kept
 	bin/trinity bench --data bin | tee docs/bench-server.log; exit $${PIPESTATUS[0]}

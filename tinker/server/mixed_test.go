@@ -1,0 +1,151 @@
+package server
+
+import (
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+)
+
+var mixedCrashes = flag.Int("server.crashes", 3, "how often the power fails under mixed load; 100 for the full test")
+
+// front is an address that stays while the server behind it dies and comes back. From a crash on nothing of the dead one is heard.
+type front struct {
+	web  *httptest.Server
+	life atomic.Pointer[life]
+}
+
+// life is one process of the server.
+type life struct {
+	server *Server
+	dead   atomic.Bool
+}
+
+func newFront(t *testing.T) *front {
+	f := &front{}
+	f.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l := f.life.Load()
+		if l == nil {
+			panic(http.ErrAbortHandler)
+		}
+		answer := httptest.NewRecorder()
+		l.server.ServeHTTP(answer, r)
+		if l.dead.Load() || r.Context().Err() != nil {
+			panic(http.ErrAbortHandler)
+		}
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		w.Write(answer.Body.Bytes())
+	}))
+	t.Cleanup(f.web.Close)
+	return f
+}
+
+// begin starts a process that crashes at an operation on the disk, or never if at is 0. crashed is closed then.
+func (f *front) begin(r *rig, at int) (count *disk.Crash, crashed chan struct{}, err error) {
+	l, crashed := &life{}, make(chan struct{})
+	count = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: true, OnCrash: func() { l.dead.Store(true); close(crashed) }}
+	r.fs = count
+	if err := r.start(); err != nil {
+		return count, crashed, err
+	}
+	l.server = r.server
+	f.life.Store(l)
+	return count, crashed, nil
+}
+
+// end takes the dead process away.
+func (f *front) end(r *rig) {
+	f.life.Store(nil)
+	r.stop()
+}
+
+// TestMixedLoadOverCrashes lets the power fail at random moments of mixed load: whatever was not synced is lost. Clients repeat, and every
+// answer has the bits of a server that ran through: nothing accepted was lost, nothing was done twice.
+func TestMixedLoadOverCrashes(t *testing.T) {
+	const steps = 8
+	newCrowd := func() (*front, *rig) {
+		f := newFront(t)
+		return f, &rig{t: t, modelDir: "../../examples/tiny/model", dir: t.TempDir(), key: "tml-alice"}
+	}
+	run := func(f *front, name string) ([]string, error) {
+		c, err := client.Open(t.Context(), client.Options{BaseURL: f.web.URL, APIKey: "tml-alice"})
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		l, err := load.New(t.Context(), c, "")
+		if err != nil {
+			return nil, err
+		}
+		return l.Mixed(t.Context(), name, steps)
+	}
+	f, r := newCrowd()
+	count, _, err := f.begin(r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := run(f, "script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := count.Count()
+	f.end(r)
+
+	rng := rand.New(rand.NewPCG(2, uint64(*mixedCrashes)))
+	f, r = newCrowd()
+	defer f.end(r)
+	said, scripts := make(chan error), 0
+	begin := func() {
+		scripts++
+		go func() {
+			got, err := run(f, "script")
+			if err == nil && !slices.Equal(got, want) {
+				t.Errorf("script %d: its answers differ from those of an unbroken run", scripts)
+			}
+			said <- err
+		}()
+	}
+	_, crashed, err := f.begin(r, 1+rng.IntN(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin()
+	for crashes := 0; crashes < *mixedCrashes; {
+		select {
+		case err := <-said:
+			if err != nil {
+				t.Fatalf("after %d crashes: %v", crashes, err)
+			}
+			begin()
+		case <-crashed:
+			crashes++
+			f.end(r)
+			for {
+				at := 1 + rng.IntN(whole)
+				if crashes == *mixedCrashes {
+					at = 0
+				}
+				if _, crashed, err = f.begin(r, at); err == nil {
+					break
+				}
+				if at == 0 {
+					t.Fatalf("the start after %d crashes: %v", crashes, err)
+				}
+				crashes++ // it crashed while it started
+			}
+		}
+	}
+	if err := <-said; err != nil {
+		t.Errorf("after the last crash: %v", err)
+	}
+	t.Logf("%d crashes, %d scripts", *mixedCrashes, scripts)
+}
