@@ -90,6 +90,8 @@ func Workflows() map[string]Workflow {
 		"math_trainable_ruler_workflow":   TrainableRuler{},
 		"rubric_judge_workflow":           Rubric{},
 		"rubric_judge_openai_workflow":    Rubric{API: true},
+		"frozen_lake_workflow":            FrozenLake{},
+		"sudoku_workflow":                 Sudoku{},
 		"tool_call_workflow":              ToolCall{},
 		"on_policy_distill_workflow":      Distill{},
 		"on_policy_distill_math_workflow": DistillMath{},

@@ -93,6 +93,9 @@ func (g *Generator) Integer(n int) int {
 	return int(product >> 32)
 }
 
+// Float64 draws from [0, 1), as random().
+func (g *Generator) Float64() float64 { return float64(g.Uint64()>>11) * 0x1p-53 }
+
 // Permutation draws an order of 0 … n-1, as permutation(n); n < 2³².
 func (g *Generator) Permutation(n int) []int {
 	p := make([]int, n)
