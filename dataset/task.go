@@ -16,6 +16,7 @@ type Format struct {
 	SystemPrompt    string
 	SystemPromptKey string // a column that wins over SystemPrompt
 	MessagesKey     string // a conversation: a list of role and content, or JSON text of one
+	Loose           bool   // rows may lack the columns of prompt and answer: the workflow reads others
 	ChosenKey       string // the better of two answers
 	RejectedKey     string // the worse
 }
@@ -38,10 +39,12 @@ func (f Format) Task(src *Source, item Item) (Task, error) {
 		return Task{}, err
 	}
 	t := Task{Index: item.Index, Epoch: item.Epoch, Row: row}
-	if t.Prompt, err = f.column(src, item.Index, row, "prompt_key", f.PromptKey); err != nil {
-		return Task{}, err
+	if _, has := row.Get(f.PromptKey); has || !f.Loose {
+		if t.Prompt, err = f.column(src, item.Index, row, "prompt_key", f.PromptKey); err != nil {
+			return Task{}, err
+		}
 	}
-	if f.ResponseKey != "" {
+	if _, has := row.Get(f.ResponseKey); f.ResponseKey != "" && (has || !f.Loose) {
 		if t.Truth, err = f.column(src, item.Index, row, "response_key", f.ResponseKey); err != nil {
 			return Task{}, err
 		}

@@ -129,9 +129,13 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 		return taskRows{}, fmt.Errorf("%s: %w", key, err)
 	}
 	b.opened(rows.Close)
+	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
+	if err != nil {
+		return taskRows{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
+	}
 	f := t.Format
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
-		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey}
+		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
 	return taskRows{rows: rows, format: format, name: t.Name, config: t, key: key, variants: map[string]int{}}, format.Check(rows)
 }
 

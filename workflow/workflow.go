@@ -120,6 +120,15 @@ func New(name string, own Own) (Workflow, error) {
 // and nothing else.
 type Preparer interface{ Prepare(r *Rollout) error }
 
+// ReadsRows reports whether a workflow takes its tasks from columns of its own, so that a row needs neither prompt nor answer.
+func ReadsRows(w Workflow) bool {
+	switch w.(type) {
+	case FrozenLake, Sudoku, ToolCall:
+		return true
+	}
+	return false
+}
+
 // WithDefaults fills in what a named workflow sets when the configuration leaves it open, and finds its reward function.
 func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 	w, err := New(name, own)
