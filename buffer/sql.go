@@ -22,19 +22,20 @@ import (
 type SQL struct {
 	db      *database
 	name    string
-	order   string
-	replay  bool
+	first   *Priority // nil: first in, first out
+	now     func() time.Time
 	timeout time.Duration
 	starved func(put int) error
 }
 
 // SQLOptions say how a buffer is read and how patient it is.
 type SQLOptions struct {
-	Timeout time.Duration // of a Read while nothing new arrives; 0 waits for ever
-	Replay  bool          // experiences are read again when there are no new ones: the least used first, among those the newest
-	Retries int           // further attempts at a transaction that failed
-	Pause   time.Duration // between attempts
-	Hook    Hook          // called before each transaction; for tests
+	Timeout time.Duration    // of a Read while nothing new arrives; 0 waits for ever
+	First   *Priority        // the order of reading; nil: first in, first out, each experience once
+	Now     func() time.Time // for cooling down; time.Now by default
+	Retries int              // further attempts at a transaction that failed
+	Pause   time.Duration    // between attempts
+	Hook    Hook             // called before each transaction; for tests
 	// Starved, if set, hears each time that a Read finds too few experiences how many had been put in all.
 	Starved func(put int) error
 }
@@ -46,9 +47,9 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 		return nil, err
 	}
 	db.retries, db.pause, db.hook = o.Retries, o.Pause, o.Hook
-	s := &SQL{db: db, name: name, replay: o.Replay, timeout: o.Timeout, starved: o.Starved, order: "id"}
-	if o.Replay {
-		s.order = "consumed, id DESC"
+	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved}
+	if s.now == nil {
+		s.now = time.Now
 	}
 	if err := db.retry(ctx, "making the tables of "+name, func(tx *sql.Tx) error { return s.create(ctx, tx) }); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -63,7 +64,8 @@ func (s *SQL) create(ctx context.Context, tx *sql.Tx) error {
 	d := s.db.dialect
 	statements := []string{
 		`CREATE TABLE IF NOT EXISTS ` + s.table("") + ` (id ` + d.serial + `, timestamp TIMESTAMP DEFAULT CURRENT_TIMESTAMP, task_id VARCHAR(64), run_id INTEGER,
-			msg_id VARCHAR(64), model_version INTEGER, experience_bytes ` + d.blob + `, reward DOUBLE PRECISION, consumed INTEGER DEFAULT 0)`,
+			msg_id VARCHAR(64), model_version INTEGER, experience_bytes ` + d.blob + `, reward DOUBLE PRECISION, consumed INTEGER DEFAULT 0,
+			item BIGINT, noise DOUBLE PRECISION DEFAULT 0, ready DOUBLE PRECISION DEFAULT 0, evicted INTEGER DEFAULT 0)`,
 		`CREATE TABLE IF NOT EXISTS ` + s.table("_steps") + ` (writer VARCHAR(64), step INTEGER, experiences INTEGER, PRIMARY KEY (writer, step))`,
 		`CREATE TABLE IF NOT EXISTS ` + s.table("_writers") + ` (writer VARCHAR(64) PRIMARY KEY, finished INTEGER)`,
 		`CREATE TABLE IF NOT EXISTS ` + s.table("_reads") + ` (number INTEGER, place INTEGER, id BIGINT, PRIMARY KEY (number, place))`,
@@ -128,7 +130,7 @@ func (s *SQL) Put(ctx context.Context, writer string, step int, list []*experien
 				return err
 			}
 		}
-		return nil
+		return s.settle(ctx, tx)
 	})
 }
 
@@ -136,7 +138,7 @@ func (s *SQL) Put(ctx context.Context, writer string, step int, list []*experien
 const pollPause = 100 * time.Millisecond
 
 // Read waits for n experiences and returns them: those of read number (1, 2, …) if it was given before, else the oldest that nobody has
-// read, or with Replay the least used. Those sampled by a version below minVersion are left out when minVersion > 0.
+// read, or those of the highest Priority. Those sampled by a version below minVersion are left out when minVersion > 0.
 //
 // The error is ErrTimeout when nothing new came for the whole time, ErrClosed when all writers have finished and fewer than n are
 // left, or ctx's.
@@ -188,7 +190,7 @@ func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*e
 			if put, err = s.put(ctx, tx); err != nil {
 				return err
 			}
-			if ids, err = s.choose(ctx, tx, n, minVersion); err != nil {
+			if ids, err = s.choose(ctx, tx, n, minVersion, open); err != nil {
 				return err
 			}
 			if there = len(ids); there < n {
@@ -209,15 +211,12 @@ func (s *SQL) given(ctx context.Context, tx *sql.Tx, number int) ([]int64, error
 }
 
 // choose picks at most n experiences for a new read.
-func (s *SQL) choose(ctx context.Context, tx *sql.Tx, n, minVersion int) ([]int64, error) {
-	where, args := []string{"1 = 1"}, []any{}
-	if !s.replay {
-		where = append(where, "consumed = 0")
-	}
+func (s *SQL) choose(ctx context.Context, tx *sql.Tx, n, minVersion int, open bool) ([]int64, error) {
+	where, args := []string{s.there(open)}, []any{}
 	if minVersion > 0 {
 		where, args = append(where, "model_version >= ?"), append(args, minVersion)
 	}
-	return scanIDs(tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("")+` WHERE `+strings.Join(where, " AND ")+` ORDER BY `+s.order+` LIMIT ?`), append(args, n)...))
+	return scanIDs(tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("")+` WHERE `+strings.Join(where, " AND ")+` ORDER BY `+s.first.order()+` LIMIT ?`), append(args, n)...))
 }
 
 // give notes that a read gets experiences, and counts their uses.
@@ -226,11 +225,11 @@ func (s *SQL) give(ctx context.Context, tx *sql.Tx, number int, ids []int64) err
 		if _, err := tx.ExecContext(ctx, s.db.bind(`INSERT INTO `+s.table("_reads")+` (number, place, id) VALUES (?, ?, ?)`), number, place, id); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET consumed = consumed + 1 WHERE id = ?`), id); err != nil {
+		if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET consumed = consumed + 1, ready = ? WHERE id = ?`), s.ready(), id); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.stir(ctx, tx, ids)
 }
 
 func scanIDs(rows *sql.Rows, err error) ([]int64, error) {
@@ -288,10 +287,7 @@ func (s *SQL) Total(ctx context.Context) (n int, err error) {
 // Available is how many experiences a new read could have.
 func (s *SQL) Available(ctx context.Context, minVersion int) (n int, err error) {
 	err = s.db.retry(ctx, "counting", func(tx *sql.Tx) error {
-		query := `SELECT COUNT(*) FROM ` + s.table("") + ` WHERE model_version >= ?`
-		if !s.replay {
-			query += ` AND consumed = 0`
-		}
+		query := `SELECT COUNT(*) FROM ` + s.table("") + ` WHERE model_version >= ? AND ` + s.there(true)
 		return tx.QueryRowContext(ctx, s.db.bind(query), minVersion).Scan(&n)
 	})
 	return n, err

@@ -98,23 +98,90 @@ func TestSQLReadsInOrderOnce(t *testing.T) {
 	})
 }
 
-// With replay there is always something to read: the least used first, the newest of those first.
-func TestSQLReplay(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, address, name string) {
-		s := openSQL(t, address, name, SQLOptions{Replay: true})
-		if err := s.Put(t.Context(), "e", 1, full(1, 3)); err != nil {
+// versions reads n experiences and returns their versions and uses.
+func versions(t *testing.T, s *SQL, number, n int) string {
+	t.Helper()
+	l, err := s.Read(t.Context(), number, n, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := 0; i < n; i += 2 {
+		if l[i].Info.ModelVersion != l[i+1].Info.ModelVersion {
+			t.Errorf("the list of version %d is torn", l[i].Info.ModelVersion)
+		}
+		out = append(out, fmt.Sprintf("%d:%d", l[i].Info.ModelVersion, l[i].Info.UseCount))
+	}
+	return strings.Join(out, " ")
+}
+
+func putVersions(t *testing.T, s *SQL, last int) {
+	t.Helper()
+	if _, err := s.Begin(t.Context(), "e"); err != nil {
+		t.Fatal(err)
+	}
+	for v := 0; v <= last; v++ {
+		if err := s.Put(t.Context(), "e", v+1, full(v, 2)); err != nil {
 			t.Fatal(err)
 		}
-		for number, want := range []string{"[2 1]", "[0 2]", "[1 0]"} {
-			got, err := s.Read(t.Context(), number+1, 2, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if runs := fmt.Sprint([]int{got[0].EID.Run, got[1].EID.Run}); runs != want {
-				t.Errorf("read %d gives runs %s, want %s", number+1, runs, want)
+	}
+}
+
+// The cases of upstream's test of its queue: eviction, reuse with a cooldown of half a second and reads a second apart, a limit of uses.
+func TestSQLPriority(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address, name string) {
+		s := openSQL(t, address, name+"1", SQLOptions{First: &Priority{Decay: 2, Capacity: 8}, Timeout: 200 * time.Millisecond})
+		putVersions(t, s, 11)
+		for i := range 8 {
+			if got, want := versions(t, s, i+1, 2), fmt.Sprintf("%d:1", 11-i); got != want {
+				t.Errorf("read %d gives %s, want %s", i+1, got, want)
 			}
 		}
+		if _, err := s.Read(t.Context(), 9, 2, 0); !errors.Is(err, ErrTimeout) {
+			t.Errorf("a read of nothing: %v", err)
+		}
 	})
+	for _, tt := range []struct {
+		p    Priority
+		want []string
+	}{
+		{Priority{Decay: 0.6, Capacity: 4}, []string{"4:1 3:1", "4:2 3:2", "4:3 2:1", "4:4 3:3", "4:5 2:2", "3:4 1:1"}},
+		{Priority{Decay: 1.2, Limit: 2, Capacity: 4}, []string{"4:1 3:1", "4:2 2:1", "3:2 1:1"}},
+	} {
+		eachDatabase(t, func(t *testing.T, address, name string) {
+			now := time.Now()
+			tt.p.Reuse, tt.p.Cooldown = true, 500*time.Millisecond
+			s := openSQL(t, address, name+"2"+fmt.Sprint(tt.p.Limit), SQLOptions{First: &tt.p, Now: func() time.Time { return now }})
+			putVersions(t, s, 4)
+			for i, want := range tt.want {
+				if got := versions(t, s, i+1, 4); got != want {
+					t.Errorf("limit %d: read %d gives %s, want %s", tt.p.Limit, i+1, got, want)
+				}
+				now = now.Add(time.Second)
+			}
+			if got := versions(t, s, 1, 4)[:2]; got != tt.want[0][:2] {
+				t.Errorf("the first read asked for again gives version %s", got)
+			}
+			if err := s.Finish(t.Context(), "e"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Read(t.Context(), 99, 4, 0); !errors.Is(err, ErrClosed) {
+				t.Errorf("when nothing new comes nothing is used again: %v", err)
+			}
+		})
+	}
+}
+
+// Noise is drawn from the seed: the same order every time, and not that of the versions.
+func TestSQLPriorityNoise(t *testing.T) {
+	read := func(seed uint64) (out string) {
+		s := openSQL(t, "sqlite:///"+filepath.Join(t.TempDir(), "b.db"), "x", SQLOptions{First: &Priority{Sigma: 50, Seed: seed}})
+		putVersions(t, s, 5)
+		return versions(t, s, 1, 12)
+	}
+	if a, b, c := read(1), read(1), read(2); a != b || a == c || a == "5:1 4:1 3:1 2:1 1:1 0:1" {
+		t.Errorf("orders %s, %s and with another seed %s", a, b, c)
+	}
 }
 
 func TestSQLStaleness(t *testing.T) {

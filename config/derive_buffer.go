@@ -147,6 +147,14 @@ func (c *Config) deriveStorage(b *ExperienceBuffer) {
 			c.derive(experienceBuffer+".path", "mode "+string(c.Mode))
 		}
 	}
+	if b.StorageType == "queue" && b.ReplayBuffer.Enable {
+		b.StorageType = "sql" // whose order survives a kill
+		c.derive(experienceBuffer+".storage_type", "replay_buffer.enable")
+		if !strings.Contains(b.Path, "://") {
+			b.Path = ""
+			c.derive(experienceBuffer+".path", "replay_buffer.enable")
+		}
+	}
 	path := filepath.Join(c.bufferDir(), b.Name+".jsonl")
 	if b.StorageType == "sql" {
 		path = "sqlite:///" + filepath.Join(c.bufferDir(), b.Name+".db")

@@ -135,8 +135,11 @@ func (b *job) buildBuffer(ctx context.Context) error {
 			return fmt.Errorf("run: %w", err)
 		}
 	}
-	var err error
-	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), Replay: eb.ReplayBuffer.Enable,
+	first, err := b.priority()
+	if err != nil {
+		return err
+	}
+	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: b.Now,
 		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved})
 	if err != nil {
 		return err
@@ -149,6 +152,53 @@ func (b *job) buildBuffer(ctx context.Context) error {
 	}
 	b.outlet, b.table = s, s
 	return nil
+}
+
+// priority is the order of the replay buffer, nil if there is none.
+func (b *job) priority() (*buffer.Priority, error) {
+	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
+	r := eb.ReplayBuffer
+	if !r.Enable {
+		return nil, nil
+	}
+	p := &buffer.Priority{Decay: 2, Seed: b.identity.Seed, Capacity: eb.Capacity}
+	limited := r.PriorityFn == "decay_limit_randomization"
+	if limited {
+		p.Limit = 3
+	}
+	for name, value := range r.PriorityFnArgs {
+		v, ok := number(value)
+		switch {
+		case !ok || v < 0:
+			return nil, fmt.Errorf("run: replay_buffer.priority_fn_args.%s is %v; it must be a number, 0 or more", name, value)
+		case name == "decay":
+			p.Decay = v
+		case name == "sigma" && limited:
+			p.Sigma = v
+		case name == "use_count_limit" && limited:
+			p.Limit = int(v)
+		default:
+			return nil, fmt.Errorf("run: priority_fn %s has no argument %s", r.PriorityFn, name)
+		}
+	}
+	if r.ReuseCooldownTime != nil {
+		p.Reuse, p.Cooldown = true, seconds(*r.ReuseCooldownTime)
+	}
+	return p, nil
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case uint64:
+		return float64(n), true
+	}
+	return 0, false
 }
 
 func (s *sqlFeed) explored() int { return s.last }

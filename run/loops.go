@@ -23,6 +23,9 @@ import (
 
 // buildRecords opens what the run writes its progress to: store, monitor, and the versions known so far.
 func (b *job) buildRecords(context.Context) error {
+	if err := b.refuse(); err != nil {
+		return err
+	}
 	state, err := b.readState()
 	if err != nil {
 		return err
@@ -109,6 +112,9 @@ func (b *job) roles() []string {
 // readState is where the job goes on: where it stopped, or on a service that keeps no models at the last state it saved.
 func (b *job) readState() (trainer.State, error) {
 	state, err := trainer.ReadState(b.dir, b.cfg.Trainer.Name)
+	if err == nil && state.Foreign {
+		return b.upstreamState(state)
+	}
 	if err != nil || b.durable() {
 		return state, err
 	}
@@ -312,6 +318,14 @@ func (b *job) runners() int {
 		n = max(n, b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes) // however finely max_repeat_times_per_runner cuts them
 	}
 	return n
+}
+
+// refuse names what the configuration asks for and this version does not do.
+func (b *job) refuse() error {
+	if p := b.cfg.DataProcessor.TaskPipeline; p != nil && (len(p.Operators) > 0 || p.ConfigPath != "") {
+		return errors.New("run: data_processor.task_pipeline runs operators of the Python service Data-Juicer, which is not supported; prepare the tasks with it beforehand and name its output in the taskset")
+	}
+	return nil
 }
 
 // operators are the steps that experiences go through before they are scored.

@@ -96,6 +96,9 @@ func (r *recorder) Stepped(ctx context.Context, step int, metrics map[string]flo
 // that is all since the last saved state: the groups, and the weights that the next step behind it samples with.
 func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 	b := r.job
+	if err := b.keepCheckpoints(ctx, state.Saved); err != nil {
+		return err
+	}
 	if b.source == nil {
 		return nil
 	}

@@ -127,6 +127,9 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 	default:
 		err = fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and serve+train", b.cfg.Mode)
 	}
+	if err == nil && b.trainer != nil {
+		err = b.keepCheckpoints(ctx, b.trainer.Step())
+	}
 	b.progress.done()
 	if errors.Is(err, ErrInterrupted) {
 		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")

@@ -25,6 +25,9 @@ type State struct {
 
 	SavedPosition Position `json:"saved_position,omitzero"` // what had been trained at step Saved
 
+	// Foreign: the state is upstream's, which says nothing of what was trained; only read, never written.
+	Foreign bool `json:"-"`
+
 	Critic CriticState `json:"critic,omitzero"`
 
 	KLCoefs      Coefs `json:"kl_coefs,omitzero"`       // for the next step
@@ -50,6 +53,12 @@ func ReadState(jobDir, name string) (State, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}
+	var own struct {
+		NextSeqID *int64 `json:"next_seq_id"`
+	}
+	if err == nil && s.Step > 0 && json.Unmarshal(data, &own) == nil && own.NextSeqID == nil {
+		return foreign(jobDir, path)
+	}
 	if err == nil && (s.Step < 0 || s.NextSeqID < 1) {
 		err = fmt.Errorf("step %d and next request %d make no sense", s.Step, s.NextSeqID)
 	}
@@ -57,6 +66,26 @@ func ReadState(jobDir, name string) (State, error) {
 		return s, fmt.Errorf("trainer: read %s: %w; restore it from a backup, or begin in another job directory", path, err)
 	}
 	return s, nil
+}
+
+// foreign reads the state that Trinity-RFT left with its Tinker backend: what counts there is the last saved state, which the service keeps.
+func foreign(jobDir, path string) (State, error) {
+	step, err := os.ReadFile(filepath.Join(jobDir, "latest_checkpointed_iteration.txt"))
+	n := 0
+	if err == nil {
+		n, err = strconv.Atoi(strings.TrimSpace(string(step)))
+	}
+	dir := filepath.Join(jobDir, "global_step_"+strconv.Itoa(n))
+	if err == nil {
+		_, err = os.Stat(filepath.Join(dir, "remote_checkpoint_path.txt"))
+	}
+	if err == nil {
+		return State{Step: n, Saved: n, NextSeqID: 1, Foreign: true}, nil
+	}
+	if found, gerr := filepath.Glob(filepath.Join(jobDir, "global_step_*", "actor")); gerr == nil && len(found) > 0 {
+		return State{}, fmt.Errorf("trainer: %s is of a run with Trinity-RFT's verl backend, whose checkpoints (%s) are not read; begin in another job directory, with model.model_path naming its huggingface folder", path, found[0])
+	}
+	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to go on from: %w; begin in another job directory", path, err)
 }
 
 func (t *Trainer) writeState() error {
