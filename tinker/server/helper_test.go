@@ -66,6 +66,7 @@ type rig struct {
 	tune     func(*engine.Options) // of the engine, if set
 
 	fs      disk.FS
+	log     journal.Options
 	journal *journal.Journal
 	server  *Server
 	web     *httptest.Server
@@ -101,7 +102,8 @@ func (r *rig) start() error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Open(context.Background(), filepath.Join(r.dir, "journal"), e, journal.Options{FS: r.fs})
+	r.log.FS = r.fs
+	j, err := journal.Open(context.Background(), filepath.Join(r.dir, "journal"), e, r.log)
 	if err != nil {
 		e.Close()
 		return err

@@ -29,7 +29,7 @@ func (s *Server) keepHouse() {
 // collect is one round: expired checkpoints, unnamed samplers that nobody uses, results that were fetched, idle weights; then
 // the log is rewritten if most of it is of the past.
 func (s *Server) collect() error {
-	errs := []error{s.collectCheckpoints(), s.collectSamplers()}
+	errs := []error{s.collectCheckpoints(), s.collectSamplers(), s.collectSessions()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetSamples()
@@ -92,6 +92,35 @@ func (s *Server) delete(path string) error {
 		return err
 	}
 	return nil
+}
+
+// collectSessions lets go of sessions whose clients have been silent for long: of their samplers, and of those that have no runs. Runs and
+// their checkpoints stay.
+func (s *Server) collectSessions() error {
+	now := s.opts.Now()
+	return s.change(func(t *state) (at int64, err error) {
+		held := map[string]bool{} // sessions that something belongs to
+		for _, m := range t.models {
+			held[m.Session] = true
+		}
+		for id, p := range t.samplers {
+			u := t.sessions[p.Session]
+			if p.Unnamed || p.busy > 0 || now.Sub(p.used) <= s.opts.KeepSessions || u != nil && now.Sub(u.seen) <= s.opts.KeepSessions {
+				held[p.Session] = true
+				continue
+			}
+			t.dropSampler(id)
+			if at, err = s.record(recDropped, samplerKey{id}); err != nil {
+				return at, err
+			}
+		}
+		for id, u := range t.sessions {
+			if !held[id] && now.Sub(u.seen) > s.opts.KeepSessions {
+				delete(t.sessions, id) // the log keeps it until it is rewritten, which harms nobody
+			}
+		}
+		return at, nil
+	})
 }
 
 // collectSamplers deletes unnamed samplers that were not used for long.

@@ -62,6 +62,7 @@ type Options struct {
 	GapAfter       time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
 	KeepResults    time.Duration         // how long a fetched sample is kept; default 10 min
 	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
+	KeepSessions   time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
 	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
 	MaxSamples     int                   // asample requests outstanding; default 8192
 	Crowd          int                   // beyond so many, waiting clients are told that the server is full; default 256
@@ -80,6 +81,7 @@ func (o *Options) defaults() {
 	def(&o.GapAfter, 7*time.Minute)
 	def(&o.KeepResults, 10*time.Minute)
 	def(&o.KeepUnfetched, 24*time.Hour)
+	def(&o.KeepSessions, 24*time.Hour)
 	def(&o.KeepUnnamed, 6*time.Hour)
 	def(&o.MaxSamples, 8192)
 	def(&o.Crowd, 256)
@@ -171,6 +173,9 @@ func readSecret(dfs disk.FS, path string) ([]byte, error) {
 func (s *Server) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, u := range s.state.sessions {
+		u.seen = s.opts.Now() // it may have beaten until a moment ago
+	}
 	models := s.state.modelsInOrder()
 	s.work.begin(func() { s.remake(models) })
 	for _, p := range s.state.samples {
