@@ -117,3 +117,7 @@ seed-gem: build ## GEM's trainer over Tinker, unmodified, with the real gem-llm,
 .PHONY: cookbook
 cookbook: build ## recipes of tinker-cookbook, unmodified, against trinity serve; the log is kept (needs Python and pip)
 	python3 -B tinker/server/testdata/recipes/run.py cookbook --trinity bin/trinity --work bin/recipes --out docs/cookbook.log
+
+.PHONY: bench-loop
+bench-loop: ## the loops over a server that is some way off, beside tinker-cookbook's if make cookbook was run before; the log is kept
+	go test ./cmd/trinity -run 'TestLoop$$' -count 1 -v -loop -loop.python="$$(ls $(CURDIR)/bin/recipes/venv/bin/python 2>/dev/null)" -timeout 60m | tee docs/bench-loop.log

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -199,6 +200,7 @@ func loopStart(t *testing.T, p program) {
 		overrides []string
 	}{
 		{"the shipped tokenizer", 200 * time.Millisecond, nil},
+		{"a tokenizer of 128,000 entries and 240,000 merges", 500 * time.Millisecond, []string{"model.model_path=" + large(t), "model.tinker.base_model=examples/tiny/model"}},
 	} {
 		var took []time.Duration
 		for range 7 {
@@ -212,4 +214,62 @@ func loopStart(t *testing.T, p program) {
 			t.Errorf("the first sample was asked for after %v, %v are allowed", took[3], c.limit)
 		}
 	}
+}
+
+// large is a folder with the shipped tokenizer and so many more entries that it has 128,000, as Llama 3 has. They are of two and three bytes that no
+// English text has, each made by every merge that can make it, so prompts are encoded as before.
+func large(tb testing.TB) string {
+	tb.Helper()
+	const shipped, entries = "../../examples/tiny/model", 128_000
+	dir := tb.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(shipped)); err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(dir, "tokenizer.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var file, model map[string]any
+	if err := json.Unmarshal(data, &file); err != nil {
+		tb.Fatal(err)
+	}
+	model = file["model"].(map[string]any)
+	vocab, merges := model["vocab"].(map[string]any), model["merges"].([]any)
+	var bytes []string
+	for word := range vocab {
+		if r := []rune(word); len(r) == 1 && r[0] >= 0xa1 {
+			bytes = append(bytes, word)
+		}
+	}
+	slices.Sort(bytes)
+	next := entries - len(bytes)*len(bytes)
+	pair := func(a, b string) { merges = append(merges, []string{a, b}) }
+	for _, a := range bytes {
+		for _, b := range bytes {
+			vocab[a+b] = next
+			next++
+			pair(a, b)
+		}
+	}
+	next = len(model["vocab"].(map[string]any)) - len(bytes)*len(bytes)
+	for _, t := range file["added_tokens"].([]any) {
+		next = max(next, int(t.(map[string]any)["id"].(float64))+1)
+	}
+	for i := 0; next < entries-len(bytes)*len(bytes); i++ {
+		n := len(bytes)
+		a, b, c := bytes[i/n/n%n], bytes[i/n%n], bytes[i%n]
+		vocab[a+b+c] = next
+		next++
+		pair(a+b, c)
+		pair(a, b+c)
+	}
+	model["merges"] = merges
+	if data, err = json.Marshal(file); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
 }
