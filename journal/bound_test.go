@@ -263,3 +263,20 @@ func TestReplayOfManyModels(t *testing.T) {
 		}
 	}
 }
+
+// unwritable is a disk on which logs cannot be opened any more.
+type unwritable struct{ disk.FS }
+
+func (unwritable) Append(path string) (disk.File, error) { return nil, errors.New("read-only") }
+
+func TestLogThatCannotBeOpened(t *testing.T) {
+	modelDir, dir := tinyModel(t), t.TempDir()
+	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
+	must[tinker.ForwardOutput](t)(mustBegin(t, j).m.ForwardBackward(ctx, batch(1)))
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, modelDir, dir, unwritable{disk.OS()}, journal.Options{}); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("a log that cannot be opened: %v", err)
+	}
+}

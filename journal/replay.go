@@ -107,6 +107,7 @@ func (j *Journal) readLog() (records []any, results []result, err error) {
 	}
 	sort.Strings(paths)
 	ordinal, size := 1, int64(0)
+	var open map[string]int64 // of the last segment, which goes on counting
 	for i, path := range paths {
 		last := i == len(paths)-1
 		if _, err := fmt.Sscanf(filepath.Base(path), segmentName, &ordinal); err != nil {
@@ -124,15 +125,14 @@ func (j *Journal) readLog() (records []any, results []result, err error) {
 			j.log.old = append(j.log.old, seg)
 		} else if err := j.opts.FS.Truncate(path, size); err != nil {
 			return nil, nil, fmt.Errorf("journal: %w", err)
-		} else {
-			defer func() { // the open segment goes on counting
-				for id, seq := range seg.maxSeq {
-					j.log.maxSeq[id] = seq
-				}
-			}()
 		}
+		open = seg.maxSeq
 	}
-	return records, results, j.log.start(ordinal, size)
+	if err := j.log.start(ordinal, size); err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(j.log.maxSeq, open)
+	return records, results, nil
 }
 
 func (j *Journal) readRecord(kind recordKind, payload []byte, seg segment, records *[]any, results *[]result) error {
