@@ -16,9 +16,6 @@ type mastermind struct {
 	digits  int     // 1 … digits are used
 	best    int     // most black pegs so far
 	guessed []int32 // the codes that were scored, one after the other
-
-	guess []number // the present one, and its digits
-	digit []int
 }
 
 func newMastermind(p env.Params) (env.Env, error) {
@@ -64,15 +61,20 @@ Enter your first guess to start the game.
 }
 
 func (g *mastermind) play(t *turn, action string) {
-	found := false
+	var room [8]number
+	guess, found := room[:0], false
 	for c := moves(action); !found && c.next(); {
-		found = g.read(&c)
+		guess, found = c.list(room[:0])
 	}
 	if !found {
 		t.malform().at().say("you did not provide a valid guess.")
 		return
 	}
-	guess, digits := g.guess, g.digit
+	var values [8]int
+	digits := values[:0]
+	for _, n := range guess {
+		digits = append(digits, n.value)
+	}
 	if slices.Equal(digits, g.code) {
 		t.win(float64(len(g.code)-g.best) / float64(len(g.code)))
 		sayList(t.say("Congratulations! You guessed the correct code "), guess).say(" in ").num(t.number).say(" turns.")
@@ -140,20 +142,18 @@ func count(digits []int, d int) (n int) {
 	return n
 }
 
-// read takes numbers separated by white space, and the closing brace.
-func (g *mastermind) read(c *cursor) bool {
-	g.guess, g.digit = g.guess[:0], g.digit[:0]
+// list appends numbers separated by white space to all, and takes the closing brace.
+func (c *cursor) list(all []number) ([]number, bool) {
 	for {
 		n, ok := c.number()
 		if !ok {
-			return false
+			return all, false
 		}
-		g.guess, g.digit = append(g.guess, n), append(g.digit, n.value)
-		if c.close() {
-			return true
+		if all = append(all, n); c.close() {
+			return all, true
 		}
 		if c.spaces() == 0 {
-			return false
+			return all, false
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (*mastermind) suffix(b []byte) []byte { return append(b, "Enter your guess.
 
 func (g *mastermind) fork() rules {
 	c := *g
-	c.code, c.guessed, c.guess, c.digit = slices.Clone(g.code), slices.Clone(g.guessed), nil, nil
+	c.code, c.guessed = slices.Clone(g.code), slices.Clone(g.guessed)
 	return &c
 }
 

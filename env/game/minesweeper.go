@@ -21,6 +21,8 @@ type minesweeper struct {
 	laid       bool
 	hidden     int // safe cells that are not revealed
 	queue      []int
+	board      []byte // as it is shown, without the request to go on
+	lines      []int  // where the first cell of each row is in it
 }
 
 // mineCell is a cell: a mine, or the number of mines around it.
@@ -48,6 +50,7 @@ func (g *minesweeper) deal(_ uint64, r *python.Random) (int, string, error) {
 	}
 	g.cells = make([]mineCell, g.rows*g.cols)
 	g.laid, g.hidden = false, g.rows*g.cols-g.mines
+	g.draw()
 	r1, c1 := r.Int(0, g.rows-1), r.Int(0, g.cols-1)
 	r2, c2 := r.Int(0, g.rows-1), r.Int(0, g.cols-1)
 	return limit, fmt.Sprintf(`You are playing the Minesweeper game.
@@ -102,6 +105,7 @@ func (g *minesweeper) play(t *turn, action string) {
 			t.say("you added a flag on cell ")
 		}
 		cell.flagged, t.moved = !cell.flagged, true
+		g.mark(row*g.cols + col)
 		place()
 		t.say(".")
 	default:
@@ -141,10 +145,9 @@ func (g *minesweeper) reveal(t *turn, row, col int, place func()) {
 // lay draws the mines outside the neighbourhood of a cell. Where that leaves too little room, which upstream never survives, only
 // the cell itself stays free.
 func (g *minesweeper) lay(row, col int, r *python.Random) {
-	room := len(g.cells)
-	g.around(row*g.cols+col, func(int) { room-- })
+	var room [8]int
 	reach := 1
-	if room-1 < g.mines {
+	if len(g.cells)-len(g.around(row*g.cols+col, &room))-1 < g.mines {
 		reach = 0
 	}
 	for laid := 0; laid < g.mines; {
@@ -155,28 +158,48 @@ func (g *minesweeper) lay(row, col int, r *python.Random) {
 		}
 		cell.mine = true
 		laid++
-		g.around(i*g.cols+j, func(at int) { g.cells[at].around++ })
+		for _, n := range g.around(i*g.cols+j, &room) {
+			g.cells[n].around++
+		}
 	}
 	g.laid = true
 }
 
 // flood reveals a cell and, from cells without mines around them, their neighbours.
 func (g *minesweeper) flood(start int) {
-	g.cells[start].revealed = true
-	g.hidden--
+	var room [8]int
+	g.open(start)
 	g.queue = append(g.queue[:0], start)
 	for i := 0; i < len(g.queue); i++ {
 		if g.cells[g.queue[i]].around > 0 {
 			continue
 		}
-		g.around(g.queue[i], func(at int) {
-			if c := &g.cells[at]; !c.revealed && !c.flagged {
-				c.revealed = true
-				g.hidden--
-				g.queue = append(g.queue, at)
+		for _, n := range g.around(g.queue[i], &room) {
+			if c := &g.cells[n]; !c.revealed && !c.flagged {
+				g.open(n)
+				g.queue = append(g.queue, n)
 			}
-		})
+		}
 	}
+}
+
+// open reveals a cell.
+func (g *minesweeper) open(at int) {
+	g.cells[at].revealed = true
+	g.hidden--
+	g.mark(at)
+}
+
+// mark shows a cell as it is.
+func (g *minesweeper) mark(at int) {
+	mark := byte('.')
+	switch c := g.cells[at]; {
+	case c.revealed:
+		mark = '0' + byte(c.around)
+	case c.flagged:
+		mark = 'F'
+	}
+	g.board[g.lines[at/g.cols]+3*(at%g.cols)] = mark
 }
 
 // solved reports whether all safe cells are revealed and, as upstream wants it, all mines flagged.
@@ -184,41 +207,42 @@ func (g *minesweeper) solved() bool {
 	return g.hidden == 0 && (g.p["must_flag"] == 0 || !slices.ContainsFunc(g.cells, func(c mineCell) bool { return c.mine && !c.flagged }))
 }
 
-// around visits the up to eight neighbours of a cell.
-func (g *minesweeper) around(at int, visit func(at int)) {
+// around writes the up to eight neighbours of a cell into room.
+func (g *minesweeper) around(at int, room *[8]int) []int {
+	near := room[:0]
 	row, col := at/g.cols, at%g.cols
+	left, right := max(col-1, 0), min(col+1, g.cols-1)
 	for i := max(row-1, 0); i <= min(row+1, g.rows-1); i++ {
-		for j := max(col-1, 0); j <= min(col+1, g.cols-1); j++ {
-			if i != row || j != col {
-				visit(i*g.cols + j)
+		for n := i*g.cols + left; n <= i*g.cols+right; n++ {
+			if n != at {
+				near = append(near, n)
 			}
 		}
 	}
+	return near
 }
 
 func (*minesweeper) timeout(t *turn) { standard{}.timeout(t) }
 
-func (g *minesweeper) suffix(b []byte) []byte {
-	b = append(b, "Here is the current board layout:\n  "...)
+// draw writes the board with all cells hidden.
+func (g *minesweeper) draw() {
+	b := append(g.board[:0], "Here is the current board layout:\n  "...)
 	for j := range g.cols {
 		b = appendRight(append(b, ' '), j, 2)
 	}
+	g.lines = g.lines[:0]
 	for i := range g.rows {
 		b = append(appendRight(append(b, '\n'), i, 2), ' ')
-		for _, c := range g.cells[i*g.cols : (i+1)*g.cols] {
-			mark := byte('.')
-			switch {
-			case c.revealed && c.mine:
-				mark = '*'
-			case c.revealed:
-				mark = '0' + byte(c.around)
-			case c.flagged:
-				mark = 'F'
-			}
-			b = append(b, ' ', mark, ' ')
+		g.lines = append(g.lines, len(b)+1)
+		for range g.cols {
+			b = append(b, " . "...)
 		}
 	}
-	return append(b, "\n\nEnter your guess."...)
+	g.board = append(b, '\n')
+}
+
+func (g *minesweeper) suffix(b []byte) []byte {
+	return append(append(b, g.board...), "\nEnter your guess."...)
 }
 
 // appendRight writes a number that is not negative at the right end of a field of so many bytes.
@@ -243,7 +267,7 @@ func decimals(n int) int {
 
 func (g *minesweeper) fork() rules {
 	c := *g
-	c.cells, c.queue = slices.Clone(g.cells), nil
+	c.cells, c.queue, c.board, c.lines = slices.Clone(g.cells), nil, slices.Clone(g.board), slices.Clone(g.lines)
 	return &c
 }
 
