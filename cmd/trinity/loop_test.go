@@ -128,7 +128,7 @@ func loopStep(t *testing.T, p program) {
 	ours(grouped, 0, 1, "examples/tiny/gsm8k.yaml", math) // the engine's answers are recorded
 	ours(single, 0, 1, "examples/tiny/guess/workflow.yaml", games)
 	if *loopPython != "" {
-		cookbook(t, grouped, 0, 4)
+		cookbook(t, grouped, 0, 5)
 	}
 	t.Log("| latency | loop | a step, median (least to most) | | calls a step | processor time a step, start included | peak memory |")
 	for _, latency := range []time.Duration{100 * time.Millisecond, time.Second} {
@@ -143,7 +143,7 @@ func loopStep(t *testing.T, p program) {
 		o = ours(single, latency, 7, "examples/tiny/guess/workflow.yaml", games)
 		report(t, single, latency, "trinity run, gem_workflow, a request for each sample", o)
 		if *loopPython != "" {
-			o = cookbook(t, grouped, latency, 4)
+			o = cookbook(t, grouped, latency, 5)
 			report(t, grouped, latency, "tinker-cookbook, math_rl, a request for each sample", o)
 		}
 	}
