@@ -47,6 +47,8 @@ type Options struct {
 	Greedy         bool // run each task once more at temperature 0, for the reward that its samples are compared with
 	BaseModel      string
 	Warn           func(string) // called from several goroutines
+	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again after a restart.
+	Raw func(ctx context.Context, step int, list []*experience.Experience) error
 	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several goroutines.
 	Note func(event string, step int, detail string) error
 }
@@ -170,6 +172,11 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	}
 	metrics := rolloutMetrics(groups)
 	metrics["rollout/model_version"] = float64(version)
+	if x.Raw != nil {
+		if err := x.Raw(ctx, step, list); err != nil {
+			return err
+		}
+	}
 	if list, err = x.Score(step, list, metrics); err != nil {
 		return err
 	}

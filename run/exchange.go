@@ -120,7 +120,7 @@ func (b *job) buildBuffer(ctx context.Context) error {
 	case b.cfg.Mode == config.Bench || eb == nil:
 		return nil
 	case b.aside() && eb.StorageType == "file":
-		s, err := b.openFileSink(eb.Path)
+		s, err := b.openFileSink(eb.Path, "written")
 		b.outlet = s
 		return err
 	case eb.StorageType != "sql":
@@ -266,8 +266,8 @@ type fileState struct {
 	Bytes int64 `json:"bytes"`
 }
 
-func (b *job) openFileSink(path string) (*fileSink, error) {
-	s := &fileSink{fs: b.FS, path: filepath.Join(b.dir, "buffer", b.cfg.Explorer.Name+"_written.json")}
+func (b *job) openFileSink(path, state string) (*fileSink, error) {
+	s := &fileSink{fs: b.FS, path: filepath.Join(b.dir, "buffer", b.cfg.Explorer.Name+"_"+state+".json")}
 	data, err := os.ReadFile(s.path)
 	if err == nil {
 		err = json.Unmarshal(data, &s.state)
@@ -301,6 +301,27 @@ func (s *fileSink) put(_ context.Context, step int, list []*experience.Experienc
 		return err
 	}
 	return disk.WriteFile(s.fs, s.path, append(data, '\n'))
+}
+
+// rawSink is where experiences are kept as they were sampled, before the pipeline drops or changes any: experience_pipeline.input_save_path.
+func (b *job) rawSink() (func(context.Context, int, []*experience.Experience) error, error) {
+	p := b.cfg.DataProcessor.ExperiencePipeline
+	if !p.SaveInput || p.InputSavePath == "" || b.cfg.Mode == config.Bench {
+		return nil, nil
+	}
+	if ext := filepath.Ext(p.InputSavePath); ext != ".jsonl" && ext != ".json" {
+		return nil, fmt.Errorf("run: data_processor.experience_pipeline.input_save_path %s: raw experiences are written as JSON lines; name a .jsonl file", p.InputSavePath)
+	}
+	path := p.InputSavePath
+	if b.aside() { // there may be other explorers
+		ext := filepath.Ext(path)
+		path = strings.TrimSuffix(path, ext) + b.suffix() + ext
+	}
+	s, err := b.openFileSink(path, "raw")
+	if err != nil {
+		return nil, err
+	}
+	return s.put, nil
 }
 
 func (s *fileSink) explored() int                { return s.state.Step }

@@ -289,6 +289,10 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 	if err != nil {
 		return 0, err
 	}
+	raw, err := b.rawSink()
+	if err != nil {
+		return 0, err
+	}
 	x := b.cfg.Explorer
 	dynamic, least := 0.0, 0
 	if x.DynamicTimeout.Enable {
@@ -303,6 +307,7 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
 		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
 		Note:   func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
+		Raw:    raw,
 		Greedy: b.method.Needs().Baseline,
 		Warn:   func(msg string) { b.progress.warn(msg) },
 	}, b.service, b.sync, b.store, rec, train, b.evals)

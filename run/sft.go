@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/jinja"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
@@ -22,6 +24,9 @@ type examples struct {
 	model  *baseModel
 	maxLen int  // tokens; longer rows are cut
 	pairs  bool // each row is two experiences: chosen, rejected
+	turns  bool // every answer of a conversation is trained, not the last alone
+
+	toolsKey string // the column of the tools at hand
 }
 
 // openExamples opens the data set of an experience buffer, key in the configuration, to be read as plan says.
@@ -51,7 +56,10 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 		PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
 		ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
 	if f.PromptType == config.Messages {
-		s.format.MessagesKey = f.MessagesKey
+		s.format.MessagesKey, s.turns, s.toolsKey = f.MessagesKey, f.ConcatenatedTurn, f.ToolsKey
+	}
+	if f.ImageKey != "" || f.VideoKey != "" {
+		return nil, fmt.Errorf("run: %s.format names a column of images or videos; the models here read text", key)
 	}
 	if m := b.cfg.Model.MaxModelLen; m != nil {
 		s.maxLen = *m
@@ -95,11 +103,11 @@ func (s *examples) row(it dataset.Item) ([]*experience.Experience, error) {
 	}
 	var list []*experience.Experience
 	for run, side := range sides {
-		turn, err := s.turn(side)
+		id := experience.EID{Batch: strconv.Itoa(it.Epoch), Task: strconv.Itoa(it.Index), Run: run}
+		e, err := s.example(id, it.Index, side)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.rows.Place(it.Index), err)
 		}
-		e := turn.Experience(experience.EID{Batch: strconv.Itoa(it.Epoch), Task: strconv.Itoa(it.Index), Run: run})
 		e.Logprobs = nil // nobody sampled it
 		e.Info.TaskIndex = it.Index
 		list = append(list, e)
@@ -117,9 +125,71 @@ func messages(parts ...[]dataset.Message) []chat.Message {
 	return list
 }
 
-// turn renders a conversation; its last message is the response.
-func (s *examples) turn(list []chat.Message) (experience.Turn, error) {
+// example makes an experience of a conversation: its last message is the response, or every answer in it is trained
+// (format.enable_concatenated_multi_turn).
+func (s *examples) example(id experience.EID, index int, list []chat.Message) (*experience.Experience, error) {
 	o := chat.Options{EnableThinking: s.model.thinking}
+	var err error
+	if o.Tools, err = s.tools(index); err != nil {
+		return nil, err
+	}
+	if !s.turns {
+		turn, err := s.turn(list, o)
+		return turn.Experience(id), err
+	}
+	c, err := s.model.template.Conversation(s.model.tokenizer, list, o)
+	if err != nil {
+		return nil, err
+	}
+	n := len(c.Tokens)
+	if s.maxLen > 0 {
+		n = min(n, s.maxLen)
+	}
+	if c.PromptLength == 0 || c.PromptLength >= n {
+		return nil, errors.New("run: no answer is left to train within max_model_len; raise it or drop the row")
+	}
+	e := experience.Turn{Prompt: c.Tokens[:c.PromptLength], Response: c.Tokens[c.PromptLength:n]}.Experience(id)
+	copy(e.ActionMask, c.Mask[c.PromptLength:n])
+	return e, nil
+}
+
+// tools are those that a row's conversation has at hand: a list, or a list written as JSON text.
+func (s *examples) tools(index int) (jinja.List, error) {
+	if s.toolsKey == "" {
+		return nil, nil
+	}
+	row, err := s.rows.Row(index)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := row.Get(s.toolsKey)
+	if !ok || v == nil {
+		return nil, nil
+	}
+	text, isText := v.(string)
+	if !isText {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		text = string(raw)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	decoded, err := jinja.DecodeJSON([]byte(text))
+	list, ok := decoded.(jinja.List)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("column %q must be a list of tools: %.80s", s.toolsKey, text)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// turn renders a conversation; its last message is the response.
+func (s *examples) turn(list []chat.Message, o chat.Options) (experience.Turn, error) {
 	whole, err := s.model.template.Encode(s.model.tokenizer, list, o)
 	if err != nil {
 		return experience.Turn{}, err

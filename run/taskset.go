@@ -134,6 +134,9 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 		return taskRows{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
 	}
 	f := t.Format
+	if f.ImageKey != "" || f.VideoKey != "" {
+		return taskRows{}, fmt.Errorf("run: %s.format names a column of images or videos; the models here read text", key)
+	}
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
 		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
 	return taskRows{rows: rows, format: format, name: t.Name, config: t, key: key, variants: map[string]int{}}, format.Check(rows)

@@ -1,0 +1,51 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every answer of a conversation is trained when the format says so, and the last one alone otherwise; a row may have tools.
+func TestConversationsToLearnFrom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "talk.jsonl")
+	row := `{"message": [{"role":"user","content":"2 and 2 apples?"},{"role":"assistant","content":"4"},{"role":"user","content":"and 1 more?"},{"role":"assistant","content":"5"}], "tools": "[{\"type\":\"function\"}]"}` + "\n"
+	if err := os.WriteFile(path, []byte(strings.Repeat(row, 4)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg := func(more string) []string {
+		return and(tiny, "mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=2", "buffer.total_steps=1", "trainer.total_steps=1",
+			"buffer.trainer_input.experience_buffer={storage_type: file, path: "+path+", format: {prompt_type: messages"+more+"}}")
+	}
+	last := runs(t, load(t, t.TempDir(), cfg("")...), options())[0].Metrics["response_length/mean"]
+	all := runs(t, load(t, t.TempDir(), cfg(", enable_concatenated_multi_turn: true")...), options())[0].Metrics["response_length/mean"]
+	if !(last > 0 && all > last) {
+		t.Errorf("%v tokens behind the prompt with the last answer, %v with all", last, all)
+	}
+	for more, want := range map[string]string{", image_key: images": "the models here read text", ", tools_key: message": ""} {
+		_, err := Run(context.Background(), load(t, t.TempDir(), cfg(more)...), options())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", more, err)
+		}
+	}
+}
+
+// What was sampled is kept as it was before the pipeline, once, through restarts.
+func TestRawExperiencesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	cfg := and(tiny, "data_processor.experience_pipeline.operators=[{name: reward_filter, args: {threshold: -10}}]")
+	for _, steps := range []string{"2", "3"} {
+		runs(t, load(t, dir, and(cfg, "trainer.total_steps="+steps)...), options())
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "buffer", "explorer_output.jsonl"))
+	if n := bytes.Count(data, []byte("\n")); err != nil || n != 12 {
+		t.Errorf("%d lines, %v; want 3 steps of 4 samples", n, err)
+	}
+	_, err = Run(context.Background(), load(t, t.TempDir(), and(tiny, "data_processor.experience_pipeline.input_save_path=sqlite:///raw.db")...), options())
+	if err == nil || !strings.Contains(err.Error(), "name a .jsonl file") {
+		t.Errorf("error %v", err)
+	}
+}
