@@ -386,13 +386,14 @@ func TestNeitherSideStarves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := make(chan struct{})
+	stop, ctx := make(chan struct{}), testContext(t)
 	defer close(stop)
 	go func() { // always three more
 		for i := uint64(0); ; i++ {
 			var f *tinker.Future[tinker.SampleResponse]
 			for range 3 {
-				if f, err = s.Sample(testContext(t), sampleRequest(2, 30, i, mixed[0])); err != nil {
+				var err error
+				if f, err = s.Sample(ctx, sampleRequest(2, 30, i, mixed[0])); err != nil {
 					return
 				}
 			}

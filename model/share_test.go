@@ -52,13 +52,11 @@ func (m exact) parts(t *rapid.T, k *kernel.Set) []part {
 func (m exact) pass(r *Runner, tape *Tape, parts []part) (grads []*Grads, logp []float32) {
 	var seqs []Seq
 	var targets []int32
-	var part []int // of each row
-	for i, p := range parts {
+	for _, p := range parts {
 		grads = append(grads, NewGrads(p.tensors))
 		seqs = append(seqs, batch(m.c, p.adapter, p.seqs...)...)
 		for _, s := range p.seqs {
 			targets = append(targets, s...)
-			part = append(part, slices.Repeat([]int{i}, len(s))...)
 		}
 	}
 	hidden := r.Forward(m.w, seqs, tape)
