@@ -36,5 +36,5 @@ echo "replaying $(wc -l <"$work/traces.jsonl") episodes of GEM"
 go test ./env/game -count 1 -run "$tests" -traces "$work/traces.jsonl" -data "$work/data"
 
 go test ./env/game -run '^$' -bench 'Step$' -benchtime 100ms -count 5 >"$work/go.txt"
-go test ./env/game -run '^$' -bench 'Reset$' -benchtime 50ms -count 5 >>"$work/go.txt"
+go test ./env/game -run '^$' -bench 'Reset$' -benchtime 160x -count 5 >>"$work/go.txt"
 "$python" $scripts/speed.py gem_traces.jsonl "$work/go.txt"
