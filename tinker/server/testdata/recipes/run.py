@@ -203,7 +203,7 @@ def arithmetic(r):
     """The model is shown sums first, by chat_sl; the recipe of sums goes on from there, in each of its modes."""
     sums(r.work / "sums.jsonl")
     common = ["model_name=tiny/lm", "renderer_name=qwen3_instruct", "eval_every=0"]
-    w = Recipe(r, "sums", "chat_sl.train", *common, "dataset=sums.jsonl", "train_on_what=last_assistant_message", "max_length=256", "batch_size=64", "num_epochs=2", "learning_rate=2e-3")
+    w = Recipe(r, "sums", "chat_sl.train", *common, "dataset=sums.jsonl", "train_on_what=last_assistant_message", "max_length=256", "batch_size=64", "num_epochs=3", "learning_rate=2e-3")
     r.say(f"\n## {w.shown}: 192 steps on generated sums")
     w.run(192)
     for i in range(0, 192, 19):
