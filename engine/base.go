@@ -47,7 +47,7 @@ type base struct {
 	adapter string // folder of the adapter that belongs to it
 	config  model.Config
 	context int     // tokens
-	ends    []int32 // that end a sample if the request names no stop
+	ends    []int32 // that end a sample if the request names no stop tokens
 	cache   *cache.Cache
 
 	mu      sync.Mutex

@@ -134,7 +134,7 @@ func TestStops(t *testing.T) {
 		text += string(letters{}.Bytes(id))
 	}
 	for _, stop := range []string{text[6:9], text[7:8] + text[8:10], text[11:20], text[9:10]} {
-		r.Params.StopTokens, r.Params.StopStrings = nil, []string{"never", stop}
+		r.Params.StopTokens, r.Params.StopStrings = []int32{138}, []string{"never", stop}
 		end := strings.Index(text, stop) + len(stop) // the stop is complete here
 		n := (end + 1) / 2
 		got := draw(t, s, r).Sequences[0]
@@ -146,15 +146,19 @@ func TestStops(t *testing.T) {
 	if n := slices.Index(free.Tokens, free.Tokens[12]) + 1; len(draw(t, s, r).Sequences[0].Tokens) != n {
 		t.Errorf("stop token %d: %v", free.Tokens[12], draw(t, s, r).Sequences[0])
 	}
-	// without any stop, the ends of config.json and generation_config.json and those of the options
+	// without stop tokens, the ends of config.json and generation_config.json and those of the options
 	if got := e.bases[baseName].ends; !slices.Equal(got, []int32{0, 7}) {
 		t.Errorf("end tokens %v, want [0 7]", got)
 	}
 	e.bases[baseName].ends = []int32{free.Tokens[20]}
 	r.Params.StopTokens = nil
-	if n := slices.Index(free.Tokens, free.Tokens[20]) + 1; len(draw(t, s, r).Sequences[0].Tokens) != n {
-		t.Error("an end token did not stop a sample without stops")
+	for _, strs := range [][]string{nil, {"never"}} {
+		r.Params.StopStrings = strs
+		if n := slices.Index(free.Tokens, free.Tokens[20]) + 1; len(draw(t, s, r).Sequences[0].Tokens) != n {
+			t.Errorf("an end token did not stop a sample with the stop strings %q", strs)
+		}
 	}
+	r.Params.StopStrings = nil
 	r.Params.MaxTokens, r.Params.StopTokens = 0, []int32{138}
 	if got := draw(t, s, r).Sequences[0]; got.StopReason == tinker.StopLength && len(got.Tokens) != context_-len(mixed[0]) {
 		t.Errorf("without max_tokens: %d tokens", len(got.Tokens))

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// stops is what ends the samples of a request: tokens, and strings that may begin and end anywhere inside tokens. Without
-// either the model's own ends do.
+// stops is what ends the samples of a request: tokens, and strings that may begin and end anywhere inside tokens. The
+// model's own ends do too, unless the request names tokens.
 type stops struct {
 	tokens  []int32
 	strings [][]byte
@@ -23,10 +23,10 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 			return s, tinker.Userf("engine: stop token %d; base model %q has tokens 0 to %d", id, b.name, b.config.Vocab-1)
 		}
 	}
+	if len(p.StopTokens) == 0 {
+		s.tokens = b.ends
+	}
 	if len(p.StopStrings) == 0 {
-		if len(p.StopTokens) == 0 {
-			s.tokens = b.ends
-		}
 		return s, nil
 	}
 	for _, str := range p.StopStrings {

@@ -23,7 +23,7 @@ type SamplingParams struct {
 	TopK        int      `json:"top_k"`                  // -1 is off
 	TopP        float64  `json:"top_p"`                  // 1 is off
 	StopStrings []string `json:"stop_strings,omitempty"` // the tokens that complete the stop are returned
-	StopTokens  []int32  `json:"stop_tokens,omitempty"`  // likewise; without any stop, every end-of-turn token of the model stops
+	StopTokens  []int32  `json:"stop_tokens,omitempty"`  // likewise; without any, every end-of-turn token of the model stops
 }
 
 // DefaultSampling is the model's own distribution.
