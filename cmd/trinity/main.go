@@ -108,7 +108,7 @@ func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 		if _, ok := <-signals; !ok {
 			return
 		}
-		fmt.Fprintln(errOut, "\nfinishing the step and saving; press Ctrl-C again to stop at once")
+		fmt.Fprintln(errOut, "\nfinishing what is begun and saving; press Ctrl-C again to stop at once")
 		close(stop)
 		if _, ok := <-signals; ok {
 			cancel(errors.New("stopped by a second Ctrl-C; what was committed is safe, and the same command goes on from there"))

@@ -1,0 +1,123 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/explorer"
+	"github.com/seed-d9ad8ee0/trinity/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
+)
+
+// onlyExplore checks that mode explore has somewhere to put what it samples.
+func (b *job) onlyExplore() error {
+	if b.aside() && b.outlet == nil {
+		return fmt.Errorf("run: mode %s hands its experiences to another process; set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)", b.cfg.Mode)
+	}
+	return nil
+}
+
+func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recorder) (steps int, err error) {
+	var train explorer.Taskset
+	if b.cfg.Mode != config.Bench {
+		if train, steps, err = b.trainTasksets(ctx); err != nil {
+			return 0, err
+		}
+	}
+	for i := range b.cfg.Buffer.ExplorerInput.EvalTasksets {
+		t, err := b.evalTaskset(ctx, &b.cfg.Buffer.ExplorerInput.EvalTasksets[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
+		if err != nil {
+			return 0, err
+		}
+		b.evals = append(b.evals, t)
+	}
+	first := b.exploreStep(state)
+	if b.tasks != nil && b.tasks.states != nil {
+		if first, err = b.learned(first); err != nil {
+			return 0, err
+		}
+	}
+	operators, err := b.operators()
+	if err != nil {
+		return 0, err
+	}
+	raw, err := b.rawSink()
+	if err != nil {
+		return 0, err
+	}
+	x := b.cfg.Explorer
+	dynamic, least := 0.0, 0
+	if x.DynamicTimeout.Enable {
+		dynamic = x.DynamicTimeout.Ratio
+	}
+	if r := x.OverRollout.Ratio; r > 0 {
+		least = int(math.Ceil(float64(b.cfg.Buffer.BatchSize) * (1 - r)))
+	}
+	b.explorer = explorer.New(explorer.Options{
+		Seed: b.identity.Seed, First: first, Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
+		Runners: b.runners(), Retries: x.MaxRetryTimes,
+		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
+		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
+		Note:   func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
+		Raw:    raw,
+		Greedy: b.method.Needs().Baseline,
+		Warn:   func(msg string) { b.progress.warn(msg) },
+	}, b.service, b.sync, b.store, rec, train, b.evals)
+	return steps, nil
+}
+
+// runners is how many tasks run at a time. The configuration counts them by its own inference engines; a server has a queue of its own and
+// says when it is full, so there all tasks of a step are asked for at once.
+func (b *job) runners() int {
+	x := b.cfg.Explorer
+	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
+	if b.backend.Kind != config.Local {
+		n = max(n, b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes) // however finely max_repeat_times_per_runner cuts them
+	}
+	return n
+}
+
+// refuse names what the configuration asks for and this version does not do.
+func (b *job) refuse() error {
+	if p := b.cfg.DataProcessor.TaskPipeline; p != nil && (len(p.Operators) > 0 || p.ConfigPath != "") {
+		return errors.New("run: data_processor.task_pipeline runs operators of the Python service Data-Juicer, which is not supported; prepare the tasks with it beforehand and name its output in the taskset")
+	}
+	return nil
+}
+
+// operators are the steps that experiences go through before they are scored.
+func (b *job) operators() ([]pipeline.Step, error) {
+	var steps []pipeline.Step
+	for i, op := range b.cfg.DataProcessor.ExperiencePipeline.Operators {
+		s, err := pipeline.New(op.Name, op.Args, b.Plugins.Operators)
+		if err != nil {
+			return nil, fmt.Errorf("data_processor.experience_pipeline.operators[%d]: %w", i, err)
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil
+}
+
+func value(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// exploreStep is the first explore step that is to be done, as far as the trainer's state knows it.
+func (b *job) exploreStep(state trainer.State) int {
+	if k, ok := b.outlet.(keeper); ok {
+		return k.explored() + 1
+	}
+	return max(1, state.Position.Step)
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(math.Min(s*float64(time.Second), math.MaxInt64/2))
+}

@@ -1,0 +1,132 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
+)
+
+// publishes says after which steps weights are published: every sync_interval steps, or when an explorer asks for them, and the last
+// step's for the evaluation at the end. nil when there is no explorer.
+func (b *job) publishes(ctx context.Context) func(int) bool {
+	if !b.sampledFrom() {
+		if b.stage != nil {
+			return func(step int) bool { return step == b.steps } // the next stage may sample with them
+		}
+		return nil
+	}
+	if b.cfg.Synchronizer.SyncStyle != config.ExplorerDriven {
+		return func(step int) bool { return b.sync.Publishes(step) || step == b.steps }
+	}
+	return func(step int) bool {
+		if step == b.steps {
+			return true
+		}
+		if published, ok := b.order.Decided(step); ok {
+			return published // a step that is run again sends the same requests
+		}
+		wanted, err := b.wanted(ctx)
+		b.failed = errors.Join(b.failed, err, b.order.Decide(step, wanted))
+		return wanted
+	}
+}
+
+// wanted reports whether an explorer waits for weights, or would wait in vain as the trainer is about to wait for it.
+func (b *job) wanted(ctx context.Context) (bool, error) {
+	if b.sync.Asks() {
+		return true, nil
+	}
+	others, err := b.folder.Explorers()
+	if err != nil {
+		return false, err
+	}
+	for _, e := range others {
+		if e.Asks {
+			return true, nil
+		}
+	}
+	return b.source.short(ctx, b.sampled(), b.method.SampleStrategy.MinVersion(b.trainer.Step()+2))
+}
+
+// needed is the oldest version that an explorer may still ask for.
+func (b *job) needed(state trainer.State) (int, error) {
+	if b.cfg.Mode.Explores() {
+		return b.sync.Needed(b.exploreStep(state)), nil
+	}
+	if b.cfg.Mode.Serves() {
+		return b.sync.Newest(), nil // open samplers keep their weights
+	}
+	others, err := b.folder.Explorers()
+	if err != nil || len(others) == 0 {
+		return 0, err
+	}
+	oldest := others[0].Version
+	for _, e := range others {
+		oldest = min(oldest, e.Version)
+	}
+	return oldest, nil
+}
+
+// knownVersions tells the synchronizer what the job has published, and deletes what a killed process meant to.
+func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
+	b.sync.Publish(0, b.startSampler)
+	if !b.cfg.Mode.Trains() || !b.sampledFrom() {
+		return nil
+	}
+	needed, err := b.needed(state)
+	if err != nil {
+		return err
+	}
+	paths, err := filepath.Glob(filepath.Join(b.dir, "global_step_*", "remote_sampler_path.txt"))
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	for _, file := range paths {
+		version, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(file)), "global_step_"))
+		if err != nil {
+			continue // not ours
+		}
+		path, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("run: %w", err)
+		}
+		switch {
+		case version > state.Step && b.durable(): // of the interrupted step, which publishes it again
+		case version > state.Step || version < needed: // a model that is trained again publishes under another path
+			if err := b.retire(ctx, string(path)); err != nil {
+				return err
+			}
+		default:
+			b.sync.Publish(version, string(path))
+		}
+	}
+	return nil
+}
+
+// retire deletes sampler weights that no step will ask for again, and their note in the job directory.
+func (b *job) retire(ctx context.Context, path string) error {
+	if err := b.service.DeleteCheckpoint(ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
+		return fmt.Errorf("run: old sampler weights: %w", err)
+	}
+	p, err := tinker.ParsePath(path)
+	if err != nil {
+		return err
+	}
+	step := p.Name[strings.LastIndex(p.Name, "-")+1:]
+	dir := filepath.Join(b.dir, "global_step_"+step)
+	if err := b.FS.Remove(filepath.Join(dir, "remote_sampler_path.txt")); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	if left, err := os.ReadDir(dir); err == nil && len(left) == 0 {
+		return b.FS.Remove(dir)
+	}
+	return nil
+}
