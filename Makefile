@@ -100,7 +100,7 @@ kill-server: ## trinity serve killed a hundred times under mixed load, and as ma
 
 .PHONY: bench-server
 bench-server: build ## the server under load: round trips beside their bound, 24 runs, 256 samples, 2,048 + 2,048 requests outstanding; the log is kept
-	bin/trinity bench --data bin | tee docs/bench-server.log; exit $${PIPESTATUS[0]}
+	bin/trinity bench --strict --data bin | tee docs/bench-server.log; exit $${PIPESTATUS[0]}
 
 .PHONY: gem-python
 gem-python: ## the games beside GEM itself: fresh episodes replayed, time per step and reset (needs Python and pip)

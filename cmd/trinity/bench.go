@@ -25,6 +25,7 @@ type benchCmd struct {
 	Steps   int    `help:"Steps of each." default:"10"`
 	Samples int    `help:"Samples at once." default:"256"`
 	Storm   int    `help:"Samples, and as many training requests, outstanding at once." default:"2048"`
+	Strict  bool   `help:"Fail when a bound is missed, which a machine with other work to do can be the cause of. A wrong answer always fails."`
 }
 
 // tripTokens is the length of the datum of a round trip.
@@ -195,7 +196,7 @@ func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) 
 		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d outstanding, all right", show(storm.Accepted), show(storm.Answered), storm.Outstanding)}), nil
 }
 
-// report prints what was found; a bound that was missed is an error.
+// report prints what was found; with Strict a bound that was missed is an error.
 func (c *benchCmd) report(s *surroundings, found []finding) error {
 	var rows []string
 	var missed error
@@ -209,6 +210,9 @@ func (c *benchCmd) report(s *surroundings, found []finding) error {
 			missed = errors.Join(missed, fmt.Errorf("bench: %s: %s; the bound is %s", f.What, f.Measured, f.Bound))
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", f.What, f.Measured, bound))
+	}
+	if !c.Strict {
+		missed = nil
 	}
 	return errors.Join(c.show(s, found, "WHAT\tMEASURED\tBOUND", rows), missed)
 }
