@@ -6,6 +6,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -110,6 +111,9 @@ func New(name string, own Own) (Workflow, error) {
 	table := Workflows()
 	maps.Copy(table, own.Workflows)
 	w, ok := table[name]
+	if why := elsewhere(name); !ok && why != "" {
+		return nil, fmt.Errorf("workflow: %s is not here: %s; a Go program can bring a workflow of its own (examples/plugin)", name, why)
+	}
 	if !ok {
 		return nil, fmt.Errorf("workflow: %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
@@ -144,6 +148,9 @@ func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 	funcs := reward.Funcs()
 	maps.Copy(funcs, own.Rewards)
 	f, ok := funcs[r.RewardName]
+	if r.RewardName == "rm_gallery_reward" && !ok {
+		return r, errors.New("workflow: rm_gallery_reward is not here: RM-Gallery is a Python package; rubric_judge_workflow asks a judge, and a Go program can bring a reward of its own (examples/plugin)")
+	}
 	if !ok && (!prepares || r.RewardName != "") {
 		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s",
 			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))

@@ -132,6 +132,12 @@ func TestFailures(t *testing.T) {
 	if _, err := (Math{}).Run(context.Background(), &r, task); !errors.Is(err, broken) {
 		t.Errorf("a failed sample: %v", err)
 	}
+	if _, err := New("alfworld_workflow", Own{}); err == nil || !strings.Contains(err.Error(), "ALFWorld, a Python package") {
+		t.Errorf("a workflow of another world: %v", err)
+	}
+	if _, err := WithDefaults("simple_workflow", Rollout{RewardName: "rm_gallery_reward"}, Own{}); err == nil || !strings.Contains(err.Error(), "RM-Gallery is a Python package") {
+		t.Errorf("a reward of another package: %v", err)
+	}
 	if _, err := New("maths_workflow", Own{}); err == nil || !strings.Contains(err.Error(), "math_workflow") {
 		t.Errorf("unknown workflow: %v", err)
 	}
