@@ -101,7 +101,7 @@ func Load(path string, overrides []string, lookup func(string) (string, bool), o
 }
 
 // Names are the names of parts that a program brings, which its configurations may choose.
-type Names struct{ Advantages, PolicyLosses, Monitors []string }
+type Names struct{ Advantages, PolicyLosses, Selectors, Monitors []string }
 
 // JobDir is the directory of the run: root/project[/group]/name.
 func (c *Config) JobDir() string {

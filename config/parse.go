@@ -33,6 +33,7 @@ func Parse(name string, text []byte, overrides []string, lookup func(string) (st
 	for _, n := range own {
 		c.own.Advantages = append(c.own.Advantages, n.Advantages...)
 		c.own.PolicyLosses = append(c.own.PolicyLosses, n.PolicyLosses...)
+		c.own.Selectors = append(c.own.Selectors, n.Selectors...)
 		c.own.Monitors = append(c.own.Monitors, n.Monitors...)
 	}
 	return c, c.finish(found)

@@ -92,7 +92,7 @@ func asNumber(v any) (float64, bool) {
 
 // pick takes the n rows of the highest score at tau 0, and else draws them without replacement from softmax(score / tau), as torch.multinomial
 // does: the highest p/q, with q exponential.
-func (d *difficulty) pick(start, n int) []int {
+func (d *difficulty) Pick(start, n int) []int {
 	keys := d.scores(start)
 	if d.tau > 0 {
 		most, sum := slices.Max(keys), 0.0

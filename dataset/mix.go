@@ -13,7 +13,7 @@ import (
 // its selector says which row that is. The order is Trinity-RFT's TasksetScheduler's. It is not safe for concurrent use.
 type Mix struct {
 	sizes     []int
-	selectors []selector
+	selectors []Selector
 	batch     int
 	steps     int
 	total     int // rows of all sets
@@ -76,7 +76,7 @@ func (m *Mix) Batch(step int) ([]Pick, error) {
 		from := begins[id]
 		for len(picks) < m.batch && counts[id] > 0 {
 			n := min(counts[id], m.sizes[id])
-			for i, index := range m.selectors[id].pick(from, n) {
+			for i, index := range m.selectors[id].Pick(from, n) {
 				picks = append(picks, Pick{id, Item{Index: index, Epoch: (from + i) / m.sizes[id]}})
 			}
 			from, counts[id] = from+n, counts[id]-n

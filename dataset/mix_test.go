@@ -126,7 +126,7 @@ func TestDifficultyBelief(t *testing.T) {
 	if got := d.belief.Between; math.Abs(got-0.55) > 1e-5 {
 		t.Errorf("the model is at %v, want 0.55", got)
 	}
-	if got := d.pick(0, 1); got[0] != 0 {
+	if got := d.Pick(0, 1); got[0] != 0 {
 		t.Errorf("row %d is believed to be the nearest to 1, want 0", got[0])
 	}
 }

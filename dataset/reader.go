@@ -15,7 +15,12 @@ type Plan struct {
 	Seed       int64          // of what the selector draws
 	Features   [][]float64    // of each row, for selectors that go by them
 	Args       map[string]any // of the selector
+
+	Own map[string]OpenSelector // selectors that a program brings, by name
 }
+
+// OpenSelector makes a selector of size rows.
+type OpenSelector func(size int, plan Plan) (Selector, error)
 
 // State is where a Reader stands, as it is stored for resuming.
 type State struct {
@@ -33,7 +38,7 @@ type Reader struct {
 	size     int
 	total    int
 	current  int
-	selector selector
+	selector Selector
 }
 
 // NewReader plans the reading of size rows. A plan that would never give a training batch is an error.
@@ -82,7 +87,7 @@ func (r *Reader) Next() ([]Item, error) {
 		return nil, io.EOF
 	}
 	items := make([]Item, n)
-	for i, index := range r.selector.pick(r.current, n) {
+	for i, index := range r.selector.Pick(r.current, n) {
 		items[i] = Item{Index: index, Epoch: (r.current + i) / r.size}
 	}
 	r.current += n

@@ -7,11 +7,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rng/python"
 )
 
-// selector chooses rows with the draws of Trinity-RFT's selector of the same name, which are NumPy's and torch's.
-type selector interface {
-	// pick returns the rows at positions start … start+n−1 of the endless reading. But for what an adaptive selector has learned they
+// Selector chooses rows with the draws of Trinity-RFT's selector of the same name, which are NumPy's and torch's.
+type Selector interface {
+	// Pick returns the rows at positions start … start+n−1 of the endless reading. But for what an adaptive selector has learned they
 	// depend on nothing else, so that resuming needs no more than the position.
-	pick(start, n int) []int
+	Pick(start, n int) []int
 }
 
 // Selectors are the names of the ways to choose rows.
@@ -19,7 +19,10 @@ func Selectors() []string {
 	return []string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"}
 }
 
-func newSelector(name string, size int, plan Plan) (selector, error) {
+func newSelector(name string, size int, plan Plan) (Selector, error) {
+	if open, ok := plan.Own[name]; ok {
+		return open(size, plan)
+	}
 	switch name {
 	case "", "sequential":
 		return sequential{size}, nil
@@ -58,7 +61,7 @@ func featured(name string, plan Plan, size, low, high int) error {
 // sequential goes through the rows in file order and wraps around.
 type sequential struct{ size int }
 
-func (s sequential) pick(start, n int) []int {
+func (s sequential) Pick(start, n int) []int {
 	out := make([]int, n)
 	for i := range out {
 		out[i] = (start + i) % s.size
@@ -74,7 +77,7 @@ type shuffle struct {
 	order []int
 }
 
-func (s *shuffle) pick(start, n int) []int {
+func (s *shuffle) Pick(start, n int) []int {
 	out := make([]int, n)
 	for i := range out {
 		at := start + i
@@ -92,7 +95,7 @@ type random struct {
 	seed int64
 }
 
-func (s random) pick(start, n int) []int {
+func (s random) Pick(start, n int) []int {
 	return python.DefaultRNG(uint64(s.seed)+uint64(start)).Choice(s.size, n)
 }
 
@@ -113,7 +116,7 @@ func newEasyToHard(features [][]float64) easyToHard {
 	return e
 }
 
-func (s easyToHard) pick(start, n int) []int {
+func (s easyToHard) Pick(start, n int) []int {
 	out := make([]int, n)
 	for i := range out {
 		out[i] = s.order[(start+i)%len(s.order)]

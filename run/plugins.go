@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/reward"
@@ -20,12 +21,14 @@ type Plugins struct {
 	Operators    map[string]pipeline.Make                                      // data_processor.experience_pipeline.operators
 	Advantages   map[string]func(algorithm.Args) (algorithm.Advantage, error)  // algorithm.advantage_fn
 	PolicyLosses map[string]func(algorithm.Args) (algorithm.PolicyLoss, error) // algorithm.policy_loss_fn
+	Selectors    map[string]dataset.OpenSelector                               // data_selector.selector_type of a taskset
 	Monitors     map[string]monitor.OpenSink                                   // monitor.monitor_type
 }
 
 // Names is what [config.Load] must know, so that it does not take the names for mistakes.
 func (p Plugins) Names() config.Names {
-	return config.Names{Advantages: slices.Sorted(maps.Keys(p.Advantages)), PolicyLosses: slices.Sorted(maps.Keys(p.PolicyLosses)), Monitors: slices.Sorted(maps.Keys(p.Monitors))}
+	return config.Names{Advantages: slices.Sorted(maps.Keys(p.Advantages)), PolicyLosses: slices.Sorted(maps.Keys(p.PolicyLosses)), Selectors: slices.Sorted(maps.Keys(p.Selectors)),
+		Monitors: slices.Sorted(maps.Keys(p.Monitors))}
 }
 
 func (p Plugins) workflows() workflow.Own {

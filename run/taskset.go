@@ -275,7 +275,7 @@ func (b *job) taskset(t *tasks, repeat int) (out explorer.Taskset, err error) {
 
 // plan is how a training set is read.
 func (b *job) plan(set *taskRows) (dataset.Plan, error) {
-	plan := dataset.Plan{BatchSize: b.cfg.Buffer.BatchSize, Epochs: b.cfg.Buffer.TotalEpochs}
+	plan := dataset.Plan{BatchSize: b.cfg.Buffer.BatchSize, Epochs: b.cfg.Buffer.TotalEpochs, Own: b.Plugins.Selectors}
 	if n := b.cfg.Buffer.TotalSteps; n != nil {
 		plan.TotalSteps = *n
 	}

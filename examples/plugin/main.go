@@ -1,7 +1,7 @@
 // Command plugin is a program of its own that trains with parts of its own: what a Python program registers by decorators is passed here as values.
 //
 // It brings a workflow (the question is asked twice, the second time with the first answer to check), a reward (short answers are better), an
-// advantage (by rank instead of by value), an operator (drops answers that say the same) and a monitor (a line of CSV a step), and configures them by
+// advantage (by rank instead of by value), an operator (drops answers that say the same), a selector (the last row first) and a monitor (a line of CSV a step), and configures them by
 // their names as it would the built-in ones.
 //
 //	go run .
@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/reward"
@@ -35,6 +36,7 @@ func plugins() run.Plugins {
 		Rewards:    map[string]reward.Func{"brief_reward": brief},
 		Operators:  map[string]pipeline.Make{"drop_repeated": newDropRepeated},
 		Advantages: map[string]func(algorithm.Args) (algorithm.Advantage, error){"rank": newRank},
+		Selectors:  map[string]dataset.OpenSelector{"backwards": newBackwards},
 		Monitors:   map[string]monitor.OpenSink{"csv": openCSV},
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/dataset"
 )
 
 // Three steps with all of the program's parts; what they measure is among the metrics, and in the monitor's file.
@@ -32,6 +34,17 @@ func TestTrain(t *testing.T) {
 				t.Errorf("%s does not have %s", name, key)
 			}
 		}
+	}
+}
+
+// The program's selector begins with the last row.
+func TestOrder(t *testing.T) {
+	s, err := newBackwards(5, dataset.Plan{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Pick(3, 4); !slices.Equal(got, []int{1, 0, 4, 3}) {
+		t.Errorf("Pick(3, 4) = %v", got)
 	}
 }
 

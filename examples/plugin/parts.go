@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/pipeline"
@@ -96,6 +97,20 @@ func (rank) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.E
 		}
 	}
 	return list, map[string]float64{}, nil
+}
+
+// backwards reads the rows from the last to the first.
+type backwards int
+
+func newBackwards(size int, _ dataset.Plan) (dataset.Selector, error) { return backwards(size), nil }
+
+// Pick implements dataset.Selector.
+func (b backwards) Pick(start, n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = int(b) - 1 - (start+i)%int(b)
+	}
+	return rows
 }
 
 // table is a monitor that writes step, key and value.
