@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -31,7 +32,11 @@ func TestEveryAlgorithm(t *testing.T) {
 	url := serve(t)
 	remote := options()
 	remote.LookupEnv = withKey
+	few := []string{"grpo", "ppo", "mix", "dpo", "remax", "on_policy_distill"} // of each kind one
 	for name := range config.Algorithms() {
+		if testing.Short() && !slices.Contains(few, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			args := tinyRun
 			switch name {
