@@ -25,7 +25,7 @@ gen: ## the assembly from its generator
 
 .PHONY: race
 race: ## everything with goroutines under the race detector
-	go test -race -short ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./hub ./dataset
+	go test -race -short -timeout 20m ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./hub ./dataset
 
 .PHONY: learn-short
 learn-short: ## the example for 20 steps: the reward must rise
