@@ -184,6 +184,13 @@ func decodeInto[T any](j *Journal, payload []byte, records *[]any) error {
 	return err
 }
 
+// lacks reports whether a request is to be replayed. Snapshots of what has been are taken meanwhile.
+func (m *model) lacks(seq int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return seq > m.applied && !m.gone
+}
+
 // replay sends what the snapshots do not hold to the machine once more, in the order of the log.
 func (j *Journal) replay(ctx context.Context, records []any) error {
 	for _, rec := range records {
@@ -195,7 +202,7 @@ func (j *Journal) replay(ctx context.Context, records []any) error {
 			m := j.models[r.ModelID]
 			if m == nil {
 				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
-			} else if r.SeqID > m.applied && !m.gone {
+			} else if m.lacks(r.SeqID) {
 				err = m.replay(r)
 			}
 		case unloaded:

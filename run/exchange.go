@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -108,7 +109,7 @@ type sqlFeed struct {
 	table  *buffer.SQL
 	job    *job
 	writer string
-	last   int // explore step put
+	last   atomic.Int64 // explore step put; the trainer asks too
 
 	reads int // given to the trainer
 }
@@ -146,7 +147,9 @@ func (b *job) buildBuffer(ctx context.Context) error {
 	}
 	b.opened(s.table.Close)
 	if b.cfg.Mode.Explores() || b.cfg.Mode.Serves() {
-		if s.last, err = s.table.Begin(ctx, s.writer); err != nil {
+		last, err := s.table.Begin(ctx, s.writer)
+		s.last.Store(int64(last))
+		if err != nil {
 			return err
 		}
 	}
@@ -201,13 +204,13 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-func (s *sqlFeed) explored() int { return s.last }
+func (s *sqlFeed) explored() int { return int(s.last.Load()) }
 
 func (s *sqlFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
 	if err := s.table.Put(ctx, s.writer, step, list); err != nil {
 		return err
 	}
-	s.last = step
+	s.last.Store(int64(step))
 	s.job.sync.SetIdle(false)
 	return nil
 }
