@@ -21,6 +21,8 @@ type wandbStream struct {
 	files  string // the address of the run's file_stream
 	warn   func(string)
 
+	behind bool // a line did not fit: those after it have no place either
+
 	lines chan wandbLine
 	done  chan struct{}
 }
@@ -92,9 +94,13 @@ func startStream(c Config, key, id, role string) (*wandbStream, error) {
 
 // add queues a line. It never waits: a service that is behind by too much gets it from wandb sync.
 func (s *wandbStream) add(l wandbLine) {
+	if s.behind {
+		return
+	}
 	select {
 	case s.lines <- l:
 	default:
+		s.behind = true
 	}
 }
 

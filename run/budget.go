@@ -46,14 +46,14 @@ func (b *Budget) StepTime() time.Duration {
 }
 
 // Estimate reckons the budget of a configuration without starting its job: it reads the model's configuration and tokenizer and the
-// data, and on the local engine loads the model and measures it for a moment.
+// data, and on the local engine loads the model and measures it for a moment. It asks no server anything.
 func Estimate(ctx context.Context, cfg *config.Config, o Options) (*Budget, error) {
 	o = o.withDefaults()
 	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
+	j := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir(), reckons: true}
 	if err := j.buildAlgorithm(ctx); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,29 @@ func TestEstimate(t *testing.T) {
 		if !strings.Contains(b.String(), word) {
 			t.Errorf("the budget does not say %q:\n%s", word, b)
 		}
+	}
+}
+
+// An estimate never asks the server, where a model made only for the question would cost money.
+func TestEstimateAsksNoServer(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	defer server.Close()
+	o := options()
+	o.LookupEnv = withKey
+	remote := "model.tinker.base_url=" + server.URL
+	if b, err := Estimate(t.Context(), load(t, t.TempDir(), remote), o); err != nil || b.Samples != 128 || b.Rates != (Rates{}) {
+		t.Errorf("with the tokenizer in a folder: %+v, %v", b, err)
+	}
+	_, err := Estimate(t.Context(), load(t, t.TempDir(), remote, "model.model_path=nobody/nothing"), o)
+	if err == nil || !strings.Contains(err.Error(), "an estimate asks no server") {
+		t.Errorf("without a tokenizer: %v", err)
+	}
+	if asked != 0 {
+		t.Errorf("the server was asked %d times", asked)
 	}
 }
 

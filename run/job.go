@@ -30,6 +30,7 @@ type job struct {
 	Options
 	cfg      *config.Config
 	dir      string
+	reckons  bool // an estimate: no server is asked, which could cost money
 	identity identity
 	backend  config.Backend
 	method   *algorithm.Method

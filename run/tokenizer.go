@@ -39,6 +39,9 @@ func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 			}
 		}
 	}
+	if b.reckons {
+		return "", fmt.Errorf("run: the tokenizer of %s is neither in a folder here nor in the hub's cache, and an estimate asks no server", name)
+	}
 	said, err := b.serversTokenizer(ctx)
 	if err != nil {
 		return "", err
