@@ -40,7 +40,7 @@ type Options struct {
 	Models map[string]Model // base models by name
 	// Threads that compute; default GOMAXPROCS.
 	Threads int
-	// Kernel forces a path of package kernel: "portable", "avx512" or "avx512-bf16"; default the best that passes its self-test.
+	// Kernel forces a path of package kernel: "portable", "avx2", "avx512" or "avx512-bf16"; default the best that passes its self-test.
 	Kernel string
 	// Seed from which everything is drawn that requests leave open; nil takes the system's randomness.
 	Seed *uint64
@@ -151,12 +151,12 @@ func pick(name string, log *slog.Logger) (*kernel.Set, error) {
 		}
 		return k, nil
 	}
-	for _, p := range []kernel.Path{kernel.Portable, kernel.AVX512, kernel.AVX512BF16} {
+	for _, p := range []kernel.Path{kernel.Portable, kernel.AVX2, kernel.AVX512, kernel.AVX512BF16} {
 		if p.String() == name {
 			return kernel.New(p)
 		}
 	}
-	return nil, tinker.Userf("engine: kernel %q is unknown; use portable, avx512 or avx512-bf16, or leave it empty", name)
+	return nil, tinker.Userf("engine: kernel %q is unknown; use portable, avx2, avx512 or avx512-bf16, or leave it empty", name)
 }
 
 // draws returns a source of numbers: from seed, or from the system.

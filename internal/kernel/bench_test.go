@@ -38,12 +38,21 @@ func BenchmarkBandwidth(b *testing.B) {
 	}
 }
 
+// benchVectorPaths runs f for the two families of vector kernels, AVX2 and AVX-512, as far as the processor has them.
+func benchVectorPaths(b *testing.B, f func(b *testing.B, s *Set)) {
+	for _, p := range []Path{AVX2, AVX512} {
+		if s, err := New(p); err == nil {
+			b.Run(p.String(), func(b *testing.B) { f(b, s) })
+		}
+	}
+}
+
 // BenchmarkVector runs each vector operation on 4096 floats in the first cache.
 func BenchmarkVector(b *testing.B) {
-	s, err := New(Detect())
-	if err != nil {
-		b.Fatal(err)
-	}
+	benchVectorPaths(b, benchVector)
+}
+
+func benchVector(b *testing.B, s *Set) {
 	const n = 4096
 	x, y, z := noise(n, 0, 1), noise(n, 0, 2), noise(n, 0, 3)
 	for _, c := range []struct {
@@ -73,30 +82,28 @@ func BenchmarkVector(b *testing.B) {
 
 // BenchmarkPack packs a weight of 1024×1024 in every way.
 func BenchmarkPack(b *testing.B) {
-	s, err := New(Detect())
-	if err != nil {
-		b.Fatal(err)
-	}
-	const N, K = 1024, 1024
-	w := noise(N*K, 0, 1)
-	for _, bf16 := range []bool{false, true} {
-		p := s.Pack(w, N, K, bf16)
-		for _, c := range []struct {
-			name string
-			run  func()
-		}{
-			{"Pack", func() { s.Pack(w, N, K, bf16) }},
-			{"PackT", func() { s.PackT(w, N, K, bf16) }},
-			{"Transpose", func() { s.Transpose(p) }},
-		} {
-			b.Run(fmt.Sprintf("%s/bf16=%t", c.name, bf16), func(b *testing.B) {
-				b.SetBytes(4 * N * K)
-				for b.Loop() {
-					c.run()
-				}
-			})
+	benchVectorPaths(b, func(b *testing.B, s *Set) {
+		const N, K = 1024, 1024
+		w := noise(N*K, 0, 1)
+		for _, bf16 := range []bool{false, true} {
+			p := s.Pack(w, N, K, bf16)
+			for _, c := range []struct {
+				name string
+				run  func()
+			}{
+				{"Pack", func() { s.Pack(w, N, K, bf16) }},
+				{"PackT", func() { s.PackT(w, N, K, bf16) }},
+				{"Transpose", func() { s.Transpose(p) }},
+			} {
+				b.Run(fmt.Sprintf("%s/bf16=%t", c.name, bf16), func(b *testing.B) {
+					b.SetBytes(4 * N * K)
+					for b.Loop() {
+						c.run()
+					}
+				})
+			}
 		}
-	}
+	})
 }
 
 func BenchmarkBest(b *testing.B) {

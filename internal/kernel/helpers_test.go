@@ -13,7 +13,7 @@ func reference() *Set { return &Set{path: Portable, ops: portable{}} }
 func fastSets(t *testing.T) []*Set {
 	t.Helper()
 	var sets []*Set
-	for p := AVX512; p <= Detect(); p++ {
+	for p := AVX2; p <= Detect(); p++ {
 		s, err := New(p)
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,8 @@ type Path uint8
 const (
 	// Portable is plain Go on any processor: the definition of every result.
 	Portable Path = iota
+	// AVX2 uses AVX2 and FMA; bf16 is widened in registers.
+	AVX2
 	// AVX512 uses AVX-512 (F, BW, DQ, VL); bf16 is widened in registers.
 	AVX512
 	// AVX512BF16 is AVX512 with bf16 products by VDPBF16PS.
@@ -23,6 +25,8 @@ func (p Path) String() string {
 	switch p {
 	case Portable:
 		return "portable"
+	case AVX2:
+		return "avx2"
 	case AVX512:
 		return "avx512"
 	case AVX512BF16:

@@ -10,8 +10,10 @@ import (
 func Detect() Path {
 	x := &cpu.X86
 	switch {
-	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL || !x.HasBMI2:
+	case !x.HasAVX2 || !x.HasFMA:
 		return Portable
+	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL || !x.HasBMI2:
+		return AVX2
 	case !x.HasAVX512BF16:
 		return AVX512
 	}
@@ -19,7 +21,12 @@ func Detect() Path {
 }
 
 // fastOps returns the kernels of a path other than Portable.
-func fastOps(p Path) ops { return avx512{dpbf16: p == AVX512BF16} }
+func fastOps(p Path) ops {
+	if p == AVX2 {
+		return avx2{}
+	}
+	return avx512{dpbf16: p == AVX512BF16}
+}
 
 // preferred returns s, or the set of path AVX512 if that multiplies bf16 faster
 // here and gives the results want. The bits are the same, so the choice may fall to

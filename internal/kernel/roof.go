@@ -18,7 +18,7 @@ const (
 )
 
 // MeasureRoof measures the roof on a pool's workers; it takes about half a second. Each figure is the median of its runs. On machines
-// without AVX-512 the arithmetic figures are 0: nothing there runs near a known peak yet.
+// without AVX2 the arithmetic figures are 0: nothing there runs near a known peak yet.
 func MeasureRoof(s *Set, p *Pool) Roof {
 	fma, fmaOps := peakFMALoop()
 	dot, dotOps := peakDotLoop()

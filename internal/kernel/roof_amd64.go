@@ -5,12 +5,17 @@ const (
 	peakRounds = 2000
 	peakFMAOps = peakRounds * 24 * 16 * 2
 	peakDotOps = 2 * peakFMAOps
+
+	avx2PeakOps = peakRounds * 12 * 8 * 2
 )
 
-// peakFMALoop returns the register-only loop of fused multiply-adds and its operations; nil without AVX-512.
+// peakFMALoop returns the register-only loop of fused multiply-adds and its operations; nil without AVX2.
 func peakFMALoop() (func(), float64) {
-	if Detect() < AVX512 {
+	switch {
+	case Detect() < AVX2:
 		return nil, 0
+	case Detect() == AVX2:
+		return func() { avx2Peak(peakRounds) }, avx2PeakOps
 	}
 	return func() { peakFMA(peakRounds) }, peakFMAOps
 }

@@ -1,4 +1,4 @@
-// Gen writes the AVX-512 assembly of package kernel and its Go declarations. Run it
+// Gen writes the assembly of package kernel and its Go declarations. Run it
 // from the root of the module:
 //
 //	go run ./internal/kernel/gen
@@ -17,17 +17,29 @@ func main() {
 	}
 }
 
-// write generates both files into dir.
+// write generates all files into dir.
 func write(dir string) error {
-	a := generate()
-	if err := os.WriteFile(filepath.Join(dir, "kernels_amd64.s"), []byte(a.source()), 0o644); err != nil {
-		return err
+	for name, content := range files() {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(dir, "kernels_amd64.go"), []byte(a.declarations()), 0o644)
+	return nil
 }
 
-// generate emits every kernel.
-func generate() *asm {
+// files returns what is generated: assembly and declarations of each instruction set.
+func files() map[string]string {
+	wide, narrow := avx512(), avx2()
+	return map[string]string{
+		"kernels_amd64.s":       wide.source(),
+		"kernels_amd64.go":      wide.declarations(),
+		"kernels_avx2_amd64.s":  narrow.source(),
+		"kernels_avx2_amd64.go": narrow.declarations(),
+	}
+}
+
+// avx512 emits the kernels of the AVX-512 paths.
+func avx512() *asm {
 	a := &asm{}
 	for _, k := range []gemm{f32GEMM, rowsGEMM, wideGEMM, dotGEMM} {
 		k.emit(a)

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	// avx2Rows is the height of the largest tile of AVX2.
+	avx2Rows = 6
+	// avx2Sums is the number of registers that hold sums.
+	avx2Sums = 12
+)
+
+// avx2GEMM is a family of micro-kernels like gemm, for 16 registers of 8 floats. They
+// do what those of gemm do, on other tiles: 12 registers hold sums, enough to keep two
+// units busy over the 4 or 5 cycles of a fused multiply-add.
+//
+// Up to 3 rows, a tile is rows×32: for each k the elements of a stand in Y12 … Y14 and the
+// four parts of the row of b pass through Y15. So a row that is alone, as in decoding, reads a
+// panel once and in order. From 4 rows on a tile is rows×16, in two passes over the halves of the
+// panel: the row of b stands in Y12 and Y13 and the elements of a pass through Y14. Each
+// element of the panel is then used by twice as many rows, which counts where it must be
+// widened first.
+type avx2GEMM struct {
+	name, doc string
+	direct    bool // a is not packed
+	flush     bool // subnormals are zeros while it runs
+	unroll    int
+	factors   []factor // of a step, in order
+}
+
+// factor is one product of a step: element k of the step's elements of a, times a
+// row of b as load brings 8 of its words to a register.
+type factor struct {
+	k    int
+	load func(a *asm, at, reg string)
+}
+
+var avx2Packed = avx2GEMM{
+	name: "avx2F32", unroll: 4, factors: []factor{{0, loadFloats}},
+	doc: "folds steps rows of float32 by fused multiply-adds.",
+}
+
+var avx2Direct = avx2GEMM{
+	name: "avx2Rows", unroll: 4, direct: true, factors: []factor{{0, loadFloats}},
+	doc: "folds steps rows of float32 by fused multiply-adds; a is not packed.",
+}
+
+var avx2Wide = avx2GEMM{
+	name: "avx2Wide", unroll: 2, direct: true, flush: true, factors: []factor{{1, loadOdd}, {0, loadEven}},
+	doc: "folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.",
+}
+
+func loadFloats(a *asm, at, reg string) { a.ins("VMOVUPS %s, %s", at, reg) }
+
+// loadOdd widens the high halves of pairs, loadEven the low ones.
+func loadOdd(a *asm, at, reg string) {
+	a.ins("VMOVDQU %s, %s", at, reg)
+	a.ins("VPAND %s, %s, %s", a.eight(0xffff0000), reg, reg)
+}
+
+func loadEven(a *asm, at, reg string) {
+	a.ins("VMOVDQU %s, %s", at, reg)
+	a.ins("VPSLLD $16, %s, %s", reg, reg)
+}
+
+// emit writes the kernels of all heights and their table.
+func (g avx2GEMM) emit(a *asm) {
+	names := []string{"nil"}
+	for rows := 1; rows <= avx2Rows; rows++ {
+		name := fmt.Sprintf("%sx%d", g.name, rows)
+		names = append(names, name)
+		g.kernel(a, name, rows)
+	}
+	fmt.Fprintf(&a.decl, "\nvar %sKernels = [maxTile + 1]microKernel{%s}\n", g.name, strings.Join(names, ", "))
+}
+
+// width returns the number of registers that a row of a tile takes.
+func (g avx2GEMM) width(rows int) int {
+	if rows*4 <= avx2Sums {
+		return 4
+	}
+	return 2
+}
+
+// kernel writes the kernel of one height.
+func (g avx2GEMM) kernel(a *asm, name string, rows int) {
+	frame := 0
+	if g.flush {
+		frame = 16
+	}
+	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
+	if g.flush {
+		flushSubnormals(a)
+	}
+	passes := g.width(rows) == 2
+	if passes {
+		a.ins("MOVQ CX, R11")
+		a.ins("MOVQ SI, R12")
+		a.ins("LEAQ 64(DI), R13")
+		a.ins("MOVL $1, R15") // passes to come
+	}
+	pass := a.newLabel("pass")
+	if passes {
+		a.label(pass)
+	}
+	g.begin(a, rows)
+	if g.direct && rows > 3 {
+		a.ins("LEAQ (SI)(BX*2), R10")
+		a.ins("ADDQ BX, R10")
+	}
+	a.unrolled(g.unroll, func(n int) { g.steps(a, rows, n) })
+	g.moveTile(a, rows, func(reg, at string) { a.ins("VMOVUPS %s, %s", reg, at) })
+	if passes {
+		a.ins("MOVQ R11, CX")
+		a.ins("MOVQ R12, SI")
+		a.ins("MOVQ R13, DI")
+		a.ins("ADDQ $64, DX")
+		a.ins("DECQ R15")
+		a.ins("JEQ %s", pass)
+	}
+	if g.flush {
+		a.ins("LDMXCSR 0(SP)")
+	}
+	a.end()
+}
+
+// flushSubnormals makes subnormal operands and results zeros; the state before is kept at 0(SP).
+func flushSubnormals(a *asm) {
+	a.ins("STMXCSR 0(SP)")
+	a.ins("MOVL 0(SP), AX")
+	a.ins("ORL $0x8040, AX")
+	a.ins("MOVL AX, 8(SP)")
+	a.ins("LDMXCSR 8(SP)")
+}
+
+// begin clears the sums or loads them from c.
+func (g avx2GEMM) begin(a *asm, rows int) {
+	load, start := a.newLabel("load"), a.newLabel("start")
+	a.ins("TESTQ R9, R9")
+	a.ins("JNE %s", load)
+	for y := range rows * g.width(rows) {
+		a.clear(fmt.Sprintf("Y%d", y))
+	}
+	a.ins("JMP %s", start)
+	a.label(load)
+	g.moveTile(a, rows, func(reg, at string) { a.ins("VMOVUPS %s, %s", at, reg) })
+	a.label(start)
+}
+
+// moveTile walks the rows of c with AX.
+func (g avx2GEMM) moveTile(a *asm, rows int, move func(reg, at string)) {
+	a.ins("MOVQ DX, AX")
+	for i := range rows {
+		for j := range g.width(rows) {
+			move(g.sum(rows, i, j), fmt.Sprintf("%d(AX)", 32*j))
+		}
+		if i < rows-1 {
+			a.ins("ADDQ R8, AX")
+		}
+	}
+}
+
+// sum returns the register of row i and part j of the columns.
+func (g avx2GEMM) sum(rows, i, j int) string { return fmt.Sprintf("Y%d", i*g.width(rows)+j) }
+
+// steps writes n steps and moves a and b past them.
+func (g avx2GEMM) steps(a *asm, rows, n int) {
+	for s := range n {
+		a.ins("PREFETCHT0 %d(DI)", s*128+1024)
+		if g.width(rows) == 4 {
+			a.ins("PREFETCHT0 %d(DI)", s*128+1024+64)
+		}
+		for _, f := range g.factors {
+			g.multiply(a, rows, f, s*len(g.factors)+f.k, s*128)
+		}
+	}
+	bytes := n * len(g.factors) * 4
+	if !g.direct {
+		bytes *= rows
+	}
+	a.ins("ADDQ $%d, SI", bytes)
+	if g.direct && rows > 3 {
+		a.ins("ADDQ $%d, R10", bytes)
+	}
+	a.ins("ADDQ $%d, DI", n*128)
+}
+
+// multiply adds element k of every row of a times the row of b at an offset to the sums.
+func (g avx2GEMM) multiply(a *asm, rows int, f factor, k, offset int) {
+	if g.width(rows) == 4 {
+		for i := range rows {
+			a.ins("VBROADCASTSS %s, Y%d", g.element(rows, k, i), 12+i)
+		}
+		for j := range 4 {
+			f.load(a, fmt.Sprintf("%d(DI)", offset+32*j), "Y15")
+			for i := range rows {
+				a.ins("VFMADD231PS Y15, Y%d, %s", 12+i, g.sum(rows, i, j))
+			}
+		}
+		return
+	}
+	f.load(a, fmt.Sprintf("%d(DI)", offset), "Y12")
+	f.load(a, fmt.Sprintf("%d(DI)", offset+32), "Y13")
+	for i := range rows {
+		a.ins("VBROADCASTSS %s, Y14", g.element(rows, k, i))
+		a.ins("VFMADD231PS Y12, Y14, %s", g.sum(rows, i, 0))
+		a.ins("VFMADD231PS Y13, Y14, %s", g.sum(rows, i, 1))
+	}
+}
+
+// element returns the operand of a[k][i].
+func (g avx2GEMM) element(rows, k, i int) string {
+	if !g.direct {
+		return fmt.Sprintf("%d(SI)", (k*rows+i)*4)
+	}
+	return fmt.Sprintf("%d(%s)%s", k*4, [...]string{"SI", "R10"}[i/3], [...]string{"", "(BX*1)", "(BX*2)"}[i%3])
+}
+
+// avx2Peak writes the loop that measures the arithmetic units: 12 independent sums, no memory.
+func avx2Peak(a *asm) {
+	a.fn("avx2Peak", "runs n times 12 float32 fused multiply-adds of 8 lanes in registers.", 0, false, num("n", "CX"))
+	for y := range 16 {
+		a.clear(fmt.Sprintf("Y%d", y))
+	}
+	loop := a.newLabel("loop")
+	a.label(loop)
+	for y := range avx2Sums {
+		a.ins("VFMADD231PS Y15, Y14, Y%d", y)
+	}
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.end()
+}
