@@ -39,7 +39,7 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 	if err != nil {
 		return "", err
 	}
-	m := manifest{Format: manifestFormat, Numerics: Numerics, DType: dtype(root.w.Config), ModelID: modelID, BaseModel: baseModel, Fingerprint: print, LoRA: seamLoRA(a.LoRA)}
+	m := manifest{Format: manifestFormat, Numerics: e.NumericsID(), DType: dtype(root.w.Config), ModelID: modelID, BaseModel: baseModel, Fingerprint: print, LoRA: seamLoRA(a.LoRA)}
 	files := []file{jsonFile(manifestFile, m), jsonFile(adapterConfig, a.LoRA.PEFTConfig(baseModel)), tensorFile(adapterFile, a.Tensors, false)}
 	p := tinker.Path{ModelID: modelID, Kind: tinker.KindState, Name: name}
 	return p.String(), e.store.write(p, files)

@@ -73,7 +73,7 @@ func (r *run) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest
 	if err != nil {
 		return manifest{}, err
 	}
-	m := manifest{Format: manifestFormat, Numerics: Numerics, DType: dtype(r.version.w.Config), ModelID: r.id, SeqID: seq, BaseModel: r.base.name,
+	m := manifest{Format: manifestFormat, Numerics: r.e.NumericsID(), DType: dtype(r.version.w.Config), ModelID: r.id, SeqID: seq, BaseModel: r.base.name,
 		Fingerprint: print, LoRA: r.lora, Step: r.adam.Step, Optimizer: kind == tinker.KindState}
 	if ttl > 0 {
 		t := r.e.opts.Now().Add(ttl).UTC()

@@ -31,17 +31,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Numerics names the arithmetic of this version. It changes whenever the same requests could give other bits.
-const Numerics = "trinity-1"
-
 // Options set an engine up. Dir and Models are needed; zero values of the others mean their defaults.
 type Options struct {
 	Dir    string           // checkpoints lie here
 	Models map[string]Model // base models by name
 	// Threads that compute; default GOMAXPROCS.
 	Threads int
-	// Kernel forces a path of package kernel: "portable", "avx2", "avx512" or "avx512-bf16"; default the best that passes its self-test.
+	// Kernel forces a path of package kernel, "portable" for instance; default the best that passes its self-test.
 	Kernel string
+	// Order in which bf16 products add, "sequential" or "blocked"; default that in which Dir was begun, or the processor's own.
+	Order string
 	// Seed from which everything is drawn that requests leave open; nil takes the system's randomness.
 	Seed *uint64
 
@@ -118,7 +117,11 @@ var _ tinker.Service = (*Engine)(nil)
 // Open checks the base models' configurations and tidies Dir. Weights are read when they are first needed.
 func Open(opts Options) (*Engine, error) {
 	opts.defaults()
-	k, err := pick(opts.Kernel, opts.Log)
+	order, err := orderOf(opts.FS, opts.Dir, opts.Order)
+	if err != nil {
+		return nil, err
+	}
+	k, err := pick(opts.Kernel, order, opts.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -142,23 +145,6 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// pick returns the kernels of that name, or the best ones.
-func pick(name string, log *slog.Logger) (*kernel.Set, error) {
-	if name == "" {
-		k, warning := kernel.Best()
-		if warning != nil {
-			log.Warn("engine: a fast kernel failed its self-test and is not used", "error", warning)
-		}
-		return k, nil
-	}
-	for _, p := range []kernel.Path{kernel.Portable, kernel.AVX2, kernel.AVX512, kernel.AVX512BF16} {
-		if p.String() == name {
-			return kernel.New(p)
-		}
-	}
-	return nil, tinker.Userf("engine: kernel %q is unknown; use portable, avx2, avx512 or avx512-bf16, or leave it empty", name)
-}
-
 // draws returns a source of numbers: from seed, or from the system.
 func draws(seed *uint64) func() uint64 {
 	if seed != nil {
@@ -177,9 +163,6 @@ func (e *Engine) draw() uint64 {
 	defer e.mu.Unlock()
 	return e.drawn()
 }
-
-// NumericsID returns Numerics.
-func (e *Engine) NumericsID() string { return Numerics }
 
 // Kernel names the kernel path in use.
 func (e *Engine) Kernel() string { return e.compute.K.Path().String() }

@@ -243,6 +243,6 @@ func draw(t testing.TB, c tinker.SamplingClient, r tinker.SampleRequest) tinker.
 
 // kernels are the best ones; their self-test, which is slow under the race detector, runs once for all tests.
 var kernels = sync.OnceValue(func() *kernel.Set {
-	k, _ := kernel.Best()
+	k, _ := kernel.Best(kernel.Native())
 	return k
 })

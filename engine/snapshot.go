@@ -90,7 +90,7 @@ func (r *run) writeSnapshot(w io.Writer, applied int64) error {
 		return err
 	}
 	c := r.version.w.Config
-	info := snapshotInfo{ModelID: r.id, Created: r.created, Owner: r.owner, BaseModel: r.base.name, Fingerprint: print, Numerics: Numerics + "/" + dtype(c), BF16: c.BF16,
+	info := snapshotInfo{ModelID: r.id, Created: r.created, Owner: r.owner, BaseModel: r.base.name, Fingerprint: print, Numerics: r.e.NumericsID() + "/" + dtype(c), BF16: c.BF16,
 		LoRA: r.lora, Applied: applied, Step: r.adam.Step}
 	values := [][]float32{}
 	for _, t := range r.params {
@@ -215,7 +215,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	if err := r.readSnapshot(s, info); err != nil {
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
-	if want := Numerics + "/" + dtype(r.version.w.Config); info.Numerics != want {
+	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {
 		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; what follows may differ in the last bits", "model", r.id, "snapshot", info.Numerics, "now", want)
 	}
 	return r.id, info.Applied, e.add(r, info.Applied)

@@ -24,7 +24,7 @@ func TestEntropyGolden(t *testing.T) {
 	if err := json.Unmarshal(raw, &golden); err != nil || len(golden) != 5 {
 		t.Fatal(len(golden), err)
 	}
-	k, err := kernel.New(kernel.Portable)
+	k, err := kernel.New(kernel.Portable, kernel.Sequential)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,15 +236,24 @@ func (a training) same(t *testing.T, what string, want training) {
 	}
 }
 
-// A training step has the same bits with one worker and two, on the portable and on the fast kernels, recomputing or not,
+// A training step has the same bits with one worker and two, on every path of an order, recomputing or not,
 // and however its sequences are cut into calls.
 func TestTrainingIsExact(t *testing.T) {
-	_, k := newRunner(t, 1)
-	portable, err := kernel.New(kernel.Portable)
-	if err != nil {
-		t.Fatal(err)
+	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+		k, err := kernel.Best(order)
+		if err != nil {
+			t.Error(err)
+		}
+		for p := kernel.Portable; p <= kernel.Detect(); p++ {
+			if other, err := kernel.New(p, order); err == nil {
+				t.Run(fmt.Sprintf("%v/%v", order, p), func(t *testing.T) { trainingIsExact(t, k, other) })
+			}
+		}
 	}
-	one, two, slow := runnerOn(t, k, 1), runnerOn(t, k, 2), runnerOn(t, portable, 2)
+}
+
+func trainingIsExact(t *testing.T, k, other *kernel.Set) {
+	one, two, slow := runnerOn(t, k, 1), runnerOn(t, k, 2), runnerOn(t, other, 2)
 	eachExact(t, k, func(t *testing.T, m exact) {
 		for adapter := range 2 {
 			want := m.train(t, one, adapter, false, 7)
@@ -252,7 +261,7 @@ func TestTrainingIsExact(t *testing.T) {
 			m.train(t, two, adapter, true, 7).same(t, "recompute", want)
 			m.train(t, two, adapter, false, 1, 1, 1, 1, 1, 1, 1).same(t, "one by one", want)
 			m.train(t, two, adapter, true, 2, 4, 1).same(t, "in three calls", want)
-			m.train(t, slow, adapter, false, 7).same(t, "portable", want)
+			m.train(t, slow, adapter, false, 7).same(t, "the other path", want)
 		}
 	})
 }

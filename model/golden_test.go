@@ -164,7 +164,7 @@ func TestPyTorch(t *testing.T) {
 
 // newRunner returns a runner on the best kernels with some workers.
 func newRunner(t testing.TB, workers int) (*Runner, *kernel.Set) {
-	k, err := kernel.Best()
+	k, err := kernel.Best(kernel.Native())
 	if k == nil {
 		t.Fatal(err)
 	}

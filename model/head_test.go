@@ -10,7 +10,7 @@ import (
 // The gradient of the logits is that of sum(g*logp), several targets a row, by central differences in float64: the bound is
 // float32's precision.
 func TestScoreGradient(t *testing.T) {
-	k, err := kernel.New(kernel.Portable)
+	k, err := kernel.New(kernel.Portable, kernel.Sequential)
 	if err != nil {
 		t.Fatal(err)
 	}

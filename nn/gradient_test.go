@@ -57,7 +57,7 @@ func weighted(y, weights []float32) (sum float64) {
 }
 
 func set(t testing.TB) (*kernel.Set, *kernel.Scratch) {
-	k, err := kernel.Best()
+	k, err := kernel.Best(kernel.Native())
 	if k == nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 	if err != nil {
 		return fmt.Errorf("the base model of the adapter; give --base-model-dir if it is elsewhere: %w", err)
 	}
-	k, warning := kernel.Best()
+	k, warning := kernel.Best(kernel.Native())
 	if warning != nil {
 		fmt.Fprintln(s.err, "warning:", warning)
 	}

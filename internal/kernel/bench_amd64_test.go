@@ -29,41 +29,32 @@ func BenchmarkPeak(b *testing.B) {
 	if Detect() < AVX2 {
 		b.Skip("no AVX2 here")
 	}
-	var ymm, fma, dot stopwatch
-	for b.Loop() {
-		ymm.time(func() { avx2Peak(peakRounds) })
-		if Detect() >= AVX512 {
-			fma.time(func() { peakFMA(peakRounds) })
+	for p, name := range map[Path]string{AVX2: "GFLOP/s-fma-avx2", AVX512: "GFLOP/s-fma", AVX512BF16: "GFLOP/s-dpbf16", AMX: "GFLOP/s-tdpbf16"} {
+		if p > Detect() {
+			continue
 		}
-		if Detect() == AVX512BF16 {
-			dot.time(func() { peakDot(peakRounds) })
+		var w stopwatch
+		loop, operations := peakLoop(p)
+		for range b.N {
+			w.time(loop)
 		}
-	}
-	b.ReportMetric(ymm.rate(avx2PeakOps), "GFLOP/s-fma-avx2")
-	if Detect() >= AVX512 {
-		b.ReportMetric(fma.rate(peakFMAOps), "GFLOP/s-fma")
-	}
-	if Detect() == AVX512BF16 {
-		b.ReportMetric(dot.rate(peakDotOps), "GFLOP/s-dpbf16")
+		b.ReportMetric(w.rate(operations), name)
 	}
 }
 
-// peakLoop returns the register-only loop that bounds the products of a path, and its operations.
-func peakLoop(p Path, bf16 bool) (loop func(), operations float64) {
-	switch {
-	case p == AVX2:
-		return func() { avx2Peak(peakRounds) }, avx2PeakOps
-	case p == AVX512BF16 && bf16:
-		return func() { peakDot(peakRounds) }, peakDotOps
+// roofOf is the path whose register-only loop bounds a path's products.
+func roofOf(p Path, bf16 bool) Path {
+	if bf16 {
+		return p
 	}
-	return func() { peakFMA(peakRounds) }, peakFMAOps
+	return min(p, AVX512)
 }
 
 // benchProduct reports the best rate of f and its share of the best rate of the
 // path's register-only loop in the same run.
 func benchProduct(b *testing.B, p Path, bf16 bool, operations float64, f func()) {
 	var product, peak stopwatch
-	loop, peakOps := peakLoop(p, bf16)
+	loop, peakOps := peakLoop(roofOf(p, bf16))
 	for i := 0; b.Loop(); i++ {
 		if i%16 == 0 {
 			for range 16 {
@@ -79,14 +70,16 @@ func benchProduct(b *testing.B, p Path, bf16 bool, operations float64, f func())
 // benchPaths runs f for every path of this processor beyond Portable that has kernels of its own for a type.
 func benchPaths(b *testing.B, bf16 bool, f func(b *testing.B, s *Set)) {
 	for p := AVX2; p <= Detect(); p++ {
-		if !bf16 && p > AVX512 {
-			continue // the kernels of AVX512
+		for _, o := range []Order{Sequential, Blocked} {
+			if !p.offers(o) || !bf16 && (p > AVX512 || o == Blocked) { // beyond, the float32 kernels are those of AVX512
+				continue
+			}
+			s, err := New(p, o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(fmt.Sprintf("%v/%v", p, o), func(b *testing.B) { f(b, s) })
 		}
-		s, err := New(p)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(p.String(), func(b *testing.B) { f(b, s) })
 	}
 }
 

@@ -23,7 +23,7 @@ func BenchmarkPortable(b *testing.B) {
 
 // BenchmarkBandwidth reads memory of growing size once per iteration.
 func BenchmarkBandwidth(b *testing.B) {
-	s, err := New(Detect())
+	s, err := New(Detect(), Native())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func BenchmarkBandwidth(b *testing.B) {
 // benchVectorPaths runs f for the two families of vector kernels, AVX2 and AVX-512, as far as the processor has them.
 func benchVectorPaths(b *testing.B, f func(b *testing.B, s *Set)) {
 	for _, p := range []Path{AVX2, AVX512} {
-		if s, err := New(p); err == nil {
+		if s, err := New(p, Sequential); err == nil {
 			b.Run(p.String(), func(b *testing.B) { f(b, s) })
 		}
 	}
@@ -108,7 +108,7 @@ func BenchmarkPack(b *testing.B) {
 
 func BenchmarkBest(b *testing.B) {
 	for b.Loop() {
-		if _, err := Best(); err != nil {
+		if _, err := Best(Native()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -51,13 +51,22 @@ const (
 	flushed   = 0x1p-126 - 0x1p-126/(1<<25) // results below round to less than 2^-126
 )
 
+// flush takes a subnormal to zero of its sign.
+func flush(x float32) float32 {
+	if x < 0x1p-126 && x > -0x1p-126 {
+		return float32(math.Copysign(0, float64(x)))
+	}
+	return x
+}
+
+// addFlush returns a+b, where subnormals are zeros of their sign. A sum of normal numbers that is subnormal is exact.
+func addFlush(a, b float32) float32 { return flush(flush(a) + flush(b)) }
+
 // fmaFlush is one step of a bf16 product: acc+x*w rounded once, where x and w are
 // bf16 values, normal or zero. A subnormal acc, and results that round (with 24
 // bits) below the smallest normal number, become zeros of their sign.
 func fmaFlush(x, w, acc float32) float32 {
-	if acc < 0x1p-126 && acc > -0x1p-126 {
-		acc = float32(math.Copysign(0, float64(acc)))
-	}
+	acc = flush(acc)
 	if x == 0 || w == 0 {
 		return acc + float32(x*w)
 	}

@@ -6,19 +6,24 @@ import (
 	"testing"
 )
 
-// reference is the portable path, the definition.
-func reference() *Set { return &Set{path: Portable, ops: portable{}} }
+// reference is the portable path, the definition, in order Sequential.
+func reference() *Set { return definition(Sequential) }
 
-// fastSets returns the sets beyond Portable that this processor offers.
+// fastSets returns the sets beyond Portable that this processor offers, in both orders.
 func fastSets(t *testing.T) []*Set {
 	t.Helper()
 	var sets []*Set
-	for p := AVX2; p <= Detect(); p++ {
-		s, err := New(p)
-		if err != nil {
-			t.Fatal(err)
+	for p := Portable + 1; p <= Detect(); p++ {
+		for _, o := range []Order{Sequential, Blocked} {
+			if !p.offers(o) {
+				continue
+			}
+			s, err := New(p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sets = append(sets, s)
 		}
-		sets = append(sets, s)
 	}
 	return sets
 }
@@ -32,7 +37,7 @@ func forEachFast(t *testing.T, f func(t *testing.T, s *Set)) {
 // forEachPath runs f for every path.
 func forEachPath(t *testing.T, f func(t *testing.T, s *Set)) {
 	t.Helper()
-	forEach(t, append(fastSets(t), reference()), f)
+	forEach(t, append(fastSets(t), definition(Sequential), definition(Blocked)), f)
 }
 
 func forEach(t *testing.T, sets []*Set, f func(t *testing.T, s *Set)) {
@@ -41,7 +46,7 @@ func forEach(t *testing.T, sets []*Set, f func(t *testing.T, s *Set)) {
 		t.Skip("this processor offers the portable path only")
 	}
 	for _, s := range sets {
-		t.Run(s.Path().String(), func(t *testing.T) { f(t, s) })
+		t.Run(s.Path().String()+"/"+s.Order().String(), func(t *testing.T) { f(t, s) })
 	}
 }
 

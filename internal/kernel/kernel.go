@@ -18,6 +18,8 @@ const (
 	AVX512
 	// AVX512BF16 is AVX512 with bf16 products by VDPBF16PS.
 	AVX512BF16
+	// AMX is AVX512 with bf16 products by TDPBF16PS.
+	AMX
 )
 
 // String returns the name of the path as it is printed in logs.
@@ -31,6 +33,8 @@ func (p Path) String() string {
 		return "avx512"
 	case AVX512BF16:
 		return "avx512-bf16"
+	case AMX:
+		return "amx"
 	}
 	return fmt.Sprintf("path(%d)", uint8(p))
 }
@@ -38,6 +42,8 @@ func (p Path) String() string {
 const (
 	// NR is the number of columns of a panel.
 	NR = 32
+	// blockPairs is the number of pairs of k in a block of order Blocked. bf16 panels are filled up to it with zeros.
+	blockPairs = 16
 	// PageLen is the number of positions of a page of keys and values.
 	PageLen = 32
 	// lanes is the width of the vector reductions.
@@ -48,8 +54,9 @@ const (
 
 // Set is one path's kernels. It is immutable and safe for concurrent use.
 type Set struct {
-	path Path
-	ops  ops
+	path  Path
+	order Order
+	ops   ops
 }
 
 // ops is what a path implements; the definitions are those of portable. Lengths
@@ -77,19 +84,26 @@ type ops interface {
 	transposePairs(dst, src []uint32, blocks, step int)                 // whole blocks of 16 rows; those of dst are step words apart
 }
 
-// New returns the kernels of path p, or an error if this processor lacks them.
-func New(p Path) (*Set, error) {
-	if p == Portable {
-		return &Set{path: p, ops: portable{}}, nil
-	}
+// New returns the kernels of path p that multiply in order o, or an error if this processor or the path lacks them.
+func New(p Path, o Order) (*Set, error) {
 	if p > Detect() {
 		return nil, fmt.Errorf("kernel: path %v is not offered by this processor; the best it has is %v", p, Detect())
 	}
-	return &Set{path: p, ops: fastOps(p)}, nil
+	if !p.offers(o) {
+		return nil, fmt.Errorf("kernel: path %v does not multiply in order %v; use the other order, or path %v", p, o, AVX512)
+	}
+	if p == Portable {
+		return definition(o), nil
+	}
+	return &Set{path: p, order: o, ops: fastOps(p, o)}, nil
 }
 
-// Path returns the path the set was made for.
-func (s *Set) Path() Path { return s.path }
+// definition returns the portable set, which says what the results of order o are.
+func definition(o Order) *Set { return &Set{path: Portable, order: o, ops: portable{o}} }
+
+// Path returns the path the set was made for, Order the order its bf16 products add in.
+func (s *Set) Path() Path   { return s.path }
+func (s *Set) Order() Order { return s.order }
 
 // MatMul computes out = x·Wᵀ for the columns of panels [p0,p1):
 //

@@ -290,6 +290,53 @@ func dotx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda
 
 var dotKernels = [...]microKernel{nil, dotx1, dotx2, dotx3, dotx4, dotx5, dotx6, dotx7, dotx8, dotx9, dotx10, dotx11, dotx12, dotx13, dotx14}
 
+// blockedx1 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
+//
+//go:noescape
+func blockedx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
+// blockedx2 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
+//
+//go:noescape
+func blockedx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
+// blockedx3 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
+//
+//go:noescape
+func blockedx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
+// blockedx4 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
+//
+//go:noescape
+func blockedx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
+// blockedx5 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
+//
+//go:noescape
+func blockedx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
+// blockedx6 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
+//
+//go:noescape
+func blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
+// blockedx7 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
+//
+//go:noescape
+func blockedx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
+var blockedKernels = [...]microKernel{nil, blockedx1, blockedx2, blockedx3, blockedx4, blockedx5, blockedx6, blockedx7}
+
+// amxRows32 folds n times 32 rows of a with a panel, blocks of 32 k; rows of a are lda bytes apart, those of c ldc.
+//
+//go:noescape
+func amxRows32(blocks int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, n int)
+
+// amxRows16 folds 16 rows of a with a panel.
+//
+//go:noescape
+func amxRows16(blocks int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+
 // packColumns writes dst[k*rows+i] = src[k][i] for k < n, up to 16 rows; rows of src are ld bytes apart.
 //
 //go:noescape
@@ -389,3 +436,8 @@ func peakFMA(n int)
 //
 //go:noescape
 func peakDot(n int)
+
+// peakTile runs n times 4 TDPBF16PS.
+//
+//go:noescape
+func peakTile(n int)

@@ -22,13 +22,14 @@ const (
 
 // avx512 is the path of the generated kernels.
 type avx512 struct {
+	order  Order
 	dpbf16 bool // bf16 products by VDPBF16PS
 }
 
 // tiles cuts M rows into as few tiles as possible, of almost equal height.
 type tiles struct{ M, count int }
 
-func newTiles(M int) tiles { return tiles{M, (M + maxTile - 1) / maxTile} }
+func newTiles(M, most int) tiles { return tiles{M, (M + most - 1) / most} }
 
 // start returns the first row of tile i.
 func (t tiles) start(i int) int { return i * t.M / t.count }
@@ -36,7 +37,7 @@ func (t tiles) start(i int) int { return i * t.M / t.count }
 // product is one matrix product while it runs.
 type product struct {
 	sc      *Scratch
-	kernels *[maxTile + 1]microKernel
+	kernels []microKernel // by rows
 	out     []float32
 	ldo     int
 	tiles   tiles
@@ -109,21 +110,24 @@ func flag(b bool) int {
 
 func (v avx512) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
 	if w.K == 0 {
-		portable{}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
+		portable{v.order}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M)}
-	data, perStep := unsafe.Pointer(unsafe.SliceData(w.F32)), 1
+	most, data, perStep := maxTile, unsafe.Pointer(unsafe.SliceData(w.F32)), 1
 	if w.BF16 {
 		data, perStep = unsafe.Pointer(unsafe.SliceData(w.Pairs)), 2
+		if v.order == Blocked {
+			most = len(blockedKernels) - 1
+		}
 	}
+	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M, most)}
 	steps, few := w.steps(), p1-p0 <= fewPanels
 	for t0 := 0; t0 < p.tiles.count; t0 += blockTiles {
 		t1 := min(t0+blockTiles, p.tiles.count)
 		for s0 := 0; s0 < steps; s0 += blockK / perStep {
 			n := min(blockK/perStep, steps-s0)
 			k0 := s0 * perStep
-			v.layX(&p, t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), w.BF16, few)
+			v.layX(&p, t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
 			for q := p0; q < p1; q++ {
 				b := (*float32)(unsafe.Add(data, (q*steps+s0)*NR*4))
 				p.multiply(t0, t1, n, b, q*NR, min(NR, w.N-q*NR), acc || s0 > 0)
@@ -132,30 +136,36 @@ func (v avx512) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M 
 	}
 }
 
-// layX lays k columns of the rows of tiles [t0,t1) as the kernels it chooses read
+// layX lays k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels it chooses read
 // them. Rows that meet few panels are not worth copying, unless they must be rounded.
-func (v avx512) layX(p *product, t0, t1 int, x []float32, ldx, k int, bf16, few bool) {
+func (v avx512) layX(p *product, t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
 	switch {
 	case !bf16 && few:
-		p.kernels = &rowsKernels
+		p.kernels = rowsKernels[:]
 		p.a, p.first, p.width = x, 0, ldx
 	case !bf16:
-		p.kernels = &rowsKernels
+		p.kernels = rowsKernels[:]
 		p.copyRows(t0, t1, func(dst []float32, m int) { copy(dst, x[m*ldx:m*ldx+k]) })
-	case !v.dpbf16:
-		p.kernels = &wideKernels
+	case v.dpbf16:
+		p.kernels = dotKernels[:]
 		p.copyRows(t0, t1, func(dst []float32, m int) {
-			dst[k+k%2-1] = 0 // the odd element of the last pair may not exist
-			vecRoundBF16(k, &dst[0], &x[m*ldx])
+			clear(dst[k/2 : full/2])
+			packPairs(k, &dst[0], &x[m*ldx])
 		})
 	default:
-		p.kernels = &dotKernels
-		p.copyRows(t0, t1, func(dst []float32, m int) { packPairs(k, &dst[0], &x[m*ldx]) })
+		p.kernels = wideKernels[:]
+		if v.order == Blocked {
+			p.kernels = blockedKernels[:]
+		}
+		p.copyRows(t0, t1, func(dst []float32, m int) {
+			clear(dst[k:full])
+			vecRoundBF16(k, &dst[0], &x[m*ldx])
+		})
 	}
 }
 
 func (avx512) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int) {
-	p := product{sc: sc, out: out[n0*ldo:], ldo: ldo, tiles: newTiles(n1 - n0), kernels: &f32Kernels}
+	p := product{sc: sc, out: out[n0*ldo:], ldo: ldo, tiles: newTiles(n1-n0, maxTile), kernels: f32Kernels[:]}
 	panel := grow(&sc.panel, blockK*NR)
 	for b0 := 0; b0 < p.tiles.count; b0 += blockTiles {
 		b1 := min(b0+blockTiles, p.tiles.count)
@@ -172,12 +182,12 @@ func (avx512) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, 
 }
 
 func (avx512) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
-	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M), kernels: &f32Kernels}
+	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M, maxTile), kernels: f32Kernels[:]}
 	switch {
 	case K > 0 && ldaK == 1 && M <= maxTile: // decoding: as little as possible around the kernel
 		rowsKernels[M](K, &a[0], &panel[0], &out[0], ldo*4, flag(acc), ldaM*4)
 	case K > 0 && ldaK == 1:
-		p.kernels = &rowsKernels
+		p.kernels = rowsKernels[:]
 		p.a, p.width = a, ldaM
 		p.multiply(0, p.tiles.count, K, &panel[0], 0, NR, acc)
 	case K > 0 && ldaM == 1:

@@ -47,10 +47,13 @@ func TestMatMulIsThePortableOne(t *testing.T) {
 		for i, d := range shapes() {
 			for kind := range kinds {
 				acc := (i+int(kind))%2 == 1
-				want := runProduct(reference(), d, bf16, acc, kind)
+				want := map[Order][]float32{}
+				for _, o := range []Order{Sequential, Blocked} {
+					want[o] = runProduct(definition(o), d, bf16, acc, kind)
+				}
 				for _, s := range fast {
-					what := fmt.Sprintf("%v %+v bf16=%t acc=%t kind %d", s.Path(), d, bf16, acc, kind)
-					equal(t, what, runProduct(s, d, bf16, acc, kind), want)
+					what := fmt.Sprintf("%v %v %+v bf16=%t acc=%t kind %d", s.Path(), s.Order(), d, bf16, acc, kind)
+					equal(t, what, runProduct(s, d, bf16, acc, kind), want[s.Order()])
 				}
 			}
 		}
@@ -62,7 +65,7 @@ func TestMatMulProperty(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			d := shape{rapid.IntRange(1, 40).Draw(t, "M"), rapid.IntRange(1, 70).Draw(t, "N"), rapid.IntRange(1, 90).Draw(t, "K")}
 			bf16, acc, kind := rapid.Bool().Draw(t, "bf16"), rapid.Bool().Draw(t, "acc"), kind(rapid.IntRange(0, int(kinds-1)).Draw(t, "kind"))
-			equal(t, "out", runProduct(s, d, bf16, acc, kind), runProduct(reference(), d, bf16, acc, kind))
+			equal(t, "out", runProduct(s, d, bf16, acc, kind), runProduct(definition(s.Order()), d, bf16, acc, kind))
 		})
 	})
 }
@@ -72,22 +75,22 @@ func TestMatMulDefinition(t *testing.T) {
 	const M, N, K = 4, 37, 51
 	r := random(1)
 	x, w := numbers(r, M*K, plain), numbers(r, N*K, plain)
-	for _, bf16 := range []bool{false, true} {
+	for _, c := range []struct {
+		bf16  bool
+		order Order
+		fold  func(x, w []float32) float32
+	}{{false, Sequential, foldInWords}, {true, Sequential, foldBF16InWords}, {true, Blocked, foldBlocksInWords}} {
 		want := make([]float32, M*N)
 		for m := range M {
 			for n := range N {
-				xr, wr := x[m*K:m*K+K], w[n*K:n*K+K]
-				want[m*N+n] = foldInWords(xr, wr)
-				if bf16 {
-					want[m*N+n] = foldBF16InWords(xr, wr)
-				}
+				want[m*N+n] = c.fold(x[m*K:m*K+K], w[n*K:n*K+K])
 			}
 		}
 		got := make([]float32, M*N)
-		s := reference()
-		p := s.Pack(w, N, K, bf16)
+		s := definition(c.order)
+		p := s.Pack(w, N, K, c.bf16)
 		s.MatMul(NewScratch(), got, N, x, K, M, p, 0, p.Count(), false)
-		equal(t, fmt.Sprintf("bf16=%t", bf16), got, want)
+		equal(t, fmt.Sprintf("bf16=%t %v", c.bf16, c.order), got, want)
 	}
 }
 
@@ -104,6 +107,21 @@ func foldBF16InWords(x, w []float32) (sum float32) {
 			sum += float32(roundBF16(x[k+1]) * roundBF16(w[k+1]))
 		}
 		sum += float32(roundBF16(x[k]) * roundBF16(w[k]))
+	}
+	return sum
+}
+
+func foldBlocksInWords(x, w []float32) (sum float32) {
+	for k0 := 0; k0 < len(x); k0 += 32 {
+		var even, odd float32
+		for k := k0; k < min(k0+32, len(x)); k++ {
+			if k%2 == 0 {
+				even += float32(roundBF16(x[k]) * roundBF16(w[k]))
+			} else {
+				odd += float32(roundBF16(x[k]) * roundBF16(w[k]))
+			}
+		}
+		sum += even + odd
 	}
 	return sum
 }
@@ -130,7 +148,7 @@ func TestBF16StepOverTheWholeRange(t *testing.T) {
 			}
 			want := clone(got)
 			p := s.Pack(w, N, K, true)
-			reference().MatMul(NewScratch(), want, N, x, K, M, p, 0, 2, true)
+			definition(s.Order()).MatMul(NewScratch(), want, N, x, K, M, p, 0, 2, true)
 			s.MatMul(NewScratch(), got, N, x, K, M, p, 0, 2, true)
 			equal(t, fmt.Sprintf("round %d", round), got, want)
 		}

@@ -111,7 +111,7 @@ func (s *Set) packPart(sc *Scratch, p *Panels, at int, rows Rows) {
 		}
 	default:
 		bits, ld := s.narrowRows(sc, rows)
-		s.ops.packWords(p.Pairs[i:], bits, ld, n, p.steps(), false)
+		s.ops.packWords(p.Pairs[i:], bits, ld, n, (K+1)/2, false)
 	}
 }
 

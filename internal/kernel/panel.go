@@ -14,7 +14,7 @@ type Panels struct {
 	BF16 bool
 	// F32 is [ceil(N/32)][K][32].
 	F32 []float32
-	// Pairs is [ceil(N/32)][ceil(K/2)][32]: bf16 values of k (low half, k even) and k+1.
+	// Pairs is [ceil(N/32)][16*ceil(K/32)][32]: bf16 values of k (low half, k even) and k+1, zeros from K on.
 	Pairs []uint32
 
 	mem *Memory // that F32 or Pairs lie in, or nil
@@ -26,7 +26,7 @@ func (p *Panels) Count() int { return (p.N + NR - 1) / NR }
 // steps returns the rows of a panel.
 func (p *Panels) steps() int {
 	if p.BF16 {
-		return (p.K + 1) / 2
+		return blockPairs * ((p.K + 2*blockPairs - 1) / (2 * blockPairs))
 	}
 	return p.K
 }

@@ -141,8 +141,8 @@ func TestPanelsArePaddedWithZeros(t *testing.T) {
 		}
 	}
 	for i, b := range s.Pack(w, 33, 3, true).Pairs {
-		n, pair := i/(2*NR)*NR+i%NR, i/NR%2
-		if n >= 33 && b != 0 || pair == 1 && b>>16 != 0 {
+		n, pair := i/(blockPairs*NR)*NR+i%NR, i/NR%blockPairs
+		if (n >= 33 || pair > 1) && b != 0 || pair == 1 && b>>16 != 0 {
 			t.Errorf("column %d pair %d holds %x", n, pair, b)
 		}
 	}

@@ -16,16 +16,22 @@ func Detect() Path {
 		return AVX2
 	case !x.HasAVX512BF16:
 		return AVX512
+	case !x.HasAMXTile || !x.HasAMXBF16 || !allowTiles():
+		return AVX512BF16
 	}
-	return AVX512BF16
+	return AMX
 }
 
 // fastOps returns the kernels of a path other than Portable.
-func fastOps(p Path) ops {
+func fastOps(p Path, o Order) ops {
 	if p == AVX2 {
-		return avx2{}
+		return avx2{o}
 	}
-	return avx512{dpbf16: p == AVX512BF16}
+	v := avx512{order: o, dpbf16: p == AVX512BF16}
+	if p == AMX {
+		return amx{v}
+	}
+	return v
 }
 
 // preferred returns s, or the set of path AVX512 if that multiplies bf16 faster
@@ -35,7 +41,7 @@ func preferred(s *Set, want [][]float32) *Set {
 	if s.path != AVX512BF16 {
 		return s
 	}
-	wide := &Set{path: AVX512, ops: fastOps(AVX512)}
+	wide := &Set{path: AVX512, order: s.order, ops: fastOps(AVX512, s.order)}
 	if wide.compare(want) == nil && bf16Time(wide) < bf16Time(s) {
 		return wide
 	}

@@ -3,9 +3,9 @@ package kernel
 import "math"
 
 // portable is the path of plain Go, and the definition of every kernel.
-type portable struct{}
+type portable struct{ order Order }
 
-func (portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
+func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
 	steps := w.steps()
 	for m := range M {
 		row := x[m*ldx : m*ldx+w.K]
@@ -19,10 +19,13 @@ func (portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M 
 			if acc {
 				copy(sum[:], cols)
 			}
-			if w.BF16 {
-				foldPairs(&sum, row, w.Pairs[p*steps*NR:])
-			} else {
+			switch {
+			case !w.BF16:
 				fold(&sum, row, 1, w.F32[p*steps*NR:])
+			case v.order == Blocked:
+				foldBlocks(&sum, row, w.Pairs[p*steps*NR:])
+			default:
+				foldPairs(&sum, row, w.Pairs[p*steps*NR:])
 			}
 			copy(cols, sum[:])
 		}
@@ -51,25 +54,42 @@ func multiplyAdd(dst []float32, a float32, x []float32) {
 	}
 }
 
-// foldPairs continues sum with pairs of row, which is rounded to bf16 and of even
-// length: the odd element first, then the even one, each by fmaFlush or its short cut.
+// foldPairs is order Sequential: it continues sum with pairs of row, which is rounded to bf16 and of even
+// length, the odd element first, then the even one.
 func foldPairs(sum *[NR]float32, row []float32, pairs []uint32) {
 	for k := 0; k+1 < len(row); k += 2 {
 		even, odd := row[k], row[k+1]
 		words := (*[NR]uint32)(pairs[k/2*NR:])
 		for j, b := range words {
-			w1, w0 := math.Float32frombits(b&0xffff0000), math.Float32frombits(b<<16)
-			s := sum[j] + float32(odd*w1)
-			if !inside(s) {
-				s = fmaFlush(odd, w1, sum[j])
-			}
-			t := s + float32(even*w0)
-			if !inside(t) {
-				t = fmaFlush(even, w0, s)
-			}
-			sum[j] = t
+			s := foldOne(sum[j], odd, math.Float32frombits(b&0xffff0000))
+			sum[j] = foldOne(s, even, math.Float32frombits(b<<16))
 		}
 	}
+}
+
+// foldBlocks is order Blocked. row is rounded to bf16 and its length a multiple of 32.
+func foldBlocks(sum *[NR]float32, row []float32, pairs []uint32) {
+	for k0 := 0; k0 < len(row); k0 += 2 * blockPairs {
+		var even, odd [NR]float32
+		for k := k0; k < k0+2*blockPairs; k += 2 {
+			words := (*[NR]uint32)(pairs[k/2*NR:])
+			for j, b := range words {
+				even[j] = foldOne(even[j], row[k], math.Float32frombits(b<<16))
+				odd[j] = foldOne(odd[j], row[k+1], math.Float32frombits(b&0xffff0000))
+			}
+		}
+		for j := range sum {
+			sum[j] = addFlush(sum[j], addFlush(even[j], odd[j]))
+		}
+	}
+}
+
+// foldOne returns acc+x*w for bf16 values, by fmaFlush or its short cut.
+func foldOne(acc, x, w float32) float32 {
+	if s := acc + float32(x*w); inside(s) {
+		return s
+	}
+	return fmaFlush(x, w, acc)
 }
 
 func (portable) gradW(_ *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int) {

@@ -24,6 +24,6 @@ func (portable) packWords(dst []uint32, src []byte, ld, rows, words int, bits bo
 
 func (portable) transposePairs(dst, src []uint32, blocks, step int) {
 	for b := range blocks {
-		turnBlock(dst[b*step:], src[b*NR/2*NR:], NR/2, NR/2)
+		turnBlock(dst[b*step:], src[b*NR/2*NR:])
 	}
 }

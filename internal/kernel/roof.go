@@ -8,7 +8,7 @@ import (
 // Roof is what a machine can do at best, measured: the bound that rates are compared with.
 type Roof struct {
 	FMA       float64 // float32 fused multiply-adds from registers, GFLOP/s of all workers together
-	BF16      float64 // the faster of bf16 dot products and FMA: what a bf16 product could reach, GFLOP/s
+	BF16      float64 // the fastest of tiles, bf16 dot products and FMA: what a bf16 product could reach, GFLOP/s
 	Bandwidth float64 // reading memory far larger than the caches, GB/s of all workers together
 }
 
@@ -20,15 +20,14 @@ const (
 // MeasureRoof measures the roof on a pool's workers; it takes about half a second. Each figure is the median of its runs. On machines
 // without AVX2 the arithmetic figures are 0: nothing there runs near a known peak yet.
 func MeasureRoof(s *Set, p *Pool) Roof {
-	fma, fmaOps := peakFMALoop()
-	dot, dotOps := peakDotLoop()
-	r := Roof{FMA: arithmetic(p, fma, fmaOps), Bandwidth: bandwidth(s, p)}
-	r.BF16 = max(r.FMA, arithmetic(p, dot, dotOps))
+	r := Roof{FMA: max(arithmetic(p, AVX2), arithmetic(p, AVX512)), Bandwidth: bandwidth(s, p)}
+	r.BF16 = max(r.FMA, arithmetic(p, AVX512BF16), arithmetic(p, AMX))
 	return r
 }
 
-// arithmetic is the rate of a register-only loop that does ops operations a call, in GFLOP/s.
-func arithmetic(p *Pool, loop func(), ops float64) float64 {
+// arithmetic is the rate of path's register-only loop, in GFLOP/s.
+func arithmetic(p *Pool, path Path) float64 {
+	loop, ops := peakLoop(path)
 	if loop == nil {
 		return 0
 	}

@@ -1,29 +1,21 @@
 package kernel
 
-// Rounds of the register-only loops and the operations they take.
-const (
-	peakRounds = 2000
-	peakFMAOps = peakRounds * 24 * 16 * 2
-	peakDotOps = 2 * peakFMAOps
+// peakRounds is the number of rounds of the register-only loops.
+const peakRounds = 2000
 
-	avx2PeakOps = peakRounds * 12 * 8 * 2
-)
-
-// peakFMALoop returns the register-only loop of fused multiply-adds and its operations; nil without AVX2.
-func peakFMALoop() (func(), float64) {
+// peakLoop returns the register-only loop of path p's products and its operations; nil if the processor lacks them.
+func peakLoop(p Path) (loop func(), operations float64) {
 	switch {
-	case Detect() < AVX2:
+	case p > Detect():
 		return nil, 0
-	case Detect() == AVX2:
-		return func() { avx2Peak(peakRounds) }, avx2PeakOps
+	case p == AVX2:
+		return func() { avx2Peak(peakRounds) }, peakRounds * 12 * 8 * 2
+	case p == AVX512:
+		return func() { peakFMA(peakRounds) }, peakRounds * 24 * 16 * 2
+	case p == AVX512BF16:
+		return func() { peakDot(peakRounds) }, peakRounds * 24 * 16 * 4
+	case p == AMX:
+		return func() { peakTile(peakRounds) }, peakRounds * 4 * 16 * 16 * 32 * 2
 	}
-	return func() { peakFMA(peakRounds) }, peakFMAOps
-}
-
-// peakDotLoop returns that of bf16 dot products; nil without the instruction.
-func peakDotLoop() (func(), float64) {
-	if Detect() < AVX512BF16 {
-		return nil, 0
-	}
-	return func() { peakDot(peakRounds) }, peakDotOps
+	return nil, 0
 }

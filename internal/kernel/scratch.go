@@ -25,15 +25,14 @@ func grow(buf *[]float32, n int) []float32 {
 	return (*buf)[:n]
 }
 
-// roundedRow returns row rounded to bf16, padded with a zero to even length.
+// roundedRow returns row rounded to bf16, padded with zeros to whole blocks.
 func (sc *Scratch) roundedRow(row []float32) []float32 {
+	const block = 2 * blockPairs
 	n := len(row)
-	r := grow(&sc.row, n+n%2)
+	r := grow(&sc.row, (n+block-1)/block*block)
 	for i, v := range row {
 		r[i] = roundBF16(v)
 	}
-	if n%2 == 1 {
-		r[n] = 0
-	}
+	clear(r[n:])
 	return r
 }

@@ -6,14 +6,17 @@ import (
 	"math"
 )
 
-// Best returns the fastest kernels of this processor that give the portable bits.
+// Best returns the fastest kernels of this processor for order o that give the portable bits.
 // If a path fails its self-test, the set is one of a lower path and the error says
 // which kernel differed: a warning to print, for the set is always usable.
-func Best() (*Set, error) {
+func Best(o Order) (*Set, error) {
 	var warnings []error
-	want := portableResults()
+	want := definition(o).results()
 	for p := Detect(); p > Portable; p-- {
-		s, err := New(p)
+		if !p.offers(o) {
+			continue
+		}
+		s, err := New(p, o)
 		if err == nil {
 			err = s.compare(want)
 		}
@@ -22,16 +25,15 @@ func Best() (*Set, error) {
 		}
 		warnings = append(warnings, fmt.Errorf("%w; a lower path is used", err))
 	}
-	return &Set{path: Portable, ops: portable{}}, errors.Join(warnings...)
+	return definition(o), errors.Join(warnings...)
 }
 
 // SelfTest compares every kernel of the set with the portable one, bit for bit, on
 // small inputs of all magnitudes. It takes some milliseconds.
-func (s *Set) SelfTest() error { return s.compare(portableResults()) }
+func (s *Set) SelfTest() error { return s.compare(definition(s.order).results()) }
 
-// portableResults returns what every probe gives by definition.
-func portableResults() [][]float32 {
-	s := &Set{path: Portable, ops: portable{}}
+// results returns what every probe gives.
+func (s *Set) results() [][]float32 {
 	results := make([][]float32, len(probes))
 	for i, p := range probes {
 		results[i] = p.run(s)

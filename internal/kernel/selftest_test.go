@@ -14,7 +14,7 @@ func TestPathsPassTheSelfTest(t *testing.T) {
 }
 
 func TestBest(t *testing.T) {
-	s, err := Best()
+	s, err := Best(Native())
 	if err != nil {
 		t.Errorf("a path of this processor was refused: %v", err)
 	}
@@ -24,7 +24,7 @@ func TestBest(t *testing.T) {
 }
 
 func TestNewRefusesWhatTheProcessorLacks(t *testing.T) {
-	if _, err := New(Detect() + 1); err == nil {
+	if _, err := New(Detect()+1, Native()); err == nil {
 		t.Errorf("New(%v) succeeded, the processor offers %v", Detect()+1, Detect())
 	}
 }

@@ -64,24 +64,17 @@ func (s *Set) turnFloats(t, p *Panels, n0, n int) {
 	}
 }
 
-// turnPairs is turnFloats for bf16. Blocks that are not whole go by the definition.
+// turnPairs is turnFloats for bf16, whose panels have whole blocks: what is missing is zero in both.
 func (s *Set) turnPairs(t, p *Panels, n0, n int) {
-	whole := 0
-	if t.K-n >= NR {
-		whole = p.steps() / (NR / 2)
-	}
-	if whole > 0 {
-		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, 0):], whole, t.steps()*NR)
-	}
-	for k := whole * NR; k < p.K; k += NR {
-		turnBlock(t.Pairs[t.index(k, n):], p.Pairs[p.index(n0+n, k):], (min(NR, t.K-n)+1)/2, (min(NR, p.K-k)+1)/2)
+	if blocks := p.steps() / blockPairs; blocks > 0 {
+		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, 0):], blocks, t.steps()*NR)
 	}
 }
 
-// turnBlock takes K rows of pairs of k, for 32 columns n, to N rows of pairs of n, for 32 columns k. What is missing is zero.
-func turnBlock(dst, src []uint32, N, K int) {
+// turnBlock takes 16 rows of pairs of k, for 32 columns n, to 16 rows of pairs of n, for 32 columns k.
+func turnBlock(dst, src []uint32) {
 	var block [NR / 2 * NR]uint32
-	for k := range K {
+	for k := range NR / 2 {
 		row := (*[NR]uint32)(src[k*NR:])
 		for n := range NR / 2 {
 			low, high := row[2*n], row[2*n+1]
@@ -89,5 +82,5 @@ func turnBlock(dst, src []uint32, N, K int) {
 			block[n*NR+2*k+1] = low>>16 | high&0xffff0000
 		}
 	}
-	copy(dst, block[:N*NR])
+	copy(dst, block[:])
 }

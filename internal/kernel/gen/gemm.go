@@ -70,12 +70,8 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 		frame = 16
 	}
 	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
-	if g.flush { // also treat subnormal inputs as zero
-		a.ins("STMXCSR 0(SP)")
-		a.ins("MOVL 0(SP), AX")
-		a.ins("ORL $0x8040, AX")
-		a.ins("MOVL AX, 8(SP)")
-		a.ins("LDMXCSR 8(SP)")
+	if g.flush {
+		a.flushSubnormals()
 	}
 	if g.setup != nil {
 		g.setup(a)
@@ -93,6 +89,15 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 		a.ins("LDMXCSR 0(SP)")
 	}
 	a.end()
+}
+
+// flushSubnormals makes subnormal inputs and results zeros. What was before is kept at 0(SP); the frame has 16 bytes.
+func (a *asm) flushSubnormals() {
+	a.ins("STMXCSR 0(SP)")
+	a.ins("MOVL 0(SP), AX")
+	a.ins("ORL $0x8040, AX")
+	a.ins("MOVL AX, 8(SP)")
+	a.ins("LDMXCSR 8(SP)")
 }
 
 // begin clears the tile or loads it from c.
@@ -245,4 +250,15 @@ func peaks(a *asm) {
 		a.ins("JNE %s", loop)
 		a.end()
 	}
+	a.fn("peakTile", "runs n times 4 TDPBF16PS.", 0, false, num("n", "CX"))
+	a.configure()
+	loop := a.newLabel("loop")
+	a.label(loop)
+	for i := range 4 {
+		a.dotTile(i, amxA+i/2, amxB+i%2)
+	}
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.release()
+	a.end()
 }

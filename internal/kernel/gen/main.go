@@ -44,6 +44,8 @@ func avx512() *asm {
 	for _, k := range []gemm{f32GEMM, rowsGEMM, wideGEMM, dotGEMM} {
 		k.emit(a)
 	}
+	blockedKernels(a)
+	amx(a)
 	packing(a)
 	vectors(a)
 	peaks(a)

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Numerics names the arithmetic of this version. It changes whenever the same requests could give other bits. The order in which products
+// add belongs to it too, and is the folder's: see orderFile.
+const Numerics = "trinity-2"
+
+// orderFile is the file of Options.Dir that keeps the order in which bf16 products add: that of the processor the folder was begun on,
+// which another processor then follows, so that a job keeps its bits wherever it goes on.
+const orderFile = "order"
+
+// orderOf returns the order of dir, which is want, if that is given, or else the processor's when dir is begun.
+func orderOf(files disk.FS, dir, want string) (kernel.Order, error) {
+	order := kernel.Native()
+	if want != "" {
+		var err error
+		if order, err = parseOrder(want); err != nil {
+			return 0, err
+		}
+	}
+	path := filepath.Join(dir, orderFile)
+	kept, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = files.MkdirAll(dir); err == nil {
+			err = disk.WriteNew(files, path, fmt.Sprint(os.Getpid()), []byte(order.String()+"\n"))
+		}
+		if err == nil {
+			kept, err = os.ReadFile(path) // another process may have been first
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("engine: %w", err)
+	}
+	begun, err := parseOrder(strings.TrimSpace(string(kept)))
+	if err != nil {
+		return 0, fmt.Errorf("engine: %s: %w", path, err)
+	}
+	if want != "" && begun != order {
+		return 0, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that open or use another folder", dir, begun, order)
+	}
+	return begun, nil
+}
+
+func parseOrder(name string) (kernel.Order, error) {
+	for _, o := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+		if o.String() == name {
+			return o, nil
+		}
+	}
+	return 0, tinker.Userf("engine: order %q is unknown; use sequential or blocked", name)
+}
+
+// pick returns the kernels of that name, or the best ones, for an order.
+func pick(name string, order kernel.Order, log *slog.Logger) (*kernel.Set, error) {
+	if name == "" {
+		k, warning := kernel.Best(order)
+		if warning != nil {
+			log.Warn("engine: a fast kernel failed its self-test and is not used", "error", warning)
+		}
+		return k, nil
+	}
+	var names []string
+	for p := kernel.Portable; p <= kernel.AMX; p++ {
+		if p.String() == name {
+			return kernel.New(p, order)
+		}
+		names = append(names, p.String())
+	}
+	return nil, tinker.Userf("engine: kernel %q is unknown; use one of %s, or leave it empty", name, strings.Join(names, ", "))
+}
+
+// NumericsID returns Numerics and the order of the products.
+func (e *Engine) NumericsID() string { return Numerics + "-" + e.compute.K.Order().String() }

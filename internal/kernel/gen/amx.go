@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A tile register of AMX has 16 rows of 64 bytes. The micro-kernel multiplies 32 rows of x by a panel of 32 columns:
+//
+//	            B6 B7     16 rows of the panel: 32 k in pairs, columns 0–15 and 16–31
+//	A4 rows  0–15   T0 T1
+//	A5 rows 16–31   T2 T3     32 k of each row, bf16
+//
+// Four loads serve four products. Each product is, for every element of its T, what order Blocked says of one block (Intel,
+// Architecture Instruction Set Extensions Programming Reference, TDPBF16PS): T is loaded from c, or cleared, and folded with all blocks.
+const (
+	amxA, amxB = 4, 6
+	// blockBytes is the distance of two blocks of 32 k in a row of a, panelBytes in a panel, which has rows of rowBytes.
+	blockBytes, panelBytes, rowBytes = 64, 2048, 128
+)
+
+// vex writes an instruction of AMX, for which the Go assembler has no name: VEX.128.0F38.W0 with prefix pp, opcode, the register v of the
+// prefix and the bytes from ModRM on.
+func (a *asm) vex(pp, opcode, v int, xbits int, rest ...int) {
+	code := append([]int{0xc4, xbits | 2, (^v&15)<<3 | pp, opcode}, rest...)
+	text := make([]string, len(code))
+	for i, b := range code {
+		text[i] = fmt.Sprintf("BYTE $0x%02x", b&0xff)
+	}
+	a.ins("%s", strings.Join(text, "; "))
+}
+
+const (
+	ppNone, ppF3, ppF2 = 0, 2, 3
+	noXB               = 0xe0 // no extension bit of the registers is set; they are inverted
+)
+
+// general numbers the registers that addresses use.
+var general = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R11": 11, "R12": 12, "R13": 13}
+
+// tileAt writes a load or store of a tile whose rows are stride bytes apart from base+offset on.
+func (a *asm) tileAt(pp, opcode, tile int, base, stride string, offset int) {
+	b, x := general[base], general[stride]
+	a.vex(pp, opcode, 0, noXB&^(x>>3<<6|b>>3<<5), 0x44|tile<<3, x&7<<3|b&7, offset)
+}
+
+func (a *asm) loadTile(tile int, base, stride string, offset int) {
+	a.tileAt(ppF2, 0x4b, tile, base, stride, offset)
+}
+
+func (a *asm) storeTile(tile int, base, stride string, offset int) {
+	a.tileAt(ppF3, 0x4b, tile, base, stride, offset)
+}
+
+func (a *asm) zeroTile(tile int) { a.vex(ppF2, 0x49, 0, noXB, 0xc0|tile<<3) }
+
+// dotTile is TDPBF16PS: it folds a block of x and w into sum.
+func (a *asm) dotTile(sum, x, w int) { a.vex(ppF3, 0x5c, w, noXB, 0xc0|sum<<3|x) }
+
+// configure makes all eight tiles whole; release gives them back, so that the system need not keep them.
+func (a *asm) configure() {
+	a.ins("LEAQ tileConfig<>(SB), AX")
+	a.vex(ppNone, 0x49, 0, noXB, 0x00)
+}
+
+func (a *asm) release() { a.vex(ppNone, 0x49, 0, noXB, 0xc0) }
+
+// tileConfig writes the configuration: palette 1, rows of 64 bytes in words from byte 16 on, 16 rows in bytes from 48 on.
+func (a *asm) tileConfig() {
+	a.data.WriteString("DATA tileConfig<>+0(SB)/8, $1\nDATA tileConfig<>+8(SB)/8, $0\n")
+	for at := 16; at < 32; at += 8 {
+		fmt.Fprintf(&a.data, "DATA tileConfig<>+%d(SB)/8, $0x0040004000400040\n", at)
+	}
+	a.data.WriteString("DATA tileConfig<>+32(SB)/8, $0\nDATA tileConfig<>+40(SB)/8, $0\n")
+	a.data.WriteString("DATA tileConfig<>+48(SB)/8, $0x1010101010101010\nDATA tileConfig<>+56(SB)/8, $0\n")
+	a.data.WriteString("GLOBL tileConfig<>(SB), RODATA|NOPTR, $64\n")
+}
+
+// amx writes the kernels for 32 rows, n times, and for 16.
+func amx(a *asm) {
+	a.tileConfig()
+	a.fn("amxRows32", "folds n times 32 rows of a with a panel, blocks of 32 k; rows of a are lda bytes apart, those of c ldc.", 8, false,
+		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("n", "R10"))
+	rows := a.newLabel("rows")
+	a.configure()
+	a.ins("MOVQ $%d, R12", rowBytes)
+	a.label(rows)
+	a.tileBlock(2)
+	for range 2 { // 32 rows on
+		a.ins("SHLQ $4, BX; ADDQ BX, SI; SHRQ $4, BX")
+		a.ins("SHLQ $4, R8; ADDQ R8, DX; SHRQ $4, R8")
+	}
+	a.ins("DECQ R10")
+	a.ins("JNE %s", rows)
+	a.release()
+	a.end()
+
+	a.fn("amxRows16", "folds 16 rows of a with a panel.", 8, false,
+		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
+	a.configure()
+	a.ins("MOVQ $%d, R12", rowBytes)
+	a.tileBlock(1)
+	a.release()
+	a.end()
+}
+
+// tileBlock folds high times 16 rows with all blocks. It keeps CX, SI, DI, DX; its own are AX, R11 and R13.
+func (a *asm) tileBlock(high int) {
+	load, start, loop := a.newLabel("load"), a.newLabel("start"), a.newLabel("blocks")
+	a.ins("TESTQ R9, R9")
+	a.ins("JNE %s", load)
+	for i := range 2 * high {
+		a.zeroTile(i)
+	}
+	a.ins("JMP %s", start)
+	a.label(load)
+	a.moveTiles(high, a.loadTile)
+	a.label(start)
+	a.ins("MOVQ SI, R13")
+	if high == 2 {
+		a.ins("MOVQ BX, R11; SHLQ $4, R11; ADDQ SI, R11")
+	}
+	a.ins("MOVQ DI, AX")
+	a.ins("MOVQ CX, 0(SP)")
+	a.label(loop)
+	a.loadTile(amxB, "AX", "R12", 0)
+	for i, base := range []string{"R13", "R11"}[:high] {
+		a.loadTile(amxA+i, base, "BX", 0)
+		a.dotTile(2*i, amxA+i, amxB)
+		if i == 0 {
+			a.loadTile(amxB+1, "AX", "R12", blockBytes)
+		}
+		a.dotTile(2*i+1, amxA+i, amxB+1)
+		a.ins("ADDQ $%d, %s", blockBytes, base)
+	}
+	a.ins("ADDQ $%d, AX", panelBytes)
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.ins("MOVQ 0(SP), CX")
+	a.moveTiles(high, a.storeTile)
+}
+
+// moveTiles walks the tiles of c.
+func (a *asm) moveTiles(high int, move func(tile int, base, stride string, offset int)) {
+	a.ins("MOVQ DX, AX")
+	for i := range high {
+		move(2*i, "AX", "R8", 0)
+		move(2*i+1, "AX", "R8", 64)
+		if i+1 < high {
+			a.ins("SHLQ $4, R8; ADDQ R8, AX; SHRQ $4, R8")
+		}
+	}
+}
