@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -28,23 +29,39 @@ type dialect struct {
 	serial string // the type of a primary key that counts up
 	blob   string
 	lock   string // statement that makes writers of a table wait for one another, with %s for the table; "" when they do anyway
+	tables string // query of the names of all tables
 	param  func(i int) string
 }
 
 func sqliteDialect() dialect {
-	return dialect{serial: "INTEGER PRIMARY KEY AUTOINCREMENT", blob: "BLOB", param: func(int) string { return "?" }}
+	return dialect{serial: "INTEGER PRIMARY KEY AUTOINCREMENT", blob: "BLOB", tables: `SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name`, param: func(int) string { return "?" }}
 }
 
 // Postgres gives ids before the transactions that use them end, so a lower id can appear after a higher one: with the table locked
 // ids are in the order of the commits.
 func postgresDialect() dialect {
 	return dialect{serial: "BIGSERIAL PRIMARY KEY", blob: "BYTEA", lock: "LOCK TABLE %s IN EXCLUSIVE MODE",
-		param: func(i int) string { return "$" + strconv.Itoa(i) }}
+		tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = ANY (current_schemas(false)) ORDER BY table_name`, param: func(i int) string { return "$" + strconv.Itoa(i) }}
 }
 
 // openDatabase opens a database by the URL that SQLAlchemy would take: sqlite:///relative.db, sqlite:////absolute.db,
 // postgresql://user:password@host/name, with a driver's name behind a plus sign ignored.
 func openDatabase(address string) (*database, error) {
+	return open(address, url.Values{"_pragma": {"busy_timeout(20000)", "journal_mode(WAL)", "synchronous(FULL)"}, "_txlock": {"immediate"}})
+}
+
+// openReading opens a database that somebody else fills: nothing is made and nothing is changed.
+func openReading(address string) (*database, error) {
+	if path, ok := sqliteFile(address); ok {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("buffer: the database is not there: %w", err)
+		}
+	}
+	return open(address, url.Values{"_pragma": {"busy_timeout(20000)"}, "mode": {"ro"}})
+}
+
+// open opens a database; query is how, if it is SQLite.
+func open(address string, query url.Values) (*database, error) {
 	scheme, rest, ok := strings.Cut(address, "://")
 	scheme, _, _ = strings.Cut(scheme, "+")
 	if !ok {
@@ -52,11 +69,10 @@ func openDatabase(address string) (*database, error) {
 	}
 	switch scheme {
 	case "sqlite":
-		path := strings.TrimPrefix(rest, "/")
-		if path == "" || strings.Contains(path, "?") {
+		path, ok := sqliteFile(address)
+		if !ok {
 			return nil, fmt.Errorf("buffer: %q names no plain file; write sqlite:///file.db, and a fourth slash for a path from the root", address)
 		}
-		query := url.Values{"_pragma": {"busy_timeout(20000)", "journal_mode(WAL)", "synchronous(FULL)"}, "_txlock": {"immediate"}}
 		db := sql.OpenDB(sqliteConnector{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
 		db.SetMaxOpenConns(1) // one writer at a time is what SQLite has
 		return &database{DB: db, dialect: sqliteDialect()}, nil
@@ -68,6 +84,14 @@ func openDatabase(address string) (*database, error) {
 		return &database{DB: stdlib.OpenDB(*conf), dialect: postgresDialect()}, nil
 	}
 	return nil, fmt.Errorf("buffer: databases of kind %q are not supported; use sqlite:///file.db or postgresql://user:password@host/name", scheme)
+}
+
+// sqliteFile is the file that an SQLite URL names.
+func sqliteFile(address string) (path string, ok bool) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	scheme, _, _ = strings.Cut(scheme, "+")
+	path = strings.TrimPrefix(rest, "/")
+	return path, scheme == "sqlite" && path != "" && !strings.Contains(path, "?")
 }
 
 // retry runs a transaction until an attempt succeeds or none is left. Transactions given to it do nothing when what they

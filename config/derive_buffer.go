@@ -38,6 +38,20 @@ func (c *Config) deriveTasksets() {
 		}
 		c.fillTaskset(t, key, "eval_taskset_"+strconv.Itoa(i), workflow)
 	}
+	c.deriveTable()
+}
+
+// deriveTable: the tasks of a table that is read in order come once, as upstream has it; a selector reads them by epochs.
+func (c *Config) deriveTable() {
+	b, list := &c.Buffer, c.Buffer.ExplorerInput.Training()
+	if len(list) != 1 || list[0].StorageType != "sql" || list[0].DataSelector.SelectorType != "sequential" || b.TotalEpochs == 1 {
+		return
+	}
+	if c.given("buffer.total_epochs") {
+		c.note("buffer.total_epochs is not used: the rows of a table are read once; give data_selector.selector_type: shuffle to read them again")
+	}
+	b.TotalEpochs = 1
+	c.derive("buffer.total_epochs", "a table is read once")
 }
 
 // deriveTaskset is for a taskset to train on: its tasks are repeated as the algorithm says.
@@ -121,13 +135,12 @@ func (c *Config) deriveExperienceBuffers() {
 }
 
 // deriveStorage chooses the kind and the place of the buffer between the loops. With both loops in one process a
-// file would be read while it is written: it becomes a queue that keeps its copy in the job directory.
+// file would be read while it is written: it becomes a queue that keeps a copy there. What is no place for a copy is not used.
 func (c *Config) deriveStorage(b *ExperienceBuffer) {
 	if b.StorageType == "file" && (c.Mode == Both || c.Mode == ServeTrain) {
 		c.note("%s.storage_type file was replaced by queue: mode is both", experienceBuffer)
-		b.StorageType, b.Path = "queue", ""
+		b.StorageType = "queue"
 		c.derive(experienceBuffer+".storage_type", "mode both")
-		c.derive(experienceBuffer+".path", "mode both")
 	}
 	if c.Algorithm.fromDataset() {
 		if c.Mode == Train && b.Path != "" && b.StorageType == "queue" && !c.given(experienceBuffer+".storage_type") {
@@ -154,6 +167,11 @@ func (c *Config) deriveStorage(b *ExperienceBuffer) {
 			b.Path = ""
 			c.derive(experienceBuffer+".path", "replay_buffer.enable")
 		}
+	}
+	if ext := filepath.Ext(b.Path); b.StorageType == "queue" && c.given(experienceBuffer+".path") && !strings.Contains(b.Path, "://") && ext != ".jsonl" && ext != ".json" && b.Path != "" {
+		c.note("%s.path %s is not used: a queue keeps its copy in a .jsonl file or a database", experienceBuffer, b.Path)
+		b.Path = ""
+		c.derive(experienceBuffer+".path", "no place for a copy")
 	}
 	path := filepath.Join(c.bufferDir(), b.Name+".jsonl")
 	if b.StorageType == "sql" {

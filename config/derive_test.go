@@ -123,7 +123,7 @@ func TestDerived(t *testing.T) {
 		{"", func(c *Config) any { return c.Buffer.ExplorerInput.EvalTasksets[0].Name }, "eval_taskset_0"},
 		{"", func(c *Config) any { return c.Buffer.TrainerInput.ExperienceBuffer.StorageType }, "queue"},
 		{"buffer.trainer_input.experience_buffer={storage_type: file, path: mine.jsonl}",
-			func(c *Config) any { return filepath.Base(c.Buffer.TrainerInput.ExperienceBuffer.Path) }, "experience_buffer.jsonl"},
+			func(c *Config) any { return filepath.Base(c.Buffer.TrainerInput.ExperienceBuffer.Path) }, "mine.jsonl"},
 		{"buffer.trainer_input.experience_buffer={storage_type: sql, name: b}",
 			func(c *Config) any { return filepath.Base(c.Buffer.TrainerInput.ExperienceBuffer.Path) }, "b.db"},
 		{"explorer.concurrent_mode=asynchronous buffer.batch_size=4", func(c *Config) any { return c.Explorer.RunnerPerModel }, 4},

@@ -2,7 +2,6 @@ package config
 
 import (
 	"maps"
-	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -22,8 +21,8 @@ func hideSecrets(n *node) {
 			f.value = &node{text: "hidden", quoted: true}
 			continue
 		}
-		if u, err := url.Parse(f.value.text); f.key == "path" && err == nil && u.User != nil { // of a database
-			f.value = &node{text: u.Redacted(), quoted: true}
+		if text := hidden(f.value.text); text != f.value.text { // of a database
+			f.value = &node{text: text, quoted: true}
 		}
 		hideSecrets(f.value)
 	}

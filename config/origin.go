@@ -77,6 +77,9 @@ func (c *Config) Origin(key string) Origin {
 	}
 }
 
+// Given reports whether the key's value is what the file, an override or the environment set it to.
+func (c *Config) Given(key string) bool { return c.given(key) }
+
 // given reports whether the file, an override or the environment set the key.
 func (c *Config) given(key string) bool {
 	o, ok := c.trace.origins[key]

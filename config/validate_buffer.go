@@ -2,7 +2,9 @@ package config
 
 import (
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 )
 
 func (k *checker) buffer() {
@@ -52,6 +54,7 @@ func (k *checker) taskset(t *Taskset, key string) {
 		k.bad(key+".path", "is missing; name the dataset: a file, a folder or a hub name")
 	}
 	k.oneOf(key+".storage_type", t.StorageType, []string{"file", "sql"})
+	k.storage(t.StorageType, key, t.Path)
 	if k.c.given(key + ".repeat_times") {
 		atLeast(k, key+".repeat_times", t.RepeatTimes, 1)
 	}
@@ -62,6 +65,37 @@ func (k *checker) taskset(t *Taskset, key string) {
 	if n := t.RolloutArgs.MaxTokens; n != nil && k.c.given(key+".rollout_args.max_tokens") {
 		atLeast(k, key+".rollout_args.max_tokens", *n, 1)
 	}
+}
+
+// storage wants a path that fits the kind of storage.
+func (k *checker) storage(kind, key, path string) {
+	switch {
+	case path == "":
+	case kind == "sql", kind == "queue" && strings.Contains(path, "://"):
+		k.database(key+".path", path)
+	case kind == "file" && strings.Contains(path, "://"):
+		k.bad(key+".path", "is %s, but storage_type is file; write storage_type: sql for a database", quote(hidden(path)))
+	}
+}
+
+// database wants the URL of a database of a kind that can be read and written.
+func (k *checker) database(key, url string) {
+	scheme, _, ok := strings.Cut(url, "://")
+	kind, _, _ := strings.Cut(scheme, "+")
+	switch {
+	case !ok:
+		k.bad(key, "is %s, which is no database URL; write sqlite:///file.db or postgresql://user:password@host/name", quote(url))
+	case kind != "sqlite" && kind != "postgresql" && kind != "postgres":
+		k.bad(key, "is a database of kind %s, which is not supported; use sqlite:///file.db or postgresql://user:password@host/name", quote(kind))
+	}
+}
+
+// hidden is a URL without the password in it.
+func hidden(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
 }
 
 func (k *checker) selector(s *DataSelector, key string) {
@@ -90,6 +124,7 @@ func (k *checker) experienceBuffers() {
 
 func (k *checker) experienceBuffer(b *ExperienceBuffer, key string) {
 	k.oneOf(key+".storage_type", b.StorageType, []string{"queue", "file", "sql"})
+	k.storage(b.StorageType, key, b.Path)
 	atLeast(k, key+".capacity", b.Capacity, 1)
 	k.positive(key+".max_read_timeout", b.MaxReadTimeout)
 	if b.SchemaType != "" {

@@ -8,6 +8,9 @@ func (k *checker) explorer() {
 	atLeast(k, "explorer.max_retry_times", e.MaxRetryTimes, 0)
 	atLeast(k, "explorer.eval_interval", e.EvalInterval, 1)
 	k.optional("explorer.max_repeat_times_per_runner", e.MaxRepeatTimesPerRunner)
+	if e.DBURL != "" {
+		k.database("explorer.db_url", e.DBURL)
+	}
 	k.oneOf("explorer.concurrent_mode", e.ConcurrentMode, concurrentModes())
 	if r := e.OverRollout.Ratio; !(r >= 0 && r < 1) {
 		k.bad("explorer.over_rollout.ratio", "is %v; it must be at least 0 and below 1", r)

@@ -42,13 +42,14 @@ func openFile(path, ext string) (*file, error) {
 	return f, nil
 }
 
-func (f *file) count() int { return len(f.starts) }
+// Count implements Table.
+func (f *file) Count() int { return len(f.starts) }
 
 // Close closes the file.
 func (f *file) Close() error { return f.data.Close() }
 
-// row reads row i of the file.
-func (f *file) row(i int) (Row, error) {
+// Row implements Table.
+func (f *file) Row(i int) (Row, error) {
 	end := int64(math.MaxInt64)
 	if i+1 < len(f.starts) {
 		end = f.starts[i+1]
@@ -66,11 +67,11 @@ func (f *file) row(i int) (Row, error) {
 		err = json.NewDecoder(section).Decode((*json.RawMessage)(&raw))
 	}
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("dataset: %s: %w", f.place(i), err)
+		return nil, fmt.Errorf("dataset: %s: %w", f.Place(i), err)
 	}
 	var row Row
 	if err := json.Unmarshal(raw, &row); err != nil {
-		return nil, fmt.Errorf("dataset: %s: %w: %s; mend the line or remove it", f.place(i), err, excerpt(raw))
+		return nil, fmt.Errorf("dataset: %s: %w: %s; mend the line or remove it", f.Place(i), err, excerpt(raw))
 	}
 	return row, nil
 }
@@ -80,7 +81,7 @@ func (f *file) csvRow(section io.Reader, i int) (Row, error) {
 	records.FieldsPerRecord = len(f.columns)
 	record, err := records.Read()
 	if err != nil {
-		return nil, fmt.Errorf("dataset: %s: %w", f.place(i), err)
+		return nil, fmt.Errorf("dataset: %s: %w", f.Place(i), err)
 	}
 	row := make(Row, len(record))
 	for j, v := range record {
@@ -89,8 +90,8 @@ func (f *file) csvRow(section io.Reader, i int) (Row, error) {
 	return row, nil
 }
 
-// place is file:line of row i. Lines are counted only when asked for, as errors do.
-func (f *file) place(i int) string { return f.lineAt(f.starts[i]) }
+// Place is file:line of row i. Lines are counted only when asked for, as errors do.
+func (f *file) Place(i int) string { return f.lineAt(f.starts[i]) }
 
 func (f *file) lineAt(offset int64) string {
 	r := bufio.NewReader(io.NewSectionReader(f.data, 0, offset))

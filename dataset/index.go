@@ -78,7 +78,7 @@ func (f *file) indexArray(r *bufio.Reader) error {
 			return fmt.Errorf("dataset: cannot read %s: %w", f.path, err)
 		case err == nil || s.depth == 0:
 		case s.element:
-			return fmt.Errorf("dataset: %s: element %d of the array is cut off", f.place(len(f.starts)-1), len(f.starts)-1)
+			return fmt.Errorf("dataset: %s: element %d of the array is cut off", f.Place(len(f.starts)-1), len(f.starts)-1)
 		default:
 			return fmt.Errorf("dataset: %s: the array is not closed", f.lineAt(at))
 		}

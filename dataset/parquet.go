@@ -83,9 +83,11 @@ func (f *parquetFile) open() error {
 	return err
 }
 
-func (f *parquetFile) count() int { return f.starts[len(f.starts)-1] }
+// Count implements Table.
+func (f *parquetFile) Count() int { return f.starts[len(f.starts)-1] }
 
-func (f *parquetFile) place(i int) string { return fmt.Sprintf("%s, row %d", f.path, i) }
+// Place implements Table.
+func (f *parquetFile) Place(i int) string { return fmt.Sprintf("%s, row %d", f.path, i) }
 
 // Close closes the file.
 func (f *parquetFile) Close() error {
@@ -103,8 +105,8 @@ func (f *parquetFile) seekNowhere() error {
 	return rows.Close()
 }
 
-// row returns row i, from a block that is in memory or is read now.
-func (f *parquetFile) row(i int) (Row, error) {
+// Row returns row i, from a block that is in memory or is read now.
+func (f *parquetFile) Row(i int) (Row, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := 0
@@ -120,7 +122,7 @@ func (f *parquetFile) row(i int) (Row, error) {
 		})
 		if err != nil {
 			f.rows = nil // where it stands is not known
-			return nil, fmt.Errorf("dataset: %s: %w; fetch the file again", f.place(i), err)
+			return nil, fmt.Errorf("dataset: %s: %w; fetch the file again", f.Place(i), err)
 		}
 		f.keep(first, block)
 	}

@@ -63,9 +63,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads an object; of columns named twice the last counts.
 func (r *Row) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	v, err := decodeValue(dec)
+	v, err := Value(data)
 	if err != nil {
 		return err
 	}
@@ -75,6 +73,17 @@ func (r *Row) UnmarshalJSON(data []byte) error {
 	}
 	*r = row
 	return nil
+}
+
+// Value reads JSON text as the value of a Field, with the order of keys and the digits of numbers kept.
+func Value(text []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	v, err := decodeValue(dec)
+	if err == nil && dec.More() {
+		err = fmt.Errorf("something follows the value")
+	}
+	return v, err
 }
 
 // decodeValue reads one JSON value, keeping the order of keys.

@@ -12,18 +12,18 @@ import (
 
 // Source is a dataset opened for reading rows in any order. Rows stay on disk: of a text file, where each row starts is kept
 // in memory, of a parquet file a few blocks of rows. It is safe for concurrent use.
-type Source struct {
-	files []table
-	size  int
-}
+type Source struct{ parts []Table }
 
-// table is one open data file.
-type table interface {
-	count() int
-	row(i int) (Row, error)
-	place(i int) string // for messages
+// Table is rows in one place: an open data file, or what a program brings to [Of]. It must be safe for concurrent use.
+type Table interface {
+	Count() int
+	Row(i int) (Row, error)
+	Place(i int) string // of row i, for messages
 	Close() error
 }
+
+// Of is a dataset of the rows of a table, which it closes in the end.
+func Of(t Table) *Source { return &Source{[]Table{t}} }
 
 // Open opens the split of the dataset at path: a file, a pattern of files such as data/*.jsonl or {a,b}/**/*.parquet, or a
 // folder, in which Select finds the split's files. An empty dataset is an error.
@@ -39,17 +39,16 @@ func Open(path, subset, split string) (*Source, error) {
 			s.Close()
 			return nil, err
 		}
-		s.files = append(s.files, f)
-		s.size += f.count()
+		s.parts = append(s.parts, f)
 	}
-	if s.size == 0 {
+	if s.Len() == 0 {
 		s.Close()
 		return nil, fmt.Errorf("dataset: %s has no rows; give it at least one or name another path", strings.Join(paths, ", "))
 	}
 	return s, nil
 }
 
-func openTable(path string) (table, error) {
+func openTable(path string) (Table, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".jsonl", ".json", ".csv":
 		return openFile(path, ext)
@@ -61,20 +60,26 @@ func openTable(path string) (table, error) {
 }
 
 // Len is the number of rows.
-func (s *Source) Len() int { return s.size }
+func (s *Source) Len() int {
+	n := 0
+	for _, t := range s.parts {
+		n += t.Count()
+	}
+	return n
+}
 
 // Row reads row i, 0 ≤ i < Len. A row that cannot be read is an error that names file and line.
 func (s *Source) Row(i int) (Row, error) {
-	f, i, err := s.at(i)
+	t, i, err := s.at(i)
 	if err != nil {
 		return nil, err
 	}
-	return f.row(i)
+	return t.Row(i)
 }
 
 // Numbers reads columns of numbers, [Len][len(keys)].
 func (s *Source) Numbers(keys []string) ([][]float64, error) {
-	out := make([][]float64, s.size)
+	out := make([][]float64, s.Len())
 	for i := range out {
 		row, err := s.Row(i)
 		if err != nil {
@@ -97,30 +102,30 @@ func (s *Source) Numbers(keys []string) ([][]float64, error) {
 
 // Place says where row i is written: file:line, or the file and the row's number from 0 in it.
 func (s *Source) Place(i int) string {
-	f, i, err := s.at(i)
+	t, i, err := s.at(i)
 	if err != nil {
 		return err.Error()
 	}
-	return f.place(i)
+	return t.Place(i)
 }
 
-// at finds the file that holds row i and the row's place in it.
-func (s *Source) at(i int) (table, int, error) {
+// at finds the table that holds row i and the row's place in it.
+func (s *Source) at(i int) (Table, int, error) {
 	n := i
-	for _, f := range s.files {
-		if n >= 0 && n < f.count() {
-			return f, n, nil
+	for _, t := range s.parts {
+		if n >= 0 && n < t.Count() {
+			return t, n, nil
 		}
-		n -= f.count()
+		n -= t.Count()
 	}
-	return nil, 0, fmt.Errorf("dataset: row %d asked of %d rows", i, s.size)
+	return nil, 0, fmt.Errorf("dataset: row %d asked of %d rows", i, s.Len())
 }
 
-// Close closes the files.
+// Close closes the tables.
 func (s *Source) Close() error {
 	var errs []error
-	for _, f := range s.files {
-		errs = append(errs, f.Close())
+	for _, t := range s.parts {
+		errs = append(errs, t.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -75,13 +75,21 @@ func Estimate(ctx context.Context, cfg *config.Config, o Options) (*Budget, erro
 func (b *Budget) readData(ctx context.Context, j *job) error {
 	if j.cfg.Mode == config.Train {
 		eb := j.cfg.Buffer.TrainerInput.ExperienceBuffer
-		if eb == nil || eb.StorageType != "file" {
+		if eb == nil || eb.StorageType != "file" && j.method.Schema == "experience" {
 			return errors.New("run: experiences that another process writes cannot be counted before they are there")
 		}
-		return b.readRows(ctx, j, eb.Path, eb.SubsetName, eb.Split, eb.Format)
+		rows, err := j.openExampleRows(ctx, eb, j.method.Schema)
+		if err != nil {
+			return err
+		}
+		return b.readRows(j, rows, exampleFormat(eb))
 	}
 	for _, t := range j.cfg.Buffer.ExplorerInput.Training() {
-		if err := b.readRows(ctx, j, t.Path, t.SubsetName, t.Split, t.Format); err != nil {
+		rows, _, err := j.openTaskRows(ctx, &t)
+		if err != nil {
+			return err
+		}
+		if err := b.readRows(j, rows, t.Format); err != nil {
 			return err
 		}
 	}
@@ -91,11 +99,8 @@ func (b *Budget) readData(ctx context.Context, j *job) error {
 // lookAt is how many rows of a data set are rendered to learn how long prompts are.
 const lookAt = 64
 
-func (b *Budget) readRows(ctx context.Context, j *job, path, subset, split string, f config.Format) error {
-	rows, err := j.openRows(ctx, path, subset, split)
-	if err != nil {
-		return err
-	}
+// readRows counts rows and closes them.
+func (b *Budget) readRows(j *job, rows *dataset.Source, f config.Format) error {
 	defer rows.Close()
 	b.Rows += rows.Len()
 	conf, err := tokenizer.LoadConfig(j.model.dir)

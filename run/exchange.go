@@ -2,21 +2,15 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/experience"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
@@ -36,6 +30,7 @@ type keeper interface{ explored() int }
 type queueFeed struct {
 	queue *buffer.Queue
 	sync  *synchronizer.Synchronizer // is told when the trainer waits
+	copy  keep                       // nil unless experience_buffer.path asks for a copy
 
 	mu    sync.Mutex
 	pos   trainer.Position
@@ -45,11 +40,16 @@ type queueFeed struct {
 type stepSize struct{ step, n int }
 
 // newQueueFeed makes a feed that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
-func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, pos trainer.Position) *queueFeed {
-	return &queueFeed{queue: q, sync: sync, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
+func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, copy keep, pos trainer.Position) *queueFeed {
+	return &queueFeed{queue: q, sync: sync, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
 }
 
 func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
+	if s.copy != nil {
+		if err := s.copy(ctx, step, list); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	if step < s.pos.Step { // explored again only for what is learned from it
 		s.mu.Unlock()
@@ -124,17 +124,12 @@ func (b *job) buildBuffer(ctx context.Context) error {
 		s, err := b.openFileSink(eb.Path, "written")
 		b.outlet = s
 		return err
-	case eb.StorageType != "sql":
+	case eb.StorageType != "sql", b.method.Schema != "experience": // sft and dpo read a table as they read a file
 		return nil
 	}
-	if b.method.Schema != "experience" {
-		return fmt.Errorf("run: algorithm %s reads its examples from a file; set buffer.trainer_input.experience_buffer.storage_type: file", b.cfg.Algorithm.Type)
-	}
 	s := &sqlFeed{job: b, writer: b.cfg.Explorer.Name}
-	if path, ok := strings.CutPrefix(eb.Path, "sqlite:///"); ok {
-		if err := b.FS.MkdirAll(filepath.Dir(path)); err != nil {
-			return fmt.Errorf("run: %w", err)
-		}
+	if err := b.makeFolder(eb.Path); err != nil {
+		return err
 	}
 	first, err := b.priority()
 	if err != nil {
@@ -254,78 +249,3 @@ func (b *job) starved(put int) error {
 
 // followed reports whether an explorer of another process may sample what this one trains.
 func (b *job) followed() bool { return b.cfg.Mode == config.Train && b.table != nil }
-
-// fileSink keeps what mode explore samples as JSON lines, for people and other programs: they have no tokens, so nothing trains on them.
-type fileSink struct {
-	file  *buffer.JSONL
-	fs    disk.FS
-	path  string // of state
-	state fileState
-}
-
-// fileState is what the last whole step left: the lines of a step cut short by a kill are cut off.
-type fileState struct {
-	Step  int   `json:"latest_iteration"`
-	Bytes int64 `json:"bytes"`
-}
-
-func (b *job) openFileSink(path, state string) (*fileSink, error) {
-	s := &fileSink{fs: b.FS, path: filepath.Join(b.dir, "buffer", b.cfg.Explorer.Name+"_"+state+".json")}
-	data, err := os.ReadFile(s.path)
-	if err == nil {
-		err = json.Unmarshal(data, &s.state)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("run: %s: %w", s.path, err)
-	}
-	if err := b.FS.MkdirAll(filepath.Dir(s.path)); err != nil {
-		return nil, fmt.Errorf("run: %w", err)
-	}
-	if s.file, err = buffer.OpenJSONL(path, s.state.Bytes); err != nil {
-		return nil, err
-	}
-	b.opened(s.file.Close)
-	return s, nil
-}
-
-func (s *fileSink) put(_ context.Context, step int, list []*experience.Experience) error {
-	if step <= s.state.Step {
-		return nil
-	}
-	if err := s.file.WriteExperiences(list); err != nil {
-		return err
-	}
-	if err := s.file.Sync(); err != nil {
-		return err
-	}
-	s.state = fileState{step, s.file.Size()}
-	data, err := json.Marshal(s.state)
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(s.fs, s.path, append(data, '\n'))
-}
-
-// rawSink is where experiences are kept as they were sampled, before the pipeline drops or changes any: experience_pipeline.input_save_path.
-func (b *job) rawSink() (func(context.Context, int, []*experience.Experience) error, error) {
-	p := b.cfg.DataProcessor.ExperiencePipeline
-	if !p.SaveInput || p.InputSavePath == "" || b.cfg.Mode == config.Bench {
-		return nil, nil
-	}
-	if ext := filepath.Ext(p.InputSavePath); ext != ".jsonl" && ext != ".json" {
-		return nil, fmt.Errorf("run: data_processor.experience_pipeline.input_save_path %s: raw experiences are written as JSON lines; name a .jsonl file", p.InputSavePath)
-	}
-	path := p.InputSavePath
-	if b.aside() { // there may be other explorers
-		ext := filepath.Ext(path)
-		path = strings.TrimSuffix(path, ext) + b.suffix() + ext
-	}
-	s, err := b.openFileSink(path, "raw")
-	if err != nil {
-		return nil, err
-	}
-	return s.put, nil
-}
-
-func (s *fileSink) explored() int                { return s.state.Step }
-func (s *fileSink) finish(context.Context) error { return nil }

@@ -46,7 +46,7 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 	if err != nil {
 		return 0, err
 	}
-	raw, err := b.rawSink()
+	raw, err := b.rawSink(ctx)
 	if err != nil {
 		return 0, err
 	}

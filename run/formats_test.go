@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/buffer"
 )
 
 // Every answer of a conversation is trained when the format says so, and the last one alone otherwise; a row may have tools.
@@ -44,8 +46,40 @@ func TestRawExperiencesAreKept(t *testing.T) {
 	if n := bytes.Count(data, []byte("\n")); err != nil || n != 12 {
 		t.Errorf("%d lines, %v; want 3 steps of 4 samples", n, err)
 	}
-	_, err = Run(context.Background(), load(t, t.TempDir(), and(tiny, "data_processor.experience_pipeline.input_save_path=sqlite:///raw.db")...), options())
-	if err == nil || !strings.Contains(err.Error(), "name a .jsonl file") {
+	_, err = Run(context.Background(), load(t, t.TempDir(), and(tiny, "data_processor.experience_pipeline.input_save_path=raw.csv")...), options())
+	if err == nil || !strings.Contains(err.Error(), "name a .jsonl file or the URL of a database") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A queue's path keeps a copy of what is trained on, behind what the file has already; a database has tables of both.
+func TestCopies(t *testing.T) {
+	dir := t.TempDir()
+	file, url := filepath.Join(dir, "copy.jsonl"), "sqlite:///"+filepath.Join(dir, "copy.db")
+	if err := os.WriteFile(file, []byte("{\"of\": \"somebody else\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, place := range map[string]string{"file": file, "database": url} {
+		cfg := and(tiny, "buffer.trainer_input.experience_buffer={name: mine, path: \""+place+"\"}", "data_processor.experience_pipeline.input_save_path="+url)
+		for _, steps := range []string{"2", "3"} {
+			runs(t, load(t, filepath.Join(dir, name), and(cfg, "trainer.total_steps="+steps)...), options())
+		}
+	}
+	data, err := os.ReadFile(file)
+	if n := bytes.Count(data, []byte("\n")); err != nil || n != 1+12 || !bytes.HasPrefix(data, []byte(`{"of": "somebody else"}`)) || !bytes.Contains(data, []byte(`"response_text"`)) {
+		t.Errorf("%d lines, %v; want 3 steps of 4 samples behind the first", n, err)
+	}
+	for table, want := range map[string]int{"mine": 12, "pipeline_input": 24} { // the latter of two jobs
+		s, err := buffer.OpenSQL(t.Context(), url, table, buffer.SQLOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Total(t.Context()); n != want || err != nil {
+			t.Errorf("table %s has %d experiences, %v; want %d", table, n, err, want)
+		}
+		s.Close()
+	}
+	if notes := strings.Join(load(t, dir, and(tiny, "buffer.trainer_input.experience_buffer={path: a.csv}")...).Notes(), "\n"); !strings.Contains(notes, "a.csv is not used: a queue keeps its copy") {
+		t.Errorf("the notes are %s", notes)
 	}
 }

@@ -71,7 +71,11 @@ func (b *job) buildSource(ctx context.Context, state trainer.State) (trainer.Sou
 		if eb.StorageType != "queue" {
 			return nil, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue or sql", eb.StorageType, b.cfg.Mode)
 		}
-		q := newQueueFeed(buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout)), b.sync, state.Position)
+		copied, err := b.copyOf(ctx, eb)
+		if err != nil {
+			return nil, err
+		}
+		q := newQueueFeed(buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout)), b.sync, copied, state.Position)
 		b.outlet, from = q, q
 	}
 	if from != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/dataset"
@@ -31,10 +32,14 @@ type examples struct {
 
 // openExamples opens the data set of an experience buffer, key in the configuration, to be read as plan says.
 func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key string, plan dataset.Plan, pairs bool) (*examples, error) {
-	if eb.StorageType != "file" {
-		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is read from a file in this version, so write storage_type: file", key, eb.StorageType)
+	if eb.StorageType != "file" && eb.StorageType != "sql" {
+		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is a file or a table, so write storage_type: file or sql", key, eb.StorageType)
 	}
-	rows, err := b.openRows(ctx, eb.Path, eb.SubsetName, eb.Split)
+	schema := "sft"
+	if pairs {
+		schema = "dpo"
+	}
+	rows, err := b.openExampleRows(ctx, eb, schema)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -51,7 +56,7 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	f := eb.Format
+	f := exampleFormat(eb)
 	s := &examples{rows: rows, reader: reader, model: b.model, pairs: pairs, format: dataset.Format{Section: key + ".format",
 		PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
 		ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
@@ -66,6 +71,15 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	}
 	_, err = s.row(dataset.Item{})
 	return s, err
+}
+
+// exampleFormat is which columns mean what; those of a table have fixed names.
+func exampleFormat(eb *config.ExperienceBuffer) config.Format {
+	f := eb.Format
+	if eb.StorageType == "sql" {
+		f.PromptType, f.MessagesKey, f.ChosenKey, f.RejectedKey = config.Messages, buffer.MessagesColumn, buffer.ChosenColumn, buffer.RejectedColumn
+	}
+	return f
 }
 
 // next returns the experiences of the next batch of rows, or io.EOF.

@@ -15,7 +15,7 @@ import (
 
 // Samples that are too old for a step are passed over and counted as read, so that a restart does not see them again.
 func TestStaleSamplesArePassedOver(t *testing.T) {
-	q := newQueueFeed(buffer.NewQueue(9, 0), synchronizer.New(synchronizer.Schedule{Interval: 1}, 0), trainer.Position{Step: 1})
+	q := newQueueFeed(buffer.NewQueue(9, 0), synchronizer.New(synchronizer.Schedule{Interval: 1}, 0), nil, trainer.Position{Step: 1})
 	s := &samples{feed: q, strategy: algorithm.SampleStrategy{MaxStaleness: 2}}
 	for step, versions := range [][]int{{0, 0}, {0, 3}, {3, 4}} {
 		var list []*experience.Experience

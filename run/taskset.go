@@ -23,18 +23,20 @@ type tasks struct {
 
 	mu     sync.Mutex
 	mix    *dataset.Mix    // of the training sets; nil when there is one that is read in order
-	reader *dataset.Reader // of the one set otherwise
+	reader *dataset.Reader // of the one set otherwise, or else:
+	table  *taskTable      // the one set, in a database
 	states map[int][]byte  // of an adaptive mix, before each step that is not trained yet
 }
 
 // taskRows are the rows of one data set and how they are read and run.
 type taskRows struct {
 	rows     *dataset.Source
+	added    func() error // looks for rows that were added; nil for files
 	format   dataset.Format
 	name     string
 	config   *config.Taskset
 	key      string
-	variants map[string]int // by names of workflow and reward
+	variants map[string]int // by names of workflow and reward; "" is the set's own
 }
 
 // Batch implements explorer.Tasks. An evaluation gives all rows at once.
@@ -52,8 +54,11 @@ func (t *tasks) Batch(step, n int) ([]workflow.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row, Taskset: p.Taskset,
-			Variant: set.variants[variant(set.config, task)]}
+		way, known := set.variants[variant(set.config, task)]
+		if !known {
+			return nil, fmt.Errorf("run: %s was added while the run was under way, and names a workflow or reward that no row before it names; start again", set.rows.Place(p.Index))
+		}
+		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row, Taskset: p.Taskset, Variant: way}
 	}
 	return list, nil
 }
@@ -68,6 +73,9 @@ func (t *tasks) picks(step, n int) ([]dataset.Pick, error) {
 			t.states[step] = data
 		}
 		return t.mix.Batch(step)
+	}
+	if t.table != nil {
+		return t.table.picks(step, n)
 	}
 	if t.eval {
 		step, n = 1, t.sets[0].rows.Len()
@@ -121,10 +129,7 @@ func variant(t *config.Taskset, task dataset.Task) string {
 
 // openTasks opens the rows of a taskset. key is its place in the configuration, for error messages.
 func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (taskRows, error) {
-	if t.StorageType != "file" {
-		return taskRows{}, fmt.Errorf("run: %s.storage_type %s is not in this version; use file", key, t.StorageType)
-	}
-	rows, err := b.openRows(ctx, t.Path, t.SubsetName, t.Split)
+	rows, added, err := b.openTaskRows(ctx, t)
 	if err != nil {
 		return taskRows{}, fmt.Errorf("%s: %w", key, err)
 	}
@@ -139,7 +144,7 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 	}
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
 		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
-	return taskRows{rows: rows, format: format, name: t.Name, config: t, key: key, variants: map[string]int{}}, format.Check(rows)
+	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key, variants: map[string]int{"": 0}}, format.Check(rows)
 }
 
 // way builds a workflow with its rollout.
@@ -232,9 +237,22 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps in
 		}
 		t.sets, sizes, plans = append(t.sets, set), append(sizes, set.rows.Len()), append(plans, plan)
 	}
-	if len(list) == 1 && (plans[0].Selector == "" || plans[0].Selector == "sequential") {
-		t.reader, err = dataset.NewReader(sizes[0], plans[0])
-	} else if t.mix, err = dataset.NewMix(sizes, plans); err == nil && t.mix.Adaptive() {
+	one := len(list) == 1 && (plans[0].Selector == "" || plans[0].Selector == "sequential")
+	switch {
+	case one && t.sets[0].added != nil:
+		if t.table, err = newTaskTable(&t.sets[0], plans[0]); err == nil {
+			steps = t.table.steps
+		}
+	case one:
+		if t.reader, err = dataset.NewReader(sizes[0], plans[0]); err == nil {
+			steps = t.reader.Steps()
+		}
+	default:
+		if t.mix, err = dataset.NewMix(sizes, plans); err == nil {
+			steps = t.mix.Steps()
+		}
+	}
+	if err == nil && t.mix != nil && t.mix.Adaptive() {
 		t.states = map[int][]byte{}
 		if !b.measuresRates() {
 			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it into data_processor.experience_pipeline.operators")
@@ -242,11 +260,6 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps in
 	}
 	if err != nil {
 		return out, 0, err
-	}
-	if t.mix != nil {
-		steps = t.mix.Steps()
-	} else {
-		steps = t.reader.Steps()
 	}
 	b.tasks = t
 	out, err = b.taskset(t, b.cfg.Algorithm.RepeatTimes)
