@@ -41,10 +41,10 @@ func (l dpo) Loss(batch []Sequence, _ Aggregation) Loss {
 		}
 		c, r := chosen.sumAboveRef(), rejected.sumAboveRef()
 		z := l.beta * (c - r)
-		out.Metrics["dpo_loss"] += share * (float64((1-l.smoothing)*softplus(-z)) + float64(l.smoothing*softplus(z)))
-		out.Metrics["chosen_reward"] += share * l.beta * c
-		out.Metrics["rejected_reward"] += share * l.beta * r
-		out.Metrics["accuracy_mean"] += share * indicator(c > r)
+		out.Metrics["dpo_loss"] += float64(share * (float64((1-l.smoothing)*softplus(-z)) + float64(l.smoothing*softplus(z))))
+		out.Metrics["chosen_reward"] += float64(share * l.beta * c)
+		out.Metrics["rejected_reward"] += float64(share * l.beta * r)
+		out.Metrics["accuracy_mean"] += float64(share * indicator(c > r))
 		pull := share * l.beta * (float64(l.smoothing*sigmoid(z)) - float64((1-l.smoothing)*sigmoid(-z)))
 		fill(out.Gradient[i], chosen.Mask, pull)
 		fill(out.Gradient[i+1], rejected.Mask, -pull)

@@ -70,7 +70,7 @@ func (l m2po) dropped(batch []Sequence) (map[tokenAt]bool, map[string]float64) {
 			a, x := float64(batch[i].Advantages[t]), batch[i].logRatio(t)
 			if a > 0 && x > 0 || a < 0 && x < 0 {
 				candidates = append(candidates, candidate{tokenAt{i, t}, x * x})
-				before += x * x
+				before += float64(x * x)
 			}
 		}
 	}

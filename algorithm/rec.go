@@ -102,7 +102,7 @@ func (l rec) Loss(batch []Sequence, agg Aggregation) Loss {
 		if !inside(i, t) {
 			w = 0
 		}
-		out := term{-w * lp, -w}
+		out := term{float64(-w * lp), -w}
 		switch l.regularizer {
 		case "k2":
 			out.value += float64(l.coef * x * x)

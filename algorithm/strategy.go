@@ -45,7 +45,7 @@ func SampleStrategies() map[string]func(Args) (SampleStrategy, error) {
 
 // Split says how many of a step's n experiences are usual and how many come from ExpertBuffer: ceil(ratio*n).
 func (s SampleStrategy) Split(n int) (usual, expert int) {
-	expert = min(n, int(math.Ceil(s.ExpertRatio*float64(n)-1e-9))) // 0.2*10 is not quite 2
+	expert = min(n, int(math.Ceil(float64(s.ExpertRatio*float64(n))-1e-9))) // 0.2*10 is not quite 2
 	return n - expert, expert
 }
 

@@ -151,7 +151,7 @@ func gamma(shape float64, uniform func() float64) float64 {
 			continue
 		}
 		v = v * v * v
-		if math.Log(1-uniform()) < 0.5*x*x+d-d*v+d*math.Log(v) {
+		if math.Log(1-uniform()) < float64(0.5*x*x)+d-float64(d*v)+float64(d*math.Log(v)) {
 			return d * v
 		}
 	}
@@ -204,7 +204,7 @@ func (d *difficulty) take(rates []Rate, guess []float64) {
 		if v, ok := measured[i]; ok {
 			own, ownNot = v, 1-v
 		}
-		b.Alpha[i] = (1-d.lambda)*b.Alpha[i] + d.lambda + (1-b.Rho)*own*d.m + b.Rho*guess[i]*d.m
-		b.Beta[i] = (1-d.lambda)*b.Beta[i] + d.lambda + (1-b.Rho)*ownNot*d.m + b.Rho*(1-guess[i])*d.m
+		b.Alpha[i] = float64((1-d.lambda)*b.Alpha[i]) + d.lambda + float64((1-b.Rho)*own*d.m) + float64(b.Rho*guess[i]*d.m)
+		b.Beta[i] = float64((1-d.lambda)*b.Beta[i]) + d.lambda + float64((1-b.Rho)*ownNot*d.m) + float64(b.Rho*(1-guess[i])*d.m)
 	}
 }

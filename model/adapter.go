@@ -130,7 +130,7 @@ func (w *Weights) NewLoRA(l LoRA, seed uint64) []Tensor {
 			bound := 1 / math.Sqrt(float64(s.shape[1]))
 			r := stream(seed, s.name)
 			for i := range t.Data {
-				t.Data[i] = float32(bound * (2*r.Float64() - 1))
+				t.Data[i] = float32(bound * (float64(2*float64(r.Float64())) - 1))
 			}
 		}
 		out = append(out, t)

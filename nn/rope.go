@@ -56,7 +56,7 @@ func (s *Llama3Scaling) scale(f float32) float32 {
 		return f
 	}
 	smooth := (s.OriginalMax/wave - s.LowFactor) / (s.HighFactor - s.LowFactor)
-	return float32((1-smooth)*float64(f)/s.Factor + smooth*float64(f))
+	return float32(float64((1-smooth)*float64(f))/s.Factor + float64(smooth*float64(f)))
 }
 
 // RoPE is the rotation of q and k by their positions. It is safe for concurrent use.

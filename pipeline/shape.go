@@ -61,7 +61,7 @@ func newRule(item any) (rule, error) {
 
 // apply returns the new reward. Division by zero leaves it as it is.
 func (r rule) apply(reward, metric float64) float64 {
-	v := r.weight * metric
+	v := float64(r.weight * metric)
 	switch {
 	case r.op == "ADD":
 		return reward + v

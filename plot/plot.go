@@ -217,13 +217,13 @@ func average(points []Point, window int) []Point {
 func pad(p *plot.Plot) {
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		span := axis.Max - axis.Min
-		if most := max(math.Abs(axis.Min), math.Abs(axis.Max)); span <= 1e-9*most {
+		if most := max(math.Abs(axis.Min), math.Abs(axis.Max)); span <= float64(1e-9*most) {
 			span = max(1, most)
-			axis.Min -= span / 2
-			axis.Max += span / 2
+			axis.Min -= float64(span / 2)
+			axis.Max += float64(span / 2)
 			continue
 		}
-		axis.Min -= span * 0.02
-		axis.Max += span * 0.05
+		axis.Min -= float64(span * 0.02)
+		axis.Max += float64(span * 0.05)
 	}
 }

@@ -68,7 +68,7 @@ func equalAnswers(got, want string) bool {
 	}
 	if x, ok := decimal(got); ok {
 		if y, ok := decimal(want); ok {
-			return near(x, y/100) || near(x, y) || near(x, y*100)
+			return near(x, y/100) || near(x, y) || near(x, float64(y*100))
 		}
 	}
 	if a, b := bracketed.FindStringSubmatch(got), bracketed.FindStringSubmatch(want); a != nil && b != nil && got[0] == want[0] && got[len(got)-1] == want[len(want)-1] {
@@ -116,4 +116,4 @@ func decimal(s string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
-func near(x, y float64) bool { return math.Abs(x-y) <= 1e-4*max(math.Abs(x), math.Abs(y)) }
+func near(x, y float64) bool { return math.Abs(x-y) <= float64(1e-4*max(math.Abs(x), math.Abs(y))) }

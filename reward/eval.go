@@ -81,9 +81,9 @@ func apply(n *node, args []value, env map[string]*big.Rat) (value, error) {
 	case addNode:
 		return fold(args, (*big.Rat).Add, func(a, b complex128) complex128 { return a + b }), nil
 	case mulNode:
-		return fold(args, (*big.Rat).Mul, func(a, b complex128) complex128 { return a * b }), nil
+		return fold(args, (*big.Rat).Mul, times), nil
 	case percentNode:
-		return fold([]value{args[0], {rat: big.NewRat(1, 100)}}, (*big.Rat).Mul, func(a, b complex128) complex128 { return a * b }), nil
+		return fold([]value{args[0], {rat: big.NewRat(1, 100)}}, (*big.Rat).Mul, times), nil
 	case powNode:
 		return raise(args[0], args[1])
 	case callNode:
@@ -175,4 +175,12 @@ func intRoot(n *big.Int, k int64) *big.Int {
 		}
 	}
 	return nil
+}
+
+// times is a*b with every product rounded by itself: a*b as Go writes it may be fused, and differ between machines.
+func times(a, b complex128) complex128 {
+	return complex(
+		float64(real(a)*real(b))-float64(imag(a)*imag(b)),
+		float64(real(a)*imag(b))+float64(imag(a)*real(b)),
+	)
 }

@@ -86,7 +86,7 @@ func (g *hangman) play(t *turn, action string) {
 				hidden++
 			}
 		}
-		t.win(0.5 + 0.5*(float64(hidden)/float64(len(g.secret))))
+		t.win(0.5 + float64(0.5*(float64(hidden)/float64(len(g.secret)))))
 		t.say("Congratulations! You guessed the word '").say(guess).say("' correctly!")
 	case len(guess) != len(g.secret):
 		t.at().say("You guessed '").say(guess).say("' which is of length ").num(len(guess))

@@ -5,7 +5,7 @@ import "math"
 // fma32 returns x*y+z rounded once. The product is exact in float64, so the sum is
 // rounded to float64 and then to float32.
 func fma32(x, y, z float32) float32 {
-	p, c := float64(x)*float64(y), float64(z)
+	p, c := float64(float64(x)*float64(y)), float64(z)
 	s := p + c
 	if !settled(s) {
 		s = sumOdd(p, c)
@@ -70,7 +70,7 @@ func fmaFlush(x, w, acc float32) float32 {
 	if x == 0 || w == 0 {
 		return acc + float32(x*w)
 	}
-	s := sumOdd(float64(x)*float64(w), float64(acc))
+	s := sumOdd(float64(float64(x)*float64(w)), float64(acc))
 	if math.Abs(s) < flushed {
 		return float32(math.Copysign(0, s))
 	}

@@ -45,7 +45,7 @@ func multiplyAdd(dst []float32, a float32, x []float32) {
 	v := float64(a)
 	x = x[:len(dst)]
 	for i, w := range x {
-		p, c := v*float64(w), float64(dst[i])
+		p, c := float64(v*float64(w)), float64(dst[i])
 		s := p + c
 		if !settled(s) {
 			s = sumOdd(p, c)

@@ -103,7 +103,7 @@ func (r *Random) Int(a, b int) int { return a + r.Below(b-a+1) }
 // Float64 draws from [0,1), as random().
 func (r *Random) Float64() float64 {
 	a, b := r.Uint32()>>5, r.Uint32()>>6
-	return (float64(a)*(1<<26) + float64(b)) * (1.0 / (1 << 53))
+	return (float64(float64(a)*(1<<26)) + float64(b)) * (1.0 / (1 << 53))
 }
 
 // Shuffle permutes n things, as shuffle(x); swap exchanges two of them.

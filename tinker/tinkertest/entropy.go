@@ -50,7 +50,7 @@ func (s *suite) entropy() {
 		}
 		want := without.Metrics["loss:sum"]
 		for i, v := range h {
-			want -= 0.25 * float64(weights[i]) * float64(v)
+			want -= float64(0.25 * float64(weights[i]) * float64(v))
 			if !(v > 0 && v < 9) { // log 5000 is 8.5
 				s.Errorf("%s: entropy %v at position %d", loss, v, i)
 			}
@@ -83,11 +83,11 @@ func (s *suite) entropyOfTop(h []float32) {
 		low, rest := 0.0, 1.0
 		for _, t := range r.TopKPromptLogprobs[i+1] {
 			q := math.Exp(float64(t.Logprob))
-			low, rest = low-q*float64(t.Logprob), rest-q
+			low, rest = low-float64(q*float64(t.Logprob)), rest-q
 		}
 		high := low
 		if rest > 0 {
-			high += rest * (math.Log(5000) - math.Log(rest))
+			high += float64(rest * (math.Log(5000) - math.Log(rest)))
 		}
 		if float64(v) < low-1e-4 || float64(v) > high+1e-4 {
 			s.Errorf("entropy %v at position %d; by the 100 likeliest tokens it is from %v to %v", v, i, low, high)

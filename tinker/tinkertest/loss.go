@@ -29,7 +29,7 @@ func (s *suite) losses() {
 		}},
 		{tinker.CISPO, nil, func(lp, w, q, a float64) float64 { return -clamp(math.Exp(lp-q), 0, 4) * lp * a }},
 		{tinker.DRO, map[string]float64{"beta": 0.05}, func(lp, w, q, a float64) float64 {
-			return -(lp*a - 0.5*0.05*(lp-q)*(lp-q))
+			return -(float64(lp*a) - float64(0.5*0.05*(lp-q)*(lp-q)))
 		}},
 	} {
 		r := tinker.ForwardRequest{Data: []tinker.Datum{datum(some...)}, LossFn: tt.name, LossFnConfig: tt.config}
@@ -72,7 +72,7 @@ func (s *suite) twoTargets() {
 		if got := lp.Float[2*i]; math.Abs(float64(got-want[i])) > 1e-5 || s.caps.ExactLogprobs && got != want[i] {
 			s.Errorf("position %d: logprob %v, alone %v", i, got, want[i])
 		}
-		sum -= 0.75*float64(lp.Float[2*i]) + 0.25*float64(lp.Float[2*i+1])
+		sum -= float64(0.75*float64(lp.Float[2*i])) + float64(0.25*float64(lp.Float[2*i+1]))
 	}
 	if got := out.Metrics["loss:sum"]; math.Abs(got-sum) > 1e-4*sum {
 		s.Errorf("loss %v, want %v", got, sum)

@@ -100,7 +100,7 @@ func datum(tokens ...int32) tinker.Datum {
 	n := len(tokens) - 1
 	w, q, a := make([]float32, n), make([]float32, n), make([]float32, n)
 	for i := range n {
-		w[i], q[i], a[i] = 1, -2-float32(i)/8, float32(i%3)-0.75
+		w[i], q[i], a[i] = 1, -2-float32(float32(i)/8), float32(i%3)-0.75
 	}
 	return tinker.Datum{ModelInput: tinker.Text(tokens[:n]), LossFnInputs: map[string]tinker.Tensor{
 		tinker.TargetTokens: tinker.TokenInts(tokens[1:]), tinker.Weights: tinker.Floats(w),
