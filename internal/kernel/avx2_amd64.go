@@ -13,15 +13,12 @@ const (
 // avx2 is the path of the kernels for processors with AVX2 and FMA.
 type avx2 struct{ order Order }
 
-// avx2Tiles cuts M rows into as few tiles as possible, of almost equal height.
-func avx2Tiles(M int) tiles { return tiles{M, (M + avx2Tile - 1) / avx2Tile} }
-
 func (v avx2) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
-	if w.K == 0 || w.BF16 && v.order == Blocked {
+	if w.K == 0 {
 		portable{v.order}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	p := product{sc: sc, out: out, ldo: ldo, tiles: avx2Tiles(M)}
+	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M, avx2Tile)}
 	data, perStep := unsafe.Pointer(unsafe.SliceData(w.F32)), 1
 	if w.BF16 {
 		data, perStep = unsafe.Pointer(unsafe.SliceData(w.Pairs)), 2
@@ -42,10 +39,13 @@ func (v avx2) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M in
 }
 
 // layX is that of avx512, for the kernels of this path.
-func (avx2) layX(p *product, t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
+func (v avx2) layX(p *product, t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
 	switch {
 	case bf16:
 		p.kernels = avx2WideKernels[:]
+		if v.order == Blocked {
+			p.kernels = avx2BlockedKernels[:]
+		}
 		p.copyRows(t0, t1, func(dst []float32, m int) {
 			clear(dst[k:full])
 			avx2RoundBF16(k, &dst[0], &x[m*ldx])
@@ -69,7 +69,7 @@ func (avx2) packColumns(p *product, t0, t1, steps int, a []float32, lda int) {
 }
 
 func (v avx2) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int) {
-	p := product{sc: sc, out: out[n0*ldo:], ldo: ldo, tiles: avx2Tiles(n1 - n0), kernels: avx2F32Kernels[:]}
+	p := product{sc: sc, out: out[n0*ldo:], ldo: ldo, tiles: newTiles(n1-n0, avx2Tile), kernels: avx2F32Kernels[:]}
 	panel := grow(&sc.panel, blockK*NR)
 	for b0 := 0; b0 < p.tiles.count; b0 += avx2BlockTiles {
 		b1 := min(b0+avx2BlockTiles, p.tiles.count)
@@ -86,7 +86,7 @@ func (v avx2) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, 
 }
 
 func (v avx2) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
-	p := product{sc: sc, out: out, ldo: ldo, tiles: avx2Tiles(M), kernels: avx2F32Kernels[:]}
+	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M, avx2Tile), kernels: avx2F32Kernels[:]}
 	switch {
 	case K > 0 && ldaK == 1 && M <= avx2Tile: // decoding: as little as possible around the kernel
 		avx2RowsKernels[M](K, &a[0], &panel[0], &out[0], ldo*4, flag(acc), ldaM*4)

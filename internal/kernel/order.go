@@ -33,7 +33,7 @@ func Native() Order {
 	return Sequential
 }
 
-// offers reports whether path p multiplies in order o. VDPBF16PS and TDPBF16PS have one order each; AVX2 takes Blocked by its definition.
+// offers reports whether path p multiplies in order o. VDPBF16PS and TDPBF16PS have one order each.
 func (p Path) offers(o Order) bool {
 	return (p != AVX512BF16 || o == Sequential) && (p != AMX || o == Blocked)
 }

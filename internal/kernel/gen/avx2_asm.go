@@ -5,7 +5,7 @@ import "fmt"
 // avx2 emits the kernels of the AVX2 path: VEX encodings alone, registers Y0 … Y15.
 func avx2() *asm {
 	a := &asm{}
-	for _, k := range []avx2GEMM{avx2Packed, avx2Direct, avx2Wide} {
+	for _, k := range []avx2GEMM{avx2Packed, avx2Direct, avx2Wide, avx2Blocked} {
 		k.emit(a)
 	}
 	avx2Packing(a)

@@ -26,6 +26,7 @@ type avx2GEMM struct {
 	name, doc string
 	direct    bool // a is not packed
 	flush     bool // subnormals are zeros while it runs
+	blocked   bool // the order is Blocked: see blocks
 	unroll    int
 	factors   []factor // of a step, in order
 }
@@ -52,6 +53,11 @@ var avx2Wide = avx2GEMM{
 	doc: "folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.",
 }
 
+var avx2Blocked = avx2GEMM{
+	name: "avx2Blocked", unroll: 4, direct: true, flush: true, blocked: true, factors: []factor{{0, loadEven}, {1, loadOdd}},
+	doc: "folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.",
+}
+
 func loadFloats(a *asm, at, reg string) { a.ins("VMOVUPS %s, %s", at, reg) }
 
 // loadOdd widens the high halves of pairs, loadEven the low ones.
@@ -73,7 +79,7 @@ func (g avx2GEMM) emit(a *asm) {
 		names = append(names, name)
 		g.kernel(a, name, rows)
 	}
-	fmt.Fprintf(&a.decl, "\nvar %sKernels = [maxTile + 1]microKernel{%s}\n", g.name, strings.Join(names, ", "))
+	fmt.Fprintf(&a.decl, "\nvar %sKernels = [...]microKernel{%s}\n", g.name, strings.Join(names, ", "))
 }
 
 // width returns the number of registers that a row of a tile takes.
@@ -87,38 +93,20 @@ func (g avx2GEMM) width(rows int) int {
 // kernel writes the kernel of one height.
 func (g avx2GEMM) kernel(a *asm, name string, rows int) {
 	frame := 0
-	if g.flush {
+	switch {
+	case g.blocked:
+		frame = blockedFrame
+	case g.flush:
 		frame = 16
 	}
 	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
 	if g.flush {
-		flushSubnormals(a)
+		a.flushSubnormals()
 	}
-	passes := g.width(rows) == 2
-	if passes {
-		a.ins("MOVQ CX, R11")
-		a.ins("MOVQ SI, R12")
-		a.ins("LEAQ 64(DI), R13")
-		a.ins("MOVL $1, R15") // passes to come
-	}
-	pass := a.newLabel("pass")
-	if passes {
-		a.label(pass)
-	}
-	g.begin(a, rows)
-	if g.direct && rows > 3 {
-		a.ins("LEAQ (SI)(BX*2), R10")
-		a.ins("ADDQ BX, R10")
-	}
-	a.unrolled(g.unroll, func(n int) { g.steps(a, rows, n) })
-	g.moveTile(a, rows, func(reg, at string) { a.ins("VMOVUPS %s, %s", reg, at) })
-	if passes {
-		a.ins("MOVQ R11, CX")
-		a.ins("MOVQ R12, SI")
-		a.ins("MOVQ R13, DI")
-		a.ins("ADDQ $64, DX")
-		a.ins("DECQ R15")
-		a.ins("JEQ %s", pass)
+	if g.width(rows) == 4 {
+		g.walk(a, rows)
+	} else {
+		g.twice(a, rows)
 	}
 	if g.flush {
 		a.ins("LDMXCSR 0(SP)")
@@ -126,13 +114,37 @@ func (g avx2GEMM) kernel(a *asm, name string, rows int) {
 	a.end()
 }
 
-// flushSubnormals makes subnormal operands and results zeros; the state before is kept at 0(SP).
-func flushSubnormals(a *asm) {
-	a.ins("STMXCSR 0(SP)")
-	a.ins("MOVL 0(SP), AX")
-	a.ins("ORL $0x8040, AX")
-	a.ins("MOVL AX, 8(SP)")
-	a.ins("LDMXCSR 8(SP)")
+// twice walks the panel for the left half of the columns and then for the right one.
+func (g avx2GEMM) twice(a *asm, rows int) {
+	half := a.newLabel("half")
+	a.ins("MOVQ CX, R11")
+	a.ins("MOVQ SI, R12")
+	a.ins("LEAQ 64(DI), R13")
+	a.ins("MOVL $1, R15") // halves to come
+	a.label(half)
+	g.walk(a, rows)
+	a.ins("MOVQ R11, CX")
+	a.ins("MOVQ R12, SI")
+	a.ins("MOVQ R13, DI")
+	a.ins("MOVQ acc+40(FP), R9")
+	a.ins("ADDQ $64, DX")
+	a.ins("DECQ R15")
+	a.ins("JEQ %s", half)
+}
+
+// walk folds all steps into the tile.
+func (g avx2GEMM) walk(a *asm, rows int) {
+	if g.direct && rows > 3 {
+		a.ins("LEAQ (SI)(BX*2), R10")
+		a.ins("ADDQ BX, R10")
+	}
+	if g.blocked {
+		g.blocks(a, rows)
+		return
+	}
+	g.begin(a, rows)
+	a.unrolled(g.unroll, func(n int) { g.steps(a, rows, n) })
+	g.moveTile(a, rows, func(reg, at string) { a.ins("VMOVUPS %s, %s", reg, at) })
 }
 
 // begin clears the sums or loads them from c.
@@ -140,13 +152,16 @@ func (g avx2GEMM) begin(a *asm, rows int) {
 	load, start := a.newLabel("load"), a.newLabel("start")
 	a.ins("TESTQ R9, R9")
 	a.ins("JNE %s", load)
-	for y := range rows * g.width(rows) {
-		a.clear(fmt.Sprintf("Y%d", y))
-	}
+	g.clear(a, rows)
 	a.ins("JMP %s", start)
 	a.label(load)
 	g.moveTile(a, rows, func(reg, at string) { a.ins("VMOVUPS %s, %s", at, reg) })
 	a.label(start)
+}
+
+// clear makes the sums zeros.
+func (g avx2GEMM) clear(a *asm, rows int) {
+	g.each(rows, func(y int) { a.clear(fmt.Sprintf("Y%d", y)) })
 }
 
 // moveTile walks the rows of c with AX.
@@ -168,14 +183,23 @@ func (g avx2GEMM) sum(rows, i, j int) string { return fmt.Sprintf("Y%d", i*g.wid
 // steps writes n steps and moves a and b past them.
 func (g avx2GEMM) steps(a *asm, rows, n int) {
 	for s := range n {
-		a.ins("PREFETCHT0 %d(DI)", s*128+1024)
-		if g.width(rows) == 4 {
-			a.ins("PREFETCHT0 %d(DI)", s*128+1024+64)
-		}
+		g.prefetch(a, rows, s)
 		for _, f := range g.factors {
-			g.multiply(a, rows, f, s*len(g.factors)+f.k, s*128)
+			g.multiply(a, rows, f, s*len(g.factors)+f.k, s*rowBytes)
 		}
 	}
+	g.advance(a, rows, n)
+}
+
+// prefetch asks for what the walk will read of the panel in 8 steps.
+func (g avx2GEMM) prefetch(a *asm, rows, step int) {
+	for line := range g.width(rows) / 2 {
+		a.ins("PREFETCHT0 %d(DI)", (step+8)*rowBytes+64*line)
+	}
+}
+
+// advance moves a and b by n steps.
+func (g avx2GEMM) advance(a *asm, rows, n int) {
 	bytes := n * len(g.factors) * 4
 	if !g.direct {
 		bytes *= rows
@@ -184,7 +208,7 @@ func (g avx2GEMM) steps(a *asm, rows, n int) {
 	if g.direct && rows > 3 {
 		a.ins("ADDQ $%d, R10", bytes)
 	}
-	a.ins("ADDQ $%d, DI", n*128)
+	a.ins("ADDQ $%d, DI", n*rowBytes)
 }
 
 // multiply adds element k of every row of a times the row of b at an offset to the sums.
