@@ -15,7 +15,7 @@ type avx2 struct{ order Order }
 
 func (v avx2) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
 	if w.K == 0 {
-		portable{v.order}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
+		portable(v).matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
 	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M, avx2Tile)}
