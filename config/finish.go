@@ -49,6 +49,7 @@ func (c *Config) Derive() {
 	c.deriveSynchronizer()
 	c.deriveExplorer()
 	c.deriveTasksets()
+	c.deriveVerl()
 	c.deriveExperienceBuffers()
 	c.derivePipeline()
 	c.deriveStages()

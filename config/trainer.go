@@ -17,7 +17,7 @@ type Trainer struct {
 	SequenceParallelSize int            `yaml:"ulysses_sequence_parallel_size" applies:"no"`
 	FixMicrobatchLoss    bool           `yaml:"fix_actor_microbatch_loss_scale"`
 	SaveStrategy         SaveStrategy   `yaml:"save_strategy" applies:"no"`
-	TrainerConfig        map[string]any `yaml:"trainer_config" applies:"no"` // verl's own tree
+	TrainerConfig        map[string]any `yaml:"trainer_config" applies:"no"` // verl's own tree; see Verl for what counts
 	TrainerConfigPath    string         `yaml:"trainer_config_path"`         // deprecated, refused
 }
 

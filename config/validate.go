@@ -33,6 +33,7 @@ func (c *Config) check() problems {
 	k.tasksets()
 	k.experienceBuffers()
 	k.trainer()
+	k.verl()
 	k.monitor()
 	k.stages()
 	return k.found

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -12,10 +13,10 @@ import (
 
 // buildAlgorithm resolves section algorithm against the tables of package algorithm.
 func (b *job) buildAlgorithm(context.Context) error {
-	a := b.cfg.Algorithm
+	a, verl := b.cfg.Algorithm, b.cfg.Verl()
 	m, err := algorithm.New(algorithm.Choice{
 		Type: a.Type, SampleStrategy: a.SampleStrategy, SampleArgs: a.SampleStrategyArgs,
-		Advantage: a.AdvantageFn, AdvantageArgs: a.AdvantageFnArgs,
+		Advantage: a.AdvantageFn, AdvantageArgs: criticArgs(a, verl),
 		KLPenalty: a.KLPenaltyFn, KLPenaltyArgs: a.KLPenaltyFnArgs,
 		PolicyLoss: a.PolicyLossFn, PolicyLossArgs: a.PolicyLossFnArgs,
 		KLLoss: a.KLLossFn, KLLossArgs: a.KLLossFnArgs,
@@ -30,7 +31,7 @@ func (b *job) buildAlgorithm(context.Context) error {
 		return err
 	}
 	m.Objective.TokenScale = b.cfg.Trainer.FixMicrobatchLoss
-	m.Objective.Batched = !b.cfg.Model.Tinker.Enable
+	m.Objective.Batched, m.Objective.MicroBatch = !b.cfg.Model.Tinker.Enable, verl.MicroBatch
 	if b.cfg.Mode.Trains() && m.Schema == "experience" && b.cfg.Mode != config.Train && m.Advantage == nil {
 		return fmt.Errorf("run: algorithm %s scores no groups, so it cannot explore; use mode train", a.Type)
 	}
@@ -39,6 +40,22 @@ func (b *job) buildAlgorithm(context.Context) error {
 	}
 	b.method = m
 	return nil
+}
+
+// criticArgs are the arguments of the advantage function, for one with a critic with what verl's own tree says of it.
+func criticArgs(a config.Algorithm, verl config.Verl) map[string]any {
+	if a.AdvantageFn != "ppo" {
+		return a.AdvantageFnArgs
+	}
+	args := map[string]any{}
+	if verl.CriticLR != nil && a.Optimizer.LR > 0 {
+		args["critic_lr_scale"] = *verl.CriticLR / a.Optimizer.LR
+	}
+	if verl.CriticWarmup != nil {
+		args["critic_warmup"] = *verl.CriticWarmup
+	}
+	maps.Copy(args, a.AdvantageFnArgs)
+	return args
 }
 
 // available refuses what the algorithm needs and this version's loops do not give it.

@@ -204,6 +204,31 @@ func (f priorFile) write(prior []float64) error {
 	return disk.WriteFile(f.fs, f.path, append(data, '\n'))
 }
 
+// learn trains the critic epochs times on the returns of a batch; v is what values gave for it. wait returns the means of the metrics.
+func (c *critic) learn(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience, v foresight, epochs int) (
+	wait func(context.Context) (map[string]float64, error), err error) {
+	waits := make([]func(context.Context) (map[string]float64, error), max(1, epochs))
+	for i := range waits {
+		if i > 0 {
+			if v, err = c.values(ctx, batch); err != nil {
+				return nil, err
+			}
+		}
+		if waits[i], err = c.train(ctx, adam, batch, v.logprobs); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context) (map[string]float64, error) {
+		all := make([]map[string]float64, len(waits))
+		for i, wait := range waits {
+			if all[i], err = wait(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return means(all), nil
+	}, nil
+}
+
 // train sends the gradient of the batch's returns and an optimizer step right behind it, with the first model's parameters but
 // for the rate. logprobs are what values gave under the same weights. wait returns when they are done.
 func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience, logprobs [][]float32) (

@@ -110,7 +110,7 @@ func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Exper
 	}
 	out := algorithm.CriticMetrics(returns, v.values, masks)
 	collect(out, metrics)
-	learned, err = t.critic.train(ctx, t.adam(step), batch, v.logprobs)
+	learned, err = t.critic.learn(ctx, t.adam(step), batch, v, t.CriticEpochs)
 	return out, learned, err
 }
 

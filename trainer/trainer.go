@@ -34,6 +34,9 @@ type Options struct {
 	From         string                       // path of the state that the model begins with; empty: as Create says
 	Teacher      tinker.SamplingClientRequest // of a method that needs one
 	Vocab        int                          // token ids that the model has, for a method with a critic
+	Epochs       int                          // optimizer steps on each batch; 0 is 1
+	CriticEpochs int                          // the same of the critic
+	Recompute    bool                         // what the loss compares logprobs with is computed when the step begins, not the samplers'
 	FS           disk.FS
 
 	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.

@@ -11,12 +11,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// update sends the gradient of one batch, the optimizer step right behind it and, when weights are due to be published, their save behind
-// that, which it does not wait for: published is nil when none is due. It fills in the step's metrics.
-func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*experience.Experience, metrics map[string]float64) (
+// update sends the gradient of one batch, the optimizer step right behind it, both Epochs times, and, when weights are due to be published,
+// their save behind that, which it does not wait for: published is nil when none is due. It fills in the step's metrics.
+func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*experience.Experience, metrics map[string]float64) (
 	published *tinker.Future[tinker.SaveOutput], err error) {
 	begin := time.Now()
-	need := t.Method.Needs()
+	batch, known, onPolicy, err := t.anchor(ctx, step, seq, sampled)
+	if err != nil {
+		return nil, err
+	}
 	fetched, err := t.fetch(ctx, seq, batch)
 	if err != nil {
 		return nil, err
@@ -25,66 +28,51 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, batch []*exp
 	if err != nil {
 		return nil, err
 	}
-	data := make([]tinker.Datum, len(batch))
-	for i, e := range batch {
-		if data[i], err = datum(e); err != nil {
-			return nil, err
-		}
-	}
-	req := tinker.ForwardRequest{SeqID: *seq, Data: data}
-	t.askEntropies(step, batch, &req)
-	var outcome map[string]float64
-	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
-		grad, outcome, err = t.gradient(step, batch, logprobs, fetched)
-		return grad, err
-	}
-	known, onPolicy := t.knownLogprobs(step, batch)
-	f, used, err := tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
-	*seq += used
-	if err != nil {
-		return nil, err
-	}
 	adam := t.adam(step)
 	if step <= t.Method.CriticWarmup() {
 		adam.LearningRate = 0
 	}
-	o, err := t.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: *seq, Adam: adam})
-	*seq++
-	if err != nil {
-		return nil, err
+	passes := make([]*pass, max(1, t.Epochs))
+	for i := range passes {
+		if passes[i], err = t.send(ctx, step, seq, batch, fetched, known, adam); err != nil {
+			return nil, err
+		}
+		if t.Method.Needs().Logprobs {
+			known = nil // the weights have changed
+		}
 	}
 	if t.Publishes(step) {
 		if published, err = t.sendWeights(ctx, step, seq); err != nil {
 			return nil, err
 		}
 	}
-	out, err := f.Wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	opt, err := o.Wait(ctx)
-	if err != nil {
-		return nil, err
+	var first []algorithm.Sequence
+	outcomes := make([]map[string]float64, len(passes))
+	for i, p := range passes {
+		seqs, err := t.finish(ctx, step, p, batch, fetched)
+		if err != nil {
+			return nil, err
+		}
+		if outcomes[i] = p.outcome; i > 0 {
+			continue
+		}
+		first = seqs
+		if t.exact {
+			if err := checkExact(sampled, onPolicy, outputs(p.trained)); err != nil {
+				return nil, err
+			}
+		}
 	}
 	ofCritic, err := learned(ctx)
 	if err != nil {
 		return nil, err
 	}
-	seqs := sequences(step, batch, outputs(out), fetched)
-	entropies := takeEntropies(batch, seqs, out)
-	if !need.Logprobs || entropies { // the gradient did not depend on them; the reported loss does
-		if _, outcome, err = t.Method.Objective.Step(seqs); err != nil {
-			return nil, err
-		}
-	}
-	if t.exact {
-		if err := checkExact(batch, onPolicy, outputs(out)); err != nil {
-			return nil, err
-		}
-	}
-	collect(metrics, scored, ofCritic, outcome, out.Metrics, opt.Metrics)
+	collect(metrics, scored, ofCritic, means(outcomes))
 	metrics["actor/lr"] = adam.LearningRate
-	batchMetrics(metrics, batch, seqs, time.Since(begin).Seconds())
+	for i, e := range sampled {
+		first[i].Old = e.Logprobs
+	}
+	batchMetrics(metrics, batch, first, time.Since(begin).Seconds())
 	return published, nil
 }
 
@@ -149,26 +137,6 @@ func sequences(step int, batch []*experience.Experience, logprobs [][]float32, f
 		}
 	}
 	return seqs
-}
-
-// knownLogprobs returns what a forward would return, when that is known without one: on a service with exact logprobs the samplers'
-// logprobs of experiences that the present weights sampled; or anything for a loss whose gradient does not depend on them.
-// onPolicy marks the experiences that the present weights sampled.
-func (t *Trainer) knownLogprobs(step int, batch []*experience.Experience) (known [][]float32, onPolicy []bool) {
-	all := t.exact
-	known, onPolicy = make([][]float32, len(batch)), make([]bool, len(batch))
-	for i, e := range batch {
-		onPolicy[i] = !e.Info.IsExpert && e.Info.ModelVersion == step-1 && e.Logprobs != nil && e.StopReason != experience.StopPromptTruncated
-		all = all && (onPolicy[i] || e.TrainableTokens() == 0)
-		known[i] = make([]float32, len(e.Tokens)-1)
-		if e.Logprobs != nil {
-			copy(known[i][e.PromptLength-1:], e.Logprobs)
-		}
-	}
-	if all || !t.Method.Needs().Logprobs {
-		return known, onPolicy
-	}
-	return nil, onPolicy
 }
 
 // checkExact compares, bit for bit, what the sampler said of its tokens with what training computed for them.

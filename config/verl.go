@@ -1,0 +1,200 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Verl is what of verl's own tree, trainer.trainer_config, has a meaning beyond its GPUs. It counts where upstream reads the tree too: with
+// model.tinker.enable false.
+type Verl struct {
+	Epochs       int  // optimizer steps of the actor on each batch
+	CriticEpochs int  // and of the critic
+	Recompute    bool // old logprobs are those of the weights that a step begins with, not the samplers'
+	MicroBatch   int  // sequences that are aggregated together; 0: all of a batch
+	CriticWarmup *int // steps in which the critic alone learns
+	CriticLR     *float64
+}
+
+// verlTree is where the tree is in the configuration.
+const verlTree = "trainer.trainer_config"
+
+// The paths in the tree that count, with what they do.
+const (
+	verlEpochs       = "actor_rollout_ref.actor.ppo_epochs"
+	verlMicroBatch   = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
+	verlMiniBatch    = "actor_rollout_ref.actor.ppo_mini_batch_size"
+	verlDynamic      = "actor_rollout_ref.actor.use_dynamic_bsz"
+	verlGradClip     = "actor_rollout_ref.actor.grad_clip"
+	verlTokenScale   = "actor_rollout_ref.actor.fix_actor_microbatch_loss_scale"
+	verlBypass       = "algorithm.rollout_correction.bypass_mode"
+	verlReject       = "algorithm.rollout_correction.rollout_rs"
+	verlCriticEpochs = "critic.ppo_epochs"
+	verlCriticLR     = "critic.optim.lr"
+	verlCriticWarmup = "trainer.critic_warmup"
+	verlKeep         = "trainer.max_actor_ckpt_to_keep"
+)
+
+// Verl reads the tree. A value that is no number or no truth value is as if it were not there; [Config.Validate] names it.
+func (c *Config) Verl() Verl {
+	v := Verl{Epochs: 1, CriticEpochs: 1}
+	if c.Model.Tinker.Enable {
+		return v
+	}
+	for path, to := range map[string]*int{verlEpochs: &v.Epochs, verlCriticEpochs: &v.CriticEpochs} {
+		if n, ok := c.verlInt(path); ok {
+			*to = n
+		}
+	}
+	if bypass, ok := c.verlBool(verlBypass); ok {
+		v.Recompute = !bypass
+	}
+	if !c.verlPacks() {
+		v.MicroBatch = 1
+		if n, ok := c.verlInt(verlMicroBatch); ok {
+			v.MicroBatch = n
+		}
+	}
+	if n, ok := c.verlInt(verlCriticWarmup); ok {
+		n = max(0, n-1) // verl's actor learns from step critic_warmup on
+		v.CriticWarmup = &n
+	}
+	if lr, ok := c.verlFloat(verlCriticLR); ok {
+		v.CriticLR = &lr
+	}
+	return v
+}
+
+// verlPacks reports whether verl would pack micro-batches by tokens, which depends on the GPUs: use_dynamic_bsz.
+func (c *Config) verlPacks() bool {
+	if packs, ok := c.verlBool(verlDynamic); ok {
+		return packs
+	}
+	return c.Trainer.UseDynamicBsz
+}
+
+// verlValue is what the tree has at a dotted path; null is nothing.
+func (c *Config) verlValue(path string) (any, bool) {
+	var at any = c.Trainer.TrainerConfig
+	for name := range strings.SplitSeq(path, ".") {
+		section, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		at = section[name]
+	}
+	return at, at != nil
+}
+
+func (c *Config) verlInt(path string) (int, bool) {
+	v, ok := c.verlValue(path)
+	if !ok {
+		return 0, false
+	}
+	n, ok := parseInt(fmt.Sprint(v))
+	return int(n), ok
+}
+
+func (c *Config) verlFloat(path string) (float64, bool) {
+	v, ok := c.verlValue(path)
+	if !ok {
+		return 0, false
+	}
+	return parseFloat(fmt.Sprint(v))
+}
+
+func (c *Config) verlBool(path string) (bool, bool) {
+	v, ok := c.verlValue(path)
+	if !ok {
+		return false, false
+	}
+	return parseBool(fmt.Sprint(v))
+}
+
+// deriveVerl takes over what verl's tree says in the place of other keys, as upstream does, and takes the keys that count off the
+// list of those that do not apply.
+func (c *Config) deriveVerl() {
+	if c.Model.Tinker.Enable || c.Trainer.TrainerConfig == nil {
+		return
+	}
+	t := &c.Trainer
+	if clip, ok := c.verlFloat(verlGradClip); ok {
+		t.GradClip = clip
+		c.derive("trainer.grad_clip", verlTree+"."+verlGradClip)
+	}
+	if scale, ok := c.verlBool(verlTokenScale); ok {
+		t.FixMicrobatchLoss = scale
+		c.derive("trainer.fix_actor_microbatch_loss_scale", verlTree+"."+verlTokenScale)
+	}
+	if n, ok := c.verlInt(verlKeep); ok && n > 0 && (t.MaxCheckpoints == nil || !c.given("trainer.max_checkpoints_to_keep")) {
+		t.MaxCheckpoints = &n
+		c.derive("trainer.max_checkpoints_to_keep", verlTree+"."+verlKeep)
+	}
+	if n, ok := c.verlInt(verlMiniBatch); ok && n != c.Buffer.TrainBatchSize {
+		c.note("%s.%s %d is not used: as in Trinity-RFT a mini-batch is buffer.train_batch_size", verlTree, verlMiniBatch, n)
+	}
+	used := []string{verlEpochs, verlMiniBatch, verlDynamic, verlGradClip, verlTokenScale, verlBypass, verlKeep}
+	if Algorithms()[c.Algorithm.Type].Critic {
+		used = append(used, verlCriticEpochs, verlCriticLR, verlCriticWarmup)
+	}
+	if !c.verlPacks() {
+		used = append(used, verlMicroBatch)
+	}
+	c.trace.idle = slices.DeleteFunc(c.trace.idle, func(key string) bool {
+		path, inTree := strings.CutPrefix(key, verlTree+".")
+		return inTree && slices.Contains(used, path) || key == "trainer.use_dynamic_bsz" && !c.verlPacks()
+	})
+}
+
+// verl checks the values of the tree that count, and names near them that are none of verl's.
+func (k *checker) verl() {
+	c := k.c
+	if c.Model.Tinker.Enable {
+		return
+	}
+	for _, path := range []string{verlEpochs, verlMicroBatch, verlMiniBatch, verlCriticEpochs} {
+		if v, ok := c.verlValue(path); ok {
+			if n, isInt := c.verlInt(path); !isInt || n < 1 {
+				k.bad(verlTree+"."+path, "is %v; it must be a whole number, at least 1", v)
+			}
+		}
+	}
+	for _, path := range []string{verlCriticWarmup, verlCriticLR, verlGradClip} {
+		if v, ok := c.verlValue(path); ok {
+			if n, isNumber := c.verlFloat(path); !isNumber || !(n >= 0) {
+				k.bad(verlTree+"."+path, "is %v; it must be a number, at least 0", v)
+			}
+		}
+	}
+	for _, path := range []string{verlBypass, verlDynamic, verlTokenScale} {
+		if v, ok := c.verlValue(path); ok {
+			if _, isBool := c.verlBool(path); !isBool {
+				k.bad(verlTree+"."+path, "is %v; it must be true or false", v)
+			}
+		}
+	}
+	if v, ok := c.verlValue(verlReject); ok {
+		k.bad(verlTree+"."+verlReject, "is %v, and samples are not rejected by how far the sampler was off: remove it; here sampler and trainer agree to the bit, and sample_strategy staleness_control leaves out what is old", v)
+	}
+	for _, path := range []string{verlEpochs, verlGradClip, verlBypass} {
+		k.misspelt(path)
+	}
+}
+
+// misspelt refuses a key beside one that counts, if it is that key with a slip of the pen: it would be taken for one of verl's others.
+func (k *checker) misspelt(path string) {
+	i := strings.LastIndexByte(path, '.')
+	section, _ := k.c.verlValue(path[:i])
+	keys, _ := section.(map[string]any)
+	for _, name := range sortedKeys(keys) {
+		if name != path[i+1:] && !verlNeighbour(name) && didYouMean(name, []string{path[i+1:]}) != "" {
+			k.bad(verlTree+"."+path[:i+1]+name, "unknown key; did you mean %s?", path[i+1:])
+		}
+	}
+}
+
+// verlNeighbour reports whether a name that looks like one that counts is another key of verl's.
+func verlNeighbour(name string) bool {
+	return slices.Contains([]string{"ppo_micro_batch_size", "ppo_mini_batch_size"}, name)
+}
