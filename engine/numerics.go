@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +36,7 @@ func orderOf(files disk.FS, dir, want string) (kernel.Order, error) {
 	kept, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = files.MkdirAll(dir); err == nil {
-			err = disk.WriteNew(files, path, fmt.Sprint(os.Getpid()), []byte(order.String()+"\n"))
+			err = disk.WriteNew(files, path, rand.Text(), []byte(order.String()+"\n"))
 		}
 		if err == nil {
 			kept, err = os.ReadFile(path) // another process may have been first
