@@ -3,6 +3,7 @@ package dataset
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Message is one turn of a conversation.
@@ -86,6 +87,29 @@ func message(item any) (Message, error) {
 	if !ok || name == "" || !has {
 		return Message{}, fmt.Errorf("role and content are needed, the keys are %v", row.Columns())
 	}
-	s, err := text(content)
+	s, err := contentText(content)
 	return Message{name, s}, err
+}
+
+// contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is refused.
+func contentText(content any) (string, error) {
+	parts, isList := content.([]any)
+	if !isList {
+		return text(content)
+	}
+	var all strings.Builder
+	for i, part := range parts {
+		row, _ := part.(Row)
+		kind, typed := row.Get("type")
+		if !typed {
+			return text(content)
+		}
+		words, _ := row.Get("text")
+		if s, ok := words.(string); ok && kind == "text" {
+			all.WriteString(s)
+			continue
+		}
+		return "", fmt.Errorf("part %d of the content is of type %v; the models here read text only, so leave such rows or parts out", i, kind)
+	}
+	return all.String(), nil
 }

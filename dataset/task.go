@@ -65,7 +65,7 @@ func (f Format) column(src *Source, index int, row Row, setting, key string) (st
 	if !ok {
 		return "", f.missing(src, index, row, setting, key)
 	}
-	s, err := text(value)
+	s, err := contentText(value)
 	if err != nil {
 		return "", fmt.Errorf("dataset: %s: column %q: %w", src.Place(index), key, err)
 	}

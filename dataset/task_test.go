@@ -42,7 +42,7 @@ func TestMissingColumn(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	s := open(t, folder(t, "train.jsonl", `{"q":"1+1?","a":"2","sys":"Be brief.","list":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}],"json":"[{\"role\":\"user\",\"content\":\"hi\"}]","bad":"[","odd":[{"role":"user"}],"none":[]}`), "", "train")
+	s := open(t, folder(t, "train.jsonl", `{"q":"1+1?","a":"2","sys":"Be brief.","list":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}],"json":"[{\"role\":\"user\",\"content\":\"hi\"}]","bad":"[","odd":[{"role":"user"}],"none":[],"parts":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],"seen":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}}]}],"shown":[{"type":"image","image":"i"}]}`), "", "train")
 	turn := []Message{{"user", "1+1?"}, {"assistant", "2"}}
 	tests := []struct {
 		name   string
@@ -53,6 +53,7 @@ func TestMessages(t *testing.T) {
 		{"system prompt", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S"}, append([]Message{{"system", "S"}}, turn...)},
 		{"the column wins", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S", SystemPromptKey: "sys"}, append([]Message{{"system", "Be brief."}}, turn...)},
 		{"a list", Format{MessagesKey: "list"}, []Message{{"user", "hi"}, {"assistant", "ho"}}},
+		{"parts of text", Format{MessagesKey: "parts"}, []Message{{"user", "ab"}}},
 		{"JSON text", Format{MessagesKey: "json"}, []Message{{"user", "hi"}}},
 	}
 	for _, tt := range tests {
@@ -63,10 +64,12 @@ func TestMessages(t *testing.T) {
 			}
 		})
 	}
-	for key, want := range map[string]string{"bad": "JSON list of messages", "odd": "role and content", "none": "empty", "q": "JSON list"} {
+	for key, want := range map[string]string{"bad": "JSON list of messages", "odd": "role and content", "none": "empty", "q": "JSON list", "seen": "part 1 of the content is of type image_url; the models here read text only"} {
 		_, err := Format{MessagesKey: key}.Messages(s, 0)
 		wantMessage(t, err, []string{want, key, "train.jsonl:1"})
 	}
+	_, err := Format{PromptKey: "shown"}.Task(s, Item{})
+	wantMessage(t, err, []string{`column "shown": part 0 of the content is of type image`, "train.jsonl:1"})
 }
 
 // FuzzOpen reads arbitrary bytes as each kind of file: errors are fine, panics are not.

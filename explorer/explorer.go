@@ -42,6 +42,7 @@ type Options struct {
 	MinTasks       int // finished tasks after which a step waits no longer than WaitAfterMin for the rest; 0: it waits for all
 	WaitAfterMin   time.Duration
 	EvalInterval   int             // explore steps between evaluations; 0: none
+	EvalLast       bool            // the last step too; otherwise the weights that come of it are evaluated, by somebody else
 	Pipeline       []pipeline.Step // of the experiences, before they are scored
 	Advantage      algorithm.Advantage
 	Greedy         bool // run each task once more at temperature 0, for the reward that its samples are compared with
@@ -183,7 +184,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
 	metrics["time/explorer_sync_interval"] = waited.Seconds()
 	stats.into(metrics)
-	if x.EvalInterval > 0 && step%x.EvalInterval == 0 && step != x.Steps {
+	if x.EvalInterval > 0 && step%x.EvalInterval == 0 && (step != x.Steps || x.EvalLast) {
 		if err := x.evaluate(ctx, step, "eval/", metrics); err != nil {
 			return err
 		}

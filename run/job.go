@@ -192,11 +192,8 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 		cfg.StartFresh(o.Now())
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
-	if err := b.beginStage(); err != nil {
-		return nil, err
-	}
 	for _, part := range []func(context.Context) error{
-		b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildBuffer, b.buildRecords, b.buildLoops,
+		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildBuffer, b.buildRecords, b.buildLoops,
 	} {
 		if err := part(ctx); err != nil {
 			return nil, errors.Join(err, b.close())

@@ -63,8 +63,8 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	if f.PromptType == config.Messages {
 		s.format.MessagesKey, s.turns, s.toolsKey = f.MessagesKey, f.ConcatenatedTurn, f.ToolsKey
 	}
-	if f.ImageKey != "" || f.VideoKey != "" {
-		return nil, fmt.Errorf("run: %s.format names a column of images or videos; the models here read text", key)
+	if err := textOnly(f, key); err != nil {
+		return nil, err
 	}
 	if m := b.cfg.Model.MaxModelLen; m != nil {
 		s.maxLen = *m

@@ -139,7 +139,7 @@ func writeStageMeta(dfs disk.FS, root string, m stageMeta) error {
 }
 
 // beginStage sets what the model of a later stage begins with.
-func (b *job) beginStage() error {
+func (b *job) beginStage(context.Context) error {
 	if b.stage == nil || b.stage.state == "" {
 		return nil
 	}
@@ -147,11 +147,20 @@ func (b *job) beginStage() error {
 	if b.backend.Kind == config.Local {
 		return nil // the engine samples from a state as well
 	}
-	if b.stage.sampler == "" && b.cfg.Mode.Explores() {
+	if b.stage.sampler == "" && (b.cfg.Mode.Explores() || b.method.Needs().Ref) {
 		return errors.New("run: the stage before this one published no weights that the server could sample from; give it a number of steps (trainer.total_steps)")
 	}
 	b.startSampler = b.stage.sampler
 	return nil
+}
+
+// reference is the path of the weights that the loss compares with: in a later stage, as upstream has it, those that the stage began
+// with; else none, which is the base model.
+func (b *job) reference() string {
+	if b.stage == nil || b.stage.state == "" {
+		return ""
+	}
+	return b.startSampler
 }
 
 // importState copies the state that a stage begins with into its own checkpoints, so that its job directory is whole. Later starts find it.

@@ -58,6 +58,26 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// What a later stage is compared with are the weights that it began with, on the local engine and on a server.
+func TestReferenceOfAStage(t *testing.T) {
+	remote := options()
+	remote.LookupEnv = withKey
+	for name, o := range map[string]Options{"local": options(), "server": remote} {
+		dir, args := t.TempDir(), and(warmed, "algorithm.kl_loss_fn=k2", "algorithm.kl_loss_fn_args={kl_coef: 0.1}")
+		if name == "server" {
+			args = append(args, "model.tinker.base_url="+serve(t))
+		}
+		runs(t, load(t, dir, args...), o)
+		lines, err := monitor.ReadLog(filepath.Join(dir, "trinity-tiny", "gsm8k", "rft", "metrics.jsonl"))
+		if err != nil || len(lines) != 3 {
+			t.Fatalf("%s: %d lines, %v", name, len(lines), err)
+		}
+		if first, last := lines[0].Metrics["actor/kl_loss"], lines[2].Metrics["actor/kl_loss"]; first != 0 || last == 0 {
+			t.Errorf("%s: the first step is %v away from the reference, the third %v; want 0 and some", name, first, last)
+		}
+	}
+}
+
 // Killed at any operation on the disk in any stage, the run goes on to the same bits.
 func TestStagesSurviveKills(t *testing.T) {
 	count := &disk.Crash{FS: disk.OS()}

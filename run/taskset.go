@@ -139,12 +139,22 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 		return taskRows{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
 	}
 	f := t.Format
-	if f.ImageKey != "" || f.VideoKey != "" {
-		return taskRows{}, fmt.Errorf("run: %s.format names a column of images or videos; the models here read text", key)
+	if err := textOnly(f, key); err != nil {
+		return taskRows{}, err
 	}
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
 		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
 	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key, variants: map[string]int{"": 0}}, format.Check(rows)
+}
+
+// textOnly refuses a format with pictures, by the columns that it names.
+func textOnly(f config.Format, key string) error {
+	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {"video_key", "videos", f.VideoKey}} {
+		if c.column != "" {
+			return fmt.Errorf("run: %s.format.%s says that column %q has %s; the models here read text only: take the key away and use rows whose text is enough, or train such a model elsewhere", key, c.key, c.column, c.what)
+		}
+	}
+	return nil
 }
 
 // way builds a workflow with its rollout.

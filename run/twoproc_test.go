@@ -85,6 +85,25 @@ func TestTwoProcessesGiveTheSameBits(t *testing.T) {
 	}
 }
 
+// An explorer of its own evaluates after every eval_interval steps, the last one among them: nobody else does.
+func TestExplorerEvaluatesItsLastStep(t *testing.T) {
+	dir := t.TempDir()
+	args := and(tiny, "buffer.total_steps=4", "trainer.total_steps=4", "explorer.eval_interval=2",
+		"buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}]")
+	if _, err := apart(t, dir, options(), args...); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := monitor.ReadLog(filepath.Join(dir, "trinity-tiny", "gsm8k", "metrics-explorer.jsonl"))
+	if err != nil || len(lines) != 4 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	for _, l := range lines {
+		if _, evaluated := l.Metrics["eval/few/accuracy/mean@1"]; evaluated != (l.Step%2 == 0) {
+			t.Errorf("step %d is evaluated: %v", l.Step, evaluated)
+		}
+	}
+}
+
 // Either process is killed at operations on the disk; both are started again, and the job ends with the same bits.
 func TestTwoProcessesSurviveKills(t *testing.T) {
 	want, err := apart(t, t.TempDir(), options(), tiny...)

@@ -71,7 +71,11 @@ func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingC
 func (t *Trainer) openOthers(ctx context.Context) (err error) {
 	need := t.Method.Needs()
 	if need.Ref {
-		if t.reference, err = t.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}); err != nil {
+		req := tinker.SamplingClientRequest{ModelPath: t.Reference}
+		if t.Reference == "" {
+			req.BaseModel = t.Create.BaseModel
+		}
+		if t.reference, err = t.service.SamplingClient(ctx, req); err != nil {
 			return fmt.Errorf("reference model: %w", err)
 		}
 	}

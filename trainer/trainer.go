@@ -33,6 +33,7 @@ type Options struct {
 	Create       tinker.CreateModelRequest
 	From         string                       // path of the state that the model begins with; empty: as Create says
 	Teacher      tinker.SamplingClientRequest // of a method that needs one
+	Reference    string                       // path of the weights that a method's reference is; empty: the base model
 	Vocab        int                          // token ids that the model has, for a method with a critic
 	Epochs       int                          // optimizer steps on each batch; 0 is 1
 	CriticEpochs int                          // the same of the critic
@@ -80,7 +81,7 @@ type Trainer struct {
 	exact     bool // the service's samplers and trainers agree to the bit
 	entropies bool // the service gives exact entropies
 	client    tinker.TrainingClient
-	reference tinker.SamplingClient // the base model, only if the method needs it
+	reference tinker.SamplingClient // only if the method needs one
 	teacher   tinker.SamplingClient // only if the method needs one
 	critic    *critic               // only if the method needs values
 	state     State
