@@ -19,6 +19,12 @@ lint: ## formatting aside, what must stay silent
 bench: ## rates of kernels, model and engine beside the bounds measured in the same run
 	go test -run '^$$' -bench . -benchtime 1s ./internal/kernel ./model ./engine ./tokenizer
 
+.PHONY: peers
+peers: ## the engine beside PyTorch and others on the same work: docs/peers.md and its log (needs Python and pip, or PYTHON=python that has the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
+	go build -o bin/peers/peers ./bench/peers
+	[ -n "$(PYTHON)" ] || TORCH="$(TORCH)" bench/peers/venvs.sh bin/peers
+	bin/peers/peers -rows "$(ROWS)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/peers.log; exit $${PIPESTATUS[0]}
+
 .PHONY: gen
 gen: ## the assembly from its generator
 	go run ./internal/kernel/gen

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// result is a row measured beside a peer.
+type result struct {
+	row     row
+	peer    string
+	version string
+	setting setting
+	ours    []float64 // seconds of each repetition
+	theirs  []float64
+	check   [2]float64 // trinity's and the peer's
+	missing string     // why there is nothing else
+}
+
+// rate is the row's tokens per second at the median time.
+func (r result) rate(seconds []float64) float64 { return float64(r.row.count()) / median(seconds) }
+
+// ratio is how many times as fast as the peer trinity is: the medians' ratio.
+func (r result) ratio() float64 { return median(r.theirs) / median(r.ours) }
+
+// agree reports whether both computed the same, as far as bf16 tells.
+func (r result) agree() bool {
+	return math.Abs(r.check[0]-r.check[1]) <= 0.02*math.Max(1, math.Abs(r.check[0]))
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	if n := len(x); n%2 == 0 {
+		return (x[n/2-1] + x[n/2]) / 2
+	}
+	return x[len(x)/2]
+}
+
+// contest measures rows with both programs of a pair.
+type contest struct {
+	options
+	threads int
+	most    time.Duration // for one piece of work
+	log     func(format string, args ...any)
+}
+
+// measure finds the peer's best setting for a row, then takes turns.
+func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer) result {
+	out := result{row: r, peer: p.name, version: them.Version}
+	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
+	theirs := job
+	var err error
+	if theirs.setting, err = c.best(job, p.settings(r, c.threads), them, r); err != nil {
+		out.missing = err.Error()
+		return out
+	}
+	out.setting = theirs.setting
+	job.setting = setting{DType: "bf16", Threads: c.threads}
+	if _, err := us.do(job, c.most); err != nil { // warm up: the weights are packed, the memory is there
+		out.missing = "trinity: " + err.Error()
+		return out
+	}
+	began := time.Now()
+	for n := 0; n < c.Least || n < c.Repeat && time.Since(began) < c.Time; n++ {
+		for i, turn := range []struct {
+			p   *program
+			job request
+			to  *[]float64
+		}{{us, job, &out.ours}, {them, theirs, &out.theirs}} {
+			a, err := turn.p.do(turn.job, c.most)
+			if err == nil && ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				out.missing = err.Error()
+				return out
+			}
+			*turn.to, out.check[i] = append(*turn.to, a.Seconds), a.Check
+		}
+	}
+	return out
+}
+
+// best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out; the error is that of the
+// last one if all do.
+func (c contest) best(job request, settings []setting, them *program, r row) (setting, error) {
+	var found setting
+	var failed error
+	least := math.Inf(1)
+	for _, s := range settings {
+		job.setting = s
+		a, err := them.do(job, c.most)
+		if err == nil && len(settings) > 1 && a.Seconds < 4*least { // a setting that is so slow the first time is not the best
+			a, err = them.do(job, c.most)
+		}
+		if err != nil {
+			failed = err
+			c.log("  %s: %v", s, err)
+			continue
+		}
+		c.log("  %s: %.4g tokens/s", s, float64(r.count())/a.Seconds)
+		if a.Seconds < least {
+			least, found = a.Seconds, s
+		}
+	}
+	if math.IsInf(least, 1) {
+		return found, fmt.Errorf("no setting works: %w", failed)
+	}
+	return found, nil
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	Rows, Peers  string
+	Venvs        string
+	Python       string
+	Models       string
+	Scripts      string
+	Out          string
+	Least        int
+	Repeat       int
+	Time         time.Duration
+	Quick, Serve bool
+	List         bool
+}
+
+func parse(args []string, errs io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("peers", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.StringVar(&o.Rows, "rows", "", "rows to measure, by commas, such as train-0.6b,decode-0.6b-64 or decode-*; all for every row; default the common ones")
+	f.StringVar(&o.Peers, "peers", "", "peers to measure beside, by commas; default all that are installed")
+	f.StringVar(&o.Venvs, "venvs", "bin/peers", "folder of the peers' Python environments")
+	f.StringVar(&o.Python, "python", "", "a Python that has the peers' packages, in place of the environments")
+	f.StringVar(&o.Models, "models", "bin/peers/models", "folder of the random weights, which are made if they are not there")
+	f.StringVar(&o.Scripts, "scripts", "bench/peers", "folder of the peers' scripts")
+	f.StringVar(&o.Out, "out", "", "file for the table, with what was measured and where; default standard output only")
+	f.IntVar(&o.Least, "least", 3, "repetitions of a row, at least")
+	f.IntVar(&o.Repeat, "repeat", 9, "repetitions of a row, at most")
+	f.DurationVar(&o.Time, "time", 5*time.Second, "time for the repetitions of a row beside a peer, once the least are done")
+	f.BoolVar(&o.Quick, "quick", false, "two repetitions, whatever their noise")
+	f.BoolVar(&o.Serve, "serve", false, "be trinity's side: answer requests on standard input")
+	f.BoolVar(&o.List, "list", false, "print the rows")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("peers: unexpected argument %q", f.Arg(0))
+	}
+	if o.Quick {
+		o.Least, o.Repeat = 2, 2
+	}
+	return o, nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = run(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if o.Serve {
+		return serve(os.Stdin, os.Stdout)
+	}
+	list, err := choose(o.Rows)
+	if err != nil {
+		return err
+	}
+	if o.List {
+		fmt.Println(strings.Join(rowNames(list), "\n"))
+		return nil
+	}
+	beside, err := choosePeers(o.Peers)
+	if err != nil {
+		return err
+	}
+	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, log: log}
+	began := time.Now()
+	results, err := c.all(ctx, list, beside)
+	if err != nil {
+		return err
+	}
+	text := c.report(results, time.Since(began))
+	fmt.Print(text)
+	if o.Out != "" {
+		return os.WriteFile(o.Out, []byte(text), 0o644)
+	}
+	return nil
+}
+
+func choosePeers(names string) ([]peer, error) {
+	list := peers()
+	if names == "" {
+		return list, nil
+	}
+	var out []peer
+	var all []string
+	for _, p := range list {
+		all = append(all, p.name)
+	}
+	for _, name := range strings.Split(names, ",") {
+		i := slices.IndexFunc(list, func(p peer) bool { return strings.EqualFold(p.name, name) })
+		if i < 0 {
+			return nil, fmt.Errorf("peers: no peer is called %q; there are %s", name, strings.Join(all, ", "))
+		}
+		out = append(out, list[i])
+	}
+	return out, nil
+}
+
+// all measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the memory holds it twice at most.
+func (c contest) all(ctx context.Context, list []row, beside []peer) ([]result, error) {
+	var results []result
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].shape == list[0].shape {
+			n++
+		}
+		some, err := c.model(ctx, list[:n], beside)
+		if err != nil {
+			return nil, err
+		}
+		results, list = append(results, some...), list[n:]
+	}
+	return results, nil
+}
+
+// model measures the rows of one model.
+func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result, error) {
+	c.log("%s: weights", list[0].shape.title())
+	folder, err := list[0].shape.folder(c.Models)
+	if err != nil {
+		return nil, err
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	us, err := start(ctx, "", os.Environ(), self, "-serve")
+	if err != nil {
+		return nil, err
+	}
+	defer us.stop()
+	c.log("%s", us.Version)
+	var results []result
+	for _, p := range beside {
+		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r.kind) })
+		results = append(results, c.pair(ctx, some, folder, us, p)...)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	slices.SortStableFunc(results, func(a, b result) int {
+		return slices.Index(rowNames(list), a.row.name) - slices.Index(rowNames(list), b.row.name)
+	})
+	return results, nil
+}
+
+// pair measures rows of one model beside one peer.
+func (c contest) pair(ctx context.Context, list []row, folder string, us *program, p peer) []result {
+	var results []result
+	missing := func(rows []row, why string) []result {
+		for _, r := range rows {
+			results = append(results, result{row: r, peer: p.name, missing: why})
+		}
+		return results
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	python := p.python(c.Venvs, c.Python)
+	if python == "" {
+		return missing(list, "not installed: "+p.install)
+	}
+	them, err := start(ctx, "", os.Environ(), python, filepath.Join(c.Scripts, p.script))
+	if err != nil {
+		return missing(list, err.Error())
+	}
+	defer func() { them.stop() }()
+	for i, r := range list {
+		c.log("%s beside %s (%s)", r.name, p.name, them.Version)
+		one := c.measure(ctx, r, folder, us, them, p)
+		results = append(results, one)
+		if one.missing != "" {
+			c.log("  %s", one.missing)
+			them.stop()
+			if them, err = start(ctx, "", os.Environ(), python, filepath.Join(c.Scripts, p.script)); err != nil {
+				return missing(list[i+1:], err.Error())
+			}
+			continue
+		}
+		c.log("  trinity %s, %s %s tokens/s: %s times as fast", digits(one.rate(one.ours)), p.name, digits(one.rate(one.theirs)), digits(one.ratio()))
+	}
+	return results
+}
+
+// report is the table with what was measured, and where.
+func (c contest) report(results []result, took time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d threads, %s; %s in all.\n", machine(), c.threads, time.Now().UTC().Format("2 January 2006"), took.Round(time.Second))
+	versions := map[string]bool{}
+	for _, r := range results {
+		if r.version != "" && !versions[r.version] {
+			versions[r.version] = true
+			fmt.Fprintf(&b, "%s: %s.\n", r.peer, r.version)
+		}
+	}
+	fmt.Fprintln(&b)
+	writeTable(&b, results)
+	return b.String()
+}
+
+// machine is the processor's name.
+func machine() string {
+	out, err := exec.Command("grep", "-m1", "model name", "/proc/cpuinfo").Output()
+	if _, name, ok := strings.Cut(string(out), ":"); err == nil && ok {
+		return strings.TrimSpace(name)
+	}
+	return runtime.GOARCH
+}

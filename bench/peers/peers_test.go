@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/model"
+)
+
+// TestMain makes the test's binary a program of the protocol when it is started as one.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "-serve":
+		if err := serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	case len(os.Args) > 1 && strings.HasSuffix(os.Args[1], "_peer.py"):
+		replay(os.Args[1])
+		return
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// replay is a peer that answers what its script's name says.
+func replay(script string) {
+	if strings.HasSuffix(script, "skyrl_peer.py") {
+		fmt.Fprintln(os.Stderr, "No module named 'skyrl'")
+		os.Exit(1)
+	}
+	to := json.NewEncoder(os.Stdout)
+	to.Encode(answer{Version: "replay 1"})
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			panic(err)
+		}
+		a := answer{Seconds: float64(r.Threads) * 100, Check: 1}
+		if r.DType == "f32" {
+			a = answer{Error: "no float32 here"}
+		}
+		to.Encode(a)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	for _, x := range []struct {
+		names string
+		want  string // the first and the last row, and how many
+	}{
+		{"train-1b,decode-0.6b-64", "decode-0.6b-64 train-1b 2"},
+		{"decode-3b-*", "decode-3b-1 decode-3b-64 3"},
+		{"all", "train-tiny decode-3b-64 30"},
+		{"", "train-tiny decode-3b-64 28"},
+	} {
+		got, err := choose(x.names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := fmt.Sprintf("%s %s %d", got[0].name, got[len(got)-1].name, len(got)); s != x.want {
+			t.Errorf("%q chooses %s, want %s", x.names, s, x.want)
+		}
+	}
+	if _, err := choose("train-7b"); err == nil || !strings.Contains(err.Error(), "train-0.6b") {
+		t.Errorf("an unknown row gives %v", err)
+	}
+}
+
+// TestFolder: the random folders are whole models, of the size that their names say.
+func TestFolder(t *testing.T) {
+	for i, want := range []float64{0.9, 9.4, 596, 1236, 3213} {
+		s := shapes()[i]
+		n := 0
+		for _, x := range s.tensors() {
+			n += x.bytes() / 2
+		}
+		if got := float64(n) / 1e6; math.Abs(got-want) > 0.05*want {
+			t.Errorf("%s has %.1f million parameters, want %v", s.name, got, want)
+		}
+	}
+	dir, err := shapes()[0].folder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := model.LoadConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Parameters(); got != 98304+4*(32768+16384+147456)+4*(2*128+2*32)+128 {
+		t.Errorf("%d parameters", got)
+	}
+	if again, err := shapes()[0].folder(strings.TrimSuffix(dir, "/tiny")); err != nil || again != dir {
+		t.Errorf("the folder that is there: %s, %v", again, err)
+	}
+}
+
+// TestServe: trinity's side computes each kind of work. The loss of random weights is about that of a guess, and one thread gives the
+// bits of two.
+func TestServe(t *testing.T) {
+	dir, err := shapes()[0].folder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	us, err := start(t.Context(), "", os.Environ(), os.Args[0], "-serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer us.stop()
+	list, err := choose("train4-tiny,prefill-tiny,decode-tiny-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		var checks []float64
+		for _, threads := range []int{1, 2} {
+			job := request{Work: r.kind, Model: dir, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: 4, setting: setting{DType: "bf16", Threads: threads}}
+			a, err := us.do(job, time.Minute)
+			if err != nil || a.Seconds <= 0 {
+				t.Fatalf("%s: %+v, %v", r.name, a, err)
+			}
+			checks = append(checks, a.Check)
+		}
+		if checks[0] != checks[1] {
+			t.Errorf("%s: %v with one thread and two", r.name, checks)
+		}
+		if guess := math.Log(768); r.kind != decode && math.Abs(math.Abs(checks[0])-guess) > 1 {
+			t.Errorf("%s: %v, a guess is %v", r.name, checks[0], guess)
+		}
+	}
+	if _, err := us.do(request{Work: "dance", Model: dir, setting: setting{Threads: 1}}, time.Minute); err == nil || !strings.Contains(err.Error(), "dance") {
+		t.Errorf("unknown work gives %v", err)
+	}
+}
+
+// TestAll runs the whole comparison beside peers that answer from a script.
+func TestAll(t *testing.T) {
+	list, err := choose("prefill-tiny,train-tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	c := contest{options: options{Models: t.TempDir(), Scripts: "bench/peers", Python: os.Args[0], Least: 3, Repeat: 5}, threads: 2, most: time.Minute,
+		log: func(format string, args ...any) { fmt.Fprintf(&log, format+"\n", args...) }}
+	results, err := c.all(context.Background(), list, peers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := c.report(results, time.Second)
+	for _, want := range []string{
+		"| examples/tiny | train 1 × 512 tokens | PyTorch, bf16, 1 thread | ", " | 5.12 | ", // 512 tokens in 100 seconds
+		"they do not agree: 6.", "PyTorch: replay 1.",
+		"| examples/tiny | train 1 × 512 tokens | SkyRL | | | – | | peers: ", "No module named 'skyrl'",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if !strings.Contains(log.String(), "no float32 here") {
+		t.Errorf("the setting that failed is not in the log:\n%s", log.String())
+	}
+}
+
+func TestMissing(t *testing.T) {
+	c := contest{options: options{Venvs: t.TempDir()}, log: func(string, ...any) {}}
+	got := c.pair(t.Context(), rows()[:1], "", nil, peers()[0])
+	if len(got) != 1 || got[0].missing != "not installed: "+peers()[0].install {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	if o, err := parse([]string{"-quick", "-rows", "train-1b"}, io.Discard); err != nil || o.Repeat != 2 || o.Rows != "train-1b" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if _, err := parse([]string{"now"}, io.Discard); err == nil {
+		t.Error("an argument too many is taken")
+	}
+	if _, err := choosePeers("mlx"); err == nil {
+		t.Error("an unknown peer is taken")
+	}
+}
+
+func TestFigures(t *testing.T) {
+	r := result{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1}, theirs: []float64{1, 3, 2, 4}, check: [2]float64{11, 11.1}}
+	if got := fmt.Sprintf("%v %s %s %s%s", r.ratio(), digits(r.rate(r.ours)), digits(123456), digits(0.95), r.note()); got != "1.25 256 123000 0.95" {
+		t.Errorf("%q", got)
+	}
+	r.check[1] = 12
+	if !strings.Contains(r.note(), "agree") {
+		t.Errorf("%q", r.note())
+	}
+	r.check[1], r.ours = 11, []float64{3}
+	if r.note() != " (behind)" {
+		t.Errorf("%q", r.note())
+	}
+}

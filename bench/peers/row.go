@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// kind is what a row does.
+type kind string
+
+const (
+	train   kind = "train"   // forward and backward of a LoRA on all linears of the layers, cross-entropy of every next token
+	prefill kind = "prefill" // a prompt, and the logits behind it
+	decode  kind = "decode"  // tokens drawn one after another from the whole distribution, behind a context that is computed already
+)
+
+// loraRank is the rank of the adapter that training rows train.
+const loraRank = 32
+
+// row is a piece of work on a model.
+type row struct {
+	name      string
+	kind      kind
+	shape     shape
+	sequences int
+	tokens    int  // of a sequence: trained on, of the prompt, or of the context
+	steps     int  // tokens that a decoding sequence draws
+	common    bool // measured unless rows are chosen
+}
+
+// rows lists all rows, those of one model together: each model is loaded once.
+func rows() []row {
+	var list []row
+	for _, s := range shapes() {
+		large := s.name == "3b"
+		list = append(list,
+			row{name: "train-" + s.name, kind: train, sequences: 1, tokens: 512, common: true},
+			row{name: "train4-" + s.name, kind: train, sequences: 4, tokens: 128, common: !large},
+			row{name: "prefill-" + s.name, kind: prefill, sequences: 1, tokens: 512, common: true})
+		for _, n := range []int{1, 8, 64} {
+			list = append(list, row{name: fmt.Sprintf("decode-%s-%d", s.name, n), kind: decode, sequences: n, tokens: 256, steps: 8, common: !large || n != 8})
+		}
+		for i := range list {
+			if list[i].shape.name == "" {
+				list[i].shape = s
+			}
+		}
+	}
+	return list
+}
+
+// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *; "all" is every row, and the
+// empty list those that are common.
+func choose(names string) ([]row, error) {
+	list := rows()
+	switch names {
+	case "":
+		return slices.DeleteFunc(list, func(r row) bool { return !r.common }), nil
+	case "all":
+		return list, nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range strings.Split(names, ",") {
+		stem, many := strings.CutSuffix(name, "*")
+		found := false
+		for _, r := range list {
+			if r.name == name || many && strings.HasPrefix(r.name, stem) {
+				wanted[r.name], found = true, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("peers: no row is called %q; the rows are %s", name, strings.Join(rowNames(list), ", "))
+		}
+	}
+	return slices.DeleteFunc(list, func(r row) bool { return !wanted[r.name] }), nil
+}
+
+func rowNames(list []row) []string {
+	var names []string
+	for _, r := range list {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// count is the tokens that the row's rate counts.
+func (r row) count() int {
+	if r.kind == decode {
+		return r.sequences * r.steps
+	}
+	return r.sequences * r.tokens
+}
+
+// ids are the row's tokens: those of every sequence, or the one context that all sequences continue.
+func (r row) ids() [][]int32 {
+	n := r.sequences
+	if r.kind == decode {
+		n = 1
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(r.tokens)))
+	out := make([][]int32, n)
+	for i := range out {
+		out[i] = make([]int32, r.tokens)
+		for j := range out[i] {
+			out[i][j] = int32(rng.IntN(r.shape.vocab))
+		}
+	}
+	return out
+}
+
+// wanted is what trinity's rate divided by a peer's should be at least.
+func (r row) wanted(p peer) float64 {
+	switch small := r.shape.name == "tiny" || r.shape.name == "9m"; {
+	case r.kind == train && small:
+		return 2
+	case r.kind == train:
+		return 1.2
+	case r.kind == decode && p.name == "PyTorch": // its generate
+		return 3
+	default:
+		return 0.95
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// describe says what a row is, in a few words.
+func (r row) describe() string {
+	switch r.kind {
+	case train:
+		return fmt.Sprintf("train %d × %d tokens", r.sequences, r.tokens)
+	case prefill:
+		return fmt.Sprintf("prefill %d tokens", r.tokens)
+	}
+	return fmt.Sprintf("decode %d × 1 token, context %d", r.sequences, r.tokens)
+}
+
+// writeTable writes a line of Markdown for each row and peer.
+func writeTable(w io.Writer, results []result) {
+	fmt.Fprintln(w, "| model | work | peer, its best setting | trinity tokens/s | peer tokens/s | ratio | wanted | n |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
+	for _, r := range results {
+		work := fmt.Sprintf("| %s | %s | %s", r.row.shape.title(), r.row.describe(), r.peer)
+		if r.missing != "" {
+			fmt.Fprintf(w, "%s | | | – | | %s |\n", work, strings.ReplaceAll(r.missing, "|", "/"))
+			continue
+		}
+		fmt.Fprintf(w, "%s, %s | %s | %s | %s | %s | %d |\n", work, r.setting, digits(r.rate(r.ours)), digits(r.rate(r.theirs)),
+			digits(r.ratio())+r.note(), digits(r.wanted()), len(r.ours))
+	}
+}
+
+func (r result) wanted() float64 {
+	for _, p := range peers() {
+		if p.name == r.peer {
+			return r.row.wanted(p)
+		}
+	}
+	return math.NaN()
+}
+
+// note marks a ratio that is below what is wanted, or that compares different results.
+func (r result) note() string {
+	switch {
+	case !r.agree():
+		return fmt.Sprintf(" (they do not agree: %.4f, %.4f)", r.check[0], r.check[1])
+	case r.ratio() < r.wanted():
+		return " (behind)"
+	}
+	return ""
+}
+
+// digits prints three of them.
+func digits(x float64) string {
+	if x >= 100 {
+		scale := math.Pow(10, math.Floor(math.Log10(x))-2)
+		return fmt.Sprintf("%.0f", math.Round(x/scale)*scale)
+	}
+	return fmt.Sprintf("%.3g", x)
+}
