@@ -2,7 +2,7 @@ package config
 
 // Monitor is the section `monitor`. metrics.jsonl is always written; monitor_type names what is written beside it.
 type Monitor struct {
-	MonitorType       string         `yaml:"monitor_type"` // tensorboard, wandb, mlflow or swanlab
+	MonitorType       string         `yaml:"monitor_type"` // tensorboard, wandb or mlflow; upstream's swanlab is refused
 	MonitorArgs       map[string]any `yaml:"monitor_args"`
 	DetailedStats     bool           `yaml:"detailed_stats"`
 	EnableRayTimeline bool           `yaml:"enable_ray_timeline" applies:"no"`

@@ -215,7 +215,12 @@ func (k *checker) stateName(key, name string) {
 }
 
 func (k *checker) monitor() {
-	k.oneOf("monitor.monitor_type", k.c.Monitor.MonitorType, slices.Concat([]string{"tensorboard", "wandb", "mlflow", "swanlab"}, k.c.own.Monitors))
+	kinds := slices.Concat([]string{"tensorboard", "wandb", "mlflow"}, k.c.own.Monitors)
+	if kind := k.c.Monitor.MonitorType; kind == "swanlab" && !slices.Contains(kinds, kind) {
+		k.bad("monitor.monitor_type", "is \"swanlab\", which has no public format or protocol to write; choose %s", orList(kinds))
+	} else {
+		k.oneOf("monitor.monitor_type", kind, kinds)
+	}
 	k.oneOf("log.level", strings.ToUpper(k.c.Log.Level), []string{"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
 }
 

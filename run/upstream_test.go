@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // asUpstream leaves of a job directory what Trinity-RFT with its Tinker backend would have written, and the service's checkpoints.
@@ -55,6 +57,65 @@ func TestContinuesUpstreamsJob(t *testing.T) {
 	}
 	if _, err := Run(context.Background(), load(t, dir, tiny...), o); err == nil || !strings.Contains(err.Error(), "verl backend") {
 		t.Errorf("a job of the verl backend: %v", err)
+	}
+}
+
+// Upstream keeps the weights alone that it published last. Stopped between two saves it leaves notes of others, which are gone or of steps that are
+// trained again: the saved state's are published anew.
+func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
+	for _, more := range [][]string{nil, {"synchronizer.sync_interval=3", "trainer.total_steps=5", "buffer.total_steps=5"}} {
+		dir := t.TempDir()
+		job := filepath.Join(dir, "trinity-tiny", "gsm8k")
+		o := options()
+		o.fleeting = forgets
+		runs(t, load(t, dir, and(tiny, "trainer.total_steps=2")...), o)
+		asUpstream(t, job)
+		gone, err := filepath.Glob(filepath.Join(job, "tinker", "checkpoints", "*", "sampler_weights", "*"))
+		if err != nil || len(gone) == 0 {
+			t.Fatalf("sampler weights %v, %v", gone, err)
+		}
+		for _, path := range gone {
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for step, name := range map[int]string{0: "0", 1: "1", 2: "2", 3: "3"} {
+			folder := filepath.Join(job, fmt.Sprintf("global_step_%d", step))
+			path := "tinker://e6d5b01c-5b1c-4f3c-8e0a-4b8f3a2d1c00:train:0/sampler_weights/trinity-tiny-gsm8k-sampler-" + name
+			if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "remote_sampler_path.txt"), []byte(path), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(job, "latest_state_dict_iteration.txt"), []byte("3"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		lines := runs(t, load(t, dir, and(tiny, more...)...), o)
+		if len(lines) == 0 || lines[0].Step != 3 {
+			t.Fatalf("with %v it goes on with %+v, want step 3", more, lines)
+		}
+		if m := lines[0].Metrics; more == nil && (m["sample/model_version/mean"] != 2 || m["train/kl_sample_train_v1"] != 0) {
+			t.Errorf("step 3 is trained on samples of version %v, %v away; want 2 and 0", m["sample/model_version/mean"], m["train/kl_sample_train_v1"])
+		}
+	}
+}
+
+// How far data sets were read is taken over from upstream's notes.
+func TestContinuesUpstreamsDataSets(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]trainer.Position{
+		`{"latest_iteration": 2, "sample_strategy_state": {"current_index": 8}}`:                                                           {Count: 8},
+		`{"latest_iteration": 2, "sample_strategy_state": {"usual_buffer": {"current_index": 0}, "expert_buffer": {"current_index": 64}}}`: {Expert: 64},
+		`{"latest_iteration": 2, "latest_exp_index": 6}`:                                                                                   {Count: 6},
+	} {
+		step := filepath.Join(dir, "global_step_2")
+		err := errors.Join(os.MkdirAll(step, 0o755), os.WriteFile(filepath.Join(step, "remote_checkpoint_path.txt"), []byte("tinker://a/weights/b"), 0o644),
+			os.WriteFile(filepath.Join(dir, "latest_checkpointed_iteration.txt"), []byte("2"), 0o644), os.WriteFile(filepath.Join(dir, "trainer_meta.json"), []byte(text), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := trainer.ReadState(dir, "trainer"); err != nil || !s.Foreign || s.Position != want {
+			t.Errorf("%s: %+v, %v, want %+v", text, s, err, want)
+		}
 	}
 }
 

@@ -81,34 +81,55 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 	if !b.cfg.Mode.Trains() || !b.sampledFrom() {
 		return nil
 	}
+	if state.Foreign {
+		return b.knownUpstream(ctx, state)
+	}
 	needed, err := b.needed(state)
 	if err != nil {
 		return err
 	}
-	paths, err := filepath.Glob(filepath.Join(b.dir, "global_step_*", "remote_sampler_path.txt"))
+	notes, err := b.samplerNotes()
 	if err != nil {
-		return fmt.Errorf("run: %w", err)
+		return err
 	}
-	for _, file := range paths {
+	for _, n := range notes {
+		switch {
+		case n.version > state.Step && b.durable(): // of the interrupted step, which publishes it again
+		case n.version > state.Step || n.version < needed: // a model that is trained again publishes under another path
+			if err := b.retire(ctx, n.path); err != nil {
+				return err
+			}
+		default:
+			b.sync.Publish(n.version, n.path)
+		}
+	}
+	return nil
+}
+
+// samplerNote is what a job directory says of published weights.
+type samplerNote struct {
+	version int
+	path    string
+}
+
+func (b *job) samplerNotes() ([]samplerNote, error) {
+	files, err := filepath.Glob(filepath.Join(b.dir, "global_step_*", "remote_sampler_path.txt"))
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	var notes []samplerNote
+	for _, file := range files {
 		version, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(file)), "global_step_"))
 		if err != nil {
 			continue // not ours
 		}
 		path, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("run: %w", err)
+			return nil, fmt.Errorf("run: %w", err)
 		}
-		switch {
-		case version > state.Step && b.durable(): // of the interrupted step, which publishes it again
-		case version > state.Step || version < needed: // a model that is trained again publishes under another path
-			if err := b.retire(ctx, string(path)); err != nil {
-				return err
-			}
-		default:
-			b.sync.Publish(version, string(path))
-		}
+		notes = append(notes, samplerNote{version, strings.TrimSpace(string(path))})
 	}
-	return nil
+	return notes, nil
 }
 
 // retire deletes sampler weights that no step will ask for again, and their note in the job directory.

@@ -80,12 +80,29 @@ func foreign(jobDir, path string) (State, error) {
 		_, err = os.Stat(filepath.Join(dir, "remote_checkpoint_path.txt"))
 	}
 	if err == nil {
-		return State{Step: n, Saved: n, NextSeqID: 1, Foreign: true}, nil
+		return State{Step: n, Saved: n, NextSeqID: 1, Foreign: true, Position: foreignPosition(path)}, nil
 	}
 	if found, gerr := filepath.Glob(filepath.Join(jobDir, "global_step_*", "actor")); gerr == nil && len(found) > 0 {
 		return State{}, fmt.Errorf("trainer: %s is of a run with Trinity-RFT's verl backend, whose checkpoints (%s) are not read; begin in another job directory, with model.model_path naming its huggingface folder", path, found[0])
 	}
 	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to go on from: %w; begin in another job directory", path, err)
+}
+
+// foreignPosition is how far Trinity-RFT had read data sets: of sft and dpo the one, of mix the expert's. Its queues begin anew.
+func foreignPosition(path string) (p Position) {
+	var meta struct {
+		State struct {
+			Index  int `json:"current_index"`
+			Expert struct {
+				Index int `json:"current_index"`
+			} `json:"expert_buffer"`
+		} `json:"sample_strategy_state"`
+		Index int `json:"latest_exp_index"` // of older versions
+	}
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &meta) == nil {
+		p.Count, p.Expert = max(meta.State.Index, meta.Index), meta.State.Expert.Index
+	}
+	return p
 }
 
 func (t *Trainer) writeState() error {

@@ -42,6 +42,8 @@ type Options struct {
 
 	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.
 	Durable bool
+	// Republish are versions that are published first, all with the weights to begin with.
+	Republish []int
 	// Publishes says after which steps weights are published for the explorer; nil never.
 	Publishes func(step int) bool
 }
@@ -112,6 +114,15 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 	if t.state.Saving != 0 {
 		if err := t.save(ctx); err != nil {
 			return err
+		}
+	}
+	for _, version := range t.Republish {
+		f, err := t.sendWeights(ctx, version, &t.state.NextSeqID)
+		if err == nil {
+			err = t.publish(ctx, version, f)
+		}
+		if err != nil {
+			return fmt.Errorf("trainer: weights of step %d: %w", version, err)
 		}
 	}
 	for t.TotalSteps == 0 || t.state.Step < t.TotalSteps {
