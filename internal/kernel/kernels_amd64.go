@@ -327,15 +327,20 @@ func blockedx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, 
 
 var blockedKernels = [...]microKernel{nil, blockedx1, blockedx2, blockedx3, blockedx4, blockedx5, blockedx6, blockedx7}
 
-// amxRows32 folds n times 32 rows of a with a panel, blocks of 32 k; rows of a are lda bytes apart, those of c ldc.
+// amxRows32 folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32]; see packTile for a.
 //
 //go:noescape
-func amxRows32(blocks int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, n int)
+func amxRows32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
 
-// amxRows16 folds 16 rows of a with a panel.
+// amxRows16 folds 16 rows of a with blocks of 32 k of a panel into c [16][32].
 //
 //go:noescape
-func amxRows16(blocks int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func amxRows16(blocks int, a *float32, b *float32, c *float32, acc int)
+
+// packTile rounds 32 n floats of one row to bf16 and writes them 32 at a time, step bytes apart.
+//
+//go:noescape
+func packTile(n int, dst *float32, src *float32, step int)
 
 // packColumns writes dst[k*rows+i] = src[k][i] for k < n, up to 16 rows; rows of src are ld bytes apart.
 //
@@ -346,6 +351,11 @@ func packColumns(n int, dst *float32, src *float32, ld int, rows int)
 //
 //go:noescape
 func packPanel(n int, dst *float32, src *float32, ld int, cols int)
+
+// storePanel writes dst[k][j] = src[k*32+j] for k < n and j < cols; rows of dst are ld bytes apart.
+//
+//go:noescape
+func storePanel(n int, dst *float32, src *float32, ld int, cols int)
 
 // packPairs writes the n values of src as bf16, closely; dst is written up to a multiple of 16 values, with zeros.
 //

@@ -8,26 +8,25 @@ type amx struct{ avx512 }
 const (
 	// amxRows is the number of rows of the larger micro-kernel, amxTile of the smaller.
 	amxRows, amxTile = 32, 16
-	// amxBlock is the number of pairs of k the kernel walks before it goes on to the next rows: 32 KiB of panel, which the first cache
-	// keeps while the rows pass.
-	amxBlock = 256
-	// amxWords bounds the words of rows packed at once: 1 MiB, half of the second cache.
-	amxWords = 1 << 18
+	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 16 KiB of panel, which the first
+	// cache keeps while the rows pass.
+	amxBlocks = 8
+	// amxWords bounds the words of rows packed at once: 512 KiB, a quarter of the second cache.
+	amxWords = 1 << 17
 )
 
-// matMul packs rows of x as bf16, closely but for a cache line that keeps the rows of a tile in different places of the caches, and
-// walks the panels over them.
+// matMul packs rows of x and walks the panels over them.
 func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
 	if !w.BF16 || w.K == 0 {
 		v.avx512.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	width := w.steps() + lanes
-	chunk := max(amxRows, amxWords/width/amxRows*amxRows)
+	steps := w.steps()
+	chunk := max(amxRows, amxWords/steps/amxRows*amxRows)
 	parts := (M + chunk - 1) / chunk
 	for i := range parts {
 		m0, m1 := i*M/parts, (i+1)*M/parts
-		p := amxProduct{sc: sc, w: w, out: out[m0*ldo:], ldo: ldo, M: m1 - m0, width: width, acc: acc}
+		p := amxProduct{sc: sc, w: w, out: out[m0*ldo:], ldo: ldo, M: m1 - m0, acc: acc}
 		p.pack(x[m0*ldx:], ldx)
 		for q := p0; q < p1; q++ {
 			p.panel(q)
@@ -41,58 +40,64 @@ type amxProduct struct {
 	w      *Panels
 	out    []float32
 	ldo, M int
-	a      []float32 // [M up to a multiple of 16][width] words of pairs; rows behind M are zeros
-	width  int
 	acc    bool
+	// The rows are [M/32][K/32][32][16] words of pairs: 16 rows of a block of k are a tile, one stretch of memory. What does not exist
+	// is zero.
+	a []float32
+}
+
+// row returns the place of row m's first block.
+func (p *amxProduct) row(m int) int {
+	return m/amxRows*amxRows*p.w.steps() + m%amxRows*blockPairs
 }
 
 func (p *amxProduct) pack(x []float32, ldx int) {
-	K, steps := p.w.K, p.w.steps()
-	rows := (p.M + amxTile - 1) / amxTile * amxTile
-	p.a = grow(&p.sc.a, rows*p.width)
-	written := (K + lanes - 1) / lanes * lanes / 2
-	for m := range p.M {
-		row := p.a[m*p.width : m*p.width+steps]
-		packPairs(K, &row[0], &x[m*ldx])
-		clear(row[written:])
+	K, up := p.w.K, (p.M+amxTile-1)/amxTile*amxTile
+	if up%amxRows != 0 && p.M%amxRows > amxTile {
+		up += amxTile
 	}
-	clear(p.a[p.M*p.width:])
-}
-
-// panel multiplies all rows with panel q.
-func (p *amxProduct) panel(q int) {
-	steps, n := p.w.steps(), q*NR
-	cols := min(NR, p.w.N-n)
-	b := p.w.Pairs[q*steps*NR:]
-	for s := 0; s < steps; s += amxBlock {
-		blocks, acc := min(amxBlock, steps-s)/blockPairs, p.acc || s > 0
-		b := (*float32)(unsafe.Pointer(&b[s*NR]))
-		m := 0
-		if whole := p.M / amxRows; whole > 0 && cols == NR {
-			amxRows32(blocks, &p.a[s], b, &p.out[n], p.ldo*4, flag(acc), p.width*4, whole)
-			m = whole * amxRows
+	p.a = grow(&p.sc.a, (p.M+amxRows-1)/amxRows*amxRows*p.w.steps())
+	whole := K / (2 * blockPairs)
+	for m := range up {
+		to := p.a[p.row(m):]
+		if m < p.M && whole > 0 {
+			packTile(whole, &to[0], &x[m*ldx], amxRows*blockPairs*4)
 		}
-		for ; m < p.M; m += amxTile {
-			rows, a := min(amxTile, p.M-m), &p.a[m*p.width+s]
-			if rows == amxTile && cols == NR {
-				amxRows16(blocks, a, b, &p.out[m*p.ldo+n], p.ldo*4, flag(acc), p.width*4)
-			} else {
-				p.edge(a, b, p.out[m*p.ldo+n:], blocks, rows, cols, acc)
+		for b := range p.w.steps() / blockPairs {
+			block := to[b*amxRows*blockPairs:][:blockPairs]
+			switch {
+			case m >= p.M:
+				clear(block)
+			case b == whole:
+				clear(block)
+				packPairs(K%(2*blockPairs), &block[0], &x[m*ldx+b*2*blockPairs])
 			}
 		}
 	}
 }
 
-// edge is panel for a tile of which some rows or columns do not exist.
-func (p *amxProduct) edge(a, b *float32, out []float32, blocks, rows, cols int, acc bool) {
-	tile := grow(&p.sc.edge, amxTile*NR)
-	if acc {
-		for i := range rows {
-			copy(tile[i*NR:], out[i*p.ldo:][:cols])
+// panel multiplies all rows with panel q. Their 32 columns are summed in one stretch of memory: in out the rows may be a power of 2
+// apart and crowd each other out of the caches.
+func (p *amxProduct) panel(q int) {
+	steps, n := p.w.steps(), q*NR
+	cols := min(NR, p.w.N-n)
+	pairs, half := p.M/amxRows, p.M%amxRows
+	if half > amxTile {
+		pairs, half = pairs+1, 0
+	}
+	c := grow(&p.sc.edge, (pairs*amxRows+amxTile)*NR)
+	if p.acc {
+		packPanel(p.M, &c[0], &p.out[n], p.ldo*4, cols)
+	}
+	for s := 0; s < steps; s += amxBlocks * blockPairs {
+		blocks, acc := min(amxBlocks, (steps-s)/blockPairs), flag(p.acc || s > 0)
+		b := (*float32)(unsafe.Pointer(&p.w.Pairs[(q*steps+s)*NR]))
+		if pairs > 0 {
+			amxRows32(blocks, &p.a[s*amxRows], b, &c[0], acc, steps*amxRows*4, pairs)
+		}
+		if half > 0 {
+			amxRows16(blocks, &p.a[p.row(pairs*amxRows)+s*amxRows], b, &c[pairs*amxRows*NR], acc)
 		}
 	}
-	amxRows16(blocks, a, b, &tile[0], NR*4, flag(acc), p.width*4)
-	for i := range rows {
-		copy(out[i*p.ldo:][:cols], tile[i*NR:])
-	}
+	storePanel(p.M, &p.out[n], &c[0], p.ldo*4, cols)
 }

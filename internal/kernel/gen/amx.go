@@ -15,8 +15,8 @@ import (
 // Architecture Instruction Set Extensions Programming Reference, TDPBF16PS): T is loaded from c, or cleared, and folded with all blocks.
 const (
 	amxA, amxB = 4, 6
-	// blockBytes is the distance of two blocks of 32 k in a row of a, panelBytes in a panel, which has rows of rowBytes.
-	blockBytes, panelBytes, rowBytes = 64, 2048, 128
+	// A block of 32 k takes blockBytes of a row and panelBytes of a panel, which has rows of rowBytes. 16 rows of a block are a tile.
+	blockBytes, panelBytes, rowBytes, tileBytes = 64, 2048, 128, 1024
 )
 
 // vex writes an instruction of AMX, for which the Go assembler has no name: VEX.128.0F38.W0 with prefix pp, opcode, the register v of the
@@ -79,35 +79,43 @@ func (a *asm) tileConfig() {
 // amx writes the kernels for 32 rows, n times, and for 16.
 func amx(a *asm) {
 	a.tileConfig()
-	a.fn("amxRows32", "folds n times 32 rows of a with a panel, blocks of 32 k; rows of a are lda bytes apart, those of c ldc.", 8, false,
-		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("n", "R10"))
+	a.fn("amxRows32", "folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32]; see packTile for a.", 8, false,
+		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"))
 	rows := a.newLabel("rows")
 	a.configure()
-	a.ins("MOVQ $%d, R12", rowBytes)
+	a.tileSetup()
 	a.label(rows)
 	a.tileBlock(2)
-	for range 2 { // 32 rows on
-		a.ins("SHLQ $4, BX; ADDQ BX, SI; SHRQ $4, BX")
-		a.ins("SHLQ $4, R8; ADDQ R8, DX; SHRQ $4, R8")
-	}
+	a.ins("ADDQ BX, SI")
+	a.ins("ADDQ $%d, DX", 32*rowBytes)
 	a.ins("DECQ R10")
 	a.ins("JNE %s", rows)
 	a.release()
 	a.end()
 
-	a.fn("amxRows16", "folds 16 rows of a with a panel.", 8, false,
-		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
+	a.fn("amxRows16", "folds 16 rows of a with blocks of 32 k of a panel into c [16][32].", 8, false,
+		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"))
 	a.configure()
-	a.ins("MOVQ $%d, R12", rowBytes)
+	a.tileSetup()
 	a.tileBlock(1)
 	a.release()
 	a.end()
 }
 
-// tileBlock folds high times 16 rows with all blocks. It keeps CX, SI, DI, DX; its own are AX, R11 and R13.
+// tileSetup fills the registers that stay: the strides of a, and of b and c, and what is fetched ahead, the panel behind the blocks of this one.
+func (a *asm) tileSetup() {
+	a.ins("MOVQ $%d, R11", blockBytes)
+	a.ins("MOVQ $%d, R12", rowBytes)
+	a.ins("MOVQ CX, R9; SHLQ $11, R9; ADDQ DI, R9")
+}
+
+// fetched is the number of lines of b that a step of the kernel fetches ahead: eight blocks of rows fetch the next panel.
+const fetched = 4
+
+// tileBlock folds high times 16 rows with all blocks. It keeps CX, SI, DI, DX; its own are AX and R13.
 func (a *asm) tileBlock(high int) {
 	load, start, loop := a.newLabel("load"), a.newLabel("start"), a.newLabel("blocks")
-	a.ins("TESTQ R9, R9")
+	a.ins("CMPQ acc+32(FP), $0")
 	a.ins("JNE %s", load)
 	for i := range 2 * high {
 		a.zeroTile(i)
@@ -117,22 +125,26 @@ func (a *asm) tileBlock(high int) {
 	a.moveTiles(high, a.loadTile)
 	a.label(start)
 	a.ins("MOVQ SI, R13")
-	if high == 2 {
-		a.ins("MOVQ BX, R11; SHLQ $4, R11; ADDQ SI, R11")
-	}
 	a.ins("MOVQ DI, AX")
 	a.ins("MOVQ CX, 0(SP)")
 	a.label(loop)
 	a.loadTile(amxB, "AX", "R12", 0)
-	for i, base := range []string{"R13", "R11"}[:high] {
-		a.loadTile(amxA+i, base, "BX", 0)
+	for i := range high {
+		a.loadTile(amxA+i, "R13", "R11", 0)
+		if i+1 < high {
+			a.ins("ADDQ $%d, R13", tileBytes)
+		}
 		a.dotTile(2*i, amxA+i, amxB)
 		if i == 0 {
-			a.loadTile(amxB+1, "AX", "R12", blockBytes)
+			a.loadTile(amxB+1, "AX", "R12", 64)
 		}
 		a.dotTile(2*i+1, amxA+i, amxB+1)
-		a.ins("ADDQ $%d, %s", blockBytes, base)
 	}
+	for i := range fetched {
+		a.ins("PREFETCHT1 %d(R9)", 64*i)
+	}
+	a.ins("ADDQ $%d, R9", 64*fetched)
+	a.ins("ADDQ $%d, R13", tileBytes*(3-high))
 	a.ins("ADDQ $%d, AX", panelBytes)
 	a.ins("DECQ CX")
 	a.ins("JNE %s", loop)
@@ -144,10 +156,27 @@ func (a *asm) tileBlock(high int) {
 func (a *asm) moveTiles(high int, move func(tile int, base, stride string, offset int)) {
 	a.ins("MOVQ DX, AX")
 	for i := range high {
-		move(2*i, "AX", "R8", 0)
-		move(2*i+1, "AX", "R8", 64)
+		move(2*i, "AX", "R12", 0)
+		move(2*i+1, "AX", "R12", 64)
 		if i+1 < high {
-			a.ins("SHLQ $4, R8; ADDQ R8, AX; SHRQ $4, R8")
+			a.ins("ADDQ $%d, AX", 16*rowBytes)
 		}
 	}
+}
+
+// packTile writes rows as the kernels read them.
+func packTile(a *asm) {
+	a.fn("packTile", "rounds 32 n floats of one row to bf16 and writes them 32 at a time, step bytes apart.", 0, false,
+		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
+	loop := a.newLabel("loop")
+	a.label(loop)
+	a.ins("VMOVUPS (SI), Z0")
+	a.ins("VMOVUPS 64(SI), Z1")
+	a.ins("%s", evexBytes(ppF2, 0x72, 0, 1, 0)) // VCVTNE2PS2BF16 Z0, Z1, Z0
+	a.ins("VMOVUPS Z0, (DI)")
+	a.ins("ADDQ $128, SI")
+	a.ins("ADDQ R8, DI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.end()
 }

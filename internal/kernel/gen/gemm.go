@@ -210,21 +210,24 @@ func dotStep(a *asm, e element, rows, offset int) {
 
 // dot writes VDPBF16PS Zw, Zx, Zsum (EVEX.512.F3.0F38.W0 52 /r), for which the Go
 // assembler has no name. The EVEX prefix holds register bits inverted.
-func dot(a *asm, sum, x, w int) {
+func dot(a *asm, sum, x, w int) { a.ins("%s", evexBytes(ppF3, 0x52, sum, x, w)) }
+
+// evexBytes writes an instruction of three vector registers, EVEX.512.0F38.W0 with prefix pp.
+func evexBytes(pp, opcode, dst, x, w int) string {
 	not := func(v, bit int) int { return 1 - v>>bit&1 }
 	code := [6]int{
 		0x62,
-		not(sum, 3)<<7 | not(w, 4)<<6 | not(w, 3)<<5 | not(sum, 4)<<4 | 2, // map 0F38
-		(^x&15)<<3 | 1<<2 | 2, // prefix F3
-		2<<5 | not(x, 4)<<3,   // 512 bits
-		0x52,
-		0xc0 | sum&7<<3 | w&7,
+		not(dst, 3)<<7 | not(w, 4)<<6 | not(w, 3)<<5 | not(dst, 4)<<4 | 2, // map 0F38
+		(^x&15)<<3 | 1<<2 | pp,
+		2<<5 | not(x, 4)<<3, // 512 bits
+		opcode,
+		0xc0 | dst&7<<3 | w&7,
 	}
 	text := make([]string, len(code))
 	for i, b := range code {
 		text[i] = fmt.Sprintf("BYTE $0x%02x", b)
 	}
-	a.ins("%s", strings.Join(text, "; "))
+	return strings.Join(text, "; ")
 }
 
 // peaks writes the loops that measure the arithmetic units: 24 independent

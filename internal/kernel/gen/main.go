@@ -46,6 +46,7 @@ func avx512() *asm {
 	}
 	blockedKernels(a)
 	amx(a)
+	packTile(a)
 	packing(a)
 	vectors(a)
 	peaks(a)

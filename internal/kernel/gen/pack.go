@@ -6,6 +6,7 @@ import "fmt"
 func packing(a *asm) {
 	packColumns(a)
 	packPanel(a)
+	storePanel(a)
 	packPairs(a)
 	transposeWords(a, "transposeWords", "of 16 words", false)
 	transposeWords(a, "transposeBits", "of 16 pairs of bf16 values, whose subnormals become zeros,", true)
@@ -55,11 +56,7 @@ func packPanel(a *asm) {
 	a.fn("packPanel", "writes the panel dst[k*32+j] = j < cols ? src[k][j] : 0 for k < n; rows of src are ld bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
 	loop := a.newLabel("loop")
-	a.ins("MOVL $-1, AX")
-	a.ins("BZHIL R9, AX, AX")
-	a.ins("KMOVW AX, K1")
-	a.ins("SHRL $16, AX")
-	a.ins("KMOVW AX, K2")
+	a.panelMasks()
 	a.label(loop)
 	a.ins("VMOVUPS.Z (SI), K1, Z0")
 	a.ins("VMOVUPS.Z 64(SI), K2, Z1")
@@ -70,6 +67,33 @@ func packPanel(a *asm) {
 	a.ins("DECQ CX")
 	a.ins("JNE %s", loop)
 	a.end()
+}
+
+// storePanel is packPanel the other way.
+func storePanel(a *asm) {
+	a.fn("storePanel", "writes dst[k][j] = src[k*32+j] for k < n and j < cols; rows of dst are ld bytes apart.",
+		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
+	loop := a.newLabel("loop")
+	a.panelMasks()
+	a.label(loop)
+	a.ins("VMOVUPS (SI), Z0")
+	a.ins("VMOVUPS 64(SI), Z1")
+	a.ins("VMOVUPS Z0, K1, (DI)")
+	a.ins("VMOVUPS Z1, K2, 64(DI)")
+	a.ins("ADDQ R8, DI")
+	a.ins("ADDQ $128, SI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.end()
+}
+
+// panelMasks sets K1 and K2 to the lowest R9 of 32 columns.
+func (a *asm) panelMasks() {
+	a.ins("MOVL $-1, AX")
+	a.ins("BZHIL R9, AX, AX")
+	a.ins("KMOVW AX, K1")
+	a.ins("SHRL $16, AX")
+	a.ins("KMOVW AX, K2")
 }
 
 // packPairs rounds a row and stores its halves, 16 of them in 32 bytes.
