@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // opmd takes a baseline off the reward: the mean of the group, or its soft maximum tau*log(mean(exp(r/tau))).
@@ -42,9 +43,9 @@ func (o opmd) baseline(rewards []float64) float64 {
 	top := slices.Max(rewards)
 	sum := 0.0
 	for _, r := range rewards {
-		sum += math.Exp((r - top) / o.tau)
+		sum += elementary.Exp((r - top) / o.tau)
 	}
-	return top + float64(o.tau*math.Log(sum/float64(len(rewards))))
+	return top + float64(o.tau*elementary.Log(sum/float64(len(rewards))))
 }
 
 // asymRE takes the mean of the group plus a shift off the reward; a shift below 0 gives good samples more weight than

@@ -3,6 +3,8 @@ package algorithm
 import (
 	"fmt"
 	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // Critic reads values out of a language model: the value before a token is the mean of a categorical distribution over K
@@ -61,7 +63,7 @@ func (c *Critic) Encode(p []float64, value float64) {
 
 // gauss writes the shares of a normal distribution around at in the bins [k-1/2, k+1/2], scaled to sum 1.
 func (c *Critic) gauss(p []float64, at float64) {
-	cdf := func(x float64) float64 { return math.Erf((x - at) / (c.Sigma * math.Sqrt2)) }
+	cdf := func(x float64) float64 { return elementary.Erf((x - at) / (c.Sigma * math.Sqrt2)) }
 	last := float64(len(p)) - 0.5
 	all := cdf(last) - cdf(-0.5)
 	for k := range p {
@@ -81,7 +83,7 @@ func (c *Critic) given(q []float64, logprobs []float32) {
 	}
 	sum := 0.0
 	for k := range q {
-		q[k] = math.Exp(q[k] - top)
+		q[k] = elementary.Exp(q[k] - top)
 		sum += q[k]
 	}
 	for k := range q {
@@ -167,7 +169,7 @@ func (c *Critic) Weights(returns, logprobs []float32, mask []bool, trained int) 
 		for k := range K {
 			weights[pos*K+k] = float32((t[k] - q[k]) / float64(trained))
 			if t[k] > 0 {
-				loss -= float64(t[k] * math.Log(max(q[k], math.SmallestNonzeroFloat64)) / float64(trained))
+				loss -= float64(t[k] * elementary.Log(max(q[k], math.SmallestNonzeroFloat64)) / float64(trained))
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package algorithm
 
-import "math"
+import (
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // dpo is direct preference optimisation (Rafailov et al., arXiv 2305.18290) over pairs of sequences: chosen, rejected,
 // chosen, rejected ... The loss is the mean over pairs; Trinity-RFT adds all pairs up before the sigmoid.
@@ -71,7 +75,7 @@ func fill(dst []float64, mask []bool, v float64) {
 	}
 }
 
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+func sigmoid(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) }
 
 // softplus is log(1+exp(x)), that is -log sigmoid(-x).
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+func softplus(x float64) float64 { return max(x, 0) + elementary.Log1p(elementary.Exp(-math.Abs(x))) }

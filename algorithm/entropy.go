@@ -1,6 +1,6 @@
 package algorithm
 
-import "math"
+import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 
 // Entropy is a bonus for undecided weights: coef * aggregate(entropy) is taken off the loss. The zero Entropy is none.
 //
@@ -54,6 +54,6 @@ func (o *Objective) EntropyWeights(batch []Sequence) [][]float32 {
 
 // entropyTerm is -lp*exp(lp) and its derivative -exp(lp)*(1+lp).
 func entropyTerm(lp float64) term {
-	p := math.Exp(lp)
+	p := elementary.Exp(lp)
 	return term{-lp * p, -p * (1 + lp)}
 }

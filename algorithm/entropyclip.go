@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // clipB and clipV are grpo_verl with some tokens of negative advantage left out of training: those whose loss of
@@ -90,7 +92,7 @@ const negligible = 1e-12 // a deviation below this keeps every token
 // entropyPull is S of a token.
 func (g *Graded) entropyPull(t int) float64 {
 	lp := float64(g.Logprobs[t])
-	return math.Exp(lp) * (float64(g.Entropy[t]) + lp)
+	return float64(elementary.Exp(lp) * (float64(g.Entropy[t]) + lp))
 }
 
 func trainedTokens(batch []Graded) []tokenAt {

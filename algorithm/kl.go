@@ -2,7 +2,8 @@ package algorithm
 
 import (
 	"errors"
-	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // KL is a term that holds the weights near the reference model: coef * aggregate(estimate). The zero KL is none.
@@ -85,7 +86,7 @@ func k2(lp, ref, _ float64, _ bool) term {
 
 func k3(lp, ref, _ float64, _ bool) term {
 	d := lp - ref
-	e := math.Expm1(-d)
+	e := elementary.Expm1(-d)
 	return term{e + d, -e}
 }
 
@@ -118,7 +119,7 @@ func correctedK3(lp, ref, old float64, hasOld bool) term {
 	if !hasOld {
 		return k
 	}
-	ratio := math.Exp(lp - old)
+	ratio := elementary.Exp(lp - old)
 	if ratio > 2 {
 		return term{2 * k.value, 2 * k.slope}
 	}

@@ -3,6 +3,8 @@ package algorithm
 import (
 	"math"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // lateGroup scores each task's experiences by their sums of token rewards: the group functions as verl computes them.
@@ -161,8 +163,8 @@ func (jsd) Needs() Needs { return Needs{Old: true, Teacher: true} }
 
 // logMix is log M at log-probabilities s and t, for 0 < lambda < 1.
 func (a jsd) logMix(s, t float64) float64 {
-	x, y := s+math.Log1p(-a.lambda), t+math.Log(a.lambda)
-	return max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
+	x, y := s+elementary.Log1p(-a.lambda), t+elementary.Log(a.lambda)
+	return max(x, y) + elementary.Log1p(elementary.Exp(-math.Abs(x-y)))
 }
 
 // integrand is, with s and t the log-probabilities of student and teacher over the temperature,
@@ -188,14 +190,14 @@ func (a jsd) push(s, t float64) float64 {
 	case 0:
 		return t - s
 	case 1:
-		return math.Exp(min(t-s, maxLogRatio)) - 1
+		return elementary.Exp(min(t-s, maxLogRatio)) - 1
 	}
 	return -(1 - a.lambda) * (s - a.logMix(s, t))
 }
 
 // divergence estimates the divergence at a token drawn from the student: its mean over such tokens is the divergence.
 func (a jsd) divergence(s, t float64) float64 {
-	ratio := math.Exp(min(t-s, maxLogRatio))
+	ratio := elementary.Exp(min(t-s, maxLogRatio))
 	switch a.lambda {
 	case 0:
 		return s - t

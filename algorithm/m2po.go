@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // m2po bounds the second moment of the log-ratio over a step instead of each ratio (Zheng et al., "Prosperity before
@@ -40,12 +42,12 @@ func (l m2po) Loss(batch []Sequence, agg Aggregation) Loss {
 		if dropped[tokenAt{i, t}] {
 			return term{}
 		}
-		loss := -float64(batch[i].Advantages[t]) * math.Exp(x(i, t))
+		loss := -float64(batch[i].Advantages[t]) * elementary.Exp(x(i, t))
 		return term{loss, loss}
 	})
 	m["pg_loss"] = v
 	m["ppo_kl"] = maskedMean(masks, func(i, t int) float64 { return -x(i, t) })
-	m["ratio/mean"] = maskedMean(masks, func(i, t int) float64 { return math.Exp(x(i, t)) })
+	m["ratio/mean"] = maskedMean(masks, func(i, t int) float64 { return elementary.Exp(x(i, t)) })
 	return Loss{v, g, m}
 }
 

@@ -1,6 +1,10 @@
 package algorithm
 
-import "math"
+import (
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // mix trains on the model's own responses with PPO and on an expert's with a supervised loss:
 //
@@ -82,7 +86,7 @@ func (s muSchedule) at(step int) float64 {
 	case step >= s.warm+s.decay:
 		return s.valley
 	}
-	fall := (1 + math.Cos(math.Pi*float64(step-s.warm)/float64(s.decay))) / 2
+	fall := (1 + elementary.Cos(math.Pi*float64(step-s.warm)/float64(s.decay))) / 2
 	return s.valley + float64((s.peak-s.valley)*fall)
 }
 

@@ -1,6 +1,6 @@
 package algorithm
 
-import "math"
+import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 
 // ppo is the clipped surrogate of proximal policy optimisation (Schulman et al., arXiv 1707.06347) with asymmetric
 // clipping and the dual clip for negative advantages (Ye et al., arXiv 1912.09729), and optionally the sequence
@@ -54,7 +54,7 @@ type ppoToken struct {
 func (l ppo) token(s *Sequence, t int) ppoToken {
 	a := float64(s.Advantages[t])
 	x, dx := l.logRatio(s, t)
-	ratio := math.Exp(x)
+	ratio := elementary.Exp(x)
 	l1 := -a * ratio
 	l2 := -a * min(max(ratio, 1-l.low), 1+l.high)
 	out := ppoToken{loss: l1, slope: l1 * dx, logRatio: x, clipped: l2 > l1}

@@ -2,7 +2,8 @@ package algorithm
 
 import (
 	"errors"
-	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // rec is the family of group-relative REINFORCE with clipping and weighting as separate choices (Yao et al., arXiv
@@ -70,7 +71,7 @@ func (l rec) weighed(a, ratio, seq float64) float64 {
 	case "gspo_importance_sampling":
 		return a * seq
 	case "advantage":
-		return a * math.Exp(a/l.temp)
+		return a * elementary.Exp(a/l.temp)
 	}
 	return a
 }
@@ -87,15 +88,15 @@ func (l rec) Loss(batch []Sequence, agg Aggregation) Loss {
 	masks := masksOf(batch)
 	seqs := make([]float64, len(batch))
 	for i := range batch {
-		seqs[i] = math.Exp(batch[i].meanLogRatio())
+		seqs[i] = elementary.Exp(batch[i].meanLogRatio())
 	}
 	inside := func(i, t int) bool {
-		return l.inside(float64(batch[i].Advantages[t]), math.Exp(batch[i].logRatio(t)), seqs[i])
+		return l.inside(float64(batch[i].Advantages[t]), elementary.Exp(batch[i].logRatio(t)), seqs[i])
 	}
 	v, g := agg.aggregate(masks, func(i, t int) term {
 		s := &batch[i]
 		lp, x := float64(s.Logprobs[t]), s.logRatio(t)
-		w := l.weighed(float64(s.Advantages[t]), math.Exp(x), seqs[i])
+		w := l.weighed(float64(s.Advantages[t]), elementary.Exp(x), seqs[i])
 		if l.distill {
 			w -= x
 		}

@@ -1,6 +1,6 @@
 package algorithm
 
-import "math"
+import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 
 // The losses of this file are a detached weight per token times the policy gradient -A*lp, or the plain ratio.
 
@@ -60,7 +60,7 @@ func (l cispo) Loss(batch []Sequence, agg Aggregation) Loss {
 	masks := masksOf(batch)
 	v, g := agg.aggregate(masks, func(i, t int) term {
 		s := &batch[i]
-		a, ratio := float64(s.Advantages[t]), math.Exp(s.logRatio(t))
+		a, ratio := float64(s.Advantages[t]), elementary.Exp(s.logRatio(t))
 		if l.dropped(ratio, a) {
 			return term{}
 		}
@@ -71,7 +71,7 @@ func (l cispo) Loss(batch []Sequence, agg Aggregation) Loss {
 		"cispo_loss": v,
 		"ppo_kl":     maskedMean(masks, func(i, t int) float64 { return -batch[i].logRatio(t) }),
 		"unmasked_frac": maskedMean(masks, func(i, t int) float64 {
-			return indicator(!l.dropped(math.Exp(batch[i].logRatio(t)), float64(batch[i].Advantages[t])))
+			return indicator(!l.dropped(elementary.Exp(batch[i].logRatio(t)), float64(batch[i].Advantages[t])))
 		}),
 	}}
 }
@@ -90,7 +90,7 @@ func (l topr) alpha(s *Sequence, t int) float64 {
 	if float64(s.Advantages[t]) > l.threshold {
 		return 1
 	}
-	return min(math.Exp(s.logRatio(t)), 1)
+	return min(elementary.Exp(s.logRatio(t)), 1)
 }
 
 // Loss is, with alpha = min(ratio, 1) for bad samples and 1 for others, detached,
@@ -106,7 +106,7 @@ func (l topr) Loss(batch []Sequence, agg Aggregation) Loss {
 	return Loss{v, g, map[string]float64{
 		"topr_loss": v,
 		"avg_alpha": maskedMean(masks, func(i, t int) float64 { return l.alpha(&batch[i], t) }),
-		"avg_ratio": maskedMean(masks, func(i, t int) float64 { return math.Exp(batch[i].logRatio(t)) }),
+		"avg_ratio": maskedMean(masks, func(i, t int) float64 { return elementary.Exp(batch[i].logRatio(t)) }),
 	}}
 }
 
@@ -126,13 +126,13 @@ func (importanceSampling) Loss(batch []Sequence, agg Aggregation) Loss {
 	masks := masksOf(batch)
 	v, g := agg.aggregate(masks, func(i, t int) term {
 		x, dx := batch[i].clampedLogRatio(t)
-		l := -float64(batch[i].Advantages[t]) * math.Exp(x)
+		l := -float64(batch[i].Advantages[t]) * elementary.Exp(x)
 		return term{l, l * dx}
 	})
 	x := func(i, t int) float64 { x, _ := batch[i].clampedLogRatio(t); return x }
 	return Loss{v, g, map[string]float64{
 		"pg_loss":    v,
-		"ratio/mean": maskedMean(masks, func(i, t int) float64 { return math.Exp(x(i, t)) }),
+		"ratio/mean": maskedMean(masks, func(i, t int) float64 { return elementary.Exp(x(i, t)) }),
 		"approx_kl":  maskedMean(masks, func(i, t int) float64 { return -x(i, t) }),
 	}}
 }

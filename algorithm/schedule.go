@@ -3,6 +3,8 @@ package algorithm
 import (
 	"fmt"
 	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // Schedule is the learning rate as a function of the step.
@@ -53,5 +55,5 @@ func (s Schedule) At(step int) float64 {
 	if step < s.Total {
 		p = float64(step-s.Warmup) / float64(max(1, s.Total-s.Warmup))
 	}
-	return s.LR * max(m, m+float64((1-m)*(1+math.Cos(math.Pi*p))/2))
+	return s.LR * max(m, m+float64((1-m)*(1+elementary.Cos(math.Pi*p))/2))
 }

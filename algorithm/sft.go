@@ -1,6 +1,6 @@
 package algorithm
 
-import "math"
+import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 
 // sft is the negative log-likelihood of the response.
 type sft struct{}
@@ -32,7 +32,7 @@ func (sftIS) Needs() Needs { return Needs{Logprobs: true} }
 func (sftIS) Loss(batch []Sequence, agg Aggregation) Loss {
 	v, g := agg.aggregate(masksOf(batch), func(i, t int) term {
 		lp := float64(batch[i].Logprobs[t])
-		p := math.Exp(lp)
+		p := elementary.Exp(lp)
 		return term{value: -lp * p, slope: -p}
 	})
 	return Loss{v, g, map[string]float64{"sft_is_loss": v}}
@@ -57,9 +57,9 @@ func (sftPhi) Needs() Needs { return Needs{Logprobs: true} }
 func (l sftPhi) Loss(batch []Sequence, agg Aggregation) Loss {
 	v, g := agg.aggregate(masksOf(batch), func(i, t int) term {
 		lp := float64(batch[i].Logprobs[t])
-		p := math.Exp(lp)
+		p := elementary.Exp(lp)
 		w := p * (1 - p)
-		if bound := math.Log(l.cutoff); l.cutoff < 1 && lp > bound {
+		if bound := elementary.Log(l.cutoff); l.cutoff < 1 && lp > bound {
 			return term{value: -bound * w}
 		}
 		return term{value: -lp * w, slope: -w}

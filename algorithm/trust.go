@@ -1,6 +1,6 @@
 package algorithm
 
-import "math"
+import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 
 // The losses of this file keep the new weights near the sampler by gates other than PPO's clipping.
 
@@ -32,7 +32,7 @@ func (l gspo) Loss(batch []Sequence, agg Aggregation) Loss {
 		sum -= means[i]
 	}
 	both := func(i, t int) (free, bound float64) {
-		a, ratio := float64(batch[i].Advantages[t]), math.Exp(means[i])
+		a, ratio := float64(batch[i].Advantages[t]), elementary.Exp(means[i])
 		return -a * ratio, -a * min(max(ratio, 1-l.low), 1+l.high)
 	}
 	v, g := agg.aggregate(masks, func(i, t int) term {
@@ -75,7 +75,7 @@ func (l sapo) gate(s *Sequence, t int) (gate, slope float64) {
 	if s.Advantages[t] > 0 {
 		tau = l.positive
 	}
-	ratio := math.Exp(s.logRatio(t))
+	ratio := elementary.Exp(s.logRatio(t))
 	sig := sigmoid(tau * (ratio - 1))
 	if sig == 0 || sig == 1 {
 		return sig * 4 / tau, 0 // the ratio may have overflowed
@@ -104,7 +104,7 @@ func (l sapo) Loss(batch []Sequence, agg Aggregation) Loss {
 		"sapo_loss":     v,
 		"ppo_kl":        maskedMean(masks, func(i, t int) float64 { return -batch[i].logRatio(t) }),
 		"avg_soft_gate": maskedMean(masks, func(i, t int) float64 { gate, _ := l.gate(&batch[i], t); return gate }),
-		"avg_ratio":     maskedMean(masks, func(i, t int) float64 { return math.Exp(batch[i].logRatio(t)) }),
+		"avg_ratio":     maskedMean(masks, func(i, t int) float64 { return elementary.Exp(batch[i].logRatio(t)) }),
 		"pos_adv_frac":  maskedMean(masks, func(i, t int) float64 { return indicator(batch[i].Advantages[t] > 0) }),
 	}}
 }
@@ -122,7 +122,7 @@ func newSPPO(args Args) (PolicyLoss, error) {
 func (sppo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
 
 func (l sppo) inside(s *Sequence, t int) bool {
-	ratio := math.Exp(s.logRatio(t))
+	ratio := elementary.Exp(s.logRatio(t))
 	return ratio >= 1/(1+l.epsilon) && ratio <= 1+l.epsilon
 }
 

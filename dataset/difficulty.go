@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/rng/python"
 )
@@ -97,12 +98,12 @@ func (d *difficulty) Pick(start, n int) []int {
 	if d.tau > 0 {
 		most, sum := slices.Max(keys), 0.0
 		for i, s := range keys {
-			keys[i] = math.Exp((s - most) / d.tau)
+			keys[i] = elementary.Exp((s - most) / d.tau)
 			sum += keys[i]
 		}
 		draws := python.Legacy(uint32(uint64(d.seed) + uint64(start)))
 		for i := range keys {
-			keys[i] = keys[i] / sum / -math.Log1p(-draws.Torch64())
+			keys[i] = keys[i] / sum / -elementary.Log1p(-draws.Torch64())
 		}
 	}
 	order := make([]int, len(keys))
@@ -140,18 +141,18 @@ func beta(a, b float64, uniform func() float64) float64 {
 
 func gamma(shape float64, uniform func() float64) float64 {
 	if shape < 1 {
-		return gamma(shape+1, uniform) * math.Pow(1-uniform(), 1/shape)
+		return gamma(shape+1, uniform) * elementary.Pow(1-uniform(), 1/shape)
 	}
 	d := shape - 1.0/3
 	c := 1 / math.Sqrt(9*d)
 	for {
-		x := math.Sqrt(-2*math.Log(1-uniform())) * math.Cos(2*math.Pi*uniform())
+		x := math.Sqrt(-2*elementary.Log(1-uniform())) * elementary.Cos(2*math.Pi*uniform())
 		v := 1 + float64(c*x)
 		if v <= 0 {
 			continue
 		}
 		v = v * v * v
-		if math.Log(1-uniform()) < float64(0.5*x*x)+d-float64(d*v)+float64(d*math.Log(v)) {
+		if elementary.Log(1-uniform()) < float64(0.5*x*x)+d-float64(d*v)+float64(d*elementary.Log(v)) {
 			return d * v
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -135,7 +136,7 @@ func (l Loss) element(d Datum, i int, logp float64) (loss, grad float64) {
 	if a == 0 {
 		return 0, 0
 	}
-	r := exp(logp - q)
+	r := elementary.Exp(logp - q)
 	clipped := min(max(r, l.low), l.high)
 	switch {
 	case l.name == tinker.CISPO:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -74,7 +75,7 @@ func TestFiniteDifferences(t *testing.T) {
 		for range 200 {
 			d := Datum{N: 1, K: 1, Weights: []float32{r.Float32() - 0.5}, Logprobs: []float32{-2 * r.Float32()}, Advantages: []float32{4*r.Float32() - 2}}
 			x := -2 * r.Float64()
-			if ratio := exp(x - float64(d.Logprobs[0])); math.Abs(ratio-0.8) < 1e-3 || math.Abs(ratio-1.2) < 1e-3 {
+			if ratio := elementary.Exp(x - float64(d.Logprobs[0])); math.Abs(ratio-0.8) < 1e-3 || math.Abs(ratio-1.2) < 1e-3 {
 				continue
 			}
 			const h = 1e-5
@@ -185,17 +186,6 @@ func TestEntropy(t *testing.T) {
 	}
 	if mustNew(t, tinker.PPO, nil).Entropic() {
 		t.Error("entropies that nobody asked for")
-	}
-}
-
-func TestExp(t *testing.T) {
-	for x := -745.0; x < 709.7; x += 0.37 {
-		if got, want := exp(x), math.Exp(x); math.Abs(got-want) > 4e-16*want+5e-324 {
-			t.Fatalf("exp(%v) = %v, want %v", x, got, want)
-		}
-	}
-	if exp(0) != 1 || exp(1000) != math.Inf(1) || exp(-1000) != 0 || !math.IsNaN(exp(math.NaN())) {
-		t.Error("exp at its edges:", exp(0), exp(1000), exp(-1000), exp(math.NaN()))
 	}
 }
 

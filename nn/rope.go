@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // RoPEConfig says by which angles rotary position embedding turns: pair i of a head of width Dim turns by
@@ -36,7 +38,7 @@ func (c RoPEConfig) Check() error {
 func (c RoPEConfig) frequencies() []float32 {
 	f := make([]float32, c.Dim/2)
 	for i := range f {
-		f[i] = 1 / float32(math.Pow(c.Theta, float64(float32(2*i)/float32(c.Dim))))
+		f[i] = 1 / float32(elementary.Pow(c.Theta, float64(float32(2*i)/float32(c.Dim))))
 		if c.Linear > 0 {
 			f[i] /= float32(c.Linear)
 		}
@@ -86,10 +88,10 @@ func (r *RoPE) Table(n int) *RoPETable {
 	t = &RoPETable{half: len(r.freq), data: make([]float32, 0, n*2*len(r.freq))}
 	for pos := range n {
 		for _, f := range r.freq {
-			t.data = append(t.data, float32(math.Cos(float64(float32(float32(pos)*f)))))
+			t.data = append(t.data, float32(elementary.Cos(float64(float32(float32(pos)*f)))))
 		}
 		for _, f := range r.freq {
-			t.data = append(t.data, float32(math.Sin(float64(float32(float32(pos)*f)))))
+			t.data = append(t.data, float32(elementary.Sin(float64(float32(float32(pos)*f)))))
 		}
 	}
 	r.table.Store(t)

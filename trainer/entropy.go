@@ -3,13 +3,13 @@ package trainer
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -120,12 +120,12 @@ func ofTop(top []tinker.TokenLogprob) (entropy, centre float32) {
 		h, squares, weighted = h-float64(p*lp), squares+float64(p*p), weighted+float64(p*p*lp)
 	}
 	for _, x := range top {
-		p := math.Exp(float64(x.Logprob))
+		p := elementary.Exp(float64(x.Logprob))
 		rest -= p
 		add(p, float64(x.Logprob))
 	}
 	if rest > 1e-6 {
-		add(rest, math.Log(rest))
+		add(rest, elementary.Log(rest))
 	}
 	return float32(h), float32(weighted + float64(h*squares))
 }

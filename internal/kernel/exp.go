@@ -40,20 +40,3 @@ func exp32(x float32) float32 {
 	}
 	return float32(float64(p) * math.Float64frombits(uint64(1023+int(n))<<52))
 }
-
-// log64 is the natural logarithm of a positive finite x, good to about 1e-15,
-// from operations that are the same on every platform (math.Log is not).
-func log64(x float64) float64 {
-	m, e := math.Frexp(x) // m in [0.5,1)
-	if m < math.Sqrt2/2 {
-		m *= 2
-		e--
-	}
-	t := (m - 1) / (m + 1)
-	q := float64(t * t)
-	sum := 0.0 // log m = 2(t + t³/3 + t⁵/5 + …), |t| < 0.172
-	for i := 21; i >= 1; i -= 2 {
-		sum = float64(sum*q) + 1/float64(i)
-	}
-	return float64(float64(e)*math.Ln2) + float64(2*float64(t*sum))
-}

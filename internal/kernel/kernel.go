@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // Path names a family of kernels.
@@ -230,7 +232,7 @@ func (s *Set) LogSumExp(row []float32) float32 {
 	if sum == 0 {
 		return top
 	}
-	return float32(float64(top) + log64(float64(sum)))
+	return float32(float64(top) + elementary.Log(float64(sum)))
 }
 
 // SoftmaxGrad sets dst to a*exp(row-lse): a times the softmax of row whose

@@ -148,14 +148,6 @@ func TestLogSumExpIsRight(t *testing.T) {
 	})
 }
 
-func TestLogIsGoodToFifteenDigits(t *testing.T) {
-	for x := 1e-30; x < 1e30; x *= 1.0137 {
-		if got, want := log64(x), math.Log(x); math.Abs(got-want) > 4e-15*max(1, math.Abs(want)) {
-			t.Fatalf("log64(%g) = %v, want %v", x, got, want)
-		}
-	}
-}
-
 func TestSiLUGradientByDifferences(t *testing.T) {
 	const n, h = 40, 1e-2
 	s, r := reference(), random(5)
