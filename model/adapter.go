@@ -163,7 +163,7 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 		for p, out := range t.outs {
 			cols, A, B = append(cols, out.col), append(A, data[t.a(p).name]), append(B, data[t.b(p).name])
 		}
-		return nn.NewLoRA(k, l.Rank, scale, t.in, cols, A, B)
+		return nn.NewLoRA(k, l.Rank, scale, t.in, w.Config.BF16, cols, A, B)
 	}
 	a := &Adapter{LoRA: l, head: pack(headTarget(w.Config))}
 	for i := range w.Config.Layers {

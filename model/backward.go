@@ -84,18 +84,18 @@ func (p *pass) train(grads []*Grads) error {
 
 // recompute fills layer l's activations again from its input.
 func (p *pass) recompute(l int) {
-	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) { p.project(l, a, b, sc) })
-	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
-		p.attend(l, a, b, sc, ws)
-		p.mlp(l, a, b, sc)
+	p.layer(func(a, b int, on nn.Products) { p.project(l, a, b, on) })
+	p.layer(func(a, b int, on nn.Products) {
+		p.attend(l, a, b, on)
+		p.mlp(l, a, b, on)
 	})
 }
 
 // layerGradients takes d.dOut to d.dIn through layer l and adds the layer's gradients.
 func (p *pass) layerGradients(l int) {
-	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) {
-		p.mlpBackward(l, a, b, sc)
-		p.attendBackward(l, a, b, sc)
+	p.layer(func(a, b int, on nn.Products) {
+		p.mlpBackward(l, a, b, on)
+		p.attendBackward(l, a, b, on)
 	})
 	kv := p.w.Config.KVHeads
 	p.P.Run(len(p.seqs)*kv, func(i int, sc *kernel.Scratch) {
@@ -103,7 +103,7 @@ func (p *pass) layerGradients(l int) {
 		p.attentionBackward(l, i/kv, i%kv, sc, ws)
 		p.ws.Put(ws)
 	})
-	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) { p.projectBackward(l, a, b, sc) })
+	p.layer(func(a, b int, on nn.Products) { p.projectBackward(l, a, b, on) })
 	for _, u := range p.runs {
 		switch {
 		case u.grads == nil:
@@ -116,8 +116,8 @@ func (p *pass) layerGradients(l int) {
 	p.runTasks()
 }
 
-// headChunk is the number of rows whose logits' gradients are held at once: about 16 MiB of them.
-func headChunk(c Config) int { return max(64, 1<<22/c.Vocab) }
+// headChunk is the number of rows whose logits are held at once: about 128 MiB of them.
+func headChunk(c Config) int { return max(64, 1<<25/c.Vocab/64*64) }
 
 // headGradients takes what Score left to d.dOut, the gradient of the last layer's output, and adds the gradients of the head
 // and of the final norm.
@@ -130,17 +130,21 @@ func (p *pass) headGradients(s *score) {
 		}
 		rows := s.rows[from:min(from+chunk, len(s.rows))]
 		d.head.resize(c, len(rows), p.rank)
-		p.blocks(len(rows), min(chunk, maxBlock), func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) {
+		p.blocks(len(rows), c.Dim*c.Vocab, func(a, b int, on nn.Products) {
 			h := d.head.slice(a, b)
-			p.head(h, rows[a:b], p.hidden, sc)
-			for i := a; i < b; i++ {
-				s.gradient(p.K, from+i, d.head.logits.Row(i))
-			}
-			p.headBackward(h, rows[a:b], sc)
-			for i := a; i < b; i++ {
-				t := rows[i]
-				nn.RMSNormBackward(p.K, d.dOut.Row(t), d.head.dx.Row(i), p.last.Row(t), p.w.norm, p.invF[t])
-			}
+			p.head(h, rows[a:b], p.hidden, on)
+			on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+				for i := a; i < b; i++ {
+					s.gradient(p.K, from+i, d.head.logits.Row(i))
+				}
+			})
+			p.headBackward(h, rows[a:b], on)
+			on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+				for i := a; i < b; i++ {
+					t := rows[i]
+					nn.RMSNormBackward(p.K, d.dOut.Row(t), d.head.dx.Row(i), p.last.Row(t), p.w.norm, p.invF[t])
+				}
+			})
 		})
 		p.headTasks(rows)
 		p.runTasks()

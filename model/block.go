@@ -21,20 +21,24 @@ func (p *pass) output(l int) nn.Rows {
 	return p.last
 }
 
-func (p *pass) project(l, a, b int, sc *kernel.Scratch) {
+func (p *pass) project(l, a, b int, on nn.Products) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
-	if !nn.RMSNorm(p.K, s.n1.Slice(a, b), s.x.Slice(a, b), w.norm1, c.Eps, s.inv1[a:b]) {
-		p.mark(l, s.inv1, a, b)
-	}
-	w.qkv.Forward(p.K, sc, s.qkv.Slice(a, b), s.n1.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(p.K, sc, s.qkv.Slice(a, b), s.midQKV.Slice(a, b), s.n1.Slice(a, b))
-	})
-	key := make([]float32, c.HeadDim)
-	p.eachSeq(a, b, func(seq Seq, a, b int) {
-		for t := a; t < b; t++ {
-			p.rotate(l, t, seq.Pos+t-a, seq.Pages, key)
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		if !nn.RMSNorm(p.K, s.n1.Slice(a, b), s.x.Slice(a, b), w.norm1, c.Eps, s.inv1[a:b]) {
+			p.mark(l, s.inv1, a, b)
 		}
+	})
+	w.qkv.Forward(on, s.qkv.Slice(a, b), s.n1.Slice(a, b))
+	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {
+		lora.Forward(on, s.qkv.Slice(a, b), s.midQKV.Slice(a, b), s.n1.Slice(a, b))
+	})
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		key := make([]float32, c.HeadDim)
+		p.eachSeq(a, b, func(seq Seq, a, b int) {
+			for t := a; t < b; t++ {
+				p.rotate(l, t, seq.Pos+t-a, seq.Pages, key)
+			}
+		})
 	})
 }
 
@@ -66,22 +70,26 @@ func (p *pass) rotate(l, t, pos int, pages []*nn.Page, key []float32) {
 
 // projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the layer's
 // input, in d.dIn.
-func (p *pass) projectBackward(l, a, b int, sc *kernel.Scratch) {
+func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
-	p.eachSeq(a, b, func(seq Seq, a, b int) {
-		for t := a; t < b; t++ {
-			p.rotateBack(l, t, seq.Pos+t-a)
-		}
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		p.eachSeq(a, b, func(seq Seq, a, b int) {
+			for t := a; t < b; t++ {
+				p.rotateBack(l, t, seq.Pos+t-a)
+			}
+		})
 	})
 	dn1 := d.dn1.Slice(a, b)
-	w.qkv.Backward(p.K, sc, dn1, d.dqkv.Slice(a, b))
+	w.qkv.Backward(on, dn1, d.dqkv.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(p.K, sc, d.dn1.Slice(a, b), d.dmidQKV.Slice(a, b), d.dqkv.Slice(a, b))
+		lora.Backward(on, d.dn1.Slice(a, b), d.dmidQKV.Slice(a, b), d.dqkv.Slice(a, b))
 	})
-	for t := a; t < b; t++ {
-		nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])
-		p.K.Add(d.dIn.Row(t), d.dh.Row(t))
-	}
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])
+			p.K.Add(d.dIn.Row(t), d.dh.Row(t))
+		}
+	})
 }
 
 // rotateBack is the backward of rotate for row t, in d.dqkv. With QK-norm d.dNormed receives the gradients of the normed
@@ -109,26 +117,30 @@ func (p *pass) attention(l int) nn.Attention {
 	return nn.Attention{Shape: p.w.Config.Pages(), Heads: p.w.Config.Heads, Layer: l}
 }
 
-func (p *pass) attend(l, a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
+func (p *pass) attend(l, a, b int, on nn.Products) {
 	w, s := &p.w.layers[l], &p.layers[l]
-	p.eachSeq(a, b, func(seq Seq, a, b int) {
-		p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages)
+	on.Rows(a, b, func(a, b int, sc *kernel.Scratch) {
+		ws := p.ws.Get()
+		p.eachSeq(a, b, func(seq Seq, a, b int) {
+			p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages)
+		})
+		p.ws.Put(ws)
 	})
 	h := s.h.Slice(a, b)
-	w.o.Forward(p.K, sc, h, s.att.Slice(a, b))
+	w.o.Forward(on, h, s.att.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(p.K, sc, s.h.Slice(a, b), s.midO.Slice(a, b), s.att.Slice(a, b))
+		lora.Forward(on, s.h.Slice(a, b), s.midO.Slice(a, b), s.att.Slice(a, b))
 	})
-	p.K.Add(h.Data, s.x.Slice(a, b).Data)
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(s.h.Slice(a, b).Data, s.x.Slice(a, b).Data) })
 }
 
 // attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on, each with
 // all its rows: see attentionBackward.
-func (p *pass) attendBackward(l, a, b int, sc *kernel.Scratch) {
+func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, d := &p.w.layers[l], &p.back
-	w.o.Backward(p.K, sc, d.datt.Slice(a, b), d.dh.Slice(a, b))
+	w.o.Backward(on, d.datt.Slice(a, b), d.dh.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(p.K, sc, d.datt.Slice(a, b), d.dmidO.Slice(a, b), d.dh.Slice(a, b))
+		lora.Backward(on, d.datt.Slice(a, b), d.dmidO.Slice(a, b), d.dh.Slice(a, b))
 	})
 }
 
@@ -141,42 +153,50 @@ func (p *pass) attentionBackward(l, i, head int, sc *kernel.Scratch, ws *nn.Work
 	}
 }
 
-func (p *pass) mlp(l, a, b int, sc *kernel.Scratch) {
+func (p *pass) mlp(l, a, b int, on nn.Products) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
-	nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, c.Eps, s.inv2[a:b])
-	w.gateUp.Forward(p.K, sc, s.gateUp.Slice(a, b), s.n2.Slice(a, b))
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, c.Eps, s.inv2[a:b])
+	})
+	w.gateUp.Forward(on, s.gateUp.Slice(a, b), s.n2.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(p.K, sc, s.gateUp.Slice(a, b), s.midGU.Slice(a, b), s.n2.Slice(a, b))
+		lora.Forward(on, s.gateUp.Slice(a, b), s.midGU.Slice(a, b), s.n2.Slice(a, b))
 	})
-	for t := a; t < b; t++ {
-		gu := s.gateUp.Row(t)
-		p.K.SiLUMul(s.act.Row(t), gu[:c.FF], gu[c.FF:])
-	}
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			gu := s.gateUp.Row(t)
+			p.K.SiLUMul(s.act.Row(t), gu[:c.FF], gu[c.FF:])
+		}
+	})
 	out := p.output(l)
-	w.down.Forward(p.K, sc, out.Slice(a, b), s.act.Slice(a, b))
+	w.down.Forward(on, out.Slice(a, b), s.act.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(p.K, sc, out.Slice(a, b), s.midDown.Slice(a, b), s.act.Slice(a, b))
+		lora.Forward(on, out.Slice(a, b), s.midDown.Slice(a, b), s.act.Slice(a, b))
 	})
-	p.K.Add(out.Slice(a, b).Data, s.h.Slice(a, b).Data)
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(out.Slice(a, b).Data, s.h.Slice(a, b).Data) })
 }
 
 // mlpBackward takes the gradient of the layer's output, in d.dOut, to that of h, in d.dh.
-func (p *pass) mlpBackward(l, a, b int, sc *kernel.Scratch) {
+func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
-	w.down.Backward(p.K, sc, d.dact.Slice(a, b), d.dOut.Slice(a, b))
+	w.down.Backward(on, d.dact.Slice(a, b), d.dOut.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(p.K, sc, d.dact.Slice(a, b), d.dmidDown.Slice(a, b), d.dOut.Slice(a, b))
+		lora.Backward(on, d.dact.Slice(a, b), d.dmidDown.Slice(a, b), d.dOut.Slice(a, b))
 	})
-	for t := a; t < b; t++ {
-		gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
-		p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
-	}
-	w.gateUp.Backward(p.K, sc, d.dn2.Slice(a, b), d.dgateUp.Slice(a, b))
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
+			p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
+		}
+	})
+	w.gateUp.Backward(on, d.dn2.Slice(a, b), d.dgateUp.Slice(a, b))
 	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(p.K, sc, d.dn2.Slice(a, b), d.dmidGU.Slice(a, b), d.dgateUp.Slice(a, b))
+		lora.Backward(on, d.dn2.Slice(a, b), d.dmidGU.Slice(a, b), d.dgateUp.Slice(a, b))
 	})
-	for t := a; t < b; t++ {
-		nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), w.norm2, s.inv2[t])
-		p.K.Add(d.dh.Row(t), d.dOut.Row(t))
-	}
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), w.norm2, s.inv2[t])
+			p.K.Add(d.dh.Row(t), d.dOut.Row(t))
+		}
+	})
 }

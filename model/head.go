@@ -1,8 +1,6 @@
 package model
 
 import (
-	"iter"
-
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
@@ -35,25 +33,22 @@ func (h *headRows) slice(a, b int) headRows {
 	return headRows{h.x.Slice(a, b), h.mid.Slice(a, b), h.logits.Slice(a, b), h.dx.Slice(a, b), h.dmid.Slice(a, b)}
 }
 
-// headBlock is the number of rows whose logits a part computes at once: about a mebifloat of them.
-func headBlock(c Config) int { return min(maxBlock, max(16, 1<<20/c.Vocab)) }
-
 // head computes h.logits for rows of the pass, whose hidden states it gathers.
-func (p *pass) head(h headRows, rows []int, hidden nn.Rows, sc *kernel.Scratch) {
+func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	for i, t := range rows {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
-	p.w.head.Forward(p.K, sc, h.logits, h.x)
+	p.w.head.Forward(on, h.logits, h.x)
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(p.K, sc, h.logits.Slice(a, b), h.mid.Slice(a, b), h.x.Slice(a, b))
+		lora.Forward(on, h.logits.Slice(a, b), h.mid.Slice(a, b), h.x.Slice(a, b))
 	})
 }
 
 // headBackward takes h.logits, which hold the gradients of the logits, to h.dx.
-func (p *pass) headBackward(h headRows, rows []int, sc *kernel.Scratch) {
-	p.w.head.Backward(p.K, sc, h.dx, h.logits)
+func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
+	p.w.head.Backward(on, h.dx, h.logits)
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(p.K, sc, h.dx.Slice(a, b), h.dmid.Slice(a, b), h.logits.Slice(a, b))
+		lora.Backward(on, h.dx.Slice(a, b), h.dmid.Slice(a, b), h.logits.Slice(a, b))
 	})
 }
 
@@ -92,10 +87,12 @@ func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, ou
 	c := w.Config
 	all := nn.Rows{Data: out[:len(rows)*c.Vocab], Cols: c.Vocab}
 	h := nn.Rows{Data: hidden, Cols: c.Dim}
-	r.blocks(len(rows), headBlock(c), func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
+	r.blocks(len(rows), c.Dim*c.Vocab, func(a, b int, on nn.Products) {
+		ws := r.ws.Get()
 		ws.Rows[0].Resize(b-a, c.Dim)
 		ws.Rows[1].Resize(b-a, p.rank)
-		p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: all.Slice(a, b)}, rows[a:b], h, sc)
+		p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: all.Slice(a, b)}, rows[a:b], h, on)
+		r.ws.Put(ws)
 	})
 }
 
@@ -123,37 +120,34 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	s.collect(targets, K)
 	s.want(entropies)
 	h := nn.Rows{Data: hidden, Cols: w.Config.Dim}
-	for from, to := range r.headParts(w.Config, len(s.rows)) {
+	chunk := headChunk(w.Config)
+	for from := 0; from < len(s.rows); from += chunk {
 		if !r.between() {
 			return
 		}
-		r.blocks(to-from, headBlock(w.Config), func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
-			a, b = from+a, from+b
+		to := min(from+chunk, len(s.rows))
+		r.blocks(to-from, w.Config.Dim*w.Config.Vocab, func(a, b int, on nn.Products) {
+			at := from + a
+			ws := r.ws.Get()
 			ws.Rows[0].Resize(b-a, w.Config.Dim)
 			ws.Rows[1].Resize(b-a, p.rank)
 			ws.Logits.Resize(b-a, w.Config.Vocab)
-			p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: ws.Logits}, s.rows[a:b], h, sc)
-			for i := a; i < b; i++ {
-				s.score(r.K, i, ws.Logits.Row(i-a), logp[s.rows[i]*K:][:K])
-				if entropies != nil {
-					s.entropy(r.K, i, ws.Logits.Row(i-a), entropies)
+			p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: ws.Logits}, s.rows[at:from+b], h, on)
+			on.Rows(at, from+b, func(a, b int, _ *kernel.Scratch) {
+				for i := a; i < b; i++ {
+					s.score(r.K, i, ws.Logits.Row(i-at), logp[s.rows[i]*K:][:K])
+					if entropies != nil {
+						s.entropy(r.K, i, ws.Logits.Row(i-at), entropies)
+					}
 				}
-			}
+			})
+			r.ws.Put(ws)
 		})
 	}
 	clear(s.g)
 	if dlogp != nil {
 		for i, t := range s.rows {
 			dlogp(t, logp[t*K:][:K], s.g[i*K:][:K])
-		}
-	}
-}
-
-// headParts cuts rows into stretches [from,to) of which each is about the work of a layer or less, and keeps every worker busy.
-func (r *Runner) headParts(c Config, rows int) iter.Seq2[int, int] {
-	step := max(headChunk(c), 2*r.P.N()*headBlock(c))
-	return func(yield func(from, to int) bool) {
-		for from := 0; from < rows && yield(from, min(from+step, rows)); from += step {
 		}
 	}
 }

@@ -30,14 +30,15 @@ type Runner struct {
 	Between func() error
 
 	ws   nn.Workspaces
-	own  Tape           // the memory of calls without a tape
+	sc   *kernel.Scratch // the caller's own, beside those of the workers
+	own  Tape            // the memory of calls without a tape
 	back backBuffers    // the memory of Backward
 	bad  []atomic.Int32 // by sequence: lowest place that was not finite, plus 1: a layer, or Layers for the final norm
 	err  error          // of the whole call
 }
 
 // NewRunner returns a runner on c. Whoever made c's pool closes it.
-func NewRunner(c nn.Compute) *Runner { return &Runner{Compute: c, own: Tape{keep: keepNothing}} }
+func NewRunner(c nn.Compute) *Runner { return &Runner{Compute: c, sc: kernel.NewScratch(), own: Tape{keep: keepNothing}} }
 
 // Err returns what went wrong in the last Forward, or in what came after it: a token outside the vocabulary, too few pages, an
 // error of Between, or values that are not finite (with the first layer that saw them).
@@ -135,22 +136,39 @@ func (w *Weights) checkSeq(s Seq) error {
 
 func (p *pass) rows() int { return p.start[len(p.seqs)] }
 
-// maxBlock is the number of rows a part does at once: few enough that what it touches stays in a core's cache.
-const maxBlock = 112
-
-// blocks runs f over all n rows in blocks [a,b), in parallel, with a workspace per part.
-func (r *Runner) blocks(n, most int, f func(a, b int, sc *kernel.Scratch, ws *nn.Workspace)) {
-	if n == 0 {
-		return
-	}
+// blocks runs f over all n rows that meet matrices of about so many weights, with what products run on there: blocks [a,b) of
+// rows in parallel, or, where rows are few for the weights, all of them at once with the workers sharing each product.
+func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
-	parts := (n + most - 1) / most
-	parts = min(n, (parts+N-1)/N*N)
-	r.P.Run(parts, func(i int, sc *kernel.Scratch) {
-		ws := r.ws.Get()
-		f(i*n/parts, (i+1)*n/parts, sc, ws)
-		r.ws.Put(ws)
-	})
+	switch {
+	case n == 0:
+	case N > 1 && weights >= manyWeights && n < fewRows*N:
+		f(0, n, nn.Products{K: r.K, SC: r.sc, P: r.P})
+	default:
+		most := r.K.RowBlock()
+		parts := (n + most - 1) / most
+		parts = min(n, (parts+N-1)/N*N)
+		r.P.Run(parts, func(i int, sc *kernel.Scratch) {
+			f(cut(i, parts, n), cut(i+1, parts, n), nn.Products{K: r.K, SC: sc})
+		})
+	}
+}
+
+const (
+	// manyWeights are more than a core's caches hold, so that every walk over them reads memory.
+	manyWeights = 1 << 20
+	// fewRows a worker are so few that reading the weights takes longer than what is computed with them.
+	fewRows = 128
+)
+
+// cut returns where part i of n rows begins: where there are many, at a multiple of a tile's height.
+func cut(i, parts, n int) int {
+	const tile = 32
+	at := i * n / parts
+	if i < parts && n/parts >= 2*tile {
+		at -= at % tile
+	}
+	return at
 }
 
 // eachRun calls f for the stretches of rows a to b-1 whose adapter has the addition pick names.
@@ -238,19 +256,19 @@ func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
 // forward runs the layers. One barrier a layer is enough: attention needs the keys and values of earlier rows, all else is
 // the row's own.
 func (p *pass) forward() {
-	p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, _ *nn.Workspace) {
+	p.layer(func(a, b int, on nn.Products) {
 		p.embed(a, b)
-		p.project(0, a, b, sc)
+		p.project(0, a, b, on)
 	})
 	for l := range p.layers {
 		if !p.between() {
 			return
 		}
-		p.blocks(p.rows(), maxBlock, func(a, b int, sc *kernel.Scratch, ws *nn.Workspace) {
-			p.attend(l, a, b, sc, ws)
-			p.mlp(l, a, b, sc)
+		p.layer(func(a, b int, on nn.Products) {
+			p.attend(l, a, b, on)
+			p.mlp(l, a, b, on)
 			if l+1 < len(p.layers) {
-				p.project(l+1, a, b, sc)
+				p.project(l+1, a, b, on)
 				return
 			}
 			if !nn.RMSNorm(p.K, p.hidden.Slice(a, b), p.last.Slice(a, b), p.w.norm, p.w.Config.Eps, p.invF[a:b]) {
@@ -258,6 +276,12 @@ func (p *pass) forward() {
 			}
 		})
 	}
+}
+
+// layer runs f over all rows, in the way that suits the matrices of a layer.
+func (p *pass) layer(f func(a, b int, on nn.Products)) {
+	c := p.w.Config
+	p.blocks(p.rows(), c.Dim*c.FF, f)
 }
 
 // embed writes the embeddings of rows a to b-1 into the first layer's input.

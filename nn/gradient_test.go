@@ -71,11 +71,11 @@ func TestLinearGradient(t *testing.T) {
 	y, dx := Rows{make([]float32, M*N), N}, Rows{make([]float32, M*K), K}
 	loss := func() float64 {
 		l := Linear{W: k.Pack(w, N, K, false), Bias: b}
-		l.Forward(k, sc, y, Rows{x, K})
+		l.Forward(Products{K: k, SC: sc}, y, Rows{x, K})
 		return weighted(y.Data, dy)
 	}
 	l := Linear{W: k.Pack(w, N, K, false)}
-	l.Backward(k, sc, dx, Rows{dy, N})
+	l.Backward(Products{K: k, SC: sc}, dx, Rows{dy, N})
 	checkGradient(t, "dx", x, dx.Data, loss)
 	dw := make([]float32, N*K)
 	k.GradW(sc, dw, K, dy, N, x, K, M, 0, N, K)
@@ -98,13 +98,13 @@ func TestLoRAGradient(t *testing.T) {
 	mid, dmid := Rows{make([]float32, M*8), 8}, Rows{make([]float32, M*8), 8} // wider than 2r
 	loss := func() float64 {
 		copy(y.Data, base)
-		NewLoRA(k, r, scale, K, []int{0, n0}, A, B).Forward(k, sc, y, mid, Rows{x, K})
+		NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B).Forward(Products{K: k, SC: sc}, y, mid, Rows{x, K})
 		return weighted(y.Data, dy)
 	}
 	loss()
-	l := NewLoRA(k, r, scale, K, []int{0, n0}, A, B)
+	l := NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B)
 	dx := Rows{make([]float32, M*K), K}
-	l.Backward(k, sc, dx, dmid, Rows{dy, N})
+	l.Backward(Products{K: k, SC: sc}, dx, dmid, Rows{dy, N})
 	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)}, [2][]float32{make([]float32, n0*r), make([]float32, n1*r)}
 	for p := range l.Projections() {
 		k.GradW(sc, dA[p], K, dmid.Data[l.Mid(p):], dmid.Cols, x, K, M, 0, r, K)

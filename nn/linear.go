@@ -15,86 +15,68 @@ type Linear struct {
 }
 
 // Forward computes y [M,N] from x [M,K].
-func (l *Linear) Forward(k *kernel.Set, sc *kernel.Scratch, y, x Rows) {
-	if l.Bias == nil {
-		k.MatMul(sc, y.Data, y.Cols, x.Data, x.Cols, x.Len(), l.W, 0, l.W.Count(), false)
-		return
+func (l *Linear) Forward(on Products, y, x Rows) {
+	if l.Bias != nil {
+		for m := range x.Len() {
+			copy(y.Row(m), l.Bias)
+		}
 	}
-	for m := range x.Len() {
-		copy(y.Row(m), l.Bias)
-	}
-	k.MatMul(sc, y.Data, y.Cols, x.Data, x.Cols, x.Len(), l.W, 0, l.W.Count(), true)
+	on.MatMul(y, x, l.W, l.Bias != nil)
 }
 
-// turnRows is the number of W's rows that Backward transposes at once: the step in which products walk.
-const turnRows = 256
-
-// Backward computes dx [M,K] = dy·W from dy [M,N]. The panels of Wᵀ are made for some rows of W at a time, in the scratch,
-// and dx's accumulators continue from one to the next: a second copy of the weights would cost more than turning them.
-func (l *Linear) Backward(k *kernel.Set, sc *kernel.Scratch, dx, dy Rows) {
-	for n := 0; n < l.W.N; n += turnRows {
-		wt := k.TransposeRows(sc, l.W, n, min(n+turnRows, l.W.N))
-		k.MatMul(sc, dx.Data, dx.Cols, dy.Data[min(n, len(dy.Data)):], dy.Cols, dy.Len(), wt, 0, wt.Count(), n > 0)
-	}
-}
+// Backward computes dx [M,K] = dy·W from dy [M,N].
+func (l *Linear) Backward(on Products, dx, dy Rows) { on.Turned(dx, dy, l.W, false) }
 
 // LoRA is the low-rank addition to a Linear of P projections: for projection p, whose columns of y begin at Cols[p],
 //
 //	mid[:, p] = scale * x·A[p]ᵀ ;  y[:, p] += mid[:, p]·B[p]ᵀ
 //
-// in float32. The second product continues the accumulator of the Linear, so that B = 0 leaves y's bits alone.
+// in the arithmetic of the Linear's weights: with bf16, A, B and what meets them are rounded for the products. The second product continues
+// the accumulator of the Linear, so that B = 0 leaves y's bits alone.
 type LoRA struct {
 	Rank  int // r
 	Scale float32
 	Cols  []int // [P]
 
-	a, at  *kernel.Panels   // A of all projections [P*r,K], and its transpose
-	b, bt  []*kernel.Panels // B of each projection [N_p,r], and its transpose
-	inputs int
+	a *kernel.Panels   // A of all projections [P*r,K]
+	b []*kernel.Panels // B of each projection [N_p,r]
 }
 
 // NewLoRA packs A[p] [rank,K] and B[p] [N_p,rank], one pair per projection, whose columns of y begin at cols[p]. Projections
 // of the Linear without an addition are left out.
-func NewLoRA(k *kernel.Set, rank int, scale float32, K int, cols []int, A, B [][]float32) *LoRA {
-	l := &LoRA{Rank: rank, Scale: scale, inputs: K, Cols: cols}
-	for p := range A {
-		n := len(B[p]) / rank
-		l.b = append(l.b, k.Pack(B[p], n, rank, false))
-		l.bt = append(l.bt, k.PackT(B[p], n, rank, false))
+func NewLoRA(k *kernel.Set, rank int, scale float32, K int, bf16 bool, cols []int, A, B [][]float32) *LoRA {
+	l := &LoRA{Rank: rank, Scale: scale, Cols: cols, a: k.Pack(slices.Concat(A...), len(A)*rank, K, bf16)}
+	for _, b := range B {
+		l.b = append(l.b, k.Pack(b, len(b)/rank, rank, bf16))
 	}
-	all := slices.Concat(A...)
-	l.a = k.Pack(all, len(A)*rank, K, false)
-	l.at = k.PackT(all, len(A)*rank, K, false)
 	return l
 }
 
 // Projections returns P, and Outputs the columns of projection p.
 func (l *LoRA) Projections() int   { return len(l.b) }
 func (l *LoRA) Outputs(p int) int  { return l.b[p].N }
-func (l *LoRA) Inputs() int        { return l.inputs }
+func (l *LoRA) Inputs() int        { return l.a.K }
 func (l *LoRA) width() int         { return l.Rank * len(l.b) }
 func (l *LoRA) column(p int) int   { return p * l.Rank }
 func (l *LoRA) Mid(p int) (at int) { return l.column(p) }
 
 // Forward continues y [M,N] with the addition for x [M,K]. mid [M, at least P*r] receives the scaled down-projection.
-func (l *LoRA) Forward(k *kernel.Set, sc *kernel.Scratch, y, mid, x Rows) {
-	M := x.Len()
-	k.MatMul(sc, mid.Data, mid.Cols, x.Data, x.Cols, M, l.a, 0, l.a.Count(), false)
-	l.scale(k, mid, M)
+func (l *LoRA) Forward(on Products, y, mid, x Rows) {
+	on.MatMul(mid, x, l.a, false)
+	l.scale(on.K, mid, x.Len())
 	for p, b := range l.b {
-		k.MatMul(sc, y.Data[l.Cols[p]:], y.Cols, mid.Data[l.column(p):], mid.Cols, M, b, 0, b.Count(), true)
+		on.MatMul(y.from(l.Cols[p]), mid.from(l.column(p)), b, true)
 	}
 }
 
 // Backward continues dx [M,K] with the addition's gradient under dy [M,N]. dmid [M, at least P*r] receives the gradient of
 // the unscaled down-projection, which dA needs: dA = dmidᵀ·x and dB = dyᵀ·mid.
-func (l *LoRA) Backward(k *kernel.Set, sc *kernel.Scratch, dx, dmid, dy Rows) {
-	M := dy.Len()
-	for p, bt := range l.bt {
-		k.MatMul(sc, dmid.Data[l.column(p):], dmid.Cols, dy.Data[l.Cols[p]:], dy.Cols, M, bt, 0, bt.Count(), false)
+func (l *LoRA) Backward(on Products, dx, dmid, dy Rows) {
+	for p, b := range l.b {
+		on.Turned(dmid.from(l.column(p)), dy.from(l.Cols[p]), b, false)
 	}
-	l.scale(k, dmid, M)
-	k.MatMul(sc, dx.Data, dx.Cols, dmid.Data, dmid.Cols, M, l.at, 0, l.at.Count(), true)
+	l.scale(on.K, dmid, dy.Len())
+	on.Turned(dx, dmid, l.a, true)
 }
 
 func (l *LoRA) scale(k *kernel.Set, mid Rows, M int) {

@@ -36,8 +36,11 @@ func (r Rows) Len() int {
 	if r.Cols == 0 {
 		return 0
 	}
-	return len(r.Data) / r.Cols
+	return (len(r.Data) + r.Cols - 1) / r.Cols
 }
+
+// from returns the same rows without their first columns, which go on being their distance.
+func (r Rows) from(column int) Rows { return Rows{r.Data[min(column, len(r.Data)):], r.Cols} }
 
 // Resize makes r [T,cols] with arbitrary contents, reusing its memory where it suffices.
 func (r *Rows) Resize(T, cols int) {

@@ -107,6 +107,15 @@ func definition(o Order) *Set { return &Set{path: Portable, order: o, ops: porta
 func (s *Set) Path() Path   { return s.path }
 func (s *Set) Order() Order { return s.order }
 
+// RowBlock returns the number of rows that are best computed together: many enough to be worth reading weights for, few enough that what
+// they touch stays in a core's caches.
+func (s *Set) RowBlock() int {
+	if s.path == AMX {
+		return 256
+	}
+	return 112
+}
+
 // MatMul computes out = x·Wᵀ for the columns of panels [p0,p1):
 //
 //	out[m,n] = (acc ? out[m,n] : 0) folded with x[m,k]*w[n,k], k upward

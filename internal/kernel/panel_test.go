@@ -28,10 +28,7 @@ func TestPanelsHoldTheMatrix(t *testing.T) {
 				what := fmt.Sprintf("%dx%d bf16=%t ", N, K, bf16)
 				p := s.Pack(w, N, K, bf16)
 				equal(t, what+"Pack", unpacked(p), want)
-				equal(t, what+"Transpose", unpacked(s.Transpose(p)), wantT)
-				q := s.PackT(w, N, K, bf16)
-				equal(t, what+"PackT", unpacked(q), wantT)
-				equal(t, what+"PackT transposed", unpacked(s.Transpose(q)), want)
+				equal(t, what+"TransposePart", unpacked(s.TransposePart(NewScratch(), p, 0, N, 0, K)), wantT)
 			}
 		}
 	})
@@ -83,25 +80,26 @@ func stored(w []float32, e Element, K, shift int) (Rows, []float32) {
 	return r, want
 }
 
-// The transposes of a matrix's rows, a few at a time, are the parts of its transpose.
-func TestTransposeRows(t *testing.T) {
+// The transposes of parts of a matrix are the parts of its transpose.
+func TestTransposePart(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		const N, K = 150, 69
 		sc, w := NewScratch(), numbers(random(3), N*K, wild)
 		for _, bf16 := range []bool{false, true} {
 			p := s.Pack(w, N, K, bf16)
-			whole := unpacked(s.Transpose(p)) // [K,N]
-			for _, r := range [][2]int{{0, 32}, {32, 96}, {96, N}, {0, N}} {
-				n := r[1] - r[0]
+			whole := unpacked(p) // [N,K]
+			for _, r := range [][4]int{{0, 32, 0, K}, {32, 96, 0, 32}, {96, N, 32, K}, {0, N, 64, K}, {0, N, 0, K}} {
 				var want []float32
-				for k := range K {
-					want = append(want, whole[k*N+r[0]:][:n]...)
+				for k := r[2]; k < r[3]; k++ {
+					for n := r[0]; n < r[1]; n++ {
+						want = append(want, whole[n*K+k])
+					}
 				}
-				got := s.TransposeRows(sc, p, r[0], r[1])
-				equal(t, fmt.Sprintf("rows %v bf16=%t", r, bf16), unpacked(got), want)
+				got := s.TransposePart(sc, p, r[0], r[1], r[2], r[3])
+				equal(t, fmt.Sprintf("part %v bf16=%t", r, bf16), unpacked(got), want)
 				for i := range got.words() { // padding is zero, whatever the scratch held
-					if word := rawWord(got, i); word != 0 && i/(got.steps()*NR)*NR+i%NR >= K {
-						t.Fatalf("padding of rows %v holds %x", r, word)
+					if word := rawWord(got, i); word != 0 && i/(got.steps()*NR)*NR+i%NR >= r[3]-r[2] {
+						t.Fatalf("padding of part %v holds %x", r, word)
 					}
 				}
 			}

@@ -11,7 +11,7 @@ type Scratch struct {
 	bits  []float32 // rows rounded to bf16, as halves
 	turn  []float32 // the data of turned
 
-	turned Panels // what TransposeRows returned
+	turned Panels // what TransposePart returned
 }
 
 // NewScratch returns an empty scratch; it grows to what the kernels ask.

@@ -2,61 +2,34 @@ package kernel
 
 import "runtime"
 
-// PackT packs Wᵀ [K,N] from w, row-major [N,K]: the panels of dX = dY·W.
-func (s *Set) PackT(w []float32, N, K int, bf16 bool) *Panels {
-	if bf16 {
-		return s.Transpose(s.Pack(w, N, K, true))
-	}
-	t := newPanels(K, N, false)
-	for n := range N {
-		row := w[n*K : n*K+K]
-		for k := 0; k < K; k += NR {
-			copy(t.F32[t.index(k, n):], row[k:min(k+NR, K)])
-		}
-	}
-	return t
-}
-
-// Transpose returns the panels of Wᵀ.
-func (s *Set) Transpose(p *Panels) *Panels {
-	t := newPanels(p.K, p.N, p.BF16)
-	s.transpose(t, p, 0)
-	return t
-}
-
-// TransposeRows returns the panels of the transpose of rows n0 to n1-1 of W: [K, n1-n0]. n0 is a multiple of 32. They lie in
-// sc, until the next call with it.
-func (s *Set) TransposeRows(sc *Scratch, p *Panels, n0, n1 int) *Panels {
+// TransposePart returns the panels of the transpose of rows n0 to n1-1 and columns k0 to k1-1 of W: [k1-k0, n1-n0]. n0 and k0 are multiples
+// of 32, and so are n1 and k1 unless they are W's own ends. They lie in sc, until the next call with it.
+func (s *Set) TransposePart(sc *Scratch, p *Panels, n0, n1, k0, k1 int) *Panels {
 	t := &sc.turned
-	*t = Panels{N: p.K, K: n1 - n0, BF16: p.BF16}
+	*t = Panels{N: k1 - k0, K: n1 - n0, BF16: p.BF16}
 	data := grow(&sc.turn, t.words())
 	if t.BF16 {
 		t.Pairs = asWords(data)
 	} else {
 		t.F32 = data
 	}
-	s.transpose(t, p, n0)
-	return t
-}
-
-// transpose writes the transpose of t.K rows of p from n0 on to t.
-func (s *Set) transpose(t, p *Panels, n0 int) {
 	for n := 0; n < t.K; n += NR {
 		if p.BF16 {
-			s.turnPairs(t, p, n0, n)
+			s.turnPairs(t, p, n0, n, k0)
 		} else {
-			s.turnFloats(t, p, n0, n)
+			s.turnFloats(t, p, n0, n, k0)
 		}
 	}
 	runtime.KeepAlive(p)
+	return t
 }
 
-// turnFloats is transpose for the panel of rows n0+n to n0+n+31.
-func (s *Set) turnFloats(t, p *Panels, n0, n int) {
+// turnFloats is TransposePart for the panel of rows n0+n to n0+n+31.
+func (s *Set) turnFloats(t, p *Panels, n0, n, k0 int) {
 	rows := min(NR, t.K-n)
-	for k := 0; k < p.K; k += NR {
-		dst, src := asWords(t.F32[t.index(k, n):]), asBytes(p.F32[p.index(n0+n, k):])
-		cols := min(NR, p.K-k)
+	for k := 0; k < t.N; k += NR {
+		dst, src := asWords(t.F32[t.index(k, n):]), asBytes(p.F32[p.index(n0+n, k0+k):])
+		cols := min(NR, t.N-k)
 		s.ops.packWords(dst, src, 4*NR, cols, rows, false)
 		for i := 0; cols < NR && i < rows; i++ {
 			clear(dst[i*NR+cols : (i+1)*NR])
@@ -65,9 +38,9 @@ func (s *Set) turnFloats(t, p *Panels, n0, n int) {
 }
 
 // turnPairs is turnFloats for bf16, whose panels have whole blocks: what is missing is zero in both.
-func (s *Set) turnPairs(t, p *Panels, n0, n int) {
-	if blocks := p.steps() / blockPairs; blocks > 0 {
-		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, 0):], blocks, t.steps()*NR)
+func (s *Set) turnPairs(t, p *Panels, n0, n, k0 int) {
+	if blocks := t.Count(); blocks > 0 {
+		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, k0):], blocks, t.steps()*NR)
 	}
 }
 
