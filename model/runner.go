@@ -32,13 +32,15 @@ type Runner struct {
 	ws   nn.Workspaces
 	sc   *kernel.Scratch // the caller's own, beside those of the workers
 	own  Tape            // the memory of calls without a tape
-	back backBuffers    // the memory of Backward
-	bad  []atomic.Int32 // by sequence: lowest place that was not finite, plus 1: a layer, or Layers for the final norm
-	err  error          // of the whole call
+	back backBuffers     // the memory of Backward
+	bad  []atomic.Int32  // by sequence: lowest place that was not finite, plus 1: a layer, or Layers for the final norm
+	err  error           // of the whole call
 }
 
 // NewRunner returns a runner on c. Whoever made c's pool closes it.
-func NewRunner(c nn.Compute) *Runner { return &Runner{Compute: c, sc: kernel.NewScratch(), own: Tape{keep: keepNothing}} }
+func NewRunner(c nn.Compute) *Runner {
+	return &Runner{Compute: c, sc: kernel.NewScratch(), own: Tape{keep: keepNothing}}
+}
 
 // Err returns what went wrong in the last Forward, or in what came after it: a token outside the vocabulary, too few pages, an
 // error of Between, or values that are not finite (with the first layer that saw them).
