@@ -49,14 +49,12 @@ type ExperienceBuffer struct {
 	Split             string        `yaml:"split"`
 	SubsetName        string        `yaml:"subset_name,null"`
 	Format            Format        `yaml:"format"`
-	EnableProgressBar bool          `yaml:"enable_progress_bar"`
+	EnableProgressBar bool          `yaml:"enable_progress_bar" applies:"no"`
 	DataSelector      *DataSelector `yaml:"data_selector"`
 	SchemaType        string        `yaml:"schema_type,null"` // experience, sft or dpo; not given: the algorithm's
-	BatchSize         int           `yaml:"batch_size"`       // not given: train_batch_size
 	TotalEpochs       int           `yaml:"total_epochs"`
-	TotalSteps        *int          `yaml:"total_steps"`
 
-	_ struct{} `auto:"index,tokenizer_path,ray_namespace"`
+	_ struct{} `auto:"index,batch_size,total_steps,tokenizer_path,ray_namespace"`
 }
 
 func (b *ExperienceBuffer) defaults() {

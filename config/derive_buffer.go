@@ -185,15 +185,10 @@ func (c *Config) bufferDir() string { return filepath.Join(c.JobDir(), "buffer")
 // fillBuffer fills what any experience buffer leaves open.
 func (c *Config) fillBuffer(b *ExperienceBuffer, key string) {
 	fillText(c, &b.SchemaType, join(key, "schema_type"), Algorithms()[c.Algorithm.Type].Schema, "algorithm_type "+c.Algorithm.Type)
-	fillInt(c, &b.BatchSize, join(key, "batch_size"), c.Buffer.TrainBatchSize, "buffer.train_batch_size")
 	if c.Mode == Train {
 		if !c.given(join(key, "total_epochs")) {
 			b.TotalEpochs = c.Buffer.TotalEpochs
 			c.derive(join(key, "total_epochs"), "buffer.total_epochs")
-		}
-		if !c.given(join(key, "total_steps")) && c.Buffer.TotalSteps != nil {
-			b.TotalSteps = c.Buffer.TotalSteps
-			c.derive(join(key, "total_steps"), "buffer.total_steps")
 		}
 	}
 	c.fillFormat(&b.Format, join(key, "format"))

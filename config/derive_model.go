@@ -4,6 +4,9 @@ package config
 func (c *Config) deriveModel() {
 	m := &c.Model
 	fillText(c, &m.CriticModelPath, "model.critic_model_path", m.ModelPath, "model.model_path")
+	if m.CriticModelPath != m.ModelPath && Algorithms()[c.Algorithm.Type].Critic && c.given("model.critic_model_path") {
+		c.note("model.critic_model_path is not used: the critic is a second adapter on the model that is trained")
+	}
 	if m.Tinker.Enable {
 		c.deriveTinker()
 	}

@@ -6,7 +6,7 @@ type Explorer struct {
 	RunnerPerModel             int              `yaml:"runner_per_model"`
 	MaxTimeout                 float64          `yaml:"max_timeout"` // seconds for one attempt at a task
 	MaxRetryTimes              int              `yaml:"max_retry_times"`
-	EnvVars                    map[string]any   `yaml:"env_vars"`
+	EnvVars                    map[string]any   `yaml:"env_vars" applies:"no"`
 	ConcurrentMode             string           `yaml:"concurrent_mode"` // sequential, asynchronous or multi-threading
 	MaxRepeatTimesPerRunner    *int             `yaml:"max_repeat_times_per_runner"`
 	RunnerNum                  *int             `yaml:"runner_num" applies:"no"` // deprecated
@@ -17,12 +17,12 @@ type Explorer struct {
 	BenchOnLatestCheckpoint    bool             `yaml:"bench_on_latest_checkpoint"`
 	ProxyPort                  int              `yaml:"proxy_port"`
 	ListenAddress              string           `yaml:"listen_address"`
-	ServiceStatusCheckInterval float64          `yaml:"service_status_check_interval"` // seconds
-	MinRunningModelNum         int              `yaml:"min_running_model_num"`
+	ServiceStatusCheckInterval float64          `yaml:"service_status_check_interval" applies:"no"` // seconds
+	MinRunningModelNum         int              `yaml:"min_running_model_num" applies:"no"`
 	DBURL                      string           `yaml:"db_url,null"`
 	OverRollout                OverRollout      `yaml:"over_rollout"`
 	DynamicTimeout             DynamicTimeout   `yaml:"dynamic_timeout"`
-	RunnerStateReportInterval  float64          `yaml:"runner_state_report_interval"` // seconds; 0: off
+	RunnerStateReportInterval  float64          `yaml:"runner_state_report_interval" applies:"no"` // seconds; 0: off
 }
 
 func (e *Explorer) defaults() {

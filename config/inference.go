@@ -8,7 +8,7 @@ type InferenceModel struct {
 	TrustRemoteCode bool   `yaml:"trust_remote_code" applies:"no"`
 	EngineType      string `yaml:"engine_type" applies:"no"` // vllm…, tinker or external: the run's backend decides
 	EngineNum       int    `yaml:"engine_num"`               // runners = engine_num × explorer.runner_per_model
-	Seed            int64  `yaml:"seed"`                     // names the sampling streams, together with the run's seed
+	Seed            int64  `yaml:"seed" applies:"no"`        // names the sampling streams, together with the run's seed
 
 	TensorParallelSize   int     `yaml:"tensor_parallel_size" applies:"no"`
 	UseV1                bool    `yaml:"use_v1" applies:"no"`
@@ -18,26 +18,26 @@ type InferenceModel struct {
 	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization" applies:"no"`
 	Dtype                string  `yaml:"dtype" applies:"no"`
 
-	Temperature            *float64 `yaml:"temperature"`
+	Temperature            *float64 `yaml:"temperature" applies:"no"`
 	TopP                   *float64 `yaml:"top_p"`
 	TopK                   *int     `yaml:"top_k"`
-	Logprobs               *int     `yaml:"logprobs"`
-	MaxModelLen            *int     `yaml:"max_model_len"`
-	MaxPromptTokens        *int     `yaml:"max_prompt_tokens"`
+	Logprobs               *int     `yaml:"logprobs" applies:"no"`
+	MaxModelLen            *int     `yaml:"max_model_len" applies:"no"`
+	MaxPromptTokens        *int     `yaml:"max_prompt_tokens" applies:"no"`
 	MaxResponseTokens      *int     `yaml:"max_response_tokens"`
 	MinResponseTokens      *int     `yaml:"min_response_tokens"`
-	EnablePromptTruncation *bool    `yaml:"enable_prompt_truncation"`
+	EnablePromptTruncation *bool    `yaml:"enable_prompt_truncation" applies:"no"`
 	RepetitionPenalty      *float64 `yaml:"repetition_penalty"`
 	IgnoreEOS              bool     `yaml:"ignore_eos"`
 	ChatTemplate           string   `yaml:"chat_template,null"`
 	EnableThinking         *bool    `yaml:"enable_thinking"`
 
-	EnableHistory        bool   `yaml:"enable_history"`
-	EnableOpenAIAPI      bool   `yaml:"enable_openai_api"`
-	EnableLogRequests    bool   `yaml:"enable_log_requests"`
-	EnableAutoToolChoice bool   `yaml:"enable_auto_tool_choice"`
-	ToolCallParser       string `yaml:"tool_call_parser,null"`
-	ReasoningParser      string `yaml:"reasoning_parser,null"`
+	EnableHistory        bool   `yaml:"enable_history" applies:"no"`
+	EnableOpenAIAPI      bool   `yaml:"enable_openai_api" applies:"no"`
+	EnableLogRequests    bool   `yaml:"enable_log_requests" applies:"no"`
+	EnableAutoToolChoice bool   `yaml:"enable_auto_tool_choice" applies:"no"`
+	ToolCallParser       string `yaml:"tool_call_parser,null" applies:"no"`
+	ReasoningParser      string `yaml:"reasoning_parser,null" applies:"no"`
 
 	_ struct{} `auto:"external_model_config,bundle_indices,ray_namespace,cuda_visible_devices,enable_lora,enable_runtime_lora_updating,lora_modules,lora_kwargs,rope_scaling,rope_theta"`
 }

@@ -12,7 +12,7 @@ type Model struct {
 	Temperature       float64 `yaml:"temperature"`
 	TopP              float64 `yaml:"top_p"`
 	TopK              int     `yaml:"top_k"` // -1: all tokens
-	Logprobs          int     `yaml:"logprobs"`
+	Logprobs          int     `yaml:"logprobs" applies:"no"`
 	RepetitionPenalty float64 `yaml:"repetition_penalty"`
 
 	MaxModelLen            *int  `yaml:"max_model_len"` // tokens; derivation fills these three
@@ -61,7 +61,7 @@ func (t *Tinker) defaults() {
 
 // LoRAConfig is one entry of `model.lora_configs`; at most one is allowed.
 type LoRAConfig struct {
-	Name           string  `yaml:"name,null"`
+	Name           string  `yaml:"name,null" applies:"no"`
 	Path           string  `yaml:"path,null"`            // PEFT folder of the adapter to begin with; empty: a fresh one
 	BaseModelName  string  `yaml:"base_model_name,null"` // what that adapter calls its base model, if not model_path
 	LoRARank       int     `yaml:"lora_rank"`

@@ -2,7 +2,7 @@ package config
 
 // Service is the section `service`: programs beside the run.
 type Service struct {
-	DataJuicer *DataJuicer `yaml:"data_juicer"`
+	DataJuicer *DataJuicer `yaml:"data_juicer" applies:"no"`
 }
 
 // DataJuicer is the section `service.data_juicer`: where the Data-Juicer operators run.

@@ -7,7 +7,7 @@ type Synchronizer struct {
 	SyncInterval      int        `yaml:"sync_interval"` // steps between two publications
 	SyncOffset        int        `yaml:"sync_offset"`   // steps that the explorer may be ahead
 	SyncTimeout       float64    `yaml:"sync_timeout"`  // seconds
-	WaitForCheckpoint bool       `yaml:"wait_for_checkpoint"`
+	WaitForCheckpoint bool       `yaml:"wait_for_checkpoint" applies:"no"`
 
 	_ struct{} `auto:"explorer_world_size,ray_namespace"`
 }

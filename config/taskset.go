@@ -17,7 +17,7 @@ type Taskset struct {
 	Format              Format         `yaml:"format"`
 	MaxRetryTimes       int            `yaml:"max_retry_times"`
 	MaxRetryInterval    float64        `yaml:"max_retry_interval"` // seconds
-	EnableProgressBar   bool           `yaml:"enable_progress_bar"`
+	EnableProgressBar   bool           `yaml:"enable_progress_bar" applies:"no"`
 	RepeatTimes         int            `yaml:"repeat_times"` // of an evaluation taskset; training ones take algorithm.repeat_times
 
 	_ struct{} `auto:"index,is_eval,batch_size,total_epochs,total_steps,ray_namespace"`
@@ -37,7 +37,7 @@ type RolloutArgs struct {
 	Temperature *float64 `yaml:"temperature"`
 	TopP        *float64 `yaml:"top_p"`
 	TopK        *int     `yaml:"top_k"`
-	Logprobs    *int     `yaml:"logprobs"`
+	Logprobs    *int     `yaml:"logprobs" applies:"no"`
 	MaxTokens   *int     `yaml:"max_tokens"`
 
 	_ struct{} `auto:"n"`

@@ -5,7 +5,7 @@ type Trainer struct {
 	Name             string  `yaml:"name"`
 	TrainerType      string  `yaml:"trainer_type"`  // verl or tinker; model.tinker.enable decides
 	SaveInterval     int     `yaml:"save_interval"` // train steps; 0: only at the end
-	EnablePreview    bool    `yaml:"enable_preview"`
+	EnablePreview    bool    `yaml:"enable_preview" applies:"no"`
 	TotalSteps       *int    `yaml:"total_steps"`        // stop after this many
 	SaveHFCheckpoint string  `yaml:"save_hf_checkpoint"` // last, always or never
 	GradClip         float64 `yaml:"grad_clip"`          // by global norm; 0: none

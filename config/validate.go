@@ -34,6 +34,7 @@ func (c *Config) check() problems {
 	k.experienceBuffers()
 	k.trainer()
 	k.verl()
+	k.refused()
 	k.monitor()
 	k.stages()
 	return k.found

@@ -217,7 +217,7 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		evalMetrics(metrics, prefix+set.Name, groups)
+		evalMetrics(metrics, prefix+set.Name, groups, x.Detailed)
 	}
 	if len(x.eval) > 0 {
 		metrics["time/eval"] = time.Since(begin).Seconds()

@@ -42,6 +42,7 @@ type Options struct {
 	MinTasks       int // finished tasks after which a step waits no longer than WaitAfterMin for the rest; 0: it waits for all
 	WaitAfterMin   time.Duration
 	EvalInterval   int             // explore steps between evaluations; 0: none
+	Detailed       bool            // evaluations show the spread over tasks, beside the mean
 	EvalLast       bool            // the last step too; otherwise the weights that come of it are evaluated, by somebody else
 	Pipeline       []pipeline.Step // of the experiences, before they are scored
 	Advantage      algorithm.Advantage

@@ -27,15 +27,15 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 	return m
 }
 
-// evalMetrics adds an evaluated taskset's statistics over repetitions and tasks.
-func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Experience) {
+// evalMetrics adds an evaluated taskset's statistics over repetitions and tasks; of the tasks the mean, or with detailed the spread too.
+func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Experience, detailed bool) {
 	var tasks []map[string][]float64
 	for _, g := range groups {
 		if len(g) > 0 {
 			tasks = append(tasks, byMetric(g))
 		}
 	}
-	maps.Copy(m, monitor.Evaluation(prefix, tasks, false))
+	maps.Copy(m, monitor.Evaluation(prefix, tasks, detailed))
 }
 
 // byMetric gathers each metric's values over the experiences of a task, in order of runs, and the reward.

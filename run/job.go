@@ -41,6 +41,7 @@ type job struct {
 
 	model        *baseModel
 	teacher      teacher
+	external     *external      // nil unless model.external_model is evaluated
 	judge        *judge         // nil: no workflow asks one
 	engine       *engine.Engine // nil on a server
 	service      tinker.Service // the engine, made durable; or a server
@@ -189,13 +190,17 @@ func (b *job) close() error {
 
 // build makes all parts. On an error what was opened is closed again.
 func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*job, error) {
-	if !cfg.Continue {
+	if !cfg.Continue && cfg.Mode != config.Bench { // which evaluates what is there
 		cfg.StartFresh(o.Now())
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
-	for _, part := range []func(context.Context) error{
+	parts := []func(context.Context) error{
 		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildBuffer, b.buildRecords, b.buildLoops,
-	} {
+	}
+	if cfg.Model.ExternalModel.Enable {
+		parts = []func(context.Context) error{b.buildAlgorithm, b.buildExternal, b.buildRecords, b.buildLoops}
+	}
+	for _, part := range parts {
 		if err := part(ctx); err != nil {
 			return nil, errors.Join(err, b.close())
 		}

@@ -51,7 +51,7 @@ func (b *job) buildModel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Model.EnableThinking}
+	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Explorer.RolloutModel.EnableThinking} // model.enable_thinking where that is open
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (b *job) buildDir(context.Context) error {
 	return err
 }
 
-// templateText is the chat template to use: chat_template_path, else custom_chat_template, else the model's own.
+// templateText is the chat template to use: chat_template_path, else rollout_model.chat_template or custom_chat_template, else the model's own.
 func (b *job) templateText(conf *tokenizer.Config) (string, error) {
 	m := b.cfg.Model
 	switch {
@@ -91,10 +91,19 @@ func (b *job) templateText(conf *tokenizer.Config) (string, error) {
 			return "", fmt.Errorf("run: model.chat_template_path: %w", err)
 		}
 		return string(text), nil
-	case m.CustomChatTemplate != "":
-		return m.CustomChatTemplate, nil
+	case b.cfg.Explorer.RolloutModel.ChatTemplate != "": // custom_chat_template where that is open
+		return b.cfg.Explorer.RolloutModel.ChatTemplate, nil
 	}
 	return conf.ChatTemplate, nil
+}
+
+// readTemplate reads a chat template for the model's tokenizer.
+func (b *job) readTemplate(text string) (*chat.Template, error) {
+	conf, err := tokenizer.LoadConfig(b.model.dir)
+	if err != nil {
+		return nil, err
+	}
+	return chat.New(text, conf, b.identity.Date)
 }
 
 // Prompt implements workflow.Renderer.
@@ -181,7 +190,7 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err := b.importAdapter(e); err != nil {
 		return errors.Join(err, e.Close())
 	}
-	if b.aside() { // the journal of the job is the trainer's; sampling keeps nothing
+	if b.aside() || b.cfg.Mode == config.Bench { // the journal of the job is the trainer's; sampling keeps nothing
 		b.opened(e.Close)
 		b.engine, b.service = e, e
 		return nil

@@ -31,23 +31,45 @@ func (b *job) reachOpenAI(model, urlEnv, keyEnv string) (workflow.Judge, error) 
 // answerLimit bounds the answer of a service, in bytes.
 const answerLimit = 16 << 20
 
+// chatMessage is one message of a chat completion.
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+func chatMessages(messages []workflow.Message) []chatMessage {
+	list := make([]chatMessage, len(messages))
+	for i, m := range messages {
+		list[i] = chatMessage{m.Role, m.Content}
+	}
+	return list
+}
+
 // Ask implements workflow.Judge.
 func (o *openAI) Ask(ctx context.Context, messages []workflow.Message, temperature float64, seed uint64) (string, error) {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
-	list := make([]message, len(messages))
-	for i, m := range messages {
-		list[i] = message{m.Role, m.Content}
-	}
-	body, err := json.Marshal(map[string]any{"model": o.model, "messages": list, "temperature": temperature, "seed": seed >> 33})
+	choices, err := o.complete(ctx, map[string]any{"messages": chatMessages(messages), "temperature": temperature, "seed": seed >> 33})
 	if err != nil {
 		return "", err
+	}
+	return choices[0].Message.Content, nil
+}
+
+// chatChoice is one answer of a chat completion.
+type chatChoice struct {
+	Message      chatMessage
+	FinishReason string `json:"finish_reason"`
+}
+
+// complete sends a chat completion, and returns at least one answer.
+func (o *openAI) complete(ctx context.Context, fields map[string]any) ([]chatChoice, error) {
+	fields["model"] = o.model
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if o.key != "" {
@@ -55,24 +77,22 @@ func (o *openAI) Ask(ctx context.Context, messages []workflow.Message, temperatu
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s: %s", o.url, resp.Status, raw[:min(len(raw), 300)])
+		return nil, fmt.Errorf("%s: %s: %s", o.url, resp.Status, raw[:min(len(raw), 300)])
 	}
-	var answer struct {
-		Choices []struct{ Message message }
-	}
+	var answer struct{ Choices []chatChoice }
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return "", fmt.Errorf("%s: %w", o.url, err)
+		return nil, fmt.Errorf("%s: %w", o.url, err)
 	}
 	if len(answer.Choices) == 0 {
-		return "", errors.New(o.url + ": an answer without choices")
+		return nil, errors.New(o.url + ": an answer without choices")
 	}
-	return answer.Choices[0].Message.Content, nil
+	return answer.Choices, nil
 }

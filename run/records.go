@@ -21,16 +21,7 @@ func (b *job) buildRecords(context.Context) error {
 	if err != nil {
 		return err
 	}
-	keep := state.Step
-	if b.aside() {
-		keep = b.exploreStep(state) - 1
-	}
-	if keep == 0 {
-		keep = -1
-		if lines, err := monitor.ReadLog(b.metricsFile()); err == nil && len(lines) > 0 && lines[0].Step == 0 {
-			keep = 0 // the evaluation at the start stands
-		}
-	}
+	keep := b.keepLines(state)
 	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Log: filepath.Base(b.metricsFile()), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs, Keep: keep, Now: b.Now, Hook: b.hook(),
 		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: b.roles(), Settings: b.cfg.Settings(), Own: b.Plugins.Monitors, LookupEnv: b.LookupEnv, Warn: b.progress.warn}); err != nil {
 		return err
@@ -39,13 +30,31 @@ func (b *job) buildRecords(context.Context) error {
 	if b.cfg.Monitor.MonitorType == "wandb" {
 		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", filepath.Join(b.dir, "monitor", "wandb", "*", "offline-run-*"))
 	}
-	if b.cfg.Mode.Explores() {
+	if b.cfg.Mode.Explores() && b.cfg.Mode != config.Bench {
 		if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"+b.suffix()), b.hook()); err != nil {
 			return err
 		}
 		b.opened(b.store.Close)
 	}
 	return b.buildSync()
+}
+
+// keepLines is up to which step the lines of metrics stand; -1 is none.
+func (b *job) keepLines(state trainer.State) int {
+	keep := state.Step
+	switch {
+	case b.cfg.Mode == config.Bench:
+		return -1 // it evaluates all again
+	case b.aside():
+		keep = b.exploreStep(state) - 1
+	}
+	if keep > 0 {
+		return keep
+	}
+	if lines, err := monitor.ReadLog(b.metricsFile()); err == nil && len(lines) > 0 && lines[0].Step == 0 {
+		return 0 // the evaluation at the start stands
+	}
+	return -1
 }
 
 // aside reports whether the process samples beside a trainer in another one.
@@ -65,7 +74,12 @@ func (b *job) suffix() string {
 }
 
 // metricsFile is metrics.jsonl, or what an explorer in a process of its own has instead: its lines are by explore step.
-func (b *job) metricsFile() string { return filepath.Join(b.dir, "metrics"+b.suffix()+".jsonl") }
+func (b *job) metricsFile() string {
+	if b.cfg.Mode == config.Bench {
+		return filepath.Join(b.dir, "metrics-"+benchmark+".jsonl")
+	}
+	return filepath.Join(b.dir, "metrics"+b.suffix()+".jsonl")
+}
 
 // buildSync makes the synchronizer of the style.
 func (b *job) buildSync() (err error) {
@@ -91,6 +105,9 @@ func (b *job) buildSync() (err error) {
 // roles are the loops whose metrics are recorded.
 func (b *job) roles() []string {
 	var list []string
+	if b.cfg.Mode == config.Bench {
+		return []string{benchmark}
+	}
 	if b.cfg.Mode != config.Train {
 		list = append(list, "explorer")
 	}

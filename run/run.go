@@ -83,7 +83,10 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 
 // runOne runs a configuration without stages, or one stage.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
-	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
+	backend, err := externalBackend(cfg), error(nil)
+	if !cfg.Model.ExternalModel.Enable {
+		backend, err = config.ChooseBackend(cfg, o.LookupEnv)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -240,15 +243,4 @@ func (b *job) startUp(ctx context.Context) error {
 	}
 	b.progress.step(0, line)
 	return nil
-}
-
-// bench evaluates the model as it is.
-func (b *job) bench(ctx context.Context) error {
-	metrics, err := b.explorer.Evaluate(ctx, 0, b.startSampler, "bench/")
-	if err != nil {
-		return err
-	}
-	b.monitor.Add(0, "explorer", metrics)
-	_, err = b.monitor.Commit(0)
-	return err
 }

@@ -27,6 +27,9 @@ type examples struct {
 	pairs  bool // each row is two experiences: chosen, rejected
 	turns  bool // every answer of a conversation is trained, not the last alone
 
+	template *chat.Template // format.chat_template, or the model's
+	thinking *bool          // format.enable_thinking, or the model's
+
 	toolsKey string // the column of the tools at hand
 }
 
@@ -68,6 +71,15 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	}
 	if m := b.cfg.Model.MaxModelLen; m != nil {
 		s.maxLen = *m
+	}
+	s.template, s.thinking = b.model.template, b.model.thinking
+	if f.EnableThinking != nil {
+		s.thinking = f.EnableThinking
+	}
+	if b.cfg.Given(key+".format.chat_template") && f.ChatTemplate != "" {
+		if s.template, err = b.readTemplate(f.ChatTemplate); err != nil {
+			return nil, fmt.Errorf("%s.format.chat_template: %w", key, err)
+		}
 	}
 	_, err = s.row(dataset.Item{})
 	return s, err
@@ -142,7 +154,7 @@ func messages(parts ...[]dataset.Message) []chat.Message {
 // example makes an experience of a conversation: its last message is the response, or every answer in it is trained
 // (format.enable_concatenated_multi_turn).
 func (s *examples) example(id experience.EID, index int, list []chat.Message) (*experience.Experience, error) {
-	o := chat.Options{EnableThinking: s.model.thinking}
+	o := chat.Options{EnableThinking: s.thinking}
 	var err error
 	if o.Tools, err = s.tools(index); err != nil {
 		return nil, err
@@ -151,7 +163,7 @@ func (s *examples) example(id experience.EID, index int, list []chat.Message) (*
 		turn, err := s.turn(list, o)
 		return turn.Experience(id), err
 	}
-	c, err := s.model.template.Conversation(s.model.tokenizer, list, o)
+	c, err := s.template.Conversation(s.model.tokenizer, list, o)
 	if err != nil {
 		return nil, err
 	}
@@ -204,12 +216,12 @@ func (s *examples) tools(index int) (jinja.List, error) {
 
 // turn renders a conversation; its last message is the response.
 func (s *examples) turn(list []chat.Message, o chat.Options) (experience.Turn, error) {
-	whole, err := s.model.template.Encode(s.model.tokenizer, list, o)
+	whole, err := s.template.Encode(s.model.tokenizer, list, o)
 	if err != nil {
 		return experience.Turn{}, err
 	}
 	o.AddGenerationPrompt = true
-	prompt, err := s.model.template.Encode(s.model.tokenizer, list[:len(list)-1], o)
+	prompt, err := s.template.Encode(s.model.tokenizer, list[:len(list)-1], o)
 	if err != nil {
 		return experience.Turn{}, err
 	}

@@ -164,7 +164,9 @@ func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Ro
 		return nil, workflow.Rollout{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
 	}
 	r := b.rollout(t)
-	if _, plays := w.(workflow.Gem); plays {
+	if _, plays := w.(workflow.Gem); plays && b.external != nil {
+		return nil, r, fmt.Errorf("run: %s.default_workflow_type %s needs a model's own tokens, which an external model does not show; choose another workflow", key, t.DefaultWorkflowType)
+	} else if plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
 		if r.Environments, err = Environments(data); err != nil {
 			return nil, r, fmt.Errorf("%s.workflow_args.data_dir: %w", key, err)
@@ -331,6 +333,9 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 		Judges: b.judges(), OpenAI: b.reachOpenAI}
 	if n := b.cfg.Model.MaxPromptTokens; n != nil {
 		r.MaxPrompt = *n
+	}
+	if b.external != nil { // which counts tokens of its own
+		r.Renderer, r.Truncate, r.MaxPrompt = b.external, false, 0
 	}
 	return r
 }

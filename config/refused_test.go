@@ -1,0 +1,136 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is given and does nothing is never passed over: it is on the line of what does not apply, noted with the reason, or refused with the
+// remedy. Each key here is given a value of its own.
+func TestNothingIsPassedOver(t *testing.T) {
+	const idle, noted, refused = "does not apply", "is noted", "is refused"
+	for _, tt := range []struct{ override, fate, says string }{
+		{"model.rope_theta=10000", refused, "write it into its config.json"},
+		{"model.rope_scaling={factor: 2}", refused, "write it into its config.json"},
+		{"model.repetition_penalty=1.1", refused, "the model's own distribution"},
+		{"model.min_response_tokens=5", refused, "the model's own distribution"},
+		{"model.tinker.enable=true model.repetition_penalty=1.1", noted, "on Tinker as in upstream"},
+		{"explorer.rollout_model.ignore_eos=true", refused, "leave it out"},
+		{"explorer.rollout_model.repetition_penalty=2", refused, "the model's own distribution"},
+		{"explorer.auxiliary_models=[{model_path: x, ignore_eos: true}]", refused, "leave it out"},
+		{"data_processor.experience_pipeline.inputs={a: {path: b}}", refused, "leave it out"},
+		{"data_processor.experience_pipeline.output={path: b}", refused, "experience_buffer"},
+		{"monitor.monitor_type=swanlab", refused, "choose tensorboard, wandb or mlflow"},
+		{"trainer.trainer_config_path=a.yaml", refused, "put the keys into the configuration"},
+		{"algorithm.optimizer.optimizer_type=sgd", refused, "adam or adamw"},
+		{"explorer.db_url=mysql://u@h/d", refused, "use sqlite:///"},
+		{"algorithm.algorithm_type=ppo model.critic_model_path=other", noted, "a second adapter"},
+		{"synchronizer.sync_method=nccl", noted, "checkpoint is used"},
+		{"explorer.runner_num=4", noted, "deprecated"},
+		{"buffer.explorer_input.taskset.repeat_times=9", noted, "algorithm.repeat_times counts"},
+		{"buffer.trainer_input.experience_buffer.batch_size=9", noted, "set by the program"},
+		{"trainer.trainer_config={actor_rollout_ref: {actor: {ppo_mini_batch_size: 7}}}", noted, "is buffer.train_batch_size"},
+		{"trainer.enable_preview=false", idle, "trainer.enable_preview"},
+		{"explorer.env_vars={A: b}", idle, "explorer.env_vars"},
+		{"explorer.runner_state_report_interval=3", idle, "explorer.runner_state_report_interval"},
+		{"explorer.rollout_model.temperature=0.3", idle, "explorer.rollout_model.temperature"},
+		{"explorer.rollout_model.enable_history=true", idle, "explorer.rollout_model.enable_history"},
+		{"service.data_juicer={auto_start: true}", idle, "service.data_juicer.auto_start"},
+		{"synchronizer.wait_for_checkpoint=true", idle, "synchronizer.wait_for_checkpoint"},
+		{"model.logprobs=5", idle, "model.logprobs"},
+		{"trainer.trainer_config={actor_rollout_ref: {hybrid_engine: true}}", idle, "trainer.trainer_config.actor_rollout_ref.hybrid_engine"},
+	} {
+		t.Run(tt.override, func(t *testing.T) {
+			c, err := Parse("minimal.yml", []byte(base), overrides(tt.override), env())
+			if tt.fate == refused {
+				if err == nil || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("error %v, want one with %q", err, tt.says)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := slices.ContainsFunc(c.Notes(), func(n string) bool {
+				return strings.Contains(n, tt.says) && (tt.fate == idle) == strings.HasPrefix(n, "not applying here")
+			})
+			if !found {
+				t.Errorf("the notes are %q, want %q, which %s", c.Notes(), tt.says, tt.fate)
+			}
+		})
+	}
+}
+
+// Of every key in upstream's examples (Appendix A of the reference, testdata/every-key.good.yml) it is known what becomes of it.
+func TestFateOfEveryKey(t *testing.T) {
+	c, err := Load("testdata/every-key.good.yml", nil, env("TRINITY_TASKSET_PATH", "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.FieldsFunc(strings.Join(c.Notes(), " "), func(r rune) bool { return strings.ContainsRune(" ,:", r) })
+	known, used := applied(t), map[string]bool{}
+	for key := range c.trace.origins {
+		if !c.given(key) || c.isSection(key) || slices.Contains(said, key) || slices.Contains(said, strings.TrimSuffix(key, "[0]")) {
+			continue
+		}
+		at := slices.IndexFunc(known, func(k string) bool {
+			section, star := strings.CutSuffix(k, "*")
+			return pattern(key) == k || star && strings.HasPrefix(pattern(key), section)
+		})
+		if at < 0 {
+			t.Errorf("%s is given, and nothing says what becomes of it", key)
+			continue
+		}
+		used[known[at]] = true
+	}
+	for _, k := range known {
+		if !used[k] {
+			t.Errorf("testdata/applied.txt names %s, which no example has", k)
+		}
+	}
+}
+
+// isSection reports whether other keys that are given lie inside this one.
+func (c *Config) isSection(key string) bool {
+	for other := range c.trace.origins {
+		if rest, inside := strings.CutPrefix(other, key); inside && rest != "" && (rest[0] == '.' || rest[0] == '[' || key == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// pattern is a key with its places in lists left open.
+func pattern(key string) string {
+	var b strings.Builder
+	for i := 0; i < len(key); i++ {
+		b.WriteByte(key[i])
+		if key[i] == '[' {
+			for i+1 < len(key) && key[i+1] != ']' {
+				i++
+			}
+		}
+	}
+	return b.String()
+}
+
+// applied reads testdata/applied.txt.
+func applied(t *testing.T) (keys []string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/applied.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		section, names, ok := strings.Cut(line, ":")
+		if !ok || line[0] == '#' {
+			continue
+		}
+		for name := range strings.FieldsSeq(names) {
+			keys = append(keys, join(section, name))
+		}
+	}
+	return keys
+}
