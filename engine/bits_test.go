@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+)
+
+var updateBits = flag.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
+
+// Two steps of training and the samples after them have the bits of testdata/bits.golden, on every path of this processor and on
+// other processors: make arm64 runs this test there.
+func TestGoldenBits(t *testing.T) {
+	golden := filepath.Join("testdata", "bits.golden")
+	if *updateBits {
+		if err := os.WriteFile(golden, []byte(strings.Join(bits(t, kernel.Portable), "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := kernel.Portable; p <= kernel.Detect(); p++ {
+		t.Run(p.String(), func(t *testing.T) {
+			got := bits(t, p)
+			for _, line := range got {
+				if !strings.Contains(string(raw), line+"\n") {
+					t.Errorf("got %s\nwant a line of\n%s", line, raw)
+				}
+			}
+			if len(got) == 0 {
+				t.Error("nothing was compared")
+			}
+		})
+	}
+}
+
+// bits runs every kind of training on path p, in each order that it offers, and returns a line for each: its name and hashes of what
+// came out.
+func bits(t *testing.T, p kernel.Path) []string {
+	var lines []string
+	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+		if _, err := kernel.New(p, order); err != nil {
+			continue // the path has the other order alone
+		}
+		for _, k := range kinds {
+			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, Kernel: p.String(), Order: order.String()})
+			c := create(t, e, 0, lora(k.rank))
+			train(t, c, 2, mixed[0], mixed[1], mixed[3])
+			trained := logprobs(t, c, mixed[0], mixed[1])
+			tokens, sampled := sha256.New(), [][]float32(nil)
+			for _, q := range draw(t, sampler(t, e, c, "last"), sampleRequest(2, 12, 3, mixed[3])).Sequences {
+				sampled = append(sampled, q.Logprobs)
+				fmt.Fprintln(tokens, q.Tokens)
+			}
+			lines = append(lines, fmt.Sprintf("%v %s: trained %s sampled %s tokens %x", order, k.name, bitsHash(trained...), bitsHash(sampled...), tokens.Sum(nil)[:6]))
+		}
+	}
+	return lines
+}
+
+// bitsHash is the beginning of the SHA-256 of values.
+func bitsHash(values ...[]float32) string {
+	h := sha256.New()
+	for _, x := range values {
+		for _, v := range x {
+			h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:12])
+}
