@@ -40,6 +40,9 @@ func TestGoldenBits(t *testing.T) {
 			if len(got) == 0 {
 				t.Error("nothing was compared")
 			}
+			if t.Failed() {
+				t.Log("if the arithmetic was meant to change: go test ./model ./engine -run TestGoldenBits -bits.update, and another Numerics")
+			}
 		})
 	}
 }
