@@ -6,12 +6,12 @@ import "unsafe"
 type microKernel func(steps int, a, b, c *float32, ldc, acc, lda int)
 
 const (
-	// maxTile is the number of rows of the largest micro-kernel.
+	// maxTile is the number of rows of the largest micro-kernel of all.
 	maxTile = 14
 	// blockK is the length of a block of k: 16 KiB of rows beside 32 KiB of panel.
 	blockK = 256
-	// blockTiles is the number of tiles packed at once: 256 KiB of rows.
-	blockTiles = 16
+	// blockRows is about the number of rows packed at once: 256 KiB.
+	blockRows = 16 * maxTile
 	// fewPanels is the number of panels up to which float32 rows are read where they
 	// lie.
 	fewPanels = 2
@@ -20,29 +20,40 @@ const (
 	rowWidth = blockK + lanes
 )
 
-// avx512 is the path of the generated kernels.
-type avx512 struct {
+// family is what the products of a path are made of. Tables of kernels go by the number of rows.
+type family struct {
 	order  Order
-	dpbf16 bool // bf16 products by VDPBF16PS
+	packed []microKernel // float32 panels; a tile of a is [steps][rows of the tile]
+	direct []microKernel // float32 panels; the rows of a lie one by one, as they do for bf16
+	bf16   []microKernel
+	// round writes a row as bf16 reads it, with zeros up to the given number of elements.
+	round func(dst, x []float32, full int)
+	// columns and panel lay out packed rows and what meets them.
+	columns func(n int, dst, src *float32, ld, rows int)
+	panel   func(n int, dst, src *float32, ld, cols int)
 }
 
-// tiles cuts M rows into as few tiles as possible, of almost equal height.
-type tiles struct{ M, count int }
+// tiles cuts M rows into as few tiles as possible, of almost equal height; block of them are packed at once.
+type tiles struct{ M, count, block int }
 
-func newTiles(M, most int) tiles { return tiles{M, (M + most - 1) / most} }
+// newTiles returns the tiles for a table of kernels.
+func newTiles(M int, kernels []microKernel) tiles {
+	most := len(kernels) - 1
+	return tiles{M, (M + most - 1) / most, blockRows / most}
+}
 
 // start returns the first row of tile i.
 func (t tiles) start(i int) int { return i * t.M / t.count }
 
 // product is one matrix product while it runs.
 type product struct {
+	*family
 	sc      *Scratch
-	kernels []microKernel // by rows
+	kernels []microKernel
 	out     []float32
 	ldo     int
 	tiles   tiles
-	// The rows at hand begin with row first at a, width floats per row. For f32Kernels
-	// a tile is [steps][rows of the tile] in this room, else its rows lie one by one.
+	// The rows at hand begin with row first at a, width floats per row.
 	a            []float32
 	first, width int
 }
@@ -61,13 +72,13 @@ func (p *product) copyRows(t0, t1 int, row func(dst []float32, m int)) {
 	}
 }
 
-// packColumns places tiles [t0,t1) for f32Kernels, where row m of step k is
+// packColumns places tiles [t0,t1) for the packed kernels, where row m of step k is
 // a[m+k*lda].
 func (p *product) packColumns(t0, t1, steps int, a []float32, lda int) {
 	p.place(t0, t1, steps)
 	for t := t0; t < t1; t++ {
 		m := p.tiles.start(t)
-		packColumns(steps, &p.a[(m-p.first)*steps], &a[m], lda*4, p.tiles.start(t+1)-m)
+		p.columns(steps, &p.a[(m-p.first)*steps], &a[m], lda*4, p.tiles.start(t+1)-m)
 	}
 }
 
@@ -108,26 +119,28 @@ func flag(b bool) int {
 	return 0
 }
 
-func (v avx512) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
+// newProduct returns a product of M rows by a table of kernels.
+func (f *family) newProduct(sc *Scratch, kernels []microKernel, out []float32, ldo, M int) product {
+	return product{family: f, sc: sc, kernels: kernels, out: out, ldo: ldo, tiles: newTiles(M, kernels)}
+}
+
+func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
 	if w.K == 0 {
-		portable{v.order}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
+		portable{f.order}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	most, data, perStep := maxTile, unsafe.Pointer(unsafe.SliceData(w.F32)), 1
+	kernels, data, perStep := f.direct, unsafe.Pointer(unsafe.SliceData(w.F32)), 1
 	if w.BF16 {
-		data, perStep = unsafe.Pointer(unsafe.SliceData(w.Pairs)), 2
-		if v.order == Blocked {
-			most = len(blockedKernels) - 1
-		}
+		kernels, data, perStep = f.bf16, unsafe.Pointer(unsafe.SliceData(w.Pairs)), 2
 	}
-	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M, most)}
+	p := f.newProduct(sc, kernels, out, ldo, M)
 	steps, few := w.steps(), p1-p0 <= fewPanels
-	for t0 := 0; t0 < p.tiles.count; t0 += blockTiles {
-		t1 := min(t0+blockTiles, p.tiles.count)
+	for t0 := 0; t0 < p.tiles.count; t0 += p.tiles.block {
+		t1 := min(t0+p.tiles.block, p.tiles.count)
 		for s0 := 0; s0 < steps; s0 += blockK / perStep {
 			n := min(blockK/perStep, steps-s0)
 			k0 := s0 * perStep
-			v.layX(&p, t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
+			p.layX(t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
 			for q := p0; q < p1; q++ {
 				b := (*float32)(unsafe.Add(data, (q*steps+s0)*NR*4))
 				p.multiply(t0, t1, n, b, q*NR, min(NR, w.N-q*NR), acc || s0 > 0)
@@ -136,61 +149,46 @@ func (v avx512) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M 
 	}
 }
 
-// layX lays k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels it chooses read
+// layX lays k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels read
 // them. Rows that meet few panels are not worth copying, unless they must be rounded.
-func (v avx512) layX(p *product, t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
+func (p *product) layX(t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
 	switch {
-	case !bf16 && few:
-		p.kernels = rowsKernels[:]
+	case bf16:
+		p.copyRows(t0, t1, func(dst []float32, m int) { p.round(dst, x[m*ldx:m*ldx+k], full) })
+	case few:
 		p.a, p.first, p.width = x, 0, ldx
-	case !bf16:
-		p.kernels = rowsKernels[:]
-		p.copyRows(t0, t1, func(dst []float32, m int) { copy(dst, x[m*ldx:m*ldx+k]) })
-	case v.dpbf16:
-		p.kernels = dotKernels[:]
-		p.copyRows(t0, t1, func(dst []float32, m int) {
-			clear(dst[k/2 : full/2])
-			packPairs(k, &dst[0], &x[m*ldx])
-		})
 	default:
-		p.kernels = wideKernels[:]
-		if v.order == Blocked {
-			p.kernels = blockedKernels[:]
-		}
-		p.copyRows(t0, t1, func(dst []float32, m int) {
-			clear(dst[k:full])
-			vecRoundBF16(k, &dst[0], &x[m*ldx])
-		})
+		p.copyRows(t0, t1, func(dst []float32, m int) { copy(dst, x[m*ldx:m*ldx+k]) })
 	}
 }
 
-func (avx512) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int) {
-	p := product{sc: sc, out: out[n0*ldo:], ldo: ldo, tiles: newTiles(n1-n0, maxTile), kernels: f32Kernels[:]}
+func (f *family) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int) {
+	p := f.newProduct(sc, f.packed, out[n0*ldo:], ldo, n1-n0)
 	panel := grow(&sc.panel, blockK*NR)
-	for b0 := 0; b0 < p.tiles.count; b0 += blockTiles {
-		b1 := min(b0+blockTiles, p.tiles.count)
+	for b0 := 0; b0 < p.tiles.count; b0 += p.tiles.block {
+		b1 := min(b0+p.tiles.block, p.tiles.count)
 		for t0 := 0; t0 < T; t0 += blockK {
 			t := min(blockK, T-t0)
 			p.packColumns(b0, b1, t, dy[t0*ldy+n0:], ldy)
 			for k := 0; k < K; k += NR {
 				cols := min(NR, K-k)
-				packPanel(t, &panel[0], &x[t0*ldx+k], ldx*4, cols)
+				f.panel(t, &panel[0], &x[t0*ldx+k], ldx*4, cols)
 				p.multiply(b0, b1, t, &panel[0], k, cols, true)
 			}
 		}
 	}
 }
 
-func (avx512) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
-	p := product{sc: sc, out: out, ldo: ldo, tiles: newTiles(M, maxTile), kernels: f32Kernels[:]}
+func (f *family) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
 	switch {
-	case K > 0 && ldaK == 1 && M <= maxTile: // decoding: as little as possible around the kernel
-		rowsKernels[M](K, &a[0], &panel[0], &out[0], ldo*4, flag(acc), ldaM*4)
+	case K > 0 && ldaK == 1 && M < len(f.direct): // decoding: as little as possible around the kernel
+		f.direct[M](K, &a[0], &panel[0], &out[0], ldo*4, flag(acc), ldaM*4)
 	case K > 0 && ldaK == 1:
-		p.kernels = rowsKernels[:]
+		p := f.newProduct(sc, f.direct, out, ldo, M)
 		p.a, p.width = a, ldaM
 		p.multiply(0, p.tiles.count, K, &panel[0], 0, NR, acc)
 	case K > 0 && ldaM == 1:
+		p := f.newProduct(sc, f.packed, out, ldo, M)
 		for t := range p.tiles.count {
 			p.packColumns(t, t+1, K, a, ldaK)
 			p.multiply(t, t+1, K, &panel[0], 0, NR, acc)

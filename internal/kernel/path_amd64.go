@@ -24,14 +24,13 @@ func Detect() Path {
 
 // fastOps returns the kernels of a path other than Portable.
 func fastOps(p Path, o Order) ops {
-	if p == AVX2 {
-		return avx2{o}
+	switch p {
+	case AVX2:
+		return newAVX2(o)
+	case AMX:
+		return amx{newAVX512(o, false)}
 	}
-	v := avx512{order: o, dpbf16: p == AVX512BF16}
-	if p == AMX {
-		return amx{v}
-	}
-	return v
+	return newAVX512(o, p == AVX512BF16)
 }
 
 // preferred returns s, or the set of path AVX512 if that multiplies bf16 faster

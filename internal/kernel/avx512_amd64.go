@@ -1,0 +1,25 @@
+package kernel
+
+// avx512 is the path of the kernels for AVX-512.
+type avx512 struct{ *family }
+
+// newAVX512 returns the kernels that widen bf16, or those of VDPBF16PS.
+func newAVX512(o Order, dpbf16 bool) avx512 {
+	f := &family{order: o, packed: f32Kernels[:], direct: rowsKernels[:], bf16: wideKernels[:],
+		columns: packColumns, panel: packPanel,
+		round: func(dst, x []float32, full int) {
+			clear(dst[len(x):full])
+			vecRoundBF16(len(x), &dst[0], &x[0])
+		}}
+	switch {
+	case dpbf16:
+		f.bf16 = dotKernels[:]
+		f.round = func(dst, x []float32, full int) {
+			clear(dst[len(x)/2 : full/2])
+			packPairs(len(x), &dst[0], &x[0])
+		}
+	case o == Blocked:
+		f.bf16 = blockedKernels[:]
+	}
+	return avx512{f}
+}
