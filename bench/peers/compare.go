@@ -31,6 +31,9 @@ func (r result) agree() bool {
 	return math.Abs(r.check[0]-r.check[1]) <= 0.02*math.Max(1, math.Abs(r.check[0]))
 }
 
+// clear reports whether the peer is so far behind that more repetitions would say nothing new.
+func (r result) clear(p peer) bool { return len(r.ours) > 1 && r.ratio() > 4*r.row.wanted(p) }
+
 func median(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	if n := len(x); n%2 == 0 {
@@ -53,7 +56,13 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
 	theirs := job
 	var err error
-	if theirs.setting, err = c.best(job, p.settings(r, c.threads), them, r); err != nil {
+	settings := p.settings(r, c.threads)
+	if c.Compile && p.compiler {
+		compiled := settings[0]
+		compiled.Compile = true
+		settings = append(settings, compiled)
+	}
+	if theirs.setting, err = c.best(job, settings, them, r); err != nil {
 		out.missing = err.Error()
 		return out
 	}
@@ -64,7 +73,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 		return out
 	}
 	began := time.Now()
-	for n := 0; n < c.Least || n < c.Repeat && time.Since(began) < c.Time; n++ {
+	for n := 0; (n < c.Least || n < c.Repeat && time.Since(began) < c.Time) && !out.clear(p); n++ {
 		for i, turn := range []struct {
 			p   *program
 			job request
@@ -93,7 +102,7 @@ func (c contest) best(job request, settings []setting, them *program, r row) (se
 	for _, s := range settings {
 		job.setting = s
 		a, err := them.do(job, c.most)
-		if err == nil && len(settings) > 1 && a.Seconds < 4*least { // a setting that is so slow the first time is not the best
+		if err == nil && len(settings) > 1 {
 			a, err = them.do(job, c.most)
 		}
 		if err != nil {

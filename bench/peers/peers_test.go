@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 
 // replay is a peer that answers what its script's name says.
 func replay(script string) {
-	if strings.HasSuffix(script, "skyrl_peer.py") {
-		fmt.Fprintln(os.Stderr, "No module named 'skyrl'")
+	if strings.HasSuffix(script, "vllm_peer.py") {
+		fmt.Fprintln(os.Stderr, "No module named 'vllm'")
 		os.Exit(1)
 	}
 	to := json.NewEncoder(os.Stdout)
@@ -64,7 +64,7 @@ func TestChoose(t *testing.T) {
 		{"train-1b,decode-0.6b-64", "decode-0.6b-64 train-1b 2"},
 		{"decode-3b-*", "decode-3b-1 decode-3b-64 3"},
 		{"all", "train-tiny decode-3b-64 30"},
-		{"", "train-tiny decode-3b-64 28"},
+		{"", "train-tiny decode-3b-64 26"},
 	} {
 		got, err := choose(x.names)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestAll(t *testing.T) {
 	for _, want := range []string{
 		"| examples/tiny | train 1 × 512 tokens | PyTorch, bf16, 1 thread | ", " | 5.12 | ", // 512 tokens in 100 seconds
 		"they do not agree: 6.", "PyTorch: replay 1.",
-		"| examples/tiny | train 1 × 512 tokens | SkyRL | | | – | | peers: ", "No module named 'skyrl'",
+		"| examples/tiny | prefill 512 tokens | vLLM | | | – | | peers: ", "No module named 'vllm'",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

