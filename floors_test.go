@@ -17,7 +17,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 var floors = []string{
 	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/ledger internal/logfile internal/spell",
 	"experience chat dataset nn tinker/client tinker/server tinker/load tinker/tinkertest",
-	"env buffer pipeline monitor plot synchronizer algorithm optim model",
+	"env buffer pipeline recipe monitor plot synchronizer algorithm optim model",
 	"env/envtest env/game engine engine/cache journal workflow",
 	"explorer trainer gem proxy",
 	"config",

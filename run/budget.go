@@ -84,13 +84,15 @@ func (b *Budget) readData(ctx context.Context, j *job) error {
 		}
 		return b.readRows(j, rows, exampleFormat(eb))
 	}
-	for _, t := range j.cfg.Buffer.ExplorerInput.Training() {
-		rows, _, err := j.openTaskRows(ctx, &t)
-		if err != nil {
-			return err
-		}
-		if err := b.readRows(j, rows, t.Format); err != nil {
-			return err
+	for i, t := range j.cfg.Buffer.ExplorerInput.Training() {
+		for _, t := range j.unprepared(i, t) {
+			rows, _, err := j.openTaskRows(ctx, &t)
+			if err != nil {
+				return err
+			}
+			if err := b.readRows(j, rows, t.Format); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

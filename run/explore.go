@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -80,14 +79,6 @@ func (b *job) runners() int {
 		n = max(n, b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes) // however finely max_repeat_times_per_runner cuts them
 	}
 	return n
-}
-
-// refuse names what the configuration asks for and this version does not do.
-func (b *job) refuse() error {
-	if p := b.cfg.DataProcessor.TaskPipeline; p != nil && (len(p.Operators) > 0 || p.ConfigPath != "") {
-		return errors.New("run: data_processor.task_pipeline runs operators of the Python service Data-Juicer, which is not supported; prepare the tasks with it beforehand and name its output in the taskset")
-	}
-	return nil
 }
 
 // operators are the steps that experiences go through before they are scored.

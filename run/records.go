@@ -13,8 +13,8 @@ import (
 )
 
 // buildRecords opens what the run writes its progress to: store, monitor, and the versions known so far.
-func (b *job) buildRecords(context.Context) error {
-	if err := b.refuse(); err != nil {
+func (b *job) buildRecords(ctx context.Context) error {
+	if err := b.prepareTasks(ctx); err != nil {
 		return err
 	}
 	state, err := b.readState()

@@ -152,10 +152,3 @@ func TestReplay(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-func TestRefusesTheTaskPipeline(t *testing.T) {
-	_, err := Run(context.Background(), load(t, t.TempDir(), and(tiny, "data_processor.task_pipeline={operators: [{name: llm_difficulty_score_filter}]}")...), options())
-	if err == nil || !strings.Contains(err.Error(), "Data-Juicer") {
-		t.Errorf("error %v", err)
-	}
-}
