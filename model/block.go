@@ -64,7 +64,7 @@ func (p *pass) rotate(l, t, pos int, pages []*nn.Page, key []float32) {
 		}
 		p.table.Rotate(key, from, pos)
 		value := row[c.QDim()+c.KVDim()+j*hd:][:hd]
-		c.Pages().Store(p.K, pages, pos, l, j, key, value, c.BF16)
+		c.Pages().Store(p.K, pages, pos, l, j, key, value)
 	}
 }
 

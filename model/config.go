@@ -52,7 +52,7 @@ func (c Config) KVDim() int { return c.KVHeads * c.HeadDim }
 
 // Pages is the shape of the model's KV pages.
 func (c Config) Pages() nn.PageShape {
-	return nn.PageShape{Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim}
+	return nn.PageShape{Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
 }
 
 // LoadConfig reads config.json of the model folder dir. A model this package would compute wrongly is refused, with the key

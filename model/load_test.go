@@ -145,7 +145,7 @@ func TestBF16IsClose(t *testing.T) {
 		trained := narrow.Tensors()
 		gn, gw := NewGrads(trained), NewGrads(trained)
 		got, _, _ := step(t, r, narrow, batch(c, nil, g.tokens...), g.weights, r.NewTape(false), gn)
-		want, _, _ := step(t, r, wide, batch(c, nil, g.tokens...), g.weights, r.NewTape(false), gw)
+		want, _, _ := step(t, r, wide, batch(g.w.Config, nil, g.tokens...), g.weights, r.NewTape(false), gw)
 		near(t, name+" logits", got, want, 0.02)
 		if slices.Equal(got, want) {
 			t.Errorf("%s: bf16 computes float32's bits; it does not round", name)

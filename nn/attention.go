@@ -12,7 +12,9 @@ import (
 //	    s[i] = dot(q[h], K[j,i]) for i <= pos ;  p = exp(s - max(s))
 //	    out[h] = sum over i upward of p[i]*V[j,i], times 1/sum(p)
 //
-// A row walks the pages up to its own position and no further; places behind its position in its last page add exact zeros.
+// Places behind a row's position add exact zeros, so that it does not matter how far the rows computed with it go. With bf16 pages the
+// products are those of package kernel: q and p are rounded for them, and in the backward what meets K and V. The sum of p and the
+// gradients of K and V are float32.
 type Attention struct {
 	Shape PageShape
 	Heads int // query heads
@@ -30,66 +32,70 @@ const scoreBudget = 1 << 16
 func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
-	if n == 1 { // the heads of a group are the rows
-		for j := range a.Shape.KVHeads {
-			at := j * group * hd
-			a.block(k, sc, ws, out.Data[at:], hd, q.Data[at:], hd, group, pos, 0, j, pages)
-		}
-		return
-	}
 	step := max(8, scoreBudget/(pos+n))
-	for h := range a.Heads {
-		for b := 0; b < n; b += step {
-			m := min(step, n-b)
-			at := b*q.Cols + h*hd
-			a.block(k, sc, ws, out.Data[at:], out.Cols, q.Data[at:], q.Cols, m, pos+b, 1, h/group, pages)
+	for j := range a.Shape.KVHeads {
+		c := a.collect(ws, j, pages[:pagesTo(pos+n)])
+		at := j * group * hd
+		if n == 1 { // the heads of a group are the rows
+			c.attend(k, sc, ws, Rows{out.Data[at:][:group*hd], hd}, Rows{q.Data[at:][:group*hd], hd}, pos, 0)
+			continue
+		}
+		for h := at; h < at+group*hd; h += hd {
+			for b := 0; b < n; b += step {
+				e := min(b+step, n)
+				c.attend(k, sc, ws, out.Slice(b, e).from(h), q.Slice(b, e).from(h), pos+b, 1)
+			}
 		}
 	}
 }
 
-// block computes M rows of one KV head: row m is at position pos+m*step, with query q[m*ldq:] and output out[m*ldo:].
-func (a Attention) block(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out []float32, ldo int, q []float32, ldq, M, pos, step, head int, pages []*Page) {
-	hd, wide := a.Shape.HeadDim, a.Shape.padded()
-	ld := a.scores(k, sc, ws, q, ldq, M, pos, step, head, pages)
-	ws.out = resize(ws.out, M*wide)
-	for p := range ld / kernel.PageLen {
-		m := firstRow(p, pos)
-		v := a.Shape.V(pages[p], a.Layer, head)
-		for c := range a.Shape.chunks() {
-			k.Tile(sc, ws.out[m*wide+c*kernel.NR:], wide, ws.scores[m*ld+p*kernel.PageLen:], ld, 1, M-m,
-				v[c*kernel.PageLen*kernel.NR:], kernel.PageLen, p > 0)
+// pagesTo returns the number of pages of so many positions.
+func pagesTo(positions int) int { return (positions + kernel.PageLen - 1) / kernel.PageLen }
+
+// context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other.
+type context struct {
+	keys, values kernel.Panels
+	hd           int
+}
+
+// collect copies the panels of pages so that they are those of two matrices.
+func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
+	s, np := a.Shape, len(pages)
+	ws.keys, ws.values = resize(ws.keys, np*s.keys()), resize(ws.values, np*s.values())
+	chunk := s.values() / s.chunks()
+	for i, p := range pages {
+		copy(ws.keys[i*s.keys():], s.K(p, a.Layer, head))
+		for c, v := 0, s.V(p, a.Layer, head); c < s.chunks(); c++ {
+			copy(ws.values[(c*np+i)*chunk:], v[c*chunk:(c+1)*chunk])
 		}
 	}
-	for m := range M {
-		row := ws.out[m*wide:][:hd]
-		k.Scale(row, ws.inv[m])
-		copy(out[m*ldo:], row)
+	n := np * kernel.PageLen
+	return context{kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16), kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), s.HeadDim}
+}
+
+// attend computes rows of one query head: row m is at position pos+m*step.
+func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos, step int) {
+	p := c.scores(k, sc, ws, q, pos, step)
+	k.MatMul(sc, out.Data, out.Cols, p.Data, p.Cols, p.Len(), &c.values, 0, c.values.Count(), false)
+	for m := range p.Len() {
+		k.Scale(out.Data[m*out.Cols:][:c.hd], ws.inv[m])
 	}
 }
 
-// scores fills ws.scores [M,ld] with exp(s - max(s)), zero behind each row's position up to the end of its page, and ws.inv
-// [M] with one over the sum. Places in pages behind a row's are not written.
-func (a Attention) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q []float32, ldq, M, pos, step, head int, pages []*Page) (ld int) {
-	ld = ((pos+(M-1)*step)/kernel.PageLen + 1) * kernel.PageLen
-	ws.scores, ws.inv = resize(ws.scores, M*ld), resize(ws.inv, M)
-	for p := range ld / kernel.PageLen {
-		m := firstRow(p, pos)
-		k.Tile(sc, ws.scores[m*ld+p*kernel.PageLen:], ld, q[m*ldq:], ldq, 1, M-m,
-			a.Shape.K(pages[p], a.Layer, head), a.Shape.HeadDim, false)
-	}
+// scores returns exp(s - max(s)) [M,positions], zero behind each row's position, and leaves in ws.inv [M] one over the sum.
+func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos, step int) Rows {
+	M := q.Len()
+	last := pagesTo(pos + (M-1)*step + 1) // keys behind it are nobody's
+	p := Rows{resize(ws.scores, M*c.keys.N), c.keys.N}
+	ws.scores, ws.inv = p.Data, resize(ws.inv, M)
+	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, last, false)
 	for m := range M {
-		seen := pos + m*step + 1
-		row := ws.scores[m*ld:][:seen]
-		ws.inv[m] = 1 / k.ExpSum(row, row, k.Max(row))
-		end := (seen + kernel.PageLen - 1) / kernel.PageLen * kernel.PageLen
-		clear(ws.scores[m*ld+seen : m*ld+end])
+		row, seen := p.Row(m), pos+m*step+1
+		ws.inv[m] = 1 / k.ExpSum(row[:seen], row[:seen], k.Max(row[:seen]))
+		clear(row[seen:])
 	}
-	return ld
+	return p
 }
-
-// firstRow returns the first of the rows at pos, pos+1, … that sees page p. (Rows that are all at pos see every page up to
-// their own.)
-func firstRow(p, pos int) int { return max(0, p*kernel.PageLen-pos) }
 
 // backwardRows is the number of query rows whose scores the backward holds at once. It has no influence on bits.
 const backwardRows = 128
@@ -99,101 +105,47 @@ const backwardRows = 128
 // [n,·] has the columns of all query heads, of all key heads and of all value heads. Keys and values before pos are taken as
 // constants. Sums run over the group's heads and inside a head over query rows upward.
 func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int, pages []*Page) {
-	hd, wide := a.Shape.HeadDim, a.Shape.padded()
-	group := a.Heads / a.Shape.KVHeads
+	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
-	np := (pos+n-1)/kernel.PageLen + 1
-	a.transpose(ws, head, pages[:np])
-	ws.dk, ws.dv = resize(ws.dk, np*kernel.PageLen*wide), resize(ws.dv, np*kernel.PageLen*wide)
+	c := a.collect(ws, head, pages[:pagesTo(pos+n)])
+	ws.dk, ws.dv = resize(ws.dk, c.keys.N*hd), resize(ws.dv, c.keys.N*hd)
 	clear(ws.dk)
 	clear(ws.dv)
 	for h := head * group; h < (head+1)*group; h++ {
 		for b := 0; b < n; b += backwardRows {
-			m := min(backwardRows, n-b)
-			a.backwardBlock(k, sc, ws, dqkv.Slice(b, b+m), dout.Slice(b, b+m), out.Slice(b, b+m), q.Slice(b, b+m), pos+b, h, pages)
+			e := min(b+backwardRows, n)
+			of := func(r Rows) Rows { return r.Slice(b, e).from(h * hd) }
+			c.backward(Products{K: k, SC: sc}, ws, of(dqkv), of(dout), of(out), of(q), pos+b, a.Scale())
 		}
 	}
 	kAt := (a.Heads + head) * hd
 	vAt := kAt + a.Shape.KVHeads*hd
 	for t := range n {
 		row := dqkv.Row(t)
-		copy(row[kAt:kAt+hd], ws.dk[(pos+t)*wide:])
-		copy(row[vAt:vAt+hd], ws.dv[(pos+t)*wide:])
+		copy(row[kAt:kAt+hd], ws.dk[(pos+t)*hd:])
+		copy(row[vAt:vAt+hd], ws.dv[(pos+t)*hd:])
 	}
 }
 
-// backwardBlock does the query rows of one block and head h: it writes dq and continues ws.dk and ws.dv.
-func (a Attention) backwardBlock(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, h int, pages []*Page) {
-	hd, wide, M := a.Shape.HeadDim, a.Shape.padded(), q.Len()
-	at := h * hd
-	ld := a.scores(k, sc, ws, q.Data[at:], q.Cols, M, pos, 1, h*a.Shape.KVHeads/a.Heads, pages)
-	ws.grads = resize(ws.grads, M*ld)
-	for p := range ld / kernel.PageLen { // dp = dout·Vᵀ
-		m := firstRow(p, pos)
-		k.Tile(sc, ws.grads[m*ld+p*kernel.PageLen:], ld, dout.Data[m*dout.Cols+at:], dout.Cols, 1, M-m,
-			ws.vt[p*hd*kernel.NR:], hd, false)
-	}
-	for m := range M { // p = exp*inv ; ds = p*(dp - dot(dout,out))
-		end := ((pos+m)/kernel.PageLen + 1) * kernel.PageLen
-		p, ds := ws.scores[m*ld:][:end], ws.grads[m*ld:][:end]
+// backward does the query rows of one block and head: it writes dq and continues ws.dk and ws.dv.
+func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, pos int, scale float32) {
+	k, M, hd := on.K, q.Len(), c.hd
+	p := c.scores(k, on.SC, ws, q, pos, 1)
+	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
+	ws.grads = ds.Data
+	on.Turned(ds, dout, &c.values, false) // dp = dout·Vᵀ
+	for m := range M {                    // p = exp*inv ; ds = p*(dp - dot(dout,out))
+		p, ds := p.Row(m), ds.Row(m)
 		k.Scale(p, ws.inv[m])
-		d := k.Dot(dout.Row(m)[at:at+hd], out.Row(m)[at:at+hd])
+		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])
 		k.Mul(ds, p, ds)
 		k.AXPY(ds, -d, p)
 	}
-	a.pack(ws, dout, q, at)
-	ws.dq = resize(ws.dq, M*wide)
-	for p := range ld / kernel.PageLen {
-		m := firstRow(p, pos)
-		ds, pr := ws.grads[m*ld+p*kernel.PageLen:], ws.scores[m*ld+p*kernel.PageLen:]
-		for c := range a.Shape.chunks() {
-			col, pack := c*kernel.NR, (c*M+m)*kernel.NR
-			key := p * kernel.PageLen * wide
-			k.Tile(sc, ws.dq[m*wide+col:], wide, ds, ld, 1, M-m, ws.kt[key+c*kernel.PageLen*kernel.NR:], kernel.PageLen, p > 0)
-			k.Tile(sc, ws.dk[key+col:], wide, ds, 1, ld, kernel.PageLen, ws.qPack[pack:], M-m, true)
-			k.Tile(sc, ws.dv[key+col:], wide, pr, 1, ld, kernel.PageLen, ws.dOutPack[pack:], M-m, true)
-		}
-	}
-	scale := a.Scale()
+	on.Turned(dq, ds, &c.keys, false)
 	for m := range M {
-		dq := ws.dq[m*wide:][:hd]
-		k.Scale(dq, scale)
-		copy(dqkv.Row(m)[at:at+hd], dq)
+		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
 	}
+	seen := pos + M // keys behind it are nobody's
+	k.GradW(on.SC, ws.dk, hd, ds.Data, ds.Cols, q.Data, q.Cols, M, 0, seen, hd)
+	k.GradW(on.SC, ws.dv, hd, p.Data, p.Cols, dout.Data, dout.Cols, M, 0, seen, hd)
 }
-
-// transpose fills ws.vt with panels [HeadDim][32 positions] of the values and ws.kt with panels [32 positions][32 columns] of
-// the keys, page after page: the other orientation of what the pages hold.
-func (a Attention) transpose(ws *Workspace, head int, pages []*Page) {
-	hd, wide := a.Shape.HeadDim, a.Shape.padded()
-	ws.vt, ws.kt = resize(ws.vt, len(pages)*hd*kernel.NR), resize(ws.kt, len(pages)*wide*kernel.PageLen)
-	clear(ws.kt)
-	for i, page := range pages {
-		keys, values := a.Shape.K(page, a.Layer, head), a.Shape.V(page, a.Layer, head)
-		vt, kt := ws.vt[i*hd*kernel.NR:], ws.kt[i*wide*kernel.PageLen:]
-		for d := range hd {
-			c := d / kernel.NR * kernel.PageLen * kernel.NR
-			for pos := range kernel.PageLen {
-				vt[d*kernel.NR+pos] = values[c+pos*kernel.NR+d%kernel.NR]
-				kt[c+pos*kernel.NR+d%kernel.NR] = keys[d*kernel.PageLen+pos]
-			}
-		}
-	}
-}
-
-// pack fills ws.qPack and ws.dOutPack with panels [M][32 columns] of one head, whose columns begin at at.
-func (a Attention) pack(ws *Workspace, dout, q Rows, at int) {
-	hd, M := a.Shape.HeadDim, q.Len()
-	size := a.Shape.chunks() * M * kernel.NR
-	ws.qPack, ws.dOutPack = resize(ws.qPack, size), resize(ws.dOutPack, size)
-	for c := 0; c < hd; c += kernel.NR {
-		w := min(kernel.NR, hd-c)
-		for m := range M {
-			to := (c/kernel.NR*M + m) * kernel.NR
-			copyPadded(ws.qPack[to:to+kernel.NR], q.Row(m)[at+c:at+c+w])
-			copyPadded(ws.dOutPack[to:to+kernel.NR], dout.Row(m)[at+c:at+c+w])
-		}
-	}
-}
-
-func copyPadded(dst, src []float32) { clear(dst[copy(dst, src):]) }

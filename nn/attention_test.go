@@ -38,7 +38,7 @@ func (s *attended) forward() {
 	hd := s.a.Shape.HeadDim
 	for t := range s.pos + s.n {
 		for j := range s.a.Shape.KVHeads {
-			s.a.Shape.Store(s.k, s.lastPage, t, 1, j, s.keys.Row(t)[j*hd:][:hd], s.values.Row(t)[j*hd:][:hd], false)
+			s.a.Shape.Store(s.k, s.lastPage, t, 1, j, s.keys.Row(t)[j*hd:][:hd], s.values.Row(t)[j*hd:][:hd])
 		}
 	}
 	s.a.Forward(s.k, s.sc, &s.ws, s.out, s.q, s.pos, s.lastPage)

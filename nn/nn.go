@@ -58,8 +58,8 @@ func resize(buf []float32, n int) []float32 {
 
 // Workspace is the memory of one running part: attention's scores and the like.
 type Workspace struct {
-	scores, grads, out, inv             []float32
-	vt, kt, qPack, dOutPack, dq, dk, dv []float32
+	scores, grads, inv   []float32
+	keys, values, dk, dv []float32
 
 	// Rows and Logits are for the caller.
 	Rows   [2]Rows

@@ -1,53 +1,85 @@
 package nn
 
-import "github.com/seed-d9ad8ee0/trinity/internal/kernel"
+import (
+	"math"
+	"unsafe"
 
-// PageShape is the shape of the KV pages of a model.
-type PageShape struct{ Layers, KVHeads, HeadDim int }
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+)
+
+// PageShape is the shape of the KV pages of a model, whose elements are bf16 or float32.
+type PageShape struct {
+	Layers, KVHeads, HeadDim int
+	BF16                     bool
+}
 
 // Floats returns the length of a page's Data.
 func (s PageShape) Floats() int { return s.Layers * s.KVHeads * (s.keys() + s.values()) }
 
-// keys and values are the floats of one layer's head: K is a panel [HeadDim][32 positions], V is [chunks] panels
-// [32 positions][32 columns].
-func (s PageShape) keys() int   { return s.HeadDim * kernel.PageLen }
-func (s PageShape) values() int { return s.chunks() * kernel.PageLen * kernel.NR }
+// keys and values are the words of one layer's head: K is one panel, of 32 positions by HeadDim, V is chunks panels, of HeadDim by 32
+// positions.
+func (s PageShape) keys() int   { return kernel.PanelBytes(kernel.PageLen, s.HeadDim, s.BF16) / 4 }
+func (s PageShape) values() int { return kernel.PanelBytes(s.HeadDim, kernel.PageLen, s.BF16) / 4 }
 
-// chunks is the number of 32-column panels of a head's values; padded is their width.
+// chunks is the number of 32-column panels of a head's values.
 func (s PageShape) chunks() int { return (s.HeadDim + kernel.NR - 1) / kernel.NR }
-func (s PageShape) padded() int { return s.chunks() * kernel.NR }
 
 // Page holds the keys and values of 32 consecutive positions, counted from a multiple of 32, for all layers and heads, laid
 // out as panels so that attention is a matrix product. A page is zeroed before its first use; places that were not stored
 // count as masked and must stay finite.
 type Page struct{ Data []float32 }
 
-// K returns the key panel of a layer's head: element d of position pos is at d*32 + pos%32.
+// K and V return the panels of a layer's head.
 func (s PageShape) K(p *Page, layer, head int) []float32 {
 	at := (layer*s.KVHeads + head) * (s.keys() + s.values())
 	return p.Data[at : at+s.keys()]
 }
 
-// V returns the value panels of a layer's head: element d of position pos is at (d/32*32 + pos%32)*32 + d%32.
 func (s PageShape) V(p *Page, layer, head int) []float32 {
 	at := (layer*s.KVHeads+head)*(s.keys()+s.values()) + s.keys()
 	return p.Data[at : at+s.values()]
 }
 
-// Store writes one position's key and value [HeadDim] of a layer's head, rounded to bf16 if asked. It overwrites k and v
+// Store writes one position's key and value [HeadDim] of a layer's head, rounded to bf16 if pages are. It overwrites k and v
 // with what was stored.
-func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k, v []float32, bf16 bool) {
-	if bf16 {
-		ks.RoundBF16(k, k)
-		ks.RoundBF16(v, v)
-	}
+func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k, v []float32) {
 	p, at := pages[pos/kernel.PageLen], pos%kernel.PageLen
-	panel := s.K(p, layer, head)
-	for d, x := range k {
-		panel[d*kernel.PageLen+at] = x
+	keys, values := s.K(p, layer, head), s.V(p, layer, head)
+	if !s.BF16 {
+		for d, x := range k {
+			keys[d*kernel.NR+at] = x
+		}
+		for c := 0; c < s.HeadDim; c += kernel.NR {
+			copy(values[(c+at)*kernel.NR:], v[c:min(c+kernel.NR, s.HeadDim)])
+		}
+		return
 	}
-	vs := s.V(p, layer, head)
-	for c := 0; c < s.HeadDim; c += kernel.NR {
-		copy(vs[(c+at)*kernel.NR:], v[c:min(c+kernel.NR, s.HeadDim)])
+	ks.RoundBF16(k, k)
+	ks.RoundBF16(v, v)
+	storePairs(halves(keys), k, at)
+	storeColumns(halves(values), v, at)
+}
+
+// storePairs writes x to column at of a panel of pairs: element d is half d%2 of word d/2*32 + at.
+func storePairs(panel []uint16, x []float32, at int) {
+	for d, v := range x {
+		panel[(d/2*kernel.NR+at)*2+d%2] = upper(v)
 	}
+}
+
+// storeColumns writes x to row at of panels of pairs, each 16 rows of words: element d is half at%2 of word at/2*32 + d%32 of panel d/32.
+// Another position's half of the word may be written at the same time.
+func storeColumns(panels []uint16, x []float32, at int) {
+	const panel = kernel.PageLen / 2 * kernel.NR
+	for d, v := range x {
+		panels[(d/kernel.NR*panel+at/2*kernel.NR+d%kernel.NR)*2+at%2] = upper(v)
+	}
+}
+
+// upper returns the bits of a bf16 value.
+func upper(v float32) uint16 { return uint16(math.Float32bits(v) >> 16) }
+
+// halves is the same memory by another type.
+func halves(words []float32) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(words))), 2*len(words))
 }

@@ -1,12 +1,16 @@
 package nn
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+)
 
 // Stored keys and values lie where K and V say, rounded to bf16 for a bf16 model, at every position of a page.
 func TestPageStore(t *testing.T) {
 	k, _ := set(t)
-	s := PageShape{Layers: 2, KVHeads: 2, HeadDim: 40}
 	for _, bf16 := range []bool{false, true} {
+		s := PageShape{Layers: 2, KVHeads: 2, HeadDim: 40, BF16: bf16}
 		pages := []*Page{{make([]float32, s.Floats())}, {make([]float32, s.Floats())}}
 		for pos := range 64 {
 			key, value := normal(uint64(pos), s.HeadDim), normal(uint64(100+pos), s.HeadDim)
@@ -15,10 +19,14 @@ func TestPageStore(t *testing.T) {
 				k.RoundBF16(wantKey, wantKey)
 				k.RoundBF16(wantValue, wantValue)
 			}
-			s.Store(k, pages, pos, 1, 1, key, value, bf16)
+			s.Store(k, pages, pos, 1, 1, key, value)
 			for d := range s.HeadDim {
-				gotKey := s.K(pages[pos/32], 1, 1)[d*32+pos%32]
-				gotValue := s.V(pages[pos/32], 1, 1)[(d/32*32+pos%32)*32+d%32]
+				keys := kernel.ViewPanels(s.K(pages[pos/32], 1, 1), 32, s.HeadDim, bf16)
+				values := kernel.ViewPanels(s.V(pages[pos/32], 1, 1), s.HeadDim, 32, bf16)
+				row, column := make([]float32, s.HeadDim), make([]float32, 32)
+				keys.Row(row, pos%32)
+				values.Row(column, d)
+				gotKey, gotValue := row[d], column[pos%32]
 				if gotKey != wantKey[d] || gotValue != wantValue[d] || key[d] != wantKey[d] || value[d] != wantValue[d] {
 					t.Fatalf("bf16=%v position %d element %d: key %v, value %v; want %v, %v", bf16, pos, d, gotKey, gotValue, wantKey[d], wantValue[d])
 				}

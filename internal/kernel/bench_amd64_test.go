@@ -120,21 +120,3 @@ func BenchmarkGradW(b *testing.B) {
 		}
 	})
 }
-
-// Attention: scores of one page (K is the head's size) and its values (K is 32).
-func BenchmarkTile(b *testing.B) {
-	benchPaths(b, false, func(b *testing.B, s *Set) {
-		for _, M := range []int{1, 2, 8, 64} {
-			for _, K := range []int{32, 64, 128} {
-				b.Run(fmt.Sprintf("M=%d/K=%d", M, K), func(b *testing.B) {
-					a, panel, out, sc := noise(M*K, 0, 1), noise(K*NR, 0, 2), Aligned(M*NR), NewScratch()
-					benchProduct(b, s.Path(), false, 100*2*float64(M)*NR*float64(K), func() {
-						for range 100 {
-							s.Tile(sc, out, NR, a, K, 1, M, panel, K, true)
-						}
-					})
-				})
-			}
-		}
-	})
-}

@@ -43,8 +43,8 @@
 // # Reading rows
 //
 // Products read rows of x one by one, copied to scratch at a distance that spreads
-// them over the cache, or where they lie if they meet few panels (attention, the
-// first factor of LoRA). A tile is at most 14×32 outputs in 28 registers, with AVX2
+// them over the cache, or where they lie if they meet few panels (the first factor of
+// LoRA). A tile is at most 14×32 outputs in 28 registers, with AVX2
 // 3×32 or 6×16 in 12; rows are dealt to tiles evenly, since no bit depends on it.
 //
 // # Generated code

@@ -44,33 +44,3 @@ func TestGradWAddsRowsInOrder(t *testing.T) {
 		}
 	})
 }
-
-func TestTileIsThePortableOne(t *testing.T) {
-	run := func(s *Set, M, K, order int, acc bool, kind kind) []float32 {
-		r := random(uint64(M*1000 + K))
-		ldaM, ldaK := K+1, 1 // rows of a
-		switch order {
-		case 1: // columns of a
-			ldaM, ldaK = 1, M+2
-		case 2: // neither is contiguous
-			ldaM, ldaK = 2, 2*M+1
-		}
-		a, panel, out := numbers(r, M*ldaM+K*ldaK, kind), numbers(r, K*NR, kind), numbers(r, M*40, kind)
-		s.Tile(NewScratch(), out, 40, a, ldaM, ldaK, M, panel, K, acc)
-		return out
-	}
-	forEachFast(t, func(t *testing.T, s *Set) {
-		for _, M := range []int{1, 2, 7, 13, 14, 15, 16, 28, 29, 100} {
-			for _, K := range []int{0, 1, 2, 16, 17, 32, 65, 257} {
-				if M*K > 5000 {
-					continue
-				}
-				for order := range 3 {
-					acc, kind := (M+K)%2 == 0, kind(K%3)
-					what := fmt.Sprintf("M=%d K=%d order=%d acc=%t kind %d", M, K, order, acc, kind)
-					equal(t, what, run(s, M, K, order, acc, kind), run(reference(), M, K, order, acc, kind))
-				}
-			}
-		}
-	})
-}

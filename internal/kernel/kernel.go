@@ -66,7 +66,6 @@ type Set struct {
 type ops interface {
 	matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool)
 	gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int)
-	tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool)
 
 	dot(x, y []float32) float32
 	max(x []float32) float32
@@ -147,20 +146,6 @@ func (s *Set) GradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, 
 	}
 	_, _, _ = out[(n1-1)*ldo+K-1], dy[(T-1)*ldy+n1-1], x[(T-1)*ldx+K-1]
 	s.ops.gradW(sc, out, ldo, dy, ldy, x, ldx, T, n0, n1, K)
-}
-
-// Tile is the float32 kernel of attention: for m < M and j < 32
-//
-//	out[m*ldo+j] = (acc ? out[m*ldo+j] : 0) folded with a[m*ldaM+k*ldaK]*panel[k*32+j], k upward
-func (s *Set) Tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
-	if M <= 0 {
-		return
-	}
-	if K > 0 {
-		_, _ = a[(M-1)*ldaM+(K-1)*ldaK], panel[K*NR-1]
-	}
-	_ = out[(M-1)*ldo+NR-1]
-	s.ops.tile(sc, out, ldo, a, ldaM, ldaK, M, panel, K, acc)
 }
 
 // Dot returns the sum of x[i]*y[i] by 16 lanes of fused multiply-adds. y is at

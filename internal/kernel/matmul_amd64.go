@@ -178,22 +178,3 @@ func (f *family) gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy in
 		}
 	}
 }
-
-func (f *family) tile(sc *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
-	switch {
-	case K > 0 && ldaK == 1 && M < len(f.direct): // decoding: as little as possible around the kernel
-		f.direct[M](K, &a[0], &panel[0], &out[0], ldo*4, flag(acc), ldaM*4)
-	case K > 0 && ldaK == 1:
-		p := f.newProduct(sc, f.direct, out, ldo, M)
-		p.a, p.width = a, ldaM
-		p.multiply(0, p.tiles.count, K, &panel[0], 0, NR, acc)
-	case K > 0 && ldaM == 1:
-		p := f.newProduct(sc, f.packed, out, ldo, M)
-		for t := range p.tiles.count {
-			p.packColumns(t, t+1, K, a, ldaK)
-			p.multiply(t, t+1, K, &panel[0], 0, NR, acc)
-		}
-	default:
-		portable{}.tile(sc, out, ldo, a, ldaM, ldaK, M, panel, K, acc)
-	}
-}

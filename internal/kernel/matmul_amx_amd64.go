@@ -8,6 +8,8 @@ type amx struct{ avx512 }
 const (
 	// amxRows is the number of rows of the larger micro-kernel, amxTile of the smaller.
 	amxRows, amxTile = 32, 16
+	// amxFew is the number of rows that take less time on the kernels of AVX-512: a tile would be all but empty.
+	amxFew = 2
 	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 16 KiB of panel, which the first
 	// cache keeps while the rows pass.
 	amxBlocks = 8
@@ -17,7 +19,7 @@ const (
 
 // matMul packs rows of x and walks the panels over them.
 func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
-	if !w.BF16 || w.K == 0 {
+	if !w.BF16 || w.K == 0 || M <= amxFew {
 		v.avx512.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}

@@ -64,6 +64,17 @@ func newPanels(N, K int, bf16 bool) *Panels {
 	return p
 }
 
+// ViewPanels returns panels that lie in words, of which there are PanelBytes/4: a matrix [N,K] that somebody else laid out.
+func ViewPanels(words []float32, N, K int, bf16 bool) Panels {
+	p := Panels{N: N, K: K, BF16: bf16}
+	if bf16 {
+		p.Pairs = asWords(words[:p.words()])
+	} else {
+		p.F32 = words[:p.words()]
+	}
+	return p
+}
+
 // index returns the place of column n in row k (or pair k/2) of its panel.
 func (p *Panels) index(n, k int) int {
 	if p.BF16 {

@@ -21,7 +21,7 @@ func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, 
 			}
 			switch {
 			case !w.BF16:
-				fold(&sum, row, 1, w.F32[p*steps*NR:])
+				fold(&sum, row, w.F32[p*steps*NR:])
 			case v.order == Blocked:
 				foldBlocks(&sum, row, w.Pairs[p*steps*NR:])
 			default:
@@ -32,10 +32,10 @@ func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, 
 	}
 }
 
-// fold continues sum with a[k*lda] times the 32 columns panel[k*32:].
-func fold(sum *[NR]float32, a []float32, lda int, panel []float32) {
-	for k := 0; k*lda < len(a); k++ {
-		multiplyAdd(sum[:], a[k*lda], panel[k*NR:k*NR+NR])
+// fold continues sum with row[k] times the 32 columns panel[k*32:].
+func fold(sum *[NR]float32, row []float32, panel []float32) {
+	for k, x := range row {
+		multiplyAdd(sum[:], x, panel[k*NR:k*NR+NR])
 	}
 }
 
@@ -98,19 +98,5 @@ func (portable) gradW(_ *Scratch, out []float32, ldo int, dy []float32, ldy int,
 		for t := range T {
 			multiplyAdd(row, dy[t*ldy+n], x[t*ldx:t*ldx+K])
 		}
-	}
-}
-
-func (portable) tile(_ *Scratch, out []float32, ldo int, a []float32, ldaM, ldaK, M int, panel []float32, K int, acc bool) {
-	for m := range M {
-		cols := out[m*ldo : m*ldo+NR]
-		var sum [NR]float32
-		if acc {
-			copy(sum[:], cols)
-		}
-		if K > 0 {
-			fold(&sum, a[m*ldaM:m*ldaM+(K-1)*ldaK+1], ldaK, panel)
-		}
-		copy(cols, sum[:])
 	}
 }

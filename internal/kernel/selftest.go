@@ -83,7 +83,6 @@ var probes = []probe{
 	{"bf16 MatMul", func(s *Set) []float32 { return matMulProbe(s, true, 0) }},
 	{"bf16 MatMul of tiny numbers", func(s *Set) []float32 { return matMulProbe(s, true, -63) }},
 	{"GradW", gradProbe},
-	{"Tile", tileProbe},
 	{"the vector kernels", vectorProbe},
 	{"packing", packProbe},
 }
@@ -105,14 +104,6 @@ func gradProbe(s *Set) []float32 {
 	const T, N, K = 37, 19, 70
 	out := noise(N*K, 4, 1)
 	s.GradW(NewScratch(), out, K, noise(T*N, 4, 2), N, noise(T*K, 4, 3), K, T, 1, N, K)
-	return out
-}
-
-func tileProbe(s *Set) []float32 {
-	const M, K = 17, 33
-	out := noise(M*NR, 4, 1)
-	s.Tile(NewScratch(), out, NR, noise(M*K, 4, 2), K, 1, M, noise(K*NR, 4, 3), K, true)
-	s.Tile(NewScratch(), out, NR, noise(M*K, 4, 2), 1, M, M, noise(K*NR, 4, 3), K, true)
 	return out
 }
 
