@@ -127,3 +127,13 @@ cookbook: build ## recipes of tinker-cookbook, unmodified, against trinity serve
 .PHONY: bench-loop
 bench-loop: ## the loops over a server that is some way off, beside tinker-cookbook's if make cookbook was run before; the log is kept
 	go test ./cmd/trinity -run 'TestLoop$$' -count 1 -v -loop -loop.python="$$(ls $(CURDIR)/bin/recipes/venv/bin/python 2>/dev/null)" -timeout 60m | tee docs/bench-loop.log
+
+.PHONY: arm64
+arm64: ## on an emulated arm64: the kernels, and the bits of models and engine that amd64 has; the log is kept (needs Debian's qemu-user-static)
+	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is missing: apt-get install qemu-user-static"; exit 1; }
+	.ci/emulated arm64 | tee docs/arm64.log; exit $${PIPESTATUS[0]}
+
+.PHONY: avx2
+avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user-static)
+	@command -v qemu-x86_64-static >/dev/null || { echo "qemu-x86_64-static is missing: apt-get install qemu-user-static"; exit 1; }
+	.ci/emulated amd64

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -72,10 +73,16 @@ func TestSettingsChangeNoBit(t *testing.T) {
 	for _, k := range kinds {
 		dir := writeModel(t, k.bf16, k.tied)
 		var want [][]float32
-		for _, o := range []Options{
+		settings := []Options{
 			{Threads: 2}, {Threads: 1}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 64}, {TapeBytes: 1}, {TapeBytes: 1 << 20},
-			{CacheBytes: 1}, {MaxSequences: 1}, {Kernel: "portable"},
-		} {
+			{CacheBytes: 1}, {MaxSequences: 1},
+		}
+		for p := kernel.Portable; p <= kernel.Detect(); p++ {
+			if _, err := kernel.New(p, kernel.Native()); err == nil {
+				settings = append(settings, Options{Kernel: p.String()})
+			}
+		}
+		for _, o := range settings {
 			name := fmt.Sprintf("%s threads %d micro %d tape %d cache %d sequences %d %s", k.name, o.Threads, o.MicroBatch, o.TapeBytes, o.CacheBytes, o.MaxSequences, o.Kernel)
 			o.Models = map[string]Model{baseName: {Dir: dir}}
 			e := open(t, o)

@@ -97,6 +97,24 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 	}
 }
 
+// eachPath runs f with every set of fast kernels that this processor has, or with the portable ones if there is no other.
+func eachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set)) {
+	for p := min(kernel.Portable+1, kernel.Detect()); p <= kernel.Detect(); p++ {
+		for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+			if k, err := kernel.New(p, order); err == nil {
+				t.Run(fmt.Sprintf("%v/%v", p, order), func(t *testing.T) { f(t, runnerOn(t, k, 2), k) })
+			}
+		}
+	}
+}
+
+// exactOnEachPath runs f for every family in both dtypes on every path.
+func exactOnEachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set, m exact)) {
+	eachPath(t, func(t *testing.T, r *Runner, k *kernel.Set) {
+		eachExact(t, k, func(t *testing.T, m exact) { f(t, r, k, m) })
+	})
+}
+
 // eachExact runs f for every family in both dtypes.
 func eachExact(t *testing.T, k *kernel.Set, f func(t *testing.T, m exact)) {
 	for arch, a := range architectures {
@@ -108,8 +126,7 @@ func eachExact(t *testing.T, k *kernel.Set, f func(t *testing.T, m exact)) {
 
 // A sequence has the same bits alone and at every place of a batch, beside other lengths and other adapters.
 func TestBatchInvariance(t *testing.T) {
-	r, k := newRunner(t, 2)
-	eachExact(t, k, func(t *testing.T, m exact) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		ids := m.tokens("row", 45)
 		for i, a := range m.adapters {
 			want := m.logits(t, r, batch(m.c, a, ids), nil)
@@ -134,8 +151,7 @@ func TestBatchInvariance(t *testing.T) {
 
 // A prompt has the same bits whole, token by token and in any chunks, also while other sequences decode beside it.
 func TestPrefillIsDecode(t *testing.T) {
-	r, k := newRunner(t, 2)
-	eachExact(t, k, func(t *testing.T, m exact) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		ids, other := m.tokens("prompt", 70), m.tokens("beside", 70)
 		for i, a := range m.adapters {
 			want := m.logits(t, r, batch(m.c, a, ids), nil)
@@ -158,8 +174,7 @@ func TestPrefillIsDecode(t *testing.T) {
 
 // Sequences that share the pages of a common prefix have the bits they have alone.
 func TestSharedPrefix(t *testing.T) {
-	r, k := newRunner(t, 2)
-	eachExact(t, k, func(t *testing.T, m exact) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		prefix := m.tokens("prefix", 64)
 		first := batch(m.c, m.adapters[1], prefix)[0]
 		m.logits(t, r, []Seq{first}, nil)
@@ -178,8 +193,7 @@ func TestSharedPrefix(t *testing.T) {
 
 // An adapter whose B is zero gives the base model's bits.
 func TestZeroLoRA(t *testing.T) {
-	r, k := newRunner(t, 2)
-	eachExact(t, k, func(t *testing.T, m exact) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		l := LoRA{Rank: 8, Alpha: 16, Attn: true, MLP: true, Unembed: true}
 		a, err := m.w.NewAdapter(l, m.w.NewLoRA(l, 5), k)
 		if err != nil {
@@ -268,8 +282,7 @@ func trainingIsExact(t *testing.T, k, other *kernel.Set) {
 
 // The log-probabilities of training are those a sampler computes from logits, and a tape changes no bit.
 func TestScoreIsLogits(t *testing.T) {
-	r, k := newRunner(t, 2)
-	eachExact(t, k, func(t *testing.T, m exact) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		for _, a := range m.adapters {
 			ids := m.tokens("row", 50)
 			want := m.logits(t, r, batch(m.c, a, ids), nil)
