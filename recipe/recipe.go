@@ -141,7 +141,7 @@ func score(s *Sample, weights map[string]float64) {
 		mean := sum / float64(max(1, n))
 		stats = append(stats, dataset.Field{Key: name, Value: mean})
 		s.Row = set(s.Row, name, mean)
-		priority += weights[strings.TrimSuffix(name, "_score")] * mean
+		priority += float64(weights[strings.TrimSuffix(name, "_score")] * mean)
 	}
 	s.Row = set(s.Row, "__dj__stats__", stats)
 	if _, has := s.Row.Get("priority"); !has {
