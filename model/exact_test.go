@@ -99,10 +99,10 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 
 // eachPath runs f with every set of fast kernels that this processor has, or with the portable ones if there is no other.
 func eachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set)) {
-	for p := min(kernel.Portable+1, kernel.Detect()); p <= kernel.Detect(); p++ {
-		for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
-			if k, err := kernel.New(p, order); err == nil {
-				t.Run(fmt.Sprintf("%v/%v", p, order), func(t *testing.T) { f(t, runnerOn(t, k, 2), k) })
+	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+		for _, k := range setsOf(order) {
+			if k.Path() > kernel.Portable || kernel.Detect() == kernel.Portable {
+				t.Run(fmt.Sprintf("%v/%v", order, k.Path()), func(t *testing.T) { f(t, runnerOn(t, k, 2), k) })
 			}
 		}
 	}
@@ -254,20 +254,29 @@ func (a training) same(t *testing.T, what string, want training) {
 // and however its sequences are cut into calls.
 func TestTrainingIsExact(t *testing.T) {
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
-		k, err := kernel.Best(order)
-		if err != nil {
-			t.Error(err)
-		}
-		for p := kernel.Portable; p <= kernel.Detect(); p++ {
-			if other, err := kernel.New(p, order); err == nil {
-				t.Run(fmt.Sprintf("%v/%v", order, p), func(t *testing.T) { trainingIsExact(t, k, other) })
+		t.Run(order.String(), func(t *testing.T) {
+			k, err := kernel.Best(order)
+			if err != nil {
+				t.Error(err)
 			}
-		}
+			trainingIsExact(t, k, setsOf(order))
+		})
 	}
 }
 
-func trainingIsExact(t *testing.T, k, other *kernel.Set) {
-	one, two, slow := runnerOn(t, k, 1), runnerOn(t, k, 2), runnerOn(t, other, 2)
+// setsOf returns the kernels of an order on every path of this processor.
+func setsOf(order kernel.Order) []*kernel.Set {
+	var sets []*kernel.Set
+	for p := kernel.Portable; p <= kernel.Detect(); p++ {
+		if k, err := kernel.New(p, order); err == nil {
+			sets = append(sets, k)
+		}
+	}
+	return sets
+}
+
+func trainingIsExact(t *testing.T, k *kernel.Set, sets []*kernel.Set) {
+	one, two := runnerOn(t, k, 1), runnerOn(t, k, 2)
 	eachExact(t, k, func(t *testing.T, m exact) {
 		for adapter := range 2 {
 			want := m.train(t, one, adapter, false, 7)
@@ -275,7 +284,9 @@ func trainingIsExact(t *testing.T, k, other *kernel.Set) {
 			m.train(t, two, adapter, true, 7).same(t, "recompute", want)
 			m.train(t, two, adapter, false, 1, 1, 1, 1, 1, 1, 1).same(t, "one by one", want)
 			m.train(t, two, adapter, true, 2, 4, 1).same(t, "in three calls", want)
-			m.train(t, slow, adapter, false, 7).same(t, "the other path", want)
+			for _, other := range sets {
+				m.train(t, runnerOn(t, other, 2), adapter, false, 7).same(t, other.Path().String(), want)
+			}
 		}
 	})
 }

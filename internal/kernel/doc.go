@@ -35,17 +35,17 @@
 // AMX uses the tiles of that extension, sixteen times the rate of float32 arithmetic.
 // AVX512BF16 uses VDPBF16PS. AVX512 widens bf16 to float32 in registers and uses
 // two ordinary fused multiply-adds with the processor set to flush subnormals,
-// which gives the same bits; AVX2 does so in registers of half the width. VDPBF16PS has twice the rate of float32 arithmetic on
-// Zen 4 (230 against 115 GFLOP/s a core) but half of it on Emerald Rapids (102
-// against 204), where the second way is faster. So [Best] times both for some
-// microseconds.
+// which gives the same bits; AVX2 does so in registers of half the width. VDPBF16PS
+// has twice the rate of float32 arithmetic on Zen 4 (230 against 115 GFLOP/s a core)
+// but half of it on Emerald Rapids (102 against 204), where the second way is faster.
+// So [Best] times both for some microseconds.
 //
 // # Reading rows
 //
 // Products read rows of x one by one, copied to scratch at a distance that spreads
 // them over the cache, or where they lie if they meet few panels (the first factor of
-// LoRA). A tile is at most 14×32 outputs in 28 registers, with AVX2
-// 3×32 or 6×16 in 12; rows are dealt to tiles evenly, since no bit depends on it.
+// LoRA). A tile is at most 14×32 outputs in 28 registers, with AVX2 3×32 or 6×16 in
+// 12; rows are dealt to tiles evenly, since no bit depends on it.
 //
 // # Generated code
 //
