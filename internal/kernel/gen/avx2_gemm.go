@@ -21,7 +21,8 @@ const (
 // panel once and in order. From 4 rows on a tile is rows×16, in two passes over the halves of the
 // panel: the row of b stands in Y12 and Y13 and the elements of a pass through Y14. Each
 // element of the panel is then used by twice as many rows, which counts where it must be
-// widened first.
+// widened first: on Emerald Rapids it is worth 6 to 10 percent of the peak with bf16, 1 or 2
+// with float32.
 type avx2GEMM struct {
 	name, doc string
 	direct    bool // a is not packed
