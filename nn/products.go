@@ -20,7 +20,7 @@ func (c Products) MatMul(y, x Rows, w *kernel.Panels, add bool) {
 
 const (
 	// turnRows and turnCols are the part of W that Turned transposes at once: at 1 MiB in bf16 it stays in the second cache.
-	turnRows, turnCols = 512, 1024
+	turnRows, turnCols = 2048, 256
 )
 
 // Turned computes dx [M,K] = dy [M,N]·W, or continues it. The panels of Wᵀ are made for a part of W at a time, in the scratch,

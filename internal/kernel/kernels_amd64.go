@@ -337,10 +337,10 @@ func amxRows32(blocks int, a *float32, b *float32, c *float32, acc int, step int
 //go:noescape
 func amxRows16(blocks int, a *float32, b *float32, c *float32, acc int)
 
-// packTile rounds 32 n floats of one row to bf16 and writes them 32 at a time, step bytes apart.
+// packTile rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, step bytes apart.
 //
 //go:noescape
-func packTile(n int, dst *float32, src *float32, step int)
+func packTile(n int, dst *float32, src *float32, ld int, step int)
 
 // packColumns writes dst[k*rows+i] = src[k][i] for k < n, up to 16 rows; rows of src are ld bytes apart.
 //

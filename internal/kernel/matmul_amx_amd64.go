@@ -54,25 +54,33 @@ func (p *amxProduct) row(m int) int {
 }
 
 func (p *amxProduct) pack(x []float32, ldx int) {
-	K, up := p.w.K, (p.M+amxTile-1)/amxTile*amxTile
+	up := (p.M + amxTile - 1) / amxTile * amxTile
 	if up%amxRows != 0 && p.M%amxRows > amxTile {
 		up += amxTile
 	}
 	p.a = grow(&p.sc.a, (p.M+amxRows-1)/amxRows*amxRows*p.w.steps())
-	whole := K / (2 * blockPairs)
-	for m := range up {
-		to := p.a[p.row(m):]
-		if m < p.M && whole > 0 {
-			packTile(whole, &to[0], &x[m*ldx], amxRows*blockPairs*4)
+	whole := p.w.K / (2 * blockPairs)
+	for m := 0; m < up; m += amxTile {
+		blocks := whole
+		if m+amxTile > p.M {
+			blocks = 0
 		}
-		for b := range p.w.steps() / blockPairs {
+		if blocks > 0 {
+			packTile(blocks, &p.a[p.row(m)], &x[m*ldx], ldx*4, amxRows*blockPairs*4)
+		}
+		p.packEdge(x, ldx, m, blocks)
+	}
+}
+
+// packEdge packs what is not whole of the 16 rows from m on: their blocks from first on, and rows that do not exist.
+func (p *amxProduct) packEdge(x []float32, ldx, m, first int) {
+	for r := range amxTile {
+		to := p.a[p.row(m+r):]
+		for b := first; b < p.w.steps()/blockPairs; b++ {
 			block := to[b*amxRows*blockPairs:][:blockPairs]
-			switch {
-			case m >= p.M:
-				clear(block)
-			case b == whole:
-				clear(block)
-				packPairs(K%(2*blockPairs), &block[0], &x[m*ldx+b*2*blockPairs])
+			clear(block)
+			if k := b * 2 * blockPairs; m+r < p.M && k < p.w.K {
+				packPairs(min(2*blockPairs, p.w.K-k), &block[0], &x[(m+r)*ldx+k])
 			}
 		}
 	}

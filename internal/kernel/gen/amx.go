@@ -164,18 +164,25 @@ func (a *asm) moveTiles(high int, move func(tile int, base, stride string, offse
 	}
 }
 
-// packTile writes rows as the kernels read them.
+// packTile writes rows as the kernels read them, tile after tile so that what is written is one stretch.
 func packTile(a *asm) {
-	a.fn("packTile", "rounds 32 n floats of one row to bf16 and writes them 32 at a time, step bytes apart.", 0, false,
-		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
+	a.fn("packTile", "rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, step bytes apart.", 0, false,
+		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("step", "R9"))
 	loop := a.newLabel("loop")
 	a.label(loop)
-	a.ins("VMOVUPS (SI), Z0")
-	a.ins("VMOVUPS 64(SI), Z1")
-	a.ins("%s", evexBytes(ppF2, 0x72, 0, 1, 0)) // VCVTNE2PS2BF16 Z0, Z1, Z0
-	a.ins("VMOVUPS Z0, (DI)")
+	a.ins("MOVQ SI, AX")
+	for row := range 16 {
+		z := 2 * (row % 8)
+		a.ins("VMOVUPS (AX), Z%d", z)
+		a.ins("VMOVUPS 64(AX), Z%d", z+1)
+		a.ins("%s", evexBytes(ppF2, 0x72, z, z+1, z)) // VCVTNE2PS2BF16
+		a.ins("VMOVUPS Z%d, %d(DI)", z, blockBytes*row)
+		if row < 15 {
+			a.ins("ADDQ R8, AX")
+		}
+	}
 	a.ins("ADDQ $128, SI")
-	a.ins("ADDQ R8, DI")
+	a.ins("ADDQ R9, DI")
 	a.ins("DECQ CX")
 	a.ins("JNE %s", loop)
 	a.end()
