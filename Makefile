@@ -19,6 +19,11 @@ lint: ## formatting aside, what must stay silent
 bench: ## rates of kernels, model and engine beside the bounds measured in the same run
 	go test -run '^$$' -bench . -benchtime 1s ./internal/kernel ./model ./engine ./tokenizer
 
+.PHONY: bench-engine
+bench-engine: ## training, decoding and prefill of real shapes beside the bounds measured in the same run, many adapters, groups; the log is kept
+	go test ./model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/bench-engine.log; exit $${PIPESTATUS[0]}
+	go test ./engine -run '^$$' -bench 'TrainShared|Group' -benchtime 9x | tee -a docs/bench-engine.log; exit $${PIPESTATUS[0]}
+
 .PHONY: peers
 peers: ## the engine beside PyTorch and others on the same work: docs/peers.md and its log (needs Python and pip, or PYTHON=python that has the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
 	go build -o bin/peers/peers ./bench/peers

@@ -83,6 +83,30 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
+// BenchmarkGroup asks for one token of one sample and, in turn, of a group of 8, each over a prompt of 512 tokens that nobody has seen. It prints
+// the ratio of the median times: how many prefills a group takes.
+func BenchmarkGroup(b *testing.B) {
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 4096, "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+		"num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 1536, "max_position_embeddings": 1024}, 2)
+	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
+	s := sampler(b, e, create(b, e, 0, lora(8)), "w")
+	var seconds [2][]float64
+	seed := uint64(0)
+	for b.Loop() {
+		for i, n := range []int{1, 8} {
+			seed++
+			start := time.Now()
+			f, err := s.Sample(testContext(b), sampleRequest(n, 1, seed, tokens(int(seed), 512)))
+			value(b, f, err)
+			seconds[i] = append(seconds[i], time.Since(start).Seconds())
+		}
+	}
+	for i := range seconds {
+		slices.Sort(seconds[i])
+	}
+	b.ReportMetric(seconds[1][len(seconds[1])/2]/seconds[0][len(seconds[0])/2], "prefills")
+}
+
 // BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as a crowd of clients does, and in turn one
 // adapter on the same 64 sequences. It prints the median rate of each and their ratio.
 func BenchmarkTrainShared(b *testing.B) {

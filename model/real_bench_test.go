@@ -3,13 +3,19 @@
 package model
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
+
+var benchReal = flag.Bool("real", false, "benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.
 var realShapes = []struct {
@@ -88,6 +94,9 @@ func (m realModel) share(b *testing.B, tokens int, bound, units float64) {
 
 // BenchmarkReal measures training, decoding and prefill of real shapes beside the bounds of the same run.
 func BenchmarkReal(b *testing.B) {
+	if !*benchReal {
+		b.Skip("without -real")
+	}
 	for _, s := range realShapes {
 		b.Run(s.name, func(b *testing.B) {
 			m := newRealModel(b, s.c)
@@ -97,14 +106,34 @@ func BenchmarkReal(b *testing.B) {
 			b.Run("decode1", func(b *testing.B) { m.decode(b, 1) })
 			b.Run("decode64", func(b *testing.B) { m.decode(b, 64) })
 			b.Run("prefill512", func(b *testing.B) { m.prefill(b, 512) })
+			b.Run("recompute2048", m.recompute)
 		})
 	}
 }
 
 // train computes forward and backward of n sequences; the bound is 4 operations a parameter and token.
-func (m realModel) train(b *testing.B, n, length int) {
+func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
+
+// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its end.
+func (m realModel) recompute(b *testing.B) {
+	runtime.GC()
+	debug.FreeOSMemory()
+	m.step(b, 4, 512, true)
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Skip(err)
+	}
+	for _, line := range strings.Split(string(status), "\n") {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
+			b.ReportMetric(kib/(1<<20), "GiB-resident")
+		}
+	}
+}
+
+func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 	tokens := m.random(n, length)
-	grads, tape := NewGrads(m.lora), m.r.NewTape(false)
+	grads, tape := NewGrads(m.lora), m.r.NewTape(recompute)
 	logp, targets := make([]float32, n*length), next(tokens...)
 	for b.Loop() {
 		seqs := batch(m.w.Config, m.adapter, tokens...)
