@@ -28,7 +28,7 @@ bench-engine: ## training, decoding and prefill of real shapes beside the bounds
 peers: ## the engine beside PyTorch and others on the same work: docs/peers.md and its log (needs Python and pip, or PYTHON=python that has the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
 	go build -o bin/peers/peers ./bench/peers
 	[ -n "$(PYTHON)" ] || TORCH="$(TORCH)" bench/peers/venvs.sh bin/peers
-	bin/peers/peers -rows "$(ROWS)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/peers.log; exit $${PIPESTATUS[0]}
+	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/peers.log; exit $${PIPESTATUS[0]}
 
 .PHONY: gen
 gen: ## the assembly from its generator

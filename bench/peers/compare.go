@@ -50,22 +50,24 @@ type contest struct {
 	log     func(format string, args ...any)
 }
 
-// measure finds the peer's best setting for a row, then takes turns.
-func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer) result {
+// measure takes turns at a row. The peer's setting is the best of its kind of work on this model, which is found with the first such row and
+// kept in best.
+func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer, best map[kind]setting) result {
 	out := result{row: r, peer: p.name, version: them.Version}
 	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
 	theirs := job
 	var err error
-	settings := p.settings(r, c.threads)
-	if c.Compile && p.compiler {
-		compiled := settings[0]
-		compiled.Compile = true
-		settings = append(settings, compiled)
+	if s, ok := best[r.kind]; ok {
+		theirs.setting = s
+		_, err = them.do(theirs, c.most) // warm up
+	} else {
+		theirs.setting, err = c.best(job, c.settings(p, r), them, r)
 	}
-	if theirs.setting, err = c.best(job, settings, them, r); err != nil {
+	if err != nil {
 		out.missing = err.Error()
 		return out
 	}
+	best[r.kind] = theirs.setting
 	out.setting = theirs.setting
 	job.setting = setting{DType: "bf16", Threads: c.threads}
 	if _, err := us.do(job, c.most); err != nil { // warm up: the weights are packed, the memory is there
@@ -91,6 +93,17 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 		}
 	}
 	return out
+}
+
+// settings are what is worth trying.
+func (c contest) settings(p peer, r row) []setting {
+	list := p.settings(r, c.threads)
+	if c.Compile && p.compiler {
+		compiled := list[0]
+		compiled.Compile = true
+		list = append(list, compiled)
+	}
+	return list
 }
 
 // best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out; the error is that of the

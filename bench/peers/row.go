@@ -27,50 +27,45 @@ type row struct {
 	sequences int
 	tokens    int  // of a sequence: trained on, of the prompt, or of the context
 	steps     int  // tokens that a decoding sequence draws
-	common    bool // measured when no rows are chosen
+	common    bool // measured when no rows are chosen, in a run of ten minutes
 }
 
 // rows lists all rows, those of one model together: each model is loaded once.
 func rows() []row {
 	var list []row
 	for _, s := range shapes() {
-		small := !s.large()
-		list = append(list,
-			row{name: "train-" + s.name, kind: train, sequences: 1, tokens: 512, common: true},
-			row{name: "train4-" + s.name, kind: train, sequences: 4, tokens: 128, common: small},
-			row{name: "prefill-" + s.name, kind: prefill, sequences: 1, tokens: 512, common: true})
-		for _, n := range []int{1, 8, 64} {
-			steps := 8
-			if n == 64 && s.large() {
-				steps = 4
-			}
-			list = append(list, row{name: fmt.Sprintf("decode-%s-%d", s.name, n), kind: decode, sequences: n, tokens: 256, steps: steps, common: small || n != 8})
+		add := func(name string, k kind, sequences, tokens, steps int) {
+			list = append(list, row{name: name, kind: k, shape: s, sequences: sequences, tokens: tokens, steps: steps, common: slices.Contains(common(), name)})
 		}
-		for i := range list {
-			if list[i].shape.name == "" {
-				list[i].shape = s
-			}
-		}
+		add("train-"+s.name, train, 1, 512, 0)
+		add("train4-"+s.name, train, 4, 128, 0)
+		add("prefill-"+s.name, prefill, 1, 512, 0)
+		add("decode-"+s.name+"-1", decode, 1, 256, 8)
+		add("decode-"+s.name+"-8", decode, 8, 256, 8)
+		add("decode-"+s.name+"-64", decode, 64, 256, 4)
 	}
 	return list
 }
 
-// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *; "all" is every row, and the
-// empty list those that are common.
+// common are the rows that are measured when none are chosen: what ten minutes have room for.
+func common() []string {
+	return []string{
+		"train-tiny", "decode-tiny-64",
+		"train-9m", "train4-9m", "prefill-9m", "decode-9m-1", "decode-9m-64",
+		"train-0.6b", "train4-0.6b", "prefill-0.6b", "decode-0.6b-1", "decode-0.6b-8", "decode-0.6b-64",
+		"train-1b", "prefill-1b", "decode-1b-1", "decode-1b-64",
+	}
+}
+
+// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *; "common" are the common rows.
 func choose(names string) ([]row, error) {
 	list := rows()
-	switch names {
-	case "":
-		return slices.DeleteFunc(list, func(r row) bool { return !r.common }), nil
-	case "all":
-		return list, nil
-	}
 	wanted := map[string]bool{}
 	for _, name := range strings.Split(names, ",") {
 		stem, many := strings.CutSuffix(name, "*")
 		found := false
 		for _, r := range list {
-			if r.name == name || many && strings.HasPrefix(r.name, stem) {
+			if r.name == name || many && strings.HasPrefix(r.name, stem) || name == "common" && r.common {
 				wanted[r.name], found = true, true
 			}
 		}
