@@ -64,3 +64,12 @@ func Funcs() map[string]Func {
 		"math_dapo_reward":  MathDAPO,
 	}
 }
+
+// Arguments are the reward_fn_args that each function of Funcs reads; those not named read none.
+func Arguments() map[string][]string {
+	return map[string][]string{
+		"math_boxed_reward": {"with_think", "format_score_coef"},
+		"format_reward":     {"pattern"},
+		"math_dapo_reward":  {"enable_overlong_penalty", "penalty_factor", "max_response_length", "cache_length"},
+	}
+}

@@ -83,3 +83,23 @@ func TestCopies(t *testing.T) {
 		t.Errorf("the notes are %s", notes)
 	}
 }
+
+// Arguments that nobody reads are named; those that a reward reads are not.
+func TestArgumentsThatNobodyReads(t *testing.T) {
+	var out bytes.Buffer
+	o := options()
+	o.Out = &out
+	set := "buffer.explorer_input.taskset.workflow_args={max_turns: 3}"
+	rewarded := []string{"buffer.explorer_input.taskset.default_reward_fn_type=math_dapo_reward", "buffer.explorer_input.taskset.reward_fn_args={enable_overlong_penalty: true, penalty_factor: 1.0, max_response_length: 9, cache_length: 4, reward_name: x}"}
+	if _, err := Run(context.Background(), load(t, t.TempDir(), and(and(tiny, set, "trainer.total_steps=1"), rewarded...)...), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"workflow_args.max_turns", "reward_fn_args.reward_name"} {
+		if strings.Count(out.String(), "taskset."+key+" is not used") != 1 {
+			t.Errorf("the run says\n%swant one note of %s", out.String(), key)
+		}
+	}
+	if n := strings.Count(out.String(), "is not used: neither"); n != 2 {
+		t.Errorf("%d notes, want 2:\n%s", n, out.String())
+	}
+}

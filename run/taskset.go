@@ -173,8 +173,22 @@ func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Ro
 		}
 		r.Chat = b.model.template
 	}
-	r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows())
+	idle := workflow.Idle(t.DefaultWorkflowType, &r, b.Plugins.workflows())
+	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows()); err == nil {
+		for _, arg := range idle {
+			b.noteOnce("%s.%s is not used: neither %s nor its reward has such an argument", key, arg, t.DefaultWorkflowType)
+		}
+	}
 	return w, r, err
+}
+
+// noteOnce tells the user something that building the parts came across, perhaps several times.
+func (b *job) noteOnce(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(b.noted, text) {
+		b.noted = append(b.noted, text)
+		fmt.Fprintln(b.Out, "note:", text)
+	}
 }
 
 // variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that. own says that the set's

@@ -19,12 +19,13 @@ type debugCmd struct {
 	Addr             string `help:"Where inference_model serves." default:"127.0.0.1:8000"`
 	PluginDir        string `help:"Accepted for Trinity-RFT's sake." placeholder:"DIR" hidden:""`
 	EnableProfiling  bool   `help:"Accepted for Trinity-RFT's sake." hidden:""`
+	Port             int    `short:"p" help:"Accepted for Trinity-RFT's sake: of its viewer." hidden:""`
 }
 
 // Run implements the command.
 func (c *debugCmd) Run(s *surroundings) error {
-	if c.PluginDir != "" || c.EnableProfiling {
-		fmt.Fprintln(s.err, "note: --plugin-dir and --enable-profiling do not apply here")
+	if c.PluginDir != "" || c.EnableProfiling || c.Port != 0 {
+		fmt.Fprintln(s.err, "note: --plugin-dir, --enable-profiling and --port do not apply here")
 	}
 	cfg, err := c.load(s)
 	if err != nil {
