@@ -103,3 +103,33 @@ func TestArgumentsThatNobodyReads(t *testing.T) {
 		t.Errorf("%d notes, want 2:\n%s", n, out.String())
 	}
 }
+
+// A data set may have a chat template, a way of thinking and tools of its own; the rollout model's count for rollouts.
+func TestTemplatesOfTheirOwn(t *testing.T) {
+	const template = `{% for t in tools or [] %}T{{ t.type }}{% endfor %}{% if enable_thinking %}think it over well{% endif %}{% for m in messages %}{{ m.content }}.{% endfor %}{% if add_generation_prompt %}>{% endif %}`
+	path := filepath.Join(t.TempDir(), "plain.jsonl")
+	row := `{"q": "2 and 2 apples?", "a": ">4", "tools": [{"type": "function"}]}` + "\n"
+	if err := os.WriteFile(path, []byte(strings.Repeat(row, 2)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	length := func(more ...string) float64 {
+		return runs(t, load(t, t.TempDir(), and(tiny, more...)...), options())[0].Metrics["prompt_length/mean"]
+	}
+	sft := func(format string, more ...string) float64 {
+		return length(append(more, "mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=2", "buffer.total_steps=1", "trainer.total_steps=1", "model.custom_chat_template='"+template+"'",
+			"buffer.trainer_input.experience_buffer={storage_type: file, path: "+path+", format: {prompt_type: plaintext, prompt_key: q, response_key: a"+format+"}}")...)
+	}
+	plain := sft(", tools_key: none")
+	if thinking, tools := sft(", tools_key: none, enable_thinking: true"), sft(""); !(thinking > plain) || !(tools > plain) {
+		t.Errorf("prompts have %v tokens, %v with thinking, %v with tools", plain, thinking, tools)
+	}
+	if own := sft(`, tools_key: none, chat_template: "a longer beginning: {% for m in messages %}{{ m.content }}{% endfor %}"`); !(own > plain) {
+		t.Errorf("prompts have %v tokens by a template of the data set's own, %v by the model's", own, plain)
+	}
+	roll := func(more ...string) float64 {
+		return length(append(more, "trainer.total_steps=1", "model.custom_chat_template='"+template+"'")...)
+	}
+	if a, b, c := roll(), roll("explorer.rollout_model.enable_thinking=true"), roll("model.enable_thinking=true", "explorer.rollout_model.enable_thinking=false"); !(b > a) || c != a {
+		t.Errorf("prompts of rollouts have %v tokens, %v with the rollout model's thinking, %v without it", a, b, c)
+	}
+}

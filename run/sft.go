@@ -64,7 +64,10 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 		PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
 		ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
 	if f.PromptType == config.Messages {
-		s.format.MessagesKey, s.turns, s.toolsKey = f.MessagesKey, f.ConcatenatedTurn, f.ToolsKey
+		s.format.MessagesKey, s.turns = f.MessagesKey, f.ConcatenatedTurn
+	}
+	if f.PromptType == config.Messages || !pairs {
+		s.toolsKey = f.ToolsKey
 	}
 	if err := textOnly(f, key); err != nil {
 		return nil, err
