@@ -55,8 +55,9 @@ algorithms: ## the example trained with every algorithm, seed 1: docs/algorithms
 	go test ./run -run 'TestAlgorithmTable$$' -count 1 -v -timeout 3h -algorithms.full
 
 .PHONY: postgres
-postgres: ## the SQL buffer on a real Postgres server of Debian's packages
+postgres: ## the SQL buffer, and a run in two processes, on a real Postgres server of Debian's packages
 	buffer/testdata/postgres.sh
+	buffer/testdata/postgres.sh ./run 'TestPostgres$$'
 
 .PHONY: seeds
 seeds: build ## the configurations of upstream's guides as they stand, on the small Llama; log and picture are kept

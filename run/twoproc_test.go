@@ -3,7 +3,9 @@ package run
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -11,8 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -83,6 +87,52 @@ func TestTwoProcessesGiveTheSameBits(t *testing.T) {
 		one := runs(t, load(t, t.TempDir(), and(base, "buffer.trainer_input.experience_buffer={storage_type: sql}")...), options())
 		same(t, fmt.Sprint("with a table ", sync), only(one, trained...), want)
 	}
+}
+
+var postgres = flag.String("postgres", "", "TestPostgres: the URL of a server to run two processes over; make postgres starts one")
+
+// Two processes that share a table of a Postgres server train to the same bits as one, on tasks that lie in the server too.
+func TestPostgres(t *testing.T) {
+	if *postgres == "" {
+		t.Skip("needs a server: make postgres")
+	}
+	url, file := tables(t, "questions", "task")
+	set := func(storage, path string) []string {
+		return and(tiny, "buffer.explorer_input.taskset={name: questions, storage_type: "+storage+", path: \""+path+"\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}")
+	}
+	db, err := pgx.Connect(t.Context(), *postgres)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	if _, err := db.Exec(t.Context(), `CREATE TABLE questions (id SERIAL PRIMARY KEY, raw_task JSON NOT NULL)`); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := buffer.OpenRows(t.Context(), url, "questions", "task", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for i := range rows.Count() {
+		row, err := rows.Row(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(t.Context(), `INSERT INTO questions (raw_task) VALUES ($1)`, string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
+	want := only(runs(t, load(t, t.TempDir(), set("file", file)...), options()), trained...)
+	got, err := apart(t, t.TempDir(), options(), and(set("sql", *postgres), "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \""+*postgres+"\"}")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "over Postgres", only(got, trained...), want)
 }
 
 // An explorer of its own evaluates after every eval_interval steps, the last one among them: nobody else does.
