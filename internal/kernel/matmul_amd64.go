@@ -15,9 +15,9 @@ const (
 	// fewPanels is the number of panels up to which float32 rows are read where they
 	// lie.
 	fewPanels = 2
-	// rowWidth is the distance of copied rows: no multiple of a large power of 2, so
-	// that the rows of a tile do not compete for the same places of a cache.
-	rowWidth = blockK + lanes
+	// oneWalk is the number of rows up to which a panel is walked in one go: they stay in
+	// the first cache whatever K is, and memory is read in one stretch.
+	oneWalk = 4
 )
 
 // family is what the products of a path are made of. Tables of kernels go by the number of rows.
@@ -64,11 +64,13 @@ func (p *product) place(t0, t1, width int) {
 	p.a = grow(&p.sc.a, (p.tiles.start(t1)-p.first)*width)
 }
 
-// copyRows places the rows of tiles [t0,t1), each by one call of row.
-func (p *product) copyRows(t0, t1 int, row func(dst []float32, m int)) {
-	p.place(t0, t1, rowWidth)
+// copyRows places the rows of tiles [t0,t1), each by one call of row for k elements. Their distance is
+// no multiple of a large power of 2, so that the rows of a tile do not compete for the
+// same places of a cache.
+func (p *product) copyRows(t0, t1, k int, row func(dst []float32, m int)) {
+	p.place(t0, t1, k+lanes)
 	for m := p.first; m < p.tiles.start(t1); m++ {
-		row(p.a[(m-p.first)*rowWidth:], m)
+		row(p.a[(m-p.first)*p.width:], m)
 	}
 }
 
@@ -134,11 +136,14 @@ func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 		kernels, data, perStep = f.bf16, unsafe.Pointer(unsafe.SliceData(w.Pairs)), 2
 	}
 	p := f.newProduct(sc, kernels, out, ldo, M)
-	steps, few := w.steps(), p1-p0 <= fewPanels
+	steps, few, block := w.steps(), p1-p0 <= fewPanels, blockK/perStep
+	if M <= oneWalk {
+		block = steps
+	}
 	for t0 := 0; t0 < p.tiles.count; t0 += p.tiles.block {
 		t1 := min(t0+p.tiles.block, p.tiles.count)
-		for s0 := 0; s0 < steps; s0 += blockK / perStep {
-			n := min(blockK/perStep, steps-s0)
+		for s0 := 0; s0 < steps; s0 += block {
+			n := min(block, steps-s0)
 			k0 := s0 * perStep
 			p.layX(t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
 			for q := p0; q < p1; q++ {
@@ -154,11 +159,11 @@ func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 func (p *product) layX(t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
 	switch {
 	case bf16:
-		p.copyRows(t0, t1, func(dst []float32, m int) { p.round(dst, x[m*ldx:m*ldx+k], full) })
+		p.copyRows(t0, t1, full, func(dst []float32, m int) { p.round(dst, x[m*ldx:m*ldx+k], full) })
 	case few:
 		p.a, p.first, p.width = x, 0, ldx
 	default:
-		p.copyRows(t0, t1, func(dst []float32, m int) { copy(dst, x[m*ldx:m*ldx+k]) })
+		p.copyRows(t0, t1, k, func(dst []float32, m int) { copy(dst, x[m*ldx:m*ldx+k]) })
 	}
 }
 

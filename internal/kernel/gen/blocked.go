@@ -35,6 +35,8 @@ func blockedKernel(a *asm, name string, rows int) {
 	a.ins("MOVQ $16, AX")
 	a.label(pairs)
 	e := rowsGEMM.element(rows)
+	a.ins("PREFETCHT0 1024(DI)")
+	a.ins("PREFETCHT0 1088(DI)")
 	a.ins("VPSLLD $16, (DI), Z28")
 	a.ins("VPSLLD $16, 64(DI), Z29")
 	multiply(a, e, rows, 0, fma)
