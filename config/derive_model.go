@@ -20,7 +20,11 @@ func (c *Config) deriveModel() {
 
 // deriveTinker makes the rest of the configuration agree with model.tinker.enable.
 func (c *Config) deriveTinker() {
-	t := &c.Trainer
+	t, tinker := &c.Trainer, &c.Model.Tinker
+	if tinker.FullParam && tinker.Rank != 0 {
+		tinker.Rank = 0
+		c.derive("model.tinker.rank", "full_param")
+	}
 	if t.TrainerType != "tinker" {
 		if c.given("trainer.trainer_type") {
 			c.note("trainer.trainer_type %s was replaced by tinker: model.tinker.enable is true", t.TrainerType)

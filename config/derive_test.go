@@ -127,6 +127,7 @@ func TestDerived(t *testing.T) {
 			func(c *Config) any { return filepath.Base(c.Buffer.TrainerInput.ExperienceBuffer.Path) }, "b.db"},
 		{"explorer.concurrent_mode=asynchronous buffer.batch_size=4", func(c *Config) any { return c.Explorer.RunnerPerModel }, 4},
 		{"model.tinker={enable: true, base_model: x}", func(c *Config) any { return c.Model.BaseModel() }, "x"},
+		{"model.tinker={enable: true, full_param: true}", func(c *Config) any { return c.LoRA().Rank }, 0},
 		{"model.tinker.base_model=x", func(c *Config) any { return c.Model.BaseModel() }, "m"},
 	} {
 		c := load(t, base, overrides(tt.overrides)...)

@@ -10,13 +10,16 @@ type InferenceModel struct {
 	EngineNum       int    `yaml:"engine_num"`               // runners = engine_num × explorer.runner_per_model
 	Seed            int64  `yaml:"seed" applies:"no"`        // names the sampling streams, together with the run's seed
 
-	TensorParallelSize   int     `yaml:"tensor_parallel_size" applies:"no"`
-	UseV1                bool    `yaml:"use_v1" applies:"no"`
-	EnforceEager         bool    `yaml:"enforce_eager" applies:"no"`
-	EnablePrefixCaching  bool    `yaml:"enable_prefix_caching" applies:"no"`
-	EnableChunkedPrefill bool    `yaml:"enable_chunked_prefill" applies:"no"`
-	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization" applies:"no"`
-	Dtype                string  `yaml:"dtype" applies:"no"`
+	TensorParallelSize   int            `yaml:"tensor_parallel_size" applies:"no"`
+	UseV1                bool           `yaml:"use_v1" applies:"no"`
+	EnforceEager         bool           `yaml:"enforce_eager" applies:"no"`
+	EnablePrefixCaching  bool           `yaml:"enable_prefix_caching" applies:"no"`
+	EnableChunkedPrefill bool           `yaml:"enable_chunked_prefill" applies:"no"`
+	GPUMemoryUtilization float64        `yaml:"gpu_memory_utilization" applies:"no"`
+	ExtraEngineArgs      map[string]any `yaml:"extra_engine_args" applies:"no"` // these three of upstream's later versions
+	BasePort             *int           `yaml:"base_port" applies:"no"`
+	WeightSyncBufferSize *int           `yaml:"weight_sync_buffer_size" applies:"no"`
+	Dtype                string         `yaml:"dtype" applies:"no"`
 
 	Temperature            *float64 `yaml:"temperature" applies:"no"`
 	TopP                   *float64 `yaml:"top_p"`

@@ -49,7 +49,17 @@ type Tinker struct {
 	TrainMLP     bool   `yaml:"train_mlp"`
 	TrainAttn    bool   `yaml:"train_attn"`
 	TrainUnembed bool   `yaml:"train_unembed"`
+	FullParam    bool   `yaml:"full_param"`    // of upstream's later versions: rank 0
 	BaseURL      string `yaml:"base_url,null"` // a server, or "local" for the engine in this process
+
+	// Of upstream's later versions: how gradients are sent in pieces, and losses that a server computes. The pieces are the client's affair here, and
+	// every loss is computed here.
+	ChunkBytes  *int           `yaml:"forward_backward_chunk_bytes" applies:"no"`
+	MaxInflight *int           `yaml:"forward_backward_max_inflight" applies:"no"`
+	ChunkCap    *int           `yaml:"sdk_chunk_bytes_cap" applies:"no"`
+	ServerLoss  string         `yaml:"server_loss_fn,null" applies:"no"`
+	ServerArgs  map[string]any `yaml:"server_loss_fn_config" applies:"no"`
+	ServerMask  bool           `yaml:"server_loss_send_mask" applies:"no"`
 }
 
 func (t *Tinker) defaults() {

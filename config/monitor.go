@@ -4,6 +4,7 @@ package config
 type Monitor struct {
 	MonitorType       string         `yaml:"monitor_type"` // tensorboard, wandb or mlflow; upstream's swanlab is refused
 	MonitorArgs       map[string]any `yaml:"monitor_args"`
+	SharedRun         bool           `yaml:"shared_run" applies:"no"` // of upstream's later versions
 	DetailedStats     bool           `yaml:"detailed_stats"`
 	EnableRayTimeline bool           `yaml:"enable_ray_timeline" applies:"no"`
 

@@ -40,6 +40,9 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"service.data_juicer={auto_start: true}", idle, "service.data_juicer.auto_start"},
 		{"synchronizer.wait_for_checkpoint=true", idle, "synchronizer.wait_for_checkpoint"},
 		{"model.logprobs=5", idle, "model.logprobs"},
+		{"model.tinker={enable: true, forward_backward_chunk_bytes: 4500000, server_loss_fn: trinity_ppo}", idle, "model.tinker.server_loss_fn"},
+		{"explorer.rollout_model={extra_engine_args: {a: 1}, base_port: 2}", idle, "explorer.rollout_model.base_port"},
+		{"synchronizer.sync_method=hccl", noted, "checkpoint is used"},
 		{"trainer.trainer_config={actor_rollout_ref: {hybrid_engine: true}}", idle, "trainer.trainer_config.actor_rollout_ref.hybrid_engine"},
 	} {
 		t.Run(tt.override, func(t *testing.T) {
