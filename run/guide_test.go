@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +130,7 @@ func TestGuideFragments(t *testing.T) {
 	want := loadGuide(t, "testdata/guide/tinker.yaml", "root")
 	for _, name := range []string{"fragment.yaml", "fragment_readme.yaml"} {
 		got := loadGuide(t, withFragment(t, name), "root")
-		if got.Model.Tinker != want.Model.Tinker || got.JobDir() != want.JobDir() || got.Model.ModelPath != want.Model.ModelPath {
+		if !reflect.DeepEqual(got.Model.Tinker, want.Model.Tinker) || got.JobDir() != want.JobDir() || got.Model.ModelPath != want.Model.ModelPath {
 			t.Errorf("%s: %+v, want %+v", name, got.Model.Tinker, want.Model.Tinker)
 		}
 	}

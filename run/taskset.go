@@ -12,7 +12,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
@@ -157,78 +156,6 @@ func textOnly(f config.Format, key string) error {
 	return nil
 }
 
-// way builds a workflow with its rollout.
-func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
-	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
-	if err != nil {
-		return nil, workflow.Rollout{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
-	}
-	r := b.rollout(t)
-	if _, plays := w.(workflow.Gem); plays && b.external != nil {
-		return nil, r, fmt.Errorf("run: %s.default_workflow_type %s needs a model's own tokens, which an external model does not show; choose another workflow", key, t.DefaultWorkflowType)
-	} else if plays {
-		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
-		if r.Environments, err = Environments(data); err != nil {
-			return nil, r, fmt.Errorf("%s.workflow_args.data_dir: %w", key, err)
-		}
-		r.Chat = b.model.template
-	}
-	idle := workflow.Idle(t.DefaultWorkflowType, &r, b.Plugins.workflows())
-	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows()); err == nil {
-		for _, arg := range idle {
-			b.noteOnce("%s.%s is not used: neither %s nor its reward has such an argument", key, arg, t.DefaultWorkflowType)
-		}
-	}
-	return w, r, err
-}
-
-// noteOnce tells the user something that building the parts came across, perhaps several times.
-func (b *job) noteOnce(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(b.noted, text) {
-		b.noted = append(b.noted, text)
-		fmt.Fprintln(b.Out, "note:", text)
-	}
-}
-
-// variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that. own says that the set's
-// own way is a variant too, as it is not the first.
-func (b *job) variants(set *taskRows, to *explorer.Taskset, own bool) error {
-	add := func(name string, t *config.Taskset) error {
-		w, r, err := b.way(t, set.key)
-		if err != nil {
-			return err
-		}
-		to.Variants = append(to.Variants, explorer.Variant{Workflow: w, Rollout: r})
-		set.variants[name] = len(to.Variants)
-		return nil
-	}
-	if own {
-		if err := add("", set.config); err != nil {
-			return err
-		}
-	}
-	if set.format.WorkflowKey == "" && set.format.RewardFnKey == "" {
-		return nil
-	}
-	for i := range set.rows.Len() {
-		task, err := set.format.Task(set.rows, dataset.Item{Index: i})
-		if err != nil {
-			return err
-		}
-		name := variant(set.config, task)
-		if _, known := set.variants[name]; known || name == "" {
-			continue
-		}
-		t := *set.config
-		t.DefaultWorkflowType, t.DefaultRewardFnType = cmp.Or(task.Workflow, t.DefaultWorkflowType), cmp.Or(task.RewardFn, t.DefaultRewardFnType)
-		if err := add(name, &t); err != nil {
-			return fmt.Errorf("%s: %w", set.rows.Place(i), err)
-		}
-	}
-	return nil
-}
-
 // evalTaskset builds a taskset to evaluate on.
 func (b *job) evalTaskset(ctx context.Context, t *config.Taskset, key string) (explorer.Taskset, error) {
 	set, err := b.openTasks(ctx, t, key)
@@ -331,25 +258,4 @@ func (b *job) plan(set *taskRows) (dataset.Plan, error) {
 		plan.Features = features
 	}
 	return plan, nil
-}
-
-// rollout is how a taskset is sampled and graded.
-func (b *job) rollout(t *config.Taskset) workflow.Rollout {
-	p := tinker.DefaultSampling()
-	p.Temperature, p.TopP, p.TopK = *t.RolloutArgs.Temperature, *t.RolloutArgs.TopP, *t.RolloutArgs.TopK
-	if n := t.RolloutArgs.MaxTokens; n != nil {
-		p.MaxTokens = *n
-	}
-	p.StopTokens = b.model.stops
-	r := workflow.Rollout{Params: p, Renderer: b.model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
-		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix,
-		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
-		Judges: b.judges(), OpenAI: b.reachOpenAI}
-	if n := b.cfg.Model.MaxPromptTokens; n != nil {
-		r.MaxPrompt = *n
-	}
-	if b.external != nil { // which counts tokens of its own
-		r.Renderer, r.Truncate, r.MaxPrompt = b.external, false, 0
-	}
-	return r
 }

@@ -41,6 +41,22 @@ func (t *Trainer) send(ctx context.Context, step int, seq *int64, batch []*exper
 	return p, err
 }
 
+// finishAll waits for the passes of a step. It returns what the algorithm saw in the first, and the means of their metrics.
+func (t *Trainer) finishAll(ctx context.Context, step int, passes []*pass, batch []*experience.Experience, fetched []algorithm.Fetched) (
+	first []algorithm.Sequence, outcome map[string]float64, err error) {
+	outcomes := make([]map[string]float64, len(passes))
+	for i, p := range passes {
+		seqs, err := t.finish(ctx, step, p, batch, fetched)
+		if err != nil {
+			return nil, nil, err
+		}
+		if outcomes[i] = p.outcome; i == 0 {
+			first = seqs
+		}
+	}
+	return first, means(outcomes), nil
+}
+
 // finish waits for a pass and completes its metrics. It returns what the algorithm saw of the batch.
 func (t *Trainer) finish(ctx context.Context, step int, p *pass, batch []*experience.Experience, fetched []algorithm.Fetched) (seqs []algorithm.Sequence, err error) {
 	if p.trained, err = p.gradient.Wait(ctx); err != nil {

@@ -46,28 +46,20 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 			return nil, err
 		}
 	}
-	var first []algorithm.Sequence
-	outcomes := make([]map[string]float64, len(passes))
-	for i, p := range passes {
-		seqs, err := t.finish(ctx, step, p, batch, fetched)
-		if err != nil {
+	first, outcome, err := t.finishAll(ctx, step, passes, batch, fetched)
+	if err != nil {
+		return nil, err
+	}
+	if t.exact {
+		if err := checkExact(sampled, onPolicy, outputs(passes[0].trained)); err != nil {
 			return nil, err
-		}
-		if outcomes[i] = p.outcome; i > 0 {
-			continue
-		}
-		first = seqs
-		if t.exact {
-			if err := checkExact(sampled, onPolicy, outputs(p.trained)); err != nil {
-				return nil, err
-			}
 		}
 	}
 	ofCritic, err := learned(ctx)
 	if err != nil {
 		return nil, err
 	}
-	collect(metrics, scored, ofCritic, means(outcomes))
+	collect(metrics, scored, ofCritic, outcome)
 	metrics["actor/lr"] = adam.LearningRate
 	for i, e := range sampled {
 		first[i].Old = e.Logprobs
