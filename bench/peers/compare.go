@@ -50,14 +50,14 @@ type contest struct {
 	log     func(format string, args ...any)
 }
 
-// measure takes turns at a row. The peer's setting is the best of its kind of work on this model, which is found with the first such row and
-// kept in best.
-func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer, best map[kind]setting) result {
+// measure takes turns at a row. The peer's setting is the best for such work on this model, which is found with the first such row and kept in
+// best.
+func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer, best map[string]setting) result {
 	out := result{row: r, peer: p.name, version: them.Version}
 	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
 	theirs := job
 	var err error
-	if s, ok := best[r.kind]; ok {
+	if s, ok := best[r.alike()]; ok {
 		theirs.setting = s
 		_, err = them.do(theirs, c.most) // warm up
 	} else {
@@ -67,7 +67,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 		out.missing = err.Error()
 		return out
 	}
-	best[r.kind] = theirs.setting
+	best[r.alike()] = theirs.setting
 	out.setting = theirs.setting
 	job.setting = setting{DType: "bf16", Threads: c.threads}
 	if _, err := us.do(job, c.most); err != nil { // warm up: the weights are packed, the memory is there

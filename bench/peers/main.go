@@ -92,12 +92,12 @@ func run(ctx context.Context, o options) error {
 	}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, log: log}
-	began := time.Now()
+	before := used()
 	results, err := c.all(ctx, list, beside)
 	if err != nil {
 		return err
 	}
-	text := c.report(results, time.Since(began))
+	text := c.report(results, before, used())
 	fmt.Print(text)
 	if o.Out != "" {
 		return os.WriteFile(o.Out, []byte(text), 0o644)
@@ -197,7 +197,7 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 		return missing(list, err.Error())
 	}
 	defer func() { them.stop() }()
-	best := map[kind]setting{}
+	best := map[string]setting{}
 	for i, r := range list {
 		c.log("%s beside %s", r.name, p.name)
 		one := c.measure(ctx, r, folder, us, them, p, best)
@@ -216,9 +216,12 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 }
 
 // report is the table with what was measured, and where.
-func (c contest) report(results []result, took time.Duration) string {
+func (c contest) report(results []result, before, after usage) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d threads, %s; %s in all.\n", machine(), c.threads, time.Now().UTC().Format("2 January 2006"), took.Round(time.Second))
+	fmt.Fprintf(&b, "%s, %d threads, %s; %s in all.\n", machine(), c.threads, after.at.UTC().Format("2 January 2006"), after.at.Sub(before.at).Round(time.Second))
+	if after.ok && before.ok {
+		fmt.Fprintf(&b, "Other work on the machine kept %.2f processors busy meanwhile.\n", after.others(before))
+	}
 	versions := map[string]bool{}
 	for _, r := range results {
 		if r.version != "" && !versions[r.version] {

@@ -159,7 +159,7 @@ func TestAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := c.report(results, time.Second)
+	text := c.report(results, usage{}, used())
 	for _, want := range []string{
 		"| examples/tiny | train 1 × 512 tokens | PyTorch, bf16, 1 thread | ", " | 5.12 | ", // 512 tokens in 100 seconds
 		"they do not agree: 6.", "PyTorch: replay 1.",
@@ -171,6 +171,21 @@ func TestAll(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "no float32 here") {
 		t.Errorf("the setting that failed is not in the log:\n%s", log.String())
+	}
+}
+
+func TestOthers(t *testing.T) {
+	d, err := busy("cpu  100 20 30 4000 500 6 7 8 0 0")
+	if err != nil || d != 1710*time.Millisecond {
+		t.Errorf("%v, %v", d, err)
+	}
+	if _, err := busy("intr 1 2 3"); err == nil {
+		t.Error("a line of something else is taken")
+	}
+	before := usage{all: time.Minute, ours: time.Second, at: time.Unix(0, 0)}
+	after := usage{all: time.Minute + 20*time.Second, ours: 16 * time.Second, at: time.Unix(10, 0)}
+	if got := after.others(before); got != 0.5 {
+		t.Errorf("others kept %v processors busy, want 0.5", got)
 	}
 }
 

@@ -92,6 +92,14 @@ func (r row) count() int {
 	return r.sequences * r.tokens
 }
 
+// alike names the rows of a model that one setting suits: products with one row are bound by the memory, others by arithmetic.
+func (r row) alike() string {
+	if r.kind == decode && r.sequences == 1 {
+		return "decode alone"
+	}
+	return string(r.kind)
+}
+
 // ids are the row's tokens: those of every sequence, or the one context that all sequences continue.
 func (r row) ids() [][]int32 {
 	n := r.sequences
