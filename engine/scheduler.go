@@ -32,6 +32,7 @@ type scheduler struct {
 	spare   []*lane
 	some    []*lane // empty between uses
 	batch   []*lane // of the step
+	short   *lane   // the first that found no pages in the last step
 	seqs    []model.Seq
 	want    []wanted
 	rows    []int
@@ -106,7 +107,7 @@ func (c *scheduler) more() bool {
 	if len(c.lanes)+len(c.lines) > 0 {
 		return true
 	}
-	c.lines, c.running = nil, false
+	c.lines, c.running, c.short = nil, false, nil
 	clear(c.seqs[:cap(c.seqs)]) // so that idle memory holds no weights
 	clear(c.want[:cap(c.want)])
 	clear(c.batch[:cap(c.batch)])
@@ -197,7 +198,8 @@ func (c *scheduler) sweep() {
 }
 
 // plan fills the batch: every sample under way, then prompts up to the bound, those first whose party has had least. When pages run
-// out lanes give theirs back, to compute them again later.
+// out lanes give theirs back, to compute them again later. The first for whom there were none comes first the next time: else some who
+// need few could take them in turns for ever, from one who needs many.
 func (c *scheduler) plan() {
 	c.mu.Lock() // for the shares
 	defer c.mu.Unlock()
@@ -218,14 +220,21 @@ func (c *scheduler) plan() {
 		}
 	}
 	c.some = waiting
+	short := c.short
+	c.short = nil
 	for budget := prefillTokens; budget > 0 && len(waiting) > 0; {
 		i := leastServed(waiting)
+		if j := slices.Index(waiting, short); j >= 0 {
+			i, short = j, nil
+		}
 		l := waiting[i]
 		waiting = slices.Delete(waiting, i, i+1)
 		l.resume()
 		if n := min(len(l.tokens)-l.done, budget); c.space(l, n) {
 			c.include(l, n)
 			budget -= n
+		} else if c.short == nil {
+			c.short = l
 		}
 	}
 	slices.SortStableFunc(c.batch, func(a, b *lane) int {
