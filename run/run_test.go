@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -279,4 +280,40 @@ func TestSurvivesEveryKill(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed first: killed there the job goes
+// on.
+func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
+	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false", "model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
+	marked := &saveMark{Crash: &disk.Crash{FS: disk.OS()}}
+	o := options()
+	o.FS = marked
+	want := runs(t, load(t, t.TempDir(), args...), o)
+	first := int(marked.at.Load())
+	if first == 0 {
+		t.Fatal("no save was committed before it was asked for")
+	}
+	for at := first; at <= first+8; at++ {
+		dir := t.TempDir()
+		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			t.Fatalf("kill at %d: %v", at, err)
+		}
+		o.FS = nil
+		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
+	}
+}
+
+// saveMark notes the operation that commits a save.
+type saveMark struct {
+	*disk.Crash
+	at atomic.Int64
+}
+
+func (s *saveMark) Rename(from, to string) error {
+	if data, err := os.ReadFile(from); err == nil && strings.HasSuffix(to, "trainer_meta.json") && strings.Contains(string(data), `"saving":`) {
+		s.at.CompareAndSwap(0, int64(s.Count()+1))
+	}
+	return s.Crash.Rename(from, to)
 }

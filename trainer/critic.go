@@ -67,9 +67,9 @@ func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
 			return err
 		}
 		known.NextSeqID = t.critic.seq
-	case info.ModelID != known.ModelID || info.NextSeqID < known.NextSeqID:
+	case info.ModelID != known.ModelID || info.NextSeqID < sent(known.NextSeqID, known.Saving):
 		return fmt.Errorf("the job trains critic %s up to request %d, but the service has %s at %d; remove the job directory to begin anew",
-			known.ModelID, known.NextSeqID-1, info.ModelID, info.NextSeqID-1)
+			known.ModelID, sent(known.NextSeqID, known.Saving)-1, info.ModelID, info.NextSeqID-1)
 	}
 	known.ModelID = info.ModelID
 	return nil

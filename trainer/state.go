@@ -151,12 +151,20 @@ func (t *Trainer) openModel(ctx context.Context) error {
 	if t.state.ModelID != "" && info.ModelID != t.state.ModelID {
 		return fmt.Errorf("the job trains model %s, but the service has %s under its name; begin in another job directory", t.state.ModelID, info.ModelID)
 	}
-	if info.NextSeqID < t.state.NextSeqID {
+	if sent := sent(t.state.NextSeqID, t.state.Saving); info.NextSeqID < sent {
 		return fmt.Errorf("model %s has done %d requests, but the job has committed %d: the service lost some of it; remove the job directory to begin anew",
-			info.ModelID, info.NextSeqID-1, t.state.NextSeqID-1)
+			info.ModelID, info.NextSeqID-1, sent-1)
 	}
 	t.client, t.state.ModelID = client, info.ModelID
 	return nil
+}
+
+// sent is the number behind the last request that was surely sent: a save is committed before it is, and asked for again.
+func sent(next, saving int64) int64 {
+	if saving != 0 {
+		return saving
+	}
+	return next
 }
 
 // createModel makes the model, or finds the one that an earlier start made.
