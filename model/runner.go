@@ -144,7 +144,7 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
 	switch {
 	case n == 0:
-	case N > 1 && weights >= manyWeights && n < fewRows*N:
+	case N > 1 && weights >= manyWeights && n <= fewRows*N:
 		f(0, n, nn.Products{K: r.K, SC: r.sc, P: r.P})
 	default:
 		most := r.K.RowBlock()
