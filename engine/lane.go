@@ -27,7 +27,8 @@ type lane struct {
 	take    int // tokens to compute
 	first   int // row of the first of them
 	planned bool
-	granted int // samples that may begin
+	short   bool // found no pages
+	granted int  // samples that may begin
 }
 
 func newPromptLane(s *sampling) *lane { return &lane{s: s, sample: -1, tokens: s.prompt} }

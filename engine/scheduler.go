@@ -32,7 +32,7 @@ type scheduler struct {
 	spare   []*lane
 	some    []*lane // empty between uses
 	batch   []*lane // of the step
-	short   *lane   // the first that found no pages in the last step
+	short   *lane   // the oldest that found no pages in the last step
 	seqs    []model.Seq
 	want    []wanted
 	rows    []int
@@ -198,14 +198,14 @@ func (c *scheduler) sweep() {
 }
 
 // plan fills the batch: every sample under way, then prompts up to the bound, those first whose party has had least. When pages run
-// out lanes give theirs back, to compute them again later. The first for whom there were none comes first the next time: else some who
+// out lanes give theirs back, to compute them again later. The oldest for whom there were none comes first the next time: else some who
 // need few could take them in turns for ever, from one who needs many.
 func (c *scheduler) plan() {
 	c.mu.Lock() // for the shares
 	defer c.mu.Unlock()
 	c.batch = c.batch[:0]
 	for _, l := range c.lanes {
-		l.planned, l.take = false, 0
+		l.planned, l.short, l.take = false, false, 0
 	}
 	for _, l := range c.lanes { // samples under way
 		if l.done > 0 && len(l.tokens)-l.done == 1 && c.space(l, 1) {
@@ -233,9 +233,12 @@ func (c *scheduler) plan() {
 		if n := min(len(l.tokens)-l.done, budget); c.space(l, n) {
 			c.include(l, n)
 			budget -= n
-		} else if c.short == nil {
-			c.short = l
+		} else {
+			l.short = true
 		}
+	}
+	if i := slices.IndexFunc(c.lanes, func(l *lane) bool { return l.short }); i >= 0 {
+		c.short = c.lanes[i]
 	}
 	slices.SortStableFunc(c.batch, func(a, b *lane) int {
 		v, w := a.s.version, b.s.version
