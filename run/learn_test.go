@@ -48,8 +48,8 @@ func TestLearn(t *testing.T) {
 	control := options()
 	control.score = func(a algorithm.Advantage) algorithm.Advantage { return shuffled{a} }
 	l := learn(t, 1, 50, control)
-	if before, after, _ := l.ends(heldOut); math.Abs(after-before) > 0.03 {
-		t.Errorf("with advantages shuffled inside each group held-out accuracy moved from %.3f to %.3f", before, after)
+	if before, after, _ := l.ends(heldOut); after-before > 0.03 { // it may fall: steps in no direction do a model no good
+		t.Errorf("with advantages shuffled inside each group held-out accuracy rose from %.3f to %.3f", before, after)
 	}
 }
 
