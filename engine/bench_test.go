@@ -21,16 +21,33 @@ func benchEngine(b *testing.B) *Engine {
 // shapeParams is the number of weights of benchEngine's model that a token is multiplied with, the tied head included.
 const shapeParams = 4*(128*128*2+128*64*2+3*128*384) + 1024*128
 
-// report prints the rate and its share of the bound of the same run: peak / (flops per token and weight × weights).
-func report(b *testing.B, e *Engine, tokens int, flops float64) {
-	roof := kernel.MeasureRoof(e.compute.K, e.compute.P)
-	rate := float64(tokens) / b.Elapsed().Seconds()
-	b.ReportMetric(rate, "tokens/s")
-	b.ReportMetric(roof.BF16, "GFLOP/s-peak")
-	b.ReportMetric(roof.Bandwidth, "GB/s-read")
-	if roof.BF16 > 0 {
-		b.ReportMetric(100*rate*flops*shapeParams/(roof.BF16*1e9), "%peak")
+// roundsOf times f beside the roof, which a pool of its own measures: the engine's sleeps between requests.
+func roundsOf(b *testing.B, e *Engine, f func()) []kernel.Round {
+	p := kernel.NewPool(e.opts.Threads)
+	defer p.Close()
+	gauge, err := kernel.NewGauge(e.compute.K, p)
+	if err != nil {
+		b.Fatal(err)
 	}
+	var rounds []kernel.Round
+	for b.Loop() {
+		rounds = append(rounds, gauge.Time(f))
+	}
+	return rounds
+}
+
+// report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak / (flops per token and weight ×
+// weights), and the roof itself.
+func report(b *testing.B, rounds []kernel.Round, tokens, flops float64) {
+	for unit, of := range map[string]func(kernel.Round) float64{
+		"tokens/s":     func(r kernel.Round) float64 { return tokens / r.Seconds },
+		"%peak":        func(r kernel.Round) float64 { return 100 * r.Roof.Seconds(tokens*flops*shapeParams, 0) / r.Seconds },
+		"GFLOP/s-peak": func(r kernel.Round) float64 { return r.Roof.BF16 },
+		"GB/s-read":    func(r kernel.Round) float64 { return r.Roof.Bandwidth },
+	} {
+		b.ReportMetric(kernel.Median(rounds, of), unit)
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkSample draws 16 groups of 8 samples of 50 tokens with an adapter of rank 32, as one step of the pilot does.
@@ -39,8 +56,9 @@ func BenchmarkSample(b *testing.B) {
 	c := create(b, e, 0, lora(32))
 	train(b, c, 1, tokens(1, 100))
 	s := sampler(b, e, c, "w")
-	n, seed := 0, uint64(0)
-	for b.Loop() {
+	n, calls, seed := 0, 0, uint64(0)
+	rounds := roundsOf(b, e, func() {
+		calls++
 		var futures []*tinker.Future[tinker.SampleResponse]
 		for i := range 16 {
 			seed++
@@ -55,8 +73,8 @@ func BenchmarkSample(b *testing.B) {
 				n += len(q.Tokens)
 			}
 		}
-	}
-	report(b, e, n, 2)
+	})
+	report(b, rounds, float64(n)/float64(calls), 2)
 }
 
 // BenchmarkTrain does one step on 128 sequences of 150 tokens.
@@ -73,12 +91,7 @@ func BenchmarkTrain(b *testing.B) {
 			for i := range 128 {
 				seqs = append(seqs, slices.Clone(tokens(i, 150)))
 			}
-			n := 0
-			for b.Loop() {
-				train(b, c, 1, seqs...)
-				n += 128 * 149
-			}
-			report(b, e, n, kind.flops)
+			report(b, roundsOf(b, e, func() { train(b, c, 1, seqs...) }), 128*149, kind.flops)
 		})
 	}
 }

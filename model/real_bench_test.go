@@ -15,7 +15,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
 
-var benchReal = flag.Bool("real", false, "benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
+var (
+	benchReal = flag.Bool("real", false, "benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
+	realPath  = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own units are the bound; default the ones that the engine takes")
+)
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.
 var realShapes = []struct {
@@ -32,12 +35,13 @@ var realShapes = []struct {
 // realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every matrix.
 type realModel struct {
 	benchModel
-	roof       kernel.Roof
+	gauge      *kernel.Gauge
 	body, head float64 // parameters
 }
 
 func newRealModel(b *testing.B, c Config) realModel {
-	r, k := newRunner(b, 2)
+	k := realSet(b)
+	r := runnerOn(b, k, 2)
 	c.Arch, c.Eps, c.BF16 = architectures[2], 1e-6, true
 	c.RoPE = nn.RoPEConfig{Dim: c.HeadDim, Theta: 1e6}
 	one := c
@@ -61,11 +65,40 @@ func newRealModel(b *testing.B, c Config) realModel {
 	if m.adapter, err = m.w.NewAdapter(l, m.lora, k); err != nil {
 		b.Fatal(err)
 	}
-	m.roof = kernel.MeasureRoof(r.K, r.P)
+	if m.gauge, err = kernel.NewGauge(k, r.P); err != nil {
+		b.Fatal(err)
+	}
 	base, _ := flops(c, 0)
 	m.head = float64(c.Dim * c.Vocab)
 	m.body = base/2 - m.head
 	return m
+}
+
+// realSet returns the kernels that -real.path names, in the order that they are fast in.
+func realSet(b *testing.B) *kernel.Set {
+	if *realPath == "" {
+		k, err := kernel.Best(kernel.Native())
+		if err != nil {
+			b.Fatal(err)
+		}
+		return k
+	}
+	for p := kernel.AVX2; p <= kernel.AMX; p++ {
+		if p.String() != *realPath {
+			continue
+		}
+		o := kernel.Sequential
+		if p == kernel.AMX {
+			o = kernel.Blocked
+		}
+		k, err := kernel.New(p, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return k
+	}
+	b.Fatalf("-real.path %s is none of avx2, avx512, avx512-bf16 and amx", *realPath)
+	return nil
 }
 
 // random returns n sequences of that many tokens.
@@ -80,16 +113,6 @@ func (m realModel) random(n, length int) [][]int32 {
 		all = append(all, ids)
 	}
 	return all
-}
-
-// share reports the rate of tokens a round and its part of what the bound allows, units a token.
-func (m realModel) share(b *testing.B, tokens int, bound, units float64) {
-	rate := float64(tokens) * float64(b.N) / b.Elapsed().Seconds()
-	b.ReportMetric(rate, "tokens/s")
-	b.ReportMetric(100*rate*units/(bound*1e9), "%bound")
-	b.ReportMetric(m.roof.BF16, "GFLOP/s-bf16")
-	b.ReportMetric(m.roof.Bandwidth, "GB/s")
-	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkReal measures training, decoding and prefill of real shapes beside the bounds of the same run.
@@ -111,10 +134,51 @@ func BenchmarkReal(b *testing.B) {
 	}
 }
 
-// train computes forward and backward of n sequences; the bound is 4 operations a parameter and token.
+// work is what a row does in a round.
+type work struct {
+	tokens    int
+	flop      float64 // in products with the weights: the arithmetic that the bounds of the rows count
+	weights   float64 // bytes of weights that it reads
+	kv        float64 // and of keys and values
+	bandwidth bool    // its bound is reading the weights, not arithmetic
+}
+
+// bound is the least seconds of w by the one bound that the row is known for.
+func (w work) bound(r kernel.Roof) float64 {
+	if w.bandwidth {
+		return r.Seconds(0, w.weights)
+	}
+	return r.Seconds(w.flop, 0)
+}
+
+// report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and the roofline (whichever of
+// arithmetic and reading takes longer) allow of it, and the roof itself.
+func (m realModel) report(b *testing.B, w work, f func()) {
+	var rounds []kernel.Round
+	for b.Loop() {
+		rounds = append(rounds, m.gauge.Time(f))
+	}
+	for unit, of := range map[string]func(r kernel.Round) float64{
+		"tokens/s":     func(r kernel.Round) float64 { return float64(w.tokens) / r.Seconds },
+		"%bound":       func(r kernel.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
+		"%roof":        func(r kernel.Round) float64 { return 100 * r.Roof.Seconds(w.flop, w.weights+w.kv) / r.Seconds },
+		"%f32":         func(r kernel.Round) float64 { return 100 * w.flop / (r.Roof.FMA * 1e9) / r.Seconds },
+		"GFLOP/s-bf16": func(r kernel.Round) float64 { return r.Roof.BF16 },
+		"GFLOP/s-f32":  func(r kernel.Round) float64 { return r.Roof.FMA },
+		"GB/s":         func(r kernel.Round) float64 { return r.Roof.Bandwidth },
+	} {
+		b.ReportMetric(kernel.Median(rounds, of), unit)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// all is the bytes of all weights.
+func (m realModel) all() float64 { return 2 * (m.body + m.head) }
+
+// train computes forward and backward of n sequences: 4 operations a parameter and token, and the weights twice.
 func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
 
-// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its end.
+// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its end, without the gauge's.
 func (m realModel) recompute(b *testing.B) {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -126,7 +190,7 @@ func (m realModel) recompute(b *testing.B) {
 	for _, line := range strings.Split(string(status), "\n") {
 		var kib float64
 		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
-			b.ReportMetric(kib/(1<<20), "GiB-resident")
+			b.ReportMetric((kib-float64(m.gauge.Bytes()>>10))/(1<<20), "GiB-resident")
 		}
 	}
 }
@@ -135,20 +199,22 @@ func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 	tokens := m.random(n, length)
 	grads, tape := NewGrads(m.lora), m.r.NewTape(recompute)
 	logp, targets := make([]float32, n*length), next(tokens...)
-	for b.Loop() {
+	w := work{tokens: n * length, flop: 4 * float64(n*length) * (m.body + m.head), weights: 2 * m.all()}
+	m.report(b, w, func() {
 		seqs := batch(m.w.Config, m.adapter, tokens...)
 		hidden := m.r.Forward(m.w, seqs, tape)
 		m.r.Score(m.w, seqs, hidden, targets, 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
 		m.r.Backward(m.w, seqs, tape, grads)
-	}
-	m.share(b, n*length, m.roof.BF16, 4*(m.body+m.head))
+	})
 }
 
-// decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by arithmetic.
+// decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by arithmetic. With each row
+// of logits it does what the engine does: its log-sum-exp and the probabilities that a token is drawn from.
 func (m realModel) decode(b *testing.B, n int) {
 	const context = 256
+	c := m.w.Config
 	tokens := m.random(n, context+1)
-	seqs := batch(m.w.Config, m.adapter, tokens...)
+	seqs := batch(c, m.adapter, tokens...)
 	rows := make([]int, n)
 	for i := range seqs {
 		rows[i] = i
@@ -160,29 +226,27 @@ func (m realModel) decode(b *testing.B, n int) {
 	for i := range seqs {
 		seqs[i].Tokens, seqs[i].Pos = tokens[i][context:], context
 	}
-	logits := make([]float32, n*m.w.Config.Vocab)
-	for b.Loop() {
+	logits := make([]float32, n*c.Vocab)
+	w := work{tokens: n, flop: 2 * float64(n) * (m.body + m.head), weights: m.all(), kv: 2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
+	m.report(b, w, func() {
 		hidden := m.r.Forward(m.w, seqs, nil)
 		m.r.Logits(m.w, seqs, hidden, rows, logits)
-		for i := range rows {
-			m.r.K.LogSumExp(logits[i*m.w.Config.Vocab:][:m.w.Config.Vocab])
-		}
-	}
-	if n == 1 {
-		m.share(b, n, m.roof.Bandwidth, 2*(m.body+m.head))
-		return
-	}
-	m.share(b, n, m.roof.BF16, 2*(m.body+m.head))
+		m.r.P.Run(n, func(i int, _ *kernel.Scratch) {
+			row := logits[i*c.Vocab:][:c.Vocab]
+			m.r.K.LogSumExp(row)
+			m.r.K.ExpSum(row, row, m.r.K.Max(row))
+		})
+	})
 }
 
 // prefill computes a prompt without LoRA and the logits of its last row.
 func (m realModel) prefill(b *testing.B, length int) {
 	tokens := m.random(1, length)
 	logits := make([]float32, m.w.Config.Vocab)
-	for b.Loop() {
+	w := work{tokens: length, flop: 2 * float64(length) * m.body, weights: m.all()}
+	m.report(b, w, func() {
 		seqs := batch(m.w.Config, nil, tokens...)
 		hidden := m.r.Forward(m.w, seqs, nil)
 		m.r.Logits(m.w, seqs, hidden, []int{length - 1}, logits)
-	}
-	m.share(b, length, m.roof.BF16, 2*m.body)
+	})
 }

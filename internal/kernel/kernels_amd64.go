@@ -437,17 +437,17 @@ func vecAXPY(n int, dst *float32, x *float32, s float32)
 //go:noescape
 func vecRoundBF16(n int, dst *float32, x *float32)
 
-// peakFMA runs n times 24 float32 fused multiply-adds in registers.
+// peakFMA runs n times 24 float32 fused multiply-adds in registers, of the 64 floats at data.
 //
 //go:noescape
-func peakFMA(n int)
+func peakFMA(n int, data *float32)
 
-// peakDot runs n times 24 VDPBF16PS in registers.
+// peakDot runs n times 24 VDPBF16PS in registers, of the 128 bf16 at data.
 //
 //go:noescape
-func peakDot(n int)
+func peakDot(n int, data *float32)
 
-// peakTile runs n times 4 TDPBF16PS.
+// peakTile runs n times 4 TDPBF16PS of the 2048 bf16 at data.
 //
 //go:noescape
-func peakTile(n int)
+func peakTile(n int, data *float32)

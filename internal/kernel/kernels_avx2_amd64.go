@@ -220,7 +220,7 @@ func avx2AXPY(n int, dst *float32, x *float32, s float32)
 //go:noescape
 func avx2RoundBF16(n int, dst *float32, x *float32)
 
-// avx2Peak runs n times 12 float32 fused multiply-adds of 8 lanes in registers.
+// avx2Peak runs n times 12 float32 fused multiply-adds of 8 lanes in registers, of the 32 floats at data.
 //
 //go:noescape
-func avx2Peak(n int)
+func avx2Peak(n int, data *float32)

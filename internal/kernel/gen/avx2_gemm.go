@@ -243,16 +243,20 @@ func (g avx2GEMM) element(rows, k, i int) string {
 	return fmt.Sprintf("%d(%s)%s", k*4, [...]string{"SI", "R10"}[i/3], [...]string{"", "(BX*1)", "(BX*2)"}[i%3])
 }
 
-// avx2Peak writes the loop that measures the arithmetic units: 12 independent sums, no memory.
+// avx2Peak writes the loop that measures the arithmetic units; see peaks.
 func avx2Peak(a *asm) {
-	a.fn("avx2Peak", "runs n times 12 float32 fused multiply-adds of 8 lanes in registers.", 0, false, num("n", "CX"))
-	for y := range 16 {
+	a.fn("avx2Peak", "runs n times 12 float32 fused multiply-adds of 8 lanes in registers, of the 32 floats at data.", 0, false,
+		num("n", "CX"), ptr("data", "SI"))
+	for y := range avx2Sums {
 		a.clear(fmt.Sprintf("Y%d", y))
+	}
+	for i := range 4 {
+		a.ins("VMOVUPS %d(SI), Y%d", 32*i, avx2Sums+i)
 	}
 	loop := a.newLabel("loop")
 	a.label(loop)
 	for y := range avx2Sums {
-		a.ins("VFMADD231PS Y15, Y14, Y%d", y)
+		a.ins("VFMADD231PS Y%d, Y%d, Y%d", avx2Sums+y%2, avx2Sums+2+y/2%2, y)
 	}
 	a.ins("DECQ CX")
 	a.ins("JNE %s", loop)

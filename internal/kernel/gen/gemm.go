@@ -230,31 +230,47 @@ func evexBytes(pp, opcode, dst, x, w int) string {
 	return strings.Join(text, "; ")
 }
 
-// peaks writes the loops that measure the arithmetic units: 24 independent
-// accumulators, no memory.
+// peaks writes the loops that measure the arithmetic units: sums that do not wait for each other, factors that are read once. The factors
+// are ordinary numbers that the caller gives, and neighbouring products have different ones: with zeros fewer bits change, the processor
+// draws less power and clocks higher than in any real product.
 func peaks(a *asm) {
 	for _, p := range []struct {
 		name, doc string
 		op        func(a *asm, sum, x, w int)
 	}{
-		{"peakFMA", "runs n times 24 float32 fused multiply-adds in registers.", fma},
-		{"peakDot", "runs n times 24 VDPBF16PS in registers.", dot},
+		{"peakFMA", "runs n times 24 float32 fused multiply-adds in registers, of the 64 floats at data.", fma},
+		{"peakDot", "runs n times 24 VDPBF16PS in registers, of the 128 bf16 at data.", dot},
 	} {
-		a.fn(p.name, p.doc, 0, false, num("n", "CX"))
-		for z := range 32 {
+		a.fn(p.name, p.doc, 0, false, num("n", "CX"), ptr("data", "SI"))
+		for z := range 24 {
 			a.zero(fmt.Sprintf("Z%d", z))
+		}
+		for i := range 4 {
+			a.ins("VMOVUPS %d(SI), Z%d", 64*i, 28+i)
 		}
 		loop := a.newLabel("loop")
 		a.label(loop)
 		for z := range 24 {
-			p.op(a, z, 30, 28)
+			p.op(a, z, 30+z/2%2, 28+z%2)
 		}
 		a.ins("DECQ CX")
 		a.ins("JNE %s", loop)
 		a.end()
 	}
-	a.fn("peakTile", "runs n times 4 TDPBF16PS.", 0, false, num("n", "CX"))
+	peakTile(a)
+}
+
+// peakTile writes the loop for the tiles: the four products of amxRows32.
+func peakTile(a *asm) {
+	a.fn("peakTile", "runs n times 4 TDPBF16PS of the 2048 bf16 at data.", 0, false, num("n", "CX"), ptr("data", "SI"))
 	a.configure()
+	a.ins("MOVQ $%d, R11", blockBytes)
+	for i, tile := range []int{amxA, amxA + 1, amxB, amxB + 1} {
+		if i > 0 {
+			a.ins("ADDQ $%d, SI", tileBytes)
+		}
+		a.loadTile(tile, "SI", "R11", 0)
+	}
 	loop := a.newLabel("loop")
 	a.label(loop)
 	for i := range 4 {
