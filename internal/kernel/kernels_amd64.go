@@ -5,325 +5,325 @@ package kernel
 // f32x1 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x2 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x3 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x4 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x5 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x6 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x7 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x8 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x9 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x10 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x11 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x12 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x13 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // f32x14 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func f32x14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func f32x14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var f32Kernels = [...]microKernel{nil, f32x1, f32x2, f32x3, f32x4, f32x5, f32x6, f32x7, f32x8, f32x9, f32x10, f32x11, f32x12, f32x13, f32x14}
 
 // rowsx1 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx2 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx3 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx4 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx5 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx6 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx7 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx8 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx9 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx10 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx11 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx12 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx13 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // rowsx14 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func rowsx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func rowsx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var rowsKernels = [...]microKernel{nil, rowsx1, rowsx2, rowsx3, rowsx4, rowsx5, rowsx6, rowsx7, rowsx8, rowsx9, rowsx10, rowsx11, rowsx12, rowsx13, rowsx14}
 
 // widex1 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex2 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex3 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex4 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex5 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex6 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex7 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex8 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex9 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex10 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex11 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex12 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex13 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // widex14 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func widex14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func widex14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var wideKernels = [...]microKernel{nil, widex1, widex2, widex3, widex4, widex5, widex6, widex7, widex8, widex9, widex10, widex11, widex12, widex13, widex14}
 
 // dotx1 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx2 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx3 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx4 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx5 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx6 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx7 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx8 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx9 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx10 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx11 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx12 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx13 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // dotx14 folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.
 //
 //go:noescape
-func dotx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func dotx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var dotKernels = [...]microKernel{nil, dotx1, dotx2, dotx3, dotx4, dotx5, dotx6, dotx7, dotx8, dotx9, dotx10, dotx11, dotx12, dotx13, dotx14}
 
 // blockedx1 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func blockedx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func blockedx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // blockedx2 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func blockedx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func blockedx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // blockedx3 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func blockedx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func blockedx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // blockedx4 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func blockedx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func blockedx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // blockedx5 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func blockedx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func blockedx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // blockedx6 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // blockedx7 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func blockedx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func blockedx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var blockedKernels = [...]microKernel{nil, blockedx1, blockedx2, blockedx3, blockedx4, blockedx5, blockedx6, blockedx7}
 

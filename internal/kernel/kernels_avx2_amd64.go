@@ -5,128 +5,128 @@ package kernel
 // avx2F32x1 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func avx2F32x1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2F32x1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2F32x2 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func avx2F32x2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2F32x2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2F32x3 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func avx2F32x3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2F32x3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2F32x4 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func avx2F32x4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2F32x4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2F32x5 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func avx2F32x5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2F32x5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2F32x6 folds steps rows of float32 by fused multiply-adds.
 //
 //go:noescape
-func avx2F32x6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2F32x6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var avx2F32Kernels = [...]microKernel{nil, avx2F32x1, avx2F32x2, avx2F32x3, avx2F32x4, avx2F32x5, avx2F32x6}
 
 // avx2Rowsx1 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func avx2Rowsx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Rowsx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Rowsx2 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func avx2Rowsx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Rowsx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Rowsx3 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func avx2Rowsx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Rowsx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Rowsx4 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func avx2Rowsx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Rowsx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Rowsx5 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func avx2Rowsx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Rowsx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Rowsx6 folds steps rows of float32 by fused multiply-adds; a is not packed.
 //
 //go:noescape
-func avx2Rowsx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Rowsx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var avx2RowsKernels = [...]microKernel{nil, avx2Rowsx1, avx2Rowsx2, avx2Rowsx3, avx2Rowsx4, avx2Rowsx5, avx2Rowsx6}
 
 // avx2Widex1 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Widex1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Widex1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Widex2 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Widex2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Widex2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Widex3 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Widex3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Widex3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Widex4 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Widex4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Widex4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Widex5 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Widex5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Widex5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Widex6 folds steps rows of bf16 pairs, widened; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Widex6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Widex6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var avx2WideKernels = [...]microKernel{nil, avx2Widex1, avx2Widex2, avx2Widex3, avx2Widex4, avx2Widex5, avx2Widex6}
 
 // avx2Blockedx1 folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Blockedx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Blockedx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Blockedx2 folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Blockedx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Blockedx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Blockedx3 folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Blockedx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Blockedx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Blockedx4 folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Blockedx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Blockedx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Blockedx5 folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Blockedx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Blockedx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 // avx2Blockedx6 folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape
-func avx2Blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int)
+func avx2Blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
 
 var avx2BlockedKernels = [...]microKernel{nil, avx2Blockedx1, avx2Blockedx2, avx2Blockedx3, avx2Blockedx4, avx2Blockedx5, avx2Blockedx6}
 

@@ -18,7 +18,7 @@ func (g avx2GEMM) blocks(a *asm, rows int) {
 		a.label(loop)
 		for s := range g.unroll {
 			if i == 0 {
-				g.prefetch(a, rows, s+blockSteps-8)
+				a.fetch(s+blockSteps/2, g.width(rows)/2) // the half of this block that is to come is on its way
 			}
 			g.multiply(a, rows, f, 2*s+f.k, s*rowBytes)
 		}

@@ -100,7 +100,7 @@ func (g avx2GEMM) kernel(a *asm, name string, rows int) {
 	case g.flush:
 		frame = 16
 	}
-	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
+	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
 	if g.flush {
 		a.flushSubnormals()
 	}
@@ -184,19 +184,12 @@ func (g avx2GEMM) sum(rows, i, j int) string { return fmt.Sprintf("Y%d", i*g.wid
 // steps writes n steps and moves a and b past them.
 func (g avx2GEMM) steps(a *asm, rows, n int) {
 	for s := range n {
-		g.prefetch(a, rows, s)
+		a.fetch(s, g.width(rows)/2)
 		for _, f := range g.factors {
 			g.multiply(a, rows, f, s*len(g.factors)+f.k, s*rowBytes)
 		}
 	}
 	g.advance(a, rows, n)
-}
-
-// prefetch asks for what the walk will read of the panel in 8 steps.
-func (g avx2GEMM) prefetch(a *asm, rows, step int) {
-	for line := range g.width(rows) / 2 {
-		a.ins("PREFETCHT0 %d(DI)", (step+8)*rowBytes+64*line)
-	}
 }
 
 // advance moves a and b by n steps.

@@ -20,7 +20,7 @@ func blockedKernels(a *asm) {
 
 func blockedKernel(a *asm, name string, rows int) {
 	a.fn(name, "folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.", 16, false,
-		num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
+		num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
 	block, pairs, add := a.newLabel("block"), a.newLabel("pairs"), a.newLabel("add")
 	a.flushSubnormals()
 	wideGEMM.setup(a)
@@ -35,8 +35,7 @@ func blockedKernel(a *asm, name string, rows int) {
 	a.ins("MOVQ $16, AX")
 	a.label(pairs)
 	e := rowsGEMM.element(rows)
-	a.ins("PREFETCHT0 1024(DI)")
-	a.ins("PREFETCHT0 1088(DI)")
+	a.fetch(0, 2)
 	a.ins("VPSLLD $16, (DI), Z28")
 	a.ins("VPSLLD $16, 64(DI), Z29")
 	multiply(a, e, rows, 0, fma)

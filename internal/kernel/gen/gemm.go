@@ -12,7 +12,7 @@ const maxRows = 14
 //
 //	c[i][0:32] = (acc ? c[i][0:32] : 0) folded with a[k][i]*b[k][0:32]
 //
-// Rows of c are ldc bytes apart. a is packed, [steps][rows], or direct: rows lda
+// Rows of c are ldc bytes apart, and each step fetches what lies ahead bytes behind its row of b. a is packed, [steps][rows], or direct: rows lda
 // bytes apart. Z0 … Z27 hold the tile, Z28 and Z29 a row of b, Z30 an element of a;
 // Z31 is a constant of the family.
 type gemm struct {
@@ -69,7 +69,7 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 	if g.flush {
 		frame = 16
 	}
-	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"))
+	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
 	if g.flush {
 		a.flushSubnormals()
 	}
@@ -149,8 +149,7 @@ func (g gemm) loop(a *asm, rows int) {
 // steps writes n steps and moves a and b past them.
 func (g gemm) steps(a *asm, rows, n int) {
 	for offset := range n {
-		a.ins("PREFETCHT0 %d(DI)", offset*128+1024)
-		a.ins("PREFETCHT0 %d(DI)", offset*128+1024+64)
+		a.fetch(offset, 2)
 		g.step(a, g.element(rows), rows, offset)
 	}
 	if g.direct {
@@ -161,6 +160,13 @@ func (g gemm) steps(a *asm, rows, n int) {
 		a.ins("ADDQ $%d, SI", n*g.perStep*rows*4)
 	}
 	a.ins("ADDQ $%d, DI", n*128)
+}
+
+// fetch asks for lines of memory that lie as far behind a step as R14 says: the same panel further on, or what will be read after it.
+func (a *asm) fetch(step, lines int) {
+	for line := range lines {
+		a.ins("PREFETCHT0 %d(DI)(R14*1)", step*rowBytes+64*line)
+	}
 }
 
 // bases hold the addresses of every third row of a that is not packed.
