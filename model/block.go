@@ -119,10 +119,10 @@ func (p *pass) attention(l int) nn.Attention {
 
 func (p *pass) attend(l, a, b int, on nn.Products) {
 	w, s := &p.w.layers[l], &p.layers[l]
-	on.Rows(a, b, func(a, b int, sc *kernel.Scratch) {
+	on.RowHeads(a, b, p.w.Config.KVHeads, func(a, b, from, to int, sc *kernel.Scratch) {
 		ws := p.ws.Get()
 		p.eachSeq(a, b, func(seq Seq, a, b int) {
-			p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages)
+			p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages, from, to)
 		})
 		p.ws.Put(ws)
 	})

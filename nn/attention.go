@@ -27,23 +27,24 @@ func (a Attention) Scale() float32 { return float32(1 / math.Sqrt(float64(a.Shap
 // scoreBudget bounds the floats of a block's scores, so that they stay in a core's cache.
 const scoreBudget = 1 << 16
 
-// Forward computes out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos, pos+1, … of the sequence whose
-// keys and values pages hold.
-func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page) {
+// Forward computes KV heads from to to-1 of out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos, pos+1, … of the
+// sequence whose keys and values pages hold.
+func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page, from, to int) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
+	pages = pages[:pagesTo(pos+n)]
+	if n == 1 {
+		a.one(k, sc, ws, out.Data, q.Data, pos, pages, from, to)
+		return
+	}
 	step := max(8, scoreBudget/(pos+n))
-	for j := range a.Shape.KVHeads {
-		c := a.collect(ws, j, pages[:pagesTo(pos+n)])
+	for j := from; j < to; j++ {
+		c := a.collect(ws, j, pages)
 		at := j * group * hd
-		if n == 1 { // the heads of a group are the rows
-			c.attend(k, sc, ws, Rows{out.Data[at:][:group*hd], hd}, Rows{q.Data[at:][:group*hd], hd}, pos, 0)
-			continue
-		}
 		for h := at; h < at+group*hd; h += hd {
 			for b := 0; b < n; b += step {
 				e := min(b+step, n)
-				c.attend(k, sc, ws, out.Slice(b, e).from(h), q.Slice(b, e).from(h), pos+b, 1)
+				c.attend(k, sc, ws, out.Slice(b, e).from(h), q.Slice(b, e).from(h), pos+b)
 			}
 		}
 	}
@@ -73,9 +74,9 @@ func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
 	return context{kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16), kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), s.HeadDim}
 }
 
-// attend computes rows of one query head: row m is at position pos+m*step.
-func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos, step int) {
-	p := c.scores(k, sc, ws, q, pos, step)
+// attend computes rows of one query head: row m is at position pos+m.
+func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int) {
+	p := c.scores(k, sc, ws, q, pos)
 	k.MatMul(sc, out.Data, out.Cols, p.Data, p.Cols, p.Len(), &c.values, 0, c.values.Count(), false)
 	for m := range p.Len() {
 		k.Scale(out.Data[m*out.Cols:][:c.hd], ws.inv[m])
@@ -83,18 +84,27 @@ func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, 
 }
 
 // scores returns exp(s - max(s)) [M,positions], zero behind each row's position, and leaves in ws.inv [M] one over the sum.
-func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos, step int) Rows {
+func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos int) Rows {
 	M := q.Len()
-	last := pagesTo(pos + (M-1)*step + 1) // keys behind it are nobody's
-	p := Rows{resize(ws.scores, M*c.keys.N), c.keys.N}
-	ws.scores, ws.inv = p.Data, resize(ws.inv, M)
-	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, last, false)
+	p := ws.scoresOf(M, c.keys.N)
+	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, pagesTo(pos+M), false) // keys behind are nobody's
 	for m := range M {
-		row, seen := p.Row(m), pos+m*step+1
-		ws.inv[m] = 1 / k.ExpSum(row[:seen], row[:seen], k.Max(row[:seen]))
-		clear(row[seen:])
+		ws.inv[m] = softmax(k, p.Row(m), pos+m+1)
 	}
 	return p
+}
+
+// scoresOf makes room for the scores of M rows, and for ws.inv.
+func (ws *Workspace) scoresOf(M, positions int) Rows {
+	ws.scores, ws.inv = resize(ws.scores, M*positions), resize(ws.inv, M)
+	return Rows{ws.scores, positions}
+}
+
+// softmax takes the first scores of a row to exp(s - max(s)) and the others, which are masked, to zero. It returns one over the sum.
+func softmax(k *kernel.Set, row []float32, seen int) (inv float32) {
+	inv = 1 / k.ExpSum(row[:seen], row[:seen], k.Max(row[:seen]))
+	clear(row[seen:])
+	return inv
 }
 
 // backwardRows is the number of query rows whose scores the backward holds at once. It has no influence on bits.
@@ -130,7 +140,7 @@ func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dq
 // backward does the query rows of one block and head: it writes dq and continues ws.dk and ws.dv.
 func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, pos int, scale float32) {
 	k, M, hd := on.K, q.Len(), c.hd
-	p := c.scores(k, on.SC, ws, q, pos, 1)
+	p := c.scores(k, on.SC, ws, q, pos)
 	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
 	ws.grads = ds.Data
 	on.Turned(ds, dout, &c.values, false) // dp = dout·Vᵀ

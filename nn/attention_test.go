@@ -41,7 +41,7 @@ func (s *attended) forward() {
 			s.a.Shape.Store(s.k, s.lastPage, t, 1, j, s.keys.Row(t)[j*hd:][:hd], s.values.Row(t)[j*hd:][:hd])
 		}
 	}
-	s.a.Forward(s.k, s.sc, &s.ws, s.out, s.q, s.pos, s.lastPage)
+	s.a.Forward(s.k, s.sc, &s.ws, s.out, s.q, s.pos, s.lastPage, 0, s.a.Shape.KVHeads)
 }
 
 var attentionShapes = []struct{ hd, heads, kv, pos, n int }{
@@ -90,6 +90,49 @@ func textbook(s *attended, i, h int) []float64 {
 	return out
 }
 
+// A row that is alone has the bits it has in the middle of others, whatever path multiplies in which order: groups of as many heads as models have,
+// and more than a micro-kernel's rows.
+func TestAttentionRowOnPages(t *testing.T) {
+	for _, k := range sets(t) {
+		for _, z := range []struct {
+			hd, heads, kv int
+			bf16          bool
+		}{{128, 4, 2, true}, {64, 4, 1, true}, {40, 7, 1, true}, {32, 9, 1, true}, {6, 16, 1, true}, {34, 8, 2, false}, {6, 3, 3, false}} {
+			const n = 67
+			s := newAttended(t, z.hd, z.heads, z.kv, 0, n)
+			s.k, s.a.Shape.BF16 = k, z.bf16
+			s.forward()
+			for i := range n {
+				out := make([]float32, z.heads*z.hd)
+				for j := range z.kv {
+					s.a.Forward(k, s.sc, &s.ws, Rows{out, len(out)}, s.q.Slice(i, i+1), i, s.lastPage, j, j+1)
+				}
+				for d, v := range out {
+					if want := s.out.Row(i)[d]; math.Float32bits(v) != math.Float32bits(want) {
+						t.Fatalf("%v %v %+v row %d element %d: %v, want %v", k.Path(), k.Order(), z, i, d, v, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// sets returns the kernels of all paths this processor offers, in both orders.
+func sets(t *testing.T) []*kernel.Set {
+	var list []*kernel.Set
+	for p := kernel.Portable; p <= kernel.Detect(); p++ {
+		for _, o := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+			if s, err := kernel.New(p, o); err == nil {
+				list = append(list, s)
+			}
+		}
+	}
+	if len(list) < 2 {
+		t.Fatalf("%d sets of kernels, want both orders at least", len(list))
+	}
+	return list
+}
+
 // A row has the same bits whether it is computed with all others (more than fit in the score budget), alone as a decoding
 // step is, or with a few neighbours.
 func TestAttentionRowsAlone(t *testing.T) {
@@ -100,7 +143,7 @@ func TestAttentionRowsAlone(t *testing.T) {
 		for a := 0; a < n; a += step {
 			b := min(a+step, n)
 			out := Rows{make([]float32, (b-a)*heads*hd), heads * hd}
-			s.a.Forward(s.k, s.sc, &s.ws, out, s.q.Slice(a, b), a, s.lastPage)
+			s.a.Forward(s.k, s.sc, &s.ws, out, s.q.Slice(a, b), a, s.lastPage, 0, s.a.Shape.KVHeads)
 			for i, v := range out.Data {
 				if want := s.out.Slice(a, b).Data[i]; math.Float32bits(v) != math.Float32bits(want) {
 					t.Fatalf("rows %d to %d, element %d: %v, want %v", a, b, i, v, want)

@@ -6,14 +6,14 @@ type avx512 struct{ *family }
 // newAVX512 returns the kernels that widen bf16, or those of VDPBF16PS.
 func newAVX512(o Order, dpbf16 bool) avx512 {
 	f := &family{order: o, packed: f32Kernels[:], direct: rowsKernels[:], bf16: wideKernels[:],
-		columns: packColumns, panel: packPanel,
+		columns: packColumns, panel: packPanel, pair: 2,
 		round: func(dst, x []float32, full int) {
 			clear(dst[len(x):full])
 			vecRoundBF16(len(x), &dst[0], &x[0])
 		}}
 	switch {
 	case dpbf16:
-		f.bf16 = dotKernels[:]
+		f.bf16, f.pair = dotKernels[:], 1
 		f.round = func(dst, x []float32, full int) {
 			clear(dst[len(x)/2 : full/2])
 			packPairs(len(x), &dst[0], &x[0])

@@ -65,6 +65,8 @@ type Set struct {
 // are checked by the methods of Set.
 type ops interface {
 	matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool)
+	matMulRows(sc *Scratch, out []float32, ldo int, x []float32, ldx, M, K int, w *Pieces)
+	matMulColumns(sc *Scratch, out []float32, ldo int, x []float32, ldx, M, N int, w *Pieces)
 	gradW(sc *Scratch, out []float32, ldo int, dy []float32, ldy int, x []float32, ldx, T, n0, n1, K int)
 
 	dot(x, y []float32) float32

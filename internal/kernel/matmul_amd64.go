@@ -31,6 +31,7 @@ type family struct {
 	bf16   []microKernel
 	// round writes a row as bf16 reads it, with zeros up to the given number of elements.
 	round func(dst, x []float32, full int)
+	pair  int // floats that a pair of such a row takes
 	// columns and panel lay out packed rows and what meets them.
 	columns func(n int, dst, src *float32, ld, rows int)
 	panel   func(n int, dst, src *float32, ld, cols int)

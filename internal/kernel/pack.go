@@ -151,9 +151,13 @@ func flushPair(w uint32) uint32 {
 	return w
 }
 
-// asWords and asBytes are the same memory by another type.
+// asWords, asFloats and asBytes are the same memory by another type.
 func asWords(f []float32) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(f))), len(f))
+}
+
+func asFloats(w []uint32) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(w))), len(w))
 }
 
 func asBytes(f []float32) []byte {

@@ -82,6 +82,7 @@ var probes = []probe{
 	{"float32 MatMul", func(s *Set) []float32 { return matMulProbe(s, false, 0) }},
 	{"bf16 MatMul", func(s *Set) []float32 { return matMulProbe(s, true, 0) }},
 	{"bf16 MatMul of tiny numbers", func(s *Set) []float32 { return matMulProbe(s, true, -63) }},
+	{"products with pieces", piecesProbe},
 	{"GradW", gradProbe},
 	{"the vector kernels", vectorProbe},
 	{"packing", packProbe},
@@ -98,6 +99,20 @@ func matMulProbe(s *Set, bf16 bool, shift int) []float32 {
 	p := s.Pack(w, N, K, bf16)
 	s.MatMul(NewScratch(), out, N, x, K, M, p, 0, p.Count(), true)
 	return out
+}
+
+// piecesProbe multiplies with the pages of a head: keys, then values.
+func piecesProbe(s *Set) []float32 {
+	const M, K, count = 5, 64, 3
+	x, p, out := noise(M*K, 4, 1), Aligned(M*count*PageLen), Aligned(M*K)
+	w := Pieces{BF16: true}
+	for i := range count {
+		page := s.Pack(noise(PageLen*K, 4, uint64(2+i)), PageLen, K, true)
+		w.Data = append(w.Data, asFloats(page.Pairs))
+	}
+	s.MatMulRows(NewScratch(), p, w.Len(), x, K, M, K, &w)
+	s.MatMulColumns(NewScratch(), out, K, p, w.Len(), M, K, &w)
+	return append(p, out...)
 }
 
 func gradProbe(s *Set) []float32 {
