@@ -30,3 +30,18 @@ func (c Config) AdapterParameters(rank int) int64 {
 	mlp := 2*(c.Dim+c.FF) + c.FF + c.Dim
 	return int64(rank) * (int64(c.Layers)*int64(attn+mlp) + int64(c.Dim+c.Vocab))
 }
+
+// PassBytes returns about how much memory a forward without a tape takes for a number of rows (tokens) with adapters up to rank.
+func (c Config) PassBytes(rows, rank int) int {
+	return c.TapeBytes(rows, rank, true) - 4*rows*c.Layers*c.Dim // one input instead of each layer's
+}
+
+// BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's activations, and the
+// logits of the rows that the head takes at a time, in each of the two.
+func (c Config) BackwardBytes(rows, rank int) int {
+	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
+	if c.Arch.QKNorm {
+		layer += c.QDim() + c.KVDim()
+	}
+	return 4 * (rows*layer + min(rows, headChunk(c))*2*(c.Vocab+c.Dim+rank))
+}

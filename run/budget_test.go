@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/seed-d9ad8ee0/trinity/model"
 )
 
 func TestEstimate(t *testing.T) {
@@ -83,23 +81,5 @@ func TestRoundTime(t *testing.T) {
 		if got := roundTime(d); got != want {
 			t.Errorf("roundTime(%v) = %s, want %s", d, got, want)
 		}
-	}
-}
-
-// The reckoned weights are those of the shipped file, but for its header.
-func TestMemoryOf(t *testing.T) {
-	conf, err := model.LoadConfig("../examples/tiny/model")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lora, full := MemoryOf(conf, 64, 100, 32), MemoryOf(conf, 64, 100, 0)
-	if want := 2 * conf.Parameters(); lora.Weights != want {
-		t.Errorf("Weights = %d, want %d", lora.Weights, want)
-	}
-	if want := int64(64 * 4 * 4 * conf.Pages().Floats()); lora.Cache != want {
-		t.Errorf("Cache = %d, want four pages for each sample, %d", lora.Cache, want)
-	}
-	if lora.Optimizer >= full.Optimizer {
-		t.Errorf("an adapter takes %d and all weights %d", lora.Optimizer, full.Optimizer)
 	}
 }

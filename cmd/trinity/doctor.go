@@ -120,9 +120,14 @@ func (d *diagnosis) memory() int64 {
 	if free := run.FreeMemory(); free > 0 {
 		d.line("memory", "%s free here", run.Size(free))
 	}
-	d.line("sampling", "%s: weights %s, and %s for %d samples of %d tokens", run.Size(m.Sampling()), run.Size(m.Weights), run.Size(m.Cache), d.cmd.Samples, d.cmd.Length)
-	d.line("training", "%s: that, and LoRA of rank %d (%s parameters) with gradient and optimizer %s, activations %s", run.Size(m.Training()),
-		d.cmd.Rank, run.Count(c.AdapterParameters(d.cmd.Rank)), run.Size(m.Optimizer), run.Size(m.Tape))
+	kept := ""
+	if m.Kept {
+		kept = ", the most that is kept: they take turns"
+	}
+	d.line("sampling", "%s: weights %s, a step %s, and keys and values %s for %d samples of %d tokens%s", run.Size(m.Sampling()), run.Size(m.Weights),
+		run.Size(m.Program+m.Step), run.Size(m.Cache), d.cmd.Samples, d.cmd.Length, kept)
+	d.line("training", "%s: that, and LoRA of rank %d (%s parameters) with gradient and optimizer %s, activations and their gradients %s", run.Size(m.Training()),
+		d.cmd.Rank, run.Count(c.AdapterParameters(d.cmd.Rank)), run.Size(m.Optimizer), run.Size(m.Pages+m.Tape+m.Backward))
 	return max(m.Sampling(), m.Training())
 }
 
