@@ -23,6 +23,12 @@ type result struct {
 // rate is the row's tokens per second at the median time.
 func (r result) rate(seconds []float64) float64 { return float64(r.row.count()) / median(seconds) }
 
+// noise is the quartiles of the row's rate.
+func (r result) noise(seconds []float64) string {
+	n := float64(r.row.count())
+	return digits(n/quantile(seconds, 0.75)) + "–" + digits(n/quantile(seconds, 0.25))
+}
+
 // ratio is how many times as fast as the peer trinity is: the medians' ratio.
 func (r result) ratio() float64 { return median(r.theirs) / median(r.ours) }
 
@@ -34,12 +40,17 @@ func (r result) agree() bool {
 // clear reports whether the peer is so far behind that more repetitions would say nothing new.
 func (r result) clear(p peer) bool { return len(r.ours) > 1 && r.ratio() > 4*r.row.wanted(p) }
 
-func median(x []float64) float64 {
+func median(x []float64) float64 { return quantile(x, 0.5) }
+
+// quantile is where part q of x is smaller, between neighbours in proportion.
+func quantile(x []float64, q float64) float64 {
 	x = slices.Sorted(slices.Values(x))
-	if n := len(x); n%2 == 0 {
-		return (x[n/2-1] + x[n/2]) / 2
+	at, rest := math.Modf(q * float64(len(x)-1))
+	i := int(at)
+	if i+1 == len(x) {
+		return x[i]
 	}
-	return x[len(x)/2]
+	return x[i] + rest*(x[i+1]-x[i])
 }
 
 // contest measures rows with both programs of a pair.
@@ -106,6 +117,9 @@ func (c contest) settings(p peer, r row) []setting {
 	return list
 }
 
+// hopeless is how many times as long as the best setting one takes, when it is tried first, that is not tried again.
+const hopeless = 2.5
+
 // best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out; the error is that of the
 // last one if all do.
 func (c contest) best(job request, settings []setting, them *program, r row) (setting, error) {
@@ -115,7 +129,7 @@ func (c contest) best(job request, settings []setting, them *program, r row) (se
 	for _, s := range settings {
 		job.setting = s
 		a, err := them.do(job, c.most)
-		if err == nil && len(settings) > 1 {
+		if err == nil && len(settings) > 1 && a.Seconds < hopeless*least {
 			a, err = them.do(job, c.most)
 		}
 		if err != nil {

@@ -64,8 +64,8 @@ func TestChoose(t *testing.T) {
 		{"train-1b,decode-0.6b-64", "decode-0.6b-64 train-1b 2"},
 		{"decode-3b-*", "decode-3b-1 decode-3b-64 3"},
 		{"*", "train-tiny decode-3b-64 30"},
-		{"common", "train-tiny decode-1b-64 17"},
-		{"common,train-3b", "train-tiny train-3b 18"},
+		{"common", "train-tiny decode-3b-64 21"},
+		{"common,train4-3b", "train-tiny decode-3b-64 22"},
 	} {
 		got, err := choose(x.names)
 		if err != nil {
@@ -161,7 +161,7 @@ func TestAll(t *testing.T) {
 	}
 	text := c.report(results, usage{}, used())
 	for _, want := range []string{
-		"| examples/tiny | train 1 × 512 tokens | PyTorch, bf16, 1 thread | ", " | 5.12 | ", // 512 tokens in 100 seconds
+		"| examples/tiny | train 1 × 512 tokens | PyTorch, bf16, 1 thread | ", " | 5.12 (5.12–5.12) | ", // 512 tokens in 100 seconds
 		"they do not agree: 6.", "PyTorch: replay 1.",
 		"| examples/tiny | prefill 512 tokens | vLLM | | | – | | peers: ", "No module named 'vllm'",
 	} {
@@ -212,6 +212,9 @@ func TestFlags(t *testing.T) {
 func TestFigures(t *testing.T) {
 	r := result{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1}, theirs: []float64{1, 3, 2, 4}, check: [2]float64{11, 11.1}}
 	if got := fmt.Sprintf("%v %s %s %s%s", r.ratio(), digits(r.rate(r.ours)), digits(123456), digits(0.95), r.note()); got != "1.25 256 123000 0.95" {
+		t.Errorf("%q", got)
+	}
+	if got := r.noise(r.theirs) + " " + r.noise(r.ours); got != "158–293 93.1–341" { // at 3.25 and 1.75 seconds, at 5.5 and 1.5
 		t.Errorf("%q", got)
 	}
 	r.check[1] = 12

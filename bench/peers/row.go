@@ -42,7 +42,11 @@ func rows() []row {
 		add("prefill-"+s.name, prefill, 1, 512, 0)
 		add("decode-"+s.name+"-1", decode, 1, 256, 8)
 		add("decode-"+s.name+"-8", decode, 8, 256, 8)
-		add("decode-"+s.name+"-64", decode, 64, 256, 4)
+		many := 4
+		if s.large() {
+			many = 2
+		}
+		add("decode-"+s.name+"-64", decode, 64, 256, many)
 	}
 	return list
 }
@@ -54,6 +58,7 @@ func common() []string {
 		"train-9m", "train4-9m", "prefill-9m", "decode-9m-1", "decode-9m-64",
 		"train-0.6b", "train4-0.6b", "prefill-0.6b", "decode-0.6b-1", "decode-0.6b-8", "decode-0.6b-64",
 		"train-1b", "prefill-1b", "decode-1b-1", "decode-1b-64",
+		"train-3b", "prefill-3b", "decode-3b-1", "decode-3b-64",
 	}
 }
 
