@@ -327,15 +327,15 @@ func blockedx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, 
 
 var blockedKernels = [...]microKernel{nil, blockedx1, blockedx2, blockedx3, blockedx4, blockedx5, blockedx6, blockedx7}
 
+// amxRows16 folds n times 16 rows of a, step bytes apart, with blocks of 32 k of a panel into c [16 n][32]; see packTile for a.
+//
+//go:noescape
+func amxRows16(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
+
 // amxRows32 folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32]; see packTile for a.
 //
 //go:noescape
 func amxRows32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
-
-// amxRows16 folds 16 rows of a with blocks of 32 k of a panel into c [16][32].
-//
-//go:noescape
-func amxRows16(blocks int, a *float32, b *float32, c *float32, acc int)
 
 // packTile rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, step bytes apart.
 //

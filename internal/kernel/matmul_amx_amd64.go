@@ -106,7 +106,7 @@ func (p *amxProduct) panel(q int) {
 			amxRows32(blocks, &p.a[s*amxRows], b, &c[0], acc, steps*amxRows*4, pairs)
 		}
 		if half > 0 {
-			amxRows16(blocks, &p.a[p.row(pairs*amxRows)+s*amxRows], b, &c[pairs*amxRows*NR], acc)
+			amxRows16(blocks, &p.a[p.row(pairs*amxRows)+s*amxRows], b, &c[pairs*amxRows*NR], acc, 0, 1)
 		}
 	}
 	storePanel(p.M, &p.out[n], &c[0], p.ldo*4, cols)

@@ -76,45 +76,65 @@ func (a *asm) tileConfig() {
 	a.data.WriteString("GLOBL tileConfig<>(SB), RODATA|NOPTR, $64\n")
 }
 
-// amx writes the kernels for 32 rows, n times, and for 16.
+// amx writes the kernels for n times 32 rows and n times 16.
 func amx(a *asm) {
 	a.tileConfig()
-	a.fn("amxRows32", "folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32]; see packTile for a.", 8, false,
-		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"))
-	rows := a.newLabel("rows")
-	a.configure()
-	a.tileSetup()
-	a.label(rows)
-	a.tileBlock(2)
-	a.ins("ADDQ BX, SI")
-	a.ins("ADDQ $%d, DX", 32*rowBytes)
-	a.ins("DECQ R10")
-	a.ins("JNE %s", rows)
-	a.release()
-	a.end()
-
-	a.fn("amxRows16", "folds 16 rows of a with blocks of 32 k of a panel into c [16][32].", 8, false,
-		num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"))
-	a.configure()
-	a.tileSetup()
-	a.tileBlock(1)
-	a.release()
-	a.end()
-}
-
-// tileSetup fills the registers that stay: the strides of a, and of b and c, and what is fetched ahead, the panel behind the blocks of this one.
-func (a *asm) tileSetup() {
-	a.ins("MOVQ $%d, R11", blockBytes)
-	a.ins("MOVQ $%d, R12", rowBytes)
-	a.ins("MOVQ CX, R9; SHLQ $11, R9; ADDQ DI, R9")
+	for high := 1; high <= 2; high++ {
+		a.fn(fmt.Sprintf("amxRows%d", 16*high), fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into c [%d n][32]; see packTile for a.", 16*high, 16*high), 8, false,
+			num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"))
+		a.configure()
+		a.tileRows(high)
+		a.release()
+		a.end()
+	}
 }
 
 // fetched is the number of lines of b that a step of the kernel fetches ahead: eight blocks of rows fetch the next panel.
 const fetched = 4
 
-// tileBlock folds high times 16 rows with all blocks. It keeps CX, SI, DI, DX; its own are AX and R13.
-func (a *asm) tileBlock(high int) {
-	load, start, loop := a.newLabel("load"), a.newLabel("start"), a.newLabel("blocks")
+// tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and behind the last those of the next rows, are loaded
+// between the products of this one, each as soon as its register is free: the processor does not look far enough ahead to do so itself.
+// R11 and R12 are the strides of a, and of b and c; R9 is what is fetched ahead, the panel behind the blocks of this one.
+func (a *asm) tileRows(high int) {
+	rows, loop, last := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last")
+	a.ins("MOVQ $%d, R11", blockBytes)
+	a.ins("MOVQ $%d, R12", rowBytes)
+	a.ins("MOVQ CX, R9; SHLQ $11, R9; ADDQ DI, R9")
+	a.ins("MOVQ CX, 0(SP)")
+	a.ins("MOVQ SI, R13")
+	a.ins("MOVQ DI, R8")
+	next := a.operands(high)
+	for _, load := range next {
+		load()
+	}
+	a.label(rows)
+	a.sums(high)
+	a.ins("MOVQ 0(SP), CX")
+	a.ins("DECQ CX")
+	a.ins("JEQ %s", last)
+	a.label(loop)
+	a.products(high, next)
+	for i := range fetched {
+		a.ins("PREFETCHT1 %d(R9)", 64*i)
+	}
+	a.ins("ADDQ $%d, R9", 64*fetched)
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.label(last)
+	a.ins("CMPQ R10, $1; CMOVQEQ CX, BX") // behind the last rows the same ones again, for nothing
+	a.ins("ADDQ BX, SI")
+	a.ins("MOVQ SI, R13")
+	a.ins("MOVQ DI, R8")
+	a.products(high, next)
+	a.moveTiles(high, a.storeTile)
+	a.ins("ADDQ $%d, DX", 16*high*rowBytes)
+	a.ins("DECQ R10")
+	a.ins("JNE %s", rows)
+}
+
+// sums loads the sums from c, or begins them with zeros.
+func (a *asm) sums(high int) {
+	load, start := a.newLabel("load"), a.newLabel("start")
 	a.ins("CMPQ acc+32(FP), $0")
 	a.ins("JNE %s", load)
 	for i := range 2 * high {
@@ -124,32 +144,44 @@ func (a *asm) tileBlock(high int) {
 	a.label(load)
 	a.moveTiles(high, a.loadTile)
 	a.label(start)
-	a.ins("MOVQ SI, R13")
-	a.ins("MOVQ DI, AX")
-	a.ins("MOVQ CX, 0(SP)")
-	a.label(loop)
-	a.loadTile(amxB, "AX", "R12", 0)
-	for i := range high {
+}
+
+// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The last moves both on.
+func (a *asm) operands(high int) []func() {
+	rows := func(i int) {
 		a.loadTile(amxA+i, "R13", "R11", 0)
-		if i+1 < high {
-			a.ins("ADDQ $%d, R13", tileBytes)
-		}
-		a.dotTile(2*i, amxA+i, amxB)
-		if i == 0 {
-			a.loadTile(amxB+1, "AX", "R12", 64)
-		}
-		a.dotTile(2*i+1, amxA+i, amxB+1)
+		a.ins("ADDQ $%d, R13", tileBytes*(1+(i+1)/high*(2-high)))
 	}
-	for i := range fetched {
-		a.ins("PREFETCHT1 %d(R9)", 64*i)
+	list := []func(){func() { rows(0) }, func() { a.loadTile(amxB+1, "R8", "R12", 64) }}
+	if high == 2 {
+		list = append(list, func() { rows(1) })
 	}
-	a.ins("ADDQ $%d, R9", 64*fetched)
-	a.ins("ADDQ $%d, R13", tileBytes*(3-high))
-	a.ins("ADDQ $%d, AX", panelBytes)
-	a.ins("DECQ CX")
-	a.ins("JNE %s", loop)
-	a.ins("MOVQ 0(SP), CX")
-	a.moveTiles(high, a.storeTile)
+	return append(list, func() {
+		a.loadTile(amxB, "R8", "R12", 0)
+		a.ins("ADDQ $%d, R8", panelBytes)
+	})
+}
+
+// products multiplies the tiles at hand and calls next as their registers become free; what is nil there is not called.
+func (a *asm) products(high int, next []func()) {
+	call := func(list ...func()) {
+		for _, f := range list {
+			if f != nil {
+				f()
+			}
+		}
+	}
+	a.dotTile(0, amxA, amxB)
+	a.dotTile(1, amxA, amxB+1)
+	call(next[0])
+	if high == 1 {
+		call(next[1:]...)
+		return
+	}
+	a.dotTile(3, amxA+1, amxB+1)
+	call(next[1])
+	a.dotTile(2, amxA+1, amxB)
+	call(next[2:]...)
 }
 
 // moveTiles walks the tiles of c.
