@@ -13,6 +13,23 @@ import (
 //
 // Each product is followed by its LoRA, which continues the accumulator.
 
+// linear computes rows a to b-1 of y from those of x by l and the additions to it that pick names.
+func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows, pick func(*Adapter) *nn.LoRA) {
+	in, mid := on.Lay(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
+	var more []kernel.Addition
+	p.eachRun(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Down(on, more, mid, in, from-a, to-a) })
+	l.Forward(on, y.Slice(a, b), in, more)
+}
+
+// linearBackward computes rows a to b-1 of dx from those of dy, and of dmid.
+func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows, pick func(*Adapter) *nn.LoRA) {
+	dy, dmid = dy.Slice(a, b), dmid.Slice(a, b)
+	in := on.Lay(0, dy, dy.Cols, l.W.BF16)
+	var more []kernel.Addition
+	p.eachRun(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Up(on, more, dmid, dy, in, from-a, to-a) })
+	l.Backward(on, dx.Slice(a, b), in, more)
+}
+
 // output is where layer l's result goes: the next layer's input.
 func (p *pass) output(l int) nn.Rows {
 	if l+1 < len(p.layers) {
@@ -28,10 +45,7 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 			p.mark(l, s.inv1, a, b)
 		}
 	})
-	w.qkv.Forward(on, s.qkv.Slice(a, b), s.n1.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(on, s.qkv.Slice(a, b), s.midQKV.Slice(a, b), s.n1.Slice(a, b))
-	})
+	p.linear(a, b, on, w.qkv, s.qkv, s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		key := make([]float32, c.HeadDim)
 		p.eachSeq(a, b, func(seq Seq, a, b int) {
@@ -79,11 +93,7 @@ func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 			}
 		})
 	})
-	dn1 := d.dn1.Slice(a, b)
-	w.qkv.Backward(on, dn1, d.dqkv.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(on, d.dn1.Slice(a, b), d.dmidQKV.Slice(a, b), d.dqkv.Slice(a, b))
-	})
+	p.linearBackward(a, b, on, w.qkv, d.dn1, d.dqkv, d.dmidQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])
@@ -126,11 +136,7 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 		})
 		p.ws.Put(ws)
 	})
-	h := s.h.Slice(a, b)
-	w.o.Forward(on, h, s.att.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(on, s.h.Slice(a, b), s.midO.Slice(a, b), s.att.Slice(a, b))
-	})
+	p.linear(a, b, on, w.o, s.h, s.att, s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(s.h.Slice(a, b).Data, s.x.Slice(a, b).Data) })
 }
 
@@ -138,10 +144,7 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 // all its rows: see attentionBackward.
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, d := &p.w.layers[l], &p.back
-	w.o.Backward(on, d.datt.Slice(a, b), d.dh.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(on, d.datt.Slice(a, b), d.dmidO.Slice(a, b), d.dh.Slice(a, b))
-	})
+	p.linearBackward(a, b, on, w.o, d.datt, d.dh, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
 }
 
 // attentionBackward fills d.dqkv for one KV head of sequence i.
@@ -158,10 +161,7 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, c.Eps, s.inv2[a:b])
 	})
-	w.gateUp.Forward(on, s.gateUp.Slice(a, b), s.n2.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(on, s.gateUp.Slice(a, b), s.midGU.Slice(a, b), s.n2.Slice(a, b))
-	})
+	p.linear(a, b, on, w.gateUp, s.gateUp, s.n2, s.midGU, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu := s.gateUp.Row(t)
@@ -169,30 +169,21 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 		}
 	})
 	out := p.output(l)
-	w.down.Forward(on, out.Slice(a, b), s.act.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down }, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(on, out.Slice(a, b), s.midDown.Slice(a, b), s.act.Slice(a, b))
-	})
+	p.linear(a, b, on, w.down, out, s.act, s.midDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(out.Slice(a, b).Data, s.h.Slice(a, b).Data) })
 }
 
 // mlpBackward takes the gradient of the layer's output, in d.dOut, to that of h, in d.dh.
 func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
-	w.down.Backward(on, d.dact.Slice(a, b), d.dOut.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(on, d.dact.Slice(a, b), d.dmidDown.Slice(a, b), d.dOut.Slice(a, b))
-	})
+	p.linearBackward(a, b, on, w.down, d.dact, d.dOut, d.dmidDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
 			p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
 		}
 	})
-	w.gateUp.Backward(on, d.dn2.Slice(a, b), d.dgateUp.Slice(a, b))
-	p.eachRun(a, b, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp }, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(on, d.dn2.Slice(a, b), d.dmidGU.Slice(a, b), d.dgateUp.Slice(a, b))
-	})
+	p.linearBackward(a, b, on, w.gateUp, d.dn2, d.dgateUp, d.dmidGU, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), w.norm2, s.inv2[t])

@@ -38,18 +38,18 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	for i, t := range rows {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
-	p.w.head.Forward(on, h.logits, h.x)
-	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) {
-		lora.Forward(on, h.logits.Slice(a, b), h.mid.Slice(a, b), h.x.Slice(a, b))
-	})
+	in := on.Lay(0, h.x, h.x.Cols, p.w.head.W.BF16)
+	var more []kernel.Addition
+	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Down(on, more, h.mid, in, a, b) })
+	p.w.head.Forward(on, h.logits, in, more)
 }
 
 // headBackward takes h.logits, which hold the gradients of the logits, to h.dx.
 func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
-	p.w.head.Backward(on, h.dx, h.logits)
-	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) {
-		lora.Backward(on, h.dx.Slice(a, b), h.dmid.Slice(a, b), h.logits.Slice(a, b))
-	})
+	in := on.Lay(0, h.logits, h.logits.Cols, p.w.head.W.BF16)
+	var more []kernel.Addition
+	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Up(on, more, h.dmid, h.logits, in, a, b) })
+	p.w.head.Backward(on, h.dx, in, more)
 }
 
 // eachHeadRun calls f for stretches a to b-1 of rows whose adapter reaches the head. rows need not be sorted.

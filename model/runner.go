@@ -139,13 +139,17 @@ func (w *Weights) checkSeq(s Seq) error {
 func (p *pass) rows() int { return p.start[len(p.seqs)] }
 
 // blocks runs f over all n rows that meet matrices of about so many weights, with what products run on there: blocks [a,b) of
-// rows in parallel, or, where rows are few for the weights, all of them at once with the workers sharing each product.
+// rows in parallel, or, where reading the weights takes long beside the arithmetic, large blocks one after another with the workers
+// sharing each product.
 func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
 	switch {
 	case n == 0:
-	case N > 1 && weights >= manyWeights && n <= fewRows*N:
-		f(0, n, nn.Products{K: r.K, SC: r.sc, P: r.P})
+	case N > 1 && weights >= manyWeights && (r.K.Tiles() || n <= fewRows*N):
+		parts := (n + sharedRows - 1) / sharedRows
+		for i := range parts {
+			f(cut(i, parts, n), cut(i+1, parts, n), nn.Products{K: r.K, SC: r.sc, P: r.P})
+		}
 	default:
 		most := r.K.RowBlock()
 		parts := (n + most - 1) / most
@@ -159,8 +163,10 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 const (
 	// manyWeights are more than a core's caches hold, so that every walk over them reads memory.
 	manyWeights = 1 << 20
-	// fewRows a worker are so few that reading the weights takes longer than what is computed with them.
+	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. With tiles that is so for any number.
 	fewRows = 128
+	// sharedRows are computed at once when the workers share each product.
+	sharedRows = 512
 )
 
 // cut returns where part i of n rows begins: where there are many, at a multiple of a tile's height.

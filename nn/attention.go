@@ -143,15 +143,16 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	p := c.scores(k, on.SC, ws, q, pos)
 	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
 	ws.grads = ds.Data
-	on.Turned(ds, dout, &c.values, false) // dp = dout·Vᵀ
-	for m := range M {                    // p = exp*inv ; ds = p*(dp - dot(dout,out))
+	bf16 := c.keys.BF16
+	on.Turned(ds, on.Lay(0, dout, hd, bf16), 0, M, &c.values, false, nil) // dp = dout·Vᵀ
+	for m := range M {                                                    // p = exp*inv ; ds = p*(dp - dot(dout,out))
 		p, ds := p.Row(m), ds.Row(m)
 		k.Scale(p, ws.inv[m])
 		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])
 		k.Mul(ds, p, ds)
 		k.AXPY(ds, -d, p)
 	}
-	on.Turned(dq, ds, &c.keys, false)
+	on.Turned(dq, on.Lay(0, ds, ds.Cols, bf16), 0, M, &c.keys, false, nil)
 	for m := range M {
 		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
 	}

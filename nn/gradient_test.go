@@ -68,14 +68,14 @@ func TestLinearGradient(t *testing.T) {
 	k, sc := set(t)
 	const M, N, K = 3, 37, 5
 	w, b, x, dy := normal(1, N*K), normal(2, N), normal(3, M*K), normal(4, M*N)
-	y, dx := Rows{make([]float32, M*N), N}, Rows{make([]float32, M*K), K}
+	y, dx, on := Rows{make([]float32, M*N), N}, Rows{make([]float32, M*K), K}, Products{K: k, SC: sc}
 	loss := func() float64 {
 		l := Linear{W: k.Pack(w, N, K, false), Bias: b}
-		l.Forward(Products{K: k, SC: sc}, y, Rows{x, K})
+		l.Forward(on, y, on.Lay(0, Rows{x, K}, K, false), nil)
 		return weighted(y.Data, dy)
 	}
 	l := Linear{W: k.Pack(w, N, K, false)}
-	l.Backward(Products{K: k, SC: sc}, dx, Rows{dy, N})
+	l.Backward(on, dx, on.Lay(0, Rows{dy, N}, N, false), nil)
 	checkGradient(t, "dx", x, dx.Data, loss)
 	dw := make([]float32, N*K)
 	k.GradW(sc, dw, K, dy, N, x, K, M, 0, N, K)
@@ -93,18 +93,20 @@ func TestLoRAGradient(t *testing.T) {
 	const M, K, r, n0, n1, scale = 3, 5, 3, 34, 7, 0.75
 	const N = n0 + n1
 	A, B := [][]float32{normal(1, r*K), normal(2, r*K)}, [][]float32{normal(3, n0*r), normal(4, n1*r)}
-	x, dy, base := normal(5, M*K), normal(6, M*N), normal(7, M*N)
+	x, dy, on := normal(5, M*K), normal(6, M*N), Products{K: k, SC: sc}
+	linear := Linear{W: k.Pack(normal(7, N*K), N, K, false)}
 	y := Rows{make([]float32, M*N), N}
 	mid, dmid := Rows{make([]float32, M*8), 8}, Rows{make([]float32, M*8), 8} // wider than 2r
 	loss := func() float64 {
-		copy(y.Data, base)
-		NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B).Forward(Products{K: k, SC: sc}, y, mid, Rows{x, K})
+		in := on.Lay(0, Rows{x, K}, K, false)
+		linear.Forward(on, y, in, NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B).Down(on, nil, mid, in, 0, M))
 		return weighted(y.Data, dy)
 	}
 	loss()
 	l := NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B)
 	dx := Rows{make([]float32, M*K), K}
-	l.Backward(Products{K: k, SC: sc}, dx, dmid, Rows{dy, N})
+	in := on.Lay(0, Rows{dy, N}, N, false)
+	linear.Backward(on, dx, in, l.Up(on, nil, dmid, Rows{dy, N}, in, 0, M))
 	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)}, [2][]float32{make([]float32, n0*r), make([]float32, n1*r)}
 	for p := range l.Projections() {
 		k.GradW(sc, dA[p], K, dmid.Data[l.Mid(p):], dmid.Cols, x, K, M, 0, r, K)

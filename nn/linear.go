@@ -14,25 +14,27 @@ type Linear struct {
 	Bias []float32      // [N], or nil
 }
 
-// Forward computes y [M,N] from x [M,K].
-func (l *Linear) Forward(on Products, y, x Rows) {
+// Forward computes y [M,N] from x [M,K] with the additions of LoRA.Down.
+func (l *Linear) Forward(on Products, y Rows, x *kernel.Input, more []kernel.Addition) {
 	if l.Bias != nil {
-		for m := range x.Len() {
+		for m := range x.M {
 			copy(y.Row(m), l.Bias)
 		}
 	}
-	on.MatMul(y, x, l.W, l.Bias != nil)
+	on.MatMul(y, x, l.W, l.Bias != nil, more)
 }
 
-// Backward computes dx [M,K] = dy·W from dy [M,N].
-func (l *Linear) Backward(on Products, dx, dy Rows) { on.Turned(dx, dy, l.W, false) }
+// Backward computes dx [M,K] = dy·W from dy [M,N] with the additions of LoRA.Up.
+func (l *Linear) Backward(on Products, dx Rows, dy *kernel.Input, more []kernel.Addition) {
+	on.Turned(dx, dy, 0, dy.M, l.W, false, more)
+}
 
 // LoRA is the low-rank addition to a Linear of P projections: for projection p, whose columns of y begin at Cols[p],
 //
 //	mid[:, p] = scale * x·A[p]ᵀ ;  y[:, p] += mid[:, p]·B[p]ᵀ
 //
 // in the arithmetic of the Linear's weights: with bf16, A, B and what meets them are rounded for the products. The second product continues
-// the accumulator of the Linear, so that B = 0 leaves y's bits alone.
+// the accumulator of the Linear, so that B = 0 leaves y's bits alone, and is computed together with it.
 type LoRA struct {
 	Rank  int // r
 	Scale float32
@@ -60,23 +62,34 @@ func (l *LoRA) width() int         { return l.Rank * len(l.b) }
 func (l *LoRA) column(p int) int   { return p * l.Rank }
 func (l *LoRA) Mid(p int) (at int) { return l.column(p) }
 
-// Forward continues y [M,N] with the addition for x [M,K]. mid [M, at least P*r] receives the scaled down-projection.
-func (l *LoRA) Forward(on Products, y, mid, x Rows) {
-	on.MatMul(mid, x, l.a, false)
-	l.scale(on.K, mid, x.Len())
-	for p, b := range l.b {
-		on.MatMul(y.from(l.Cols[p]), mid.from(l.column(p)), b, true)
+// Down writes the scaled down-projections of rows a to b-1 of x to the same rows of mid [M, at least P*r], and appends to more what is to be added to the
+// Linear's output for them. It takes place 1+len(more) of the scratch and those behind it.
+func (l *LoRA) Down(on Products, more []kernel.Addition, mid Rows, x *kernel.Input, a, b int) []kernel.Addition {
+	on.matMul(mid, x, a, b, l.a, false, nil)
+	rows := mid.Slice(a, b)
+	l.scale(on.K, rows, b-a)
+	for p, w := range l.b {
+		in := on.Lay(1+len(more), rows.from(l.column(p)), l.Rank, w.BF16)
+		more = append(more, kernel.Addition{From: a, First: l.Cols[p], X: in, W: w})
 	}
+	return more
 }
 
-// Backward continues dx [M,K] with the addition's gradient under dy [M,N]. dmid [M, at least P*r] receives the gradient of
-// the unscaled down-projection, which dA needs: dA = dmidᵀ·x and dB = dyᵀ·mid.
-func (l *LoRA) Backward(on Products, dx, dmid, dy Rows) {
-	for p, b := range l.b {
-		on.Turned(dmid.from(l.column(p)), dy.from(l.Cols[p]), b, false)
+// Up is the backward of Down for rows a to b-1 of the Linear's output, whose gradient dy is laid out as in: it writes the gradient of the unscaled
+// down-projections to the same rows of dmid [M, at least P*r], and appends what is to be added to the gradient of x. dA = dmidᵀ·x and
+// dB = dyᵀ·mid.
+func (l *LoRA) Up(on Products, more []kernel.Addition, dmid, dy Rows, in *kernel.Input, a, b int) []kernel.Addition {
+	for p, w := range l.b {
+		part := in.Columns(l.Cols[p], l.Cols[p]+w.N)
+		if l.Cols[p]%kernel.NR != 0 || w.N%kernel.NR != 0 {
+			part = *on.Lay(1+len(more), dy.from(l.Cols[p]), w.N, w.BF16)
+		}
+		on.Turned(dmid.from(l.column(p)), &part, a, b, w, false, nil)
 	}
-	l.scale(on.K, dmid, dy.Len())
-	on.Turned(dx, dmid, l.a, true)
+	rows := dmid.Slice(a, b)
+	l.scale(on.K, rows, b-a)
+	x := on.Lay(1+len(more), rows, l.width(), l.a.BF16)
+	return append(more, kernel.Addition{From: a, X: x, W: l.a})
 }
 
 func (l *LoRA) scale(k *kernel.Set, mid Rows, M int) {

@@ -59,6 +59,7 @@ type Set struct {
 	path  Path
 	order Order
 	ops   ops
+	tiles tiler // nil if the path reads rows where they lie
 }
 
 // ops is what a path implements; the definitions are those of portable. Lengths
@@ -98,7 +99,9 @@ func New(p Path, o Order) (*Set, error) {
 	if p == Portable {
 		return definition(o), nil
 	}
-	return &Set{path: p, order: o, ops: fastOps(p, o)}, nil
+	s := &Set{path: p, order: o, ops: fastOps(p, o)}
+	s.tiles, _ = s.ops.(tiler)
+	return s, nil
 }
 
 // definition returns the portable set, which says what the results of order o are.
@@ -116,6 +119,9 @@ func (s *Set) RowBlock() int {
 	}
 	return 112
 }
+
+// Tiles reports whether bf16 products run on tiles, so fast that most of a product's time goes into what surrounds it.
+func (s *Set) Tiles() bool { return s.tiles != nil }
 
 // MatMul computes out = x·Wᵀ for the columns of panels [p0,p1):
 //

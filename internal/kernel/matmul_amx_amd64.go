@@ -6,108 +6,176 @@ import "unsafe"
 type amx struct{ avx512 }
 
 const (
-	// amxRows is the number of rows of the larger micro-kernel, amxTile of the smaller.
-	amxRows, amxTile = 32, 16
+	// amxTile is the number of rows of a tile; the larger micro-kernel takes InputRows, two of them.
+	amxTile = 16
 	// amxFew is the number of rows that take less time on the kernels of AVX-512: a tile would be all but empty.
 	amxFew = 2
 	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 16 KiB of panel, which the first
 	// cache keeps while the rows pass.
 	amxBlocks = 8
-	// amxWords bounds the words of rows packed at once: 512 KiB, a quarter of the second cache.
-	amxWords = 1 << 17
+	// amxHeight is the number of rows a panel meets before the next one; amxWords bounds the words of theirs that it meets: 1 MiB, half of the second
+	// cache. Where K has more, amxGroup panels take turns, each with sums of its own.
+	amxHeight = 512
+	amxWords  = 1 << 18
+	amxGroup  = 8
 )
 
-// matMul packs rows of x and walks the panels over them.
+// tileWords is the size of a block of 32 k of InputRows rows, or of a panel.
+const tileWords = InputRows * blockPairs
+
+func (amx) tiled(M, K int) int {
+	if M <= amxFew {
+		return 0
+	}
+	return (M + InputRows - 1) / InputRows * ((K + 2*blockPairs - 1) / (2 * blockPairs)) * tileWords
+}
+
+// matMul is for rows that are in one product only.
 func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
 	if !w.BF16 || w.K == 0 || M <= amxFew {
 		v.avx512.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	steps := w.steps()
-	chunk := max(amxRows, amxWords/steps/amxRows*amxRows)
-	parts := (M + chunk - 1) / chunk
-	for i := range parts {
-		m0, m1 := i*M/parts, (i+1)*M/parts
-		p := amxProduct{sc: sc, w: w, out: out[m0*ldo:], ldo: ldo, M: m1 - m0, acc: acc}
-		p.pack(x[m0*ldx:], ldx)
-		for q := p0; q < p1; q++ {
-			p.panel(q)
+	in, s := &sc.input, Set{ops: v, tiles: v}
+	s.Use(in, x, ldx, M, w.K, true)
+	v.layTiles(in, 0, M)
+	v.multiplyTiles(sc, out, ldo, in, 0, M, w, p0, p1, acc, nil)
+}
+
+// layTiles rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in the second.
+func (amx) layTiles(in *Input, from, to int) {
+	blocks := in.K / (2 * blockPairs)
+	for m := from; m < to; m += amxTile {
+		whole := blocks
+		if m+amxTile > in.M {
+			whole = 0
 		}
+		if whole > 0 {
+			packTile(whole, &in.tiles[in.tile(m)], &in.x[m*in.ld], in.ld*4, tileWords*4)
+		}
+		in.layEdge(m, whole)
 	}
 }
 
-// amxProduct is one product of packed rows while it runs.
-type amxProduct struct {
-	sc     *Scratch
-	w      *Panels
-	out    []float32
-	ldo, M int
-	acc    bool
-	// The rows are [M/32][K/32][32][16] words of pairs: 16 rows of a block of k are a tile, one stretch of memory. What does not exist
-	// is zero.
-	a []float32
-}
+// tile returns the place of row m's first block.
+func (in *Input) tile(m int) int { return m/InputRows*in.step + m%InputRows*blockPairs }
 
-// row returns the place of row m's first block.
-func (p *amxProduct) row(m int) int {
-	return m/amxRows*amxRows*p.w.steps() + m%amxRows*blockPairs
-}
-
-func (p *amxProduct) pack(x []float32, ldx int) {
-	up := (p.M + amxTile - 1) / amxTile * amxTile
-	if up%amxRows != 0 && p.M%amxRows > amxTile {
-		up += amxTile
-	}
-	p.a = grow(&p.sc.a, (p.M+amxRows-1)/amxRows*amxRows*p.w.steps())
-	whole := p.w.K / (2 * blockPairs)
-	for m := 0; m < up; m += amxTile {
-		blocks := whole
-		if m+amxTile > p.M {
-			blocks = 0
-		}
-		if blocks > 0 {
-			packTile(blocks, &p.a[p.row(m)], &x[m*ldx], ldx*4, amxRows*blockPairs*4)
-		}
-		p.packEdge(x, ldx, m, blocks)
-	}
-}
-
-// packEdge packs what is not whole of the 16 rows from m on: their blocks from first on, and rows that do not exist.
-func (p *amxProduct) packEdge(x []float32, ldx, m, first int) {
+// layEdge lays out what is not whole of the 16 rows from m on: their blocks from first on, and rows that do not exist.
+func (in *Input) layEdge(m, first int) {
 	for r := range amxTile {
-		to := p.a[p.row(m+r):]
-		for b := first; b < p.w.steps()/blockPairs; b++ {
-			block := to[b*amxRows*blockPairs:][:blockPairs]
+		to := in.tiles[in.tile(m+r):]
+		for b := first; b*2*blockPairs < in.K; b++ {
+			block := to[b*tileWords:][:blockPairs]
 			clear(block)
-			if k := b * 2 * blockPairs; m+r < p.M && k < p.w.K {
-				packPairs(min(2*blockPairs, p.w.K-k), &block[0], &x[(m+r)*ldx+k])
+			if k := b * 2 * blockPairs; m+r < in.M {
+				packPairs(min(2*blockPairs, in.K-k), &block[0], &in.x[(m+r)*in.ld+k])
 			}
 		}
 	}
 }
 
-// panel multiplies all rows with panel q. Their 32 columns are summed in one stretch of memory: in out the rows may be a power of 2
-// apart and crowd each other out of the caches.
-func (p *amxProduct) panel(q int) {
-	steps, n := p.w.steps(), q*NR
-	cols := min(NR, p.w.N-n)
-	pairs, half := p.M/amxRows, p.M%amxRows
+// multiplyTiles multiplies some hundred rows at a time.
+func (v amx) multiplyTiles(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
+	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
+		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: more}
+		p.panels(p0, p1)
+	}
+	for i := range more {
+		if more[i].X.tiles == nil {
+			(&Set{ops: v, tiles: v}).addition(sc, out, ldo, &more[i], m0, m1, p0, p1)
+		}
+	}
+}
+
+// amxProduct is one product of rows from to to-1 while it runs. base is the first row of from's tile.
+type amxProduct struct {
+	sc             *Scratch
+	x              *Input
+	w              *Panels
+	out            []float32
+	ldo            int
+	base, from, to int
+	acc            bool
+	more           []Addition
+	// c holds the sums of some panels, the 32 columns of each for all rows in one stretch of memory: in out the rows may be a power of 2 apart
+	// and crowd each other out of the caches.
+	c []float32
+}
+
+// panels multiplies the rows with panels [p0,p1).
+func (p *amxProduct) panels(p0, p1 int) {
+	rows, steps := p.to-p.base, p.w.steps()
+	height := (rows + InputRows - 1) / InputRows * InputRows
+	chunk, group := max(amxWords/height/blockPairs, amxBlocks)*blockPairs, 1
+	if chunk < steps {
+		group = amxGroup
+	}
+	p.c = grow(&p.sc.edge, group*height*NR)
+	for q0 := p0; q0 < p1; q0 += group {
+		q1 := min(q0+group, p1)
+		for s := 0; s < steps; s += chunk {
+			for q := q0; q < q1; q++ {
+				p.fold(q, p.c[(q-q0)*height*NR:], s, min(s+chunk, steps))
+			}
+		}
+		for q := q0; q < q1; q++ {
+			p.finish(q, p.c[(q-q0)*height*NR:])
+		}
+	}
+}
+
+// fold continues the sums c with steps [s0,s1) of panel q.
+func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
+	rows, steps := p.to-p.base, p.w.steps()
+	pairs, half := rows/InputRows, rows%InputRows
 	if half > amxTile {
 		pairs, half = pairs+1, 0
 	}
-	c := grow(&p.sc.edge, (pairs*amxRows+amxTile)*NR)
-	if p.acc {
-		packPanel(p.M, &c[0], &p.out[n], p.ldo*4, cols)
+	if p.acc && s0 == 0 {
+		packPanel(p.to-p.from, &c[(p.from-p.base)*NR], &p.out[p.from*p.ldo+q*NR], p.ldo*4, min(NR, p.w.N-q*NR))
 	}
-	for s := 0; s < steps; s += amxBlocks * blockPairs {
-		blocks, acc := min(amxBlocks, (steps-s)/blockPairs), flag(p.acc || s > 0)
-		b := (*float32)(unsafe.Pointer(&p.w.Pairs[(q*steps+s)*NR]))
+	for s := s0; s < s1; s += amxBlocks * blockPairs {
+		blocks, acc := min(amxBlocks, (s1-s)/blockPairs), flag(p.acc || s > 0)
+		a, b := p.x.tiles[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*steps+s)*NR]))
 		if pairs > 0 {
-			amxRows32(blocks, &p.a[s*amxRows], b, &c[0], acc, steps*amxRows*4, pairs)
+			amxRows32(blocks, &a[0], b, &c[0], acc, p.x.step*4, pairs)
 		}
 		if half > 0 {
-			amxRows16(blocks, &p.a[p.row(pairs*amxRows)+s*amxRows], b, &c[pairs*amxRows*NR], acc, 0, 1)
+			amxRows16(blocks, &a[pairs*p.x.step], b, &c[pairs*InputRows*NR], acc, 0, 1)
 		}
 	}
-	storePanel(p.M, &p.out[n], &c[0], p.ldo*4, cols)
+}
+
+// finish continues the sums of panel q with what more adds to them and writes them to out.
+func (p *amxProduct) finish(q int, c []float32) {
+	for i := range p.more {
+		a := &p.more[i]
+		q0, q1, r0, r1 := a.overlap(q, q+1, p.from, p.to)
+		if a.X.tiles != nil && q0 < q1 && r0 < r1 {
+			p.add(a, q0, c, r0, r1)
+		}
+	}
+	storePanel(p.to-p.from, &p.out[p.from*p.ldo+q*NR], &c[(p.from-p.base)*NR], p.ldo*4, min(NR, p.w.N-q*NR))
+}
+
+// add continues c with panel q of rows [r0,r1) of a. Rows that are not 32 of a's together pass through memory of their own, so that their neighbours do
+// not even get zeros added.
+func (p *amxProduct) add(a *Addition, q int, c []float32, r0, r1 int) {
+	steps := a.W.steps()
+	b, blocks := (*float32)(unsafe.Pointer(&a.W.Pairs[q*steps*NR])), steps/blockPairs
+	row := func(r int) []float32 { return c[(a.From+r-p.base)*NR:] }
+	for r := r0 &^ (InputRows - 1); r < r1; {
+		x := &a.X.tiles[a.X.tile(r)]
+		if n := (r1 - r) / InputRows; r >= r0 && n > 0 {
+			amxRows32(blocks, x, b, &row(r)[0], 1, a.X.step*4, n)
+			r += n * InputRows
+			continue
+		}
+		from, to := max(r, r0), min(r+InputRows, r1)
+		part := grow(&p.sc.part, InputRows*NR)
+		copy(part[(from-r)*NR:(to-r)*NR], row(from))
+		amxRows32(blocks, x, b, &part[0], 1, 0, 1)
+		copy(row(from), part[(from-r)*NR:(to-r)*NR])
+		r += InputRows
+	}
 }

@@ -7,15 +7,34 @@ type Scratch struct {
 	a     []float32 // packed rows
 	panel []float32 // packed columns
 	edge  []float32 // one tile of the output, for the last panel
+	part  []float32 // a tile of it
 	wide  []float32 // rows of a file, widened
 	bits  []float32 // rows rounded to bf16, as halves
-	turn  []float32 // the data of turned
+	input  Input    // rows that are in one product only
+	inputs []*Input // rows that are in several
 
-	turned Panels // what TransposePart returned
+	turned []*Turned  // parts of weights, transposed
+	more   []Addition // with such parts
 }
 
 // NewScratch returns an empty scratch; it grows to what the kernels ask.
 func NewScratch() *Scratch { return &Scratch{} }
+
+// Input returns the i-th place for rows that are laid out. What is there stays until the place is used again.
+func (sc *Scratch) Input(i int) *Input {
+	for len(sc.inputs) <= i {
+		sc.inputs = append(sc.inputs, &Input{})
+	}
+	return sc.inputs[i]
+}
+
+// turn returns the i-th place for a transpose.
+func (sc *Scratch) turn(i int) *Turned {
+	for len(sc.turned) <= i {
+		sc.turned = append(sc.turned, &Turned{})
+	}
+	return sc.turned[i]
+}
 
 // grow returns n aligned floats kept in *buf. The contents are arbitrary.
 func grow(buf *[]float32, n int) []float32 {

@@ -150,7 +150,7 @@ func packProbe(s *Set) []float32 {
 		for _, bf16 := range []bool{false, true} {
 			p := newPanels(N, K, bf16)
 			s.PackRows(sc, p, 0, Rows{asBytes(w)[:N*K*e.size()], e, K})
-			t := s.TransposePart(sc, p, NR, N, 0, K)
+			t := s.TransposePart(&Turned{}, p, NR, N, 0, K)
 			back := make([]float32, N*K+t.N*t.K)
 			p.Unpack(back)
 			t.Unpack(back[N*K:])
