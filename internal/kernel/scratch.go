@@ -3,15 +3,15 @@ package kernel
 // Scratch is one worker's memory for packing. It must not be used by two
 // goroutines at once.
 type Scratch struct {
-	row   []float32 // one row rounded to bf16
-	a     []float32 // packed rows
-	panel []float32 // packed columns
-	edge  []float32 // one tile of the output, for the last panel
-	part  []float32 // a tile of it
-	wide  []float32 // rows of a file, widened
-	bits  []float32 // rows rounded to bf16, as halves
-	input  Input    // rows that are in one product only
-	inputs []*Input // rows that are in several
+	row    []float32 // one row rounded to bf16
+	a      []float32 // packed rows
+	panel  []float32 // packed columns
+	edge   []float32 // one tile of the output, for the last panel
+	part   []float32 // a tile of it
+	wide   []float32 // rows of a file, widened
+	bits   []float32 // rows rounded to bf16, as halves
+	input  Input     // rows that are in one product only
+	inputs []*Input  // rows that are in several
 
 	turned []*Turned  // parts of weights, transposed
 	more   []Addition // with such parts
