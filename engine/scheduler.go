@@ -12,8 +12,8 @@ import (
 // prefillTokens bounds the prompt tokens of one step, so that samples under way go on beside a long prompt.
 const prefillTokens = 1024
 
-// logitFloats bounds the logits computed at once: 16 MiB.
-const logitFloats = 4 << 20
+// logitFloats bounds the logits computed at once: 64 MiB, which are 64 rows of the largest vocabularies. Each time the whole head is read.
+const logitFloats = 16 << 20
 
 // scheduler samples all requests together. One goroutine runs while there is work; each step computes the next tokens of all lanes
 // in one pass per base weights and draws. What is computed together changes no bit.

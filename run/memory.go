@@ -33,7 +33,7 @@ const (
 	pageTokens = 32      // of a page of the KV cache
 	cacheLimit = 1 << 30 // of the pages that are kept
 	promptRows = 1024    // of prompts in a step
-	stepLogits = 16 << 20
+	stepLogits = 64 << 20
 	tapeRows   = 2048    // of a micro-batch, at most
 	tapeLimit  = 1 << 30 // beyond that activations are recomputed
 	program    = 32 << 20
