@@ -119,29 +119,25 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	}
 	s.collect(targets, K)
 	s.want(entropies)
-	h := nn.Rows{Data: hidden, Cols: w.Config.Dim}
-	chunk := headChunk(w.Config)
+	all, c, head := nn.Rows{Data: hidden, Cols: w.Config.Dim}, w.Config, &r.back.head // Backward's, which has not begun
+	chunk := min(headChunk(c), r.P.N()*r.K.RowBlock())                                // a block for each worker stays in its cache
 	for from := 0; from < len(s.rows); from += chunk {
 		if !r.between() {
 			return
 		}
-		to := min(from+chunk, len(s.rows))
-		r.blocks(to-from, w.Config.Dim*w.Config.Vocab, func(a, b int, on nn.Products) {
-			at := from + a
-			ws := r.ws.Get()
-			ws.Rows[0].Resize(b-a, w.Config.Dim)
-			ws.Rows[1].Resize(b-a, p.rank)
-			ws.Logits.Resize(b-a, w.Config.Vocab)
-			p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: ws.Logits}, s.rows[at:from+b], h, on)
-			on.Rows(at, from+b, func(a, b int, _ *kernel.Scratch) {
+		rows := s.rows[from:min(from+chunk, len(s.rows))]
+		head.resize(c, len(rows), p.rank)
+		r.blocks(len(rows), c.Dim*c.Vocab, func(a, b int, on nn.Products) {
+			p.head(head.slice(a, b), rows[a:b], all, on)
+			on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 				for i := a; i < b; i++ {
-					s.score(r.K, i, ws.Logits.Row(i-at), logp[s.rows[i]*K:][:K])
+					logits := head.logits.Row(i)
+					s.score(r.K, from+i, logits, logp[rows[i]*K:][:K])
 					if entropies != nil {
-						s.entropy(r.K, i, ws.Logits.Row(i-at), entropies)
+						s.entropy(r.K, from+i, logits, entropies)
 					}
 				}
 			})
-			r.ws.Put(ws)
 		})
 	}
 	clear(s.g)

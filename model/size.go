@@ -37,11 +37,11 @@ func (c Config) PassBytes(rows, rank int) int {
 }
 
 // BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's activations, and the
-// logits of the rows that the head takes at a time, in each of the two.
+// logits of the rows that the head takes at a time, twice: their gradients are laid out for tiles, in bf16.
 func (c Config) BackwardBytes(rows, rank int) int {
 	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
 	if c.Arch.QKNorm {
 		layer += c.QDim() + c.KVDim()
 	}
-	return 4 * (rows*layer + min(rows, headChunk(c))*2*(c.Vocab+c.Dim+rank))
+	return 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+c.Vocab/2+2*c.Dim+2*rank))
 }

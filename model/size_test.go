@@ -6,7 +6,7 @@ import (
 )
 
 // TestBackwardBytes: what a step keeps on the heap is what TapeBytes and BackwardBytes say, but for the quarter that buffers are made larger and
-// attention's. One vocabulary is small, one so large that the head takes some rows at a time.
+// what workers have of their own. One vocabulary is small, one so large that the head takes some rows at a time.
 func TestBackwardBytes(t *testing.T) {
 	for _, vocab := range []int{512, 1 << 18} {
 		c := shipped(true)

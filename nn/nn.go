@@ -62,9 +62,7 @@ type Workspace struct {
 	keys, values, dk, dv []float32
 	ofKeys, ofValues     kernel.Pieces
 
-	// Rows and Logits are for the caller.
-	Rows   [2]Rows
-	Logits Rows
+	Rows [2]Rows // for the caller
 }
 
 // Workspaces lends workspaces to the parts of a parallel region. The zero value is ready.
