@@ -17,7 +17,7 @@ import (
 
 // Numerics names the arithmetic of this version. It changes whenever the same requests could give other bits. The order in which products
 // add belongs to it too, and is the folder's: see orderFile.
-const Numerics = "trinity-2"
+const Numerics = "trinity-3"
 
 // orderFile is the file of Options.Dir that keeps the order in which bf16 products add: that of the processor the folder was begun on,
 // which another processor then follows, so that a job keeps its bits wherever it goes on.

@@ -15,7 +15,10 @@ type backBuffers struct {
 	datt, dqkv, dNormed              nn.Rows // [T,Q], [T,Q+G+G], [T,Q+G]
 	dmidQKV, dmidO, dmidGU, dmidDown nn.Rows // [T,3r], [T,r], [T,2r], [T,r]
 	head                             headRows
+	held                             *score // whose rows head has the logits of, all of them
 	tasks                            []gradTask
+	layouts                          []func(k *kernel.Set) // before the tasks, one for each of factors
+	factors                          []*nn.Factors
 }
 
 func (d *backBuffers) resize(c Config, T, rank int) {
@@ -116,26 +119,40 @@ func (p *pass) layerGradients(l int) {
 	p.runTasks()
 }
 
-// headChunk is the number of rows whose logits are held at once: about 128 MiB of them.
-func headChunk(c Config) int { return max(64, 1<<25/c.Vocab/64*64) }
+// headChunk is the number of rows whose logits are held at once: about 512 MiB of them. If that is all, Score leaves them to Backward.
+func headChunk(c Config) int { return max(64, 1<<27/c.Vocab/64*64) }
+
+func (r *Runner) headChunk(c Config) int {
+	if r.most > 0 {
+		return r.most
+	}
+	return headChunk(c)
+}
 
 // headGradients takes what Score left to d.dOut, the gradient of the last layer's output, and adds the gradients of the head
 // and of the final norm.
 func (p *pass) headGradients(s *score) {
 	c, d := p.w.Config, &p.back
-	chunk := headChunk(c)
-	for from := 0; from < len(s.rows); from += chunk {
+	chunk := p.headChunk(c)
+	for from := 0; from < len(s.rows); {
 		if !p.between() {
 			return
 		}
-		rows := s.rows[from:min(from+chunk, len(s.rows))]
-		d.head.resize(c, len(rows), p.rank)
+		at := from
+		rows := s.rows[at:p.headEnd(s.rows, at, chunk)]
+		from += len(rows)
+		held := d.held == s
+		if d.held = nil; !held {
+			d.head.resize(c, len(rows), p.rank)
+		}
 		p.blocks(len(rows), c.Dim*c.Vocab, func(a, b int, on nn.Products) {
 			h := d.head.slice(a, b)
-			p.head(h, rows[a:b], p.hidden, on)
+			if !held {
+				p.head(h, rows[a:b], p.hidden, on)
+			}
 			on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 				for i := a; i < b; i++ {
-					s.gradient(p.K, from+i, d.head.logits.Row(i))
+					s.gradient(p.K, at+i, d.head.logits.Row(i))
 				}
 			})
 			p.headBackward(h, rows[a:b], on)

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
@@ -78,6 +80,29 @@ func (p *pass) runOf(row int) run {
 	return p.runs[lo]
 }
 
+// headEnd returns where a chunk of at most n rows, 64 or more, of the head's gradients ends that begins at from: at a block of the gradients of the
+// sequence it is in, so that it does not matter which others there are.
+func (p *pass) headEnd(rows []int, from, n int) int {
+	const block = 32
+	end := from + n
+	if end >= len(rows) {
+		return len(rows)
+	}
+	i, _ := slices.BinarySearch(p.start, rows[end]+1) // sequence i-1 has the row
+	first, _ := slices.BinarySearch(rows, p.start[i-1])
+	return end - (end-first)%block
+}
+
+// headStretches returns where the sequences begin that rows, which go upward, are of, and the end.
+func (p *pass) headStretches(rows []int) kernel.Stretches {
+	var starts kernel.Stretches
+	for i := range p.seqs {
+		at, _ := slices.BinarySearch(rows, p.start[i])
+		starts = append(starts, at)
+	}
+	return append(starts, len(rows))
+}
+
 // Logits computes the logits of chosen rows into out [len(rows),V]. hidden is what Forward returned for the same seqs.
 func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, out []float32) {
 	p, err := r.newPass(w, seqs)
@@ -119,26 +144,18 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	}
 	s.collect(targets, K)
 	s.want(entropies)
-	all, c, head := nn.Rows{Data: hidden, Cols: w.Config.Dim}, w.Config, &r.back.head // Backward's, which has not begun
-	chunk := min(headChunk(c), r.P.N()*r.K.RowBlock())                                // a block for each worker stays in its cache
+	chunk := r.headChunk(w.Config)
+	if tape == nil {
+		chunk = min(chunk, r.P.N()*r.K.RowBlock()) // a block for each worker stays in its cache
+	}
 	for from := 0; from < len(s.rows); from += chunk {
 		if !r.between() {
 			return
 		}
-		rows := s.rows[from:min(from+chunk, len(s.rows))]
-		head.resize(c, len(rows), p.rank)
-		r.blocks(len(rows), c.Dim*c.Vocab, func(a, b int, on nn.Products) {
-			p.head(head.slice(a, b), rows[a:b], all, on)
-			on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
-				for i := a; i < b; i++ {
-					logits := head.logits.Row(i)
-					s.score(r.K, from+i, logits, logp[rows[i]*K:][:K])
-					if entropies != nil {
-						s.entropy(r.K, from+i, logits, entropies)
-					}
-				}
-			})
-		})
+		p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, logp, entropies)
+	}
+	if tape != nil && len(s.rows) <= chunk {
+		r.back.held = s
 	}
 	clear(s.g)
 	if dlogp != nil {
@@ -146,6 +163,25 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 			dlogp(t, logp[t*K:][:K], s.g[i*K:][:K])
 		}
 	}
+}
+
+// scoreRows computes the logits of s.rows[from:to], in r.back.head, and what is asked about them.
+func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32, entropies *Entropies) {
+	c, head := p.w.Config, &p.back.head
+	p.back.held = nil
+	head.resize(c, to-from, p.rank)
+	p.blocks(to-from, c.Dim*c.Vocab, func(a, b int, on nn.Products) {
+		p.head(head.slice(a, b), s.rows[from+a:from+b], hidden, on)
+		on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+			for i := a; i < b; i++ {
+				logits := head.logits.Row(i)
+				s.score(p.K, from+i, logits, logp[s.rows[from+i]*s.K:][:s.K])
+				if entropies != nil {
+					s.entropy(p.K, from+i, logits, entropies)
+				}
+			}
+		})
+	})
 }
 
 // collect finds the rows that have targets.

@@ -33,6 +33,7 @@ type Runner struct {
 	sc   *kernel.Scratch // the caller's own, beside those of the workers
 	own  Tape            // the memory of calls without a tape
 	back backBuffers     // the memory of Backward
+	most int             // rows of logits at once, if not headChunk
 	bad  []atomic.Int32  // by sequence: lowest place that was not finite, plus 1: a layer, or Layers for the final norm
 	err  error           // of the whole call
 }
@@ -244,7 +245,7 @@ func notFinite(at int) error {
 // norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape keeps what Backward needs and
 // changes no bit. Err tells whether the call went well.
 func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
-	r.bad = make([]atomic.Int32, len(seqs))
+	r.bad, r.back.held = make([]atomic.Int32, len(seqs)), nil
 	p, err := r.newPass(w, seqs)
 	if r.err = err; err != nil {
 		rows := 0

@@ -85,7 +85,9 @@ func TestAdaptersShareAPass(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(models).Draw(t, "model")
 		parts, tape := m.parts(t, k), r.NewTape(rapid.Bool().Draw(t, "recompute"))
+		r.most = rapid.SampledFrom([]int{0, 64}).Draw(t, "rows of logits at once")
 		together, logp := m.pass(r, tape, parts)
+		r.most = 0
 		for i, p := range parts {
 			alone, want := m.pass(r, tape, []part{p})
 			if (together[i] == nil) != (alone[0] == nil) || p.broken && p.adapter.LoRA.MLP && alone[0] != nil {

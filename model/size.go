@@ -36,12 +36,16 @@ func (c Config) PassBytes(rows, rank int) int {
 	return c.TapeBytes(rows, rank, true) - 4*rows*c.Layers*c.Dim // one input instead of each layer's
 }
 
-// BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's activations, and the
-// logits of the rows that the head takes at a time, twice: their gradients are laid out for tiles, in bf16.
+// BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's activations, the
+// logits of the rows that the head takes at a time, and, in bf16, those that are laid out for one product.
 func (c Config) BackwardBytes(rows, rank int) int {
 	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
 	if c.Arch.QKNorm {
 		layer += c.QDim() + c.KVDim()
 	}
-	return 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+c.Vocab/2+2*c.Dim+2*rank))
+	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
+	if c.BF16 {
+		n += 2 * min(rows, headChunk(c), sharedRows) * c.Vocab
+	}
+	return n
 }

@@ -16,12 +16,12 @@ type gradTask struct {
 	dy, x       nn.Rows
 	dyCol, xCol int
 	n0, n1      int
-	run         func()
+	run         func(k *kernel.Set, sc *kernel.Scratch)
 }
 
 func (g gradTask) do(k *kernel.Set, sc *kernel.Scratch) {
 	if g.run != nil {
-		g.run()
+		g.run(k, sc)
 		return
 	}
 	k.GradW(sc, g.out, g.K, g.dy.Data[g.dyCol:], g.dy.Cols, g.x.Data[g.xCol:], g.x.Cols, g.dy.Len(), g.n0, g.n1, g.K)
@@ -41,9 +41,13 @@ func (d *backBuffers) add(out []float32, N, K int, dy nn.Rows, dyCol int, x nn.R
 	}
 }
 
-// addLoRA puts A and B of an addition on the list.
-func (d *backBuffers) addLoRA(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows) {
+// addLoRA puts A and B of an addition on the list. rows are the sequences of dy, x, mid and dmid.
+func (d *backBuffers) addLoRA(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows, rows kernel.Stretches) {
 	if l == nil {
+		return
+	}
+	if l.BF16() {
+		d.addFactors(g, l, t, dy, x, mid, dmid, rows)
 		return
 	}
 	for p := range t.outs {
@@ -52,11 +56,52 @@ func (d *backBuffers) addLoRA(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid n
 	}
 }
 
+// taskCols is the number of columns of dy or x that one task of a product does.
+const taskCols = 256
+
+// addFactors is addLoRA with bf16 weights.
+func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows, rows kernel.Stretches) {
+	var dA [][]float32
+	var factors []*nn.Factors
+	each := func(n int, f func(k *kernel.Set, sc *kernel.Scratch, a, b int)) {
+		for a := 0; a < n; a += taskCols {
+			d.tasks = append(d.tasks, gradTask{run: func(k *kernel.Set, sc *kernel.Scratch) { f(k, sc, a, min(a+taskCols, n)) }})
+		}
+	}
+	for p := range t.outs {
+		f, dB := d.factor(), g.of(t.b(p).name)
+		factors, dA = append(factors, f), append(dA, g.of(t.a(p).name))
+		d.layouts = append(d.layouts, func(k *kernel.Set) { f.Lay(k, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows) })
+		if dB != nil {
+			each(l.Outputs(p), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { f.GradB(k, sc, dB, dy.From(l.Cols[p]), rows, a, b) })
+		}
+	}
+	each(l.Inputs(), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { nn.GradA(k, sc, dA, factors, x, rows, a, b) })
+}
+
+// factor returns factors that no other task on the list has.
+func (d *backBuffers) factor() *nn.Factors {
+	if len(d.layouts) == len(d.factors) {
+		d.factors = append(d.factors, &nn.Factors{})
+	}
+	return d.factors[len(d.layouts)]
+}
+
 // runTasks does what is on the list, in parallel, and empties it.
 func (p *pass) runTasks() {
-	tasks := p.back.tasks
-	p.P.Run(len(tasks), func(i int, sc *kernel.Scratch) { tasks[i].do(p.K, sc) })
-	p.back.tasks = tasks[:0]
+	d := &p.back
+	p.P.Run(len(d.layouts), func(i int, _ *kernel.Scratch) { d.layouts[i](p.K) })
+	p.P.Run(len(d.tasks), func(i int, sc *kernel.Scratch) { d.tasks[i].do(p.K, sc) })
+	clear(d.tasks)
+	clear(d.layouts)
+	d.tasks, d.layouts = d.tasks[:0], d.layouts[:0]
+}
+
+// stretches returns where the sequences of rows a to b-1 begin among them, and their end.
+func (p *pass) stretches(a, b int) kernel.Stretches {
+	rows := kernel.Stretches{0}
+	p.eachSeq(a, b, func(_ Seq, _, to int) { rows = append(rows, to-a) })
+	return rows
 }
 
 // loraTasks puts the gradients of one stretch's adapter in layer l on the list.
@@ -66,10 +111,11 @@ func (p *pass) loraTasks(l int, u run) {
 	modules := u.adapter.LoRA.Targets()
 	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
 	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
-	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU))
-	d.addLoRA(g, lora.down, down, rows(d.dOut), rows(s.act), rows(s.midDown), rows(d.dmidDown))
-	d.addLoRA(g, lora.qkv, qkv, rows(d.dqkv), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV))
-	d.addLoRA(g, lora.o, o, rows(d.dh), rows(s.att), rows(s.midO), rows(d.dmidO))
+	seqs := p.stretches(u.a, u.b)
+	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU), seqs)
+	d.addLoRA(g, lora.down, down, rows(d.dOut), rows(s.act), rows(s.midDown), rows(d.dmidDown), seqs)
+	d.addLoRA(g, lora.qkv, qkv, rows(d.dqkv), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV), seqs)
+	d.addLoRA(g, lora.o, o, rows(d.dh), rows(s.att), rows(s.midO), rows(d.dmidO), seqs)
 }
 
 func (p *pass) fullTasks(l int, g *Grads) {
@@ -101,7 +147,7 @@ func (p *pass) addBias(out []float32, dy nn.Rows, col int) {
 	if out == nil {
 		return
 	}
-	p.back.tasks = append(p.back.tasks, gradTask{run: func() {
+	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
 		for t := range dy.Len() {
 			p.K.Add(out, dy.Row(t)[col:col+len(out)])
 		}
@@ -113,7 +159,7 @@ func (p *pass) addNorm(out []float32, dy, x nn.Rows, inv []float32) {
 	if out == nil {
 		return
 	}
-	p.back.tasks = append(p.back.tasks, gradTask{run: func() {
+	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
 		tmp := make([]float32, len(out))
 		for t := range dy.Len() {
 			nn.RMSNormGrad(p.K, out, dy.Row(t), x.Row(t), inv[t], tmp)
@@ -127,7 +173,7 @@ func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
 		return
 	}
 	hd, d := p.w.Config.HeadDim, &p.back
-	p.back.tasks = append(p.back.tasks, gradTask{run: func() {
+	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
 		tmp := make([]float32, hd)
 		for t := range s.qkv.Len() {
 			for h := h0; h < h1; h++ {
@@ -147,12 +193,12 @@ func (p *pass) headTasks(rows []int) {
 			continue
 		}
 		if u.adapter != nil {
-			d.addLoRA(u.grads, u.adapter.head, headTarget(c), h.logits.Slice(a, b), h.x.Slice(a, b), h.mid.Slice(a, b), h.dmid.Slice(a, b))
+			d.addLoRA(u.grads, u.adapter.head, headTarget(c), h.logits.Slice(a, b), h.x.Slice(a, b), h.mid.Slice(a, b), h.dmid.Slice(a, b), p.headStretches(rows[a:b]))
 			continue
 		}
 		d.add(u.grads.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)
 		if out := u.grads.of(normName); out != nil {
-			d.tasks = append(d.tasks, gradTask{run: func() {
+			d.tasks = append(d.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
 				tmp := make([]float32, len(out))
 				for i, t := range rows {
 					nn.RMSNormGrad(p.K, out, h.dx.Row(i), p.last.Row(t), p.invF[t], tmp)

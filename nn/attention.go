@@ -13,8 +13,8 @@ import (
 //	    out[h] = sum over i upward of p[i]*V[j,i], times 1/sum(p)
 //
 // Places behind a row's position add exact zeros, so that it does not matter how far the rows computed with it go. With bf16 pages the
-// products are those of package kernel: q and p are rounded for them, and in the backward what meets K and V. The sum of p and the
-// gradients of K and V are float32.
+// products are those of package kernel: q and p are rounded for them, in the backward what meets K and V, and for their gradients all four. The
+// sum of p is float32.
 type Attention struct {
 	Shape PageShape
 	Heads int // query heads
@@ -44,7 +44,7 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 		for h := at; h < at+group*hd; h += hd {
 			for b := 0; b < n; b += step {
 				e := min(b+step, n)
-				c.attend(k, sc, ws, out.Slice(b, e).from(h), q.Slice(b, e).from(h), pos+b)
+				c.attend(k, sc, ws, out.Slice(b, e).From(h), q.Slice(b, e).From(h), pos+b)
 			}
 		}
 	}
@@ -124,12 +124,17 @@ func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dq
 	for h := head * group; h < (head+1)*group; h++ {
 		for b := 0; b < n; b += backwardRows {
 			e := min(b+backwardRows, n)
-			of := func(r Rows) Rows { return r.Slice(b, e).from(h * hd) }
+			of := func(r Rows) Rows { return r.Slice(b, e).From(h * hd) }
 			c.backward(Products{K: k, SC: sc}, ws, of(dqkv), of(dout), of(out), of(q), pos+b, a.Scale())
 		}
 	}
 	kAt := (a.Heads + head) * hd
 	vAt := kAt + a.Shape.KVHeads*hd
+	if c.keys.BF16 {
+		k.Transpose(dqkv.Data[kAt:], dqkv.Cols, ws.dk[pos:], c.keys.N, hd, n)
+		k.Transpose(dqkv.Data[vAt:], dqkv.Cols, ws.dv[pos:], c.keys.N, hd, n)
+		return
+	}
 	for t := range n {
 		row := dqkv.Row(t)
 		copy(row[kAt:kAt+hd], ws.dk[(pos+t)*hd:])
@@ -157,6 +162,20 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
 	}
 	seen := pos + M // keys behind it are nobody's
-	k.GradW(on.SC, ws.dk, hd, ds.Data, ds.Cols, q.Data, q.Cols, M, 0, seen, hd)
-	k.GradW(on.SC, ws.dv, hd, p.Data, p.Cols, dout.Data, dout.Cols, M, 0, seen, hd)
+	c.gradient(on, ws.dk, ds, q, seen)
+	c.gradient(on, ws.dv, p, dout, seen)
+}
+
+// gradient continues sums, dk or dv of the first seen positions, with sᵀ·x: float32 sums over rows [positions,hd] or, with bf16, their transpose
+// [hd,positions] by products.
+func (c *context) gradient(on Products, sums []float32, s, x Rows, seen int) {
+	k, sc, M := on.K, on.SC, s.Len()
+	if !c.keys.BF16 {
+		k.GradW(sc, sums, c.hd, s.Data, s.Cols, x.Data, x.Cols, M, 0, seen, c.hd)
+		return
+	}
+	rows, in := kernel.Stretches{0, M}, sc.Input(0)
+	k.LayColumns(in, x.Data, x.Cols, c.hd, rows)
+	w := k.PairRows(sc.Turned(), s.Data, s.Cols, rows, 0, seen)
+	k.Multiply(sc, sums, c.keys.N, in, 0, c.hd, w, 0, w.Count(), true, nil)
 }

@@ -54,10 +54,11 @@ func NewLoRA(k *kernel.Set, rank int, scale float32, K int, bf16 bool, cols []in
 	return l
 }
 
-// Projections returns P, and Outputs the columns of projection p.
+// Projections returns P, and Outputs the columns of projection p. BF16 says how A and B are multiplied.
 func (l *LoRA) Projections() int   { return len(l.b) }
 func (l *LoRA) Outputs(p int) int  { return l.b[p].N }
 func (l *LoRA) Inputs() int        { return l.a.K }
+func (l *LoRA) BF16() bool         { return l.a.BF16 }
 func (l *LoRA) width() int         { return l.Rank * len(l.b) }
 func (l *LoRA) column(p int) int   { return p * l.Rank }
 func (l *LoRA) Mid(p int) (at int) { return l.column(p) }
@@ -69,7 +70,7 @@ func (l *LoRA) Down(on Products, more []kernel.Addition, mid Rows, x *kernel.Inp
 	rows := mid.Slice(a, b)
 	l.scale(on.K, rows, b-a)
 	for p, w := range l.b {
-		in := on.Lay(1+len(more), rows.from(l.column(p)), l.Rank, w.BF16)
+		in := on.Lay(1+len(more), rows.From(l.column(p)), l.Rank, w.BF16)
 		more = append(more, kernel.Addition{From: a, First: l.Cols[p], X: in, W: w})
 	}
 	return more
@@ -82,9 +83,9 @@ func (l *LoRA) Up(on Products, more []kernel.Addition, dmid, dy Rows, in *kernel
 	for p, w := range l.b {
 		part := in.Columns(l.Cols[p], l.Cols[p]+w.N)
 		if l.Cols[p]%kernel.NR != 0 || w.N%kernel.NR != 0 {
-			part = *on.Lay(1+len(more), dy.from(l.Cols[p]), w.N, w.BF16)
+			part = *on.Lay(1+len(more), dy.From(l.Cols[p]), w.N, w.BF16)
 		}
-		on.Turned(dmid.from(l.column(p)), &part, a, b, w, false, nil)
+		on.Turned(dmid.From(l.column(p)), &part, a, b, w, false, nil)
 	}
 	rows := dmid.Slice(a, b)
 	l.scale(on.K, rows, b-a)

@@ -39,8 +39,8 @@ func (r Rows) Len() int {
 	return (len(r.Data) + r.Cols - 1) / r.Cols
 }
 
-// from returns the same rows without their first columns, which go on being their distance.
-func (r Rows) from(column int) Rows { return Rows{r.Data[min(column, len(r.Data)):], r.Cols} }
+// From returns the same rows without their first columns, which go on being their distance.
+func (r Rows) From(column int) Rows { return Rows{r.Data[min(column, len(r.Data)):], r.Cols} }
 
 // Resize makes r [T,cols] with arbitrary contents, reusing its memory where it suffices.
 func (r *Rows) Resize(T, cols int) {
@@ -51,7 +51,7 @@ func (r *Rows) Resize(T, cols int) {
 // resize returns n floats with arbitrary contents, those of buf if it is large enough.
 func resize(buf []float32, n int) []float32 {
 	if cap(buf) < n {
-		buf = kernel.Aligned(n + n/4)
+		buf = kernel.Aligned(n + kernel.Spare(n))
 	}
 	return buf[:n]
 }

@@ -25,7 +25,7 @@ func (c Products) MatMul(y Rows, x *kernel.Input, w *kernel.Panels, add bool, mo
 	inside, after := aligned(more)
 	c.matMul(y, x, 0, x.M, w, add, inside)
 	for _, a := range after {
-		c.matMul(y.Slice(a.From, a.From+a.X.M).from(a.First), a.X, 0, a.X.M, a.W, true, nil)
+		c.matMul(y.Slice(a.From, a.From+a.X.M).From(a.First), a.X, 0, a.X.M, a.W, true, nil)
 	}
 }
 

@@ -12,6 +12,8 @@ type Input struct {
 	tiles []float32
 	step  int
 	buf   []float32
+
+	turned []float32 // x, where LayColumns made it
 }
 
 // InputRows is the number of rows that Lay and Multiply take as a unit.

@@ -362,6 +362,11 @@ func storePanel(n int, dst *float32, src *float32, ld int, cols int)
 //go:noescape
 func packPairs(n int, dst *float32, src *float32)
 
+// packRowPairs writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above it : 0 for k < n; rows of src are ld bytes apart.
+//
+//go:noescape
+func packRowPairs(n int, dst *float32, src *float32, ld int, cols int)
+
 // transposeWords writes n blocks of 16 words from 16 rows, ld bytes apart, as 16 n rows of a panel: dst[k*32+i] = src[i][k].
 //
 //go:noescape

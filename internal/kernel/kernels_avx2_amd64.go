@@ -145,6 +145,11 @@ func avx2PackPanel(n int, dst *float32, src *float32, ld int, cols int)
 //go:noescape
 func avx2PackPairs(n int, dst *float32, src *float32)
 
+// avx2PackRowPairs writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above it : 0 for k < n; rows of src are ld bytes apart.
+//
+//go:noescape
+func avx2PackRowPairs(n int, dst *float32, src *float32, ld int, cols int)
+
 // avx2TransposeWords writes n blocks of 8 words from 8 rows, ld bytes apart, as 8 n rows of a panel: dst[k*32+i] = src[i][k].
 //
 //go:noescape

@@ -27,6 +27,16 @@ func (avx512) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool
 	}
 }
 
+func (avx512) pairRows(dst []uint32, src []float32, ld, rows, cols int) {
+	if pairs := rows / 2; pairs > 0 {
+		_, _ = dst[pairs*NR-1], src[(2*pairs-1)*ld+cols-1]
+		packRowPairs(pairs, (*float32)(unsafe.Pointer(&dst[0])), &src[0], 4*ld, cols)
+	}
+	if last := rows - 1; rows%2 == 1 {
+		portable{}.pairRows(dst[last/2*NR:], src[last*ld:], ld, 1, cols)
+	}
+}
+
 func (avx512) transposePairs(dst, src []uint32, blocks, step int) {
 	const block = NR / 2 * NR
 	_, _ = dst[(blocks-1)*step+block-1], src[blocks*block-1]

@@ -22,6 +22,19 @@ func (portable) packWords(dst []uint32, src []byte, ld, rows, words int, bits bo
 	}
 }
 
+func (portable) pairRows(dst []uint32, src []float32, ld, rows, cols int) {
+	for r := 0; r < rows; r += 2 {
+		to := dst[r/2*NR:][:NR]
+		clear(to[cols:])
+		for c := range cols {
+			to[c] = uint32(BF16(src[r*ld+c]))
+			if r+1 < rows {
+				to[c] |= uint32(BF16(src[(r+1)*ld+c])) << 16
+			}
+		}
+	}
+}
+
 func (portable) transposePairs(dst, src []uint32, blocks, step int) {
 	for b := range blocks {
 		turnBlock(dst[b*step:], src[b*NR/2*NR:])

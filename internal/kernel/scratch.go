@@ -8,6 +8,7 @@ type Scratch struct {
 	panel  []float32 // packed columns
 	edge   []float32 // one tile of the output, for the last panel
 	part   []float32 // a tile of it
+	sums   []float32 // of a panel, transposed
 	wide   []float32 // rows of a file, widened
 	bits   []float32 // rows rounded to bf16, as halves
 	input  Input     // rows that are in one product only
@@ -28,6 +29,9 @@ func (sc *Scratch) Input(i int) *Input {
 	return sc.inputs[i]
 }
 
+// Turned returns the scratch's place for rows that are transposed, which MultiplyTurned uses too.
+func (sc *Scratch) Turned() *Turned { return sc.turn(0) }
+
 // turn returns the i-th place for a transpose.
 func (sc *Scratch) turn(i int) *Turned {
 	for len(sc.turned) <= i {
@@ -39,10 +43,13 @@ func (sc *Scratch) turn(i int) *Turned {
 // grow returns n aligned floats kept in *buf. The contents are arbitrary.
 func grow(buf *[]float32, n int) []float32 {
 	if len(*buf) < n {
-		*buf = Aligned(n + n/4)
+		*buf = Aligned(n + Spare(n))
 	}
 	return (*buf)[:n]
 }
+
+// Spare is what a buffer that grows to n floats gets beyond them, so that it need not grow again soon.
+func Spare(n int) int { return min(n/4, 1<<20) }
 
 // roundedRow returns row rounded to bf16, padded with zeros to whole blocks.
 func (sc *Scratch) roundedRow(row []float32) []float32 {

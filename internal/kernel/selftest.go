@@ -84,6 +84,7 @@ var probes = []probe{
 	{"bf16 MatMul of tiny numbers", func(s *Set) []float32 { return matMulProbe(s, true, -63) }},
 	{"products with pieces", piecesProbe},
 	{"GradW", gradProbe},
+	{"gradients by bf16 products", bf16GradProbe},
 	{"the vector kernels", vectorProbe},
 	{"packing", packProbe},
 }
@@ -120,6 +121,19 @@ func gradProbe(s *Set) []float32 {
 	out := noise(N*K, 4, 1)
 	s.GradW(NewScratch(), out, K, noise(T*N, 4, 2), N, noise(T*K, 4, 3), K, T, 1, N, K)
 	return out
+}
+
+// bf16GradProbe continues a gradient and its transpose with two stretches of rows.
+func bf16GradProbe(s *Set) []float32 {
+	const T, N, K = 53, 19, 70
+	rows, dy, x := Stretches{0, 37, T}, noise(T*N, 4, 2), noise(T*K, 4, 3)
+	out, back := noise(N*K, 4, 1), noise(N*K, 4, 4)
+	var in Input
+	s.LayColumns(&in, dy, N, N, rows)
+	w := s.PairRows(&Turned{}, x, K, rows, 0, K)
+	s.Multiply(NewScratch(), out, K, &in, 0, N, w, 0, w.Count(), true, nil)
+	s.MultiplyColumns(NewScratch(), back, N, &in, w)
+	return append(out, back...)
 }
 
 func vectorProbe(s *Set) []float32 {

@@ -5,6 +5,7 @@ func avx2Packing(a *asm) {
 	avx2PackColumns(a)
 	avx2PackPanel(a)
 	avx2PackPairs(a)
+	avx2PackRowPairs(a)
 	avx2TransposeWords(a, "avx2TransposeWords", "of 8 words", false)
 	avx2TransposeWords(a, "avx2TransposeBits", "of 8 pairs of bf16 values, whose subnormals become zeros,", true)
 	avx2TransposePairs(a)
@@ -80,6 +81,31 @@ func avx2PackPairs(a *asm) {
 			a.ins("ADDQ $32, DI")
 		}
 	})
+	a.end()
+}
+
+// avx2PackRowPairs rounds two rows and lays their elements side by side.
+func avx2PackRowPairs(a *asm) {
+	a.fn("avx2PackRowPairs", "writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above it : 0 for k < n; rows of src are ld bytes apart.",
+		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
+	loop := a.newLabel("loop")
+	a.maskAddress("R9")
+	a.label(loop)
+	for y := range 4 {
+		for row, at := range []string{"(SI)", "(SI)(R8*1)"} {
+			h := half{a, row, false}
+			a.ins("VMOVDQU %d(AX), %s", 32*y, h.reg(7))
+			a.ins("VMASKMOVPS %d%s, %s, %s", 32*y, at, h.reg(7), h.reg(0))
+			h.round()
+		}
+		a.ins("VPSRLD $16, Y0, Y0")
+		a.ins("VPOR Y8, Y0, Y0")
+		a.ins("VMOVDQU Y0, %d(DI)", 32*y)
+	}
+	a.ins("LEAQ (SI)(R8*2), SI")
+	a.ins("ADDQ $128, DI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
 	a.end()
 }
 

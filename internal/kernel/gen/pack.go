@@ -8,6 +8,7 @@ func packing(a *asm) {
 	packPanel(a)
 	storePanel(a)
 	packPairs(a)
+	packRowPairs(a)
 	transposeWords(a, "transposeWords", "of 16 words", false)
 	transposeWords(a, "transposeBits", "of 16 pairs of bf16 values, whose subnormals become zeros,", true)
 	transposePairs(a)
@@ -108,6 +109,35 @@ func packPairs(a *asm) {
 		a.ins("VPMOVDW Z0, (DI)")
 		a.ins("ADDQ $32, DI")
 	})
+	a.end()
+}
+
+// packRowPairs rounds two rows and lays their elements side by side.
+func packRowPairs(a *asm) {
+	a.fn("packRowPairs", "writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above it : 0 for k < n; rows of src are ld bytes apart.",
+		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
+	loop := a.newLabel("loop")
+	a.panelMasks()
+	a.ins("KMOVW K1, K4")
+	a.ins("KMOVW K2, K5")
+	roundConstants(a)
+	a.label(loop)
+	for row := range 2 {
+		a.ins("VMOVUPS.Z (SI), K4, Z%d", 2*row)
+		a.ins("VMOVUPS.Z 64(SI), K5, Z%d", 2*row+1)
+		a.ins("ADDQ R8, SI")
+	}
+	for z := range 4 {
+		roundRegister(a, z)
+	}
+	for z := range 2 {
+		a.ins("VPSRLD $16, Z%d, Z%d", z, z)
+		a.ins("VPORD Z%d, Z%d, Z%d", 2+z, z, z)
+		a.ins("VMOVDQU32 Z%d, %d(DI)", z, 64*z)
+	}
+	a.ins("ADDQ $128, DI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
 	a.end()
 }
 
