@@ -337,6 +337,11 @@ func amxRows16(blocks int, a *float32, b *float32, c *float32, acc int, step int
 //go:noescape
 func amxRows32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
 
+// amxFew32 folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32]; see packTile for a.
+//
+//go:noescape
+func amxFew32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
+
 // packTile rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, step bytes apart.
 //
 //go:noescape

@@ -18,6 +18,8 @@ const (
 	amxHeight = 512
 	amxWords  = 1 << 18
 	amxGroup  = 8
+	// amxFewPairs is the number of 32 rows up to which a panel passes faster than memory brings the next one.
+	amxFewPairs = 2
 )
 
 // tileWords is the size of a block of 32 k of InputRows rows, or of a panel.
@@ -137,8 +139,11 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 	for s := s0; s < s1; s += amxBlocks * blockPairs {
 		blocks, acc := min(amxBlocks, (s1-s)/blockPairs), flag(p.acc || s > 0)
 		a, b := p.x.tiles[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*steps+s)*NR]))
-		if pairs > 0 {
+		switch {
+		case pairs > amxFewPairs:
 			amxRows32(blocks, &a[0], b, &c[0], acc, p.x.step*4, pairs)
+		case pairs > 0:
+			amxFew32(blocks, &a[0], b, &c[0], acc, p.x.step*4, pairs)
 		}
 		if half > 0 {
 			amxRows16(blocks, &a[pairs*p.x.step], b, &c[pairs*InputRows*NR], acc, 0, 1)

@@ -79,23 +79,28 @@ func (a *asm) tileConfig() {
 // amx writes the kernels for n times 32 rows and n times 16.
 func amx(a *asm) {
 	a.tileConfig()
-	for high := 1; high <= 2; high++ {
-		a.fn(fmt.Sprintf("amxRows%d", 16*high), fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into c [%d n][32]; see packTile for a.", 16*high, 16*high), 8, false,
+	for _, k := range []struct {
+		name          string
+		high, fetched int
+	}{{"amxRows16", 1, fetchedFew}, {"amxRows32", 2, fetched}, {"amxFew32", 2, fetchedFew}} {
+		high := k.high
+		a.fn(k.name, fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into c [%d n][32]; see packTile for a.", 16*high, 16*high), 8, false,
 			num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"))
 		a.configure()
-		a.tileRows(high)
+		a.tileRows(high, k.fetched)
 		a.release()
 		a.end()
 	}
 }
 
-// fetched is the number of lines of b that a step of the kernel fetches ahead: eight blocks of rows fetch the next panel.
-const fetched = 4
+// fetched is the number of lines of b that a step of the kernel fetches ahead: eight blocks of rows fetch the next panel. Of few rows each step fetches
+// fetchedFew, since the panel passes faster than memory brings the next one.
+const fetched, fetchedFew = 4, 16
 
 // tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and behind the last those of the next rows, are loaded
 // between the products of this one, each as soon as its register is free: the processor does not look far enough ahead to do so itself.
 // R11 and R12 are the strides of a, and of b and c; R9 is what is fetched ahead, the panel behind the blocks of this one.
-func (a *asm) tileRows(high int) {
+func (a *asm) tileRows(high, fetched int) {
 	rows, loop, last := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last")
 	a.ins("MOVQ $%d, R11", blockBytes)
 	a.ins("MOVQ $%d, R12", rowBytes)
@@ -113,10 +118,7 @@ func (a *asm) tileRows(high int) {
 	a.ins("DECQ CX")
 	a.ins("JEQ %s", last)
 	a.label(loop)
-	a.products(high, next)
-	for i := range fetched {
-		a.ins("PREFETCHT1 %d(R9)", 64*i)
-	}
+	a.products(high, fetched, next)
 	a.ins("ADDQ $%d, R9", 64*fetched)
 	a.ins("DECQ CX")
 	a.ins("JNE %s", loop)
@@ -125,7 +127,7 @@ func (a *asm) tileRows(high int) {
 	a.ins("ADDQ BX, SI")
 	a.ins("MOVQ SI, R13")
 	a.ins("MOVQ DI, R8")
-	a.products(high, next)
+	a.products(high, 0, next)
 	a.moveTiles(high, a.storeTile)
 	a.ins("ADDQ $%d, DX", 16*high*rowBytes)
 	a.ins("DECQ R10")
@@ -162,8 +164,14 @@ func (a *asm) operands(high int) []func() {
 	})
 }
 
-// products multiplies the tiles at hand and calls next as their registers become free; what is nil there is not called.
-func (a *asm) products(high int, next []func()) {
+// products multiplies the tiles at hand and calls next as their registers become free; what is nil there is not called. Between the products lines of
+// memory are fetched.
+func (a *asm) products(high, fetched int, next []func()) {
+	fetch := func(part, parts int) {
+		for i := part * fetched / parts; i < (part+1)*fetched/parts; i++ {
+			a.ins("PREFETCHT1 %d(R9)", 64*i)
+		}
+	}
 	call := func(list ...func()) {
 		for _, f := range list {
 			if f != nil {
@@ -172,16 +180,20 @@ func (a *asm) products(high int, next []func()) {
 		}
 	}
 	a.dotTile(0, amxA, amxB)
+	fetch(0, 2*high)
 	a.dotTile(1, amxA, amxB+1)
 	call(next[0])
+	fetch(1, 2*high)
 	if high == 1 {
 		call(next[1:]...)
 		return
 	}
 	a.dotTile(3, amxA+1, amxB+1)
 	call(next[1])
+	fetch(2, 4)
 	a.dotTile(2, amxA+1, amxB)
 	call(next[2:]...)
+	fetch(3, 4)
 }
 
 // moveTiles walks the tiles of c.
