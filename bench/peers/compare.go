@@ -58,6 +58,7 @@ type contest struct {
 	options
 	threads int
 	most    time.Duration // for one piece of work
+	end     time.Time     // when no row begins any more, if there is such a time
 	log     func(format string, args ...any)
 }
 
@@ -86,7 +87,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 		return out
 	}
 	began := time.Now()
-	for n := 0; (n < c.Least || n < c.Repeat && time.Since(began) < c.Time) && !out.clear(p); n++ {
+	for n := 0; c.another(n, time.Since(began)) && !out.clear(p); n++ {
 		for i, turn := range []struct {
 			p   *program
 			job request
@@ -104,6 +105,12 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 		}
 	}
 	return out
+}
+
+// another reports whether a row is repeated again, after n times that took so long.
+func (c contest) another(n int, took time.Duration) bool {
+	const few, long = 3, 90 * time.Second
+	return n < min(few, c.Least) || n < c.Least && took < long || n < c.Repeat && took < c.Time
 }
 
 // settings are what is worth trying.

@@ -26,6 +26,7 @@ type options struct {
 	Least        int
 	Repeat       int
 	Time         time.Duration
+	Within       time.Duration
 	Compile      bool
 	Quick, Serve bool
 	List         bool
@@ -42,9 +43,10 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.Models, "models", "bin/peers/models", "folder of the random weights, which are made if they are not there")
 	f.StringVar(&o.Scripts, "scripts", "bench/peers", "folder of the peers' scripts")
 	f.StringVar(&o.Out, "out", "", "file for the table, with what was measured and where; default standard output only")
-	f.IntVar(&o.Least, "least", 3, "repetitions of a row, at least")
+	f.IntVar(&o.Least, "least", 3, "repetitions of a row, at least; three if those take minutes")
 	f.IntVar(&o.Repeat, "repeat", 9, "repetitions of a row, at most")
 	f.DurationVar(&o.Time, "time", 5*time.Second, "time for the repetitions of a row beside a peer, once the least are done")
+	f.DurationVar(&o.Within, "within", time.Hour, "time for everything: rows that have not begun by then are left out")
 	f.BoolVar(&o.Quick, "quick", false, "two repetitions, whatever their noise")
 	f.BoolVar(&o.Compile, "compile", false, "try the compilers of peers that have one too: minutes for each model")
 	f.BoolVar(&o.Serve, "serve", false, "be trinity's side: answer requests on standard input")
@@ -91,8 +93,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, log: log}
 	before := used()
+	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, end: before.at.Add(o.Within), log: log}
 	results, err := c.all(ctx, list, beside)
 	if err != nil {
 		return err
@@ -176,6 +178,12 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 	return results, nil
 }
 
+// noTime is why a row that came too late is missing.
+const noTime = "not measured: there was no time left"
+
+// late reports whether the time is up.
+func (c contest) late() bool { return !c.end.IsZero() && time.Now().After(c.end) }
+
 // pair measures rows of one model beside one peer.
 func (c contest) pair(ctx context.Context, list []row, folder string, us *program, p peer) []result {
 	var results []result
@@ -188,6 +196,9 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 	if len(list) == 0 {
 		return nil
 	}
+	if c.late() {
+		return missing(list, noTime)
+	}
 	python := p.python(c.Venvs, c.Python)
 	if python == "" {
 		return missing(list, "not installed: "+p.install)
@@ -199,6 +210,9 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 	defer func() { them.stop() }()
 	best := map[string]setting{}
 	for i, r := range list {
+		if c.late() {
+			return missing(list[i:], noTime)
+		}
 		c.log("%s beside %s", r.name, p.name)
 		one := c.measure(ctx, r, folder, us, them, p, best)
 		results = append(results, one)

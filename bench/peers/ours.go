@@ -42,6 +42,7 @@ func (e *ours) do(k *kernel.Set, r request) (answer, error) {
 		}
 		e.folder, e.w, e.runner = r.Model, w, model.NewRunner(compute)
 	}
+	e.forget(r.Work)
 	var a answer
 	switch r.Work {
 	case train:
@@ -58,6 +59,19 @@ func (e *ours) do(k *kernel.Set, r request) (answer, error) {
 		return a, fmt.Errorf("peers: work %q is unknown", r.Work)
 	}
 	return a, e.runner.Err()
+}
+
+// forget lets go of what other work than the next has needed: a model of billions of parameters has to fit beside the peer's.
+func (e *ours) forget(next kind) {
+	switch {
+	case next != train && e.tape != nil:
+		e.adapter, e.grads, e.tape, e.runner = nil, nil, nil, model.NewRunner(e.compute)
+	case next != decode && e.of != "":
+		e.of, e.decoding, e.draws, e.rng = "", nil, nil, nil
+	default:
+		return
+	}
+	debug.FreeOSMemory()
 }
 
 // lora makes the adapter that is trained: on all linears of the layers, not the head, as peft's all-linear.

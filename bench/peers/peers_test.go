@@ -197,6 +197,37 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestLate: rows that come when the time is up are named in the table, not measured.
+func TestLate(t *testing.T) {
+	c := contest{options: options{Python: os.Args[0]}, end: time.Now().Add(-time.Second)}
+	got := c.pair(t.Context(), rows()[:2], "", nil, peers()[0])
+	if len(got) != 2 || got[1].missing != noTime {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAnother(t *testing.T) {
+	c := contest{options: options{Least: 5, Repeat: 9, Time: 10 * time.Second}}
+	for _, x := range []struct {
+		n    int
+		took time.Duration
+		want bool
+	}{{8, 9 * time.Second, true}, {9, time.Second, false}, {5, 11 * time.Second, false}, {4, time.Minute, true}, {3, 2 * time.Minute, false}, {2, 2 * time.Minute, true}} {
+		if got := c.another(x.n, x.took); got != x.want {
+			t.Errorf("another(%d, %v) = %v", x.n, x.took, got)
+		}
+	}
+}
+
+// TestTail: of a line that was written over, what is seen at last.
+func TestTail(t *testing.T) {
+	var n tail
+	fmt.Fprint(&n, "first\nload 1%\rload 50%\rload 100%\nsecond\nthird\n")
+	if got := n.String(); got != "load 100% | second | third" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestFlags(t *testing.T) {
 	if o, err := parse([]string{"-quick", "-rows", "train-1b"}, io.Discard); err != nil || o.Repeat != 2 || o.Rows != "train-1b" {
 		t.Errorf("%+v, %v", o, err)

@@ -124,8 +124,11 @@ func (p *program) do(r request, most time.Duration) (answer, error) {
 	return p.wait(most)
 }
 
-// stop ends the program, and its children with it, and waits for that.
+// stop ends the program, and its children with it, and waits for that. A program that did not start is none.
 func (p *program) stop() {
+	if p == nil {
+		return
+	}
 	p.in.Close()
 	timer := time.AfterFunc(5*time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer timer.Stop()
@@ -152,5 +155,9 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+	lines = lines[max(0, len(lines)-3):]
+	for i, line := range lines {
+		lines[i] = line[strings.LastIndexByte(strings.TrimRight(line, "\r"), '\r')+1:] // what a terminal would show
+	}
+	return strings.Join(lines, " | ")
 }

@@ -27,7 +27,7 @@ type row struct {
 	sequences int
 	tokens    int  // of a sequence: trained on, of the prompt, or of the context
 	steps     int  // tokens that a decoding sequence draws
-	common    bool // measured when no rows are chosen, in a run of ten minutes
+	common    bool // measured when no rows are chosen, in a run of half an hour
 }
 
 // rows lists all rows, those of one model together: each model is loaded once.
@@ -51,7 +51,7 @@ func rows() []row {
 	return list
 }
 
-// common are the rows that are measured when none are chosen: what ten minutes have room for.
+// common are the rows that are measured when none are chosen: what half an hour has room for.
 func common() []string {
 	return []string{
 		"train-tiny", "decode-tiny-64",

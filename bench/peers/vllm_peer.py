@@ -6,7 +6,7 @@ import random
 import time
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
-os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")  # GiB
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "3")  # GiB: 64 sequences of 300 tokens and more
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{os.cpu_count() - 1}")  # else it keeps one to itself
 os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
