@@ -71,7 +71,7 @@ func TestMemory(t *testing.T) {
 	}
 	took, m := after-before+program, MemoryOf(conf, memorySamples, memoryLength, 32)
 	t.Logf("%s reckoned, %s taken: %+v", Size(m.Training()), Size(took), m)
-	if said := m.Training(); 10*took > 12*said || 3*took < 2*said {
+	if said := m.Training(); 4*took > 5*said || 3*took < 2*said {
 		t.Errorf("%s are reckoned and %s are taken", Size(said), Size(took))
 	}
 }
