@@ -43,7 +43,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.Models, "models", "bin/peers/models", "folder of the random weights, which are made if they are not there")
 	f.StringVar(&o.Scripts, "scripts", "bench/peers", "folder of the peers' scripts")
 	f.StringVar(&o.Out, "out", "", "file for the table, with what was measured and where; default standard output only")
-	f.IntVar(&o.Least, "least", 3, "repetitions of a row, at least; three if those take minutes")
+	f.IntVar(&o.Least, "least", 5, "repetitions of a row, at least; three if those take minutes")
 	f.IntVar(&o.Repeat, "repeat", 9, "repetitions of a row, at most")
 	f.DurationVar(&o.Time, "time", 5*time.Second, "time for the repetitions of a row beside a peer, once the least are done")
 	f.DurationVar(&o.Within, "within", time.Hour, "time for everything: rows that have not begun by then are left out")

@@ -54,9 +54,9 @@ func rows() []row {
 // common are the rows that are measured when none are chosen: what half an hour has room for.
 func common() []string {
 	return []string{
-		"train-tiny", "decode-tiny-64",
-		"train-9m", "train4-9m", "prefill-9m", "decode-9m-1", "decode-9m-64",
-		"train-0.6b", "train4-0.6b", "prefill-0.6b", "decode-0.6b-1", "decode-0.6b-8", "decode-0.6b-64",
+		"train-tiny",
+		"train-9m", "prefill-9m", "decode-9m-1", "decode-9m-64",
+		"train-0.6b", "prefill-0.6b", "decode-0.6b-1", "decode-0.6b-8", "decode-0.6b-64",
 		"train-1b", "prefill-1b", "decode-1b-1", "decode-1b-64",
 		"train-3b", "prefill-3b", "decode-3b-1", "decode-3b-64",
 	}
@@ -124,8 +124,8 @@ func (r row) ids() [][]int32 {
 
 // wanted is what trinity's rate divided by a peer's should be at least.
 func (r row) wanted(p peer) float64 {
-	switch small := r.shape.name == "tiny" || r.shape.name == "9m"; {
-	case r.kind == train && small:
+	switch {
+	case r.kind == train && r.shape.small():
 		return 2
 	case r.kind == train:
 		return 1.2

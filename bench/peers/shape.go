@@ -19,6 +19,9 @@ func shapes() []shape {
 	}
 }
 
+// small says that a piece of work takes well below a second.
+func (s shape) small() bool { return s.name == "tiny" || s.name == "9m" }
+
 // large says that a piece of work takes seconds.
 func (s shape) large() bool { return s.name == "1b" || s.name == "3b" }
 
