@@ -95,7 +95,7 @@ func amx(a *asm) {
 
 // fetched is the number of lines of b that a step of the kernel fetches ahead: eight blocks of rows fetch the next panel. Of few rows each step fetches
 // fetchedFew, since the panel passes faster than memory brings the next one.
-const fetched, fetchedFew = 4, 16
+const fetched, fetchedFew = 4, 24
 
 // tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and behind the last those of the next rows, are loaded
 // between the products of this one, each as soon as its register is free: the processor does not look far enough ahead to do so itself.
