@@ -64,13 +64,16 @@ func (avx2) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) 
 	}
 }
 
-func (avx2) pairRows(dst []uint32, src []float32, ld, rows, cols int) {
+func (avx2) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int) {
 	if pairs := rows / 2; pairs > 0 {
-		_, _ = dst[pairs*NR-1], src[(2*pairs-1)*ld+cols-1]
-		avx2PackRowPairs(pairs, (*float32)(unsafe.Pointer(&dst[0])), &src[0], 4*ld, cols)
+		for c := 0; c < cols; c += NR {
+			to, from := dst[c/NR*step:][:pairs*NR], src[c:]
+			_ = src[(2*pairs-1)*ld+cols-1]
+			avx2PackRowPairs(pairs, (*float32)(unsafe.Pointer(&to[0])), &from[0], 4*ld, min(NR, cols-c))
+		}
 	}
 	if last := rows - 1; rows%2 == 1 {
-		portable{}.pairRows(dst[last/2*NR:], src[last*ld:], ld, 1, cols)
+		portable{}.pairRows(dst[last/2*NR:], step, src[last*ld:], ld, 1, cols)
 	}
 }
 

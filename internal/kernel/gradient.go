@@ -32,17 +32,17 @@ func (s *Set) PairRows(to *Turned, x []float32, ld int, rows Stretches, c0, c1 i
 	t := &to.panels
 	*t = Panels{N: c1 - c0, K: rows.length(), BF16: true}
 	t.Pairs = asWords(grow(&to.data, t.words()))
-	for q, at := 0, 0; q < t.Count(); q++ {
-		c := c0 + q*NR
-		for i := range len(rows) - 1 {
-			a, b := rows[i], rows[i+1]
-			if a < b {
-				s.ops.pairRows(t.Pairs[at:], x[a*ld+c:], ld, b-a, min(NR, c1-c))
-			}
-			end := at + upToBlock(b-a)/2*NR
-			clear(t.Pairs[at+(b-a+1)/2*NR : end])
-			at = end
+	at, step := 0, t.steps()*NR
+	for i := range len(rows) - 1 {
+		a, b := rows[i], rows[i+1]
+		if a < b && c0 < c1 {
+			s.ops.pairRows(t.Pairs[at:], step, x[a*ld+c0:], ld, b-a, c1-c0)
 		}
+		end := at + upToBlock(b-a)/2*NR
+		for q := range t.Count() {
+			clear(t.Pairs[q*step+at+(b-a+1)/2*NR : q*step+end])
+		}
+		at = end
 	}
 	return t
 }

@@ -67,13 +67,14 @@ func gradientOfOne(s *Set, out, dy []float32, N int, x []float32, K, a, b int) {
 func TestPairRowsIsThePortableOne(t *testing.T) {
 	forEachFast(t, func(t *testing.T, s *Set) {
 		r := random(8)
-		for _, cols := range []int{1, 7, 16, 17, 31, 32} {
+		for _, cols := range []int{1, 7, 16, 17, 31, 32, 64, 75, 130} {
 			for _, rows := range []int{1, 2, 5, 32} {
 				ld := cols + r.IntN(4)
 				x := numbers(r, rows*ld, wild)
-				got, want := make([]uint32, (rows+1)/2*NR), make([]uint32, (rows+1)/2*NR)
-				s.ops.pairRows(got, x, ld, rows, cols)
-				portable{}.pairRows(want, x, ld, rows, cols)
+				step := (rows+1)/2*NR + 5*NR
+				got, want := make([]uint32, 5*step), make([]uint32, 5*step)
+				s.ops.pairRows(got, step, x, ld, rows, cols)
+				portable{}.pairRows(want, step, x, ld, rows, cols)
 				for i := range want {
 					if got[i] != want[i] {
 						t.Fatalf("%d rows of %d: word %d is %08x, want %08x", rows, cols, i, got[i], want[i])

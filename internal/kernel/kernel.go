@@ -85,8 +85,9 @@ type ops interface {
 
 	narrow(dst []byte, src []float32)                                   // bf16 as little-endian halves; dst has room for a multiple of 16
 	packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) // dst[w*32+r] = word w of row r; rows are ld bytes apart
-	// dst[k*32+c] = columns c < cols of rows 2k and 2k+1 as bf16; a row that does not exist is zero, and so are columns from cols on
-	pairRows(dst []uint32, src []float32, ld, rows, cols int)
+	// Panels of 32 columns, step words apart: dst[k*32+c] = column c of rows 2k and 2k+1 as bf16; a row that does not exist is zero, and so are
+	// columns from cols on.
+	pairRows(dst []uint32, step int, src []float32, ld, rows, cols int)
 	transposePairs(dst, src []uint32, blocks, step int) // whole blocks of 16 rows; those of dst are step words apart
 }
 

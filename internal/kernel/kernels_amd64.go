@@ -347,6 +347,11 @@ func amxFew32(blocks int, a *float32, b *float32, c *float32, acc int, step int,
 //go:noescape
 func packTile(n int, dst *float32, src *float32, ld int, step int)
 
+// packTilePairs writes panels, step bytes apart: dst[k*32+j] = src[2k][j] as bf16, and src[2k+1][j] above it, for k < n; rows of src are ld bytes apart.
+//
+//go:noescape
+func packTilePairs(n int, dst *float32, src *float32, ld int, panels int, step int)
+
 // packColumns writes dst[k*rows+i] = src[k][i] for k < n, up to 16 rows; rows of src are ld bytes apart.
 //
 //go:noescape

@@ -76,6 +76,23 @@ func (in *Input) layEdge(m, first int) {
 	}
 }
 
+// pairRows lays out whole panels along the rows.
+func (v amx) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int) {
+	pairs, panels := rows/2, cols/NR
+	if pairs == 0 || panels == 0 {
+		v.avx512.pairRows(dst, step, src, ld, rows, cols)
+		return
+	}
+	_, _ = dst[(panels-1)*step+pairs*NR-1], src[(2*pairs-1)*ld+cols-1]
+	packTilePairs(pairs, (*float32)(unsafe.Pointer(&dst[0])), &src[0], 4*ld, panels, 4*step)
+	if done := panels * NR; done < cols {
+		v.avx512.pairRows(dst[panels*step:], step, src[done:], ld, 2*pairs, cols-done)
+	}
+	if last := rows - 1; rows%2 == 1 {
+		v.avx512.pairRows(dst[last/2*NR:], step, src[last*ld:], ld, 1, cols)
+	}
+}
+
 // multiplyTiles multiplies some hundred rows at a time.
 func (v amx) multiplyTiles(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {

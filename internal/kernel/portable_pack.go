@@ -22,14 +22,16 @@ func (portable) packWords(dst []uint32, src []byte, ld, rows, words int, bits bo
 	}
 }
 
-func (portable) pairRows(dst []uint32, src []float32, ld, rows, cols int) {
-	for r := 0; r < rows; r += 2 {
-		to := dst[r/2*NR:][:NR]
-		clear(to[cols:])
-		for c := range cols {
-			to[c] = uint32(BF16(src[r*ld+c]))
-			if r+1 < rows {
-				to[c] |= uint32(BF16(src[(r+1)*ld+c])) << 16
+func (portable) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int) {
+	for q := 0; q*NR < cols; q++ {
+		for r := 0; r < rows; r += 2 {
+			to := dst[q*step+r/2*NR:][:NR]
+			clear(to)
+			for c := q * NR; c < min((q+1)*NR, cols); c++ {
+				to[c%NR] = uint32(BF16(src[r*ld+c]))
+				if r+1 < rows {
+					to[c%NR] |= uint32(BF16(src[(r+1)*ld+c])) << 16
+				}
 			}
 		}
 	}

@@ -208,6 +208,40 @@ func (a *asm) moveTiles(high int, move func(tile int, base, stride string, offse
 	}
 }
 
+// packTilePairs is packRowPairs for whole panels, by the instruction that rounds two registers at once. It walks along the rows, which lie in one stretch.
+func packTilePairs(a *asm) {
+	a.fn("packTilePairs", "writes panels, step bytes apart: dst[k*32+j] = src[2k][j] as bf16, and src[2k+1][j] above it, for k < n; rows of src are ld bytes apart.", 0, false,
+		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("panels", "R9"), num("step", "R10"))
+	for i := 0; i < 64; i += 8 {
+		fmt.Fprintf(&a.data, "DATA sideBySide<>+%d(SB)/8, $0x%04x%04x%04x%04x\n", i, i/4+17, i/4+1, i/4+16, i/4)
+	}
+	a.data.WriteString("GLOBL sideBySide<>(SB), RODATA|NOPTR, $64\n")
+	pairs, panels := a.newLabel("pairs"), a.newLabel("panels")
+	a.ins("VMOVDQU32 sideBySide<>(SB), Z31")
+	a.label(pairs)
+	a.ins("MOVQ SI, AX")
+	a.ins("MOVQ DI, BX")
+	a.ins("MOVQ R9, DX")
+	a.label(panels)
+	for half := range 2 {
+		z := 2 * half
+		a.ins("VMOVUPS %d(AX), Z%d", 64*half, z)
+		a.ins("VMOVUPS %d(AX)(R8*1), Z%d", 64*half, z+1)
+		a.ins("%s", evexBytes(ppF2, 0x72, z, z+1, z)) // VCVTNE2PS2BF16
+		a.ins("VPERMW Z%d, Z31, Z%d", z, z)
+		a.ins("VMOVDQU32 Z%d, %d(BX)", z, 64*half)
+	}
+	a.ins("ADDQ $128, AX")
+	a.ins("ADDQ R10, BX")
+	a.ins("DECQ DX")
+	a.ins("JNE %s", panels)
+	a.ins("LEAQ (SI)(R8*2), SI")
+	a.ins("ADDQ $128, DI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", pairs)
+	a.end()
+}
+
 // packTile writes rows as the kernels read them, tile after tile so that what is written is one stretch.
 func packTile(a *asm) {
 	a.fn("packTile", "rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, step bytes apart.", 0, false,

@@ -47,6 +47,7 @@ func avx512() *asm {
 	blockedKernels(a)
 	amx(a)
 	packTile(a)
+	packTilePairs(a)
 	packing(a)
 	vectors(a)
 	peaks(a)
