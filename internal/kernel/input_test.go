@@ -9,7 +9,7 @@ import (
 // Products of rows that were laid out, of any part of them, of any panels, with additions inside, have the bits of products one after another.
 func TestMultiply(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
-		r := random(11)
+		r := random(12)
 		for _, bf16 := range []bool{false, true} {
 			for range 12 {
 				d := newMultiplication(r, s, bf16)
@@ -18,7 +18,7 @@ func TestMultiply(t *testing.T) {
 				}
 			}
 			if !testing.Short() || s.Path() != Portable {
-				newShaped(r, s, bf16, 530, 40, 2100).part(t, r) // more rows and columns than are multiplied at once
+				newShaped(r, s, bf16, 530, 64, 2112).part(t, r) // more rows and columns than are multiplied at once, and than stay in a cache
 				newShaped(r, s, bf16, 70, 1100, 300).part(t, r) // more of both than are turned at once
 			}
 		}
@@ -47,8 +47,15 @@ func newShaped(r *rand.Rand, s *Set, bf16 bool, M, N, K int) *multiplication {
 	d.x = numbers(r, M*max(N, K), plain)
 	d.w = s.Pack(numbers(r, N*K, plain), N, K, bf16)
 	d.start, d.starts = numbers(r, M*N, plain), numbers(r, M*K, plain)
-	for from := r.IntN(3); from < M; { // stretches of rows, some without an addition
-		rows, rank := min(1+r.IntN(40), M-from), 1+r.IntN(40)
+	start, most := r.IntN(3), 40
+	if r.IntN(2) == 0 { // one addition to all rows
+		start, most = 0, 1<<20
+	}
+	for from := start; from < M; { // stretches of rows, some without an addition
+		rows, rank := min(1+r.IntN(most), M-from), 1+r.IntN(40)
+		if start == 0 && most > M {
+			rows = M
+		}
 		first := r.IntN((N+NR-1)/NR) * NR
 		to := min(N, first+1+r.IntN(100))
 		d.more = append(d.more, Addition{from, first, d.lay(numbers(r, rows*rank, plain), rank, rows, rank), s.Pack(numbers(r, (to-first)*rank, plain), to-first, rank, bf16)})
@@ -70,6 +77,9 @@ func (d *multiplication) lay(x []float32, ld, M, K int) *Input {
 func (d *multiplication) part(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	m0 := r.IntN(d.M)
+	if r.IntN(2) == 0 {
+		m0 -= m0 % InputRows
+	}
 	m1 := m0 + 1 + r.IntN(d.M-m0)
 	p0 := r.IntN(d.w.Count())
 	p1 := p0 + 1 + r.IntN(d.w.Count()-p0)

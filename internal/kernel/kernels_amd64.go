@@ -327,20 +327,20 @@ func blockedx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, 
 
 var blockedKernels = [...]microKernel{nil, blockedx1, blockedx2, blockedx3, blockedx4, blockedx5, blockedx6, blockedx7}
 
-// amxRows16 folds n times 16 rows of a, step bytes apart, with blocks of 32 k of a panel into c [16 n][32]; see packTile for a.
+// amxRows16 folds n times 16 rows of a, step bytes apart, with blocks of 32 k of a panel into c [16 n][32], then rows of a2 with blocks2 of b2, and writes the sums to out, whose rows are ldo bytes apart, unless it is nil; see packTile for a.
 //
 //go:noescape
-func amxRows16(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
+func amxRows16(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int, blocks2 int, a2 *float32, b2 *float32, step2 int, out *float32, ldo int, stream int)
 
-// amxRows32 folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32]; see packTile for a.
+// amxRows32 folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32], then rows of a2 with blocks2 of b2, and writes the sums to out, whose rows are ldo bytes apart, unless it is nil; see packTile for a.
 //
 //go:noescape
-func amxRows32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
+func amxRows32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int, blocks2 int, a2 *float32, b2 *float32, step2 int, out *float32, ldo int, stream int)
 
-// amxFew32 folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32]; see packTile for a.
+// amxFew32 folds n times 32 rows of a, step bytes apart, with blocks of 32 k of a panel into c [32 n][32], then rows of a2 with blocks2 of b2, and writes the sums to out, whose rows are ldo bytes apart, unless it is nil; see packTile for a.
 //
 //go:noescape
-func amxFew32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int)
+func amxFew32(blocks int, a *float32, b *float32, c *float32, acc int, step int, n int, blocks2 int, a2 *float32, b2 *float32, step2 int, out *float32, ldo int, stream int)
 
 // packTile rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, step bytes apart.
 //

@@ -20,6 +20,8 @@ const (
 	amxGroup  = 8
 	// amxFewPairs is the number of 32 rows up to which a panel passes faster than memory brings the next one.
 	amxFewPairs = 2
+	// amxStream is the size of an output that is too large for the second cache.
+	amxStream = 1 << 18
 )
 
 // tileWords is the size of a block of 32 k of InputRows rows, or of a panel.
@@ -143,33 +145,105 @@ func (p *amxProduct) panels(p0, p1 int) {
 	}
 }
 
+// ending is what the kernel does with the sums of a panel behind its last block: it continues them with the addition that reaches all rows, if there is one and
+// no other, and then writes whole groups of rows to out. What it does not do is done by finish.
+type ending struct {
+	blocks int
+	a, b   *float32
+	step   int
+	out    *float32
+	stream int
+}
+
+// ending returns the ending of panel q, and whether finish must look for additions.
+func (p *amxProduct) ending(q int) (e ending, rest bool) {
+	var one *Addition
+	var at int
+	for i := range p.more {
+		a := &p.more[i]
+		q0, q1, r0, r1 := a.overlap(q, q+1, p.from, p.to)
+		if a.X.tiles == nil || q0 >= q1 || r0 >= r1 {
+			continue
+		}
+		if one != nil || r1-r0 < p.to-p.from || (p.base-a.From)%InputRows != 0 || p.base < a.From {
+			return ending{}, true
+		}
+		one, at = a, q0
+	}
+	if one != nil {
+		steps := one.W.steps()
+		e = ending{blocks: steps / blockPairs, a: &one.X.tiles[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*steps*NR])), step: one.X.step * 4}
+	}
+	if p.direct(q) {
+		e.out = &p.out[p.base*p.ldo+q*NR]
+		e.stream = flag(p.streams(e.out))
+	}
+	return e, false
+}
+
+// direct reports whether the kernel can write the sums of panel q: all columns of rows from the first of a tile on.
+func (p *amxProduct) direct(q int) bool {
+	return p.from == p.base && (q+1)*NR <= p.w.N && p.to-p.base >= InputRows
+}
+
+// streams reports whether what is written from out on had better pass the caches by: nobody will find it there.
+func (p *amxProduct) streams(out *float32) bool {
+	const line = 64
+	return (p.to-p.base)*p.ldo >= amxStream && p.ldo*4%line == 0 && uintptr(unsafe.Pointer(out))%line == 0
+}
+
 // fold continues the sums c with steps [s0,s1) of panel q.
 func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 	rows, steps := p.to-p.base, p.w.steps()
-	pairs, half := rows/InputRows, rows%InputRows
-	if half > amxTile {
-		pairs, half = pairs+1, 0
-	}
+	groups, rest := rows/InputRows, rows%InputRows
 	if p.acc && s0 == 0 {
 		packPanel(p.to-p.from, &c[(p.from-p.base)*NR], &p.out[p.from*p.ldo+q*NR], p.ldo*4, min(NR, p.w.N-q*NR))
 	}
+	var e ending
 	for s := s0; s < s1; s += amxBlocks * blockPairs {
 		blocks, acc := min(amxBlocks, (s1-s)/blockPairs), flag(p.acc || s > 0)
+		if s+blocks*blockPairs == steps {
+			e, _ = p.ending(q)
+		}
 		a, b := p.x.tiles[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*steps+s)*NR]))
-		switch {
-		case pairs > amxFewPairs:
-			amxRows32(blocks, &a[0], b, &c[0], acc, p.x.step*4, pairs)
-		case pairs > 0:
-			amxFew32(blocks, &a[0], b, &c[0], acc, p.x.step*4, pairs)
+		if groups > 0 {
+			kernel := amxRows32
+			if groups <= amxFewPairs {
+				kernel = amxFew32
+			}
+			kernel(blocks, &a[0], b, &c[0], acc, p.x.step*4, groups, e.blocks, e.a, e.b, e.step, e.out, p.ldo*4, e.stream)
 		}
-		if half > 0 {
-			amxRows16(blocks, &a[pairs*p.x.step], b, &c[pairs*InputRows*NR], acc, 0, 1)
+		if rest == 0 {
+			continue
 		}
+		kernel := amxRows16
+		if rest > amxTile {
+			kernel = amxRows32
+		}
+		if e.blocks > 0 {
+			e.a = (*float32)(unsafe.Add(unsafe.Pointer(e.a), groups*e.step))
+		}
+		kernel(blocks, &a[groups*p.x.step], b, &c[groups*InputRows*NR], acc, 0, 1, e.blocks, e.a, e.b, 0, nil, 0, 0)
 	}
 }
 
-// finish continues the sums of panel q with what more adds to them and writes them to out.
+// finish continues the sums of panel q with what more adds to them and writes them to out, as far as the kernel has not.
 func (p *amxProduct) finish(q int, c []float32) {
+	e, rest := p.ending(q)
+	if rest {
+		p.additions(q, c)
+	}
+	from := p.from
+	if e.out != nil {
+		from = p.base + (p.to-p.base)/InputRows*InputRows
+	}
+	if from < p.to {
+		storePanel(p.to-from, &p.out[from*p.ldo+q*NR], &c[(from-p.base)*NR], p.ldo*4, min(NR, p.w.N-q*NR))
+	}
+}
+
+// additions continues the sums of panel q with all that more adds to them.
+func (p *amxProduct) additions(q int, c []float32) {
 	for i := range p.more {
 		a := &p.more[i]
 		q0, q1, r0, r1 := a.overlap(q, q+1, p.from, p.to)
@@ -177,7 +251,6 @@ func (p *amxProduct) finish(q int, c []float32) {
 			p.add(a, q0, c, r0, r1)
 		}
 	}
-	storePanel(p.to-p.from, &p.out[p.from*p.ldo+q*NR], &c[(p.from-p.base)*NR], p.ldo*4, min(NR, p.w.N-q*NR))
 }
 
 // add continues c with panel q of rows [r0,r1) of a. Rows that are not 32 of a's together pass through memory of their own, so that their neighbours do
@@ -189,14 +262,14 @@ func (p *amxProduct) add(a *Addition, q int, c []float32, r0, r1 int) {
 	for r := r0 &^ (InputRows - 1); r < r1; {
 		x := &a.X.tiles[a.X.tile(r)]
 		if n := (r1 - r) / InputRows; r >= r0 && n > 0 {
-			amxRows32(blocks, x, b, &row(r)[0], 1, a.X.step*4, n)
+			amxRows32(blocks, x, b, &row(r)[0], 1, a.X.step*4, n, 0, nil, nil, 0, nil, 0, 0)
 			r += n * InputRows
 			continue
 		}
 		from, to := max(r, r0), min(r+InputRows, r1)
 		part := grow(&p.sc.part, InputRows*NR)
 		copy(part[(from-r)*NR:(to-r)*NR], row(from))
-		amxRows32(blocks, x, b, &part[0], 1, 0, 1)
+		amxRows32(blocks, x, b, &part[0], 1, 0, 1, 0, nil, nil, 0, nil, 0, 0)
 		copy(row(from), part[(from-r)*NR:(to-r)*NR])
 		r += InputRows
 	}

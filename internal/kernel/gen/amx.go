@@ -84,8 +84,9 @@ func amx(a *asm) {
 		high, fetched int
 	}{{"amxRows16", 1, fetchedFew}, {"amxRows32", 2, fetched}, {"amxFew32", 2, fetchedFew}} {
 		high := k.high
-		a.fn(k.name, fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into c [%d n][32]; see packTile for a.", 16*high, 16*high), 8, false,
-			num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"))
+		a.fn(k.name, fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into c [%d n][32], then rows of a2 with blocks2 of b2, and writes the sums to out, whose rows are ldo bytes apart, unless it is nil; see packTile for a.", 16*high, 16*high), 24, false,
+			num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"),
+			num("blocks2", "R8"), ptr("a2", "R9"), ptr("b2", "R11"), num("step2", "R12"), ptr("out", "R13"), num("ldo", "AX"), num("stream", "AX"))
 		a.configure()
 		a.tileRows(high, k.fetched)
 		a.release()
@@ -97,15 +98,21 @@ func amx(a *asm) {
 // fetchedFew, since the panel passes faster than memory brings the next one.
 const fetched, fetchedFew = 4, 24
 
+// Where tileRows keeps what it has no registers for: the number of blocks, the rows of a2 and of out that come next.
+const blocksAt, a2At, outAt = "0(SP)", "8(SP)", "16(SP)"
+
 // tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and behind the last those of the next rows, are loaded
 // between the products of this one, each as soon as its register is free: the processor does not look far enough ahead to do so itself.
+// Sums go to out one group of rows late: what waits for memory there waits beside the products of the next group.
 // R11 and R12 are the strides of a, and of b and c; R9 is what is fetched ahead, the panel behind the blocks of this one.
 func (a *asm) tileRows(high, fetched int) {
-	rows, loop, last := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last")
+	rows, loop, last, more, end := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last"), a.newLabel("more"), a.newLabel("end")
+	a.ins("MOVQ R9, %s", a2At)
+	a.ins("MOVQ R13, %s", outAt)
 	a.ins("MOVQ $%d, R11", blockBytes)
 	a.ins("MOVQ $%d, R12", rowBytes)
 	a.ins("MOVQ CX, R9; SHLQ $11, R9; ADDQ DI, R9")
-	a.ins("MOVQ CX, 0(SP)")
+	a.ins("MOVQ CX, %s", blocksAt)
 	a.ins("MOVQ SI, R13")
 	a.ins("MOVQ DI, R8")
 	next := a.operands(high)
@@ -114,7 +121,7 @@ func (a *asm) tileRows(high, fetched int) {
 	}
 	a.label(rows)
 	a.sums(high)
-	a.ins("MOVQ 0(SP), CX")
+	a.ins("MOVQ %s, CX", blocksAt)
 	a.ins("DECQ CX")
 	a.ins("JEQ %s", last)
 	a.label(loop)
@@ -123,15 +130,70 @@ func (a *asm) tileRows(high, fetched int) {
 	a.ins("DECQ CX")
 	a.ins("JNE %s", loop)
 	a.label(last)
+	a.ins("MOVQ blocks2+56(FP), CX")
+	a.ins("TESTQ CX, CX")
+	a.ins("JEQ %s", end)
+	a.ins("MOVQ %s, R13", a2At)
+	a.ins("MOVQ b2+72(FP), R8")
+	a.label(more)
+	a.products(high, 0, next)
+	a.ins("DECQ CX")
+	a.ins("JNE %s", more)
+	a.ins("MOVQ step2+80(FP), AX")
+	a.ins("ADDQ AX, %s", a2At)
+	a.label(end)
 	a.ins("CMPQ R10, $1; CMOVQEQ CX, BX") // behind the last rows the same ones again, for nothing
 	a.ins("ADDQ BX, SI")
 	a.ins("MOVQ SI, R13")
 	a.ins("MOVQ DI, R8")
 	a.products(high, 0, next)
+	a.write(high, func() {
+		a.ins("CMPQ R10, n+48(FP)")
+		a.ins("JEQ %s", rows+"first")
+	}, rows+"first")
 	a.moveTiles(high, a.storeTile)
 	a.ins("ADDQ $%d, DX", 16*high*rowBytes)
 	a.ins("DECQ R10")
 	a.ins("JNE %s", rows)
+	a.write(high, func() {}, rows+"done")
+}
+
+// write writes the sums before DX to out and moves that on, unless it is nil or what unless writes jumps to done. With stream they pass the caches by: lines that are
+// written whole need not be read first.
+func (a *asm) write(high int, unless func(), done string) {
+	stream := a.newLabel("stream")
+	a.ins("MOVQ %s, CX", outAt)
+	a.ins("TESTQ CX, CX")
+	a.ins("JEQ %s", done)
+	unless()
+	a.ins("MOVQ ldo+96(FP), AX")
+	a.ins("LEAQ -%d(DX), R15", 16*high*rowBytes)
+	a.ins("CMPQ stream+104(FP), $0")
+	a.ins("JNE %s", stream)
+	a.writeRows("VMOVUPS")
+	a.ins("JMP %s", done+"moved")
+	a.label(stream)
+	a.writeRows("VMOVNTPS")
+	a.ins("SFENCE")
+	a.label(done + "moved")
+	a.ins("MOVQ CX, %s", outAt)
+	a.label(done)
+}
+
+// writeRows copies rows from R15 to DX to CX, which are AX bytes apart.
+func (a *asm) writeRows(store string) {
+	loop := a.newLabel("write")
+	a.label(loop)
+	for row := range 8 {
+		a.ins("VMOVUPS %d(R15), Z%d", row*rowBytes, 2*row)
+		a.ins("VMOVUPS %d(R15), Z%d", row*rowBytes+64, 2*row+1)
+		a.ins("%s Z%d, (CX)", store, 2*row)
+		a.ins("%s Z%d, 64(CX)", store, 2*row+1)
+		a.ins("ADDQ AX, CX")
+	}
+	a.ins("ADDQ $%d, R15", 8*rowBytes)
+	a.ins("CMPQ R15, DX")
+	a.ins("JNE %s", loop)
 }
 
 // sums loads the sums from c, or begins them with zeros.
