@@ -70,7 +70,7 @@ func threads(r row, n int) []setting {
 // dtypes are bf16 and, for small models, float32; the threads are the program's own.
 func dtypes(r row, n int) []setting {
 	list := single(r, n)
-	if r.shape.small() {
+	if !r.shape.large() {
 		list = append(list, setting{DType: "f32", Threads: n})
 	}
 	return list

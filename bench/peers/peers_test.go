@@ -64,8 +64,8 @@ func TestChoose(t *testing.T) {
 		{"train-1b,decode-0.6b-64", "decode-0.6b-64 train-1b 2"},
 		{"decode-3b-*", "decode-3b-1 decode-3b-64 3"},
 		{"*", "train-tiny decode-3b-64 30"},
-		{"common", "train-tiny decode-3b-64 18"},
-		{"common,train4-3b", "train-tiny decode-3b-64 19"},
+		{"common", "train-9m decode-3b-64 17"},
+		{"common,train4-3b", "train-9m decode-3b-64 18"},
 	} {
 		got, err := choose(x.names)
 		if err != nil {

@@ -54,7 +54,6 @@ func rows() []row {
 // common are the rows that are measured when none are chosen: what half an hour has room for.
 func common() []string {
 	return []string{
-		"train-tiny",
 		"train-9m", "prefill-9m", "decode-9m-1", "decode-9m-64",
 		"train-0.6b", "prefill-0.6b", "decode-0.6b-1", "decode-0.6b-8", "decode-0.6b-64",
 		"train-1b", "prefill-1b", "decode-1b-1", "decode-1b-64",
