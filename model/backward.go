@@ -17,7 +17,7 @@ type backBuffers struct {
 	head                             headRows
 	held                             *score // whose rows head has the logits of, all of them
 	tasks                            []gradTask
-	layouts                          []func(k *kernel.Set) // before the tasks, one for each of factors
+	layouts                          []func(k *kernel.Set, sc *kernel.Scratch) // before the tasks, one for each of factors
 	factors                          []*nn.Factors
 }
 

@@ -71,7 +71,7 @@ func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmi
 	for p := range t.outs {
 		f, dB := d.factor(), g.of(t.b(p).name)
 		factors, dA = append(factors, f), append(dA, g.of(t.a(p).name))
-		d.layouts = append(d.layouts, func(k *kernel.Set) { f.Lay(k, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows) })
+		d.layouts = append(d.layouts, func(k *kernel.Set, sc *kernel.Scratch) { f.Lay(k, sc, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows) })
 		if dB != nil {
 			each(l.Outputs(p), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { f.GradB(k, sc, dB, dy.From(l.Cols[p]), rows, a, b) })
 		}
@@ -90,7 +90,7 @@ func (d *backBuffers) factor() *nn.Factors {
 // runTasks does what is on the list, in parallel, and empties it.
 func (p *pass) runTasks() {
 	d := &p.back
-	p.P.Run(len(d.layouts), func(i int, _ *kernel.Scratch) { d.layouts[i](p.K) })
+	p.P.Run(len(d.layouts), func(i int, sc *kernel.Scratch) { d.layouts[i](p.K, sc) })
 	p.P.Run(len(d.tasks), func(i int, sc *kernel.Scratch) { d.tasks[i].do(p.K, sc) })
 	clear(d.tasks)
 	clear(d.layouts)

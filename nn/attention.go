@@ -53,10 +53,12 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 // pagesTo returns the number of pages of so many positions.
 func pagesTo(positions int) int { return (positions + kernel.PageLen - 1) / kernel.PageLen }
 
-// context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other.
+// context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other, and for the backward their
+// transposes.
 type context struct {
-	keys, values kernel.Panels
-	hd           int
+	keys, values   kernel.Panels
+	keysT, valuesT *kernel.Panels
+	hd             int
 }
 
 // collect copies the panels of pages so that they are those of two matrices.
@@ -71,25 +73,30 @@ func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
 		}
 	}
 	n := np * kernel.PageLen
-	return context{kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16), kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), s.HeadDim}
+	return context{keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16), values: kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), hd: s.HeadDim}
 }
 
 // attend computes rows of one query head: row m is at position pos+m.
 func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int) {
 	p := c.scores(k, sc, ws, q, pos)
-	k.MatMul(sc, out.Data, out.Cols, p.Data, p.Cols, p.Len(), &c.values, 0, c.values.Count(), false)
-	for m := range p.Len() {
+	seen := c.values.Prefix(c.width(pos + q.Len()))
+	k.MatMul(sc, out.Data, out.Cols, p.Data, p.Cols, q.Len(), &seen, 0, seen.Count(), false)
+	for m := range q.Len() {
 		k.Scale(out.Data[m*out.Cols:][:c.hd], ws.inv[m])
 	}
 }
 
-// scores returns exp(s - max(s)) [M,positions], zero behind each row's position, and leaves in ws.inv [M] one over the sum.
+// width returns the columns of the scores of rows before a position: whole pages. Keys behind it are nobody's.
+func (c *context) width(positions int) int { return pagesTo(positions) * kernel.PageLen }
+
+// scores returns exp(s - max(s)) [M,positions], zero behind each row's position up to the block's width, and leaves in ws.inv [M] one over the sum.
 func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos int) Rows {
 	M := q.Len()
 	p := ws.scoresOf(M, c.keys.N)
-	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, pagesTo(pos+M), false) // keys behind are nobody's
+	width := c.width(pos + M)
+	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, width/kernel.PageLen, false)
 	for m := range M {
-		ws.inv[m] = softmax(k, p.Row(m), pos+m+1)
+		ws.inv[m] = softmax(k, p.Row(m)[:width], pos+m+1)
 	}
 	return p
 }
@@ -118,6 +125,8 @@ func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dq
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	c := a.collect(ws, head, pages[:pagesTo(pos+n)])
+	c.keysT = k.TransposePart(&ws.keysT, &c.keys, 0, c.keys.N, 0, hd)
+	c.valuesT = k.TransposePart(&ws.valuesT, &c.values, 0, hd, 0, c.values.K)
 	ws.dk, ws.dv = resize(ws.dk, c.keys.N*hd), resize(ws.dv, c.keys.N*hd)
 	clear(ws.dk)
 	clear(ws.dv)
@@ -131,8 +140,8 @@ func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dq
 	kAt := (a.Heads + head) * hd
 	vAt := kAt + a.Shape.KVHeads*hd
 	if c.keys.BF16 {
-		k.Transpose(dqkv.Data[kAt:], dqkv.Cols, ws.dk[pos:], c.keys.N, hd, n)
-		k.Transpose(dqkv.Data[vAt:], dqkv.Cols, ws.dv[pos:], c.keys.N, hd, n)
+		k.Transpose(sc, dqkv.Data[kAt:], dqkv.Cols, ws.dk[pos:], c.keys.N, hd, n)
+		k.Transpose(sc, dqkv.Data[vAt:], dqkv.Cols, ws.dv[pos:], c.keys.N, hd, n)
 		return
 	}
 	for t := range n {
@@ -148,16 +157,17 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	p := c.scores(k, on.SC, ws, q, pos)
 	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
 	ws.grads = ds.Data
-	bf16 := c.keys.BF16
-	on.Turned(ds, on.Lay(0, dout, hd, bf16), 0, M, &c.values, false, nil) // dp = dout·Vᵀ
-	for m := range M {                                                    // p = exp*inv ; ds = p*(dp - dot(dout,out))
-		p, ds := p.Row(m), ds.Row(m)
+	width, bf16 := c.width(pos+M), c.keys.BF16
+	k.Multiply(on.SC, ds.Data, ds.Cols, on.Lay(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false, nil) // dp = dout·Vᵀ
+	for m := range M {                                                                                                   // p = exp*inv ; ds = p*(dp - dot(dout,out))
+		p, ds := p.Row(m)[:width], ds.Row(m)[:width]
 		k.Scale(p, ws.inv[m])
 		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])
 		k.Mul(ds, p, ds)
 		k.AXPY(ds, -d, p)
 	}
-	on.Turned(dq, on.Lay(0, ds, ds.Cols, bf16), 0, M, &c.keys, false, nil)
+	keys := c.keysT.Prefix(width)
+	k.Multiply(on.SC, dq.Data, dq.Cols, on.Lay(0, ds, width, bf16), 0, M, &keys, 0, keys.Count(), false, nil)
 	for m := range M {
 		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
 	}
@@ -175,7 +185,7 @@ func (c *context) gradient(on Products, sums []float32, s, x Rows, seen int) {
 		return
 	}
 	rows, in := kernel.Stretches{0, M}, sc.Input(0)
-	k.LayColumns(in, x.Data, x.Cols, c.hd, rows)
+	k.LayColumns(sc, in, x.Data, x.Cols, c.hd, rows)
 	w := k.PairRows(sc.Turned(), s.Data, s.Cols, rows, 0, seen)
 	k.Multiply(sc, sums, c.keys.N, in, 0, c.hd, w, 0, w.Count(), true, nil)
 }

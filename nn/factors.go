@@ -11,9 +11,9 @@ import "github.com/seed-d9ad8ee0/trinity/internal/kernel"
 type Factors struct{ mid, dmid kernel.Input }
 
 // Lay lays out the first rank columns of mid and dmid.
-func (f *Factors) Lay(k *kernel.Set, mid, dmid Rows, rank int, rows kernel.Stretches) {
-	k.LayColumns(&f.mid, mid.Data, mid.Cols, rank, rows)
-	k.LayColumns(&f.dmid, dmid.Data, dmid.Cols, rank, rows)
+func (f *Factors) Lay(k *kernel.Set, sc *kernel.Scratch, mid, dmid Rows, rank int, rows kernel.Stretches) {
+	k.LayColumns(sc, &f.mid, mid.Data, mid.Cols, rank, rows)
+	k.LayColumns(sc, &f.dmid, dmid.Data, dmid.Cols, rank, rows)
 }
 
 // GradA continues columns c0 to c1-1 of each dA [r,K] with its factors and x, which they share. A nil dA is not trained.

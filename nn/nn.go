@@ -60,6 +60,7 @@ func resize(buf []float32, n int) []float32 {
 type Workspace struct {
 	scores, grads, inv   []float32
 	keys, values, dk, dv []float32
+	keysT, valuesT       kernel.Turned
 	ofKeys, ofValues     kernel.Pieces
 
 	Rows [2]Rows // for the caller

@@ -48,7 +48,7 @@ func (s *Set) PairRows(to *Turned, x []float32, ld int, rows Stretches, c0, c1 i
 }
 
 // LayColumns lays out in as the transpose of the first n columns of x: [n, length of rows].
-func (s *Set) LayColumns(in *Input, x []float32, ld, n int, rows Stretches) {
+func (s *Set) LayColumns(sc *Scratch, in *Input, x []float32, ld, n int, rows Stretches) {
 	length := rows.length()
 	turned := grow(&in.turned, n*length)
 	at := 0
@@ -56,7 +56,7 @@ func (s *Set) LayColumns(in *Input, x []float32, ld, n int, rows Stretches) {
 		a, b := rows[i], rows[i+1]
 		end := at + upToBlock(b-a)
 		if a < b {
-			s.Transpose(turned[at:], length, x[a*ld:], ld, b-a, n)
+			s.Transpose(sc, turned[at:], length, x[a*ld:], ld, b-a, n)
 		}
 		for c := range n {
 			clear(turned[c*length+at+b-a : c*length+end])
@@ -71,22 +71,22 @@ func (s *Set) LayColumns(in *Input, x []float32, ld, n int, rows Stretches) {
 func (s *Set) MultiplyColumns(sc *Scratch, out []float32, ldo int, x *Input, w *Panels) {
 	sums := grow(&sc.sums, x.M*NR)
 	for q := range w.Count() {
-		panel := ViewPanels(asFloats(w.Pairs[q*w.steps()*NR:]), min(NR, w.N-q*NR), w.K, true)
+		panel := ViewPanels(asFloats(w.Pairs[q*w.stride()*NR:]), min(NR, w.N-q*NR), w.K, true)
 		part := out[q*NR*ldo:]
-		s.Transpose(sums, NR, part, ldo, panel.N, x.M)
+		s.Transpose(sc, sums, NR, part, ldo, panel.N, x.M)
 		s.Multiply(sc, sums, NR, x, 0, x.M, &panel, 0, 1, true, nil)
-		s.Transpose(part, ldo, sums, NR, x.M, panel.N)
+		s.Transpose(sc, part, ldo, sums, NR, x.M, panel.N)
 	}
 }
 
 // Transpose sets dst[c*ldd+r] to src[r*lds+c] for r < rows and c < cols.
-func (s *Set) Transpose(dst []float32, ldd int, src []float32, lds, rows, cols int) {
-	var block [NR * NR]float32
+func (s *Set) Transpose(sc *Scratch, dst []float32, ldd int, src []float32, lds, rows, cols int) {
+	block := grow(&sc.block, NR*NR)
 	for r := 0; r < rows; r += NR {
 		height := min(NR, rows-r)
 		for c := 0; c < cols; c += NR {
 			width := min(NR, cols-c)
-			s.ops.packWords(asWords(block[:]), asBytes(src[r*lds+c:]), 4*lds, height, width, false)
+			s.ops.packWords(asWords(block), asBytes(src[r*lds+c:]), 4*lds, height, width, false)
 			for i := range width {
 				copy(dst[(c+i)*ldd+r:][:height], block[i*NR:])
 			}

@@ -25,7 +25,7 @@ func TestGradientOfStretches(t *testing.T) {
 			for name, multiply := range map[string]func([]float32){
 				"PairRows of x": func(out []float32) {
 					var in Input
-					s.LayColumns(&in, dy, N+2, N, rows)
+					s.LayColumns(NewScratch(), &in, dy, N+2, N, rows)
 					c := K / 2 / NR * NR
 					left, right := s.PairRows(&Turned{}, x, K+1, rows, 0, c), s.PairRows(&Turned{}, x, K+1, rows, c, K)
 					s.Multiply(NewScratch(), out, K, &in, 0, N, left, 0, left.Count(), true, nil)
@@ -33,7 +33,7 @@ func TestGradientOfStretches(t *testing.T) {
 				},
 				"PairRows of dy": func(out []float32) {
 					var in Input
-					s.LayColumns(&in, x, K+1, K, rows)
+					s.LayColumns(NewScratch(), &in, x, K+1, K, rows)
 					s.MultiplyColumns(NewScratch(), out, K, &in, s.PairRows(&Turned{}, dy, N+2, rows, 0, N))
 				},
 			} {

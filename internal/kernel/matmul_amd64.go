@@ -152,7 +152,7 @@ func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 			k0 := s0 * perStep
 			p.layX(t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
 			for q := p0; q < p1; q++ {
-				b := (*float32)(unsafe.Add(data, (q*steps+s0)*NR*4))
+				b := (*float32)(unsafe.Add(data, (q*w.stride()+s0)*NR*4))
 				p.multiply(t0, t1, n, b, q*NR, min(NR, w.N-q*NR), acc || s0 > 0)
 			}
 		}

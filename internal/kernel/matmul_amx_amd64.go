@@ -172,7 +172,7 @@ func (p *amxProduct) ending(q int) (e ending, rest bool) {
 	}
 	if one != nil {
 		steps := one.W.steps()
-		e = ending{blocks: steps / blockPairs, a: &one.X.tiles[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*steps*NR])), step: one.X.step * 4}
+		e = ending{blocks: steps / blockPairs, a: &one.X.tiles[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
 	}
 	if p.direct(q) {
 		e.out = &p.out[p.base*p.ldo+q*NR]
@@ -205,7 +205,7 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 		if s+blocks*blockPairs == steps {
 			e, _ = p.ending(q)
 		}
-		a, b := p.x.tiles[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*steps+s)*NR]))
+		a, b := p.x.tiles[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*p.w.stride()+s)*NR]))
 		if groups > 0 {
 			kernel := amxRows32
 			if groups <= amxFewPairs {
@@ -257,7 +257,7 @@ func (p *amxProduct) additions(q int, c []float32) {
 // not even get zeros added.
 func (p *amxProduct) add(a *Addition, q int, c []float32, r0, r1 int) {
 	steps := a.W.steps()
-	b, blocks := (*float32)(unsafe.Pointer(&a.W.Pairs[q*steps*NR])), steps/blockPairs
+	b, blocks := (*float32)(unsafe.Pointer(&a.W.Pairs[q*a.W.stride()*NR])), steps/blockPairs
 	row := func(r int) []float32 { return c[(a.From+r-p.base)*NR:] }
 	for r := r0 &^ (InputRows - 1); r < r1; {
 		x := &a.X.tiles[a.X.tile(r)]

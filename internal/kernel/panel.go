@@ -17,6 +17,7 @@ type Panels struct {
 	// Pairs is [ceil(N/32)][16*ceil(K/32)][32]: bf16 values of k (low half, k even) and k+1, zeros from K on.
 	Pairs []uint32
 
+	gap int     // rows of a panel that are left out, of a Prefix
 	mem *Memory // that F32 or Pairs lie in, or nil
 }
 
@@ -29,6 +30,17 @@ func (p *Panels) steps() int {
 		return blockPairs * ((p.K + 2*blockPairs - 1) / (2 * blockPairs))
 	}
 	return p.K
+}
+
+// stride returns the distance of panels in rows.
+func (p *Panels) stride() int { return p.steps() + p.gap }
+
+// Prefix returns the first k columns of W, a multiple of 32, as panels in the same memory.
+func (p *Panels) Prefix(k int) Panels {
+	part := *p
+	part.K, part.gap = k, 0
+	part.gap = p.stride() - part.steps()
+	return part
 }
 
 // words returns the length of the data.
@@ -80,7 +92,7 @@ func (p *Panels) index(n, k int) int {
 	if p.BF16 {
 		k /= 2
 	}
-	return (n/NR*p.steps()+k)*NR + n%NR
+	return (n/NR*p.stride()+k)*NR + n%NR
 }
 
 // Row writes row n of W to dst [K], bf16 widened.

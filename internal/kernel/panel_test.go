@@ -155,3 +155,26 @@ func TestAligned(t *testing.T) {
 		}
 	}
 }
+
+// A product with the first columns of W is one with a W that has no others.
+func TestPrefix(t *testing.T) {
+	forEachPath(t, func(t *testing.T, s *Set) {
+		const M, N, K, k = 40, 70, 130, 64
+		r := random(4)
+		x, w := numbers(r, M*K, plain), numbers(r, N*K, plain)
+		var few []float32
+		for n := range N {
+			few = append(few, w[n*K:n*K+k]...)
+		}
+		for _, bf16 := range []bool{false, true} {
+			want, got := make([]float32, M*N), make([]float32, M*N)
+			part, whole := s.Pack(few, N, k, bf16), s.Pack(w, N, K, bf16)
+			prefix := whole.Prefix(k)
+			for _, rows := range []int{1, M} {
+				s.MatMul(NewScratch(), want, N, x, K, rows, part, 0, part.Count(), false)
+				s.MatMul(NewScratch(), got, N, x, K, rows, &prefix, 0, prefix.Count(), false)
+				equal(t, fmt.Sprintf("%d rows bf16=%t", rows, bf16), got, want)
+			}
+		}
+	})
+}

@@ -6,7 +6,7 @@ import "math"
 type portable struct{ order Order }
 
 func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
-	steps := w.steps()
+	stride := w.stride()
 	for m := range M {
 		row := x[m*ldx : m*ldx+w.K]
 		if w.BF16 {
@@ -21,11 +21,11 @@ func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, 
 			}
 			switch {
 			case !w.BF16:
-				fold(&sum, row, w.F32[p*steps*NR:])
+				fold(&sum, row, w.F32[p*stride*NR:])
 			case v.order == Blocked:
-				foldBlocks(&sum, row, w.Pairs[p*steps*NR:])
+				foldBlocks(&sum, row, w.Pairs[p*stride*NR:])
 			default:
-				foldPairs(&sum, row, w.Pairs[p*steps*NR:])
+				foldPairs(&sum, row, w.Pairs[p*stride*NR:])
 			}
 			copy(cols, sum[:])
 		}

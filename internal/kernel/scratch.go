@@ -6,6 +6,7 @@ type Scratch struct {
 	row    []float32 // one row rounded to bf16
 	a      []float32 // packed rows
 	panel  []float32 // packed columns
+	block  []float32 // a block of rows, transposed
 	edge   []float32 // one tile of the output, for the last panel
 	part   []float32 // a tile of it
 	sums   []float32 // of a panel, transposed

@@ -129,7 +129,7 @@ func bf16GradProbe(s *Set) []float32 {
 	rows, dy, x := Stretches{0, 37, T}, noise(T*N, 4, 2), noise(T*K, 4, 3)
 	out, back := noise(N*K, 4, 1), noise(N*K, 4, 4)
 	var in Input
-	s.LayColumns(&in, dy, N, N, rows)
+	s.LayColumns(NewScratch(), &in, dy, N, N, rows)
 	w := s.PairRows(&Turned{}, x, K, rows, 0, K)
 	s.Multiply(NewScratch(), out, K, &in, 0, N, w, 0, w.Count(), true, nil)
 	s.MultiplyColumns(NewScratch(), back, N, &in, w)
