@@ -46,19 +46,23 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 		}
 	})
 	p.linear(a, b, on, w.qkv, s.qkv, s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
-	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
-		key := make([]float32, c.HeadDim)
+	on.Rows(a, b, func(a, b int, sc *kernel.Scratch) {
+		ws := p.ws.Get()
 		p.eachSeq(a, b, func(seq Seq, a, b int) {
+			keys, values := &ws.Rows[0], s.qkv.Slice(a, b).From(c.QDim()+c.KVDim())
+			keys.Resize(b-a, c.KVDim())
 			for t := a; t < b; t++ {
-				p.rotate(l, t, seq.Pos+t-a, seq.Pages, key)
+				p.rotate(l, t, seq.Pos+t-a, keys.Row(t-a))
 			}
+			c.Pages().StoreRows(p.K, sc, seq.Pages, seq.Pos, l, *keys, values)
 		})
+		p.ws.Put(ws)
 	})
 }
 
-// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys normed
-// and rotated, and values, into the pages. key is scratch.
-func (p *pass) rotate(l, t, pos int, pages []*nn.Page, key []float32) {
+// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys normed and rotated into keys
+// [KVDim].
+func (p *pass) rotate(l, t, pos int, keys []float32) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
 	hd, row, q := c.HeadDim, s.qkv.Row(t), s.q.Row(t)
 	for h := range c.Heads {
@@ -71,14 +75,12 @@ func (p *pass) rotate(l, t, pos int, pages []*nn.Page, key []float32) {
 	}
 	p.K.Scale(q, p.attention(l).Scale())
 	for j := range c.KVHeads {
-		from := row[c.QDim()+j*hd:][:hd]
+		from, key := row[c.QDim()+j*hd:][:hd], keys[j*hd:][:hd]
 		if w.kNorm != nil {
 			s.invQK.Row(t)[c.Heads+j] = p.K.RMSNorm(key, from, w.kNorm, c.Eps)
 			from = key
 		}
 		p.table.Rotate(key, from, pos)
-		value := row[c.QDim()+c.KVDim()+j*hd:][:hd]
-		c.Pages().Store(p.K, pages, pos, l, j, key, value)
 	}
 }
 

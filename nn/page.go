@@ -60,6 +60,30 @@ func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k,
 	storeColumns(halves(values), v, at)
 }
 
+// StoreRows is Store for the KV heads of rows of keys and values [n,KVHeads*HeadDim] at positions pos, pos+1, …; keys may lose their contents.
+func (s PageShape) StoreRows(ks *kernel.Set, sc *kernel.Scratch, pages []*Page, pos, layer int, keys, values Rows) {
+	n, hd := keys.Len(), s.HeadDim
+	for t := 0; t < n; {
+		whole := s.BF16 && (pos+t)%kernel.PageLen == 0 && t+kernel.PageLen <= n
+		for j := range s.KVHeads {
+			k, v := keys.Data[t*keys.Cols+j*hd:], values.Data[t*values.Cols+j*hd:]
+			if !whole {
+				s.Store(ks, pages, pos+t, layer, j, k[:hd], v[:hd])
+				continue
+			}
+			p := pages[(pos+t)/kernel.PageLen]
+			ks.StorePage(sc, s.K(p, layer, j), s.V(p, layer, j), k, keys.Cols, v, values.Cols, hd)
+			for r := range kernel.PageLen {
+				row := v[r*values.Cols:][:hd]
+				ks.RoundBF16(row, row)
+			}
+		}
+		if t++; whole {
+			t += kernel.PageLen - 1
+		}
+	}
+}
+
 // storePairs writes x to column at of a panel of pairs: element d is half d%2 of word d/2*32 + at.
 func storePairs(panel []uint16, x []float32, at int) {
 	for d, v := range x {
