@@ -10,7 +10,7 @@ func (c Products) RowHeads(a, b, heads int, f func(a, b, from, to int, sc *kerne
 		return
 	}
 	n := b - a
-	most := 4 * c.P.N()
+	most := 8 * c.P.N()
 	rows, cols := min(n, max(1, most/heads)), min(heads, most)
 	c.P.Run(rows*cols, func(i int, sc *kernel.Scratch) {
 		r, h := i/cols, i%cols

@@ -56,7 +56,7 @@ func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k,
 	}
 	ks.RoundBF16(k, k)
 	ks.RoundBF16(v, v)
-	storePairs(halves(keys), k, at)
+	storePairs(words(keys), k, at)
 	storeColumns(halves(values), v, at)
 }
 
@@ -85,9 +85,13 @@ func (s PageShape) StoreRows(ks *kernel.Set, sc *kernel.Scratch, pages []*Page, 
 }
 
 // storePairs writes x to column at of a panel of pairs: element d is half d%2 of word d/2*32 + at.
-func storePairs(panel []uint16, x []float32, at int) {
-	for d, v := range x {
-		panel[(d/2*kernel.NR+at)*2+d%2] = upper(v)
+func storePairs(panel []uint32, x []float32, at int) {
+	for ; len(x) > 1; x = x[2:] {
+		panel[at] = uint32(upper(x[0])) | uint32(upper(x[1]))<<16
+		panel = panel[kernel.NR:]
+	}
+	if len(x) > 0 {
+		panel[at] = uint32(upper(x[0]))
 	}
 }
 
@@ -95,15 +99,22 @@ func storePairs(panel []uint16, x []float32, at int) {
 // Another position's half of the word may be written at the same time.
 func storeColumns(panels []uint16, x []float32, at int) {
 	const panel = kernel.PageLen / 2 * kernel.NR
-	for d, v := range x {
-		panels[(d/kernel.NR*panel+at/2*kernel.NR+d%kernel.NR)*2+at%2] = upper(v)
+	for c := 0; c*kernel.NR < len(x); c++ {
+		row := panels[(c*panel+at/2*kernel.NR)*2+at%2:]
+		for j, v := range x[c*kernel.NR : min((c+1)*kernel.NR, len(x))] {
+			row[2*j] = upper(v)
+		}
 	}
 }
 
 // upper returns the bits of a bf16 value.
 func upper(v float32) uint16 { return uint16(math.Float32bits(v) >> 16) }
 
-// halves is the same memory by another type.
-func halves(words []float32) []uint16 {
-	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(words))), 2*len(words))
+// words and halves are the same memory by other types.
+func words(f []float32) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(f))), len(f))
+}
+
+func halves(f []float32) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(f))), 2*len(f))
 }

@@ -199,6 +199,10 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 	if p.acc && s0 == 0 {
 		packPanel(p.to-p.from, &c[(p.from-p.base)*NR], &p.out[p.from*p.ldo+q*NR], p.ldo*4, min(NR, p.w.N-q*NR))
 	}
+	tall := amxRows32
+	if groups <= amxFewPairs {
+		tall = amxFew32
+	}
 	var e ending
 	for s := s0; s < s1; s += amxBlocks * blockPairs {
 		blocks, acc := min(amxBlocks, (s1-s)/blockPairs), flag(p.acc || s > 0)
@@ -207,18 +211,14 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 		}
 		a, b := p.x.tiles[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*p.w.stride()+s)*NR]))
 		if groups > 0 {
-			kernel := amxRows32
-			if groups <= amxFewPairs {
-				kernel = amxFew32
-			}
-			kernel(blocks, &a[0], b, &c[0], acc, p.x.step*4, groups, e.blocks, e.a, e.b, e.step, e.out, p.ldo*4, e.stream)
+			tall(blocks, &a[0], b, &c[0], acc, p.x.step*4, groups, e.blocks, e.a, e.b, e.step, e.out, p.ldo*4, e.stream)
 		}
 		if rest == 0 {
 			continue
 		}
 		kernel := amxRows16
 		if rest > amxTile {
-			kernel = amxRows32
+			kernel = tall
 		}
 		if e.blocks > 0 {
 			e.a = (*float32)(unsafe.Add(unsafe.Pointer(e.a), groups*e.step))
