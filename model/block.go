@@ -71,7 +71,7 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 			s.invQK.Row(t)[h] = p.K.RMSNorm(to, from, w.qNorm, c.Eps)
 			from = to
 		}
-		p.table.Rotate(to, from, pos)
+		p.table.Rotate(p.K, to, from, pos)
 	}
 	p.K.Scale(q, p.attention(l).Scale())
 	for j := range c.KVHeads {
@@ -80,7 +80,7 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 			s.invQK.Row(t)[c.Heads+j] = p.K.RMSNorm(key, from, w.kNorm, c.Eps)
 			from = key
 		}
-		p.table.Rotate(key, from, pos)
+		p.table.Rotate(p.K, key, from, pos)
 	}
 }
 
@@ -116,11 +116,11 @@ func (p *pass) rotateBack(l, t, pos int) {
 		}
 		g := dy[at : at+hd]
 		if norm == nil {
-			p.table.RotateBack(g, g, pos)
+			p.table.RotateBack(p.K, g, g, pos)
 			continue
 		}
 		normed := d.dNormed.Row(t)[at : at+hd]
-		p.table.RotateBack(normed, g, pos)
+		p.table.RotateBack(p.K, normed, g, pos)
 		nn.RMSNormBackward(p.K, g, normed, row[at:at+hd], norm, s.invQK.Row(t)[h])
 	}
 }

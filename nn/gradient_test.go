@@ -140,12 +140,13 @@ func TestRMSNormGradient(t *testing.T) {
 }
 
 func TestRoPEGradient(t *testing.T) {
+	k, _ := set(t)
 	const D, pos = 10, 7
 	table := NewRoPE(RoPEConfig{Dim: D, Theta: 100}).Table(pos + 1)
 	x, dy, y, dx := normal(1, D), normal(2, D), make([]float32, D), make([]float32, D)
-	table.RotateBack(dx, dy, pos)
+	table.RotateBack(k, dx, dy, pos)
 	checkGradient(t, "dx", x, dx, func() float64 {
-		table.Rotate(y, x, pos)
+		table.Rotate(k, y, x, pos)
 		return weighted(y, dy)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 )
 
 // RoPEConfig says by which angles rotary position embedding turns: pair i of a head of width Dim turns by
@@ -99,27 +100,12 @@ func (r *RoPE) Table(n int) *RoPETable {
 }
 
 // Rotate turns the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x.
-func (t *RoPETable) Rotate(y, x []float32, pos int) {
-	h := t.half
-	cos := t.data[2*h*pos:][:h]
-	sin := t.data[2*h*pos+h:][:h]
-	lo, hi, ylo, yhi := x[:h], x[h:][:h], y[:h], y[h:][:h]
-	for i, c := range cos {
-		a, b, s := lo[i], hi[i], sin[i]
-		ylo[i] = float32(a*c) - float32(b*s)
-		yhi[i] = float32(b*c) + float32(a*s)
-	}
-}
+func (t *RoPETable) Rotate(k *kernel.Set, y, x []float32, pos int) { k.Rotate(y, x, t.at(pos), 1) }
 
 // RotateBack is the transpose of Rotate, its backward.
-func (t *RoPETable) RotateBack(dx, dy []float32, pos int) {
-	h := t.half
-	cos := t.data[2*h*pos:][:h]
-	sin := t.data[2*h*pos+h:][:h]
-	lo, hi, dlo, dhi := dy[:h], dy[h:][:h], dx[:h], dx[h:][:h]
-	for i, c := range cos {
-		a, b, s := lo[i], hi[i], sin[i]
-		dlo[i] = float32(a*c) + float32(b*s)
-		dhi[i] = float32(b*c) - float32(a*s)
-	}
+func (t *RoPETable) RotateBack(k *kernel.Set, dx, dy []float32, pos int) {
+	k.Rotate(dx, dy, t.at(pos), -1)
 }
+
+// at returns the cosines and sines of a position.
+func (t *RoPETable) at(pos int) []float32 { return t.data[2*t.half*pos:][:2*t.half] }

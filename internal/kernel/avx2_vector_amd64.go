@@ -38,6 +38,10 @@ func (avx2) mul(dst, x, y []float32) { avx2Mul(len(x), first(dst), first(x), fir
 
 func (avx2) roundBF16(dst, src []float32) { avx2RoundBF16(len(src), first(dst), first(src)) }
 
+func (avx2) rotate(y, x, table []float32, s float32) {
+	avx2Rotate(len(x)/2, first(y), first(x), first(table), s)
+}
+
 func (avx2) narrow(dst []byte, src []float32) {
 	avx2PackPairs(len(src), (*float32)(unsafe.Pointer(&dst[0])), first(src))
 }

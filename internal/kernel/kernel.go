@@ -82,6 +82,7 @@ type ops interface {
 	axpy(dst []float32, a float32, x []float32)
 	mul(dst, x, y []float32)
 	roundBF16(dst, src []float32)
+	rotate(y, x, table []float32, s float32) // the first half of x with the second
 
 	narrow(dst []byte, src []float32)                                   // bf16 as little-endian halves; dst has room for a multiple of 16
 	packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) // dst[w*32+r] = word w of row r; rows are ld bytes apart
@@ -214,6 +215,16 @@ func (s *Set) Mul(dst, x, y []float32) { s.ops.mul(dst, x[:len(dst)], y[:len(dst
 
 // RoundBF16 sets dst to src rounded to bf16, widened again. dst may be src.
 func (s *Set) RoundBF16(dst, src []float32) { s.ops.roundBF16(dst[:len(src)], src) }
+
+// Rotate turns the pairs (x[i], x[i+n]) of x [2n] by angles whose cosines are table[i] and whose sines are table[i+n], times s, into y: with 1 and with -1
+// it turns forth and back.
+//
+//	y[i], y[i+n] = x[i]*cos - x[i+n]*sin*s, x[i+n]*cos + x[i]*sin*s
+//
+// y may be x.
+func (s *Set) Rotate(y, x, table []float32, sign float32) {
+	s.ops.rotate(y[:len(x)], x, table[:len(x)], sign)
+}
 
 // LogSumExp returns log(sum(exp(row))). Blocks of 4096 columns are reduced to
 // (max, sum) and combined in order.

@@ -95,3 +95,12 @@ func (portable) roundBF16(dst, src []float32) {
 		dst[i] = roundBF16(v)
 	}
 }
+
+func (portable) rotate(y, x, table []float32, s float32) {
+	n := len(x) / 2
+	for i, cos := range table[:n] {
+		a, b, sin := x[i], x[i+n], float32(table[i+n]*s)
+		y[i] = float32(a*cos) - float32(b*sin)
+		y[i+n] = float32(b*cos) + float32(a*sin)
+	}
+}

@@ -86,6 +86,7 @@ var probes = []probe{
 	{"GradW", gradProbe},
 	{"gradients by bf16 products", bf16GradProbe},
 	{"the vector kernels", vectorProbe},
+	{"rotation", rotationProbe},
 	{"packing", packProbe},
 }
 
@@ -153,6 +154,14 @@ func vectorProbe(s *Set) []float32 {
 	s.SoftmaxGrad(part(7), x, 0.7, sums[3])
 	s.RoundBF16(part(6), part(6))
 	return append(out, sums...)
+}
+
+func rotationProbe(s *Set) []float32 {
+	const n = 2 * 45
+	out := noise(n, 6, 1)
+	s.Rotate(out, out, noise(n, 1, 2), 1)
+	s.Rotate(out, out, noise(n, 1, 3), -1)
+	return out
 }
 
 // packProbe packs a file's bits and floats, turns some rows, and reads them back.

@@ -40,3 +40,7 @@ func (avx512) axpy(dst []float32, a float32, x []float32) {
 func (avx512) mul(dst, x, y []float32) { vecMul(len(x), first(dst), first(x), first(y)) }
 
 func (avx512) roundBF16(dst, src []float32) { vecRoundBF16(len(src), first(dst), first(src)) }
+
+func (avx512) rotate(y, x, table []float32, s float32) {
+	vecRotate(len(x)/2, first(y), first(x), first(table), s)
+}

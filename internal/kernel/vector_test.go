@@ -39,6 +39,8 @@ var vectorCases = []vectorCase{
 	{"AXPY", func(s *Set, x, y, z []float32) []float32 { s.AXPY(x, -1.7, y); return x }},
 	{"Mul", func(s *Set, x, y, z []float32) []float32 { s.Mul(z, x, y); return z }},
 	{"RoundBF16", func(s *Set, x, y, z []float32) []float32 { s.RoundBF16(z, x); return z }},
+	{"Rotate", func(s *Set, x, y, z []float32) []float32 { s.Rotate(z, x, y, 1); return z }},
+	{"Rotate back in place", func(s *Set, x, y, z []float32) []float32 { s.Rotate(x, x, y, -1); return x }},
 	{"LogSumExp", func(s *Set, x, y, z []float32) []float32 { return []float32{s.LogSumExp(x)} }},
 	{"SoftmaxGrad", func(s *Set, x, y, z []float32) []float32 { s.SoftmaxGrad(z, x, 0.01, 3); return z }},
 }

@@ -8,6 +8,7 @@ func avx2Vectors(a *asm) {
 	avx2Exponentials(a)
 	avx2SiLU(a)
 	avx2Elements(a)
+	avx2Rotation(a)
 }
 
 // number returns the operand of a float32 that stands in all 8 lanes.
@@ -193,6 +194,27 @@ func avx2Elements(a *asm) {
 		h.load("SI", 0)
 		h.round()
 		h.store(0, "DI")
+	})
+	a.end()
+}
+
+func avx2Rotation(a *asm) {
+	a.fn("avx2Rotate", rotationDoc, 0, false, num("n", "CX"), ptr("y", "DI"), ptr("x", "SI"), ptr("table", "DX"), scalar("s", "Y6"))
+	a.secondHalves()
+	a.sixteens([]string{"DI", "SI", "DX", "R8", "R9", "R10"}, func(h half) {
+		h.load("SI", 0)
+		h.load("R9", 1)
+		h.load("DX", 2)
+		h.load("R10", 3)
+		h.op("VMULPS", "Y6", 3, 3)
+		h.op("VMULPS", 2, 0, 4)
+		h.op("VMULPS", 3, 1, 5)
+		h.op("VSUBPS", 5, 4, 4)
+		h.op("VMULPS", 2, 1, 5)
+		h.op("VMULPS", 3, 0, 0)
+		h.op("VADDPS", 0, 5, 5)
+		h.store(4, "DI")
+		h.store(5, "R8")
 	})
 	a.end()
 }

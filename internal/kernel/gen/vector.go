@@ -82,6 +82,7 @@ func vectors(a *asm) {
 	exponentials(a)
 	silu(a)
 	elementwise(a)
+	rotation(a)
 }
 
 func reductions(a *asm) {
@@ -223,6 +224,37 @@ func elementwise(a *asm) {
 		a.store(0, "DI", mask)
 	})
 	a.end()
+}
+
+const rotationDoc = "turns the n pairs of x by the angles of table, with s times their sines, to y. In all three the second ones follow the n first ones."
+
+// rotation writes the kernel of Rotate.
+func rotation(a *asm) {
+	a.fn("vecRotate", rotationDoc, 0, false, num("n", "CX"), ptr("y", "DI"), ptr("x", "SI"), ptr("table", "DX"), scalar("s", "Z10"))
+	a.secondHalves()
+	a.loop([]string{"DI", "SI", "DX", "R8", "R9", "R10"}, func(mask string) {
+		a.load("SI", 0, mask)
+		a.load("R9", 1, mask)
+		a.load("DX", 2, mask)
+		a.load("R10", 3, mask)
+		a.ins("VMULPS Z10, Z3, Z3")
+		a.ins("VMULPS Z2, Z0, Z4")
+		a.ins("VMULPS Z3, Z1, Z5")
+		a.ins("VSUBPS Z5, Z4, Z4")
+		a.ins("VMULPS Z2, Z1, Z5")
+		a.ins("VMULPS Z3, Z0, Z0")
+		a.ins("VADDPS Z0, Z5, Z5")
+		a.store(4, "DI", mask)
+		a.store(5, "R8", mask)
+	})
+	a.end()
+}
+
+// secondHalves points R8, R9 and R10 CX floats behind DI, SI and DX.
+func (a *asm) secondHalves() {
+	a.ins("LEAQ (DI)(CX*4), R8")
+	a.ins("LEAQ (SI)(CX*4), R9")
+	a.ins("LEAQ (DX)(CX*4), R10")
 }
 
 // elements writes a kernel whose body maps Z1 = x and Z2 = y, or Z0 = dst and Z1 = x, to
