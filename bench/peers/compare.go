@@ -58,6 +58,7 @@ type contest struct {
 	options
 	threads int
 	most    time.Duration // for one piece of work
+	settle  time.Duration // short work is repeated so long before it is timed
 	end     time.Time     // when no row begins any more, if there is such a time
 	log     func(format string, args ...any)
 }
@@ -93,7 +94,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 			job request
 			to  *[]float64
 		}{{us, job, &out.ours}, {them, theirs, &out.theirs}} {
-			a, err := turn.p.do(turn.job, c.most)
+			a, err := c.turn(turn.p, turn.job, r)
 			if err == nil && ctx.Err() != nil {
 				err = ctx.Err()
 			}
@@ -105,6 +106,17 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 		}
 	}
 	return out
+}
+
+// turn has the work done once. Short work is begun before the clock counts: the other program's threads spin for a while when they have nothing to do, and
+// tiles that have rested are slow.
+func (c contest) turn(p *program, job request, r row) (answer, error) {
+	for start := time.Now(); r.shape.small() && time.Since(start) < c.settle; {
+		if a, err := p.do(job, c.most); err != nil {
+			return a, err
+		}
+	}
+	return p.do(job, c.most)
 }
 
 // another reports whether a row is repeated again, after n times that took so long.

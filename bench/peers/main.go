@@ -94,7 +94,7 @@ func run(ctx context.Context, o options) error {
 	}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 	before := used()
-	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, end: before.at.Add(o.Within), log: log}
+	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, settle: 300 * time.Millisecond, end: before.at.Add(o.Within), log: log}
 	results, err := c.all(ctx, list, beside)
 	if err != nil {
 		return err
