@@ -7,11 +7,11 @@ type Input struct {
 
 	x  []float32 // where it lies, if no path wants it otherwise
 	ld int
-	// For the tiles of AMX the rows are [M/32][K/32][32][16] words of pairs, step of them for 32 rows: 16 rows of a block of k are a tile,
-	// one stretch of memory. What does not exist is zero.
-	tiles []float32
-	step  int
-	buf   []float32
+	// Rows that are rounded to bf16, as the path's kernels read them: step words for one row or, where tiles read them, for 32, and in them block
+	// words for 32 k. What does not exist is zero.
+	laid        []float32
+	step, block int
+	buf         []float32
 
 	turned []float32 // x, where LayColumns made it
 }
@@ -19,36 +19,38 @@ type Input struct {
 // InputRows is the number of rows that Lay and Multiply take as a unit.
 const InputRows = 32
 
-// tiler is a path that lays out bf16 rows.
-type tiler interface {
-	tiled(M, K int) int // words of x [M,K] laid out; 0 if it lies well
-	layTiles(in *Input, from, to int)
-	multiplyTiles(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition)
+// layout is a path that lays out rows for bf16 products.
+type layout interface {
+	laid(M, K int) (words, step, block int) // of x [M,K]; 0 if it lies well
+	lay(in *Input, from, to int)
+	multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition)
+	inside(a *Addition) bool // multiply does a too
 }
 
 // Use points in at x [M,K], whose rows are ld floats apart, for products with panels that are bf16 or not. Lay must follow.
 func (s *Set) Use(in *Input, x []float32, ld, M, K int, bf16 bool) {
-	in.M, in.K, in.x, in.ld, in.tiles = M, K, x, ld, nil
-	if s.tiles == nil || !bf16 {
+	in.M, in.K, in.x, in.ld, in.laid = M, K, x, ld, nil
+	if s.layout == nil || !bf16 || K == 0 {
 		return
 	}
-	if words := s.tiles.tiled(M, K); words > 0 {
-		in.tiles, in.step = grow(&in.buf, words), words/((M+InputRows-1)/InputRows)
+	words, step, block := s.layout.laid(M, K)
+	if words > 0 {
+		in.laid, in.step, in.block = grow(&in.buf, words), step, block
 	}
 }
 
 // Lay lays out rows from to to-1; from is a multiple of InputRows, and so is to unless it is M. Different rows may be laid out at once.
 func (s *Set) Lay(in *Input, from, to int) {
-	if in.tiles != nil && from < to {
-		s.tiles.layTiles(in, from, to)
+	if in.laid != nil && from < to {
+		s.layout.lay(in, from, to)
 	}
 }
 
 // Columns returns columns k0 to k1-1; both are multiples of 32 unless k1 is K.
 func (in *Input) Columns(k0, k1 int) Input {
-	part := Input{M: in.M, K: k1 - k0, x: in.x[min(k0, len(in.x)):], ld: in.ld, step: in.step}
-	if in.tiles != nil {
-		part.tiles = in.tiles[k0/(2*blockPairs)*InputRows*blockPairs:]
+	part := Input{M: in.M, K: k1 - k0, x: in.x[min(k0, len(in.x)):], ld: in.ld, step: in.step, block: in.block}
+	if in.laid != nil {
+		part.laid = in.laid[k0/(2*blockPairs)*in.block:]
 	}
 	return part
 }
@@ -80,13 +82,15 @@ func (s *Set) Multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int
 		panic("kernel: Multiply: the input has other rows or columns than the product")
 	}
 	_ = out[(m1-1)*ldo+min(p1*NR, w.N)-1]
-	if x.tiles != nil {
-		s.tiles.multiplyTiles(sc, out, ldo, x, m0, m1, w, p0, p1, acc, more)
-		return
+	if x.laid != nil {
+		s.layout.multiply(sc, out, ldo, x, m0, m1, w, p0, p1, acc, more)
+	} else {
+		s.MatMul(sc, out[m0*ldo:], ldo, x.x[min(m0*x.ld, len(x.x)):], x.ld, m1-m0, w, p0, p1, acc)
 	}
-	s.MatMul(sc, out[m0*ldo:], ldo, x.x[min(m0*x.ld, len(x.x)):], x.ld, m1-m0, w, p0, p1, acc)
 	for i := range more {
-		s.addition(sc, out, ldo, &more[i], m0, m1, p0, p1)
+		if x.laid == nil || !s.layout.inside(&more[i]) {
+			s.addition(sc, out, ldo, &more[i], m0, m1, p0, p1)
+		}
 	}
 }
 

@@ -56,10 +56,10 @@ const (
 
 // Set is one path's kernels. It is immutable and safe for concurrent use.
 type Set struct {
-	path  Path
-	order Order
-	ops   ops
-	tiles tiler // nil if the path reads rows where they lie
+	path   Path
+	order  Order
+	ops    ops
+	layout layout // nil if the path reads rows where they lie
 }
 
 // ops is what a path implements; the definitions are those of portable. Lengths
@@ -103,9 +103,14 @@ func New(p Path, o Order) (*Set, error) {
 	if p == Portable {
 		return definition(o), nil
 	}
+	return fast(p, o), nil
+}
+
+// fast returns the set of a path that is not Portable.
+func fast(p Path, o Order) *Set {
 	s := &Set{path: p, order: o, ops: fastOps(p, o)}
-	s.tiles, _ = s.ops.(tiler)
-	return s, nil
+	s.layout, _ = s.ops.(layout)
+	return s
 }
 
 // definition returns the portable set, which says what the results of order o are.
@@ -124,8 +129,8 @@ func (s *Set) RowBlock() int {
 	return 112
 }
 
-// Tiles reports whether bf16 products run on tiles, so fast that most of a product's time goes into what surrounds it.
-func (s *Set) Tiles() bool { return s.tiles != nil }
+// Lays reports whether rows are laid out once for bf16 products, whoever computes them.
+func (s *Set) Lays() bool { return s.layout != nil }
 
 // MatMul computes out = x·Wᵀ for the columns of panels [p0,p1):
 //

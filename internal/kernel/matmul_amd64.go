@@ -136,27 +136,58 @@ func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 		portable{f.order}.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	kernels, data, perStep := f.direct, unsafe.Pointer(unsafe.SliceData(w.F32)), 1
+	kernels, perStep := f.direct, 1
 	if w.BF16 {
-		kernels, data, perStep = f.bf16, unsafe.Pointer(unsafe.SliceData(w.Pairs)), 2
+		kernels, perStep = f.bf16, 2
 	}
-	p := f.newProduct(sc, kernels, out, ldo, M)
-	steps, few, block := w.steps(), p1-p0 <= fewPanels, blockK/perStep
-	if M <= oneWalk {
+	p, few := f.newProduct(sc, kernels, out, ldo, M), p1-p0 <= fewPanels
+	p.walk(w, p0, p1, acc, func(t0, t1, s0, n int) {
+		k0 := s0 * perStep
+		p.layX(t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
+	})
+}
+
+// walk multiplies with panels [p0,p1), some tiles and some steps at a time: lay lays out n steps from s0 on of the rows of tiles [t0,t1).
+func (p *product) walk(w *Panels, p0, p1 int, acc bool, lay func(t0, t1, s0, n int)) {
+	data, steps, block := unsafe.Pointer(unsafe.SliceData(w.F32)), w.steps(), blockK
+	if w.BF16 {
+		data, block = unsafe.Pointer(unsafe.SliceData(w.Pairs)), blockK/2
+	}
+	if p.tiles.M <= oneWalk {
 		block, p.ahead = steps, aheadFew
 	}
 	for t0 := 0; t0 < p.tiles.count; t0 += p.tiles.block {
 		t1 := min(t0+p.tiles.block, p.tiles.count)
 		for s0 := 0; s0 < steps; s0 += block {
 			n := min(block, steps-s0)
-			k0 := s0 * perStep
-			p.layX(t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
+			lay(t0, t1, s0, n)
 			for q := p0; q < p1; q++ {
 				b := (*float32)(unsafe.Add(data, (q*w.stride()+s0)*NR*4))
 				p.multiply(t0, t1, n, b, q*NR, min(NR, w.N-q*NR), acc || s0 > 0)
 			}
 		}
 	}
+}
+
+// laid gives rows a distance that is no multiple of a large power of 2, as copyRows does.
+func (f *family) laid(M, K int) (words, step, block int) {
+	block = blockPairs * f.pair
+	step = upToBlock(K)/2*f.pair + lanes
+	return M * step, step, block
+}
+
+func (f *family) lay(in *Input, from, to int) {
+	for m := from; m < to; m++ {
+		f.round(in.laid[m*in.step:], in.x[m*in.ld:m*in.ld+in.K], upToBlock(in.K))
+	}
+}
+
+func (f *family) inside(*Addition) bool { return false }
+
+func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, _ []Addition) {
+	p := f.newProduct(sc, f.bf16, out[m0*ldo:], ldo, m1-m0)
+	p.first, p.width = 0, x.step
+	p.walk(w, p0, p1, acc, func(_, _, s0, _ int) { p.a = x.laid[m0*x.step+s0*f.pair:] })
 }
 
 // layX lays k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels read

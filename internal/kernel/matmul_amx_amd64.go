@@ -27,11 +27,12 @@ const (
 // tileWords is the size of a block of 32 k of InputRows rows, or of a panel.
 const tileWords = InputRows * blockPairs
 
-func (amx) tiled(M, K int) int {
+func (amx) laid(M, K int) (words, step, block int) {
 	if M <= amxFew {
-		return 0
+		return 0, 0, 0
 	}
-	return (M + InputRows - 1) / InputRows * ((K + 2*blockPairs - 1) / (2 * blockPairs)) * tileWords
+	step = upToBlock(K) / (2 * blockPairs) * tileWords
+	return (M + InputRows - 1) / InputRows * step, step, tileWords
 }
 
 // matMul is for rows that are in one product only.
@@ -40,14 +41,14 @@ func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int
 		v.avx512.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	in, s := &sc.input, Set{ops: v, tiles: v}
+	in, s := &sc.input, Set{ops: v, layout: v}
 	s.Use(in, x, ldx, M, w.K, true)
-	v.layTiles(in, 0, M)
-	v.multiplyTiles(sc, out, ldo, in, 0, M, w, p0, p1, acc, nil)
+	v.lay(in, 0, M)
+	v.multiply(sc, out, ldo, in, 0, M, w, p0, p1, acc, nil)
 }
 
-// layTiles rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in the second.
-func (amx) layTiles(in *Input, from, to int) {
+// lay rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in the second.
+func (amx) lay(in *Input, from, to int) {
 	blocks := in.K / (2 * blockPairs)
 	for m := from; m < to; m += amxTile {
 		whole := blocks
@@ -55,7 +56,7 @@ func (amx) layTiles(in *Input, from, to int) {
 			whole = 0
 		}
 		if whole > 0 {
-			packTile(whole, &in.tiles[in.tile(m)], &in.x[m*in.ld], in.ld*4, tileWords*4)
+			packTile(whole, &in.laid[in.tile(m)], &in.x[m*in.ld], in.ld*4, tileWords*4)
 		}
 		in.layEdge(m, whole)
 	}
@@ -67,7 +68,7 @@ func (in *Input) tile(m int) int { return m/InputRows*in.step + m%InputRows*bloc
 // layEdge lays out what is not whole of the 16 rows from m on: their blocks from first on, and rows that do not exist.
 func (in *Input) layEdge(m, first int) {
 	for r := range amxTile {
-		to := in.tiles[in.tile(m+r):]
+		to := in.laid[in.tile(m+r):]
 		for b := first; b*2*blockPairs < in.K; b++ {
 			block := to[b*tileWords:][:blockPairs]
 			clear(block)
@@ -95,16 +96,13 @@ func (v amx) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int)
 	}
 }
 
-// multiplyTiles multiplies some hundred rows at a time.
-func (v amx) multiplyTiles(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
+func (amx) inside(a *Addition) bool { return a.X.laid != nil }
+
+// multiply multiplies some hundred rows at a time.
+func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
 		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: more}
 		p.panels(p0, p1)
-	}
-	for i := range more {
-		if more[i].X.tiles == nil {
-			(&Set{ops: v, tiles: v}).addition(sc, out, ldo, &more[i], m0, m1, p0, p1)
-		}
 	}
 }
 
@@ -162,7 +160,7 @@ func (p *amxProduct) ending(q int) (e ending, rest bool) {
 	for i := range p.more {
 		a := &p.more[i]
 		q0, q1, r0, r1 := a.overlap(q, q+1, p.from, p.to)
-		if a.X.tiles == nil || q0 >= q1 || r0 >= r1 {
+		if a.X.laid == nil || q0 >= q1 || r0 >= r1 {
 			continue
 		}
 		if one != nil || r1-r0 < p.to-p.from || (p.base-a.From)%InputRows != 0 || p.base < a.From {
@@ -172,7 +170,7 @@ func (p *amxProduct) ending(q int) (e ending, rest bool) {
 	}
 	if one != nil {
 		steps := one.W.steps()
-		e = ending{blocks: steps / blockPairs, a: &one.X.tiles[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
+		e = ending{blocks: steps / blockPairs, a: &one.X.laid[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
 	}
 	if p.direct(q) {
 		e.out = &p.out[p.base*p.ldo+q*NR]
@@ -209,7 +207,7 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 		if s+blocks*blockPairs == steps {
 			e, _ = p.ending(q)
 		}
-		a, b := p.x.tiles[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*p.w.stride()+s)*NR]))
+		a, b := p.x.laid[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*p.w.stride()+s)*NR]))
 		if groups > 0 {
 			tall(blocks, &a[0], b, &c[0], acc, p.x.step*4, groups, e.blocks, e.a, e.b, e.step, e.out, p.ldo*4, e.stream)
 		}
@@ -247,7 +245,7 @@ func (p *amxProduct) additions(q int, c []float32) {
 	for i := range p.more {
 		a := &p.more[i]
 		q0, q1, r0, r1 := a.overlap(q, q+1, p.from, p.to)
-		if a.X.tiles != nil && q0 < q1 && r0 < r1 {
+		if a.X.laid != nil && q0 < q1 && r0 < r1 {
 			p.add(a, q0, c, r0, r1)
 		}
 	}
@@ -260,7 +258,7 @@ func (p *amxProduct) add(a *Addition, q int, c []float32, r0, r1 int) {
 	b, blocks := (*float32)(unsafe.Pointer(&a.W.Pairs[q*a.W.stride()*NR])), steps/blockPairs
 	row := func(r int) []float32 { return c[(a.From+r-p.base)*NR:] }
 	for r := r0 &^ (InputRows - 1); r < r1; {
-		x := &a.X.tiles[a.X.tile(r)]
+		x := &a.X.laid[a.X.tile(r)]
 		if n := (r1 - r) / InputRows; r >= r0 && n > 0 {
 			amxRows32(blocks, x, b, &row(r)[0], 1, a.X.step*4, n, 0, nil, nil, 0, nil, 0, 0)
 			r += n * InputRows

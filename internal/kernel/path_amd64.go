@@ -40,7 +40,7 @@ func preferred(s *Set, want [][]float32) *Set {
 	if s.path != AVX512BF16 {
 		return s
 	}
-	wide := &Set{path: AVX512, order: s.order, ops: fastOps(AVX512, s.order)}
+	wide := fast(AVX512, s.order)
 	if wide.compare(want) == nil && bf16Time(wide) < bf16Time(s) {
 		return wide
 	}
