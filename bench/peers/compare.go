@@ -58,7 +58,7 @@ type contest struct {
 	options
 	threads int
 	most    time.Duration // for one piece of work
-	settle  time.Duration // short work is repeated so long before it is timed
+	settle  time.Duration // between the turns
 	end     time.Time     // when no row begins any more, if there is such a time
 	log     func(format string, args ...any)
 }
@@ -83,10 +83,12 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	best[r.alike()] = theirs.setting
 	out.setting = theirs.setting
 	job.setting = setting{DType: "bf16", Threads: c.threads}
-	if _, err := us.do(job, c.most); err != nil { // warm up: the weights are packed, the memory is there
+	warm, err := us.do(job, c.most) // the weights are packed, the memory is there
+	if err != nil {
 		out.missing = "trinity: " + err.Error()
 		return out
 	}
+	last := [2]float64{warm.Seconds, warm.Seconds}
 	began := time.Now()
 	for n := 0; c.another(n, time.Since(began)) && !out.clear(p); n++ {
 		for i, turn := range []struct {
@@ -94,7 +96,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 			job request
 			to  *[]float64
 		}{{us, job, &out.ours}, {them, theirs, &out.theirs}} {
-			a, err := c.turn(turn.p, turn.job, r)
+			a, err := c.turn(turn.p, turn.job, last[i])
 			if err == nil && ctx.Err() != nil {
 				err = ctx.Err()
 			}
@@ -102,16 +104,20 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 				out.missing = err.Error()
 				return out
 			}
-			*turn.to, out.check[i] = append(*turn.to, a.Seconds), a.Check
+			*turn.to, out.check[i], last[i] = append(*turn.to, a.Seconds), a.Check, a.Seconds
 		}
 	}
 	return out
 }
 
-// turn has the work done once. Short work is begun before the clock counts: the other program's threads spin for a while when they have nothing to do, and
-// tiles that have rested are slow.
-func (c contest) turn(p *program, job request, r row) (answer, error) {
-	for start := time.Now(); r.shape.small() && time.Since(start) < c.settle; {
+// turn has the work done once, behind the other program's turn, whose threads spin for a while when they have nothing to do. Short work, as the last
+// time of a program says, is begun before the clock counts, since tiles that have rested are slow.
+func (c contest) turn(p *program, job request, last float64) (answer, error) {
+	const short = 1.5
+	if last > short {
+		time.Sleep(c.settle)
+	}
+	for start := time.Now(); last <= short && time.Since(start) < c.settle; {
 		if a, err := p.do(job, c.most); err != nil {
 			return a, err
 		}

@@ -20,6 +20,7 @@ from vllm import SamplingParams  # noqa: E402
 class VLLM:
     versions = f"vllm {vllm.__version__}, torch {torch.__version__}"
     key = engine = running = None
+    drawn = 0  # by each of what runs
     names = map(str, itertools.count())
 
     def load(self, r):
@@ -57,9 +58,9 @@ class VLLM:
 
     def decode(self, r):
         """Requests with prompts of their own go on and on; each repetition is the next r["steps"] steps. Their context is r["ids"]'s
-        length after some repetitions."""
+        length after some repetitions; when it has become half as long again they begin anew, before the clock starts."""
         n, context, steps = r["sequences"], len(r["ids"][0]), r["steps"]
-        if self.running != n:
+        if self.running != n or self.drawn + steps > context // 2:
             self.finish()
             rng = random.Random(1)
             for _ in range(n):
@@ -67,7 +68,8 @@ class VLLM:
             drawn = set()
             while len(drawn) < n:  # until the last one's prompt is computed
                 drawn.update(o.request_id for o in self.engine.step())
-            self.running = n
+            self.running, self.drawn = n, 0
+        self.drawn += steps
         start = time.perf_counter()
         for _ in range(steps):
             out = self.engine.step()
