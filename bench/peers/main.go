@@ -127,19 +127,40 @@ func choosePeers(names string) ([]peer, error) {
 	return out, nil
 }
 
-// all measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the memory holds it twice at most.
+// all measures the rows beside the peers; those that are slow come last, for time may be short.
 func (c contest) all(ctx context.Context, list []row, beside []peer) ([]result, error) {
+	var results []result
+	for _, slow := range []bool{false, true} {
+		some, err := c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside), func(p peer) bool { return p.slow != slow }))
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, some...)
+	}
+	names := rowNames(list)
+	slices.SortStableFunc(results, func(a, b result) int { return slices.Index(names, a.row.name) - slices.Index(names, b.row.name) })
+	return results, nil
+}
+
+// models measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the memory holds it twice at most.
+func (c contest) models(ctx context.Context, list []row, beside []peer) ([]result, error) {
 	var results []result
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].shape == list[0].shape {
 			n++
 		}
-		some, err := c.model(ctx, list[:n], beside)
-		if err != nil {
-			return nil, err
+		measured := func(r row) bool {
+			return slices.ContainsFunc(beside, func(p peer) bool { return p.can(r, c.Peers != "") })
 		}
-		results, list = append(results, some...), list[n:]
+		if slices.ContainsFunc(list[:n], measured) {
+			some, err := c.model(ctx, list[:n], beside)
+			if err != nil {
+				return nil, err
+			}
+			results = append(results, some...)
+		}
+		list = list[n:]
 	}
 	return results, nil
 }
@@ -172,9 +193,6 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 			return nil, ctx.Err()
 		}
 	}
-	slices.SortStableFunc(results, func(a, b result) int {
-		return slices.Index(rowNames(list), a.row.name) - slices.Index(rowNames(list), b.row.name)
-	})
 	return results, nil
 }
 

@@ -13,12 +13,12 @@ type peer struct {
 	venv     string // folder below the environments' folder
 	install  string // what puts it there
 	kinds    []kind
-	slow     bool                     // at large models, which are measured only when -peers names the peer
+	slow     bool                     // comes last, and with large models only when -peers names it
 	compiler bool                     // it has one, which takes minutes for a model
 	settings func(row, int) []setting // worth trying for a row on so many threads, the likeliest first
 }
 
-// peers are the programs that trinity is measured beside, the fastest first: time may be short.
+// peers are the programs that trinity is measured beside.
 func peers() []peer {
 	return []peer{
 		{name: "PyTorch", script: "torch_peer.py", venv: "torch", install: "pip install torch transformers peft",
