@@ -32,7 +32,7 @@
 //
 // # Three ways to multiply bf16
 //
-// AMX uses the tiles of that extension: 2,650 GFLOP/s of a core where float32 has 204.
+// AMX uses the tiles of that extension: 2,200 GFLOP/s of a core where float32 has 200.
 // AVX512BF16 uses VDPBF16PS. AVX512 widens bf16 to float32 in registers and uses
 // two ordinary fused multiply-adds with the processor set to flush subnormals,
 // which gives the same bits; AVX2 does so in registers of half the width. VDPBF16PS
@@ -42,9 +42,15 @@
 //
 // # Reading rows
 //
-// Products read rows of x one by one, copied to scratch at a distance that spreads
-// them over the cache, or where they lie if they meet few panels (the first factor of
-// LoRA). A tile is at most 14×32 outputs in 28 registers, with AVX2 3×32 or 6×16 in
+// What meets bf16 panels is rounded and laid out once ([Input]), by any number of workers,
+// for all products it is in: those of the weights and of LoRA's first factor. LoRA's second
+// factor is an [Addition] to the weights' product, which continues with it while the sums
+// are at hand. Gradients are such products too, over the rows of a sequence ([Stretches]).
+//
+// With float32 panels rows are copied to scratch at a distance that spreads them over the
+// cache, or read where they lie if they meet few panels.
+//
+// On vectors a tile is at most 14×32 outputs in 28 registers, with AVX2 3×32 or 6×16 in
 // 12; rows are dealt to tiles evenly, since no bit depends on it.
 //
 // # Generated code

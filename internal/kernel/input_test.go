@@ -31,7 +31,6 @@ type multiplication struct {
 	bf16          bool
 	M, N, K       int
 	x             []float32
-	in            Input
 	w             *Panels
 	more, turned  []Addition
 	acc           bool
