@@ -1,5 +1,7 @@
 package kernel
 
+import "runtime"
+
 // Input is a matrix x [M,K] as products read it: laid out once, by any number of workers, for any number of products. The zero value is
 // ready for Use; it keeps its memory.
 type Input struct {
@@ -92,6 +94,8 @@ func (s *Set) Multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int
 			s.addition(sc, out, ldo, &more[i], m0, m1, p0, p1)
 		}
 	}
+	runtime.KeepAlive(w)
+	runtime.KeepAlive(more)
 }
 
 // addition continues rows [m0,m1) and panels [p0,p1) of a product with a, by a product of its own.
