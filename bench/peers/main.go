@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -96,15 +97,15 @@ func run(ctx context.Context, o options) error {
 	before := used()
 	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, settle: 300 * time.Millisecond, end: before.at.Add(o.Within), log: log}
 	results, err := c.all(ctx, list, beside)
-	if err != nil {
+	if len(results) == 0 {
 		return err
 	}
 	text := c.report(results, before, used())
 	fmt.Print(text)
 	if o.Out != "" {
-		return os.WriteFile(o.Out, []byte(text), 0o644)
+		err = errors.Join(err, os.WriteFile(o.Out, []byte(text), 0o644))
 	}
-	return nil
+	return err
 }
 
 func choosePeers(names string) ([]peer, error) {
@@ -127,19 +128,18 @@ func choosePeers(names string) ([]peer, error) {
 	return out, nil
 }
 
-// all measures the rows beside the peers; those that are slow come last, for time may be short.
-func (c contest) all(ctx context.Context, list []row, beside []peer) ([]result, error) {
-	var results []result
+// all measures the rows beside the peers; those that are slow come last, for time may be short. What was measured before an error comes with it.
+func (c contest) all(ctx context.Context, list []row, beside []peer) (results []result, err error) {
 	for _, slow := range []bool{false, true} {
-		some, err := c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside), func(p peer) bool { return p.slow != slow }))
-		if err != nil {
-			return nil, err
+		if err == nil {
+			var some []result
+			some, err = c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside), func(p peer) bool { return p.slow != slow }))
+			results = append(results, some...)
 		}
-		results = append(results, some...)
 	}
 	names := rowNames(list)
 	slices.SortStableFunc(results, func(a, b result) int { return slices.Index(names, a.row.name) - slices.Index(names, b.row.name) })
-	return results, nil
+	return results, err
 }
 
 // models measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the memory holds it twice at most.
@@ -155,10 +155,9 @@ func (c contest) models(ctx context.Context, list []row, beside []peer) ([]resul
 		}
 		if slices.ContainsFunc(list[:n], measured) {
 			some, err := c.model(ctx, list[:n], beside)
-			if err != nil {
-				return nil, err
+			if results = append(results, some...); err != nil {
+				return results, err
 			}
-			results = append(results, some...)
 		}
 		list = list[n:]
 	}
@@ -190,7 +189,7 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r, c.Peers != "") })
 		results = append(results, c.pair(ctx, some, folder, us, p)...)
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return results, ctx.Err()
 		}
 	}
 	return results, nil
