@@ -45,12 +45,12 @@ func median(x []float64) float64 { return quantile(x, 0.5) }
 // quantile is where part q of x is smaller, between neighbours in proportion.
 func quantile(x []float64, q float64) float64 {
 	x = slices.Sorted(slices.Values(x))
-	at, rest := math.Modf(q * float64(len(x)-1))
+	at := float64(q * float64(len(x)-1))
 	i := int(at)
 	if i+1 == len(x) {
 		return x[i]
 	}
-	return x[i] + rest*(x[i+1]-x[i])
+	return x[i] + float64((at-float64(i))*(x[i+1]-x[i]))
 }
 
 // contest measures rows with both programs of a pair.
