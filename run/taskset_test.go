@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
@@ -104,6 +105,48 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A kill right behind a commit of the trainer: the selectors learn again from the state before, so weights that those steps sampled with must still
+// be there.
+func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
+	for _, every := range []string{"3", "10"} {
+		cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval="+every)
+		o, count := options(), &killBehind{Crash: &disk.Crash{FS: disk.OS()}}
+		o.FS = count
+		want := runs(t, load(t, t.TempDir(), cfg...), o)
+		for at := 1; at <= count.seen; at++ {
+			dir := t.TempDir()
+			o.FS, o.Out = &killBehind{Crash: &disk.Crash{FS: disk.OS()}, at: at}, io.Discard
+			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+				t.Fatal(err)
+			}
+			o.FS = nil
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			sum, err := Run(ctx, load(t, dir, cfg...), o)
+			cancel()
+			if err != nil {
+				t.Fatalf("saves every %s steps, killed behind commit %d: %v", every, at, err)
+			}
+			same(t, fmt.Sprintf("saves every %s steps, killed behind commit %d", every, at), timeless(sum.Lines), want)
+		}
+	}
+}
+
+// killBehind crashes behind the at-th time that the trainer's state is put in place.
+type killBehind struct {
+	*disk.Crash
+	at, seen int
+}
+
+func (k *killBehind) Rename(from, to string) error {
+	err := k.Crash.Rename(from, to)
+	if filepath.Base(to) == "trainer_meta.json" {
+		if k.seen++; k.seen == k.at {
+			k.Now()
+		}
+	}
+	return err
 }
 
 func TestAdaptiveSelectorNeedsRates(t *testing.T) {

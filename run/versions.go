@@ -59,7 +59,11 @@ func (b *job) wanted(ctx context.Context) (bool, error) {
 // needed is the oldest version that an explorer may still ask for.
 func (b *job) needed(state trainer.State) (int, error) {
 	if b.cfg.Mode.Explores() {
-		return b.sync.Needed(b.exploreStep(state)), nil
+		step := b.exploreStep(state)
+		if b.tasks != nil && b.tasks.states != nil { // after a kill the selectors learn again from there
+			step = min(step, max(1, state.Back().Position.Step))
+		}
+		return b.sync.Needed(step), nil
 	}
 	if b.cfg.Mode.Serves() {
 		return b.sync.Newest(), nil // open samplers keep their weights
@@ -87,6 +91,9 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 	needed, err := b.needed(state)
 	if err != nil {
 		return err
+	}
+	if b.explorer != nil { // perhaps the selectors learn from before: what they know was written after the trainer's state
+		needed = min(needed, b.sync.Needed(b.explorer.First))
 	}
 	notes, err := b.samplerNotes()
 	if err != nil {

@@ -32,6 +32,13 @@ func (c *Crash) Count() int {
 	return c.n
 }
 
+// Now crashes: no later operation happens.
+func (c *Crash) Now() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.crashed = true
+}
+
 // step counts one operation. now is true for the very operation that crashes.
 func (c *Crash) step() (now bool, err error) {
 	c.mu.Lock()
