@@ -31,14 +31,14 @@ func (c Products) MatMul(y Rows, x *kernel.Input, w *kernel.Panels, add bool, mo
 
 // matMul is MatMul for rows m0 to m1-1.
 func (c Products) matMul(y Rows, x *kernel.Input, m0, m1 int, w *kernel.Panels, add bool, more []kernel.Addition) {
-	c.share(m0, m1, w.Count(), func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
+	c.share(m0, m1, w.Count(), fewPanels, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
 		c.K.Multiply(sc, y.Data, y.Cols, x, m0, m1, w, p0, p1, add, more)
 	})
 }
 
 // Turned computes rows m0 to m1-1 of dx [M,K] = dy [M,N]·W, or continues them, and goes on with more.
 func (c Products) Turned(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool, more []kernel.Addition) {
-	c.share(m0, m1, (w.K+kernel.NR-1)/kernel.NR, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
+	c.share(m0, m1, (w.K+kernel.NR-1)/kernel.NR, turnedPanels, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
 		c.K.MultiplyTurned(sc, dx.Data, dx.Cols, dy, m0, m1, w, p0*kernel.NR, min(p1*kernel.NR, w.K), add, more)
 	})
 }
@@ -76,12 +76,14 @@ const (
 	fewRows = 64
 	// fewPanels a worker are so few that rows are shared instead.
 	fewPanels = 4
+	// turnedPanels at least are a part of a product with turned weights, where each part reads all of the rows again.
+	turnedPanels = 8
 	// parts a worker, where the work can be cut at will: it takes up what slows one of them down.
 	parts = 4
 )
 
-// share calls f for rows [m0,m1) and all panels of a product, in parts if there is a pool.
-func (c Products) share(m0, m1, panels int, f func(sc *kernel.Scratch, m0, m1, p0, p1 int)) {
+// share calls f for rows [m0,m1) and all panels of a product, in parts if there is a pool: at least that many panels each, unless they are few.
+func (c Products) share(m0, m1, panels, least int, f func(sc *kernel.Scratch, m0, m1, p0, p1 int)) {
 	switch {
 	case c.P == nil:
 		f(c.SC, m0, m1, 0, panels)
@@ -90,7 +92,7 @@ func (c Products) share(m0, m1, panels int, f func(sc *kernel.Scratch, m0, m1, p
 	default:
 		n := min(panels, c.P.N())
 		if m1-m0 > fewRows {
-			n = min(panels/fewPanels, parts*c.P.N())
+			n = max(n, min(panels/least, parts*c.P.N()))
 		}
 		c.P.Run(n, func(i int, sc *kernel.Scratch) { f(sc, m0, m1, i*panels/n, (i+1)*panels/n) })
 	}

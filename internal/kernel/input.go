@@ -18,6 +18,11 @@ type Input struct {
 	turned []float32 // x, where LayColumns made it
 }
 
+// turner is a layout with a way of its own to multiply by W itself.
+type turner interface {
+	multiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition)
+}
+
 // InputRows is the number of rows that Lay and Multiply take as a unit.
 const InputRows = 32
 
@@ -113,6 +118,10 @@ const turnRows, turnCols = 1024, 256
 // 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and out's sums continue from one to the next: a second copy
 // of the weights would cost more than turning them.
 func (s *Set) MultiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
+	if t, ok := s.layout.(turner); ok && x.laid != nil && m0 < m1 {
+		t.multiplyTurned(sc, out, ldo, x, m0, m1, w, k0, k1, acc, more)
+		return
+	}
 	for n := 0; n < w.N; n += turnRows {
 		last := n+turnRows >= w.N
 		part := x.Columns(n, min(n+turnRows, w.N))

@@ -10,14 +10,18 @@ const (
 	amxTile = 16
 	// amxFew is the number of rows that take less time on the kernels of AVX-512: a tile would be all but empty.
 	amxFew = 2
-	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 16 KiB of panel, which the first
+	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 32 KiB of panel, which the first
 	// cache keeps while the rows pass.
-	amxBlocks = 8
+	amxBlocks = 16
+	// amxFewBlocks is the same for few rows, which stay in the first cache themselves.
+	amxFewBlocks = 8
 	// amxHeight is the number of rows a panel meets before the next one; amxWords bounds the words of theirs that it meets: 1 MiB, half of the second
 	// cache. Where K has more, amxGroup panels take turns, each with sums of its own.
 	amxHeight = 512
 	amxWords  = 1 << 18
 	amxGroup  = 8
+	// amxTurnRows is the number of rows of W that are turned at once, turnCols columns of them: 256 KiB, beside 512 of sums and 512 of the rows they meet.
+	amxTurnRows, amxTurnCols = 512, 512
 	// amxFewPairs is the number of 32 rows up to which a panel passes faster than memory brings the next one.
 	amxFewPairs = 2
 	// amxStream is the size of an output that is too large for the second cache.
@@ -41,8 +45,20 @@ func (amx) inside(a *Addition) bool { return a.X.laid != nil }
 // multiply multiplies some hundred rows at a time.
 func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
-		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: more}
+		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: more, last: true}
 		p.panels(p0, p1)
+	}
+}
+
+// multiplyTurned keeps the sums of some columns while the rows of W pass, turned a part at a time.
+func (v amx) multiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
+	s := Set{ops: v, layout: v}
+	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
+		for k := k0; k < k1; k += amxTurnCols {
+			to := min(k+amxTurnCols, k1)
+			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: s.turnAdditions(sc, more, k, to)}
+			p.turned(&s, x, w, k, to)
+		}
 	}
 }
 
@@ -56,6 +72,8 @@ type amxProduct struct {
 	base, from, to int
 	acc            bool
 	more           []Addition
+	// begun says that the sums have been begun with an earlier part of k, last that there is no later one.
+	begun, last bool
 	// c holds the sums of some panels, the 32 columns of each for all rows in one stretch of memory: in out the rows may be a power of 2 apart
 	// and crowd each other out of the caches.
 	c []float32
@@ -63,8 +81,7 @@ type amxProduct struct {
 
 // panels multiplies the rows with panels [p0,p1).
 func (p *amxProduct) panels(p0, p1 int) {
-	rows, steps := p.to-p.base, p.w.steps()
-	height := (rows + InputRows - 1) / InputRows * InputRows
+	steps, height := p.w.steps(), p.height()
 	chunk, group := max(amxWords/height/blockPairs, amxBlocks)*blockPairs, 1
 	if chunk < steps {
 		group = amxGroup
@@ -80,6 +97,26 @@ func (p *amxProduct) panels(p0, p1 int) {
 		for q := q0; q < q1; q++ {
 			p.finish(q, p.c[(q-q0)*height*NR:])
 		}
+	}
+}
+
+// height is the number of rows for which there are sums.
+func (p *amxProduct) height() int { return (p.to - p.base + InputRows - 1) / InputRows * InputRows }
+
+// turned multiplies the rows with columns [k0,k1) of w, at most amxTurnCols.
+func (p *amxProduct) turned(s *Set, x *Input, w *Panels, k0, k1 int) {
+	height := p.height()
+	c := grow(&p.sc.edge, amxTurnCols*height)
+	for n := 0; n < w.N; n += amxTurnRows {
+		to := min(n+amxTurnRows, w.N)
+		part := x.Columns(n, to)
+		p.x, p.w, p.begun, p.last = &part, s.TransposePart(p.sc.turn(0), w, n, to, k0, k1), n > 0, to == w.N
+		for q := range p.w.Count() {
+			p.fold(q, c[q*height*NR:], 0, p.w.steps())
+		}
+	}
+	for q := range p.w.Count() {
+		p.finish(q, c[q*height*NR:])
 	}
 }
 
@@ -134,17 +171,17 @@ func (p *amxProduct) streams(out *float32) bool {
 func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 	rows, steps := p.to-p.base, p.w.steps()
 	groups, rest := rows/InputRows, rows%InputRows
-	if p.acc && s0 == 0 {
+	if p.acc && !p.begun && s0 == 0 {
 		packPanel(p.to-p.from, &c[(p.from-p.base)*NR], &p.out[p.from*p.ldo+q*NR], p.ldo*4, min(NR, p.w.N-q*NR))
 	}
-	tall := amxRows32
+	tall, most := amxRows32, amxBlocks
 	if groups <= amxFewPairs {
-		tall = amxFew32
+		tall, most = amxFew32, amxFewBlocks
 	}
 	var e ending
-	for s := s0; s < s1; s += amxBlocks * blockPairs {
-		blocks, acc := min(amxBlocks, (s1-s)/blockPairs), flag(p.acc || s > 0)
-		if s+blocks*blockPairs == steps {
+	for s := s0; s < s1; s += most * blockPairs {
+		blocks, acc := min(most, (s1-s)/blockPairs), flag(p.acc || p.begun || s > 0)
+		if p.last && s+blocks*blockPairs == steps {
 			e, _ = p.ending(q)
 		}
 		a, b := p.x.laid[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*p.w.stride()+s)*NR]))

@@ -31,7 +31,7 @@ func (a *asm) vex(pp, opcode, v int, xbits int, rest ...int) {
 }
 
 const (
-	ppNone, ppF3, ppF2 = 0, 2, 3
+	ppNone, pp66, ppF3, ppF2 = 0, 1, 2, 3
 	noXB               = 0xe0 // no extension bit of the registers is set; they are inverted
 )
 
@@ -46,6 +46,11 @@ func (a *asm) tileAt(pp, opcode, tile int, base, stride string, offset int) {
 
 func (a *asm) loadTile(tile int, base, stride string, offset int) {
 	a.tileAt(ppF2, 0x4b, tile, base, stride, offset)
+}
+
+// passTile is TILELOADDT1: loadTile that does not put what it loads in the first cache's best places, where the panel shall stay while rows pass.
+func (a *asm) passTile(tile int, base, stride string, offset int) {
+	a.tileAt(pp66, 0x4b, tile, base, stride, offset)
 }
 
 func (a *asm) storeTile(tile int, base, stride string, offset int) {
@@ -82,7 +87,7 @@ func amx(a *asm) {
 	for _, k := range []struct {
 		name          string
 		high, fetched int
-	}{{"amxRows16", 1, fetchedFew}, {"amxRows32", 2, fetched}, {"amxFew32", 2, fetchedFew}} {
+	}{{"amxRows16", 1, fetchedFew}, {"amxRows32", 2, fetchedMany}, {"amxFew32", 2, fetchedFew}} {
 		high := k.high
 		a.fn(k.name, fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into c [%d n][32], then rows of a2 with blocks2 of b2, and writes the sums to out, whose rows are ldo bytes apart, unless it is nil; see packTile for a.", 16*high, 16*high), 24, false,
 			num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"),
@@ -94,9 +99,9 @@ func amx(a *asm) {
 	}
 }
 
-// fetched is the number of lines of b that a step of the kernel fetches ahead: eight blocks of rows fetch the next panel. Of few rows each step fetches
-// fetchedFew, since the panel passes faster than memory brings the next one.
-const fetched, fetchedFew = 4, 24
+// fetchedMany is the number of lines of b that a step of the kernel fetches ahead: eight blocks of rows fetch the next panel. Of few rows each step
+// fetches fetchedFew, since the panel passes faster than memory brings the next one.
+const fetchedMany, fetchedFew = 4, 24
 
 // Where tileRows keeps what it has no registers for: the number of blocks, the rows of a2 and of out that come next.
 const blocksAt, a2At, outAt = "0(SP)", "8(SP)", "16(SP)"
@@ -115,7 +120,7 @@ func (a *asm) tileRows(high, fetched int) {
 	a.ins("MOVQ CX, %s", blocksAt)
 	a.ins("MOVQ SI, R13")
 	a.ins("MOVQ DI, R8")
-	next := a.operands(high)
+	next := a.operands(high, fetched == fetchedMany)
 	for _, load := range next {
 		load()
 	}
@@ -210,10 +215,15 @@ func (a *asm) sums(high int) {
 	a.label(start)
 }
 
-// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The last moves both on.
-func (a *asm) operands(high int) []func() {
+// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The last moves both on. Many rows
+// pass.
+func (a *asm) operands(high int, many bool) []func() {
+	load := a.loadTile
+	if many {
+		load = a.passTile
+	}
 	rows := func(i int) {
-		a.loadTile(amxA+i, "R13", "R11", 0)
+		load(amxA+i, "R13", "R11", 0)
 		a.ins("ADDQ $%d, R13", tileBytes*(1+(i+1)/high*(2-high)))
 	}
 	list := []func(){func() { rows(0) }, func() { a.loadTile(amxB+1, "R8", "R12", 64) }}

@@ -207,6 +207,7 @@ func transposePairs(a *asm) {
 		rows, cols := quadrant/2, quadrant%2
 		for i := range 8 {
 			a.ins("VMOVDQU32 %d(SI), Z%d", (8*rows+i)*128+64*cols, i)
+			a.ins("PREFETCHT0 %d(SI)", 4096+(8*rows+i)*128+64*cols)
 			a.ins("VPSHUFLW $0xd8, Z%d, Z%d", i, i)
 			a.ins("VPSHUFHW $0xd8, Z%d, Z%d", i, i)
 		}
