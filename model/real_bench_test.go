@@ -209,7 +209,8 @@ func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 }
 
 // decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by arithmetic. With each row
-// of logits it does what the engine does: its log-sum-exp and the probabilities that a token is drawn from.
+// of logits it does what the engine does: its log-sum-exp and the probabilities that a token is drawn from. The context is computed once and
+// copied: every sequence reads its own.
 func (m realModel) decode(b *testing.B, n int) {
 	const context = 256
 	c := m.w.Config
@@ -220,10 +221,11 @@ func (m realModel) decode(b *testing.B, n int) {
 		rows[i] = i
 		seqs[i].Tokens = tokens[i][:context]
 	}
-	for i := 0; i < n; i += 8 {
-		m.r.Forward(m.w, seqs[i:min(i+8, n)], nil)
-	}
+	m.r.Forward(m.w, seqs[:1], nil)
 	for i := range seqs {
+		for j, page := range seqs[0].Pages {
+			copy(seqs[i].Pages[j].Data, page.Data)
+		}
 		seqs[i].Tokens, seqs[i].Pos = tokens[i][context:], context
 	}
 	logits := make([]float32, n*c.Vocab)
