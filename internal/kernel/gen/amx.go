@@ -32,7 +32,7 @@ func (a *asm) vex(pp, opcode, v int, xbits int, rest ...int) {
 
 const (
 	ppNone, pp66, ppF3, ppF2 = 0, 1, 2, 3
-	noXB               = 0xe0 // no extension bit of the registers is set; they are inverted
+	noXB                     = 0xe0 // no extension bit of the registers is set; they are inverted
 )
 
 // general numbers the registers that addresses use.
