@@ -106,7 +106,7 @@ func (p *amxProduct) height() int { return (p.to - p.base + InputRows - 1) / Inp
 // turned multiplies the rows with columns [k0,k1) of w, at most amxTurnCols.
 func (p *amxProduct) turned(s *Set, x *Input, w *Panels, k0, k1 int) {
 	height := p.height()
-	c := grow(&p.sc.edge, amxTurnCols*height)
+	c := grow(&p.sc.edge, (k1-k0+NR-1)/NR*NR*height)
 	for n := 0; n < w.N; n += amxTurnRows {
 		to := min(n+amxTurnRows, w.N)
 		part := x.Columns(n, to)
