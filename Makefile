@@ -24,6 +24,10 @@ bench-engine: ## training, decoding and prefill of real shapes beside the bounds
 	go test ./model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/bench-engine.log; exit $${PIPESTATUS[0]}
 	go test ./engine -run '^$$' -bench 'TrainShared|Group' -benchtime 9x | tee -a docs/bench-engine.log; exit $${PIPESTATUS[0]}
 
+.PHONY: bench-vectors
+bench-vectors: ## the same on AVX-512 alone, beside the bound of vectors; the log is kept
+	go test ./model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/bench-vectors.log; exit $${PIPESTATUS[0]}
+
 .PHONY: peers
 peers: ## the engine beside PyTorch and others on the same work: docs/peers.md and its log (needs Python and pip, or PYTHON=python that has the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
 	go build -o bin/peers/peers ./bench/peers
