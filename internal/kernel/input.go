@@ -18,11 +18,6 @@ type Input struct {
 	turned []float32 // x, where LayColumns made it
 }
 
-// turner is a layout with a way of its own to multiply by W itself.
-type turner interface {
-	multiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition)
-}
-
 // InputRows is the number of rows that Lay and Multiply take as a unit.
 const InputRows = 32
 
@@ -32,6 +27,11 @@ type layout interface {
 	lay(in *Input, from, to int)
 	multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition)
 	inside(a *Addition) bool // multiply does a too
+}
+
+// turner is a layout with a way of its own to multiply by W itself.
+type turner interface {
+	multiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition)
 }
 
 // Use points in at x [M,K], whose rows are ld floats apart, for products with panels that are bf16 or not. Lay must follow.

@@ -19,7 +19,7 @@ func TestMultiply(t *testing.T) {
 			}
 			if !testing.Short() || s.Path() != Portable {
 				newShaped(r, s, bf16, 530, 64, 2112).part(t, r) // more rows and columns than are multiplied at once, and than stay in a cache
-				newShaped(r, s, bf16, 70, 1100, 300).part(t, r) // more of both than are turned at once
+				newShaped(r, s, bf16, 70, 1100, 700).part(t, r) // more of both than are turned at once
 			}
 		}
 	})
@@ -47,8 +47,11 @@ func newShaped(r *rand.Rand, s *Set, bf16 bool, M, N, K int) *multiplication {
 	d.w = s.Pack(numbers(r, N*K, plain), N, K, bf16)
 	d.start, d.starts = numbers(r, M*N, plain), numbers(r, M*K, plain)
 	start, most := r.IntN(3), 40
-	if r.IntN(2) == 0 { // one addition to all rows
+	switch r.IntN(3) {
+	case 0: // one addition to all rows
 		start, most = 0, 1<<20
+	case 1: // some to so few rows that they are not laid out
+		most = 4
 	}
 	for from := start; from < M; { // stretches of rows, some without an addition
 		rows, rank := min(1+r.IntN(most), M-from), 1+r.IntN(40)
@@ -91,7 +94,7 @@ func (d *multiplication) part(t *testing.T, r *rand.Rand) {
 	equal(t, what+"Multiply", got, want)
 
 	k0 := r.IntN((d.K+NR-1)/NR) * NR
-	k1 := min(d.K, k0+(1+r.IntN(8))*NR)
+	k1 := min(d.K, k0+(1+r.IntN(24))*NR)
 	got = append([]float32(nil), d.starts...)
 	d.s.MultiplyTurned(NewScratch(), got, d.K, d.lay(d.x, d.N, d.M, d.N), m0, m1, d.w, k0, k1, d.acc, d.turned)
 	want = append([]float32(nil), d.starts...)

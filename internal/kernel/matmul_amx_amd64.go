@@ -20,7 +20,7 @@ const (
 	amxHeight = 512
 	amxWords  = 1 << 18
 	amxGroup  = 8
-	// amxTurnRows is the number of rows of W that are turned at once, turnCols columns of them: 256 KiB, beside 512 of sums and 512 of the rows they meet.
+	// amxTurnRows and amxTurnCols are the part of W that is turned at once: 512 KiB, beside as much of the rows it meets and 1 MiB of sums.
 	amxTurnRows, amxTurnCols = 512, 512
 	// amxFewPairs is the number of 32 rows up to which a panel passes faster than memory brings the next one.
 	amxFewPairs = 2
@@ -50,7 +50,8 @@ func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w
 	}
 }
 
-// multiplyTurned keeps the sums of some columns while the rows of W pass, turned a part at a time.
+// multiplyTurned keeps the sums of some columns while the rows of W pass, turned a part at a time. Additions of so few rows that they are not laid out come
+// behind, as in Multiply.
 func (v amx) multiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
 	s := Set{ops: v, layout: v}
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
@@ -58,6 +59,11 @@ func (v amx) multiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m
 			to := min(k+amxTurnCols, k1)
 			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: s.turnAdditions(sc, more, k, to)}
 			p.turned(&s, x, w, k, to)
+			for i := range p.more {
+				if !v.inside(&p.more[i]) {
+					s.addition(sc, p.out, ldo, &p.more[i], p.from, p.to, 0, p.w.Count())
+				}
+			}
 		}
 	}
 }

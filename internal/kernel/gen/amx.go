@@ -100,9 +100,9 @@ func amx(a *asm) {
 	}
 }
 
-// fetching is what a kernel fetches ahead: lines at each step, from behind its own blocks on or near, near bytes behind their beginning. Eight blocks of many rows fetch
-// the next panel. Few rows fetch more, since the panel passes faster than memory brings the next one; up to 16 rows walk it once, and are at the rate of memory
-// when lines come to the first cache shortly before they are loaded (0.83 of it, 0.72 with the next panel).
+// fetching is what a kernel fetches ahead: lines at each step, from behind its own blocks on or, where near is not 0, from so many bytes behind their beginning. Eight
+// groups of many rows fetch the next blocks of the panel. Few rows fetch more, since the panel passes faster than memory brings the next one. Up to 16 rows walk it
+// once, and do best when lines come to the first cache shortly before they are loaded.
 type fetching struct{ lines, near int }
 
 var fetchMany, fetchFew, fetchOnce = fetching{lines: 4}, fetching{lines: 24}, fetching{lines: 37, near: 4096}
@@ -223,8 +223,8 @@ func (a *asm) sums(high int) {
 	a.label(start)
 }
 
-// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The last moves both on. Many rows
-// pass.
+// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The last moves both on. Many rows only
+// pass the first cache by.
 func (a *asm) operands(high int, many bool) []func() {
 	load := a.loadTile
 	if many {

@@ -197,7 +197,8 @@ func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 	}
 }
 
-// transposePairs turns blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k.
+// transposePairs turns blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k. Weights come from memory, so each line is
+// fetched 4 KiB ahead.
 func transposePairs(a *asm) {
 	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
