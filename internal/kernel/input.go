@@ -115,8 +115,8 @@ func (s *Set) addition(sc *Scratch, out []float32, ldo int, a *Addition, m0, m1,
 const turnRows, turnCols = 1024, 256
 
 // MultiplyTurned is Multiply by W itself: out [M,w.K] = x [M,w.N]·W and what more adds in the same way, for columns [k0,k1) of W, multiples of
-// 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and out's sums continue from one to the next: a second copy
-// of the weights would cost more than turning them.
+// 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and the sums continue from one to the next, in out unless the path
+// keeps them elsewhere: a second copy of the weights would cost more than turning them.
 func (s *Set) MultiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
 	if t, ok := s.layout.(turner); ok && x.laid != nil && m0 < m1 {
 		t.multiplyTurned(sc, out, ldo, x, m0, m1, w, k0, k1, acc, more)
