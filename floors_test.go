@@ -15,7 +15,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 
 // floors is the drawing: a package imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/ledger internal/logfile internal/spell",
+	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/wal internal/logfile internal/spell",
 	"experience chat dataset nn tinker/client tinker/server tinker/load tinker/tinkertest",
 	"env buffer pipeline recipe monitor plot synchronizer algorithm optim model",
 	"env/envtest env/game engine engine/cache journal workflow",
@@ -32,7 +32,7 @@ var neighbours = map[string]string{
 	"tinker/wire tinker":                  "the seam's types on the wire",
 	"loss tinker":                         "losses read tensors by the seam's names",
 	"safetensors internal/disk":           "files are replaced whole",
-	"internal/ledger internal/disk":       "the log's file operations",
+	"internal/wal internal/disk":          "the log's file operations",
 	"loss internal/elementary":            "exponentials with the same bits everywhere",
 	"internal/kernel internal/elementary": "logarithms with the same bits everywhere",
 	"hub internal/disk":                   "the cache must survive a kill",

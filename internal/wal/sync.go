@@ -1,0 +1,138 @@
+package wal
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// retryAfter is how long Await waits after a failed write before it tries again.
+const retryAfter = time.Second
+
+// Sync returns when everything up to position at is durable. Whoever comes while an fsync runs shares the next one. After an
+// error the records are kept and the next Sync tries again, unless Options.Drop says otherwise.
+func (l *Log) Sync(at int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.durable < at {
+		if l.closed {
+			return fmt.Errorf("wal: %s: %w", l.path, fs.ErrClosed)
+		}
+		if !l.syncing {
+			if err := l.commit(); err != nil {
+				return err
+			}
+			continue
+		}
+		l.cond.Wait()
+		if l.stalled != nil && l.durable < at {
+			return l.stalled
+		}
+	}
+	for _, d := range l.dropped {
+		if d.from < at && at <= d.to {
+			return d.err
+		}
+	}
+	return nil
+}
+
+// span is the records behind position from up to position to, which were lost with err.
+type span struct {
+	from, to int64
+	err      error
+}
+
+// commit writes what was appended with one fsync. l.mu is held, and given up meanwhile.
+func (l *Log) commit() error {
+	l.syncing = true
+	buf, end := l.buf, l.end
+	l.buf = nil
+	l.batch++
+	l.mu.Unlock()
+	begun := time.Now()
+	err := l.write(buf)
+	l.opts.Synced(time.Since(begun))
+	l.mu.Lock()
+	l.syncing = false
+	l.cond.Broadcast()
+	if err == nil {
+		l.durable, l.stalled = end, nil
+		l.size += int64(len(buf))
+		l.mark.note(l.generation, l.size) // it is a hint: a lost one is no harm
+		return nil
+	}
+	l.ragged = true
+	l.stalled = fmt.Errorf("wal: write %s: %w (what was accepted before is safe; free some space)", l.path, err)
+	if l.opts.Drop {
+		l.dropped = append(l.dropped, span{l.durable, end, l.stalled})
+		l.durable = end
+	} else {
+		l.buf = append(buf, l.buf...)
+		renumber(l.buf, l.batch)
+	}
+	return l.stalled
+}
+
+// renumber makes one write of the records in buf.
+func renumber(buf []byte, batch uint32) {
+	for len(buf) > 0 {
+		binary.LittleEndian.PutUint32(buf[4:], batch)
+		binary.LittleEndian.PutUint32(buf[12:], sum(buf[:12]))
+		buf = buf[frameSize+binary.LittleEndian.Uint32(buf):]
+	}
+}
+
+// write appends to the file, after cutting off what a failed write has left.
+func (l *Log) write(buf []byte) error {
+	if l.ragged {
+		if err := l.opts.FS.Truncate(l.path, l.size); err != nil {
+			return err
+		}
+		l.ragged = false
+	}
+	if len(buf) == 0 {
+		return nil
+	}
+	_, err := l.f.Write(buf)
+	if err == nil {
+		err = l.f.Sync()
+	}
+	return err
+}
+
+// Heal returns nil when the log takes records. After a failed write it tries once more.
+func (l *Log) Heal() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.syncing {
+		l.cond.Wait()
+	}
+	if l.stalled == nil || l.closed {
+		return nil
+	}
+	return l.commit()
+}
+
+// Await is Sync that goes on trying until ctx ends or the log is closed.
+func (l *Log) Await(ctx context.Context, at int64) error {
+	for {
+		err := l.Sync(at)
+		if err == nil || l.isClosed() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+func (l *Log) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}

@@ -1,0 +1,259 @@
+// Package wal is a write-ahead log in one file: records are appended, made durable together, and read again at the next start.
+//
+// A file is a header (format.go) and records. Concurrent callers of Sync share one fsync. What a crash leaves unfinished at
+// the end is cut off and reported; any other damage is an error that names the file, and so is a file that has lost records
+// which were durable (mark.go). A record that a reader would refuse is refused by the writer.
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// MaxPayload is the default bound of one record's payload, bytes. Writers and readers share it.
+const MaxPayload = 1 << 30
+
+// ErrTooLarge says that a payload is longer than the limit. Nothing was appended.
+var ErrTooLarge = errors.New("record too large")
+
+// Options set a log up. The zero value is the default.
+type Options struct {
+	FS     disk.FS
+	Limit  int                 // longest payload, bytes; default MaxPayload
+	Synced func(time.Duration) // told how long each write to the disk took; may be nil
+	Notice func(msg string)    // told what was cut off or converted; may be nil
+	// Drop forgets the records of a failed write, whose Sync reports the error. Otherwise they stay, in their order, and the
+	// next Sync writes them again.
+	Drop bool
+	// Legacy is the format of files that an older version wrote; they are converted when they are opened.
+	Legacy Legacy
+}
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = disk.OS()
+	}
+	if o.Limit == 0 {
+		o.Limit = MaxPayload
+	}
+	if o.Synced == nil {
+		o.Synced = func(time.Duration) {}
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	return o
+}
+
+// Log is an open write-ahead log. All methods are safe for concurrent use.
+type Log struct {
+	path string
+	opts Options
+	zip  *codec
+	mark *mark
+
+	mu         sync.Mutex
+	cond       *sync.Cond
+	f          disk.File
+	generation uint64 // counts rewrites of the file
+	batch      uint32 // of the records in buf; one batch is one write
+	buf        []byte // appended, not yet written
+	end        int64  // bytes appended since Open
+	durable    int64  // of them, fsynced
+	size       int64  // sound, durable bytes of the file
+	ragged     bool   // the file may be longer than size
+	dropped    []span // records that failed writes forgot
+	syncing    bool
+	stalled    error // the last write failed
+	closed     bool
+}
+
+// Open reads the log at path, making it if there is none, and hands every record to each in order. payload is each's to keep.
+func Open(path string, o Options, each func(kind byte, payload []byte) error) (*Log, error) {
+	o = o.withDefaults()
+	l := &Log{path: path, opts: o, batch: 1}
+	l.cond = sync.NewCond(&l.mu)
+	var err error
+	if l.zip, err = newCodec(o.Limit); err != nil {
+		return nil, err
+	}
+	if err := l.load(each); err != nil {
+		l.zip.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// load reads the file, converts an older one, cuts off a torn tail and opens the file for appending.
+func (l *Log) load(each func(kind byte, payload []byte) error) error {
+	last, err := readMark(l.path)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && last.size > int64(headerSize):
+		return fmt.Errorf("wal: %s is missing, and had %d bytes; restore it from a backup, or remove %s to begin anew",
+			l.path, last.size, markPath(l.path))
+	case errors.Is(err, fs.ErrNotExist):
+		return l.create()
+	case err != nil:
+		return fmt.Errorf("wal: %w", err)
+	}
+	if l.opts.Legacy.matches(data) {
+		return l.convert(data, each)
+	}
+	s, err := scan(l.path, data, last, l.zip, each)
+	if err != nil {
+		return err
+	}
+	if s.sound == 0 { // the crash came before the first header was whole
+		return l.create()
+	}
+	l.generation, l.batch, l.size = s.generation, s.batch+1, s.sound
+	if cut := int64(len(data)) - s.sound; cut > 0 {
+		l.opts.Notice(cutOff(l.path, cut, s.sound))
+		if err := l.opts.FS.Truncate(l.path, s.sound); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+	}
+	return l.reopen()
+}
+
+func cutOff(path string, n, at int64) string {
+	return fmt.Sprintf("%s: cut off %d bytes at byte %d: an unfinished write, which nobody was promised", path, n, at)
+}
+
+// create makes the file with nothing but its header.
+func (l *Log) create() error {
+	if err := l.replace(func(func(byte, []byte) error) error { return nil }); err != nil {
+		return err
+	}
+	return l.reopen()
+}
+
+// reopen opens the file for appending and begins its marks anew.
+func (l *Log) reopen() error {
+	f, err := l.opts.FS.Append(l.path)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	m, err := newMark(l.opts.FS, l.path)
+	if err == nil {
+		err = m.note(l.generation, l.size)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	l.f, l.mark = f, m
+	return nil
+}
+
+// replace puts a file of the next generation, with the records that write adds, in the place of the present one.
+func (l *Log) replace(write func(add func(kind byte, payload []byte) error) error) error {
+	generation, size := l.generation+1, int64(0)
+	err := disk.Replace(l.opts.FS, l.path, func(w io.Writer) error {
+		n, err := w.Write(appendHeader(nil, generation))
+		if size = int64(n); err != nil {
+			return err
+		}
+		return write(func(kind byte, payload []byte) error {
+			body, err := l.zip.pack(kind, payload)
+			if err != nil {
+				return err
+			}
+			n, err := w.Write(appendFrame(nil, 1, body))
+			size += int64(n)
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	l.generation, l.size, l.batch = generation, size, 2
+	return nil
+}
+
+// Append adds a record and returns the position to Sync up to; until then it may be lost. A payload above the limit is
+// ErrTooLarge.
+func (l *Log) Append(kind byte, payload []byte) (int64, error) {
+	body, err := l.zip.pack(kind, payload)
+	if err != nil {
+		return 0, fmt.Errorf("wal: %s: %w", l.path, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return 0, fmt.Errorf("wal: %s: %w", l.path, fs.ErrClosed)
+	}
+	before := len(l.buf)
+	l.buf = appendFrame(l.buf, l.batch, body)
+	l.end += int64(len(l.buf) - before)
+	return l.end, nil
+}
+
+// End is the position after the last record appended.
+func (l *Log) End() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
+// Size is the length of the file with what is still to be written, bytes.
+func (l *Log) Size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size + int64(len(l.buf))
+}
+
+// Rewrite replaces the content by the records that write adds. They must stand for everything appended so far; nobody may
+// append meanwhile.
+func (l *Log) Rewrite(write func(add func(kind byte, payload []byte) error) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.syncing {
+		l.cond.Wait()
+	}
+	if l.closed {
+		return fmt.Errorf("wal: %s: %w", l.path, fs.ErrClosed)
+	}
+	if err := l.replace(write); err != nil {
+		return err
+	}
+	old, marks := l.f, l.mark
+	if err := l.reopen(); err != nil {
+		l.stalled, l.ragged = err, true
+		return err
+	}
+	l.buf, l.durable, l.stalled, l.ragged = nil, l.end, nil, false
+	l.cond.Broadcast()
+	return errors.Join(old.Close(), marks.close())
+}
+
+// Close writes what was appended and closes the file.
+func (l *Log) Close() error {
+	err := l.Sync(l.End())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.syncing {
+		l.cond.Wait()
+	}
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.zip.close()
+	return errors.Join(err, l.f.Close(), l.mark.close())
+}
+
+// Remove deletes the log at path, which must not be open. A missing one is no error.
+func Remove(dfs disk.FS, path string) error {
+	return errors.Join(dfs.Remove(markPath(path)), dfs.Remove(path))
+}
