@@ -87,7 +87,7 @@ type Journal struct {
 	dir  string
 	m    Machine
 	opts Options
-	log  *wal
+	log  *segments
 
 	making   sync.Mutex // held while a model is made
 	bounding sync.Mutex // held while snapshots bound the replay
@@ -244,7 +244,7 @@ func (j *Journal) appendSynced(kind recordKind, v any) error {
 	if err != nil {
 		return err
 	}
-	return j.log.sync(at)
+	return at.sync()
 }
 
 func random(n int) []byte {

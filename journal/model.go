@@ -41,7 +41,7 @@ type model struct {
 type op struct {
 	name   string
 	hash   [32]byte
-	logged int64 // its end in the log; 0 is of an earlier process
+	logged position // its end in the log
 	future any
 	result *result       // nil while it runs
 	noted  chan struct{} // closed when result is there, or never will be
@@ -126,7 +126,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	if f, logged, err := repeated[T](m, name, *seq, hash); f != nil || err != nil {
 		m.mu.Unlock()
 		if err == nil {
-			err = m.j.log.sync(logged) // the first one may still be on its way to the disk
+			err = logged.sync() // the first one may still be on its way to the disk
 		}
 		return f, err
 	}
@@ -148,7 +148,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	defer m.sending.Done()
 	m.mu.Unlock()
 
-	if err := m.j.log.sync(at); err != nil { // the log is at its end; so is this future
+	if err := at.sync(); err != nil { // the log is at its end; so is this future
 		resolve(*new(T), err)
 		return nil, err
 	}
@@ -161,24 +161,24 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 }
 
 // repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none. m.mu is held.
-func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged int64, err error) {
+func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged position, err error) {
 	o, ok := m.ops[seq]
 	if !ok {
 		if seq <= m.applied {
-			return nil, 0, tinker.Userf("journal: the result of request %d of model %s is not kept any more; the next free seq_id is %d", seq, m.id, m.next)
+			return nil, logged, tinker.Userf("journal: the result of request %d of model %s is not kept any more; the next free seq_id is %d", seq, m.id, m.next)
 		}
-		return nil, 0, nil
+		return nil, logged, nil
 	}
 	f, ok = o.future.(*tinker.Future[T])
 	if !ok || o.name != name || o.hash != hash {
-		return nil, 0, tinker.Userf("journal: seq_id %d of model %s was used for another request (%s); the next free one is %d", seq, m.id, o.name, m.next)
+		return nil, logged, tinker.Userf("journal: seq_id %d of model %s was used for another request (%s); the next free one is %d", seq, m.id, o.name, m.next)
 	}
 	return f, o.logged, nil
 }
 
 // append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
 // crash can leave a gap.
-func (m *model) append(name string, seq int64, raw []byte) (int64, error) {
+func (m *model) append(name string, seq int64, raw []byte) (position, error) {
 	m.bytes += int64(len(raw))
 	return m.j.log.append(recOp, operation{ModelID: m.id, SeqID: seq, Name: name, Request: raw})
 }

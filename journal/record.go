@@ -2,15 +2,15 @@ package journal
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"hash/crc32"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/seed-d9ad8ee0/trinity/internal/wal"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A record is: length of kind and payload (uint32), crc32c of them (uint32), kind (1 byte), payload (JSON, zstd). Little endian.
+// recordKind is the kind of a record of the log; payloads are JSON.
 type recordKind byte
 
 const (
@@ -25,14 +25,13 @@ const (
 
 const (
 	version     = 1
-	recordHead  = 8
-	maxRecord   = 1 << 30
 	segmentName = "log-%08d.seg"
 )
 
 type header struct {
 	Version  int    `json:"version"`
 	Numerics string `json:"numerics"`
+	Before   int64  `json:"before,omitempty"` // bytes of the segment before; 0 is unknown
 }
 
 type created struct {
@@ -71,65 +70,12 @@ type deleted struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// codec compresses payloads. One per wal: the encoder and the decoder are safe for concurrent EncodeAll and DecodeAll.
-type codec struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
-}
-
-func newCodec() (*codec, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, err
+// tooLarge makes a refusal of a record that the log would not read back.
+func tooLarge(err error) error {
+	if errors.Is(err, wal.ErrTooLarge) {
+		return tinker.Userf("journal: the request is too large to be kept: %w; send it in smaller pieces", err)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRecord))
-	return &codec{enc: enc, dec: dec}, err
-}
-
-func (c *codec) close() {
-	c.enc.Close()
-	c.dec.Close()
-}
-
-// encode appends one framed record to dst.
-func (c *codec) encode(dst []byte, kind recordKind, v any) ([]byte, error) {
-	plain, err := json.Marshal(v)
-	if err != nil {
-		return dst, fmt.Errorf("journal: record %c: %w", kind, err)
-	}
-	at := len(dst)
-	dst = append(dst, make([]byte, recordHead)...)
-	dst = append(dst, byte(kind))
-	dst = c.enc.EncodeAll(plain, dst)
-	body := dst[at+recordHead:]
-	binary.LittleEndian.PutUint32(dst[at:], uint32(len(body)))
-	binary.LittleEndian.PutUint32(dst[at+4:], crc32.Checksum(body, castagnoli))
-	return dst, nil
-}
-
-// next splits the first record off data. ok is false when data does not hold a whole, sound record.
-func next(data []byte) (kind recordKind, payload, rest []byte, ok bool) {
-	if len(data) < recordHead+1 {
-		return 0, nil, data, false
-	}
-	n := uint64(binary.LittleEndian.Uint32(data))
-	if n < 1 || n > maxRecord || uint64(len(data)-recordHead) < n {
-		return 0, nil, data, false
-	}
-	body := data[recordHead : recordHead+n]
-	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[4:]) {
-		return 0, nil, data, false
-	}
-	return recordKind(body[0]), body[1:], data[recordHead+n:], true
-}
-
-// decode reads a record's payload into v.
-func (c *codec) decode(payload []byte, v any) error {
-	plain, err := c.dec.DecodeAll(payload, nil)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(plain, v)
+	return err
 }
 
 // hashOf identifies a request's content: two requests are the same when their JSON is.

@@ -6,23 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
-	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // recover restores snapshots, reads the log, and runs again what lies behind the snapshots.
 func (j *Journal) recover(ctx context.Context) error {
-	c, err := newCodec()
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	j.log = &wal{fs: j.opts.FS, dir: j.dir, codec: c, numerics: j.m.NumericsID(), limit: j.opts.SegmentBytes, synced: j.opts.Synced}
-	j.log.cond = sync.NewCond(&j.log.mu)
+	j.log = newSegments(j.dir, j.m.NumericsID(), j.opts)
 	if err := j.readTombstones(); err != nil {
 		return err
 	}
@@ -101,87 +94,81 @@ func (j *Journal) all() []*model {
 
 // readLog returns the records to replay and the results, and opens the last segment for appending.
 func (j *Journal) readLog() (records []any, results []result, err error) {
-	paths, err := filepath.Glob(filepath.Join(j.dir, "log-*.seg"))
+	paths, first, err := segmentPaths(j.dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("journal: %w", err)
-	}
-	sort.Strings(paths)
-	ordinal, size := 1, int64(0)
-	var open map[string]int64 // of the last segment, which goes on counting
-	for i, path := range paths {
-		last := i == len(paths)-1
-		if _, err := fmt.Sscanf(filepath.Base(path), segmentName, &ordinal); err != nil {
-			return nil, nil, fmt.Errorf("journal: %s is not a name of a log segment", path)
-		}
-		seg := segment{path: path, maxSeq: map[string]int64{}}
-		size, err = j.log.read(path, last, func(kind recordKind, payload []byte) error {
-			return j.readRecord(kind, payload, seg, &records, &results)
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		seg.bytes = size
-		if !last {
-			j.log.old = append(j.log.old, seg)
-		} else if err := j.opts.FS.Truncate(path, size); err != nil {
-			return nil, nil, fmt.Errorf("journal: %w", err)
-		}
-		open = seg.maxSeq
-	}
-	if err := j.log.start(ordinal, size); err != nil {
 		return nil, nil, err
 	}
-	maps.Copy(j.log.maxSeq, open)
+	before := int64(0)
+	for i, path := range paths {
+		r := &segmentReader{path: path, before: before, maxSeq: map[string]int64{}}
+		l, err := wal.Open(path, j.log.opts, r.read)
+		if err != nil {
+			return nil, nil, fmt.Errorf("journal: %w", err)
+		}
+		records, results, before = append(records, r.records...), append(results, r.results...), l.Size()
+		if i < len(paths)-1 {
+			j.log.old = append(j.log.old, segment{path, r.maxSeq, before})
+			if err := l.Close(); err != nil {
+				return nil, nil, fmt.Errorf("journal: %w", err)
+			}
+			continue
+		}
+		j.log.current, j.log.ordinal, j.log.maxSeq = l, first+i, r.maxSeq
+	}
+	if len(paths) == 0 {
+		return nil, nil, j.log.begin(1, 0)
+	}
 	return records, results, nil
 }
 
-func (j *Journal) readRecord(kind recordKind, payload []byte, seg segment, records *[]any, results *[]result) error {
-	switch kind {
+// segmentReader collects the records of one segment.
+type segmentReader struct {
+	path    string
+	before  int64 // bytes of the segment before it; 0 is unknown
+	maxSeq  map[string]int64
+	records []any
+	results []result
+}
+
+func (r *segmentReader) read(k byte, payload []byte) error {
+	switch kind := recordKind(k); kind {
 	case recHeader:
 		var h header
-		if err := j.log.codec.decode(payload, &h); err != nil {
+		if err := json.Unmarshal(payload, &h); err != nil {
 			return err
 		}
 		if h.Version != version {
-			return fmt.Errorf("format version %d; this program reads %d", h.Version, version)
+			return fmt.Errorf("format version %d; this program reads %d; another version of it wrote this: use that one", h.Version, version)
+		}
+		if h.Before != 0 && r.before != 0 && h.Before != r.before {
+			return fmt.Errorf("the segment before it has %d bytes and had %d: records that were promised are missing; restore it from a backup", r.before, h.Before)
 		}
 		return nil
 	case recCreate, recCreateFromState:
-		if err := decodeInto[created](j, payload, records); err != nil {
-			return err
-		}
-		id := (*records)[len(*records)-1].(created).ModelID
-		seg.maxSeq[id] = max(seg.maxSeq[id], 0)
-		return nil
+		return keep[created](r, payload)
 	case recOp:
-		if err := decodeInto[operation](j, payload, records); err != nil {
-			return err
-		}
-		op := (*records)[len(*records)-1].(operation)
-		seg.maxSeq[op.ModelID] = max(seg.maxSeq[op.ModelID], op.SeqID)
-		return nil
+		return keep[operation](r, payload)
 	case recDelete:
-		return decodeInto[deleted](j, payload, records)
+		return keep[deleted](r, payload)
 	case recUnload:
-		if err := decodeInto[unloaded](j, payload, records); err != nil {
-			return err
-		}
-		seg.maxSeq[(*records)[len(*records)-1].(unloaded).ModelID] = never // until its tombstone stands
-		return nil
+		return keep[unloaded](r, payload)
 	case recResult:
-		var r result
-		err := j.log.codec.decode(payload, &r)
-		*results = append(*results, r)
+		var v result
+		err := json.Unmarshal(payload, &v)
+		r.results = append(r.results, v)
 		return err
 	}
-	return fmt.Errorf("record of kind %q, which this version does not know", kind)
+	return fmt.Errorf("record of kind %q, which this version does not know", k)
 }
 
-func decodeInto[T any](j *Journal, payload []byte, records *[]any) error {
+func keep[T any](r *segmentReader, payload []byte) error {
 	var v T
-	err := j.log.codec.decode(payload, &v)
-	*records = append(*records, v)
-	return err
+	if err := json.Unmarshal(payload, &v); err != nil {
+		return err
+	}
+	note(r.maxSeq, v)
+	r.records = append(r.records, v)
+	return nil
 }
 
 // lacks reports whether a request is to be replayed. Snapshots of what has been are taken meanwhile.

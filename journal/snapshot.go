@@ -114,7 +114,7 @@ func (m *model) snapshot() error {
 	if err := m.j.log.rotate(); err != nil {
 		return err
 	}
-	return m.j.log.compact(m.j.allApplied())
+	return m.j.log.compact(m.j.appliedOf)
 }
 
 // release takes snapshots of the models that hold the oldest log segment when the log is long: one that was trained a little and then
@@ -123,7 +123,7 @@ func (j *Journal) release() error {
 	if j.log.closedBytes() <= j.opts.SnapshotBytes {
 		return nil
 	}
-	holders := j.log.holders(j.allApplied())
+	holders := j.log.holders(j.appliedOf)
 	var errs []error
 	for _, m := range j.all() {
 		if slices.Contains(holders, m.id) && !m.leaves() {
@@ -173,19 +173,23 @@ func (m *model) dropOld(kept []result) {
 	}
 }
 
-func (j *Journal) allApplied() map[string]int64 {
-	at := map[string]int64{}
-	for _, m := range j.all() {
-		m.mu.Lock()
-		switch at[m.id] = m.applied; {
-		case m.gone:
-			at[m.id] = never
-		case !m.snapped:
-			at[m.id] = -1 // the log alone creates it
-		}
-		m.mu.Unlock()
+// appliedOf is the last request of a model that the log need not keep; -1 while the log alone creates it.
+func (j *Journal) appliedOf(id string) int64 {
+	j.mu.Lock()
+	m := j.models[id]
+	j.mu.Unlock()
+	if m == nil {
+		return -1
 	}
-	return at
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.gone:
+		return never
+	case !m.snapped:
+		return -1
+	}
+	return m.applied
 }
 
 // checksum sums what passes through it.

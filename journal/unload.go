@@ -60,7 +60,7 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 		return nil, err
 	}
 	info.NextSeqID = m.next
-	at := int64(0)
+	var at position
 	if log {
 		if at, err = m.j.log.append(recUnload, unloaded{m.id}); err != nil {
 			m.mu.Unlock()
@@ -71,7 +71,7 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 	m.leaving, m.info = f, info
 	m.mu.Unlock()
 	if log {
-		if err := m.j.log.sync(at); err != nil { // the log is at its end; so is this future
+		if err := at.sync(); err != nil { // the log is at its end; so is this future
 			resolve(tinker.UnloadOutput{}, err)
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (m *model) bury() error {
 	if err := m.j.log.rotate(); err != nil {
 		return err
 	}
-	return m.j.log.compact(m.j.allApplied())
+	return m.j.log.compact(m.j.appliedOf)
 }
 
 func (j *Journal) tombstonePath(modelID string) string {

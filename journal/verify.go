@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sort"
-	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
 // Verify reads every snapshot and log segment of the journal in dir, without changing or running anything, and tells seen
@@ -43,32 +41,24 @@ func Verify(dir string, seen func(line string)) error {
 }
 
 func verifyLog(dir string, seen func(string)) error {
-	paths, err := filepath.Glob(filepath.Join(dir, "log-*.seg"))
+	paths, _, err := segmentPaths(dir)
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return err
 	}
-	sort.Strings(paths)
-	c, err := newCodec()
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	defer c.close()
-	w := &wal{fs: disk.OS(), dir: dir, codec: c}
-	w.cond = sync.NewCond(&w.mu)
-	j := &Journal{log: w}
 	var errs []error
-	for i, path := range paths {
-		var records []any
-		var results []result
-		seg := segment{path: path, maxSeq: map[string]int64{}}
-		size, err := w.read(path, i == len(paths)-1, func(kind recordKind, payload []byte) error {
-			return j.readRecord(kind, payload, seg, &records, &results)
-		})
+	before := int64(0)
+	for _, path := range paths {
+		r := &segmentReader{path: path, before: before, maxSeq: map[string]int64{}}
+		found, err := wal.Check(path, logOptions(nil, nil, nil), r.read)
+		before = found.Sound
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("journal: %w", err))
 			continue
 		}
-		seen(fmt.Sprintf("%s: %d sound bytes, %d requests, %d results", path, size, len(records), len(results)))
+		seen(fmt.Sprintf("%s: %d sound bytes, %d requests, %d results", path, found.Sound, len(r.records), len(r.results)))
+		if found.Torn > 0 {
+			seen(fmt.Sprintf("%s: %d bytes of an unfinished write at the end, which the next start cuts off", path, found.Torn))
+		}
 	}
 	return errors.Join(errs...)
 }

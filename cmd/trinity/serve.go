@@ -18,7 +18,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/internal/ledger"
 	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
@@ -230,12 +229,7 @@ func (c *serveStart) checkExposure() error {
 func (c *serveStart) verify(s *surroundings) error {
 	say := func(line string) { fmt.Fprintln(s.out, line) }
 	errs := []error{journal.Verify(filepath.Join(c.Data, "journal"), say)}
-	path, records := filepath.Join(c.Data, "server", "server.log"), 0
-	if _, err := os.Stat(path); err == nil {
-		err := ledger.Check(path, func(byte, []byte) error { records++; return nil })
-		say(fmt.Sprintf("%s: %d records", path, records))
-		errs = append(errs, err)
-	}
+	errs = append(errs, server.Verify(filepath.Join(c.Data, "server"), say))
 	found, damaged, err := engine.VerifyCheckpoints(filepath.Join(c.Data, "checkpoints"))
 	say(fmt.Sprintf("%s: %d checkpoints", filepath.Join(c.Data, "checkpoints"), found))
 	errs = append(errs, damaged, err)

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -253,7 +254,17 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.f.Close(), l.mark.close())
 }
 
-// Remove deletes the log at path, which must not be open. A missing one is no error.
+// Remove deletes the log at path, which must not be open. A missing one is no error. The marks go first, so that no crash leaves them
+// alone.
 func Remove(dfs disk.FS, path string) error {
-	return errors.Join(dfs.Remove(markPath(path)), dfs.Remove(path))
+	dir := filepath.Dir(path)
+	for _, name := range []string{markPath(path), path} {
+		if err := dfs.Remove(name); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+		if err := dfs.SyncDir(dir); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+	}
+	return nil
 }

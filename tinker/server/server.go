@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/ledger"
+	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -124,7 +124,7 @@ type Server struct {
 	waiting atomic.Int64 // training requests that wait
 
 	mu    sync.Mutex
-	log   *ledger.Log
+	log   *wal.Log
 	state state
 	free  freeSpace
 }
@@ -143,13 +143,18 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	if s.secret, err = readSecret(opts.FS, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
-	if s.log, err = ledger.Open(opts.FS, filepath.Join(opts.Dir, logName), s.state.replay); err != nil {
-		return nil, err
+	if s.log, err = wal.Open(filepath.Join(opts.Dir, logName), s.logOptions(), s.state.replay); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
 	}
-	s.log.Synced = func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }
 	s.mux = s.routes()
 	s.resume()
 	return s, nil
+}
+
+// logOptions are those of the server's log.
+func (s *Server) logOptions() wal.Options {
+	return wal.Options{FS: s.opts.FS, Legacy: wal.LegacyLedger, Notice: func(msg string) { s.opts.Log.Warn(msg) },
+		Synced: func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }}
 }
 
 // readSecret returns the key that signs ids, drawn at the first start.

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -197,13 +198,13 @@ func (s *Server) change(f func(t *state) (at int64, err error)) error {
 
 // compact rewrites the log with what is still worth keeping; s.mu is held.
 func (s *Server) compact() error {
-	return s.log.Rewrite(func(add func(byte, []byte)) {
+	return s.log.Rewrite(func(add func(byte, []byte) error) (err error) {
 		put := func(kind byte, v any) {
-			if raw, err := json.Marshal(v); err == nil {
-				add(kind, raw)
-			} else {
-				s.opts.Log.Error("server: compacting the log", "error", err)
+			raw, bad := json.Marshal(v)
+			if bad == nil {
+				bad = add(kind, raw)
 			}
+			err = errors.Join(err, bad)
 		}
 		t := &s.state
 		for _, id := range slices.Sorted(maps.Keys(t.sessions)) {
@@ -229,6 +230,7 @@ func (s *Server) compact() error {
 				put(recResult, p.result)
 			}
 		}
+		return err
 	})
 }
 
