@@ -239,6 +239,9 @@ func (j *Journal) Close() error {
 	return errors.Join(append(errs, j.log.close())...)
 }
 
+// Heal returns nil when requests can be made durable. After a write that failed it tries once more.
+func (j *Journal) Heal() error { return j.log.heal() }
+
 func (j *Journal) appendSynced(kind recordKind, v any) error {
 	at, err := j.log.append(kind, v)
 	if err != nil {

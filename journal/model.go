@@ -145,19 +145,34 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	m.ops[*seq] = o
 	m.running++
 	m.sending.Add(1)
-	defer m.sending.Done()
 	m.mu.Unlock()
-
-	if err := at.sync(); err != nil { // the log is at its end; so is this future
-		resolve(*new(T), err)
+	forward := func() {
+		defer m.sending.Done()
+		inner, err := send()
+		if err != nil {
+			inner = tinker.Resolved(*new(T), err)
+		}
+		watch(m, o, *seq, inner, resolve)
+	}
+	if err := at.sync(); err != nil {
+		m.later(o, at, forward, func(err error) { resolve(*new(T), err) })
 		return nil, err
 	}
-	inner, err := send()
-	if err != nil {
-		inner = tinker.Resolved(*new(T), err)
-	}
-	watch(m, o, *seq, inner, resolve)
+	forward()
 	return f, nil
+}
+
+// later hands a request on when the log could be written after all: the caller was told of an error, and may send it again.
+func (m *model) later(o *op, at position, forward func(), fail func(error)) {
+	m.j.background.Go(func() {
+		if err := at.log.Await(m.j.ctx, at.at); err != nil {
+			close(o.noted)
+			fail(err)
+			m.sending.Done()
+			return
+		}
+		forward()
+	})
 }
 
 // repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none. m.mu is held.

@@ -70,27 +70,36 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
 	m.leaving, m.info = f, info
 	m.mu.Unlock()
-	if log {
-		if err := at.sync(); err != nil { // the log is at its end; so is this future
-			resolve(tinker.UnloadOutput{}, err)
-			return nil, err
-		}
-	}
-	m.sending.Wait()
-	inner, err := u.UnloadModel(m.j.ctx, m.id)
-	if err != nil {
-		inner = tinker.Resolved(tinker.UnloadOutput{}, err)
-	}
 	m.j.background.Add(1)
+	if err := at.sync(); err != nil {
+		go func() { // it leaves all the same, once that is in the log
+			defer m.j.background.Done()
+			if err := at.log.Await(m.j.ctx, at.at); err != nil {
+				resolve(tinker.UnloadOutput{}, err)
+				return
+			}
+			resolve(m.leave(u))
+		}()
+		return nil, err
+	}
 	go func() {
 		defer m.j.background.Done()
-		out, err := inner.Wait(context.Background())
-		if err == nil {
-			err = m.bury()
-		}
-		resolve(out, err) // one that failed, or that the end of the process interrupted, is done after the next start
+		resolve(m.leave(u)) // one that failed, or that the end of the process interrupted, is done after the next start
 	}()
 	return f, nil
+}
+
+// leave lets the machine's model go when everything accepted before is done.
+func (m *model) leave(u tinker.Unloader) (out tinker.UnloadOutput, err error) {
+	m.sending.Wait()
+	f, err := u.UnloadModel(m.j.ctx, m.id)
+	if err != nil {
+		return out, err
+	}
+	if out, err = f.Wait(context.Background()); err == nil {
+		err = m.bury()
+	}
+	return out, err
 }
 
 func (m *model) leaves() bool {

@@ -1,0 +1,107 @@
+package journal_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/journal"
+)
+
+// fillable is a disk whose logs cannot grow while it is full.
+type fillable struct {
+	disk.FS
+	full atomic.Bool
+}
+
+func (d *fillable) Append(path string) (disk.File, error) {
+	f, err := d.FS.Append(path)
+	return &fillableFile{f, d}, err
+}
+
+type fillableFile struct {
+	disk.File
+	d *fillable
+}
+
+func (f *fillableFile) Write(b []byte) (int, error) {
+	if f.d.full.Load() {
+		n, _ := f.File.Write(b[:len(b)/3])
+		return n, syscall.ENOSPC
+	}
+	return f.File.Write(b)
+}
+
+// After a full disk the journal goes on as soon as there is room: without a start, and to the answers of a run that had room.
+func TestFullDiskHeals(t *testing.T) {
+	modelDir := tinyModel(t)
+	var want []string
+	whole := mustOpen(t, modelDir, t.TempDir(), disk.OS(), journal.Options{})
+	if err := script(whole, &want); err != nil {
+		t.Fatal(err)
+	}
+	whole.Close()
+
+	d := &fillable{FS: disk.OS()}
+	dir := t.TempDir()
+	j := mustOpen(t, modelDir, dir, d, journal.Options{})
+	c := mustBegin(t, j)
+	for seq := int64(1); seq <= ops; seq++ {
+		d.full.Store(true)
+		if _, err := c.do(seq); err == nil || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+			t.Fatalf("request %d on a full disk: %v", seq, err)
+		}
+		if err := j.Heal(); err == nil {
+			t.Errorf("request %d: healthy on a full disk", seq)
+		}
+		d.full.Store(false)
+		if got, err := c.do(seq); err != nil || got != want[seq-1] { // the client sends it again
+			t.Fatalf("request %d: %s, %v; want %s", seq, got, err, want[seq-1])
+		}
+		if err := j.Heal(); err != nil {
+			t.Errorf("request %d: %v after there was room", seq, err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
+	defer again.Close()
+	c = mustBegin(t, again)
+	for seq := int64(1); seq <= ops; seq++ {
+		if got, err := c.do(seq); err != nil || got != want[seq-1] {
+			t.Fatalf("request %d after a start: %s, %v; want %s", seq, got, err, want[seq-1])
+		}
+	}
+}
+
+// A request that nobody sends again is done all the same.
+func TestAcceptedWhileFull(t *testing.T) {
+	d := &fillable{FS: disk.OS()}
+	j := mustOpen(t, tinyModel(t), t.TempDir(), d, journal.Options{})
+	defer j.Close()
+	c := mustBegin(t, j)
+	d.full.Store(true)
+	if _, err := c.do(1); err == nil {
+		t.Fatal("accepted on a full disk")
+	}
+	d.full.Store(false)
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		f, accepted := j.Lookup("s:train:0", 1)
+		if !accepted {
+			t.Fatal("forgotten")
+		}
+		if done, ok := f.(interface{ Done() <-chan struct{} }); ok {
+			select {
+			case <-done.Done():
+				return
+			case <-time.After(time.Until(deadline)):
+				t.Fatal("never done")
+			}
+		}
+	}
+}
