@@ -2,9 +2,7 @@ package buffer
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"math"
 	"slices"
@@ -21,17 +19,8 @@ type Record struct {
 	Metrics     map[string]float64 // of the task as a whole
 }
 
-// On disk a record is a header of 12 bytes and a payload. The header is, in little-endian 32-bit words: the length of
-// the payload (never 0), its crc32c, and the crc32c of the two words before. With a checksum of its own a header either
-// says for certain where the record ends, or is damaged; a damaged length can never pass for a record cut short.
-const headerSize = 12
-
-func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
-
-// appendRecord appends the disk form of r to buf.
+// appendRecord appends the stored form of r to buf.
 func appendRecord(buf []byte, r Record) []byte {
-	start := len(buf)
-	buf = append(buf, make([]byte, headerSize)...)
 	buf = binary.AppendUvarint(buf, uint64(r.Step))
 	buf = appendText(buf, r.Task)
 	buf = binary.AppendUvarint(buf, uint64(len(r.Metrics)))
@@ -43,55 +32,11 @@ func appendRecord(buf []byte, r Record) []byte {
 	for _, e := range r.Experiences {
 		buf = experience.Append(buf, e)
 	}
-	header, payload := buf[start:start+headerSize], buf[start+headerSize:]
-	binary.LittleEndian.PutUint32(header[0:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(header[4:], castagnoli(payload))
-	binary.LittleEndian.PutUint32(header[8:], castagnoli(header[:8]))
 	return buf
 }
 
 func appendText(buf []byte, s string) []byte {
 	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
-}
-
-// errTorn marks the end of a file that a crash left behind: fewer bytes than the record needs, a last record whose
-// bytes did not all reach the disk, or zeros up to the end.
-var errTorn = errors.New("torn record")
-
-// nextPayload checks the record at the front of data and returns its payload and what follows. The error is errTorn
-// for what a crash can leave, and another one for damage.
-func nextPayload(data []byte) (payload, rest []byte, err error) {
-	if len(data) < headerSize {
-		return nil, nil, errTorn
-	}
-	header := data[:headerSize]
-	if binary.LittleEndian.Uint32(header[8:]) != castagnoli(header[:8]) {
-		if allZero(data) {
-			return nil, nil, errTorn
-		}
-		return nil, nil, errors.New("the header's checksum is wrong")
-	}
-	n := int(binary.LittleEndian.Uint32(header))
-	if n > len(data)-headerSize {
-		return nil, nil, errTorn
-	}
-	payload, rest = data[headerSize:headerSize+n], data[headerSize+n:]
-	if binary.LittleEndian.Uint32(header[4:]) != castagnoli(payload) {
-		if len(rest) == 0 {
-			return nil, nil, errTorn
-		}
-		return nil, nil, errors.New("the record's checksum is wrong")
-	}
-	return payload, rest, nil
-}
-
-func allZero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // decodeRecord is the inverse of appendRecord on a payload.

@@ -8,7 +8,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 func record(step int, task string) Record {
@@ -21,9 +24,9 @@ func record(step int, task string) Record {
 	return r
 }
 
-func openStore(t *testing.T, dir string, hook Hook) *Store {
+func openStore(t *testing.T, dir string, fs disk.FS) *Store {
 	t.Helper()
-	s, err := OpenStore(dir, hook)
+	s, err := OpenStore(dir, fs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,62 +83,53 @@ func TestStoreDrop(t *testing.T) {
 	if got := s.Steps(); !slices.Equal(got, []int{3}) {
 		t.Errorf("steps = %v, want 3", got)
 	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("%d files left, want 1", len(entries))
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("%d files left, want the log of step 3 and its marks", len(entries))
 	}
 	if got, err := s.Load(1); len(got) != 0 || err != nil {
 		t.Errorf("Load of a dropped step = %v, %v", got, err)
 	}
 }
 
-// A file cut at any byte opens with exactly the groups whose last byte is still there, and takes new ones.
-func TestStoreCutAtEveryByte(t *testing.T) {
-	first := len(appendRecord(nil, record(1, "a")))
-	data := appendRecord(appendRecord(nil, record(1, "a")), record(1, "b"))
-	for n := range len(data) + 1 {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "00000001.log")
-		if err := os.WriteFile(path, data[:n], 0o644); err != nil {
-			t.Fatal(err)
-		}
-		s := openStore(t, dir, nil)
-		if s.Has(1, "a") != (n >= first) || s.Has(1, "b") != (n == len(data)) {
-			t.Fatalf("cut at %d of %d: tasks %v", n, len(data), s.Tasks(1))
-		}
-		mustPut(t, s, record(1, "c"))
-		if again := openStore(t, dir, nil); !again.Has(1, "c") || len(again.Tasks(1)) != len(s.Tasks(1)) {
-			t.Fatalf("cut at %d: after another Put the tasks are %v", n, again.Tasks(1))
-		}
-		s.Close()
-	}
-}
-
-// A crash can leave a file longer than its data, ending in zeros.
-func TestStoreCutsZeros(t *testing.T) {
+// A flipped bit anywhere in a log is an error that names the file: marks say how long the log was.
+func TestStoreRefusesDamage(t *testing.T) {
 	dir := t.TempDir()
-	data := append(appendRecord(nil, record(1, "a")), make([]byte, 5000)...)
-	if err := os.WriteFile(filepath.Join(dir, "00000001.log"), data, 0o644); err != nil {
+	s := openStore(t, dir, nil)
+	mustPut(t, s, record(1, "a"), record(1, "b"))
+	s.Close()
+	path := filepath.Join(dir, "00000001.log")
+	whole, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if s := openStore(t, dir, nil); !s.Has(1, "a") {
-		t.Error("the record before the zeros is lost")
+	for at := range whole {
+		data := slices.Clone(whole)
+		data[at] ^= 0x10
+		for _, damaged := range [][]byte{data, whole[:at]} {
+			if err := os.WriteFile(path, damaged, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := OpenStore(dir, nil); err == nil || !strings.Contains(err.Error(), path) {
+				t.Fatalf("damage at byte %d gives %v", at, err)
+			}
+		}
 	}
 }
 
-// Every bit of a record that another record follows is protected: a flip is an error naming file and offset.
-func TestStoreRefusesDamage(t *testing.T) {
-	one := appendRecord(nil, record(1, "a"))
-	for at := range one {
-		dir := t.TempDir()
-		data := appendRecord(slices.Clone(one), record(1, "b"))
-		data[at] ^= 0x10
-		if err := os.WriteFile(filepath.Join(dir, "00000001.log"), data, 0o644); err != nil {
-			t.Fatal(err)
+// The files of commit 44f7082 are converted and have what was put.
+func TestStoreOfAnOlderVersion(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/44f7082")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s := openStore(t, dir, nil)
+		got, err := s.Load(3)
+		want := map[string]Record{"a": record(3, "a"), "b": record(3, "b"), "broken": {Step: 3, Task: "broken"}}
+		if err != nil || !reflect.DeepEqual(got, want) || !slices.Equal(s.Steps(), []int{3, 4}) {
+			t.Errorf("steps %v, step 3: %v, %v", s.Steps(), got, err)
 		}
-		_, err := OpenStore(dir, nil)
-		if err == nil || !strings.Contains(err.Error(), "00000001.log: offset 0") {
-			t.Fatalf("a flipped bit in byte %d gives %v", at, err)
-		}
+		s.Close()
 	}
 }
 
@@ -148,33 +142,56 @@ func TestStoreRefusesForeignFiles(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "00000002.log"), appendRecord(nil, record(1, "a")), 0o644); err != nil {
-		t.Fatal(err)
+	one := openStore(t, dir, nil)
+	mustPut(t, one, record(1, "a"))
+	one.Close()
+	for _, end := range []string{".log", ".log.mark"} {
+		if err := os.Rename(filepath.Join(dir, "00000001"+end), filepath.Join(dir, "00000002"+end)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := OpenStore(dir, nil); err == nil || !strings.Contains(err.Error(), "a record of step 1 in the file of step 2") {
 		t.Errorf("error = %v", err)
 	}
 }
 
+// fullDisk fails while it is full.
+type fullDisk struct {
+	disk.FS
+	full bool
+}
+
+func (d *fullDisk) Append(path string) (disk.File, error) {
+	f, err := d.FS.Append(path)
+	return &fullFile{f, d}, err
+}
+
+type fullFile struct {
+	disk.File
+	d *fullDisk
+}
+
+func (f *fullFile) Sync() error {
+	if f.d.full {
+		return syscall.ENOSPC
+	}
+	return f.File.Sync()
+}
+
 // A Put that fails for lack of space leaves the earlier groups whole and later ones possible.
 func TestStoreAfterAFailedWrite(t *testing.T) {
 	dir := t.TempDir()
-	full := false
-	s := openStore(t, dir, func(op, path string) error {
-		if full && op == "sync" {
-			full = false // the truncation that follows succeeds
-			return errors.New("no space left on device")
-		}
-		return nil
-	})
+	d := &fullDisk{FS: disk.OS()}
+	s := openStore(t, dir, d)
 	mustPut(t, s, record(1, "a"))
-	full = true
-	if err := s.Put(record(1, "b")); err == nil || !strings.Contains(err.Error(), "no space left") {
+	d.full = true
+	if err := s.Put(record(1, "b")); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("Put on a full disk = %v", err)
 	}
 	if s.Has(1, "b") {
 		t.Error("a group that was not stored is said to be there")
 	}
+	d.full = false
 	mustPut(t, s, record(1, "c"))
 	s.Close()
 	if got := openStore(t, dir, nil).Tasks(1); !slices.Equal(got, []string{"a", "c"}) {
@@ -182,103 +199,29 @@ func TestStoreAfterAFailedWrite(t *testing.T) {
 	}
 }
 
-var errCrash = errors.New("crash")
-
-// crasher ends the world at the n-th system call and remembers what each file had when it was last synced.
-type crasher struct {
-	n      int
-	calls  int
-	dead   bool
-	synced map[string]int64
-	named  map[string]bool // files whose directory entry is on disk
-	last   string          // the call that was refused
-	prev   [2]string       // the call before, which has finished when the next comes
-}
-
-func (c *crasher) hook(op, path string) error {
-	if c.dead {
-		return errCrash
-	}
-	switch c.prev[0] {
-	case "sync":
-		if info, err := os.Stat(c.prev[1]); err == nil {
-			c.synced[c.prev[1]] = info.Size()
-		}
-	case "sync-dir":
-		entries, _ := os.ReadDir(c.prev[1])
-		for _, e := range entries {
-			c.named[filepath.Join(c.prev[1], e.Name())] = true
-		}
-	}
-	c.prev = [2]string{op, path}
-	c.calls++
-	if c.calls == c.n {
-		c.dead, c.last = true, op
-		return errCrash
-	}
-	return nil
-}
-
-// lose takes from each file what no sync had promised to keep: all of it, or the second half.
-func (c *crasher) lose(t *testing.T, dir string, all bool) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if os.IsNotExist(err) {
-		return
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if all && !c.named[path] {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		keep := c.synced[path]
-		if !all {
-			keep += (info.Size() - keep) / 2
-		}
-		if keep < info.Size() {
-			if err := os.Truncate(path, keep); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// The life of a store is cut before each of its system calls, with three fates for what was not synced. Each time the
-// reopened store has every group whose Put returned, whole, and can go on.
+// The life of a store is cut at each of its operations on the disk, with and without loss of power. Each time the reopened store has
+// every group whose Put returned, whole, and can go on.
 func TestStoreKillPoints(t *testing.T) {
-	for _, fate := range []string{"unsynced bytes survive", "unsynced bytes are lost", "unsynced bytes are torn"} {
-		t.Run(fate, func(t *testing.T) {
-			points := 0
-			for n := 1; ; n++ {
-				dir := filepath.Join(t.TempDir(), "explored")
-				c := &crasher{n: n, synced: map[string]int64{}, named: map[string]bool{}}
-				stored, dropped := live(dir, c.hook)
-				if !c.dead {
-					break
-				}
-				points++
-				if fate != "unsynced bytes survive" {
-					c.lose(t, dir, fate == "unsynced bytes are lost")
-				}
-				checkSurvivors(t, fmt.Sprintf("call %d (%s)", n, c.last), dir, stored, dropped)
+	for _, power := range []bool{false, true} {
+		at := 1
+		for ; ; at++ {
+			dir := filepath.Join(t.TempDir(), "explored")
+			c := &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			stored, dropped := live(dir, c)
+			if c.Count() < at {
+				break
 			}
-			if points < 15 {
-				t.Errorf("only %d kill points", points)
-			}
-		})
+			checkSurvivors(t, fmt.Sprintf("power %v, operation %d", power, at), dir, stored, dropped)
+		}
+		if at < 15 {
+			t.Errorf("only %d kill points", at)
+		}
 	}
 }
 
 // live puts groups of three steps and drops the first; it returns what was promised before the crash.
-func live(dir string, hook Hook) (stored []Record, dropped int) {
-	s, err := OpenStore(dir, hook)
+func live(dir string, fs disk.FS) (stored []Record, dropped int) {
+	s, err := OpenStore(dir, fs)
 	if err != nil {
 		return nil, 0
 	}
@@ -319,29 +262,14 @@ func checkSurvivors(t *testing.T, when, dir string, stored []Record, dropped int
 	}
 }
 
-func FuzzParseSegment(f *testing.F) {
-	f.Add(appendRecord(appendRecord(nil, record(1, "a")), Record{Step: 1, Task: "b"}))
-	f.Add(make([]byte, 40))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		records, whole, err := parseSegment(data, 1)
-		if err != nil {
-			return
-		}
-		again, end, err := parseSegment(data[:whole], 1)
-		if err != nil || end != whole || len(again) != len(records) {
-			t.Fatalf("the part said to be whole reads as %d records to %d: %v", len(again), end, err)
-		}
-	})
-}
-
 func FuzzDecodeRecord(f *testing.F) {
-	f.Add(appendRecord(nil, record(1, "a"))[headerSize:])
+	f.Add(appendRecord(nil, record(1, "a")))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		r, err := decodeRecord(payload)
 		if err != nil {
 			return
 		}
-		if _, err := decodeRecord(appendRecord(nil, r)[headerSize:]); err != nil {
+		if _, err := decodeRecord(appendRecord(nil, r)); err != nil {
 			t.Fatalf("what was decoded does not decode again: %v", err)
 		}
 	})

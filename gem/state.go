@@ -89,7 +89,7 @@ func (t *Trainer) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.store, err = buffer.OpenStore(filepath.Join(t.Dir, "episodes"), t.Hook); err != nil {
+	if t.store, err = buffer.OpenStore(filepath.Join(t.Dir, "episodes"), t.FS); err != nil {
 		return err
 	}
 	record := t.Record

@@ -31,7 +31,7 @@ func (b *job) buildRecords(ctx context.Context) error {
 		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", filepath.Join(b.dir, "monitor", "wandb", "*", "offline-run-*"))
 	}
 	if b.cfg.Mode.Explores() && b.cfg.Mode != config.Bench {
-		if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"+b.suffix()), b.hook()); err != nil {
+		if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"+b.suffix()), b.FS); err != nil {
 			return err
 		}
 		b.opened(b.store.Close)

@@ -32,16 +32,16 @@ func LegacyStore(kind byte) Legacy {
 	return Legacy{HeadSum: true, Plain: true, Kind: kind, known: true}
 }
 
-// matches reports whether a file's content is of the format. An empty file is of none, and so is one that cannot be told apart from the
-// present format.
+// matches reports whether a file is of the format: it begins with the magic, or with a sound record.
 func (g Legacy) matches(data []byte) bool {
-	if !g.known || len(data) == 0 || bytes.HasPrefix(data, []byte(magic)[:min(len(magic), len(data))]) {
+	if !g.known || bytes.HasPrefix(data, []byte(magic)) {
 		return false
 	}
 	if g.Magic != "" {
 		return bytes.HasPrefix(data, []byte(g.Magic))
 	}
-	return true
+	_, _, ok := g.next(data)
+	return ok
 }
 
 func (g Legacy) head() int {
