@@ -28,15 +28,43 @@ func (e *Engine) UnloadModel(ctx context.Context, modelID string) (*tinker.Futur
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
 	r.q.retire(func(err error) {
 		if err == nil {
-			r.state = state{}
-			e.mu.Lock()
-			delete(e.runs, modelID)
-			e.unloaded[modelID] = true
-			e.mu.Unlock()
+			e.forget(r, true)
 		}
 		resolve(out, err)
 	})
 	return f, nil
+}
+
+// Evict lets go of a model's memory; Restore can make it again from a snapshot. A request that is still queued fails.
+func (e *Engine) Evict(ctx context.Context, modelID string) error {
+	r, err := e.find(modelID)
+	if err != nil || r == nil {
+		return err
+	}
+	done := make(chan error, 1)
+	r.q.retire(func(err error) {
+		if err == nil {
+			e.forget(r, false)
+		}
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// forget lets go of a run's state; for good if it was unloaded.
+func (e *Engine) forget(r *run, unloaded bool) {
+	r.state = state{}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.runs, r.id)
+	if unloaded {
+		e.unloaded[r.id] = true
+	}
 }
 
 // errUnloaded is the answer to whatever is asked of a model that is gone.

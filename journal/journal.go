@@ -34,6 +34,8 @@ type Machine interface {
 	Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error)
 	// Restore makes a model from a snapshot in a machine that does not have it.
 	Restore(ctx context.Context, r io.Reader) (modelID string, applied int64, err error)
+	// Evict forgets a model of which no request waits or runs, so that Restore can make it again.
+	Evict(ctx context.Context, modelID string) error
 	// NumericsID names the arithmetic: two machines with one id compute the same bits.
 	NumericsID() string
 }
@@ -48,6 +50,7 @@ type Options struct {
 	SegmentBytes  int64               // a log segment's size; default 64 MiB
 	KeepResults   int                 // results kept per model across snapshots; default 64
 	KeepBytes     int64               // and their bytes; the newest is kept in any case; default 16 MiB
+	IdleAfter     time.Duration       // a model that was not used for so long leaves the machine's memory; 0 is never
 	Warn          func(msg string)    // told what a user should know, such as a change of numerics
 }
 
@@ -128,6 +131,9 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 		}
 		close(j.replayed)
 	})
+	if opts.IdleAfter > 0 {
+		j.background.Go(j.keepResting)
+	}
 	return j, nil
 }
 
@@ -187,6 +193,9 @@ func (j *Journal) create(session *string, seq int64, asked [32]byte, kind record
 	if err != nil {
 		return nil, err
 	}
+	if old := j.find(info.ModelID); old != nil && old.broken != nil {
+		return nil, errors.Join(old.broken, j.m.Evict(j.ctx, info.ModelID))
+	}
 	payload, err := json.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
@@ -196,6 +205,7 @@ func (j *Journal) create(session *string, seq int64, asked [32]byte, kind record
 		return nil, err
 	}
 	m = newModel(j, rec, inner)
+	m.info = info
 	if kind == recCreateFromState {
 		if err := m.snapshot(); err != nil { // the state it came from may be deleted before a replay
 			return nil, err

@@ -1,18 +1,64 @@
 package journal
 
+// Accepted reports whether a training request was accepted, in this process or before it.
+func (j *Journal) Accepted(modelID string, seqID int64) bool {
+	m := j.find(modelID)
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ops[seqID] != nil || m.behind(seqID)
+}
+
+// behind reports whether a request lies in what the model has done already; m.mu is held.
+func (m *model) behind(seq int64) bool {
+	return seq >= 1 && (seq <= m.applied || m.gone && seq < m.next)
+}
+
 // Lookup finds a training request that was accepted, in this process or before it. future is a *tinker.Future of its result;
 // it is nil when the request was accepted but its result is no longer kept.
 func (j *Journal) Lookup(modelID string, seqID int64) (future any, accepted bool) {
-	j.mu.Lock()
-	m := j.models[modelID]
-	j.mu.Unlock()
+	m := j.find(modelID)
 	if m == nil {
 		return nil, false
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if o := m.ops[seqID]; o != nil {
+	o, behind, idle := m.ops[seqID], m.behind(seqID), m.idle
+	m.mu.Unlock()
+	switch {
+	case o != nil:
 		return o.future, true
+	case behind && idle:
+		return m.atRest(seqID), true
 	}
-	return nil, seqID >= 1 && (seqID <= m.applied || m.gone && seqID < m.next)
+	return nil, behind
+}
+
+func (j *Journal) find(modelID string) *model {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.models[modelID]
+}
+
+// atRest reads the result of a request from the snapshot of a model that rests; nil if it is not kept.
+func (m *model) atRest(seq int64) any {
+	s, err := openSnapshot(m.j.snapshotPath(m.id))
+	if err != nil {
+		return nil
+	}
+	defer s.close()
+	results, err := s.kept()
+	if err != nil {
+		return nil
+	}
+	for _, r := range results {
+		if r.SeqID != seq {
+			continue
+		}
+		if o, err := opOf(r); err == nil {
+			return o.future
+		}
+	}
+	return nil
 }

@@ -17,24 +17,27 @@ type model struct {
 	j       *Journal
 	id      string
 	created created
-	inner   tinker.TrainingClient
 
-	snapping sync.Mutex // one snapshot at a time
+	snapping sync.Mutex // held while a snapshot is taken, and while the model comes to rest or awakes
 
 	mu       sync.Mutex
-	next     int64         // the SeqID that a request with 0 takes
-	ops      map[int64]*op // accepted, as far as their results are kept
-	running  int           // operations whose result is not there yet
-	applied  int64         // last SeqID in the snapshot on disk
-	snapped  bool          // there is one
-	compute  time.Duration // spent since that snapshot
-	bytes    int64         // logged since that snapshot
+	inner    tinker.TrainingClient // nil while it rests
+	idle     bool                  // it rests: the machine does not have it, the snapshot is all there is
+	used     time.Time             // when it was last asked for something
+	next     int64                 // the SeqID that a request with 0 takes
+	ops      map[int64]*op         // accepted, as far as their results are kept
+	running  int                   // operations whose result is not there yet
+	applied  int64                 // last SeqID in the snapshot on disk
+	snapped  bool                  // there is one
+	compute  time.Duration         // spent since that snapshot
+	bytes    int64                 // logged since that snapshot
 	lastDone time.Time
 
 	sending sync.WaitGroup                      // requests that are logged and on their way to the machine
 	leaving *tinker.Future[tinker.UnloadOutput] // not nil once the model is unloaded, or is to be
 	gone    bool                                // the machine does not have it any more
-	info    tinker.ModelInfo                    // of one that is gone
+	info    tinker.ModelInfo
+	broken  error // why the snapshot cannot be read
 }
 
 // op is one accepted operation. Its future is of the type that its method returns.
@@ -48,19 +51,25 @@ type op struct {
 }
 
 func newModel(j *Journal, c created, inner tinker.TrainingClient) *model {
-	return &model{j: j, id: c.ModelID, created: c, inner: inner, next: 1, ops: map[int64]*op{}}
+	return &model{j: j, id: c.ModelID, created: c, inner: inner, next: 1, ops: map[int64]*op{}, used: time.Now()}
 }
 
 // Info implements tinker.TrainingClient.
-func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
+func (m *model) Info(context.Context) (tinker.ModelInfo, error) {
+	if m.j.ctx.Err() != nil {
+		return tinker.ModelInfo{}, tinker.ErrClosed
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.leaving != nil {
 		return m.info, m.errUnloaded()
 	}
-	info, err := m.inner.Info(ctx)
+	if m.broken != nil {
+		return m.info, m.broken
+	}
+	info := m.info
 	info.NextSeqID = m.next
-	return info, err
+	return info, nil
 }
 
 // The operations by name: how the log calls them and how they are sent.
@@ -113,7 +122,9 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	if m.j.ctx.Err() != nil {
 		return nil, tinker.ErrClosed
 	}
-	m.mu.Lock()
+	if err := m.awake(); err != nil {
+		return nil, err
+	}
 	if *seq == 0 {
 		*seq = m.next
 	}
@@ -145,6 +156,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	m.ops[*seq] = o
 	m.running++
 	m.sending.Add(1)
+	m.used = time.Now()
 	m.mu.Unlock()
 	forward := func() {
 		defer m.sending.Done()
@@ -235,6 +247,7 @@ func (m *model) finish(o *op, seq int64, start time.Time, v any, err error) {
 	defer m.mu.Unlock()
 	o.result = &r
 	m.running--
+	m.used = time.Now()
 	m.bytes += int64(len(r.Value))
 	now := time.Now()
 	if start.Before(m.lastDone) {
@@ -261,10 +274,19 @@ func (m *model) busy() bool {
 	return m.running > 0
 }
 
-// restoreResult makes the future of a request whose result was kept.
+// restoreResult makes the future of a request whose result was kept. m.mu is held, or nobody else knows the model.
 func (m *model) restoreResult(r result) error {
-	o := &op{name: r.Name, hash: r.Hash, result: &r, noted: closedChan()}
-	var err error
+	o, err := opOf(r)
+	if err == nil {
+		m.ops[r.SeqID] = o
+		m.next = max(m.next, r.SeqID+1)
+	}
+	return err
+}
+
+// opOf makes the operation of a result.
+func opOf(r result) (o *op, err error) {
+	o = &op{name: r.Name, hash: r.Hash, result: &r, noted: closedChan()}
 	switch r.Name {
 	case opForward, opForwardBackward:
 		o.future, err = resolved[tinker.ForwardOutput](r)
@@ -277,11 +299,7 @@ func (m *model) restoreResult(r result) error {
 	default:
 		err = fmt.Errorf("operation %q is not known to this version", r.Name)
 	}
-	if err == nil {
-		m.ops[r.SeqID] = o
-		m.next = max(m.next, r.SeqID+1)
-	}
-	return err
+	return o, err
 }
 
 func resolved[T any](r result) (*tinker.Future[T], error) {

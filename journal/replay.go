@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,54 +28,86 @@ func (j *Journal) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	known := map[operationKey]result{}
 	for _, r := range results {
-		if m := j.models[r.ModelID]; m != nil && r.SeqID <= m.applied && !m.gone {
-			if err := m.restoreResult(r); err != nil {
-				return fmt.Errorf("journal: result of request %d of model %s: %w", r.SeqID, r.ModelID, err)
-			}
-		}
+		known[operationKey{r.ModelID, r.SeqID}] = r
 	}
-	return j.replay(ctx, records)
+	if err := j.restoreResults(results); err != nil {
+		return err
+	}
+	return j.replay(ctx, records, known)
 }
 
+type operationKey struct {
+	model string
+	seq   int64
+}
+
+// restoreResults makes futures of the results in the log that lie before the snapshots of models that are awake; others have them in
+// their snapshots.
+func (j *Journal) restoreResults(results []result) error {
+	for _, r := range results {
+		m := j.models[r.ModelID]
+		if m == nil || m.gone || m.idle || r.SeqID > m.applied {
+			continue
+		}
+		if err := m.restoreResult(r); err != nil {
+			return fmt.Errorf("journal: result of request %d of model %s: %w", r.SeqID, r.ModelID, err)
+		}
+	}
+	return nil
+}
+
+// restoreSnapshots makes the models of the snapshots known. They rest until a request or the replay needs them.
 func (j *Journal) restoreSnapshots(ctx context.Context) error {
 	paths, err := snapshots(j.dir)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	for _, path := range paths {
-		t, state, closeFile, err := readSnapshot(path)
+		s, err := openSnapshot(path)
 		if err != nil {
-			return err
+			if err := j.setAside(path, err); err != nil {
+				return err
+			}
+			continue
 		}
-		if m := j.models[t.Created.ModelID]; m != nil && m.gone { // the kill came between its tombstone and this
-			closeFile()
+		s.close()
+		if m := j.models[s.Created.ModelID]; m != nil && m.gone { // the kill came between its tombstone and this
 			if err := j.opts.FS.Remove(path); err != nil {
 				return fmt.Errorf("journal: %w", err)
 			}
 			continue
 		}
-		if t.Numerics != j.m.NumericsID() {
-			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed behind it can differ in its last bits", path, t.Numerics, j.m.NumericsID()))
+		if s.Numerics != j.m.NumericsID() {
+			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed behind it can differ in its last bits",
+				path, s.Numerics, j.m.NumericsID()))
 		}
-		id, applied, err := j.m.Restore(ctx, state)
-		closeFile()
-		if err != nil {
-			return fmt.Errorf("journal: restore %s: %w", path, err)
-		}
-		inner, err := j.m.OpenModel(ctx, id)
-		if err != nil {
-			return fmt.Errorf("journal: restore %s: %w", path, err)
-		}
-		m := newModel(j, t.Created, inner)
-		m.applied, m.next, m.snapped = applied, applied+1, true
-		for _, r := range t.Results {
-			if err := m.restoreResult(r); err != nil {
-				return fmt.Errorf("journal: restore %s: %w", path, err)
+		m := newModel(j, s.Created, nil)
+		m.applied, m.next, m.snapped, m.idle = s.Applied, s.Applied+1, true, true
+		if s.Info == nil { // an older version wrote it
+			if err := m.wake(ctx); err != nil {
+				return err
 			}
+		} else {
+			m.info = *s.Info
+			m.created.Request = nil
 		}
 		j.add(m)
 	}
+	return nil
+}
+
+// setAside makes a model known whose snapshot cannot be read: its requests are refused with the reason, and others are none the wiser.
+func (j *Journal) setAside(path string, broken error) error {
+	id, err := url.PathUnescape(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "model-"), ".snap"))
+	if err != nil {
+		return broken
+	}
+	j.opts.Warn(fmt.Sprintf("model %s cannot be used: %v", id, broken))
+	m := newModel(j, created{ModelID: id}, nil)
+	m.idle, m.broken = true, broken
+	j.models[id] = m
 	return nil
 }
 
@@ -179,7 +213,7 @@ func (m *model) lacks(seq int64) bool {
 }
 
 // replay sends what the snapshots do not hold to the machine once more, in the order of the log.
-func (j *Journal) replay(ctx context.Context, records []any) error {
+func (j *Journal) replay(ctx context.Context, records []any, known map[operationKey]result) error {
 	for _, rec := range records {
 		var err error
 		switch r := rec.(type) {
@@ -189,8 +223,13 @@ func (j *Journal) replay(ctx context.Context, records []any) error {
 			m := j.models[r.ModelID]
 			if m == nil {
 				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
-			} else if m.lacks(r.SeqID) {
-				err = m.replay(r)
+			} else if m.lacks(r.SeqID) && m.broken == nil {
+				result, done := known[operationKey{r.ModelID, r.SeqID}]
+				if err = m.wake(ctx); err == nil && done && result.settled() {
+					err = m.skip(result)
+				} else if err == nil {
+					err = m.replay(r)
+				}
 			}
 		case unloaded:
 			if m := j.models[r.ModelID]; m != nil {
@@ -234,6 +273,9 @@ func (j *Journal) recreate(ctx context.Context, r created) error {
 		return fmt.Errorf("journal: create model %s again: %w", r.ModelID, err)
 	}
 	m := newModel(j, r, inner)
+	if m.info, err = inner.Info(ctx); err != nil {
+		return fmt.Errorf("journal: create model %s again: %w", r.ModelID, err)
+	}
 	if r.Kind == recCreateFromState {
 		if err := m.snapshot(); err != nil {
 			return err
@@ -262,6 +304,28 @@ func (j *Journal) pending() (ends []<-chan struct{}) {
 		m.mu.Unlock()
 	}
 	return ends
+}
+
+// settled reports whether a request need not run again: its result is known, and it changed nothing of the model. A save that failed
+// stays failed.
+func (r result) settled() bool {
+	switch r.Name {
+	case opForward, opSaveState, opSaveSampler:
+		return true
+	case opLoadState:
+		return r.Error != ""
+	}
+	return false
+}
+
+// skip uses up the number of a settled request: one without data fails, and changes nothing.
+func (m *model) skip(r result) error {
+	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID, LossFn: tinker.CrossEntropy}); err != nil {
+		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.restoreResult(r)
 }
 
 func (m *model) replay(r operation) error {

@@ -1,36 +1,17 @@
 package journal
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
-
-// A snapshot file is: the machine's state, a trailer (JSON), the trailer's length (uint32), crc32c of everything before (uint32), snapshotEnd.
-const (
-	snapshotEnd  = "TRNSNAP1"
-	snapshotFoot = 8 + len(snapshotEnd)
-)
-
-type trailer struct {
-	Version  int      `json:"version"`
-	Numerics string   `json:"numerics"`
-	Created  created  `json:"created"`
-	Applied  int64    `json:"applied"`
-	Results  []result `json:"results"` // the newest ones, so that a repeated request is still answered
-}
 
 func (j *Journal) snapshotPath(modelID string) string {
 	return filepath.Join(j.dir, "model-"+url.PathEscape(modelID)+".snap")
@@ -87,27 +68,37 @@ func (j *Journal) replayable() (most *model) {
 func (m *model) snapshot() error {
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
+	return m.takeSnapshot()
+}
+
+// takeSnapshot is snapshot while m.snapping is held. That of a model which rests stands.
+func (m *model) takeSnapshot() error {
 	m.mu.Lock()
-	spent, logged := m.compute, m.bytes
+	spent, logged, idle, info := m.compute, m.bytes, m.idle, m.info
 	m.mu.Unlock()
-	var applied int64
+	if idle {
+		return nil
+	}
+	var t trailer
 	var results []result
 	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
-		sum := &checksum{w: w}
 		var err error
-		if applied, err = m.j.m.Snapshot(m.j.ctx, m.id, sum); err != nil {
-			return err
-		}
-		if results, err = m.kept(applied); err != nil {
-			return err
-		}
-		return writeTrailer(sum, trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Results: results})
+		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []result, error) {
+			applied, err := m.j.m.Snapshot(m.j.ctx, m.id, w)
+			if err != nil {
+				return t, nil, err
+			}
+			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Info: &info}
+			kept, err := m.kept(applied)
+			return t, kept, err
+		})
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	m.applied, m.snapped = applied, true
+	m.applied, m.snapped = t.Applied, true
 	m.compute, m.bytes = m.compute-spent, m.bytes-logged
 	m.dropOld(results)
 	m.mu.Unlock()
@@ -190,77 +181,4 @@ func (j *Journal) appliedOf(id string) int64 {
 		return -1
 	}
 	return m.applied
-}
-
-// checksum sums what passes through it.
-type checksum struct {
-	w   io.Writer
-	crc uint32
-}
-
-func (c *checksum) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.crc = crc32.Update(c.crc, castagnoli, b[:n])
-	return n, err
-}
-
-func writeTrailer(w *checksum, t trailer) error {
-	b, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
-	if _, err := w.Write(b); err != nil {
-		return err
-	}
-	end := append(binary.LittleEndian.AppendUint32(nil, w.crc), snapshotEnd...)
-	_, err = w.Write(end)
-	return err
-}
-
-// readSnapshot checks a snapshot file whole and returns its trailer and a reader of the machine's state.
-func readSnapshot(path string) (t trailer, state io.Reader, close func() error, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return t, nil, nil, fmt.Errorf("journal: %w", err)
-	}
-	damaged := func(what string) error {
-		f.Close()
-		return fmt.Errorf("journal: snapshot %s is damaged (%s); restore it from a backup, or remove the journal to begin anew", path, what)
-	}
-	st, err := f.Stat()
-	if err != nil {
-		return t, nil, nil, damaged(err.Error())
-	}
-	foot := make([]byte, snapshotFoot)
-	body := st.Size() - int64(snapshotFoot)
-	if body < 0 {
-		return t, nil, nil, damaged("too short")
-	}
-	if _, err := f.ReadAt(foot, body); err != nil || string(foot[8:]) != snapshotEnd {
-		return t, nil, nil, damaged("no end mark")
-	}
-	crc := crc32.New(castagnoli)
-	if _, err := io.Copy(crc, io.NewSectionReader(f, 0, body+4)); err != nil || crc.Sum32() != binary.LittleEndian.Uint32(foot[4:]) {
-		return t, nil, nil, damaged("checksum differs")
-	}
-	n := int64(binary.LittleEndian.Uint32(foot))
-	if n > body {
-		return t, nil, nil, damaged("trailer too long")
-	}
-	raw := make([]byte, n)
-	if _, err := f.ReadAt(raw, body-n); err != nil {
-		return t, nil, nil, damaged(err.Error())
-	}
-	if err := json.Unmarshal(raw, &t); err != nil || t.Version != version {
-		return t, nil, nil, damaged(fmt.Sprintf("version %d, %v", t.Version, err))
-	}
-	return t, io.NewSectionReader(f, 0, body-n), f.Close, nil
-}
-
-// snapshots lists the snapshot files of a journal, in name order.
-func snapshots(dir string) ([]string, error) {
-	all, err := filepath.Glob(filepath.Join(dir, "model-*.snap"))
-	sort.Strings(all)
-	return all, err
 }

@@ -54,13 +54,8 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 		defer m.mu.Unlock()
 		return m.leaving, nil
 	}
-	info, err := m.inner.Info(ctx)
-	if err != nil {
-		m.mu.Unlock()
-		return nil, err
-	}
-	info.NextSeqID = m.next
 	var at position
+	var err error
 	if log {
 		if at, err = m.j.log.append(recUnload, unloaded{m.id}); err != nil {
 			m.mu.Unlock()
@@ -68,7 +63,7 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 		}
 	}
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
-	m.leaving, m.info = f, info
+	m.leaving, m.info.NextSeqID = f, m.next
 	m.mu.Unlock()
 	m.j.background.Add(1)
 	if err := at.sync(); err != nil {
@@ -92,6 +87,14 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 // leave lets the machine's model go when everything accepted before is done.
 func (m *model) leave(u tinker.Unloader) (out tinker.UnloadOutput, err error) {
 	m.sending.Wait()
+	m.snapping.Lock()
+	defer m.snapping.Unlock()
+	m.mu.Lock()
+	idle := m.idle
+	m.mu.Unlock()
+	if out.ModelID = m.id; idle {
+		return out, m.bury()
+	}
 	f, err := u.UnloadModel(m.j.ctx, m.id)
 	if err != nil {
 		return out, err
@@ -112,10 +115,8 @@ func (m *model) errUnloaded() error {
 	return tinker.Userf("journal: model %s: %w; create another from one of its checkpoints", m.id, tinker.ErrUnloaded)
 }
 
-// bury writes the tombstone; from then on the log and the snapshot of the model are not needed.
+// bury writes the tombstone; from then on the log and the snapshot of the model are not needed. m.snapping is held.
 func (m *model) bury() error {
-	m.snapping.Lock()
-	defer m.snapping.Unlock()
 	m.mu.Lock()
 	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.next}
 	m.mu.Unlock()
@@ -125,7 +126,7 @@ func (m *model) bury() error {
 		return fmt.Errorf("journal: model %s: %w", m.id, err)
 	}
 	m.mu.Lock()
-	m.gone = true
+	m.gone, m.idle, m.inner = true, false, nil
 	m.mu.Unlock()
 	if _, err := os.Stat(m.j.snapshotPath(m.id)); err == nil {
 		if err := fs.Remove(m.j.snapshotPath(m.id)); err != nil {

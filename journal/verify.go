@@ -29,15 +29,27 @@ func Verify(dir string, seen func(line string)) error {
 		seen(fmt.Sprintf("%s: model %s, unloaded", path, t.Created.ModelID))
 	}
 	for _, path := range paths {
-		t, _, closeFile, err := readSnapshot(path)
+		line, err := verifySnapshot(path)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		closeFile()
-		seen(fmt.Sprintf("%s: model %s up to request %d, %d results, numerics %s", path, t.Created.ModelID, t.Applied, len(t.Results), t.Numerics))
+		seen(line)
 	}
 	return errors.Join(append(errs, verifyLog(dir, seen))...)
+}
+
+func verifySnapshot(path string) (string, error) {
+	s, err := openSnapshot(path)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	results, err := s.kept()
+	if err == nil {
+		_, err = s.machine()
+	}
+	return fmt.Sprintf("%s: model %s up to request %d, %d results, numerics %s", path, s.Created.ModelID, s.Applied, len(results), s.Numerics), err
 }
 
 func verifyLog(dir string, seen func(string)) error {

@@ -1,0 +1,185 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// A model that nobody uses comes to rest: it is written to its snapshot and leaves the machine's memory. The next request brings it back to
+// the same bits. After a start all models rest but those with requests to replay.
+
+// restPeriod bounds how often models that may come to rest are looked for.
+const restPeriod = 10 * time.Second
+
+// keepResting lets models rest that have not been used for IdleAfter, until the journal closes.
+func (j *Journal) keepResting() {
+	tick := time.NewTicker(max(j.opts.IdleAfter/8, min(j.opts.IdleAfter, restPeriod)))
+	defer tick.Stop()
+	for {
+		select {
+		case <-j.ctx.Done():
+			return
+		case <-tick.C:
+			for _, m := range j.resting(time.Now().Add(-j.opts.IdleAfter)) {
+				if _, err := m.rest(); err != nil && j.ctx.Err() == nil {
+					j.opts.Warn(fmt.Sprintf("model %s stays in memory: %v", m.id, err))
+				}
+			}
+		}
+	}
+}
+
+// resting lists the models that may rest and were not used after the time, the one that was left alone for longest first.
+func (j *Journal) resting(since time.Time) (list []*model) {
+	used := map[*model]time.Time{}
+	for _, m := range j.all() {
+		m.mu.Lock()
+		if m.mayRest() && !m.used.After(since) {
+			list, used[m] = append(list, m), m.used
+		}
+		m.mu.Unlock()
+	}
+	slices.SortStableFunc(list, func(a, b *model) int { return cmp.Or(used[a].Compare(used[b]), cmp.Compare(a.id, b.id)) })
+	return list
+}
+
+// Rest lets a model rest at once if nothing of it runs; its client has said that it is done.
+func (j *Journal) Rest(modelID string) error {
+	j.mu.Lock()
+	m := j.models[modelID]
+	j.mu.Unlock()
+	if m == nil {
+		return tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
+	}
+	_, err := m.rest()
+	return err
+}
+
+// RestOne lets the model rest that was left alone for longest, and reports whether there was one.
+func (j *Journal) RestOne() (bool, error) {
+	for _, m := range j.resting(time.Now()) {
+		if done, err := m.rest(); done || err != nil {
+			return done, err
+		}
+	}
+	return false, nil
+}
+
+// Resting counts the models that rest, and all that are not unloaded.
+func (j *Journal) Resting() (resting, all int) {
+	for _, m := range j.all() {
+		m.mu.Lock()
+		if !m.gone {
+			all++
+		}
+		if m.idle {
+			resting++
+		}
+		m.mu.Unlock()
+	}
+	return resting, all
+}
+
+// mayRest reports whether nothing of the model runs; m.mu is held.
+func (m *model) mayRest() bool { return !m.idle && !m.gone && m.leaving == nil && m.running == 0 }
+
+// rest writes the model to its snapshot and lets the machine forget it. It reports whether it did.
+func (m *model) rest() (bool, error) {
+	m.snapping.Lock()
+	defer m.snapping.Unlock()
+	m.mu.Lock()
+	may, stale := m.mayRest(), !m.snapped || m.next-1 > m.applied
+	m.mu.Unlock()
+	if !may {
+		return false, nil
+	}
+	if stale {
+		if err := m.takeSnapshot(); err != nil {
+			return false, err
+		}
+	}
+	m.mu.Lock()
+	if !m.mayRest() || m.next-1 > m.applied { // a request came meanwhile
+		m.mu.Unlock()
+		return false, nil
+	}
+	m.idle, m.inner, m.ops, m.created.Request = true, nil, map[int64]*op{}, nil
+	m.mu.Unlock()
+	if err := m.j.m.Evict(m.j.ctx, m.id); err != nil {
+		return false, fmt.Errorf("journal: model %s: %w", m.id, err)
+	}
+	return true, nil
+}
+
+// awake returns with m.mu held and the model in the machine, unless there is an error.
+func (m *model) awake() error {
+	for {
+		m.mu.Lock()
+		if !m.idle || m.leaving != nil {
+			return nil
+		}
+		m.mu.Unlock()
+		if err := m.wake(m.j.ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// wake brings a resting model back from its snapshot.
+func (m *model) wake(ctx context.Context) error {
+	m.snapping.Lock()
+	defer m.snapping.Unlock()
+	m.mu.Lock()
+	idle := m.idle
+	m.mu.Unlock()
+	if !idle || m.broken != nil {
+		return m.broken
+	}
+	s, err := openSnapshot(m.j.snapshotPath(m.id))
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	inner, err := m.restore(ctx, s)
+	if err != nil {
+		return err
+	}
+	results, err := s.kept()
+	if err != nil {
+		return err
+	}
+	info, err := inner.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("journal: restore %s: %w", s.path, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle, m.inner, m.created, m.info, m.used = false, inner, s.Created, info, time.Now()
+	for _, r := range results {
+		if err := m.restoreResult(r); err != nil {
+			return fmt.Errorf("journal: restore %s: %w", s.path, err)
+		}
+	}
+	return nil
+}
+
+func (m *model) restore(ctx context.Context, s *snapfile) (tinker.TrainingClient, error) {
+	state, err := s.machine()
+	if err != nil {
+		return nil, err
+	}
+	id, _, err := m.j.m.Restore(ctx, state)
+	if err != nil {
+		return nil, fmt.Errorf("journal: restore %s: %w", s.path, err)
+	}
+	inner, err := m.j.m.OpenModel(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("journal: restore %s: %w", s.path, err)
+	}
+	return inner, nil
+}
