@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -210,4 +212,54 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A minimum of 0 is the default; a negative one is none.
+func TestMinFree(t *testing.T) {
+	for _, tt := range []struct {
+		least int64
+		want  int
+	}{{0, http.StatusInsufficientStorage}, {1, http.StatusInsufficientStorage}, {-1, http.StatusOK}} {
+		r := newRig(t, Options{MinFree: tt.least, Free: func() (int64, error) { return 0, nil }})
+		code, _, raw := r.send("POST", wire.Prefix+"/create_session", map[string]any{})
+		if code != tt.want {
+			t.Errorf("MinFree %d on a full disk: %d %s, want %d", tt.least, code, raw, tt.want)
+		}
+	}
+}
+
+// Bodies that never end hold what came of them, and without a key not even that.
+func TestHalfBodies(t *testing.T) {
+	r := newRig(t, Options{MaxBodies: 8 << 20})
+	half := func(key string) (net.Conn, *bufio.Reader) {
+		c, err := net.Dial("tcp", r.web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		fmt.Fprintf(c, "POST %s/forward_backward HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: 250000000\r\n\r\n%s", wire.Prefix, key, strings.Repeat("x", 100<<10))
+		return c, bufio.NewReader(c)
+	}
+	var open []net.Conn
+	for range 10 {
+		c, _ := half("tml-mallory")
+		open = append(open, c)
+	}
+	for r.server.bodies.inUse() < 10*100<<10 {
+		time.Sleep(time.Millisecond)
+	}
+	if used := r.server.bodies.inUse(); used > 10*256<<10 {
+		t.Errorf("ten bodies of which 100 KiB came hold %d bytes", used)
+	}
+	_, answer := half("")
+	resp, err := http.ReadResponse(answer, nil)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || !resp.Close {
+		t.Errorf("without a key: %v, %v", resp, err)
+	}
+	m := r.model(r.session(), 0) // another tenant works on
+	r.output(r.promise("/forward_backward", batch(m, 1, false)))
+	for _, c := range open {
+		c.Close()
+	}
+	r.settled(t)
 }

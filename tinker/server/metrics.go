@@ -103,7 +103,7 @@ func (t *stats) tokens(phase string, n int) {
 
 // metrics is for whoever has a key, and for everybody on this machine where any key will do.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	if s.opts.Keys != nil && s.authenticate(r) == "" {
+	if s.keyed() && s.authenticate(r) == "" {
 		s.fail(w, r, s.noKey())
 		return
 	}

@@ -160,7 +160,7 @@ func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any,
 
 // noKey turns away who is not let in.
 func (s *Server) noKey() error {
-	if s.opts.Keys != nil {
+	if s.keyed() {
 		return status(http.StatusUnauthorized, "the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
 	}
 	return status(http.StatusUnauthorized, "send a key that begins with tml- in %s; any will do here", wire.HeaderKey)
