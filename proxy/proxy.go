@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -212,7 +213,14 @@ func reply(w http.ResponseWriter, status int, v any) {
 const most = 32 << 20
 
 func read(w http.ResponseWriter, r *http.Request, v any) error {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, most)).Decode(v); err != nil {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+	err := d.Decode(v)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			err = errors.New("something follows the JSON value")
+		}
+	}
+	if err != nil {
 		return bad("the body is not the JSON that is expected: %v", err)
 	}
 	return nil

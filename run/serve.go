@@ -19,6 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/explorer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/proxy"
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -110,10 +111,11 @@ func (b *job) serveUntil(ctx context.Context, stop <-chan struct{}, first int) e
 		return errors.Join(err, l.Close())
 	}
 	fmt.Fprintf(b.Out, "serving  %s/v1 (OpenAI's API; then POST /feedback and /commit)\n", url)
-	web := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	server := web.Server(p.Handler(), web.Options{})
+	l = web.Listen(l, web.Connections{PerAddress: connections})
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
@@ -126,7 +128,7 @@ func (b *job) serveUntil(ctx context.Context, stop <-chan struct{}, first int) e
 		}
 		end, release := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer release()
-		err := web.Shutdown(end) // answers under way are finished
+		err := server.Shutdown(end) // answers under way are finished
 		cancel(errServed)
 		return err
 	})
@@ -135,6 +137,9 @@ func (b *job) serveUntil(ctx context.Context, stop <-chan struct{}, first int) e
 	}
 	return nil
 }
+
+// connections bounds those of one address: programs that sample open many.
+const connections = 4096
 
 var errServed = errors.New("run: served")
 

@@ -31,10 +31,12 @@ type key struct {
 
 // keyFile is keys.json, read again when it changes.
 type keyFile struct {
-	path string
+	path   string
+	always bool // a key is demanded also while there is no file
 
 	mu   sync.Mutex
 	keys []key
+	ever bool      // there was a file: keys existed, if only once
 	read time.Time // when
 	mod  time.Time // of the file
 }
@@ -54,6 +56,7 @@ func (f *keyFile) load() error {
 		f.keys = nil
 		return nil
 	}
+	f.ever = true // also when it cannot be read: then nobody comes in
 	if err != nil {
 		return err
 	}
@@ -75,15 +78,32 @@ func (f *keyFile) any() bool { return len(f.keys) > 0 }
 func (f *keyFile) Allowed(hash string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := time.Now(); now.Sub(f.read) > keyLook {
-		f.read = now
-		if st, err := os.Stat(f.path); err != nil || !st.ModTime().Equal(f.mod) {
-			if f.load() != nil {
-				f.keys = nil
-			}
-		}
-	}
+	f.look()
 	return slices.ContainsFunc(f.keys, func(k key) bool { return k.Hash == hash })
+}
+
+// Demanded implements server.Keys. Once there were keys they are demanded, also when the last one is revoked.
+func (f *keyFile) Demanded() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.look()
+	return f.always || f.ever
+}
+
+// look reads the file again if it has changed; f.mu is held.
+func (f *keyFile) look() {
+	now := time.Now()
+	if now.Sub(f.read) <= keyLook {
+		return
+	}
+	f.read = now
+	st, err := os.Stat(f.path)
+	if err == nil && st.ModTime().Equal(f.mod) {
+		return
+	}
+	if f.load() != nil {
+		f.keys = nil
+	}
 }
 
 func (f *keyFile) save() error {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
@@ -44,11 +44,12 @@ type serveStart struct {
 	TLSKey    string            `help:"Its key file." placeholder:"FILE"`
 	PublicURL string            `help:"Where clients reach this server when it is behind a proxy; default what each request says." placeholder:"URL"`
 	Insecure  bool              `help:"Listen beyond loopback without TLS: keys and data travel in the clear."`
-	MinFree   int64             `help:"MiB of disk that stay free: below, new work is refused." default:"256"`
-	Replay    time.Duration     `help:"How much computing a start after a kill may have to repeat: less means more snapshots." default:"2m"`
-	Threads   int               `help:"Threads that compute; 0 is all."`
-	Verify    bool              `help:"Check the data folder and do nothing else."`
-	Verbose   bool              `short:"v" help:"Log every request."`
+	MinFree   int64             `help:"MiB of disk that stay free: below, new work is refused; 0 is no minimum." default:"256"`
+	edgeFlags
+	Replay  time.Duration `help:"How much computing a start after a kill may have to repeat: less means more snapshots." default:"2m"`
+	Threads int           `help:"Threads that compute; 0 is all."`
+	Verify  bool          `help:"Check the data folder and do nothing else."`
+	Verbose bool          `short:"v" help:"Log every request."`
 }
 
 // shutdownWait bounds how long requests under way may take when the server ends. Waiting ones are let go at once.
@@ -62,7 +63,7 @@ func (c *serveStart) Run(s *surroundings) error {
 	if c.Replay <= 0 {
 		return usageError{fmt.Errorf("serve: --replay %v; it must be positive, such as 2m", c.Replay)}
 	}
-	if err := c.checkExposure(); err != nil {
+	if err := errors.Join(c.checkLimits(), c.checkExposure()); err != nil {
 		return usageError{err}
 	}
 	models, err := c.findModels(s)
@@ -126,12 +127,14 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 		return nil, nil, errors.Join(err, e.Close())
 	}
 	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases, Tokenizers: models.tokenizers, PublicURL: c.PublicURL,
-		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: c.MinFree << 20, Log: log}
-	if keys, err := openKeys(c.keys()); err != nil {
+		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Log: log}
+	c.edgeFlags.set(&opts)
+	keys, err := openKeys(c.keys())
+	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
-	} else if !c.loopback() || keys.any() {
-		opts.Keys = keys
 	}
+	keys.always = !c.loopback()
+	opts.Keys = keys
 	h, err = server.Open(ctx, j, opts)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
@@ -142,16 +145,17 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 
 // listen serves until the first Ctrl-C.
 func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, log *slog.Logger) error {
-	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	srv := web.Server(h, web.Options{Stall: c.BodyStall, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+	l = web.Listen(l, c.connections(log))
 	if c.TLSCert != "" {
-		web.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	done := make(chan error, 1)
 	go func() {
 		if c.TLSCert != "" {
-			done <- web.ServeTLS(l, c.TLSCert, c.TLSKey)
+			done <- srv.ServeTLS(l, c.TLSCert, c.TLSKey)
 		} else {
-			done <- web.Serve(l)
+			done <- srv.Serve(l)
 		}
 	}()
 	select {
@@ -163,8 +167,8 @@ func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, l
 	h.Release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownWait)
 	defer cancel()
-	if err := web.Shutdown(ctx); err != nil {
-		web.Close()
+	if err := srv.Shutdown(ctx); err != nil {
+		srv.Close()
 	}
 	return nil
 }

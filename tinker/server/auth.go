@@ -16,7 +16,12 @@ import (
 type Keys interface {
 	// Allowed reports whether the key with this hash (HashKey) is known and not revoked.
 	Allowed(hash string) bool
+	// Demanded reports whether only such keys may come in; else every key may that begins like one.
+	Demanded() bool
 }
+
+// keyed reports whether a key must be a known one.
+func (s *Server) keyed() bool { return s.opts.Keys != nil && s.opts.Keys.Demanded() }
 
 // HashKey is how a key is kept: hex of SHA-256. Keys are long random strings, so a plain hash cannot be searched back.
 func HashKey(key string) string {
@@ -40,10 +45,11 @@ func (s *Server) authenticate(r *http.Request) string {
 }
 
 func (s *Server) tenant(key string) string {
+	keyed := s.keyed()
 	switch {
-	case s.opts.Keys != nil && !s.opts.Keys.Allowed(HashKey(key)):
+	case keyed && !s.opts.Keys.Allowed(HashKey(key)):
 		return ""
-	case s.opts.Keys == nil && !strings.HasPrefix(key, "tml-"):
+	case !keyed && !strings.HasPrefix(key, "tml-"):
 		return ""
 	}
 	return tenantOf(key)

@@ -154,7 +154,7 @@ func (m *model) answer() (any, error) {
 
 func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
 	s.mu.Lock()
-	r, wrong := s.state.rejects[trainKey{m.ID, seq}]
+	r, wrong := s.state.rejected(m.ID, seq)
 	s.mu.Unlock()
 	if wrong {
 		return pending{done: closedChan(), result: func() (any, error) { return nil, r.err() }}, nil

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -164,6 +165,8 @@ func (r *rig) try(method, path string, body any, headers ...string) (int, http.H
 	case nil:
 	case []byte:
 		reader, kind = bytes.NewReader(b), wire.Proto
+	case rawJSON:
+		reader = strings.NewReader(string(b))
 	default:
 		raw, err := json.Marshal(b)
 		if err != nil {
@@ -219,12 +222,61 @@ func (r *rig) get(path string, out any) {
 // promise posts and returns the request id.
 func (r *rig) promise(path string, body any) string {
 	r.t.Helper()
+	return r.promiseWith(path, body)
+}
+
+// promiseWith is promise with headers.
+func (r *rig) promiseWith(path string, body any, headers ...string) string {
+	r.t.Helper()
+	code, _, raw := r.send("POST", wire.Prefix+path, body, headers...)
 	var p wire.Promise
-	r.post(path, body, &p)
-	if p.RequestID == "" {
-		r.t.Fatalf("POST %s: no request_id", path)
+	if err := json.Unmarshal(raw, &p); err != nil || code != http.StatusOK || p.RequestID == "" {
+		r.t.Fatalf("POST %s: %d %s, no request_id", path, code, raw)
 	}
 	return p.RequestID
+}
+
+// rawJSON is a body that is sent as it is.
+type rawJSON string
+
+// settled waits until nothing is under way, and demands that every counter is 0 then.
+func (r *rig) settled(t testing.TB) {
+	t.Helper()
+	var state string
+	for range 3000 {
+		if state = r.counters(); state == "" {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("counters that are not 0: %s", state)
+}
+
+// counters lists those that are not 0.
+func (r *rig) counters() (list string) {
+	s := r.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add := func(name string, n int64) {
+		if n != 0 {
+			list += fmt.Sprintf(" %s %d", name, n)
+		}
+	}
+	add("outstanding", int64(s.state.outstanding))
+	add("outstandingBytes", s.state.outstandingBytes)
+	add("queued", s.queued.Load())
+	add("waiting", s.waiting.Load())
+	add("bodies", s.bodies.inUse())
+	add("inflaters", int64(cap(s.inflaters)-len(s.inflaters)))
+	for id, p := range s.state.samplers {
+		add("busy "+id, int64(p.busy))
+	}
+	for key, p := range s.state.samples {
+		if p.finished.IsZero() && s.ctx.Err() == nil {
+			add("unfinished "+key.sampler, 1)
+		}
+	}
+	return list
 }
 
 // fetch retrieves a future until it is there; proto results come as bytes, others as a map.

@@ -44,6 +44,7 @@ func (t *stats) watch(s *Server) {
 	}
 	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.", func() float64 { return float64(s.waiting.Load()) })
 	gauge("trinity_training_bytes_waiting", "Their bytes.", func() float64 { return float64(s.queued.Load()) })
+	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.", func() float64 { return float64(s.bodies.inUse()) })
 	gauge("trinity_samples_waiting", "asample requests accepted and not done.", locked(func(t *state) int { return t.outstanding }))
 	gauge("trinity_samples_kept", "asample requests known, done or not.", locked(func(t *state) int { return len(t.samples) }))
 	gauge("trinity_sessions", "Sessions known.", locked(func(t *state) int { return len(t.sessions) }))
@@ -102,7 +103,7 @@ func (t *stats) tokens(phase string, n int) {
 
 // metrics is for whoever has a key, and for everybody on this machine where any key will do.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	if s.opts.Keys != nil && s.authenticate(r) == "" {
+	if s.keyed() && s.authenticate(r) == "" {
 		s.fail(w, r, s.noKey())
 		return
 	}

@@ -34,7 +34,7 @@ func page(c *call, limit int) (wire.Cursor, error) {
 func cut[T any](p *wire.Cursor, list []T) []T {
 	p.TotalCount = len(list)
 	from := min(p.Offset, len(list))
-	return list[from:min(from+p.Limit, len(list))]
+	return list[from : from+min(p.Limit, len(list)-from)] // not from+Limit, which may overflow
 }
 
 // checkpoints lists a tenant's checkpoints, newest first; model "" is of all.

@@ -1,18 +1,14 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
@@ -25,6 +21,8 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	body   []byte
+	share  *share // of the memory of requests in flight
+	weight int64  // bytes that the body takes when it is decoded
 }
 
 // errAnswered is returned by handlers that have written their answer themselves.
@@ -50,59 +48,59 @@ const clientGone = 499
 // routes is the table of everything that is served.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	on := func(pattern string, h func(*call) (any, error)) {
-		mux.Handle(pattern, s.handler(pattern, h))
+	on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
+		mux.Handle(pattern, s.handler(pattern, kind, h))
 	}
 	const v1 = wire.Prefix
 	mux.HandleFunc("GET "+v1+"/healthz", s.health)
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.HandleFunc("GET "+v1+"/archive/{token}", s.download)
 	mux.HandleFunc("GET /metrics", s.metrics)
-	on("POST "+v1+"/client/config", s.clientConfig)
-	on("POST "+v1+"/client/dynamic_config", s.dynamicConfig)
-	on("POST "+v1+"/telemetry", s.telemetry)
-	on("POST "+v1+"/create_session", decoded(s.createSession))
-	on("POST "+v1+"/session_heartbeat", decoded(s.heartbeat))
-	on("POST "+v1+"/create_model", decoded(s.createModel))
-	on("POST "+v1+"/get_info", decoded(s.getInfo))
-	on("POST "+v1+"/unload_model", decoded(s.unloadModel))
-	on("POST "+v1+"/forward_backward", s.forwardBackward)
-	on("POST "+v1+"/forward", s.forwardBackward)
-	on("POST "+v1+"/optim_step", decoded(s.optimStep))
-	on("POST "+v1+"/save_weights", decoded(s.saveWeights))
-	on("POST "+v1+"/save_weights_for_sampler", decoded(s.saveForSampler))
-	on("POST "+v1+"/save_weights_external", decoded(s.saveExternal))
-	on("POST "+v1+"/load_weights", decoded(s.loadWeights))
-	on("POST "+v1+"/create_sampling_session", decoded(s.createSampler))
-	on("GET "+v1+"/samplers/{id}", s.getSampler)
-	on("POST "+v1+"/asample", s.sample)
-	on("POST "+v1+"/retrieve_future", decoded(s.retrieve))
-	on("POST "+v1+"/retrieve_futures", decoded(s.retrieveMany))
-	on("POST "+v1+"/cancel_future", decoded(s.cancelFuture))
-	on("POST "+v1+"/join_sampling_session", decoded(s.joinSampler))
-	on("GET "+v1+"/get_server_capabilities", s.capabilities)
-	on("POST "+v1+"/weights_info", decoded(s.weightsInfo))
-	on("GET "+v1+"/training_runs", s.listRuns)
-	on("GET "+v1+"/training_runs/{run}", s.getRun)
-	on("GET "+v1+"/training_runs/{run}/checkpoints", s.runCheckpoints)
+	on("POST "+v1+"/client/config", noBody, s.clientConfig)
+	on("POST "+v1+"/client/dynamic_config", noBody, s.dynamicConfig)
+	on("POST "+v1+"/telemetry", noBody, s.telemetry)
+	on("POST "+v1+"/create_session", smallBody, decoded(s.createSession))
+	on("POST "+v1+"/session_heartbeat", smallBody, decoded(s.heartbeat))
+	on("POST "+v1+"/create_model", smallBody, decoded(s.createModel))
+	on("POST "+v1+"/get_info", smallBody, decoded(s.getInfo))
+	on("POST "+v1+"/unload_model", smallBody, decoded(s.unloadModel))
+	on("POST "+v1+"/forward_backward", largeTraining, s.forwardBackward)
+	on("POST "+v1+"/forward", largeTraining, s.forwardBackward)
+	on("POST "+v1+"/optim_step", smallTraining, decoded(s.optimStep))
+	on("POST "+v1+"/save_weights", smallTraining, decoded(s.saveWeights))
+	on("POST "+v1+"/save_weights_for_sampler", smallTraining, decoded(s.saveForSampler))
+	on("POST "+v1+"/save_weights_external", smallTraining, decoded(s.saveExternal))
+	on("POST "+v1+"/load_weights", smallTraining, decoded(s.loadWeights))
+	on("POST "+v1+"/create_sampling_session", smallBody, decoded(s.createSampler))
+	on("GET "+v1+"/samplers/{id}", noBody, s.getSampler)
+	on("POST "+v1+"/asample", largeBody, s.sample)
+	on("POST "+v1+"/retrieve_future", smallBody, decoded(s.retrieve))
+	on("POST "+v1+"/retrieve_futures", smallBody, decoded(s.retrieveMany))
+	on("POST "+v1+"/cancel_future", smallBody, decoded(s.cancelFuture))
+	on("POST "+v1+"/join_sampling_session", smallBody, decoded(s.joinSampler))
+	on("GET "+v1+"/get_server_capabilities", noBody, s.capabilities)
+	on("POST "+v1+"/weights_info", smallBody, decoded(s.weightsInfo))
+	on("GET "+v1+"/training_runs", noBody, s.listRuns)
+	on("GET "+v1+"/training_runs/{run}", noBody, s.getRun)
+	on("GET "+v1+"/training_runs/{run}/checkpoints", noBody, s.runCheckpoints)
 	const one = v1 + "/training_runs/{run}/checkpoints/{kind}/{name}"
-	on("DELETE "+one, s.deleteCheckpoint)
-	on("GET "+one+"/archive", s.archiveURL)
-	on("GET "+one+"/external_weights_urls", s.externalURLs)
-	on("POST "+one+"/publish", s.publish)
-	on("DELETE "+one+"/publish", s.unpublish)
-	on("PUT "+one+"/ttl", decoded(s.setTTL))
+	on("DELETE "+one, noBody, s.deleteCheckpoint)
+	on("GET "+one+"/archive", noBody, s.archiveURL)
+	on("GET "+one+"/external_weights_urls", noBody, s.externalURLs)
+	on("POST "+one+"/publish", noBody, s.publish)
+	on("DELETE "+one+"/publish", noBody, s.unpublish)
+	on("PUT "+one+"/ttl", smallBody, decoded(s.setTTL))
 	const bare = v1 + "/training_runs/{run}/checkpoints/{name}"
-	on("DELETE "+bare, s.bareID)
-	on("GET "+bare+"/archive", s.bareID)
-	on("GET "+v1+"/checkpoints", s.listCheckpoints)
-	on("GET "+v1+"/sessions", s.listSessions)
-	on("GET "+v1+"/sessions/{id}", s.getSession)
-	on("POST "+v1+"/sessions/{id}/finish", decoded(s.finishSession))
+	on("DELETE "+bare, noBody, s.bareID)
+	on("GET "+bare+"/archive", noBody, s.bareID)
+	on("GET "+v1+"/checkpoints", noBody, s.listCheckpoints)
+	on("GET "+v1+"/sessions", noBody, s.listSessions)
+	on("GET "+v1+"/sessions/{id}", noBody, s.getSession)
+	on("POST "+v1+"/sessions/{id}/finish", smallBody, decoded(s.finishSession))
 	for pattern, reason := range refusals() {
-		on(pattern, refuse(reason))
+		on(pattern, noBody, refuse(reason))
 	}
-	mux.Handle("/", s.handler("other", s.unknown))
+	mux.Handle("/", s.handler("other", noBody, s.unknown))
 	return mux
 }
 
@@ -118,11 +116,11 @@ func decoded[Req any](h func(*call, Req) (any, error)) func(*call) (any, error) 
 }
 
 // handler lets a request in, reads its body, and writes what h returns.
-func (s *Server) handler(pattern string, h func(*call) (any, error)) http.Handler {
+func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		c := &call{ctx: r.Context(), w: w, r: r}
-		v, err := s.enter(c, h)
+		v, err := s.enter(c, kind, h)
 		code := http.StatusOK
 		switch {
 		case errors.Is(err, errAnswered):
@@ -138,76 +136,34 @@ func (s *Server) handler(pattern string, h func(*call) (any, error)) http.Handle
 	})
 }
 
-func (s *Server) enter(c *call, h func(*call) (any, error)) (any, error) {
+// enter looks at the key before anything else of a request is read.
+func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any, error) {
 	if c.tenant = s.authenticate(c.r); c.tenant == "" {
+		c.w.Header().Set("Connection", "close") // so that the body is not read
 		return nil, s.noKey()
 	}
-	var err error
-	if c.body, err = s.read(c.w, c.r); err != nil {
-		return nil, err
+	c.share = s.bodies.share(c.tenant)
+	defer c.share.release()
+	err := s.read(c, kind)
+	if err == nil {
+		err = s.weigh(c, kind)
 	}
-	return h(c)
+	var v any
+	if err == nil {
+		v, err = h(c)
+	}
+	if kind.training() && unreadable(err) {
+		return s.refuseTraining(c, kind, err)
+	}
+	return v, err
 }
 
 // noKey turns away who is not let in.
 func (s *Server) noKey() error {
-	if s.opts.Keys != nil {
+	if s.keyed() {
 		return status(http.StatusUnauthorized, "the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
 	}
 	return status(http.StatusUnauthorized, "send a key that begins with tml- in %s; any will do here", wire.HeaderKey)
-}
-
-// read returns the body, unpacked, within the bound.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Body == nil || r.Method == http.MethodGet {
-		return nil, nil
-	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, s.tooLarge()
-	case err != nil:
-		return nil, status(http.StatusBadRequest, "reading the body: %w", err)
-	}
-	switch enc := r.Header.Get("Content-Encoding"); enc {
-	case "", "identity":
-		return raw, nil
-	case "zstd":
-		return s.inflate(raw)
-	default:
-		return nil, status(http.StatusUnsupportedMediaType, "content encoding %q; send zstd or none", enc)
-	}
-}
-
-// newInflater makes a decoder that runs in its caller's goroutine, within the bound.
-func newInflater(limit int64) *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		panic(err) // the options are constants but for a positive limit
-	}
-	return d
-}
-
-// inflate unpacks zstd; what a frame says about its size is not believed.
-func (s *Server) inflate(raw []byte) ([]byte, error) {
-	d := s.inflaters.Get().(*zstd.Decoder)
-	defer s.inflaters.Put(d)
-	if err := d.Reset(bytes.NewReader(raw)); err != nil {
-		return nil, status(http.StatusBadRequest, "zstd body: %w", err)
-	}
-	out, err := io.ReadAll(io.LimitReader(d, s.opts.MaxBody+1))
-	if int64(len(out)) > s.opts.MaxBody || errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
-		return nil, s.tooLarge()
-	}
-	if err != nil {
-		return nil, status(http.StatusBadRequest, "zstd body: %w", err)
-	}
-	return out, nil
-}
-
-func (s *Server) tooLarge() error {
-	return status(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes; send smaller batches", s.opts.MaxBody)
 }
 
 // fail writes an error and returns its status.

@@ -98,6 +98,7 @@ func (s *Server) sample(c *call) (any, error) {
 		return s.record(recSample, fresh.sampleRecord)
 	})
 	if err != nil {
+		s.withdraw(fresh)
 		return nil, err
 	}
 	if fresh != nil {
@@ -110,6 +111,27 @@ func (s *Server) sample(c *call) (any, error) {
 		promise.SampleSequenceIDs = append(promise.SampleSequenceIDs, fmt.Sprintf("%s:%d:%d", key.sampler, key.seq, i))
 	}
 	return promise, nil
+}
+
+// withdraw forgets a request that could not be logged; nil is none.
+func (s *Server) withdraw(p *sample) {
+	if p == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.state.samples, sampleKey{p.Sampler, p.Seq})
+	s.left(p, nil)
+}
+
+// left counts out a request that was counted in; w is the sampler that is busy with it, or nil. s.mu is held.
+func (s *Server) left(p *sample, w *sampler) {
+	s.state.outstanding--
+	s.state.outstandingBytes -= int64(len(p.raw))
+	if w != nil {
+		w.busy--
+		w.used = s.opts.Now()
+	}
 }
 
 // admit checks whether one more request may wait. s.mu is held.
@@ -188,17 +210,24 @@ func (s *Server) draw(p *sample) {
 	if w != nil {
 		w.busy++
 	}
-	s.work.begin(func() {
+	begun := s.work.begin(func() {
 		defer cancel()
 		prompt, out, err := s.run(ctx, p, w)
 		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil && err != nil {
-			return // the next process draws it again
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.left(p, w) // the next process draws it again
+			return
 		}
 		if errors.Is(err, context.Canceled) {
 			err = tinker.Userf("the request was cancelled")
 		}
 		s.sampled(p, w, prompt, out, err)
 	})
+	if !begun {
+		cancel()
+		s.left(p, w)
+	}
 }
 
 // run is the work of one request.
@@ -261,12 +290,7 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.outstanding--
-	s.state.outstandingBytes -= int64(len(p.raw))
-	if w != nil {
-		w.busy--
-		w.used = s.opts.Now()
-	}
+	s.left(p, w)
 	p.finish(r)
 	if w != nil {
 		w.ended(p)

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,22 +59,29 @@ type Options struct {
 	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is taken from each request.
 	PublicURL string
 
-	Hold           time.Duration         // how long retrieve_future waits for a result; default 25 s
-	GapAfter       time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
-	KeepResults    time.Duration         // how long a fetched sample is kept; default 10 min
-	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
-	KeepSessions   time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
-	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
-	MaxSamples     int                   // asample requests outstanding; default 8192
-	Crowd          int                   // beyond so many, waiting clients are told that the server is full; default 256
-	MaxSampleBytes int64                 // and their bytes; default 256 MiB
-	MaxQueuedBytes int64                 // bytes of training requests that wait; default 2 GiB
-	MaxBody        int64                 // bytes of one request, unpacked; default 256 MiB
-	MinFree        int64                 // bytes of disk below which nothing new is accepted; default 256 MiB
-	Free           func() (int64, error) // free bytes on the data's disk; nil does not look
-	FS             disk.FS
-	Log            *slog.Logger
-	Now            func() time.Time
+	Hold            time.Duration         // how long retrieve_future waits for a result; default 25 s
+	GapAfter        time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
+	KeepResults     time.Duration         // how long a fetched sample is kept; default 10 min
+	KeepUnfetched   time.Duration         // how long one is kept that nobody fetched; default 24 h
+	KeepSessions    time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
+	KeepUnnamed     time.Duration         // how long an unused unnamed sampler is kept; default 6 h
+	MaxSamples      int                   // asample requests outstanding; default 8192
+	Crowd           int                   // beyond so many, waiting clients are told that the server is full; default 256
+	MaxSampleBytes  int64                 // and their bytes; default 256 MiB
+	MaxQueuedBytes  int64                 // bytes of training requests that wait; default 2 GiB
+	MaxBody         int64                 // bytes of one request of training or sampling, unpacked; default 256 MiB
+	MaxSmallBody    int64                 // bytes of one request of any other kind; default 1 MiB
+	MaxBodies       int64                 // bytes of memory of all requests that are being read and decoded; default 1 GiB
+	MaxTenantBodies int64                 // and of one tenant's; default half of MaxBodies
+	MaxUnpack       int                   // how many times its packed size a body may unpack to, beyond 4 MiB; default 256
+	MaxElements     int                   // objects, arrays, members or messages of one body; default 256 Ki
+	MaxDepth        int                   // of nested JSON; default 64
+	MaxMissing      int64                 // numbers of a model that may be missing below one that is accepted; default 4096
+	MinFree         int64                 // bytes of disk below which nothing new is accepted; default 256 MiB, negative is no minimum
+	Free            func() (int64, error) // free bytes on the data's disk; nil does not look
+	FS              disk.FS
+	Log             *slog.Logger
+	Now             func() time.Time
 }
 
 func (o *Options) defaults() {
@@ -88,7 +96,16 @@ func (o *Options) defaults() {
 	def(&o.MaxSampleBytes, 256<<20)
 	def(&o.MaxQueuedBytes, 2<<30)
 	def(&o.MaxBody, 256<<20)
-	def(&o.MinFree, 256<<20)
+	def(&o.MaxSmallBody, 1<<20)
+	def(&o.MaxBodies, 1<<30)
+	def(&o.MaxTenantBodies, o.MaxBodies/2)
+	def(&o.MaxUnpack, 256)
+	def(&o.MaxElements, 256<<10)
+	def(&o.MaxDepth, 64)
+	def(&o.MaxMissing, 4096)
+	if o.MinFree == 0 {
+		o.MinFree = 256 << 20
+	}
 	if o.FS == nil {
 		o.FS = disk.OS()
 	}
@@ -114,7 +131,8 @@ type Server struct {
 	mux     *http.ServeMux
 	stats   *stats
 
-	inflaters sync.Pool // of *zstd.Decoder: one is costly to make
+	bodies    *budget   // of requests in flight
+	inflaters inflaters // of zstd
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -133,7 +151,8 @@ type Server struct {
 // samples are drawn again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
-	s := &Server{backend: b, opts: opts, stats: newStats(), state: newState(), inflaters: sync.Pool{New: func() any { return newInflater(opts.MaxBody) }}}
+	s := &Server{backend: b, opts: opts, stats: newStats(), state: newState(), bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies),
+		inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error

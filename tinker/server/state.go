@@ -36,6 +36,7 @@ type state struct {
 	samplers map[string]*sampler
 	unnamed  map[string]string         // checkpoint path of an unnamed sampler -> its id
 	rejects  map[trainKey]reject       // training requests that were wrong at the edge
+	gaps     map[string][]reject       // runs of numbers that never arrived, by model
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
 
@@ -55,7 +56,7 @@ type sampleKey struct {
 
 func newState() state {
 	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
+		rejects: map[trainKey]reject{}, gaps: map[string][]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
 }
 
 // session is one client's session.
@@ -106,8 +107,30 @@ type model struct {
 type reject struct {
 	Model    string          `json:"model"`
 	Seq      int64           `json:"seq"`
+	To       int64           `json:"to,omitempty"` // the last of a run of numbers that begins with Seq; 0 is Seq alone
 	Error    string          `json:"error"`
 	Category tinker.Category `json:"category"`
+}
+
+func (t *state) addReject(r reject) {
+	if r.To == 0 {
+		t.rejects[trainKey{r.Model, r.Seq}] = r
+	} else {
+		t.gaps[r.Model] = append(t.gaps[r.Model], r)
+	}
+}
+
+// rejected finds why a number was rejected. s.mu is held.
+func (t *state) rejected(model string, seq int64) (reject, bool) {
+	if r, ok := t.rejects[trainKey{model, seq}]; ok {
+		return r, true
+	}
+	for _, r := range t.gaps[model] {
+		if seq >= r.Seq && seq <= r.To {
+			return r, true
+		}
+	}
+	return reject{}, false
 }
 
 // mark is what a user decided about a checkpoint. The one that counts has the SeqID of the request that saved it.
@@ -138,7 +161,7 @@ func (t *state) replay(kind byte, payload []byte) error {
 	case recModel:
 		return replay(payload, func(v *modelRecord) { t.models[v.ID] = newModel(*v) })
 	case recReject:
-		return replay(payload, func(v *reject) { t.rejects[trainKey{v.Model, v.Seq}] = *v })
+		return replay(payload, func(v *reject) { t.addReject(*v) })
 	case recSampler:
 		return replay(payload, t.addSampler)
 	case recDropped:
@@ -215,6 +238,11 @@ func (s *Server) compact() error {
 		}
 		for _, r := range t.rejects {
 			put(recReject, r)
+		}
+		for _, list := range t.gaps {
+			for _, r := range list {
+				put(recReject, r)
+			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(t.samplers)) {
 			put(recSampler, t.samplers[id])

@@ -20,6 +20,7 @@ import (
 type keyList []string
 
 func (k keyList) Allowed(hash string) bool { return slices.Contains(k, hash) }
+func (k keyList) Demanded() bool           { return true }
 
 func TestKeys(t *testing.T) {
 	for _, c := range []struct {

@@ -48,7 +48,7 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 	if req.ForwardOnly {
 		phase, send = "forward", m.client.Forward
 	}
-	return accept(s, m, req.SeqID, phase, tokens, int64(len(c.body)), func() (*tinker.Future[tinker.ForwardOutput], error) { return send(s.ctx, f) })
+	return accept(s, m, req.SeqID, phase, tokens, max(int64(len(c.body)), c.weight), func() (*tinker.Future[tinker.ForwardOutput], error) { return send(s.ctx, f) })
 }
 
 func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
@@ -67,6 +67,32 @@ func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 	return accept(s, m, req.SeqID, "optim_step", 0, int64(len(c.body)), func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
 }
 
+// unreadable reports whether an error says that a request will never be decoded, whatever the client does.
+func unreadable(err error) bool {
+	var se *statusError
+	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &se) && se.code == http.StatusRequestEntityTooLarge
+}
+
+// refuseTraining answers a training request that could not be decoded. If its model and number can be read at all, the number is used up, so
+// that later requests do not wait for it.
+func (s *Server) refuseTraining(c *call, kind bodyKind, bad error) (any, error) {
+	id, seq, ok := wire.PeekTraining(c.body, kind.proto(c.r))
+	if !ok || checkSeq(seq) != nil {
+		return nil, bad
+	}
+	m, err := s.trainer(c, id)
+	if errors.Is(err, tinker.ErrNotFound) {
+		return nil, bad
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.known(m, seq) {
+		return nil, bad
+	}
+	return s.reject(m, seq, asUser(bad))
+}
+
 // accept hands a training request to the backend, which makes it durable, and promises its result.
 func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, size int64, send func() (*tinker.Future[T], error)) (any, error) {
 	if err := checkSeq(seq); err != nil {
@@ -76,9 +102,13 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		return nil, err
 	}
 	s.mu.Lock()
-	_, again := s.state.rejects[trainKey{m.ID, seq}]
+	_, again := s.state.rejected(m.ID, seq)
+	far := s.tooFar(m, seq)
 	awaited := len(m.ahead) > 0 && seq == m.dense+1 // others wait for it
 	s.mu.Unlock()
+	if far != nil {
+		return nil, far
+	}
 	if _, known := s.backend.Lookup(m.ID, seq); !known && !awaited {
 		if err := s.queueRoom(m, tokens, size); err != nil {
 			return nil, err
@@ -90,6 +120,9 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 	} else {
 		f, err := send()
+		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) && !s.known(m, seq) {
+			return s.reject(m, seq, err) // it is wrong, and was not logged
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -126,15 +159,21 @@ func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64
 	s.mu.Unlock()
 	s.queued.Add(size)
 	s.waiting.Add(1)
-	s.work.begin(func() {
+	leave := func() {
+		s.queued.Add(-size)
+		s.waiting.Add(-1)
+	}
+	begun := s.work.begin(func() {
+		defer leave()
 		select {
 		case <-done:
 			s.stats.tokens(phase, tokens)
 		case <-s.ctx.Done():
 		}
-		s.queued.Add(-size)
-		s.waiting.Add(-1)
 	})
+	if !begun {
+		leave()
+	}
 }
 
 // reject uses up the number of a request that is wrong, so that later ones run, and promises the error as its result.
@@ -143,14 +182,17 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 		return nil, err
 	}
 	err := s.change(func(t *state) (int64, error) {
+		if err := s.tooFar(m, seq); err != nil {
+			return 0, err
+		}
 		if _, accepted := s.backend.Lookup(m.ID, seq); accepted {
-			if _, again := t.rejects[trainKey{m.ID, seq}]; !again {
+			if _, again := t.rejected(m.ID, seq); !again {
 				return 0, tinker.Userf("seq_id %d of model %s was used for another request (and this one is wrong: %w)", seq, m.ID, bad)
 			}
 			return 0, nil
 		}
 		r := rejected(m.ID, seq, bad)
-		t.rejects[trainKey{m.ID, seq}] = r
+		t.addReject(r)
 		return s.record(recReject, r)
 	})
 	if err != nil {
@@ -179,83 +221,3 @@ func rejected(model string, seq int64, err error) reject {
 }
 
 func (r reject) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }
-
-// arrived notes that a number was accepted. While later numbers wait for one that is missing, a timer runs: a client that gave
-// up on a request never sends it again. s.mu is held.
-func (s *Server) arrived(m *model, seq int64) {
-	if seq > m.dense {
-		m.ahead[seq] = true
-	}
-	for m.ahead[m.dense+1] {
-		m.dense++
-		delete(m.ahead, m.dense)
-	}
-	switch {
-	case len(m.ahead) == 0 && m.gap != nil:
-		m.gap.Stop()
-		m.gap = nil
-	case len(m.ahead) > 0 && m.gap == nil && s.ctx.Err() == nil:
-		waiting := m.dense
-		m.gap = time.AfterFunc(s.opts.GapAfter, func() { s.closeGap(m, waiting) })
-	}
-}
-
-// closeGap gives up on the numbers that are missing, unless some came meanwhile.
-func (s *Server) closeGap(m *model, waiting int64) {
-	s.mu.Lock()
-	m.gap = nil
-	var missing []int64
-	if m.dense == waiting && s.ctx.Err() == nil {
-		for seq, left := m.dense+1, len(m.ahead); left > 0; seq++ {
-			if m.ahead[seq] {
-				left--
-			} else {
-				missing = append(missing, seq)
-			}
-		}
-	}
-	s.mu.Unlock()
-	for _, seq := range missing {
-		s.opts.Log.Warn("a training request never arrived and is given up", "model", m.ID, "seq_id", seq)
-		if _, err := s.reject(m, seq, tinker.Userf("request %d of model %s did not arrive within %v of later ones and was given up", seq, m.ID, s.opts.GapAfter)); err != nil && s.ctx.Err() == nil {
-			s.opts.Log.Error("giving up a training request", "model", m.ID, "seq_id", seq, "error", err)
-		}
-	}
-	s.mu.Lock()
-	s.arrived(m, m.dense) // looks whether a timer must run again
-	s.mu.Unlock()
-}
-
-// lookBack bounds how far behind the newest number a missing one can be.
-const lookBack = 1 << 17
-
-// recount learns after a restart which numbers were accepted, and uses up again those that were rejected. s.mu is held.
-func (s *Server) recount(m *model) {
-	next := m.info.NextSeqID
-	m.dense = next - 1
-	for seq := next - 1; seq > max(0, next-lookBack); seq-- {
-		if _, accepted := s.backend.Lookup(m.ID, seq); !accepted {
-			m.dense = seq - 1
-		}
-	}
-	for key := range s.state.rejects {
-		if key.model == m.ID && key.seq > m.dense {
-			s.work.begin(func() { s.void(m, key.seq) })
-			m.ahead[key.seq] = true
-		}
-	}
-	for seq := m.dense + 1; seq < next; seq++ {
-		if _, accepted := s.backend.Lookup(m.ID, seq); accepted {
-			s.arrived(m, seq)
-		}
-	}
-	s.arrived(m, m.dense)
-}
-
-// gapReason says what a request waits for when that is one that has not arrived. s.mu is held.
-func (m *model) gapReason(seq int64) string {
-	if len(m.ahead) == 0 || seq <= m.dense {
-		return ""
-	}
-	return fmt.Sprintf("request %d waits for request %d of the model, which has not arrived", seq, m.dense+1)
-}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -411,14 +410,10 @@ type Detail struct {
 	Detail string `json:"detail"`
 }
 
-// Decode reads a JSON body into v. Unknown keys are ignored; anything after the value is an error.
+// Decode reads a JSON body into v. Unknown keys are ignored; anything but white space after the value is an error.
 func Decode(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	if err := d.Decode(v); err != nil {
+	if err := json.Unmarshal(b, v); err != nil { // a json.Decoder lets a closing brace pass
 		return malformed("request body", err)
-	}
-	if d.More() {
-		return malformed("request body: something follows the JSON value", nil)
 	}
 	return nil
 }

@@ -42,6 +42,10 @@ func malformed(what string, err error) error {
 	return fmt.Errorf("wire: %s: %w: %w", what, ErrMalformed, err)
 }
 
+func tooComplex(format string, args ...any) error {
+	return fmt.Errorf("wire: request body: %w: %w", ErrMalformed, fmt.Errorf(format, args...))
+}
+
 // field is one field of a message: raw for length-delimited ones, num for the others.
 type field struct {
 	id  protowire.Number

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/server"
+)
+
+// Once there was a key, keys are demanded: also after the last one is revoked, after the next start, and when the file cannot be read.
+func TestKeysStayDemanded(t *testing.T) {
+	data := dataFlag{t.TempDir()}
+	at := func() (*keyFile, bool) {
+		f, err := openKeys(data.keys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, f.Demanded()
+	}
+	first, demanded := at()
+	if demanded {
+		t.Error("keys are demanded where there never were any")
+	}
+	s := &surroundings{out: io.Discard, err: io.Discard}
+	if err := (&keyAdd{data, "ann"}).Run(s); err != nil {
+		t.Fatal(err)
+	}
+	if first.read = (time.Time{}); !first.Demanded() {
+		t.Error("a running server does not see the first key")
+	}
+	if err := (&keyRevoke{data, "ann"}).Run(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, demanded := at(); !demanded {
+		t.Error("revoking the only key lets everybody in")
+	}
+	if err := os.WriteFile(data.keys(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if first.read = (time.Time{}); !first.Demanded() || first.Allowed(server.HashKey("tml-x")) {
+		t.Error("a damaged file lets somebody in")
+	}
+	if err := os.Remove(data.keys()); err != nil {
+		t.Fatal(err)
+	}
+	if first.read = (time.Time{}); !first.Demanded() {
+		t.Error("removing the file lets everybody in while the server runs")
+	}
+}
+
+func TestLimitsAreChecked(t *testing.T) {
+	good := serveStart{MinFree: 256, edgeFlags: edgeFlags{Connections: 8192, BodyStall: time.Second, MaxBody: 1, MaxBodies: 1}}
+	if err := good.checkLimits(); err != nil {
+		t.Error(err)
+	}
+	for want, spoil := range map[string]func(*serveStart){
+		"--min-free is -1":              func(c *serveStart) { c.MinFree = -1 },
+		"--min-free is 17592186044416":  func(c *serveStart) { c.MinFree = 1 << 44 },
+		"--connections is -1":           func(c *serveStart) { c.Connections = -1 },
+		"--body-stall is 0s":            func(c *serveStart) { c.BodyStall = 0 },
+		"--max-body is 0":               func(c *serveStart) { c.MaxBody = 0 },
+		"--max-bodies is 0":             func(c *serveStart) { c.MaxBodies = 0 },
+		"--max-tenant-bodies is -7":     func(c *serveStart) { c.MaxTenantBodies = -7 },
+		"--threads is -1; it must be 0": func(c *serveStart) { c.Threads = -1 },
+	} {
+		c := good
+		spoil(&c)
+		if err := c.checkLimits(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if orNone(0) >= 0 || orNone(5) != 5 {
+		t.Error("--min-free 0 is not none")
+	}
+	f := edgeFlags{Connections: 1 << 30}
+	if c := f.connections(nil); c.PerAddress <= 0 || c.Total > 0 && c.PerAddress >= c.Total {
+		t.Errorf("connections are %+v", c)
+	}
+}

@@ -1,0 +1,43 @@
+// Package web sets up HTTP servers that strangers reach: time limits for headers, bodies and answers, bounds for headers, and bounds for
+// connections. It knows nothing of what is served.
+package web
+
+import (
+	"log"
+	"net/http"
+	"time"
+)
+
+// Options bound what one client may hold. Zero values mean their defaults.
+type Options struct {
+	Header      time.Duration // how long a request's header may take; default 10 s
+	Idle        time.Duration // how long a connection may wait for its next request; default 5 min
+	Stall       time.Duration // how long a body, or a client that reads its answer, may make no progress; default 30 s
+	HeaderBytes int           // of one request; default 64 KiB
+	ErrorLog    *log.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Header == 0 {
+		o.Header = 10 * time.Second
+	}
+	if o.Idle == 0 {
+		o.Idle = 5 * time.Minute
+	}
+	if o.Stall == 0 {
+		o.Stall = DefaultStall
+	}
+	if o.HeaderBytes == 0 {
+		o.HeaderBytes = 64 << 10
+	}
+	return o
+}
+
+// DefaultStall is the default of Options.Stall.
+const DefaultStall = 30 * time.Second
+
+// Server serves h within the bounds of o. There is no time limit for a whole request: slow uploads pass as long as bytes come.
+func Server(h http.Handler, o Options) *http.Server {
+	o = o.withDefaults()
+	return &http.Server{Handler: Progress(h, o.Stall), ReadHeaderTimeout: o.Header, IdleTimeout: o.Idle, MaxHeaderBytes: o.HeaderBytes, ErrorLog: o.ErrorLog}
+}
