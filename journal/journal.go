@@ -215,6 +215,14 @@ func (j *Journal) create(session *string, seq int64, asked [32]byte, kind record
 	return m, nil
 }
 
+// OpenModel returns the client of a model that is there, or was unloaded; another is tinker.ErrNotFound.
+func (j *Journal) OpenModel(_ context.Context, modelID string) (tinker.TrainingClient, error) {
+	if m := j.find(modelID); m != nil {
+		return m, nil
+	}
+	return nil, tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
+}
+
 // DeleteCheckpoint implements tinker.Service. It waits for the replay, which may save the checkpoint once more.
 func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
 	select {

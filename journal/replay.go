@@ -87,7 +87,9 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 		m.applied, m.next, m.snapped, m.idle = s.Applied, s.Applied+1, true, true
 		if s.Info == nil { // an older version wrote it
 			if err := m.wake(ctx); err != nil {
-				return err
+				if err := j.leaveOut(m, err); err != nil {
+					return err
+				}
 			}
 		} else {
 			m.info = *s.Info
@@ -95,6 +97,17 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 		}
 		j.add(m)
 	}
+	return nil
+}
+
+// leaveOut refuses the requests of a model that cannot be brought back, with the reason: its base model may be missing. Its part of the log
+// stays for the next start.
+func (j *Journal) leaveOut(m *model, bad error) error {
+	if errors.Is(bad, tinker.ErrClosed) || j.ctx.Err() != nil {
+		return bad
+	}
+	j.opts.Warn(fmt.Sprintf("model %s cannot be used: %v", m.id, bad))
+	m.broken = bad
 	return nil
 }
 
@@ -225,9 +238,11 @@ func (j *Journal) replay(ctx context.Context, records []any, known map[operation
 				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
 			} else if m.lacks(r.SeqID) && m.broken == nil {
 				result, done := known[operationKey{r.ModelID, r.SeqID}]
-				if err = m.wake(ctx); err == nil && done && result.settled() {
+				if bad := m.wake(ctx); bad != nil {
+					err = j.leaveOut(m, bad)
+				} else if done && result.settled() {
 					err = m.skip(result)
-				} else if err == nil {
+				} else {
 					err = m.replay(r)
 				}
 			}
@@ -270,7 +285,10 @@ func (j *Journal) recreate(ctx context.Context, r created) error {
 		return nil // it has no snapshot, so nobody was promised it, and its state was deleted since
 	}
 	if err != nil {
-		return fmt.Errorf("journal: create model %s again: %w", r.ModelID, err)
+		m := newModel(j, r, nil)
+		m.idle = true
+		j.add(m)
+		return j.leaveOut(m, fmt.Errorf("journal: create model %s again: %w", r.ModelID, err))
 	}
 	m := newModel(j, r, inner)
 	if m.info, err = inner.Info(ctx); err != nil {

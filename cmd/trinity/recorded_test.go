@@ -145,6 +145,28 @@ func (r *recorded) UnloadModel(_ context.Context, modelID string) (*tinker.Futur
 	return tinker.Resolved(tinker.UnloadOutput{ModelID: modelID}, nil), nil
 }
 
+// OpenModel implements server.Backend.
+func (r *recorded) OpenModel(_ context.Context, modelID string) (tinker.TrainingClient, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m := r.models[modelID]; m != nil {
+		return m, nil
+	}
+	return nil, tinker.ErrNotFound
+}
+
+// Accepted implements server.Backend.
+func (r *recorded) Accepted(modelID string, seqID int64) bool {
+	_, accepted := r.Lookup(modelID, seqID)
+	return accepted
+}
+
+// Rest implements server.Backend: nothing here leaves memory.
+func (r *recorded) Rest(string) error { return nil }
+
+// Heal implements server.Backend.
+func (r *recorded) Heal() error { return nil }
+
 // Lookup implements server.Backend.
 func (r *recorded) Lookup(modelID string, seqID int64) (future any, accepted bool) {
 	r.mu.Lock()

@@ -98,8 +98,11 @@ func (s *Server) giveUp(m *model, g span) error {
 		}
 		r := rejected(m.ID, g.from, g.err(m.ID, s.opts.GapAfter))
 		r.To = g.to
-		t.addReject(r)
-		return s.record(recReject, r)
+		at, err = s.record(recReject, r)
+		if err == nil {
+			t.addReject(r)
+		}
+		return at, err
 	})
 	if err != nil {
 		return err
@@ -140,7 +143,7 @@ func (s *Server) recount(m *model) {
 	next := m.info.NextSeqID
 	m.dense = next - 1
 	for seq := next - 1; seq > max(0, next-lookBack); seq-- {
-		if _, accepted := s.backend.Lookup(m.ID, seq); !accepted {
+		if !s.backend.Accepted(m.ID, seq) {
 			m.dense = seq - 1
 		}
 	}
@@ -165,7 +168,7 @@ func (s *Server) recount(m *model) {
 		})
 	}
 	for seq := m.dense + 1; seq < next; seq++ {
-		if _, accepted := s.backend.Lookup(m.ID, seq); accepted {
+		if s.backend.Accepted(m.ID, seq) {
 			s.arrived(m, seq)
 		}
 	}

@@ -60,6 +60,9 @@ func (s *Server) served(ctx context.Context, name string) error {
 
 // newRun records a model and makes it in the background. The natural key of a model is its session and number.
 func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
+	if err := checkMetadata("user_metadata", r.Metadata); err != nil {
+		return nil, err
+	}
 	if seq < 0 {
 		return nil, tinker.Userf("model_seq_id is %d; numbers begin at 0", seq)
 	}
@@ -84,9 +87,12 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 			}
 			return 0, nil
 		}
-		fresh = newModel(r)
-		t.models[r.ID] = fresh
-		return s.record(recModel, r)
+		at, err := s.record(recModel, r)
+		if err == nil {
+			fresh = newModel(r)
+			t.models[r.ID] = fresh
+		}
+		return at, err
 	})
 	if err != nil {
 		return nil, err
@@ -120,7 +126,15 @@ func (s *Server) remake(models []*model) {
 	}
 }
 
+// make makes a model, or opens the one that an earlier process made: that it is missing then is damage, and no reason to begin anew.
 func (s *Server) make(m *model) (tinker.TrainingClient, error) {
+	if m.wasMade {
+		client, err := s.backend.OpenModel(s.ctx, m.ID)
+		if errors.Is(err, tinker.ErrNotFound) {
+			err = tinker.Serverf("the data of model %s is missing from the data folder; restore it from a backup", m.ID)
+		}
+		return client, err
+	}
 	if m.Load != nil {
 		return s.backend.CreateModelFromState(s.ctx, *m.Load)
 	}
@@ -137,12 +151,19 @@ func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m.client, m.err = client, err
-	if err != nil {
+	switch {
+	case err != nil && m.wasMade: // it may be there again after the next start
+		s.opts.Log.Error("a model cannot be used", "model", m.ID, "error", err)
+	case err != nil:
 		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", err)
 		r := rejected(m.ID, 0, err)
 		s.state.rejects[trainKey{m.ID, 0}] = r
 		s.record(recReject, r) // lazily: what fails now fails again
-	} else {
+	default:
+		if !m.wasMade {
+			m.wasMade = true
+			s.record(recMade, madeRecord{m.ID}) // lazily: without it the model is asked for again, and found
+		}
 		s.recount(m)
 	}
 	close(m.made)

@@ -203,8 +203,11 @@ func (s *Server) decide(c *call, f func(*mark)) (any, error) {
 	m.Path, m.Seq, m.Time = k.Path.String(), k.SeqID, s.opts.Now().UTC()
 	f(&m)
 	err = s.change(func(t *state) (int64, error) {
-		t.addMark(m)
-		return s.record(recCheckpoint, m)
+		at, err := s.record(recCheckpoint, m)
+		if err == nil {
+			t.addMark(m)
+		}
+		return at, err
 	})
 	return map[string]string{"status": "ok"}, err
 }
@@ -296,6 +299,10 @@ type finishReason struct {
 // finishSession ends a session: nothing new is taken, and samples that wait are given up. The first reason counts.
 func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 	id := c.r.PathValue("id")
+	if err := checkText("reason.type", req.Reason.Type); err != nil {
+		return nil, err
+	}
+	var over []string // runs whose client is done
 	err := s.change(func(t *state) (int64, error) {
 		u, err := t.session(c.tenant, id)
 		if err != nil || u.Finished != "" {
@@ -310,7 +317,19 @@ func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 				p.cancel()
 			}
 		}
+		for _, m := range t.models {
+			if m.Session == id {
+				over = append(over, m.ID)
+			}
+		}
 		return s.record(recFinish, finish{id, u.Finished})
+	})
+	s.work.begin(func() {
+		for _, run := range over {
+			if err := s.backend.Rest(run); err != nil && s.ctx.Err() == nil {
+				s.opts.Log.Warn("a finished run stays in memory", "model", run, "error", err)
+			}
+		}
 	})
 	return map[string]string{"status": "ok"}, err
 }

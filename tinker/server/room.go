@@ -1,8 +1,10 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -30,10 +32,30 @@ func (s *Server) crowded(work tinker.Work, tenant string, tokens int) error {
 	return err
 }
 
+// writable returns nil when what is accepted can be made durable. After a failed write it tries once more, so that the server goes on when
+// there is room again.
+func (s *Server) writable() error {
+	err := errors.Join(s.log.Heal(), s.backend.Heal())
+	if err == nil {
+		return nil
+	}
+	s.opts.Log.Error("the data folder cannot be written", "error", err)
+	var reason syscall.Errno
+	if errors.As(err, &reason) {
+		err = reason // without the path
+	} else {
+		err = errors.New("writing failed")
+	}
+	return fmt.Errorf("the server's data folder cannot be written (%w); nothing accepted is lost, and work goes on when there is room", err)
+}
+
 // room refuses new work while the disk is nearly full: what was accepted must find its place.
 func (s *Server) room() error {
 	if s.ctx.Err() != nil {
 		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("the server is closing; it goes on after its next start"), time.Second}
+	}
+	if err := s.writable(); err != nil {
+		return &statusError{http.StatusInsufficientStorage, err, 10 * time.Second}
 	}
 	if s.opts.Free == nil {
 		return nil

@@ -219,6 +219,10 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusServiceUnavailable, map[string]string{"status": "closing"})
 		return
 	}
+	if err := s.writable(); err != nil {
+		reply(w, http.StatusServiceUnavailable, map[string]string{"status": err.Error()})
+		return
+	}
 	reply(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 

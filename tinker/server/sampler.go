@@ -69,8 +69,11 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 		if t.samplers[p.ID] != nil {
 			return 0, nil
 		}
-		t.addSampler(p)
-		return s.record(recSampler, p)
+		at, err := s.record(recSampler, p)
+		if err == nil {
+			t.addSampler(p)
+		}
+		return at, err
 	})
 	if err != nil {
 		return nil, err

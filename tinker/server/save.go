@@ -65,8 +65,11 @@ func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind,
 		if _, again := t.marks[k.Path][k.Seq]; again || k.Expires == nil && k.UserMetadata == nil {
 			return 0, nil
 		}
-		t.addMark(k)
-		return s.record(recCheckpoint, k)
+		at, err := s.record(recCheckpoint, k)
+		if err == nil {
+			t.addMark(k)
+		}
+		return at, err
 	})
 	if err != nil {
 		return nil, err
@@ -124,8 +127,11 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		if t.samplers[p.ID] != nil {
 			return 0, taken
 		}
-		t.addSampler(p)
-		return s.record(recSampler, p)
+		at, err := s.record(recSampler, p)
+		if err == nil {
+			t.addSampler(p)
+		}
+		return at, err
 	})
 	if errors.Is(err, taken) {
 		return s.reject(m, req.SeqID, tinker.Userf("sampling_session_seq_id %d of session %s is used already", *req.SamplingSessionSeqID, m.Session))
@@ -157,8 +163,7 @@ func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 
 // known reports whether a number was accepted before: then the request is only sent again.
 func (s *Server) known(m *model, seq int64) bool {
-	_, accepted := s.backend.Lookup(m.ID, seq)
-	return accepted
+	return s.backend.Accepted(m.ID, seq)
 }
 
 // asUser makes an error the user's: what is asked for is not there.

@@ -33,6 +33,14 @@ import (
 type Backend interface {
 	tinker.Service
 	tinker.Unloader
+	// OpenModel returns the client of a model that is there; another is ErrNotFound.
+	OpenModel(ctx context.Context, modelID string) (tinker.TrainingClient, error)
+	// Accepted reports whether a training request was accepted, also in an earlier process.
+	Accepted(modelID string, seqID int64) bool
+	// Rest lets go of the memory of a model of which nothing runs; its next request brings it back.
+	Rest(modelID string) error
+	// Heal returns nil when requests can be made durable. After a write that failed it tries once more.
+	Heal() error
 	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result, nil
 	// when the result is no longer kept.
 	Lookup(modelID string, seqID int64) (future any, accepted bool)

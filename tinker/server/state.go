@@ -21,6 +21,7 @@ const (
 	recSession    = 'S' // *session
 	recFinish     = 'E' // finish
 	recModel      = 'C' // *modelRecord
+	recMade       = 'M' // madeRecord
 	recReject     = 'X' // reject
 	recSampler    = 'P' // *sampler
 	recDropped    = 'U' // samplerKey: an unnamed sampler was collected
@@ -88,9 +89,16 @@ type modelRecord struct {
 	Metadata map[string]string              `json:"user_metadata,omitempty"`
 }
 
+// madeRecord says that a model was made.
+type madeRecord struct {
+	ID string `json:"id"`
+}
+
 // model is a training run.
 type model struct {
 	modelRecord
+
+	wasMade bool // the backend had it
 
 	// All volatile.
 	made        chan struct{} // closed when client or err is there
@@ -160,6 +168,12 @@ func (t *state) replay(kind byte, payload []byte) error {
 		})
 	case recModel:
 		return replay(payload, func(v *modelRecord) { t.models[v.ID] = newModel(*v) })
+	case recMade:
+		return replay(payload, func(v *madeRecord) {
+			if m := t.models[v.ID]; m != nil {
+				m.wasMade = true
+			}
+		})
 	case recReject:
 		return replay(payload, func(v *reject) { t.addReject(*v) })
 	case recSampler:
@@ -235,6 +249,9 @@ func (s *Server) compact() error {
 		}
 		for _, m := range t.modelsInOrder() {
 			put(recModel, m.modelRecord)
+			if m.wasMade {
+				put(recMade, madeRecord{m.ID})
+			}
 		}
 		for _, r := range t.rejects {
 			put(recReject, r)

@@ -109,7 +109,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 	if far != nil {
 		return nil, far
 	}
-	if _, known := s.backend.Lookup(m.ID, seq); !known && !awaited {
+	if !s.known(m, seq) && !awaited {
 		if err := s.queueRoom(m, tokens, size); err != nil {
 			return nil, err
 		}
@@ -185,15 +185,18 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 		if err := s.tooFar(m, seq); err != nil {
 			return 0, err
 		}
-		if _, accepted := s.backend.Lookup(m.ID, seq); accepted {
+		if s.backend.Accepted(m.ID, seq) {
 			if _, again := t.rejected(m.ID, seq); !again {
 				return 0, tinker.Userf("seq_id %d of model %s was used for another request (and this one is wrong: %w)", seq, m.ID, bad)
 			}
 			return 0, nil
 		}
 		r := rejected(m.ID, seq, bad)
-		t.addReject(r)
-		return s.record(recReject, r)
+		at, err := s.record(recReject, r)
+		if err == nil {
+			t.addReject(r)
+		}
+		return at, err
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Bounds of the texts that clients choose and the server keeps.
+const (
+	maxText     = 4 << 10  // bytes of a name or a version
+	maxTags     = 64       // of a session
+	maxMetadata = 64 << 10 // bytes of all keys and values
+)
+
+// checkTexts refuses what a session would keep of long texts.
+func checkTexts(name, version string, tags []string, metadata map[string]any) error {
+	for _, t := range []struct{ what, text string }{{"display_name", name}, {"sdk_version", version}} {
+		if err := checkText(t.what, t.text); err != nil {
+			return err
+		}
+	}
+	if len(tags) > maxTags {
+		return tinker.Userf("tags: %d of them; at most %d are kept", len(tags), maxTags)
+	}
+	for _, tag := range tags {
+		if err := checkText("tags", tag); err != nil {
+			return err
+		}
+	}
+	return checkMetadata("user_metadata", texts(metadata))
+}
+
+func checkText(what, text string) error {
+	if len(text) > maxText {
+		return tinker.Userf("%s has %d bytes; at most %d are kept", what, len(text), maxText)
+	}
+	return nil
+}
+
+func checkMetadata(what string, m map[string]string) error {
+	n := 0
+	for key, value := range m {
+		n += len(key) + len(value)
+	}
+	if n > maxMetadata {
+		return tinker.Userf("%s has %d bytes; at most %d are kept", what, n, maxMetadata)
+	}
+	return nil
+}
