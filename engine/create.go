@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -22,9 +23,10 @@ const defaultAlpha = 32
 func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
 	d := newHasher("create_model").create(req)
 	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
+		r.lora = req.LoRA
 		b, err := e.base(req.BaseModel)
 		if err != nil {
-			return err
+			return &unreadyError{req.BaseModel, err}
 		}
 		if b.adapter != "" {
 			return tinker.Userf("engine: base model %q has an adapter of its own and is for sampling only; train the model below it", b.name)
@@ -39,9 +41,21 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 			seed := int64(e.draw() >> 1)
 			r.lora.Seed = &seed
 		}
+		if _, err := r.root(); err != nil && !req.RandomInit {
+			return &unreadyError{req.BaseModel, err}
+		}
 		return r.begin(req.RandomInit)
 	})
 }
+
+// unreadyError is about a run's base model, not about the run.
+type unreadyError struct {
+	base string
+	err  error
+}
+
+func (e *unreadyError) Error() string { return e.err.Error() }
+func (e *unreadyError) Unwrap() error { return e.err }
 
 func checkLoRA(l tinker.LoRA, random bool) error {
 	switch {
@@ -146,7 +160,16 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, owner st
 		return r, nil
 	}
 	r := &run{e: e, id: id, created: d, owner: owner}
-	if err := fill(r); err != nil {
+	err := fill(r)
+	var base *unreadyError
+	if errors.As(err, &base) {
+		u, err := e.setAside(r, base.base, 0, base.err)
+		if err != nil {
+			return nil, err
+		}
+		return u, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := e.add(r, 0); err != nil {
@@ -200,10 +223,15 @@ func (e *Engine) OpenModel(_ context.Context, modelID string) (tinker.TrainingCl
 	if err != nil {
 		return nil, err
 	}
-	if r == nil {
-		return nil, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
+	if r != nil {
+		return r, nil
 	}
-	return r, nil
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if u := e.unserved[modelID]; u != nil {
+		return u, nil
+	}
+	return nil, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
 }
 
 // Models are the ids of the models there are, in order.

@@ -55,7 +55,13 @@ func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (app
 	if err != nil {
 		return 0, err
 	}
-	if r == nil {
+	e.mu.Lock()
+	u := e.unserved[modelID]
+	e.mu.Unlock()
+	switch {
+	case u != nil:
+		return 0, u.err()
+	case r == nil:
 		return 0, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
 	}
 	if ctx.Err() != nil {
@@ -212,6 +218,12 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
 	}
 	r := &run{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16}
+	m := manifest{BaseModel: info.BaseModel, Fingerprint: info.Fingerprint, LoRA: info.LoRA}
+	if err := r.standsOn(m, "of the snapshot"); err != nil {
+		err = fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
+		_, err = e.setAside(r, info.BaseModel, info.Applied, err)
+		return r.id, info.Applied, err
+	}
 	if err := r.readSnapshot(s, info); err != nil {
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
@@ -222,14 +234,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 }
 
 // readSnapshot fills the run with the numbers behind the header.
-func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
-	if r.base, err = r.e.base(info.BaseModel); err != nil {
-		return err
-	}
-	m := manifest{BaseModel: info.BaseModel, Fingerprint: info.Fingerprint, LoRA: info.LoRA}
-	if err := r.fits(m, "of the snapshot"); err != nil {
-		return err
-	}
+func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) error {
 	var params []model.Tensor
 	var lengths []int
 	for _, p := range info.Params {

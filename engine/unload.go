@@ -16,6 +16,10 @@ func (e *Engine) UnloadModel(ctx context.Context, modelID string) (*tinker.Futur
 	out := tinker.UnloadOutput{ModelID: modelID}
 	e.mu.Lock()
 	r, gone, closed := e.runs[modelID], e.unloaded[modelID], e.closed
+	if e.unserved[modelID] != nil && !closed {
+		delete(e.unserved, modelID)
+		e.unloaded[modelID], gone = true, true
+	}
 	e.mu.Unlock()
 	switch {
 	case closed:

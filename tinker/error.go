@@ -10,6 +10,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
 	ErrClosed   = errors.New("service closed")
+	// ErrUnserved says that a base model is not there. It is an ErrNotFound.
+	ErrUnserved = fmt.Errorf("no such base model: %w", ErrNotFound)
 )
 
 // Category says who can mend an error.

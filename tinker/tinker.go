@@ -86,4 +86,6 @@ type ModelInfo struct {
 	NextSeqID int64  `json:"next_seq_id"` // the SeqID a request with 0 would take now
 	// TokenizerID is the folder or hub name that a server gives for the base model's tokenizer; "" if it gives none.
 	TokenizerID string `json:"tokenizer_id,omitempty"`
+	// Unserved is why the model cannot be used now, such as a base model that is not there; "" if it can be.
+	Unserved string `json:"unserved,omitempty"`
 }

@@ -155,6 +155,7 @@ func (m *model) answer() (any, error) {
 func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
 	s.mu.Lock()
 	r, wrong := s.state.rejected(m.ID, seq)
+	unserved := m.unserved
 	s.mu.Unlock()
 	if wrong {
 		return pending{done: closedChan(), result: func() (any, error) { return nil, r.err() }}, nil
@@ -179,6 +180,15 @@ func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
 		p.done, p.result = f.Done(), resultOf(f)
 	default:
 		return pending{}, errUnknownFuture
+	}
+	if result := p.result; unserved {
+		p.result = func() (any, error) {
+			v, err := result()
+			if errors.Is(err, tinker.ErrClosed) {
+				err = m.err // polls must end
+			}
+			return v, err
+		}
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,10 +135,16 @@ func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) 
 			err = nil // it answers so itself
 		}
 	}
+	unserved := m.info.Unserved != "" || errors.Is(err, tinker.ErrUnserved)
+	if unserved {
+		err = tinker.Userf("model %s cannot be used now: %s; nothing of it is lost, it can be used again when the server is started with its base model", m.ID, cmp.Or(m.info.Unserved, fmt.Sprint(err)))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m.client, m.err = client, err
-	if err != nil {
+	m.client, m.err, m.unserved = client, err, unserved
+	if unserved {
+		s.opts.Log.Warn("a model waits for its base model", "model", m.ID, "error", err)
+	} else if err != nil {
 		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", err)
 		r := rejected(m.ID, 0, err)
 		s.state.rejects[trainKey{m.ID, 0}] = r
@@ -163,7 +170,10 @@ func (s *Server) trainer(c *call, id string) (*model, error) {
 	case <-time.After(makeWait):
 		return nil, &statusError{http.StatusServiceUnavailable, fmt.Errorf("model %s is still being made; its base model may be large", id), 2 * time.Second}
 	}
-	if m.err != nil {
+	switch {
+	case m.unserved:
+		return nil, m.err
+	case m.err != nil:
 		return nil, fmt.Errorf("model %s could not be created: %w", id, m.err)
 	}
 	return m, nil

@@ -96,6 +96,7 @@ type model struct {
 	client      tinker.TrainingClient
 	info        tinker.ModelInfo
 	err         error
+	unserved    bool // err is about the base model, and passes when that is back
 	lastRequest time.Time
 	dense       int64          // every number up to here was accepted
 	ahead       map[int64]bool // accepted beyond
