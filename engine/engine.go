@@ -52,9 +52,11 @@ type Options struct {
 	MaxTokens    int64 // and their tokens; default 32 Mi
 	KeepResults  int   // results kept per model for repeated requests; default 1024
 	KeepBytes    int64 // and their size; default 64 MiB
-	FS           disk.FS
-	Now          func() time.Time // for the expiry of checkpoints
-	Log          *slog.Logger
+	// SkipMissing leaves out base models that are not there or cannot be read; their runs are refused by name. Without it they are errors.
+	SkipMissing bool
+	FS          disk.FS
+	Now         func() time.Time // for the expiry of checkpoints
+	Log         *slog.Logger
 }
 
 func (o *Options) defaults() {
@@ -107,6 +109,7 @@ type Engine struct {
 	runs     map[string]*run
 	unloaded map[string]bool
 	saved    map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
+	damaged  map[string]string                // what was logged of checkpoints that cannot be read, by path
 	drawn    func() uint64
 
 	making sync.Mutex // held while a run is made
@@ -125,12 +128,17 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{},
+	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
 	for name, m := range opts.Models {
-		if e.bases[name], err = newBase(name, m, opts.CacheBytes); err != nil {
+		b, err := newBase(name, m, opts.CacheBytes)
+		if err == nil {
+			e.bases[name] = b
+		} else if !opts.SkipMissing {
 			return nil, err
+		} else {
+			opts.Log.Error("a base model cannot be served; its runs are refused until it is back", "error", err)
 		}
 	}
 	if err := e.store.tidy(); err != nil {
@@ -181,7 +189,7 @@ func (e *Engine) base(name string) (*base, error) {
 	if b, ok := e.bases[name]; ok {
 		return b, nil
 	}
-	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name, slices.Sorted(maps.Keys(e.bases)), tinker.ErrNotFound)
+	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name, slices.Sorted(maps.Keys(e.bases)), tinker.ErrUnserved)
 }
 
 // Close ends every request with tinker.ErrClosed and returns when nothing runs any more.

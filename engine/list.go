@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Checkpoints lists what is saved, by path.
+// Checkpoints lists what is saved, by path. One that is damaged is left out and logged: it must not hide the others.
 func (e *Engine) Checkpoints(context.Context) ([]tinker.Checkpoint, error) {
 	paths, err := e.store.all()
 	if err != nil {
@@ -24,11 +25,23 @@ func (e *Engine) Checkpoints(context.Context) ([]tinker.Checkpoint, error) {
 			continue // deleted or expired meanwhile
 		}
 		if err != nil {
-			return nil, err
+			e.noteDamage(p.String(), err)
+			continue
 		}
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// noteDamage logs that a checkpoint cannot be read, once as long as the reason is the same.
+func (e *Engine) noteDamage(path string, why error) {
+	e.mu.Lock()
+	known := e.damaged[path] == why.Error()
+	e.damaged[path] = why.Error()
+	e.mu.Unlock()
+	if !known {
+		e.opts.Log.Error("a checkpoint is damaged and is left out of lists; restore it from a backup or delete it", "path", path, "error", why)
+	}
 }
 
 // Checkpoint describes one checkpoint.
@@ -40,12 +53,12 @@ func (e *Engine) Checkpoint(path string) (tinker.Checkpoint, error) {
 	c := tinker.Checkpoint{Path: p, SeqID: m.SeqID, BaseModel: m.BaseModel, LoRA: m.LoRA, Optimizer: m.Optimizer}
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return c, fmt.Errorf("engine: checkpoint %s: %w", path, err)
+		return c, unlisted(path, err)
 	}
 	for _, f := range files {
 		info, err := f.Info()
 		if err != nil {
-			return c, fmt.Errorf("engine: checkpoint %s: %w", path, err)
+			return c, unlisted(path, err)
 		}
 		c.Size += info.Size()
 		if f.Name() == manifestFile {
@@ -53,6 +66,14 @@ func (e *Engine) Checkpoint(path string) (tinker.Checkpoint, error) {
 		}
 	}
 	return c, nil
+}
+
+// unlisted is about a folder that could not be listed: it may have been deleted since its manifest was read.
+func unlisted(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return tinker.Userf("engine: checkpoint %s: %w", path, tinker.ErrNotFound)
+	}
+	return fmt.Errorf("engine: checkpoint %s: %w", path, err)
 }
 
 // VerifyCheckpoints reads every checkpoint below dir, the folder of an engine that does not run, and returns how many there

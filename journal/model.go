@@ -65,7 +65,7 @@ func (m *model) Info(context.Context) (tinker.ModelInfo, error) {
 		return m.info, m.errUnloaded()
 	}
 	if m.broken != nil {
-		return m.info, m.broken
+		return m.info, m.unusable(m.broken)
 	}
 	info := m.info
 	info.NextSeqID = m.next

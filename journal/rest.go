@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -125,9 +126,17 @@ func (m *model) awake() error {
 		}
 		m.mu.Unlock()
 		if err := m.wake(m.j.ctx); err != nil {
-			return err
+			return m.unusable(err)
 		}
 	}
+}
+
+// unusable makes a refusal of why a model cannot be brought back.
+func (m *model) unusable(why error) error {
+	if errors.Is(why, tinker.ErrClosed) || errors.Is(why, tinker.ErrBusy) {
+		return why
+	}
+	return tinker.Userf("journal: model %s %w: %w", m.id, tinker.ErrUnusable, why)
 }
 
 // wake brings a resting model back from its snapshot.

@@ -112,7 +112,7 @@ func listenTCP(addr string) (net.Listener, error) {
 
 // open stacks the server on the journal on the engine. closeAll closes the three, the uppermost first.
 func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server, closeAll func() error, err error) {
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine, Threads: c.Threads, Log: log})
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine, Threads: c.Threads, SkipMissing: true, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,7 +19,7 @@ type saved struct {
 func (s *Server) readable(tenant, path, token string) (saved, error) {
 	k, err := s.find(path)
 	if err != nil {
-		return k, err
+		return k, s.hidden(tenant, path, err)
 	}
 	if k.tenant == tenant || k.note.Public || token != "" && k.tenant == s.tenant(token) {
 		return k, nil
@@ -29,10 +30,35 @@ func (s *Server) readable(tenant, path, token string) (saved, error) {
 // own returns a checkpoint of the tenant's.
 func (s *Server) own(tenant, path string) (saved, error) {
 	k, err := s.find(path)
-	if err == nil && k.tenant != tenant {
+	if err != nil {
+		return k, s.hidden(tenant, path, err)
+	}
+	if k.tenant != tenant {
 		err = notThere(path)
 	}
 	return k, err
+}
+
+// ownOrDamaged is own, and also finds a checkpoint of the tenant's that cannot be read: its owner may delete it.
+func (s *Server) ownOrDamaged(tenant, path string) (saved, error) {
+	k, err := s.own(tenant, path)
+	if err == nil || errors.Is(err, tinker.ErrNotFound) {
+		return k, err
+	}
+	k.Path, err = tinker.ParsePath(path)
+	return k, err
+}
+
+// hidden is an error about a checkpoint as a tenant may know it: nobody learns of the damage of another's.
+func (s *Server) hidden(tenant, path string, err error) error {
+	p, bad := tinker.ParsePath(path)
+	if bad != nil {
+		return bad
+	}
+	if _, other := s.ownModel(tenant, p.ModelID); other != nil {
+		return notThere(path)
+	}
+	return err
 }
 
 func notThere(path string) error { return fmt.Errorf("checkpoint %s: %w", path, tinker.ErrNotFound) }

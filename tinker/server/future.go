@@ -152,12 +152,25 @@ func (m *model) answer() (any, error) {
 	return wire.CreateModelResponse{Type: "create_model", ModelID: m.ID}, nil
 }
 
+// unusable is why a model could not be made, or brought back; nil while that is not known.
+func (m *model) unusable() error {
+	select {
+	case <-m.made:
+		return m.err
+	default:
+		return nil
+	}
+}
+
 func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
 	s.mu.Lock()
 	r, wrong := s.state.rejected(m.ID, seq)
 	s.mu.Unlock()
 	if wrong {
 		return pending{done: closedChan(), result: func() (any, error) { return nil, r.err() }}, nil
+	}
+	if err := m.unusable(); err != nil {
+		return pending{done: closedChan(), result: func() (any, error) { return nil, err }}, nil
 	}
 	future, accepted := s.backend.Lookup(m.ID, seq)
 	if future == nil && accepted {

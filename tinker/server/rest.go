@@ -182,7 +182,7 @@ func (s *Server) bareID(c *call) (any, error) {
 }
 
 func (s *Server) deleteCheckpoint(c *call) (any, error) {
-	k, err := s.checkpointOf(c, s.own)
+	k, err := s.checkpointOf(c, s.ownOrDamaged)
 	if err != nil {
 		return nil, err
 	}

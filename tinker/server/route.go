@@ -186,6 +186,8 @@ func codeOf(err error) int {
 	switch {
 	case errors.As(err, &se):
 		return se.code
+	case errors.Is(err, tinker.ErrUnusable):
+		return http.StatusBadRequest
 	case errors.Is(err, tinker.ErrNotFound):
 		return http.StatusNotFound
 	case errors.Is(err, tinker.ErrClosed), errors.Is(err, context.Canceled):

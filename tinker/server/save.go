@@ -190,6 +190,9 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		if base := s.baseName(req.BaseModel); base != "" && base != k.BaseModel {
 			return nil, tinker.Userf("base_model is %q, checkpoint %s is of %q", req.BaseModel, req.Path, k.BaseModel)
 		}
+		if err := s.served(c.ctx, k.BaseModel); err != nil {
+			return nil, fmt.Errorf("checkpoint %s: %w", req.Path, err)
+		}
 	}
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata),
 		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer, Owner: c.tenant}}, *req.ModelSeqID)

@@ -120,7 +120,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 	} else {
 		f, err := send()
-		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) && !s.known(m, seq) {
+		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) && !errors.Is(err, tinker.ErrUnusable) && !s.known(m, seq) {
 			return s.reject(m, seq, err) // it is wrong, and was not logged
 		}
 		if err != nil {
