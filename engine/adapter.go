@@ -40,9 +40,9 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 		return "", err
 	}
 	m := manifest{Format: manifestFormat, Numerics: e.NumericsID(), DType: dtype(root.w.Config), ModelID: modelID, BaseModel: baseModel, Fingerprint: print, LoRA: seamLoRA(a.LoRA)}
-	files := []file{jsonFile(manifestFile, m), jsonFile(adapterConfig, a.LoRA.PEFTConfig(baseModel)), tensorFile(adapterFile, a.Tensors, false)}
+	files := []file{jsonFile(adapterConfig, a.LoRA.PEFTConfig(baseModel)), tensorFile(adapterFile, a.Tensors, false)}
 	p := tinker.Path{ModelID: modelID, Kind: tinker.KindState, Name: name}
-	return p.String(), e.store.write(p, files)
+	return p.String(), e.store.write(p, m, files)
 }
 
 // seamLoRA says in the seam's words what is trained.

@@ -52,7 +52,7 @@ func (r *run) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput,
 	if err != nil {
 		return tinker.SaveOutput{}, err
 	}
-	if err := r.e.store.write(p, files); err != nil {
+	if err := r.e.store.write(p, m, files); err != nil {
 		return tinker.SaveOutput{}, err
 	}
 	r.e.mu.Lock()
@@ -91,7 +91,7 @@ func dtype(c model.Config) string {
 
 // files lists what a checkpoint of the run consists of.
 func (r *run) files(m manifest) ([]file, error) {
-	files := []file{jsonFile(manifestFile, m)}
+	var files []file
 	if r.full() {
 		copies, err := copiedFiles(r.base.dir)
 		if err != nil {

@@ -268,7 +268,7 @@ func (e *Engine) open(path string) (*version, error) {
 	if err := r.fits(m, path); err != nil {
 		return nil, err
 	}
-	if v, err = r.packFrom(dir); err != nil {
+	if v, err = r.packFrom(dir, m); err != nil {
 		return nil, tinker.Serverf("engine: checkpoint %s: %w", path, err)
 	}
 	e.mu.Lock()
@@ -278,7 +278,14 @@ func (e *Engine) open(path string) (*version, error) {
 }
 
 // packFrom reads the weights of a checkpoint folder.
-func (r *run) packFrom(dir string) (*version, error) {
+func (r *run) packFrom(dir string, m manifest) (*version, error) {
+	name := adapterFile
+	if r.full() {
+		name = weightsFile
+	}
+	if err := m.check(dir, name); err != nil {
+		return nil, err
+	}
 	if r.full() {
 		w, err := model.Load(dir, r.e.compute)
 		if err != nil {

@@ -85,7 +85,10 @@ func VerifyCheckpoints(dir string) (found int, damaged, err error) {
 		return 0, nil, err
 	}
 	for _, p := range paths {
-		_, _, folder, err := s.read(p.String())
+		m, _, folder, err := s.read(p.String())
+		for name := range m.Files {
+			err = errors.Join(err, m.check(folder, name))
+		}
 		if err == nil {
 			err = verifyTensors(folder)
 		}

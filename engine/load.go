@@ -65,12 +65,18 @@ func (r *run) installFrom(dir string, m manifest, optimizer bool, root *version)
 	if r.full() {
 		name = masterFile
 	}
+	if err := m.check(dir, name); err != nil {
+		return err
+	}
 	params, err := readTensors(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
 	var adam *optim.AdamW
 	if optimizer {
+		if err := m.check(dir, optimizerFile); err != nil {
+			return err
+		}
 		saved, err := readTensors(filepath.Join(dir, optimizerFile))
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,23 +33,6 @@ const (
 	replaced   = "~old" // was here before, until the new one has taken its name
 )
 
-// manifest is trinity.json of a checkpoint: what the engine must know before it reads the rest.
-type manifest struct {
-	Format      int         `json:"format"`
-	Numerics    string      `json:"numerics"`
-	DType       string      `json:"dtype"` // bf16 or f32: of the computation
-	ModelID     string      `json:"model_id"`
-	SeqID       int64       `json:"seq_id"`
-	BaseModel   string      `json:"base_model"`
-	Fingerprint string      `json:"base_model_fingerprint"`
-	LoRA        tinker.LoRA `json:"lora_config"`
-	Step        int64       `json:"step"`
-	Optimizer   bool        `json:"optimizer"`
-	Expires     *time.Time  `json:"expires,omitempty"`
-}
-
-const manifestFormat = 1
-
 func (s *store) folder(p tinker.Path) string {
 	return filepath.Join(s.dir, escape(p.ModelID), string(p.Kind), p.Name)
 }
@@ -69,18 +51,15 @@ func (s *store) readAt(path string, now time.Time) (m manifest, p tinker.Path, d
 		return m, p, "", err
 	}
 	dir = s.folder(p)
-	raw, err := os.ReadFile(filepath.Join(dir, "trinity.json"))
+	raw, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, p, dir, tinker.Userf("engine: checkpoint %s: %w", path, tinker.ErrNotFound)
 	}
 	if err == nil {
-		err = json.Unmarshal(raw, &m)
+		m, err = readManifest(raw)
 	}
 	if err != nil {
-		return m, p, dir, tinker.Serverf("engine: checkpoint %s: %s: %w", path, filepath.Join(dir, "trinity.json"), err)
-	}
-	if m.Format != manifestFormat {
-		return m, p, dir, tinker.Userf("engine: checkpoint %s has format %d; this version reads %d", path, m.Format, manifestFormat)
+		return m, p, dir, tinker.Serverf("engine: checkpoint %s: %s: %w", path, filepath.Join(dir, manifestFile), err)
 	}
 	if m.Expires != nil && !now.Before(*m.Expires) {
 		return m, p, dir, tinker.Userf("engine: checkpoint %s expired at %s: %w", path, m.Expires.Format(time.RFC3339), tinker.ErrNotFound)
@@ -94,8 +73,9 @@ type file struct {
 	write func(io.Writer) error
 }
 
-// write makes the checkpoint p of files. An error leaves what was there before, and nothing of the new one.
-func (s *store) write(p tinker.Path, files []file) (err error) {
+// write makes the checkpoint p of files and a manifest with their checksums. An error leaves what was there before, and nothing of the new
+// one.
+func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 	final := s.folder(p)
 	tmp, parent := final+unfinished, filepath.Dir(final)
 	defer func() {
@@ -110,10 +90,15 @@ func (s *store) write(p tinker.Path, files []file) (err error) {
 	if err := s.fs.MkdirAll(tmp); err != nil {
 		return err
 	}
+	m.Files = map[string]fileSum{}
 	for _, f := range files {
-		if err := s.writeFile(filepath.Join(tmp, f.name), f.write); err != nil {
+		if m.Files[f.name], err = s.writeFile(filepath.Join(tmp, f.name), f.write); err != nil {
 			return err
 		}
+	}
+	m.Sum = m.sum()
+	if _, err := s.writeFile(filepath.Join(tmp, manifestFile), jsonFile(manifestFile, m).write); err != nil {
+		return err
 	}
 	if err := s.fs.SyncDir(tmp); err != nil {
 		return err
@@ -149,19 +134,20 @@ func (s *store) place(tmp, final string) error {
 	return s.fs.RemoveAll(old)
 }
 
-func (s *store) writeFile(path string, write func(io.Writer) error) error {
+func (s *store) writeFile(path string, write func(io.Writer) error) (fileSum, error) {
 	f, err := s.fs.Create(path)
 	if err != nil {
-		return err
+		return fileSum{}, err
 	}
-	w := bufio.NewWriterSize(f, 1<<20)
+	var sum fileSum
+	w := bufio.NewWriterSize(io.MultiWriter(f, &sum), 1<<20)
 	if err = write(w); err == nil {
 		err = w.Flush()
 	}
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	return sum, errors.Join(err, f.Close())
 }
 
 // explain says what to do about an error of writing.
@@ -214,7 +200,7 @@ func (s *store) tidy() error {
 
 // all returns the paths of the checkpoints there are, in order.
 func (s *store) all() ([]tinker.Path, error) {
-	found, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", "trinity.json"))
+	found, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", manifestFile))
 	if err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", s.dir, err)
 	}
