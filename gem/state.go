@@ -2,7 +2,6 @@ package gem
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -41,12 +40,9 @@ func Begun(dir string) bool {
 func readState(dir string) (state, error) {
 	s := state{NextSeqID: 1}
 	path := filepath.Join(dir, stateFile)
-	data, err := os.ReadFile(path)
+	err := disk.ReadJSON(path, &s)
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &s)
 	}
 	if err == nil && (s.Step < 0 || s.NextSeqID < 1 || s.Saved.Step > s.Step) {
 		err = fmt.Errorf("step %d, saved step %d and next request %d make no sense", s.Step, s.Saved.Step, s.NextSeqID)
@@ -59,11 +55,7 @@ func readState(dir string) (state, error) {
 
 // commitState makes next the state, durably.
 func (t *Trainer) commitState(next state) error {
-	data, err := json.MarshalIndent(next, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := disk.WriteFile(t.FS, filepath.Join(t.Dir, stateFile), append(data, '\n')); err != nil {
+	if err := disk.WriteJSON(t.FS, filepath.Join(t.Dir, stateFile), next); err != nil {
 		return err
 	}
 	t.state = next

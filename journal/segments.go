@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,46 +56,52 @@ func logOptions(dfs disk.FS, synced func(time.Duration), notice func(string)) wa
 
 func segmentPath(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf(segmentName, n)) }
 
-// segmentPaths lists the segments of a journal, oldest first. One that is missing in between, or after the last, is an error.
-func segmentPaths(dir string) (paths []string, first int, err error) {
+// listSegments finds the segments of a journal, oldest first, and those of which only the marks are there.
+func listSegments(dir string) (paths, missing []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, 0, fmt.Errorf("journal: %w", err)
+		return nil, nil, fmt.Errorf("journal: %w", err)
 	}
-	found := map[int]bool{}
+	there := map[string]bool{}
 	for _, e := range entries {
 		name, marked := strings.CutSuffix(e.Name(), ".mark")
-		if !strings.HasPrefix(name, "log-") || strings.HasSuffix(name, ".tmp") {
+		if !strings.HasPrefix(name, "log-") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".aside") {
 			continue
 		}
 		var n int
 		if _, err := fmt.Sscanf(name, segmentName, &n); err != nil {
-			return nil, 0, fmt.Errorf("journal: %s is not a name of a log segment; move it elsewhere", filepath.Join(dir, e.Name()))
+			return nil, nil, fmt.Errorf("journal: %s is not a name of a log segment; move it elsewhere", filepath.Join(dir, e.Name()))
 		}
-		found[n] = found[n] || !marked
-		paths = append(paths, segmentPath(dir, n))
+		there[segmentPath(dir, n)] = there[segmentPath(dir, n)] || !marked
 	}
-	sort.Strings(paths)
-	for n, there := range found {
-		if !there {
-			return nil, 0, fmt.Errorf("journal: %s is missing, and its marks are there; restore it from a backup", segmentPath(dir, n))
+	for _, path := range slices.Sorted(maps.Keys(there)) {
+		if there[path] {
+			paths = append(paths, path)
+		} else {
+			missing = append(missing, path)
 		}
 	}
-	whole := paths[:0]
+	return paths, missing, nil
+}
+
+// segmentPaths lists the segments of a journal, oldest first, and the number of the first. One that is missing is an error.
+func segmentPaths(dir string) (paths []string, first int, err error) {
+	paths, missing, err := listSegments(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(missing) > 0 {
+		return nil, 0, fmt.Errorf("journal: %s is missing, and its marks are there; restore it from a backup", missing[0])
+	}
+	if len(paths) > 0 {
+		fmt.Sscanf(filepath.Base(paths[0]), segmentName, &first)
+	}
 	for i, path := range paths {
-		if i == 0 || path != paths[i-1] {
-			whole = append(whole, path)
-		}
-	}
-	if len(whole) > 0 {
-		fmt.Sscanf(filepath.Base(whole[0]), segmentName, &first)
-	}
-	for i, path := range whole {
 		if path != segmentPath(dir, first+i) {
 			return nil, 0, fmt.Errorf("journal: %s is missing, and %s is there; restore it from a backup", segmentPath(dir, first+i), path)
 		}
 	}
-	return whole, first, nil
+	return paths, first, nil
 }
 
 // begin starts segment n; before is the length of the one before it.

@@ -2,9 +2,7 @@ package journal
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"os"
@@ -121,8 +119,7 @@ func (m *model) bury() error {
 	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.next}
 	m.mu.Unlock()
 	fs := m.j.opts.FS
-	err := disk.Replace(fs, m.j.tombstonePath(m.id), func(w io.Writer) error { return json.NewEncoder(w).Encode(t) })
-	if err != nil {
+	if err := disk.WriteJSON(fs, m.j.tombstonePath(m.id), t); err != nil {
 		return fmt.Errorf("journal: model %s: %w", m.id, err)
 	}
 	m.mu.Lock()
@@ -164,11 +161,7 @@ func (j *Journal) readTombstones() error {
 }
 
 func readTombstone(path string) (t tombstone, err error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return t, fmt.Errorf("journal: %w", err)
-	}
-	if err := json.Unmarshal(raw, &t); err != nil || t.Version != version {
+	if err := disk.ReadJSON(path, &t); err != nil || t.Version != version {
 		return t, fmt.Errorf("journal: %s is damaged (version %d, %v); restore it from a backup", path, t.Version, err)
 	}
 	return t, nil

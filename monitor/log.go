@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"os"
@@ -34,6 +35,7 @@ type log struct {
 	size int64
 	last int // the step of the last line, -1 when there is none
 	hook Hook
+	sums *sums
 }
 
 // openLog opens or makes the file and cuts it back to the steps up to keep, the last one that is committed.
@@ -64,6 +66,14 @@ func (l *log) cut(keep int) error {
 	if err != nil {
 		return err
 	}
+	path := l.file.Name()
+	list, err := readSums(path, keep)
+	if err == nil {
+		err = checkSums(data, list)
+	}
+	if err != nil {
+		return err
+	}
 	for rest := data; ; {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
 		if !whole {
@@ -82,6 +92,9 @@ func (l *log) cut(keep int) error {
 		l.last = step
 		rest = after
 		l.size = int64(len(data) - len(rest))
+	}
+	if l.sums, err = openSums(path, list, sum{l.last, l.size, crc32.Checksum(data[:l.size], castagnoli)}); err != nil {
+		return err
 	}
 	if l.size == int64(len(data)) {
 		return nil
@@ -112,6 +125,9 @@ func (l *log) write(step int, m Metrics) error {
 	}
 	l.size += int64(len(line))
 	l.last = step
+	if err := l.sums.add(step, line); err != nil {
+		return fmt.Errorf("monitor: cannot note step %d: %w", step, err)
+	}
 	return nil
 }
 

@@ -82,10 +82,10 @@ func (b *job) openIdentity() error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)), Numerics: b.numerics(), Adapter: b.cfg.StartAdapter()}
-		if data, err = json.MarshalIndent(b.identity, "", "  "); err != nil {
+		if data, err = disk.Seal(b.identity); err != nil {
 			return err
 		}
-		if err := disk.WriteNew(b.FS, path, hex.EncodeToString(drawn(8)), append(data, '\n')); err != nil {
+		if err := disk.WriteNew(b.FS, path, hex.EncodeToString(drawn(8)), data); err != nil {
 			return err
 		}
 		data, err = os.ReadFile(path) // explorer and trainer in two processes draw one identity
@@ -93,7 +93,7 @@ func (b *job) openIdentity() error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	if err := json.Unmarshal(data, &b.identity); err != nil {
+	if err := errors.Join(disk.Unseal(data), json.Unmarshal(data, &b.identity)); err != nil {
 		return fmt.Errorf("run: %s cannot be read: %w; restore it, or use another name for a new job", path, err)
 	}
 	return b.checkIdentity()

@@ -43,7 +43,7 @@ func (b *job) openFileSink(path, state string) (*fileSink, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = s.begin(path)
 	case err == nil:
-		err = json.Unmarshal(data, &s.state)
+		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &s.state))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("run: %s: %w", s.path, err)
@@ -81,11 +81,7 @@ func (s *fileSink) begin(path string) error {
 }
 
 func (s *fileSink) commit() error {
-	data, err := json.Marshal(s.state)
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(s.fs, s.path, append(data, '\n'))
+	return disk.WriteJSON(s.fs, s.path, s.state)
 }
 
 // rawSink is where experiences are kept as they were sampled, before the pipeline drops or changes any: experience_pipeline.input_save_path.

@@ -164,11 +164,7 @@ func (b *job) writeExplorerState(step int) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(explorerState{step, states}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(b.FS, b.statePath(), append(data, '\n'))
+	return disk.WriteJSON(b.FS, b.statePath(), explorerState{step, states})
 }
 
 // learned gives the selectors back what they had learned, and returns the step to begin with: first, or an earlier one, whose groups are
@@ -180,7 +176,7 @@ func (b *job) learned(first int) (int, error) {
 	}
 	var s explorerState
 	if err == nil {
-		err = json.Unmarshal(data, &s)
+		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &s))
 	}
 	if err == nil {
 		err = b.tasks.mix.Restore(s.Tasksets)

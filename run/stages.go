@@ -119,7 +119,7 @@ func readStageMeta(root string) (m stageMeta, err error) {
 		return m, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &m)
+		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &m))
 	}
 	if err != nil || m.Latest < 0 {
 		return m, fmt.Errorf("run: %s cannot be read: %w; restore it, or use another name for a new job", path, errors.Join(err))
@@ -131,11 +131,7 @@ func writeStageMeta(dfs disk.FS, root string, m stageMeta) error {
 	if err := dfs.MkdirAll(root); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(dfs, filepath.Join(root, "stage_meta.json"), append(data, '\n'))
+	return disk.WriteJSON(dfs, filepath.Join(root, "stage_meta.json"), m)
 }
 
 // beginStage sets what the model of a later stage begins with.

@@ -51,7 +51,7 @@ func ReadState(jobDir, name string) (State, error) {
 		return s, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &s)
+		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &s))
 	}
 	var own struct {
 		NextSeqID *int64 `json:"next_seq_id"`
@@ -106,11 +106,7 @@ func foreignPosition(path string) (p Position) {
 }
 
 func (t *Trainer) writeState() error {
-	data, err := json.MarshalIndent(t.state, "", "  ")
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(t.FS, statePath(t.JobDir, t.Name), append(data, '\n'))
+	return disk.WriteJSON(t.FS, statePath(t.JobDir, t.Name), t.state)
 }
 
 // open connects to the model of this run, making it at the first start.

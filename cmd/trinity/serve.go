@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
@@ -49,6 +50,8 @@ type serveStart struct {
 	Replay  time.Duration `help:"How much computing a start after a kill may have to repeat: less means more snapshots." default:"2m"`
 	Threads int           `help:"Threads that compute; 0 is all."`
 	Verify  bool          `help:"Check the data folder and do nothing else."`
+	Repair  bool          `help:"With --verify: set aside what a start could not read, and name what is lost."`
+	Idle    time.Duration `help:"A training run without requests for so long leaves memory; its next request brings it back." default:"5m" name:"idle"`
 	Verbose bool          `short:"v" help:"Log every request."`
 }
 
@@ -57,6 +60,9 @@ const shutdownWait = 5 * time.Second
 
 // Run implements the command.
 func (c *serveStart) Run(s *surroundings) error {
+	if c.Repair && !c.Verify {
+		return usageError{errors.New("serve: --repair goes with --verify")}
+	}
 	if c.Verify {
 		return c.verify(s)
 	}
@@ -117,7 +123,7 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 		return nil, nil, err
 	}
 	var opened atomic.Pointer[server.Server]
-	j, err := journal.Open(ctx, filepath.Join(c.Data, "journal"), e, journal.Options{KeepResults: 1024, Warn: func(msg string) { log.Warn(msg) },
+	j, err := journal.Open(ctx, filepath.Join(c.Data, "journal"), e, journal.Options{KeepResults: 1024, IdleAfter: c.Idle, Warn: func(msg string) { log.Warn(msg) },
 		ReplayMax: c.Replay, SnapshotAfter: min(c.Replay, 30*time.Second), Synced: func(took time.Duration) {
 			if s := opened.Load(); s != nil {
 				s.Fsynced(took)
@@ -232,6 +238,11 @@ func (c *serveStart) checkExposure() error {
 // verify reads everything that is kept and says what is damaged.
 func (c *serveStart) verify(s *surroundings) error {
 	say := func(line string) { fmt.Fprintln(s.out, line) }
+	if c.Repair {
+		if err := c.repair(s, say); err != nil {
+			return err
+		}
+	}
 	errs := []error{journal.Verify(filepath.Join(c.Data, "journal"), say)}
 	errs = append(errs, server.Verify(filepath.Join(c.Data, "server"), say))
 	found, damaged, err := engine.VerifyCheckpoints(filepath.Join(c.Data, "checkpoints"))
@@ -242,6 +253,16 @@ func (c *serveStart) verify(s *surroundings) error {
 	}
 	say("everything is sound")
 	return nil
+}
+
+// repair sets aside what is damaged in the logs.
+func (c *serveStart) repair(s *surroundings, say func(string)) error {
+	unlock, err := lockFolder(c.Data, func(msg string) { fmt.Fprintln(s.err, msg) })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return errors.Join(journal.Repair(filepath.Join(c.Data, "journal"), disk.OS(), say), server.Repair(filepath.Join(c.Data, "server"), disk.OS(), say))
 }
 
 // hubFolder is the cache of models that were fetched from the hub.

@@ -112,10 +112,6 @@ func (g Legacy) read(path string, data []byte, zip *codec, each func(kind byte, 
 
 // convert reads a file of an older version and replaces it by one of the present format. A kill leaves the one or the other.
 func (l *Log) convert(data []byte, each func(kind byte, payload []byte) error) error {
-	type record struct {
-		kind    byte
-		payload []byte
-	}
 	var records []record
 	report, err := l.opts.Legacy.read(l.path, data, l.zip, func(kind byte, payload []byte) error {
 		records = append(records, record{kind, payload})

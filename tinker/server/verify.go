@@ -7,8 +7,23 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
+
+// Repair sets aside what a start could not read of the server's log in dir, which nobody may have open, and tells seen what is lost.
+func Repair(dir string, dfs disk.FS, seen func(line string)) error {
+	path := filepath.Join(dir, logName)
+	s := newState()
+	aside, err := wal.Repair(path, wal.Options{FS: dfs, Legacy: wal.LegacyLedger, Notice: seen}, s.replay)
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	for _, a := range aside {
+		seen(fmt.Sprintf("%s: set aside %s; sessions, samplers and samples in it are unknown now", path, a))
+	}
+	return nil
+}
 
 // Verify reads the server's log in dir without changing it and tells seen what it found. A folder without one is sound.
 func Verify(dir string, seen func(line string)) error {

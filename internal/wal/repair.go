@@ -1,0 +1,131 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// Aside is a part of a log that Repair could not keep.
+type Aside struct {
+	At    int64 // byte in the file as it was
+	Bytes int64
+	Why   string
+}
+
+// String names the part.
+func (a Aside) String() string { return fmt.Sprintf("%d bytes at byte %d: %s", a.Bytes, a.At, a.Why) }
+
+// record is one record of a log that is read whole.
+type record struct {
+	kind    byte
+	payload []byte
+}
+
+// Repair rewrites a log, which must not be open, with the records that are sound and that each takes. The rest is kept for people in
+// <path>.aside and returned. A log without damage is left as it is.
+func Repair(path string, o Options, each func(kind byte, payload []byte) error) (aside []Aside, err error) {
+	o = o.withDefaults()
+	last, err := readMark(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	l := &Log{path: path, opts: o}
+	if l.zip, err = newCodec(o.Limit); err != nil {
+		return nil, err
+	}
+	defer l.zip.close()
+	records, aside := l.salvage(data, each)
+	if missing := last.size - int64(len(data)); missing > 0 {
+		aside = append(aside, Aside{int64(len(data)), missing, "missing: the file was cut"})
+	}
+	if len(aside) == 0 {
+		return nil, nil
+	}
+	if err := keepAside(o.FS, path, data, aside); err != nil {
+		return nil, err
+	}
+	l.generation = max(l.generation, last.generation)
+	err = l.replace(func(add func(byte, []byte) error) error {
+		var errs []error
+		for _, r := range records {
+			errs = append(errs, add(r.kind, r.payload))
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.reopen(); err != nil {
+		return nil, err
+	}
+	return aside, errors.Join(l.f.Close(), l.mark.close())
+}
+
+// salvage returns the sound records of a file and what lies between them.
+func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (records []record, aside []Aside) {
+	g, rest := l.opts.Legacy, data
+	legacy := g.matches(data)
+	step := func(b []byte) (body, after []byte, ok bool) {
+		f, after, ok := next(b)
+		return f.body, after, ok
+	}
+	if legacy {
+		step, rest = g.next, data[len(g.Magic):]
+	} else if generation, err := readHeader(data); err == nil {
+		l.generation, rest = generation, data[headerSize:]
+	}
+	hole := -1 // where the present damage began
+	fill := func(to int) {
+		if hole >= 0 {
+			aside = append(aside, Aside{int64(hole), int64(to - hole), "damaged"})
+		}
+		hole = -1
+	}
+	for len(rest) > 0 {
+		at := len(data) - len(rest)
+		body, after, ok := step(rest)
+		if !ok {
+			if hole < 0 {
+				hole = at
+			}
+			rest = rest[1:]
+			continue
+		}
+		fill(at)
+		kind, payload, err := g.Kind, bytes.Clone(body), error(nil)
+		if !legacy || !g.Plain {
+			kind, payload, err = l.zip.unpack(body)
+		}
+		if err == nil {
+			err = each(kind, payload)
+		}
+		if err != nil {
+			aside = append(aside, Aside{int64(at), int64(len(rest) - len(after)), err.Error()})
+		} else {
+			records = append(records, record{kind, payload})
+		}
+		rest = after
+	}
+	fill(len(data))
+	return records, aside
+}
+
+// keepAside writes the bytes that are set aside where a person can look at them.
+func keepAside(dfs disk.FS, path string, data []byte, aside []Aside) error {
+	var kept []byte
+	for _, a := range aside {
+		if a.At < int64(len(data)) {
+			kept = append(kept, data[a.At:min(a.At+a.Bytes, int64(len(data)))]...)
+		}
+	}
+	return disk.WriteFile(dfs, path+".aside", kept)
+}
