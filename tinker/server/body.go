@@ -147,8 +147,8 @@ func (k *sink) drop() {
 // maxWindow is how far back zstd may refer, which a decoder keeps in memory: 8 MiB, what RFC 8878 (3.1.1.1.2) asks every decoder to take.
 const maxWindow = 8 << 20
 
-// unpackFree is how many bytes any body may unpack to, however small it came.
-const unpackFree = 4 << 20
+// unpackFree is how many bytes any body may unpack to, however small it came: three times what the SDK puts into one request.
+const unpackFree = 16 << 20
 
 // unpack inflates what came, whole or not, into c.body. What a frame says about its size is not believed. What came in error is unpacked as
 // far as it goes, and is an error all the same.

@@ -115,6 +115,9 @@ func decoded[Req any](h func(*call, Req) (any, error)) func(*call) (any, error) 
 	}
 }
 
+// strangerWait is how long the rest of a request may take whose key was refused: long enough for the client to read the answer.
+const strangerWait = time.Second
+
 // handler lets a request in, reads its body, and writes what h returns.
 func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,6 +133,9 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 			code = s.fail(w, r, err)
 		default:
 			reply(w, http.StatusOK, v)
+		}
+		if c.tenant == "" { // the server reads what a stranger sends on, but not for long
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
 		}
 		s.stats.request(pattern, code, time.Since(start))
 		s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds", time.Since(start).Seconds())
