@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -262,4 +265,29 @@ func TestHalfBodies(t *testing.T) {
 		c.Close()
 	}
 	r.settled(t)
+}
+
+// A body that stands still is answered with the reason, and uses no number.
+func TestStalledBody(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	slow := httptest.NewServer(web.Progress(r.server, 20*time.Millisecond))
+	defer slow.Close()
+	c, err := net.Dial("tcp", slow.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "POST %s/forward_backward HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n%s", wire.Prefix, r.key, wire.Proto, batch(m, 1, false))
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(raw), "fewer than 1024 bytes of the body came within 20ms") {
+		t.Errorf("%v %d %s", err, resp.StatusCode, raw)
+	}
+	r.settled(t)
+	r.output(r.promise("/forward_backward", batch(m, 1, false)))
 }

@@ -127,7 +127,7 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 		code := http.StatusOK
 		switch {
 		case errors.Is(err, errAnswered):
-		case err != nil && r.Context().Err() != nil:
+		case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout: // a read that timed out ends the context too
 			code = clientGone
 		case err != nil:
 			code = s.fail(w, r, err)
@@ -179,7 +179,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	if errors.As(err, &se) && se.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(se.after.Seconds())))
 	}
-	if code >= 500 {
+	if code >= 500 && code != http.StatusServiceUnavailable { // which asks to come again, and may be frequent
 		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", err)
 	}
 	reply(w, code, wire.Detail{Detail: err.Error()})
