@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// unserved stands for a run whose base model is not there, or cannot be read. It keeps the run's place: requests that were accepted end with
-// ErrClosed, so that a journal runs them in a later process, when the base model is back.
+// unserved stands for a run whose base model is not there, or cannot be read. It keeps the run's place: requests that
+// were accepted end with ErrClosed, so that a journal runs them in a later process, when the base model is back.
 type unserved struct {
 	info tinker.ModelInfo
 	why  error
@@ -19,7 +19,8 @@ func (e *Engine) setAside(r *run, base string, done int64, why error) (*unserved
 	if !e.opts.KeepUnserved {
 		return nil, why
 	}
-	u := &unserved{why: why, info: tinker.ModelInfo{ModelID: r.id, BaseModel: base, LoRA: r.lora, NextSeqID: done + 1, Unserved: why.Error()}}
+	u := &unserved{why: why, info: tinker.ModelInfo{ModelID: r.id, BaseModel: base, LoRA: r.lora, NextSeqID: done + 1,
+		Unserved: why.Error()}}
 	e.opts.Log.Error("a model cannot be used now; it waits until its base model is back", "model", r.id, "error", why)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -30,7 +31,8 @@ func (e *Engine) setAside(r *run, base string, done int64, why error) (*unserved
 	return u, nil
 }
 
-// standsOn finds and reads the base model of a run that comes from a snapshot or a checkpoint, which must be the one it was made with.
+// standsOn finds and reads the base model of a run that comes from a snapshot or a checkpoint, which must be the one
+// it was made with.
 func (r *run) standsOn(m manifest, path string) (err error) {
 	if r.base, err = r.e.base(m.BaseModel); err != nil {
 		return err
@@ -55,7 +57,8 @@ func (u *unserved) Forward(context.Context, tinker.ForwardRequest) (*tinker.Futu
 }
 
 // ForwardBackward implements tinker.TrainingClient.
-func (u *unserved) ForwardBackward(context.Context, tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (u *unserved) ForwardBackward(context.Context, tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput],
+	error) {
 	return nil, u.err()
 }
 
@@ -75,6 +78,7 @@ func (u *unserved) LoadState(context.Context, tinker.LoadRequest) (*tinker.Futur
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (u *unserved) SaveWeightsForSampler(context.Context, tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (u *unserved) SaveWeightsForSampler(context.Context, tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput],
+	error) {
 	return nil, u.err()
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// Once there was a key, keys are demanded: also after the last one is revoked, after the next start, and when the file cannot be read.
+// Once there was a key, keys are demanded: also after the last one is revoked, after the next start, and when the
+// file cannot be read.
 func TestKeysStayDemanded(t *testing.T) {
 	data := dataFlag{t.TempDir()}
 	at := func() (*keyFile, bool) {
@@ -54,7 +55,8 @@ func TestKeysStayDemanded(t *testing.T) {
 }
 
 func TestLimitsAreChecked(t *testing.T) {
-	good := serveStart{MinFree: 256, edgeFlags: edgeFlags{Connections: 8192, BodyStall: time.Second, MaxBody: 1, MaxBodies: 1}}
+	good := serveStart{MinFree: 256, edgeFlags: edgeFlags{Connections: 8192, BodyStall: time.Second, MaxBody: 1,
+		MaxBodies: 1}}
 	if err := good.checkLimits(); err != nil {
 		t.Error(err)
 	}
@@ -110,6 +112,8 @@ func TestOneModelDamaged(t *testing.T) {
 	}
 }
 
-const tinyConfig = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,
-"num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,"rms_norm_eps":1e-6,
-"rope_theta":10000,"tie_word_embeddings":true,"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,"eos_token_id":0}`
+const tinyConfig = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,
+"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":2,
+"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,
+"rms_norm_eps":1e-6,"rope_theta":10000,"tie_word_embeddings":true,
+"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,"eos_token_id":0}`

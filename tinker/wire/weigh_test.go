@@ -14,7 +14,8 @@ import (
 
 var anything = Bounds{Elements: 1 << 30, Depth: 1 << 30}
 
-// What a body takes when it is decoded is not much more than was said before, for the bodies that take the most for their bytes.
+// What a body takes when it is decoded is not much more than was said before, for the bodies that take the most for
+// their bytes.
 func TestWeightsHold(t *testing.T) {
 	const n = 20000
 	list := func(head, each, tail string) []byte {
@@ -37,7 +38,8 @@ func TestWeightsHold(t *testing.T) {
 		{"stop tokens", list(`{"sampling_params":{"stop":[`, `1`, `]}}`), WeighJSON, into(new(SampleRequest))},
 		{"empty metadata", list(`{"user_metadata":{"a":[`, `{}`, `]}}`), WeighJSON, into(new(CreateSessionRequest))},
 		{"empty datums", list(`{"forward_input":{"data":[`, `{}`, `]}}`), WeighJSON, into(new(LegacyForward))},
-		{"numbers", list(`{"forward_input":{"data":[{"loss_fn_inputs":{"a":{"data":[`, `1`, `]}}}]}}`), WeighJSON, into(new(LegacyForward))},
+		{"numbers", list(`{"forward_input":{"data":[{"loss_fn_inputs":{"a":{"data":[`, `1`, `]}}}]}}`), WeighJSON,
+			into(new(LegacyForward))},
 		{"empty protobuf datums", proto(nil), WeighForwardBackward, unfold},
 		{"empty protobuf chunks", proto([]byte{0x0a, 0, 0x0a, 0}), WeighForwardBackward, unfold},
 		{"empty tensors", proto([]byte{0x12, 7, 0x0a, 1, 'a', 0x12, 2, 0x18, 1}), WeighForwardBackward, unfold},
@@ -72,15 +74,19 @@ func TestBounds(t *testing.T) {
 		want bool // too complex
 	}{
 		{`{"a":1,"b":[1,2,3,4,5,6,7,8,9,10,11,12]}`, false}, {`{"a":"[[[[[[[[[{{{{{{:::::::::::::\\\"[[["}`, false},
-		{`[[[]]]`, false}, {`[[[[]]]]`, true}, {`[{},{},{},{},{},{},{},{},{}]`, false}, {`[{},{},{},{},{},{},{},{},{},{}]`, true},
-		{`{"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1}`, false}, {`{"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1}`, true},
+		{`[[[]]]`, false}, {`[[[[]]]]`, true}, {`[{},{},{},{},{},{},{},{},{}]`,
+			false}, {`[{},{},{},{},{},{},{},{},{},{}]`, true},
+		{`{"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1}`,
+			false}, {`{"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1,"a":1}`, true},
 	} {
-		if _, err := WeighJSON([]byte(tt.body), few); errors.Is(err, ErrTooComplex) != tt.want || tt.want && !errors.Is(err, ErrMalformed) {
+		if _, err := WeighJSON([]byte(tt.body), few); errors.Is(err, ErrTooComplex) != tt.want || tt.want &&
+			!errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", tt.body, err)
 		}
 	}
 	for n, want := range map[int]bool{10: false, 11: true} {
-		if _, err := WeighForwardBackward(append(bytes.Clone(model), bytes.Repeat([]byte{0x1a, 0}, n)...), few); errors.Is(err, ErrTooComplex) != want {
+		if _, err := WeighForwardBackward(append(bytes.Clone(model), bytes.Repeat([]byte{0x1a, 0}, n)...),
+			few); errors.Is(err, ErrTooComplex) != want {
 			t.Errorf("%d datums: %v", n, err)
 		}
 	}
@@ -101,17 +107,22 @@ func TestDecodeRefusesWhatFollows(t *testing.T) {
 }
 
 func TestPeekTraining(t *testing.T) {
-	whole := EncodeForwardBackward(ForwardBackward{ModelID: "m:train:0", SeqID: 7, LossFn: "x", Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2})}}})
+	whole := EncodeForwardBackward(ForwardBackward{ModelID: "m:train:0", SeqID: 7, LossFn: "x",
+		Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2})}}})
 	for _, tt := range []struct {
 		body  string
 		proto bool
 		want  string
 	}{
-		{string(whole), true, "m:train:0 7 true"}, {string(whole[:len(whole)-3]), true, "m:train:0 7 true"}, {string(whole) + "\x1a\xff", true, "m:train:0 7 true"},
+		{string(whole), true, "m:train:0 7 true"}, {string(whole[:len(whole)-3]), true,
+			"m:train:0 7 true"}, {string(whole) + "\x1a\xff", true, "m:train:0 7 true"},
 		{string(whole[:11]), true, "m:train:0 0 false"}, {"", true, " 0 false"},
-		{`{"model_id":"m","seq_id":7}`, false, "m 7 true"}, {`{"x":{"model_id":"n","seq_id":8},"seq_id" : 7 , "model_id" : "m"`, false, "m 7 true"},
-		{`{"model_id":"m","seq_id":7`, false, "m 0 false"}, {`{"model_id":"m`, false, " 0 false"}, {`{"y":"\"model_id\":","seq_id":7.5,"model_id":"m"}`, false, "m 0 false"},
-		{`{"model_id":"m","seq_id":7,"x":tru`, false, "m 7 true"}, {`{"model_id":["m"],"seq_id":"7"}`, false, " 0 false"},
+		{`{"model_id":"m","seq_id":7}`, false,
+			"m 7 true"}, {`{"x":{"model_id":"n","seq_id":8},"seq_id" : 7 , "model_id" : "m"`, false, "m 7 true"},
+		{`{"model_id":"m","seq_id":7`, false, "m 0 false"}, {`{"model_id":"m`, false,
+			" 0 false"}, {`{"y":"\"model_id\":","seq_id":7.5,"model_id":"m"}`, false, "m 0 false"},
+		{`{"model_id":"m","seq_id":7,"x":tru`, false, "m 7 true"}, {`{"model_id":["m"],"seq_id":"7"}`, false,
+			" 0 false"},
 	} {
 		id, seq, ok := PeekTraining([]byte(tt.body), tt.proto)
 		if got := fmt.Sprint(id, " ", seq, " ", ok); got != tt.want {
@@ -123,8 +134,10 @@ func TestPeekTraining(t *testing.T) {
 // Whatever the bytes, weighing and peeking end, and what they say of JSON is what decoding says.
 func FuzzWeigh(f *testing.F) {
 	f.Add([]byte(`{"model_id":"m","seq_id":7,"x":[{}]}`))
-	f.Add(EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 1, Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1})}}}))
-	f.Add(append(EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 1}), append([]byte{0x1a, byte(len(sparseDatum(9)))}, sparseDatum(9)...)...))
+	f.Add(EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 1,
+		Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1})}}}))
+	f.Add(append(EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 1}), append([]byte{0x1a,
+		byte(len(sparseDatum(9)))}, sparseDatum(9)...)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = WeighJSON(b, anything)
 		if w, _ := WeighForwardBackward(b, anything); w < 0 {
@@ -141,11 +154,13 @@ func FuzzWeigh(f *testing.F) {
 			return
 		}
 		for k := range keys {
-			if k != "model_id" && k != "seq_id" && (strings.EqualFold(k, "model_id") || strings.EqualFold(k, "seq_id")) {
+			if k != "model_id" && k != "seq_id" && (strings.EqualFold(k, "model_id") || strings.EqualFold(k,
+				"seq_id")) {
 				return // encoding/json takes it for the key
 			}
 		}
-		if bytes.Contains(b, []byte(`\u`)) || bytes.Count(b, []byte("model_id")) > 1 || bytes.Count(b, []byte("seq_id")) > 1 {
+		if bytes.Contains(b, []byte(`\u`)) || bytes.Count(b, []byte("model_id")) > 1 || bytes.Count(b,
+			[]byte("seq_id")) > 1 {
 			return // keys that are written otherwise, or twice
 		}
 		if id != v.Model || seq != v.Seq {
