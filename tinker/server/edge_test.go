@@ -18,7 +18,8 @@ func TestGapsAreBounded(t *testing.T) {
 	r := newRig(t, Options{MaxMissing: 50, GapAfter: 50 * time.Millisecond})
 	m := r.model(r.session(), 0)
 	for _, seq := range []int64{52, 100, math.MaxInt32} {
-		for path, body := range map[string]any{"/optim_step": step(m, seq), "/forward_backward": batch(m, seq, false),
+		for path, body := range map[string]any{"/save_weights_for_sampler": map[string]any{"model_id": m,
+			"seq_id": seq, "sampling_session_seq_id": 0}, "/optim_step": step(m, seq), "/forward_backward": batch(m, seq, false),
 			"/save_weights": map[string]any{"model_id": m, "seq_id": seq}} {
 			code, _, raw := r.send("POST", wire.Prefix+path, body)
 			if code != http.StatusBadRequest || !strings.Contains(string(raw),
@@ -26,6 +27,9 @@ func TestGapsAreBounded(t *testing.T) {
 				t.Errorf("%s %d: %d %s", path, seq, code, raw)
 			}
 		}
+	}
+	if n := len(r.server.state.marks) + len(r.server.state.samplers); n != 0 {
+		t.Errorf("%d marks and samplers of requests that were refused", n)
 	}
 	id := r.promise("/optim_step", step(m, 51))
 	r.result(id)
