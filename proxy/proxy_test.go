@@ -292,6 +292,8 @@ func TestRefuses(t *testing.T) {
 		{"/v1/chat/completions", `{"messages":`, "not the JSON", 400},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 200) + `"}]}`, "context_length_exceeded", 400},
 		{"/v1/completions", `{"prompt":["a","b"]}`, "each is a request of its own", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}}`, "something follows the JSON value", 400},
+		{"/v1/completions", `{"prompt":"a"}{"prompt":"b"}`, "something follows the JSON value", 400},
 		{"/feedback", `{"reward":"good","msg_ids":["x"]}`, "not the JSON", 400},
 	} {
 		status, body := f.post(tt.path, tt.body)

@@ -49,7 +49,7 @@ func (c *serveStart) findModels(s *surroundings) (*served, error) {
 		m.aliases["tiny"] = shippedRoot + "/model"
 	}
 	for _, root := range c.Models {
-		if err := m.walk(root, c.loopback()); err != nil {
+		if err := m.walk(root, c.loopback(), s); err != nil {
 			return nil, err
 		}
 	}
@@ -88,9 +88,10 @@ func (m *served) add(name, dir string, local bool) error {
 	return nil
 }
 
-// walk finds the models below a folder, which may be one itself.
-func (m *served) walk(root string, local bool) error {
+// walk finds the models below a folder, which may be one itself. One that cannot be read does not stop the others.
+func (m *served) walk(root string, local bool, s *surroundings) error {
 	found := 0
+	var damaged []error
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Name() != "config.json" {
 			return err
@@ -107,11 +108,18 @@ func (m *served) walk(root string, local bool) error {
 			return err
 		}
 		if err := m.add(filepath.ToSlash(name), dir, local); err != nil {
-			return fmt.Errorf("serve: %w", err)
+			damaged = append(damaged, fmt.Errorf("serve: %w", err))
+		} else {
+			found++
 		}
-		found++
 		return filepath.SkipDir
 	})
+	if found == 0 && len(damaged) > 0 {
+		return errors.Join(damaged...)
+	}
+	for _, d := range damaged {
+		fmt.Fprintf(s.err, "note: a model below %s is not served: %v\n", root, d)
+	}
 	if err == nil && found == 0 {
 		err = fmt.Errorf("serve: --models %s: there is no model (a folder with config.json and *.safetensors) below it", root)
 	}

@@ -185,7 +185,7 @@ func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error
 	if c.TLSCert != "" {
 		scheme = "https"
 	}
-	if !c.loopback() {
+	if keys, err := openKeys(c.keys()); err != nil || keys.Demanded() {
 		key = "tml-…"
 	}
 	url := scheme + "://" + addr.String()

@@ -12,11 +12,11 @@ import (
 
 // edgeFlags bound what strangers may take of a server.
 type edgeFlags struct {
-	Connections     int           `help:"Connections that one address may have open; loopback is one address. 0 is no bound." default:"8192"`
-	BodyStall       time.Duration `help:"How long a request's body, or a client that reads its answer, may make no progress." default:"30s"`
+	Connections     int           `help:"Open connections of one address (loopback is one); 0: any number." default:"8192"`
+	BodyStall       time.Duration `help:"How long a body, or the reader of an answer, may stand still." default:"30s"`
 	MaxBody         int64         `help:"MiB of one training or sampling request, unpacked." default:"256"`
 	MaxBodies       int64         `help:"MiB of memory of all requests that are being read." default:"1024"`
-	MaxTenantBodies int64         `help:"MiB of memory of one key's requests that are being read; 0 is half of --max-bodies." default:"0"`
+	MaxTenantBodies int64         `help:"The same of one key's requests; 0 is half of --max-bodies." default:"0"`
 }
 
 // checkLimits refuses numbers that mean nothing.
@@ -25,7 +25,8 @@ func (c *serveStart) checkLimits() error {
 	for _, f := range []struct {
 		name        string
 		value, from int64
-	}{{"min-free", c.MinFree, 0}, {"connections", int64(c.Connections), 0}, {"max-body", c.MaxBody, 1}, {"max-bodies", c.MaxBodies, 1},
+	}{{"min-free", c.MinFree, 0}, {"connections", int64(c.Connections), 0}, {"max-body", c.MaxBody, 1}, {"max-bodies",
+		c.MaxBodies, 1},
 		{"max-tenant-bodies", c.MaxTenantBodies, 0}, {"threads", int64(c.Threads), 0}} {
 		if f.value < f.from || f.value > most {
 			return fmt.Errorf("serve: --%s is %d; it must be %d to %d", f.name, f.value, f.from, int64(most))
@@ -50,7 +51,8 @@ func orNone(n int64) int64 {
 	return n
 }
 
-// connections leaves a quarter of the process's file descriptors for files, and a quarter of the rest for other addresses.
+// connections leaves a quarter of the process's file descriptors for files, and a quarter of the rest for other
+// addresses.
 func (f edgeFlags) connections(log *slog.Logger) web.Connections {
 	c := web.Connections{PerAddress: f.Connections, Log: log}
 	if n, ok := descriptors(); ok {

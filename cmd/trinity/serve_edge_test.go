@@ -3,14 +3,17 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// Once there was a key, keys are demanded: also after the last one is revoked, after the next start, and when the file cannot be read.
+// Once there was a key, keys are demanded: also after the last one is revoked, after the next start, and when the
+// file cannot be read.
 func TestKeysStayDemanded(t *testing.T) {
 	data := dataFlag{t.TempDir()}
 	at := func() (*keyFile, bool) {
@@ -52,7 +55,8 @@ func TestKeysStayDemanded(t *testing.T) {
 }
 
 func TestLimitsAreChecked(t *testing.T) {
-	good := serveStart{MinFree: 256, edgeFlags: edgeFlags{Connections: 8192, BodyStall: time.Second, MaxBody: 1, MaxBodies: 1}}
+	good := serveStart{MinFree: 256, edgeFlags: edgeFlags{Connections: 8192, BodyStall: time.Second, MaxBody: 1,
+		MaxBodies: 1}}
 	if err := good.checkLimits(); err != nil {
 		t.Error(err)
 	}
@@ -80,3 +84,36 @@ func TestLimitsAreChecked(t *testing.T) {
 		t.Errorf("connections are %+v", c)
 	}
 }
+
+// A model that cannot be read does not stop those beside it, and is named.
+func TestOneModelDamaged(t *testing.T) {
+	root := t.TempDir()
+	for name, config := range map[string]string{"good": tinyConfig, "bad": "{"} {
+		dir := filepath.Join(root, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"config.json": config, "model.safetensors": ""} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var notes strings.Builder
+	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, tokenizers: map[string]string{}}
+	if err := m.walk(root, true, &surroundings{err: &notes}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.engine["good"]; !ok || len(m.engine) != 1 || !strings.Contains(notes.String(), "is not served") {
+		t.Errorf("served are %v; notes: %s", m.engine, &notes)
+	}
+	if err := m.walk(filepath.Join(root, "bad"), true, &surroundings{err: &notes}); err == nil {
+		t.Error("a folder with nothing but a damaged model is no error")
+	}
+}
+
+const tinyConfig = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,
+"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":2,
+"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,
+"rms_norm_eps":1e-6,"rope_theta":10000,"tie_word_embeddings":true,
+"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,"eos_token_id":0}`

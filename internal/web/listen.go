@@ -63,7 +63,8 @@ func (l *listener) enter(from string) bool {
 	}
 	if now := time.Now(); now.Sub(l.warned) >= warnEvery {
 		l.warned = now
-		l.limit.Log.Warn("a connection was refused: too many are open", "address", from, "open", own, "per_address", l.limit.PerAddress,
+		l.limit.Log.Warn("a connection was refused: too many are open", "address", from, "open", own, "per_address",
+			l.limit.PerAddress,
 			"all", l.total, "total", l.limit.Total)
 	}
 	return false
@@ -91,7 +92,8 @@ func (c *conn) Close() error {
 	return err
 }
 
-// address is what is counted as one client: whoever has one loopback address has all, and whoever has one IPv6 address has its /64.
+// address is what is counted as one client: whoever has one loopback address has all, and whoever has one IPv6
+// address has its /64.
 func address(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {

@@ -15,9 +15,9 @@ const Step = 1 << 10
 // piece is how many bytes of an answer a client must take within one stall.
 const piece = 64 << 10
 
-// Progress ends connections that make no progress: a body of which fewer than Step bytes come within stall, and an answer of which a
-// client takes less than a piece in that time. Reading such a body fails with an error that wraps os.ErrDeadlineExceeded. The time in which h
-// computes is not counted.
+// Progress ends connections that make no progress: a body of which fewer than Step bytes come within stall, and an
+// answer of which a client takes less than a piece in that time. Reading such a body fails with an error that wraps
+// os.ErrDeadlineExceeded. The time in which h computes is not counted.
 func Progress(h http.Handler, stall time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w) // a writer without deadlines, as tests have it, is left as it is
@@ -70,7 +70,8 @@ type writer struct {
 	body  *body
 }
 
-// extend gives the next piece its time. What a handler has not read of the body the server reads before it answers: half the time is for that.
+// extend gives the next piece its time. What a handler has not read of the body the server reads before it answers:
+// half the time is for that.
 func (w *writer) extend() {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(w.stall))
 	if !w.body.ended {

@@ -1,5 +1,5 @@
-// Package web sets up HTTP servers that strangers reach: time limits for headers, bodies and answers, bounds for headers, and bounds for
-// connections. It knows nothing of what is served.
+// Package web sets up HTTP servers that strangers reach: time limits for headers, bodies and answers, bounds for
+// headers, and bounds for connections. It knows nothing of what is served.
 package web
 
 import (
@@ -36,8 +36,10 @@ func (o Options) withDefaults() Options {
 // DefaultStall is the default of Options.Stall.
 const DefaultStall = 30 * time.Second
 
-// Server serves h within the bounds of o. There is no time limit for a whole request: slow uploads pass as long as bytes come.
+// Server serves h within the bounds of o. There is no time limit for a whole request: slow uploads pass as long as
+// bytes come.
 func Server(h http.Handler, o Options) *http.Server {
 	o = o.withDefaults()
-	return &http.Server{Handler: Progress(h, o.Stall), ReadHeaderTimeout: o.Header, IdleTimeout: o.Idle, MaxHeaderBytes: o.HeaderBytes, ErrorLog: o.ErrorLog}
+	return &http.Server{Handler: Progress(h, o.Stall), ReadHeaderTimeout: o.Header, IdleTimeout: o.Idle,
+		MaxHeaderBytes: o.HeaderBytes, ErrorLog: o.ErrorLog}
 }

@@ -113,7 +113,8 @@ func TestBodiesMustMakeProgress(t *testing.T) {
 					}
 				}()
 				code, text := answer(t, c)
-				if code != tt.want || code == 408 && !strings.Contains(text, "fewer than 1024 bytes of the body came within 30s") {
+				if code != tt.want || code == 408 && !strings.Contains(text,
+					"fewer than 1024 bytes of the body came within 30s") {
 					t.Errorf("%d %s, want %d", code, text, tt.want)
 				}
 				c.Close()
@@ -190,7 +191,8 @@ func TestIdleConnectionsAndHeadersEnd(t *testing.T) {
 	for _, tt := range []struct {
 		send string
 		want time.Duration
-	}{{"", 10 * time.Second}, {"GET / HTTP/1.1\r\nHo", 10 * time.Second}, {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 5 * time.Minute}} {
+	}{{"", 10 * time.Second}, {"GET / HTTP/1.1\r\nHo", 10 * time.Second}, {"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		5 * time.Minute}} {
 		serve(t, readBody, func(t *testing.T, p *pipes) {
 			c := p.dial()
 			defer c.Close()
@@ -234,10 +236,14 @@ func TestConnectionsAreCounted(t *testing.T) {
 		want  int
 	}{
 		{"no limit", Connections{}, []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, 3},
-		{"one address", Connections{PerAddress: 2}, []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3", "10.0.0.2:1"}, 3},
-		{"loopback is one", Connections{PerAddress: 2}, []string{"127.0.0.1:1", "127.7.0.1:1", "[::1]:1", "[::ffff:127.0.0.2]:1"}, 2},
-		{"a /64 is one", Connections{PerAddress: 1}, []string{"[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8:0:1::1]:1"}, 2},
-		{"all together", Connections{PerAddress: 2, Total: 3}, []string{"10.0.0.1:1", "10.0.0.2:2", "10.0.0.3:3", "10.0.0.4:1"}, 3},
+		{"one address", Connections{PerAddress: 2}, []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3", "10.0.0.2:1"},
+			3},
+		{"loopback is one", Connections{PerAddress: 2}, []string{"127.0.0.1:1", "127.7.0.1:1", "[::1]:1",
+			"[::ffff:127.0.0.2]:1"}, 2},
+		{"a /64 is one", Connections{PerAddress: 1}, []string{"[2001:db8::1]:1", "[2001:db8::2]:1",
+			"[2001:db8:0:1::1]:1"}, 2},
+		{"all together", Connections{PerAddress: 2, Total: 3}, []string{"10.0.0.1:1", "10.0.0.2:2", "10.0.0.3:3",
+			"10.0.0.4:1"}, 3},
 	} {
 		closed := 0
 		inner := &queue{closed: &closed, from: tt.from}

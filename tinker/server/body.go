@@ -15,15 +15,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// bodyKind is what a route does with a request's body.
+// bodyKind is what a route does with a request's body. A training request that cannot be decoded uses its number up.
 type bodyKind int
 
 const (
 	noBody        bodyKind = iota // nothing is expected and nothing is kept
 	smallBody                     // JSON of up to MaxSmallBody bytes
 	largeBody                     // up to MaxBody bytes
-	smallTraining                 // smallBody of a request that has a model and a number: one that cannot be decoded uses its number up
-	largeTraining                 // largeBody of such a request, perhaps protobuf
+	smallTraining                 // smallBody of a request with a model and a number
+	largeTraining                 // largeBody of one, perhaps protobuf
 )
 
 func (k bodyKind) large() bool    { return k == largeBody || k == largeTraining }
@@ -34,7 +34,8 @@ func (k bodyKind) proto(r *http.Request) bool {
 	return k == largeTraining && strings.HasPrefix(r.Header.Get("Content-Type"), wire.Proto)
 }
 
-// read reads a body, unpacked, into c.body. Memory is reserved as bytes arrive. After an error c.body is what came before it, unpacked.
+// read reads a body, unpacked, into c.body. Memory is reserved as bytes arrive. After an error c.body is what came
+// before it, unpacked.
 func (s *Server) read(c *call, kind bodyKind) error {
 	if c.r.Body == nil || c.r.Method == http.MethodGet {
 		return nil
@@ -73,7 +74,8 @@ func drain(r io.Reader, most int64) error {
 }
 
 func tooLarge(most int64, limit string) error {
-	return status(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes (%s); send smaller batches", most, limit)
+	return status(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes (%s); send smaller batches",
+		most, limit)
 }
 
 // bodyError gives an error of reading its status.
@@ -144,14 +146,16 @@ func (k *sink) drop() {
 	k.b = nil
 }
 
-// maxWindow is how far back zstd may refer, which a decoder keeps in memory: 8 MiB, what RFC 8878 (3.1.1.1.2) asks every decoder to take.
+// maxWindow is how far back zstd may refer, which a decoder keeps in memory: 8 MiB, what RFC 8878 (3.1.1.1.2) asks
+// every decoder to take.
 const maxWindow = 8 << 20
 
-// unpackFree is how many bytes any body may unpack to, however small it came.
-const unpackFree = 4 << 20
+// unpackFree is how many bytes any body may unpack to, however small it came: three times what the SDK puts into one
+// request.
+const unpackFree = 16 << 20
 
-// unpack inflates what came, whole or not, into c.body. What a frame says about its size is not believed. What came in error is unpacked as
-// far as it goes, and is an error all the same.
+// unpack inflates what came, whole or not, into c.body. What a frame says about its size is not believed. What came
+// in error is unpacked as far as it goes, and is an error all the same.
 func (s *Server) unpack(c *call, in *sink, came error) error {
 	defer in.drop()
 	out := sink{share: c.share, most: in.most, limit: in.limit}
@@ -174,7 +178,8 @@ func (s *Server) unpack(c *call, in *sink, came error) error {
 	case errors.As(err, &se):
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return status(http.StatusRequestEntityTooLarge, "zstd body: its window is larger than %d bytes; pack it at level 19 or below, without a long window: %w", maxWindow, err)
+		return status(http.StatusRequestEntityTooLarge,
+			"zstd body: its window is larger than %d bytes; pack it at level 19 or below: %w", maxWindow, err)
 	case err != nil:
 		return status(http.StatusBadRequest, "zstd body: %w: %w", wire.ErrMalformed, err)
 	}
@@ -201,7 +206,8 @@ func (list inflaters) get(ctx context.Context) (*zstd.Decoder, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderLowmem(true))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxWindow),
+		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		list <- nil
 		return nil, fmt.Errorf("server: zstd: %w", err)

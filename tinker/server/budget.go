@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// budget is the memory of all requests in flight: their bodies as bytes arrive, and what they unfold to. A tenant may hold no more than there
-// is room left, so one alone fills half of it at most, and whoever comes anew finds room.
+// budget is the memory of all requests in flight: their bodies as bytes arrive, and what they unfold to. A tenant may
+// hold no more than there is room left, so one alone fills half of it at most, and whoever comes anew finds room.
 type budget struct {
 	most, tenant int64 // Options.MaxBodies and MaxTenantBodies
 
@@ -30,10 +30,13 @@ type share struct {
 
 func (b *budget) share(tenant string) *share { return &share{b: b, tenant: tenant} }
 
-// take reserves n more bytes. A request that alone is too large is refused for good (413), one that finds no room now may come again (503).
+// take reserves n more bytes. A request that alone is too large is refused for good (413), one that finds no room now
+// may come again (503).
 func (h *share) take(n int64) error {
 	if most := min(h.b.tenant, h.b.most/2); h.held+n > most {
-		return status(http.StatusRequestEntityTooLarge, "the request takes %d bytes of memory when it is read; one tenant's may take %d (MaxTenantBodies, and half of MaxBodies); send smaller batches", h.held+n, most)
+		return status(http.StatusRequestEntityTooLarge,
+			"the request takes %d bytes of memory, more than %d (MaxTenantBodies, MaxBodies / 2); send smaller batches",
+			h.held+n, most)
 	}
 	b := h.b
 	b.mu.Lock()
@@ -41,9 +44,11 @@ func (h *share) take(n int64) error {
 	own := b.own[h.tenant]
 	switch {
 	case own+n > b.tenant:
-		return laterf("requests of %d bytes of yours are being read; at most %d may be (MaxTenantBodies)", own, b.tenant)
+		return laterf("requests of %d bytes of yours are being read; at most %d may be (MaxTenantBodies)", own,
+			b.tenant)
 	case own+n > b.most-b.used-n:
-		return laterf("requests of %d bytes are being read, %d of them yours; at most %d may be (MaxBodies), and yours no more than there is room left", b.used, own, b.most)
+		return laterf("requests of %d bytes are being read, %d of them yours; at most %d may be (MaxBodies), "+
+			"and yours no more than there is room left", b.used, own, b.most)
 	}
 	b.used += n
 	b.own[h.tenant] = own + n
@@ -70,7 +75,8 @@ func (h *share) release() { h.give(h.held) }
 
 // laterf asks the client to send the request again in a moment.
 func laterf(format string, args ...any) error {
-	return &statusError{http.StatusServiceUnavailable, fmt.Errorf(format+"; send this one again later", args...), time.Second}
+	return &statusError{http.StatusServiceUnavailable, fmt.Errorf(format+"; send this one again later", args...),
+		time.Second}
 }
 
 // inUse is how many bytes are taken.

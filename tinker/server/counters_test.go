@@ -74,8 +74,11 @@ func (h *hostile) actions(pack func([]byte) []byte) map[string]func(*rapid.T) {
 		return asample(h.sampler, h.draw, map[string]any{"num_samples": 3})
 	}
 	return map[string]func(*rapid.T){
-		"sample":       func(*rapid.T) { h.send("/asample", good()) },
-		"sample again": func(*rapid.T) { h.send("/asample", asample(h.sampler, h.draw, map[string]any{"num_samples": 3})) },
+		"sample": func(*rapid.T) { h.send("/asample", good()) },
+		"sample again": func(*rapid.T) {
+			h.send("/asample", asample(h.sampler, h.draw,
+				map[string]any{"num_samples": 3}))
+		},
 		"long sample": func(*rapid.T) {
 			m := good()
 			m["sampling_params"] = map[string]any{"max_tokens": 400, "temperature": 1.0}
@@ -112,7 +115,8 @@ func (h *hostile) actions(pack func([]byte) []byte) map[string]func(*rapid.T) {
 		"a gap":        func(*rapid.T) { h.train += 2; h.send("/optim_step", step(h.model, h.train)) },
 		"wrong step": func(*rapid.T) {
 			h.train++
-			h.send("/optim_step", rawJSON(fmt.Sprintf(`{"model_id":%q,"seq_id":%d,"adam_params":7}}`, h.model, h.train)))
+			h.send("/optim_step", rawJSON(fmt.Sprintf(`{"model_id":%q,"seq_id":%d,"adam_params":7}}`, h.model,
+				h.train)))
 		},
 		"wrong batch": func(*rapid.T) {
 			h.train++
@@ -146,7 +150,8 @@ func TestCountersAfterClose(t *testing.T) {
 	r := newRig(t, Options{})
 	h := newHostile(r)
 	for seq := range int64(8) {
-		h.send("/asample", asample(h.sampler, seq, map[string]any{"num_samples": 64, "sampling_params": map[string]any{"max_tokens": 400, "temperature": 1.0}}))
+		h.send("/asample", asample(h.sampler, seq, map[string]any{"num_samples": 64,
+			"sampling_params": map[string]any{"max_tokens": 400, "temperature": 1.0}}))
 		h.send("/forward_backward", batch(h.model, seq+2, false)) // the first is missing
 	}
 	r.server.Release()

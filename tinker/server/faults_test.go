@@ -12,7 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// One damaged checkpoint is the trouble of its owner alone: lists leave it out, what has expired is collected, and it can be deleted.
+// One damaged checkpoint is the trouble of its owner alone: lists leave it out, what has expired is collected, and it
+// can be deleted.
 func TestOneDamagedCheckpoint(t *testing.T) {
 	for name, damage := range map[string]string{"no JSON": "{", "empty": "", "another format": `{"format":99}`} {
 		t.Run(name, func(t *testing.T) {
@@ -21,7 +22,8 @@ func TestOneDamagedCheckpoint(t *testing.T) {
 			m, other := r.model(r.session(), 0), bob.model(bob.session(), 0)
 			r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "a", "seq_id": 1}))
 			r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "b", "seq_id": 2}))
-			bob.result(bob.promise("/save_weights", map[string]any{"model_id": other, "path": "c", "seq_id": 1, "ttl_seconds": 60}))
+			bob.result(bob.promise("/save_weights", map[string]any{"model_id": other, "path": "c", "seq_id": 1,
+				"ttl_seconds": 60}))
 			bob.result(bob.promise("/save_weights", map[string]any{"model_id": other, "path": "d", "seq_id": 2}))
 			found, err := filepath.Glob(filepath.Join(r.dir, "checkpoints", "*", "weights", "a", "trinity.json"))
 			if err != nil || len(found) != 1 {
@@ -48,7 +50,8 @@ func TestOneDamagedCheckpoint(t *testing.T) {
 			if err := r.server.collect(); err != nil {
 				t.Error(err)
 			}
-			if left, err := filepath.Glob(filepath.Join(r.dir, "checkpoints", "*", "weights", "c")); err != nil || len(left) != 0 {
+			if left, err := filepath.Glob(filepath.Join(r.dir, "checkpoints", "*", "weights", "c")); err != nil ||
+				len(left) != 0 {
 				t.Errorf("what has expired is still there: %v, %v", left, err)
 			}
 			path := wire.Prefix + "/training_runs/" + m + "/checkpoints/weights/a"
@@ -62,7 +65,8 @@ func TestOneDamagedCheckpoint(t *testing.T) {
 	}
 }
 
-// A base model that is missing at a start stops its own runs only, with a reason; when it is back they go on with the same bits.
+// A base model that is missing at a start stops its own runs only, with a reason; when it is back they go on with the
+// same bits.
 func TestOneBaseModelMissing(t *testing.T) {
 	second, missing := tinyModel(t), false
 	r := newTunedRig(t, Options{GapAfter: time.Hour}, func(o *engine.Options) {
@@ -81,7 +85,8 @@ func TestOneBaseModelMissing(t *testing.T) {
 	r.output(r.promise("/forward_backward", batch(waiting, 1, false)))
 	r.result(r.promise("/optim_step", step(waiting, 2)))
 	kept := r.promise("/forward_backward", batch(waiting, 4, false)) // the third is missing
-	saved := r.result(r.promise("/save_weights", map[string]any{"model_id": idle, "path": "s", "seq_id": 2}))["path"].(string)
+	saved := r.result(r.promise("/save_weights", map[string]any{"model_id": idle, "path": "s",
+		"seq_id": 2}))["path"].(string)
 	sampler := r.sampler(r.session(), 0, map[string]any{"base_model": "second"})
 
 	missing = true
@@ -99,7 +104,8 @@ func TestOneBaseModelMissing(t *testing.T) {
 		t.Errorf("a request that waits: %s", text)
 	}
 	load := map[string]any{"session_id": r.session(), "model_seq_id": 0, "path": saved, "optimizer": true}
-	if code, _, raw := r.send("POST", wire.Prefix+"/load_weights", load); code != http.StatusBadRequest || !strings.Contains(string(raw), "second") {
+	if code, _, raw := r.send("POST", wire.Prefix+"/load_weights", load); code != http.StatusBadRequest ||
+		!strings.Contains(string(raw), "second") {
 		t.Errorf("a model from its checkpoint: %d %s", code, raw)
 	}
 	if text, _ := r.failure(r.promise("/asample", asample(sampler, 0, nil))); !strings.Contains(text, "second") {

@@ -11,20 +11,21 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The numbers of a model's requests are used one after another, but requests overtake each other on their way. What is behind a number that
-// is missing waits for it, for a while.
+// The numbers of a model's requests are used one after another, but requests overtake each other on their way. What
+// is behind a number that is missing waits for it, for a while.
 
 // tooFar refuses a request before which too many numbers are missing. s.mu is held.
 func (s *Server) tooFar(m *model, seq int64) error {
 	if missing := seq - m.dense - 1 - int64(len(m.ahead)); missing > s.opts.MaxMissing && !m.ahead[seq] {
-		return tinker.Userf("seq_id is %d, and %d requests of model %s before it have not arrived; at most %d may be missing (MaxMissing). The next number is %d",
+		return tinker.Userf("seq_id is %d, and %d requests of model %s before it have not arrived; "+
+			"at most %d may be missing (MaxMissing). The next number is %d",
 			seq, missing, m.ID, s.opts.MaxMissing, m.dense+1)
 	}
 	return nil
 }
 
-// arrived notes that a number was accepted. While later numbers wait for one that is missing, a timer runs: a client that gave
-// up on a request never sends it again. s.mu is held.
+// arrived notes that a number was accepted. While later numbers wait for one that is missing, a timer runs: a client
+// that gave up on a request never sends it again. s.mu is held.
 func (s *Server) arrived(m *model, seq int64) {
 	if seq > m.dense {
 		m.ahead[seq] = true
@@ -46,7 +47,8 @@ func (s *Server) arrived(m *model, seq int64) {
 // span is a run of numbers, both ends included.
 type span struct{ from, to int64 }
 
-// missing lists the runs of numbers that have not arrived before others that have, at most so many numbers. s.mu is held.
+// missing lists the runs of numbers that have not arrived before others that have, at most so many numbers. s.mu is
+// held.
 func (m *model) missing(most int64) (list []span) {
 	next := m.dense + 1
 	for _, seq := range slices.Sorted(maps.Keys(m.ahead)) {
@@ -120,9 +122,11 @@ func (s *Server) giveUp(m *model, g span) error {
 
 func (g span) err(model string, after time.Duration) error {
 	if g.from == g.to {
-		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was given up", g.from, model, after)
+		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was given up", g.from,
+			model, after)
 	}
-	return tinker.Userf("requests %d to %d of model %s did not arrive within %v of later ones and were given up", g.from, g.to, model, after)
+	return tinker.Userf("requests %d to %d of model %s did not arrive within %v of later ones and were given up",
+		g.from, g.to, model, after)
 }
 
 // voidAll is void of many, which share their writes to the disk.

@@ -243,13 +243,13 @@ type rawJSON string
 func (r *rig) settled(t testing.TB) {
 	t.Helper()
 	var state string
-	for range 3000 {
+	for range 1500 {
 		if state = r.counters(); state == "" {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("counters that are not 0: %s", state)
+	t.Fatalf("counters that are not 0: %s", state)
 }
 
 // counters lists those that are not 0.

@@ -115,6 +115,9 @@ func decoded[Req any](h func(*call, Req) (any, error)) func(*call) (any, error) 
 	}
 }
 
+// strangerWait is how long the rest of a request may take whose key was refused: long enough for the client to read the answer.
+const strangerWait = time.Second
+
 // handler lets a request in, reads its body, and writes what h returns.
 func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,12 +127,15 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 		code := http.StatusOK
 		switch {
 		case errors.Is(err, errAnswered):
-		case err != nil && r.Context().Err() != nil:
+		case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout: // a read that timed out ends the context too
 			code = clientGone
 		case err != nil:
 			code = s.fail(w, r, err)
 		default:
 			reply(w, http.StatusOK, v)
+		}
+		if c.tenant == "" { // the server reads what a stranger sends on, but not for long
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
 		}
 		s.stats.request(pattern, code, time.Since(start))
 		s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds", time.Since(start).Seconds())
@@ -173,7 +179,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	if errors.As(err, &se) && se.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(se.after.Seconds())))
 	}
-	if code >= 500 {
+	if code >= 500 && code != http.StatusServiceUnavailable { // which asks to come again, and may be frequent
 		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", err)
 	}
 	reply(w, code, wire.Detail{Detail: err.Error()})

@@ -62,6 +62,9 @@ func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind,
 		k.Expires = expiry(now, *req.TTLSeconds)
 	}
 	err := s.change(func(t *state) (int64, error) {
+		if err := s.tooFar(m, req.SeqID); err != nil {
+			return 0, err
+		}
 		if _, again := t.marks[k.Path][k.Seq]; again || k.Expires == nil && k.UserMetadata == nil {
 			return 0, nil
 		}
@@ -121,6 +124,9 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
 	taken := errors.New("taken")
 	err := s.change(func(t *state) (int64, error) {
+		if err := s.tooFar(m, req.SeqID); err != nil {
+			return 0, err
+		}
 		if _, again := t.unnamed[p.ModelPath]; again {
 			return 0, nil
 		}

@@ -81,7 +81,7 @@ type Options struct {
 	MaxSmallBody    int64                 // bytes of one request of any other kind; default 1 MiB
 	MaxBodies       int64                 // bytes of memory of all requests that are being read and decoded; default 1 GiB
 	MaxTenantBodies int64                 // and of one tenant's; default half of MaxBodies
-	MaxUnpack       int                   // how many times its packed size a body may unpack to, beyond 4 MiB; default 256
+	MaxUnpack       int                   // how many times its packed size a body may unpack to, beyond 16 MiB; default 256
 	MaxElements     int                   // objects, arrays, members or messages of one body; default 256 Ki
 	MaxDepth        int                   // of nested JSON; default 64
 	MaxMissing      int64                 // numbers of a model that may be missing below one that is accepted; default 4096

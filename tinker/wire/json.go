@@ -344,6 +344,9 @@ type Stop struct {
 	Tokens  []int32
 }
 
+// MaxStops bounds the entries of a stop list: each is looked for at every token.
+const MaxStops = 4096
+
 // UnmarshalJSON takes the three forms, and a list that mixes them.
 func (s *Stop) UnmarshalJSON(b []byte) error {
 	var one string
@@ -354,6 +357,9 @@ func (s *Stop) UnmarshalJSON(b []byte) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(b, &list); err != nil {
 		return fmt.Errorf("stop must be a string, a list of strings or a list of token ids")
+	}
+	if len(list) > MaxStops {
+		return fmt.Errorf("stop has %d entries; at most %d may be (MaxStops)", len(list), MaxStops)
 	}
 	for _, raw := range list {
 		var token int32

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A body of a few kilobytes can stand for millions of empty values, each of which takes memory once it is decoded. So a body is weighed
-// before: one pass that keeps nothing.
+// A body of a few kilobytes can stand for millions of empty values, each of which takes memory once it is decoded. So
+// a body is weighed before: one pass that keeps nothing.
 
 // ErrTooComplex is wrapped by the errors of bodies with more parts, or deeper ones, than Bounds allow.
 var ErrTooComplex = errors.New("too complex")
@@ -67,7 +67,8 @@ func (w *scan) run(b []byte) error {
 			w.weight += scalar
 		}
 		if w.elements > w.most.Elements {
-			return tooComplex("more than %d objects, arrays and members (MaxElements): %w", w.most.Elements, ErrTooComplex)
+			return tooComplex("more than %d objects, arrays and members (MaxElements): %w", w.most.Elements,
+				ErrTooComplex)
 		}
 		if w.depth > w.most.Depth {
 			return tooComplex("nested deeper than %d (MaxDepth): %w", w.most.Depth, ErrTooComplex)
@@ -96,7 +97,8 @@ func textEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// WeighForwardBackward is WeighJSON of the protobuf message. Bytes that are no message are weighed as far as they can be read.
+// WeighForwardBackward is WeighJSON of the protobuf message. Bytes that are no message are weighed as far as they can
+// be read.
 func WeighForwardBackward(b []byte, most Bounds) (int64, error) {
 	w := scan{most: most}
 	err := w.each(b, func(f field) error {
@@ -111,7 +113,8 @@ func WeighForwardBackward(b []byte, most Bounds) (int64, error) {
 	return w.weight, err
 }
 
-// each calls visit with the fields of a message until one cannot be read; only errors of visit and of the bounds are errors.
+// each calls visit with the fields of a message until one cannot be read; only errors of visit and of the bounds are
+// errors.
 func (w *scan) each(b []byte, visit func(field) error) error {
 	var stop error
 	_ = fields("", b, func(f field) error {
@@ -178,8 +181,8 @@ func times(product int64, f field) int64 {
 	return min(product, math.MaxInt32)
 }
 
-// PeekTraining reads model and sequence number of a training request that cannot be decoded, perhaps only the beginning of one. ok is false if
-// one of them is not there.
+// PeekTraining reads model and sequence number of a training request that cannot be decoded, perhaps only the
+// beginning of one. ok is false if one of them is not there.
 func PeekTraining(b []byte, proto bool) (modelID string, seqID int64, ok bool) {
 	if proto {
 		_ = fields("", b, func(f field) error {
