@@ -15,7 +15,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 
 // floors is the drawing: a package imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/ledger internal/logfile internal/spell",
+	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/ledger internal/logfile internal/spell internal/pattern",
 	"experience chat dataset nn tinker/client tinker/server tinker/load tinker/tinkertest",
 	"env buffer pipeline recipe monitor plot synchronizer algorithm optim model",
 	"env/envtest env/game engine engine/cache journal workflow",
@@ -35,6 +35,8 @@ var neighbours = map[string]string{
 	"internal/ledger internal/disk":       "the log's file operations",
 	"loss internal/elementary":            "exponentials with the same bits everywhere",
 	"internal/kernel internal/elementary": "logarithms with the same bits everywhere",
+	"tokenizer internal/pattern":          "split patterns of any file, in linear time",
+	"reward internal/pattern":             "answers' LaTeX is tidied in linear time",
 	"hub internal/disk":                   "the cache must survive a kill",
 }
 

@@ -7,7 +7,7 @@
 // words by the pre-tokenizer and merged byte by byte by the model. The split
 // patterns of GPT-2, Llama 3 and Qwen2/3 are recognised by their regular
 // expression and split by hand-written code; any other pattern goes through a
-// backtracking regular expression engine, which is some thirty times slower.
+// regular expression engine, which is some ten times slower.
 // Files converted from SentencePiece, whose BPE merges characters and falls
 // back on <0xNN> tokens (Llama 2, Mistral 7B), are read too; Unigram and
 // WordPiece are refused by name.
@@ -40,6 +40,7 @@ type Tokenizer struct {
 	splitters []splitter
 	model     *bpe
 	pieces    *sentencePiece // nil for a byte-level file
+	maxIDs    int            // while the file is read
 
 	prefix, suffix []int32 // what the post-processor puts around a text
 
