@@ -32,6 +32,7 @@ var neighbours = map[string]string{
 	"tinker/wire tinker":                  "the seam's types on the wire",
 	"loss tinker":                         "losses read tensors by the seam's names",
 	"safetensors internal/disk":           "files are replaced whole",
+	"tokenizer internal/disk":             "files of strangers are read up to a limit",
 	"internal/ledger internal/disk":       "the log's file operations",
 	"loss internal/elementary":            "exponentials with the same bits everywhere",
 	"internal/kernel internal/elementary": "logarithms with the same bits everywhere",

@@ -9,6 +9,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	pq "github.com/parquet-go/parquet-go/format"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 const (
@@ -35,7 +37,7 @@ type parquetFile struct {
 }
 
 func openParquet(path string) (*parquetFile, error) {
-	data, err := os.Open(path)
+	data, err := disk.OpenRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}

@@ -26,6 +26,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Tokenizer maps text to token ids and back. It does not change after it was
@@ -61,7 +63,7 @@ func Load(path string) (*Tokenizer, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "tokenizer.json")
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.BigFile)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
