@@ -91,8 +91,12 @@ func (t *scanned) candidate(f found) candidate {
 	return c
 }
 
+// size is the work of reading c: of a text full of boxes only the last ones are read.
 func (c candidate) size() (n int) {
-	for _, text := range c.groups {
+	for name, text := range c.groups {
+		if name == "firstBoxed" {
+			text = openBoxes(text, lastBoxes)
+		}
 		n += len(text)
 	}
 	return n
