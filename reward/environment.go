@@ -20,15 +20,15 @@ func (t *scanned) environment(i int, boxed bool) (e environment, ok bool) {
 	case c == '$':
 		e, ok = t.dollarSigns(i)
 	case c == '\\' && t.at(i+1) == '[':
-		e = environment{name: "Bracket", from: i + 2, to: nextOf(t.brackets, i+2)}
+		e = environment{name: "Bracket", from: i + 2, to: t.brackets.next(i + 2)}
 		e.end, ok = e.to+2, t.closes(i, e)
 	case c == '\\' && t.at(i+1) == '(':
-		e = environment{name: "Parenthesis", from: i + 2, to: nextOf(t.parentheses, i+2)}
+		e = environment{name: "Parenthesis", from: i + 2, to: t.parentheses.next(i + 2)}
 		e.end, ok = e.to+2, t.closes(i, e) && t.at(e.to) != '\n'
 	case (c == '\\' || c == '-') && !boxed:
 		e, ok = t.fraction(i)
 	case t.at(i+1) == '[' && t.space(i):
-		e = environment{name: "Square", from: i + 2, to: nextOf(t.squares, i+2)}
+		e = environment{name: "Square", from: i + 2, to: t.squares.next(i + 2)}
 		e.end, ok = e.to+2, e.to > e.from && t.at(e.to) == ']' && t.space(e.to+1)
 	}
 	return e, ok && (!boxed || t.boxIn(e))
@@ -42,11 +42,11 @@ func (t *scanned) closes(i int, e environment) bool {
 // dollarSigns reads $…$ on one line, and $$…$$.
 func (t *scanned) dollarSigns(i int) (e environment, ok bool) {
 	if t.at(i+1) == '$' {
-		e = environment{name: "DoubleDollar", from: i + 2, to: nextOf(t.doubleDollars, i+2)}
+		e = environment{name: "DoubleDollar", from: i + 2, to: t.doubleDollars.next(i + 2)}
 		e.end = e.to + 2
 		return e, t.closes(i, e)
 	}
-	e = environment{name: "Dollar", from: i + 1, to: nextOf(t.dollars, i+1)}
+	e = environment{name: "Dollar", from: i + 1, to: t.dollars.next(i + 1)}
 	e.end = e.to + 1
 	return e, e.to > e.from && t.at(i-1) != '\\' && !t.digit(i-1) && t.at(e.to) == '$'
 }
@@ -93,10 +93,10 @@ func (t *scanned) braced(i int) (end int, ok bool) {
 
 // boxIn reports whether the content has \boxed{…} in it.
 func (t *scanned) boxIn(e environment) bool {
-	box := nextOf(t.boxes, e.from)
+	box := t.boxes.next(e.from)
 	if box < 0 {
 		return false
 	}
-	brace := nextOf(t.braces, box+len(`\boxed{`)+1)
+	brace := t.braces.next(box + len(`\boxed{`) + 1)
 	return brace >= 0 && brace < e.to
 }

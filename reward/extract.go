@@ -86,6 +86,9 @@ type candidate struct {
 func (t *scanned) candidate(f found) candidate {
 	c := candidate{groups: map[string]string{}, latex: f.latex}
 	for _, g := range f.groups {
+		if g.name == "" {
+			continue
+		}
 		c.groups[g.name] = string(t.r[g.start:g.end])
 	}
 	return c
@@ -153,15 +156,17 @@ func ranks(r reading) []rank {
 // each only the last maxTried can be among those.
 func (k rank) find(t *scanned) (all []found) {
 	for _, p := range k.finders {
-		var last []found
+		last, n := make([]found, 0, maxTried+1), 0
 		p.find(t, func(f found) {
-			if len(last) == 2*maxTried {
-				last = append(last[:0], last[maxTried:]...)
+			if n < cap(last) {
+				last = append(last, found{})
 			}
-			f.latex = p.latex
-			last = append(last, f)
+			kept := &last[n%cap(last)]
+			kept.start, kept.end, kept.latex = f.start, f.end, p.latex
+			kept.groups = append(kept.groups[:0], f.groups...)
+			n++
 		})
-		all = append(all, last[max(0, len(last)-maxTried-1):]...)
+		all = append(all, last...)
 	}
 	sort.SliceStable(all, func(i, j int) bool {
 		if all[i].end != all[j].end {

@@ -16,13 +16,14 @@ type found struct {
 	groups     []group
 }
 
-// group is a part of a match by name.
+// group is a part of a match by name; one without name is none.
 type group struct {
 	name       string
 	start, end int
 }
 
-// finder is a way to look for answers, with its rank. It hands its matches, from left to right and apart from each other, to keep.
+// finder is a way to look for answers, with its rank. It hands its matches, from left to right and apart from each other, to keep; their
+// groups last until keep returns.
 //
 // The finders are math_verify's regular expressions written out, and agree with them match for match (TestFinders holds them together):
 // an environment ends where its closing mark stands, wherever it begins, so that nothing need be tried twice.
@@ -56,14 +57,15 @@ func noEquals(t *scanned, i int) (int, bool) { return i, t.at(t.skipSpaces(i)) !
 type answerAt func(t *scanned, i int, f *found) bool
 
 // afterEach looks behind each of the places for an answer, as try says, which sets the end of the match.
-func afterEach(t *scanned, places []int, keep func(found), try func(start int, f *found) bool) {
+func afterEach(t *scanned, where places, keep func(found), try func(start int, f *found) bool) {
 	end := 0
-	for _, start := range places {
-		if start < end {
+	var f found
+	for _, at := range where.all {
+		if int(at) < end {
 			continue
 		}
-		f := found{start: start}
-		if try(start, &f) {
+		f.start, f.groups = int(at), f.groups[:0]
+		if try(f.start, &f) {
 			end = f.end
 			keep(f)
 		}
@@ -89,23 +91,24 @@ func (t *scanned) afterIs(i int, f *found, read answerAt) bool {
 	return read(t, q, f) || q > i && read(t, q-1, f)
 }
 
-// announced is `(?i:final answer.{0,100}?)\s+is…`; the point matches newlines too if across is set.
+// announced is `(?i:final answer.{0,100}?)\s+is…`; the point matches newlines too if across is set. What follows the word "is" is the
+// same for all that stand before it, so that it is read once.
 func (t *scanned) announced(keep func(found), across bool, read answerAt) {
+	unread := make([]bool, len(t.is.all))
 	afterEach(t, t.finals, keep, func(start int, f *found) bool {
 		from := start + len("final answer")
 		last := from + 100
 		if !across {
 			last = min(last, t.lineEnd(from))
 		}
-		for i := from; i <= last && i < len(t.r); i++ {
-			if !t.space(i) {
+		for k := t.is.index(from + 1); k < len(unread) && int(t.isFrom[k]) <= last; k++ {
+			if unread[k] {
 				continue
 			}
-			end := t.skipSpaces(i)
-			if t.follows(end, "is") && read(t, end+2, f) {
+			if read(t, int(t.is.all[k])+len("is"), f) {
 				return true
 			}
-			i = end - 1 // from inside the run it is the same again
+			unread[k] = true
 		}
 		return false
 	})

@@ -34,7 +34,7 @@ func (p *plain) expression(t *scanned, i int, f *found) bool {
 		if p.last < sign+2 {
 			return false
 		}
-		f.end, f.groups = p.end, []group{{"expr", i, p.last}}
+		f.end, f.groups = p.end, append(f.groups[:0], group{"expr", i, p.last})
 		return true
 	})
 }

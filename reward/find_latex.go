@@ -29,14 +29,7 @@ func environmentsThen(follow then) answerAt {
 
 // everywhere finds all environments, or all with a box in them.
 func (t *scanned) everywhere(keep func(found), boxed bool) {
-	end := 0
-	for _, start := range t.starts {
-		f := found{start: start}
-		if start >= end && t.environments(start, 0, boxed, &f, accept) {
-			end = f.end
-			keep(f)
-		}
-	}
+	afterEach(t, t.starts, keep, func(start int, f *found) bool { return t.environments(start, 0, boxed, f, accept) })
 }
 
 // mentioned is `(?i:answer).{0,50}?…`, with a colon behind the word if asked for.
@@ -49,8 +42,8 @@ func (t *scanned) mentioned(keep func(found), withColon bool) {
 			}
 			from++
 		}
-		for _, i := range between(t.starts, from, from+50) {
-			if t.environments(i, 0, false, f, accept) {
+		for _, i := range t.starts.between(from, from+50) {
+			if t.environments(int(i), 0, false, f, accept) {
 				return true
 			}
 		}
@@ -60,10 +53,10 @@ func (t *scanned) mentioned(keep func(found), withColon bool) {
 
 // outerBox is `\\boxed{.+}`: from the first box to the last brace.
 func (t *scanned) outerBox(keep func(found)) {
-	if len(t.boxes) == 0 || len(t.braces) == 0 {
+	if len(t.boxes.all) == 0 || len(t.braces.all) == 0 {
 		return
 	}
-	start, last := t.boxes[0], t.braces[len(t.braces)-1]
+	start, last := int(t.boxes.all[0]), int(t.braces.all[len(t.braces.all)-1])
 	if last > start+len(`\boxed{`) {
 		keep(found{start: start, end: last + 1, groups: []group{{"firstBoxed", start, last + 1}}})
 	}

@@ -21,20 +21,8 @@ func plainFinders() []finder {
 
 // plainEverywhere tries every place that may stand before a number, and the start of the text.
 func (t *scanned) plainEverywhere(keep func(found), read func(*plain, *scanned, int, *found) bool) {
-	p, end := &plain{follow: accept}, 0
-	try := func(start int) {
-		f := found{start: start}
-		if start >= end && read(p, t, start, &f) {
-			end = f.end
-			keep(f)
-		}
-	}
-	if nextOf(t.befores, 0) != 0 {
-		try(0)
-	}
-	for _, start := range t.befores {
-		try(start)
-	}
+	p := &plain{follow: accept}
+	afterEach(t, t.numbers, keep, func(start int, f *found) bool { return read(p, t, start, f) })
 }
 
 // plainAnswers is `(?i:answer):(?:.{0,100}=\s*|.{0,50}?)…(?!\s*=)`, and the same without the colon.
@@ -49,16 +37,16 @@ func (t *scanned) plainAnswers(keep func(found), withColon bool) {
 			from++
 		}
 		line := t.lineEnd(from)
-		signs := between(t.equals, from, min(from+100, line))
+		signs := t.equals.between(from, min(from+100, line))
 		for k := len(signs) - 1; k >= 0; k-- {
-			i := signs[k] + 1
+			i := int(signs[k]) + 1
 			q := t.skipSpaces(i)
 			if p.either(t, q, f) || q > i && p.either(t, q-1, f) {
 				return true
 			}
 		}
-		for _, i := range between(t.befores, from, min(from+50, line)) {
-			if p.either(t, i, f) {
+		for _, i := range t.befores.between(from, min(from+50, line)) {
+			if p.either(t, int(i), f) {
 				return true
 			}
 		}
@@ -146,7 +134,7 @@ func (p *plain) grouped(t *scanned, sign, i int, f *found) bool {
 				}
 			}
 		}
-		if p.percent(t, end, f, group{"integer", sign, end}) {
+		if p.percent(t, end, f, group{"integer", sign, end}, group{}) {
 			return true
 		}
 	}
@@ -173,7 +161,7 @@ func (p *plain) fraction(t *scanned, i int, f *found) bool {
 		return false
 	}
 	for to := t.digits(i + 1); to > i+1; to-- {
-		if p.percent(t, to, f, group{"decimal", i, to}) {
+		if p.percent(t, to, f, group{"decimal", i, to}, group{}) {
 			return true
 		}
 	}
@@ -183,7 +171,7 @@ func (p *plain) fraction(t *scanned, i int, f *found) bool {
 // whole is `-?\d+`.
 func (p *plain) whole(t *scanned, sign, i int, f *found) bool {
 	for to := t.digits(i); to > i; to-- {
-		if p.percent(t, to, f, group{"integer", sign, to}) {
+		if p.percent(t, to, f, group{"integer", sign, to}, group{}) {
 			return true
 		}
 	}
@@ -191,7 +179,7 @@ func (p *plain) whole(t *scanned, sign, i int, f *found) bool {
 }
 
 // percent is `(?:\s*(?:%|[Pp]ercent|\s*[Pp]ercentage|\s*[Pp]ct))?` and what must follow.
-func (p *plain) percent(t *scanned, i int, f *found, groups ...group) bool {
+func (p *plain) percent(t *scanned, i int, f *found, one, other group) bool {
 	after := t.skipSpaces(i)
 	for _, word := range []string{"%", "ercent", "ercentage", "ct"} {
 		end, ok := t.percentWord(after, word)
@@ -199,13 +187,13 @@ func (p *plain) percent(t *scanned, i int, f *found, groups ...group) bool {
 			continue
 		}
 		if f.end, ok = p.follow(t, end); ok {
-			f.groups = append(groups, group{"percent", i, end})
+			f.groups = append(f.groups[:0], one, other, group{"percent", i, end})
 			return true
 		}
 	}
 	end, ok := p.follow(t, i)
 	if ok {
-		f.end, f.groups = end, groups
+		f.end, f.groups = end, append(f.groups[:0], one, other)
 	}
 	return ok
 }

@@ -1,8 +1,7 @@
 package reward
 
 import (
-	"slices"
-	"sort"
+	"strings"
 	"unicode"
 )
 
@@ -11,15 +10,19 @@ import (
 type scanned struct {
 	r []rune
 
-	answers, finals []int // where "answer" and "final answer" stand, in any case
-	boxes, braces   []int // \boxed{ and }
-	equals, lines   []int // = and newlines
+	answers, finals places // where "answer" and "final answer" stand, in any case
+	boxes, braces   places // \boxed{ and }
+	equals, lines   places // = and newlines
 
 	// Where an environment that is open must end, or can no longer.
-	doubleDollars, dollars, brackets, parentheses, squares []int
+	doubleDollars, dollars, brackets, parentheses, squares places
 
-	starts  []int // of environments
-	befores []int // what may stand before a number: a space or = with the start of a number behind it
+	is     places  // the word, behind a space
+	isFrom []int32 // where the spaces before each begin
+
+	starts  places // of environments
+	numbers places // befores, and the start of the text
+	befores places // what may stand before a number: a space or = with the start of a number behind it
 
 	spaces, anys, ops stretch
 }
@@ -29,60 +32,91 @@ type stretch struct{ from, end int }
 
 func scan(text string) *scanned {
 	t := &scanned{r: []rune(text)}
+	t.reserve(text)
 	for i, c := range t.r {
 		switch c {
 		case '$':
 			t.dollar(i)
 		case '\n':
-			t.lines = append(t.lines, i)
-			t.dollars, t.parentheses, t.squares = append(t.dollars, i), append(t.parentheses, i), append(t.squares, i)
+			t.lines.add(i)
+			t.dollars.add(i)
+			t.parentheses.add(i)
+			t.squares.add(i)
 		case ')':
 			if t.at(i-1) == '\\' {
-				t.parentheses = append(t.parentheses, i-1)
+				t.parentheses.add(i - 1)
 			}
 		case '[':
-			t.squares = append(t.squares, i)
+			t.squares.add(i)
 		case ']':
-			t.squares = append(t.squares, i)
+			t.squares.add(i)
 			if t.at(i-1) == '\\' {
-				t.brackets = append(t.brackets, i-1)
+				t.brackets.add(i - 1)
 			}
 		case '}':
-			t.braces = append(t.braces, i)
+			t.braces.add(i)
 		case '=':
-			t.equals = append(t.equals, i)
+			t.equals.add(i)
 		case '\\':
 			if t.follows(i, `\boxed{`) {
-				t.boxes = append(t.boxes, i)
+				t.boxes.add(i)
 			}
 		case 'a', 'A':
 			if t.folds(i, "answer") {
-				t.answers = append(t.answers, i)
+				t.answers.add(i)
 				if t.folds(i-6, "final ") {
-					t.finals = append(t.finals, i-6)
+					t.finals.add(i - 6)
 				}
 			}
 		}
 	}
-	for i := range t.r {
+	spaces := 0 // where the last run of spaces begins
+	for i, c := range t.r {
+		if c < unicode.MaxASCII && !telling[c] {
+			continue
+		}
+		if c == 'i' && t.at(i+1) == 's' && t.space(i-1) {
+			t.is.add(i)
+			t.isFrom = append(t.isFrom, int32(spaces))
+		} else if t.space(i) && !t.space(i-1) {
+			spaces = i
+		}
 		if t.startsEnvironment(i) {
 			if _, ok := t.environment(i, false); ok {
-				t.starts = append(t.starts, i)
+				t.starts.add(i)
 			}
 		}
 		if t.startsNumber(i) {
-			t.befores = append(t.befores, i)
+			t.befores.add(i)
 		}
+	}
+	t.numbers = t.befores
+	if len(t.r) > 0 && t.befores.next(0) != 0 {
+		t.numbers.all = append([]int32{0}, t.befores.all...)
 	}
 	return t
 }
 
+// telling are the ASCII characters at which an environment, a number or "is" may begin.
+var telling = [unicode.MaxASCII]bool{'$': true, '\\': true, '-': true, 'i': true, '=': true, ' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true}
+
+// reserve makes room for what a hostile text may be full of.
+func (t *scanned) reserve(text string) {
+	for sign, lists := range map[string][]*places{"$": {&t.doubleDollars, &t.dollars, &t.starts}, "]": {&t.squares}, "=": {&t.equals}, "}": {&t.braces}} {
+		if n := strings.Count(text, sign); n > 1000 {
+			for _, p := range lists {
+				p.all = make([]int32, 0, n+n/8)
+			}
+		}
+	}
+}
+
 func (t *scanned) dollar(i int) {
 	if t.at(i+1) == '$' {
-		t.doubleDollars = append(t.doubleDollars, i)
+		t.doubleDollars.add(i)
 	}
 	if t.at(i-1) != '\\' {
-		t.dollars = append(t.dollars, i)
+		t.dollars.add(i)
 	}
 }
 
@@ -120,21 +154,6 @@ func (t *scanned) folds(i int, word string) bool {
 	return true
 }
 
-// nextOf is the first of places at from or later, -1 if there is none.
-func nextOf(places []int, from int) int {
-	if i := sort.SearchInts(places, from); i < len(places) {
-		return places[i]
-	}
-	return -1
-}
-
-// between are the places in [from, to].
-func between(places []int, from, to int) []int {
-	i := sort.SearchInts(places, from)
-	n, _ := slices.BinarySearch(places[i:], to+1)
-	return places[i : i+n]
-}
-
 // pass returns the end of the run of characters from i on for which is holds.
 func (t *scanned) pass(last *stretch, i int, is func(rune) bool) int {
 	if last.from <= i && i < last.end {
@@ -152,9 +171,18 @@ func (t *scanned) pass(last *stretch, i int, is func(rune) bool) int {
 	return i
 }
 
-func (t *scanned) skipSpaces(i int) int { return t.pass(&t.spaces, i, unicode.IsSpace) }
+func (t *scanned) skipSpaces(i int) int { return t.pass(&t.spaces, i, isSpace) }
 
-func (t *scanned) space(i int) bool { return i >= 0 && i < len(t.r) && unicode.IsSpace(t.r[i]) }
+func (t *scanned) space(i int) bool { return i >= 0 && i < len(t.r) && isSpace(t.r[i]) }
+
+// isSpace is unicode.IsSpace, quick about ASCII.
+func isSpace(c rune) bool {
+	if c < unicode.MaxASCII {
+		return c == ' ' || c >= '\t' && c <= '\r'
+	}
+	return unicode.IsSpace(c)
+}
+
 func (t *scanned) digit(i int) bool { return i >= 0 && i < len(t.r) && unicode.IsDigit(t.r[i]) }
 
 // digits is the end of the digits from i on.
@@ -167,7 +195,7 @@ func (t *scanned) digits(i int) int {
 
 // lineEnd is the first newline at i or later, or the end of the text.
 func (t *scanned) lineEnd(i int) int {
-	if n := nextOf(t.lines, i); n >= 0 {
+	if n := t.lines.next(i); n >= 0 {
 		return n
 	}
 	return len(t.r)
