@@ -33,8 +33,8 @@ func defaultReading() reading {
 // The work that reading one answer may take. Both bounds are far above what answers need: an answer is the last thing in a text that
 // can be read, and few are longer than a line.
 const (
-	maxTried  = 64       // matches that are read, or fail to be, last ones first
-	maxAnswer = 16 << 10 // bytes of all of them; a longer one counts as it is spelled
+	maxTried  = 64      // matches that are read, or fail to be, last ones first
+	maxAnswer = 8 << 10 // bytes of all of them; a longer one counts as it is spelled
 )
 
 // readAnswer finds the answer in a text. Finders are tried in ranks; within a rank the match that ends last

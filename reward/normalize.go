@@ -3,6 +3,8 @@ package reward
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/pattern"
 )
@@ -119,9 +121,20 @@ func dropUnits(text string) string {
 		text = t
 	}
 	for range 2 {
-		if t := trailingUnit.ReplaceAllString(text, "$1"); t != "" {
+		at := tailStart(text)
+		if t := text[:at] + trailingUnit.ReplaceAllString(text[at:], "$1"); t != "" {
 			text = t
 		}
 	}
 	return text
+}
+
+// tailStart is a place before which no unit at the end of a text begins: behind it are a word, the spaces before it, and what they follow.
+func tailStart(text string) int {
+	const longest = 64 // bytes, more than any unit has
+	at := len(strings.TrimRightFunc(text, unicode.IsSpace))
+	at = len(strings.TrimRightFunc(text[:max(0, at-longest)], unicode.IsSpace))
+	for at = max(0, at-utf8.UTFMax); at > 0 && !utf8.RuneStart(text[at]); at-- {
+	}
+	return at
 }
