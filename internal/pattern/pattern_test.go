@@ -105,6 +105,9 @@ func FuzzMatch(f *testing.F) {
 		all = append(all, compilePair(f, expr))
 	}
 	f.Fuzz(func(t *testing.T, i uint8, s string) {
+		if strings.Contains(s, strings.Repeat("a", 14)) { // the other engine takes exponential time
+			return
+		}
 		if len(s) > 200 || strings.ContainsAny(s, "ſK\ufffd") || s != strings.ToValidUTF8(s, "") { // folded in one dialect only
 			return
 		}
