@@ -42,6 +42,11 @@ gen: ## the assembly from its generator
 race: ## everything with goroutines under the race detector
 	go test -race -short -timeout 20m ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./hub ./dataset
 
+FUZZTIME ?= 10m
+.PHONY: fuzz
+fuzz: ## every fuzz target in turn, FUZZTIME each (10m); targets are found in the sources, and FUZZ=Name picks some
+	.ci/fuzz $(FUZZTIME) $(FUZZ)
+
 .PHONY: learn-short
 learn-short: ## the example for 20 steps: the reward must rise
 	go test ./run -run 'TestLearn$$' -count 1 -v

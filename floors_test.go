@@ -15,7 +15,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 
 // floors is the drawing: a package imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/wal internal/logfile internal/spell internal/web",
+	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/wal internal/logfile internal/spell internal/web internal/pattern",
 	"experience chat dataset nn tinker/client tinker/server tinker/load tinker/tinkertest",
 	"env buffer pipeline recipe monitor plot synchronizer algorithm optim model",
 	"env/envtest env/game engine engine/cache journal workflow",
@@ -33,8 +33,11 @@ var neighbours = map[string]string{
 	"loss tinker":                         "losses read tensors by the seam's names",
 	"safetensors internal/disk":           "files are replaced whole",
 	"internal/wal internal/disk":          "the log's file operations",
+	"tokenizer internal/disk":             "files of strangers are read up to a limit",
 	"loss internal/elementary":            "exponentials with the same bits everywhere",
 	"internal/kernel internal/elementary": "logarithms with the same bits everywhere",
+	"tokenizer internal/pattern":          "split patterns of any file, in linear time",
+	"reward internal/pattern":             "answers' LaTeX is tidied in linear time",
 	"hub internal/disk":                   "the cache must survive a kill",
 }
 

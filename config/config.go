@@ -11,8 +11,9 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Config is a whole configuration. The zero value is not useful: start from [Default] or [Load].
@@ -93,7 +94,7 @@ func (c *Config) defaults() {
 // left open and validates. lookup answers ${oc.env:NAME}; os.LookupEnv is the usual one. The error joins one
 // [*Problem] for each thing that is wrong. own names what the program brings.
 func Load(path string, overrides []string, lookup func(string) (string, bool), own ...Names) (*Config, error) {
-	text, err := os.ReadFile(path)
+	text, err := disk.ReadFile(path, disk.SmallFile)
 	if err != nil {
 		return nil, problemReading(path, err)
 	}

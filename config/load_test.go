@@ -169,3 +169,14 @@ func ExampleParse() {
 	// tasks.jsonl 32 derived: batch_size × repeat_times
 	// override "buffer.batchsize=4": buffer.batchsize: unknown key; did you mean batch_size?
 }
+
+// TestLoadEndless: a device that never ends is not read for ever.
+func TestLoadEndless(t *testing.T) {
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip(err)
+	}
+	_, err := Load("/dev/zero", nil, os.LookupEnv)
+	if err == nil || !strings.Contains(err.Error(), "more than 16777216 bytes") {
+		t.Errorf("Load(/dev/zero) = %v, want an error that names the limit", err)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // format is how a file holds its rows.
@@ -30,7 +32,7 @@ type file struct {
 }
 
 func openFile(path, ext string) (*file, error) {
-	data, err := os.Open(path)
+	data, err := disk.OpenRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}

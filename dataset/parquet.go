@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	pq "github.com/parquet-go/parquet-go/format"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 const (
@@ -16,10 +17,16 @@ const (
 	blocksKept = 32
 )
 
+// storage is what a parquet file is read from: a file, or memory.
+type storage interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // parquetFile is an open parquet file. Only its footer is read at first; then blocks of rows as they are asked for.
 type parquetFile struct {
 	path   string
-	data   *os.File
+	data   storage
 	meta   *pq.FileMetaData
 	groups []parquet.RowGroup
 	starts []int // first row of each group, and the number of all rows
@@ -35,13 +42,26 @@ type parquetFile struct {
 }
 
 func openParquet(path string) (*parquetFile, error) {
-	data, err := os.Open(path)
+	data, err := disk.OpenRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
-	f := &parquetFile{path: path, data: data, blocks: map[int][]Row{}}
-	if err := guard(f.open); err != nil {
+	st, err := data.Stat()
+	if err != nil {
 		data.Close()
+		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	f, err := newParquet(path, data, st.Size())
+	if err != nil {
+		data.Close()
+	}
+	return f, err
+}
+
+// newParquet reads the footer of a file of the given size. The caller closes data if that fails.
+func newParquet(path string, data storage, size int64) (*parquetFile, error) {
+	f := &parquetFile{path: path, data: data, blocks: map[int][]Row{}}
+	if err := guard(func() error { return f.open(size) }); err != nil {
 		if errors.As(err, new(codecError)) {
 			return nil, fmt.Errorf("dataset: %s: %w", path, err)
 		}
@@ -60,15 +80,11 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-func (f *parquetFile) open() error {
-	st, err := f.data.Stat()
-	if err != nil {
+func (f *parquetFile) open(size int64) (err error) {
+	if f.meta, err = readFooter(f.data, size); err != nil {
 		return err
 	}
-	if f.meta, err = readFooter(f.data, st.Size()); err != nil {
-		return err
-	}
-	file, err := parquet.OpenFile(f.data, st.Size(), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
+	file, err := parquet.OpenFile(f.data, size, parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
 	if err != nil {
 		return err
 	}

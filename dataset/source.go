@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Source is a dataset opened for reading rows in any order. Rows stay on disk: of a text file, where each row starts is kept
@@ -147,7 +149,7 @@ func locate(path, subset, split string) ([]string, error) {
 	}
 	readme := ""
 	if slices.Contains(names, "README.md") {
-		text, err := os.ReadFile(filepath.Join(path, "README.md"))
+		text, err := disk.ReadFile(filepath.Join(path, "README.md"), disk.SmallFile)
 		if err != nil {
 			return nil, fmt.Errorf("dataset: %w", err)
 		}

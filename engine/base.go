@@ -9,13 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/cache"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tokenizer"
@@ -101,7 +101,7 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 // generationEnds reads eos_token_id, a number or a list, of generation_config.json; there need be none.
 func generationEnds(dir string) ([]int32, error) {
 	path := filepath.Join(dir, "generation_config.json")
-	raw, err := os.ReadFile(path)
+	raw, err := disk.ReadFile(path, disk.SmallFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -218,7 +218,7 @@ func (b *base) fingerprint(full bool) (string, error) {
 }
 
 func hashFile(h io.Writer, path string) error {
-	f, err := os.Open(path)
+	f, err := disk.OpenRegular(path)
 	if err != nil {
 		return err
 	}

@@ -47,18 +47,35 @@ func (r *run) join(a, b Value) (Value, error) {
 	switch a := a.(type) {
 	case string:
 		if b, ok := b.(string); ok {
-			return a + b, r.fits(len(a) + len(b))
+			if err := r.joined(len(a)+len(b), 1); err != nil {
+				return nil, err
+			}
+			return a + b, nil
 		}
 	case List:
 		if b, ok := b.(List); ok {
-			return slices.Concat(a, b), r.fits(len(a) + len(b))
+			if err := r.joined(len(a)+len(b), slotBytes); err != nil {
+				return nil, err
+			}
+			return slices.Concat(a, b), nil
 		}
 	case Tuple:
 		if b, ok := b.(Tuple); ok {
-			return slices.Concat(a, b), r.fits(len(a) + len(b))
+			if err := r.joined(len(a)+len(b), slotBytes); err != nil {
+				return nil, err
+			}
+			return slices.Concat(a, b), nil
 		}
 	}
 	return nil, nil
+}
+
+// joined charges a sequence put together of n elements of size bytes each.
+func (r *run) joined(n, size int) error {
+	if err := r.fits(n); err != nil {
+		return err
+	}
+	return r.spend("+", textSteps(n*size), n*size)
 }
 
 // repeat is a sequence times a count.
@@ -77,6 +94,12 @@ func (r *run) repeat(v, count Value) (Value, error) {
 	n = max(n, 0)
 	if hi, total := bits.Mul64(uint64(size), uint64(n)); hi != 0 || total > uint64(r.opts.MaxOutput) {
 		return nil, r.fits(-1)
+	}
+	if _, ok := v.(string); !ok {
+		size *= slotBytes
+	}
+	if err := r.spend("*", textSteps(size*n), size*n); err != nil {
+		return nil, err
 	}
 	switch v := v.(type) {
 	case string:

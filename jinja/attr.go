@@ -2,16 +2,17 @@ package jinja
 
 import (
 	"fmt"
+	"unicode/utf8"
 )
 
 // getAttr is of.name: a method or attribute if there is one, else the item of
 // that key.
-func getAttr(of Value, name string) (Value, error) {
+func (r *run) getAttr(of Value, name string) (Value, error) {
 	switch of := of.(type) {
 	case undefined:
 		return nil, of.err()
 	case *Map:
-		if m := dictMethod(of, name); m != nil {
+		if m := r.dictMethod(of, name); m != nil {
 			return m, nil
 		}
 		if v, ok := of.get(name); ok {
@@ -40,21 +41,24 @@ func getAttr(of Value, name string) (Value, error) {
 }
 
 // getItem is of[index]: the item if there is one, else the attribute.
-func getItem(of, index Value) (Value, error) {
+func (r *run) getItem(of, index Value) (Value, error) {
 	switch of := of.(type) {
 	case undefined:
 		return nil, of.err()
 	case *Map:
+		if err := r.hashed(index); err != nil {
+			return nil, err
+		}
 		if v, ok := of.get(index); ok {
 			return v, nil
 		}
 	case string, List, Tuple:
 		if i, err := integer(index); err == nil {
-			return itemAt(of, i)
+			return r.itemAt(of, i)
 		}
 	}
 	if name, ok := index.(string); ok {
-		return getAttr(of, name)
+		return r.getAttr(of, name)
 	}
 	text := reprIndex(index)
 	return undefined{what: fmt.Sprintf("'%s' has no element %s", typeName(of), text)}, nil
@@ -71,8 +75,11 @@ func reprIndex(index Value) string {
 }
 
 // itemAt returns the item at i, which counts from the end if negative.
-func itemAt(of Value, i int) (Value, error) {
-	list, err := items(of)
+func (r *run) itemAt(of Value, i int) (Value, error) {
+	if s, ok := of.(string); ok {
+		return r.characterAt(s, i)
+	}
+	list, err := r.items(of)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +93,29 @@ func itemAt(of Value, i int) (Value, error) {
 	return list[at], nil
 }
 
+// characterAt is the character at i of a text, which counts from the end if negative.
+func (r *run) characterAt(s string, i int) (Value, error) {
+	if err := r.scanned("characters of a text", 2*len(s)); err != nil {
+		return nil, err
+	}
+	at := i
+	if at < 0 {
+		at += utf8.RuneCountInString(s)
+	}
+	for rest := s; rest != "" && at >= 0; at-- {
+		_, n := utf8.DecodeRuneInString(rest)
+		if at == 0 {
+			return rest[:n], nil
+		}
+		rest = rest[n:]
+	}
+	return undefined{what: fmt.Sprintf("'str' has no element %d", i)}, nil
+}
+
+func abs(n int) int { return max(n, -n) }
+
 // slice is of[from:to:step] with nil for a part left out.
-func slice(of Value, bounds [3]Value) (Value, error) {
+func (r *run) slice(of Value, bounds [3]Value) (Value, error) {
 	if u, ok := of.(undefined); ok {
 		return nil, u.err()
 	}
@@ -95,15 +123,21 @@ func slice(of Value, bounds [3]Value) (Value, error) {
 	case *Map, *generator:
 		return nil, fmt.Errorf("%s cannot be sliced", typeName(of))
 	}
-	list, err := items(of)
-	if err != nil {
+	if _, err := length(of); err != nil {
 		return nil, fmt.Errorf("%s cannot be sliced", typeName(of))
+	}
+	list, err := r.items(of)
+	if err != nil {
+		return nil, err
 	}
 	from, to, step, err := sliceBounds(bounds, len(list))
 	if err != nil {
 		return nil, err
 	}
 	var picked []Value
+	if err := r.spend("slices", len(list)/4, slotBytes*abs((to-from)/step)); err != nil {
+		return nil, err
+	}
 	for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
 		picked = append(picked, list[i])
 	}

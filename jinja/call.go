@@ -84,8 +84,11 @@ func (l *argList) eval(r *run, front ...Value) (args, error) {
 			a.pos = append(a.pos, v)
 			continue
 		}
-		spread, err := items(v)
+		spread, err := r.items(v)
 		if err != nil {
+			return a, err
+		}
+		if err := r.spend("arguments", len(spread)/4, slotBytes*len(spread)); err != nil {
 			return a, err
 		}
 		a.pos = append(a.pos, spread...)
@@ -102,6 +105,9 @@ func (l *argList) eval(r *run, front ...Value) (args, error) {
 		m, ok := v.(*Map)
 		if !ok {
 			return a, fmt.Errorf("** before %s, which is no dict", typeName(v))
+		}
+		if err := r.spend("arguments", m.Len(), entryBytes*m.Len()); err != nil {
+			return a, err
 		}
 		for k, v := range m.All() {
 			key, _ := k.(string)
@@ -133,6 +139,10 @@ type (
 )
 
 func (e call) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	fn, err := e.fn.eval(r)
 	if err != nil {
 		return nil, err
@@ -148,7 +158,7 @@ func (e call) eval(r *run) (Value, error) {
 func (r *run) call(fn Value, a args) (Value, error) {
 	switch fn := fn.(type) {
 	case function:
-		return fn(r, a)
+		return r.charged("calls", fn, a)
 	case *loop:
 		return fn.call(r, a)
 	case undefined:
@@ -158,6 +168,10 @@ func (r *run) call(fn Value, a args) (Value, error) {
 }
 
 func (e filtering) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	x, err := e.x.eval(r)
 	if err != nil {
 		return nil, err
@@ -175,10 +189,26 @@ func (r *run) filter(name string, a args) (Value, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no filter named '%s'", name)
 	}
-	return f(r, a)
+	return r.charged(name, f, a)
+}
+
+// charged calls a function and charges what it is given and what it returns.
+func (r *run) charged(kind string, f function, a args) (Value, error) {
+	if err := r.taken(kind, a); err != nil {
+		return nil, err
+	}
+	v, err := f(r, a)
+	if err != nil {
+		return nil, err
+	}
+	return v, r.made(kind, v)
 }
 
 func (e checking) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	x, err := e.x.eval(r)
 	if err != nil {
 		return nil, err
@@ -199,5 +229,5 @@ func (r *run) test(name string, a args) (Value, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no test named '%s'", name)
 	}
-	return f(r, a)
+	return r.charged(name, f, a)
 }

@@ -38,6 +38,9 @@ func (r *run) equal(a, b Value, depth int) (bool, error) {
 			return false, nil
 		}
 		for k, x := range a.All() {
+			if err := r.hashed(k); err != nil {
+				return false, err
+			}
 			y, ok := b.get(k)
 			if !ok {
 				return false, nil
@@ -56,6 +59,11 @@ func (r *run) equal(a, b Value, depth int) (bool, error) {
 	switch b.(type) {
 	case List, Tuple, function:
 		return false, nil
+	}
+	if s, ok := a.(string); ok {
+		if t, ok := b.(string); ok && len(s) == len(t) {
+			return s == t, r.scanned("comparisons of texts", len(s))
+		}
 	}
 	return a == b, nil
 }
@@ -95,6 +103,9 @@ func (r *run) compare(a, b Value) (int, error) {
 			return 0, u.err()
 		}
 	}
+	if err := r.step(); err != nil {
+		return 0, err
+	}
 	x, ok1 := number(a)
 	y, ok2 := number(b)
 	if ok1 && ok2 {
@@ -103,7 +114,7 @@ func (r *run) compare(a, b Value) (int, error) {
 	switch a := a.(type) {
 	case string:
 		if b, ok := b.(string); ok {
-			return strings.Compare(a, b), nil
+			return strings.Compare(a, b), r.scanned("comparisons of texts", min(len(a), len(b)))
 		}
 	case List:
 		if b, ok := b.(List); ok {
@@ -144,6 +155,9 @@ func (r *run) sort(list []Value, reverse bool) error {
 // sortBy sorts by a key of each element.
 func (r *run) sortBy(list []Value, reverse bool, key func(Value) (Value, error)) error {
 	type pair struct{ key, v Value }
+	if err := r.spend("sorting", len(list), 4*slotBytes*len(list)); err != nil {
+		return err
+	}
 	pairs := make([]pair, len(list))
 	for i, v := range list {
 		k, err := key(v)
@@ -154,10 +168,11 @@ func (r *run) sortBy(list []Value, reverse bool, key func(Value) (Value, error))
 	}
 	var failed error
 	slices.SortStableFunc(pairs, func(a, b pair) int {
-		c, err := r.compare(a.key, b.key)
-		if err != nil {
-			failed = err
+		if failed != nil { // the rest of the order does not matter
+			return 0
 		}
+		c, err := r.compare(a.key, b.key)
+		failed = err
 		if reverse {
 			c = -c
 		}
@@ -176,13 +191,13 @@ func (r *run) contains(box, x Value) (bool, error) {
 		return false, nil
 	case *Map:
 		_, ok := box.get(x)
-		return ok, nil
+		return ok, r.hashed(x)
 	case string:
 		s, ok := x.(string)
 		if !ok {
 			return false, fmt.Errorf("'in <string>' needs a string on its left, not %s", typeName(x))
 		}
-		return strings.Contains(box, s), nil
+		return strings.Contains(box, s), r.scanned("in", len(box)+len(s))
 	case *generator: // what was looked at is gone
 		for v, ok := box.next(); ok; v, ok = box.next() {
 			if same, err := r.equal(v, x, 0); same || err != nil {
@@ -191,7 +206,7 @@ func (r *run) contains(box, x Value) (bool, error) {
 		}
 		return false, nil
 	}
-	list, err := items(box)
+	list, err := r.items(box)
 	if err != nil {
 		return false, err
 	}

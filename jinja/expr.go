@@ -59,6 +59,9 @@ func (e name) eval(r *run) (Value, error)   { return r.scope.lookup(e.name), r.s
 
 // evalAll evaluates expressions in order.
 func (r *run) evalAll(all []expr) ([]Value, error) {
+	if err := r.spend("lists", 0, slotBytes*len(all)+2*slotBytes); err != nil {
+		return nil, err
+	}
 	out := make([]Value, len(all))
 	for i, e := range all {
 		v, err := e.eval(r)
@@ -71,16 +74,31 @@ func (r *run) evalAll(all []expr) ([]Value, error) {
 }
 
 func (e listLit) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	list, err := r.evalAll(e.items)
 	return List(list), err
 }
 
 func (e tupleLit) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	list, err := r.evalAll(e.items)
 	return Tuple(list), err
 }
 
 func (e dictLit) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
+	if err := r.spend("dicts", len(e.keys), entryBytes*(1+len(e.keys))); err != nil {
+		return nil, err
+	}
 	m := &Map{}
 	for i := range e.keys {
 		k, err := e.keys[i].eval(r)
@@ -88,6 +106,9 @@ func (e dictLit) eval(r *run) (Value, error) {
 			return nil, err
 		}
 		if err := hashable(k); err != nil {
+			return nil, err
+		}
+		if err := r.hashed(k); err != nil {
 			return nil, err
 		}
 		v, err := e.values[i].eval(r)
@@ -100,15 +121,23 @@ func (e dictLit) eval(r *run) (Value, error) {
 }
 
 func (e attribute) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	of, err := e.of.eval(r)
 	if err != nil {
 		return nil, err
 	}
-	v, err := getAttr(of, e.name)
+	v, err := r.getAttr(of, e.name)
 	return v, at(e.line, err)
 }
 
 func (e subscript) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	of, err := e.of.eval(r)
 	if err != nil {
 		return nil, err
@@ -117,11 +146,15 @@ func (e subscript) eval(r *run) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := getItem(of, index)
+	v, err := r.getItem(of, index)
 	return v, at(e.line, err)
 }
 
 func (e slicing) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	of, err := e.of.eval(r)
 	if err != nil {
 		return nil, err
@@ -134,11 +167,15 @@ func (e slicing) eval(r *run) (Value, error) {
 			}
 		}
 	}
-	v, err := slice(of, bounds)
+	v, err := r.slice(of, bounds)
 	return v, at(e.line, err)
 }
 
 func (e unary) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	x, err := e.x.eval(r)
 	if err != nil {
 		return nil, err
@@ -158,11 +195,19 @@ func (e unary) eval(r *run) (Value, error) {
 }
 
 func (e not) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	x, err := e.x.eval(r)
 	return !truth(x), err
 }
 
 func (e logical) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	a, err := e.a.eval(r)
 	if err != nil || truth(a) == (e.op == "or") {
 		return a, err
@@ -171,6 +216,10 @@ func (e logical) eval(r *run) (Value, error) {
 }
 
 func (e binary) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	a, err := e.a.eval(r)
 	if err != nil {
 		return nil, err
@@ -188,6 +237,10 @@ func (e binary) eval(r *run) (Value, error) {
 }
 
 func (e concat) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	list, err := r.evalAll(e.items)
 	if err != nil {
 		return nil, err
@@ -201,12 +254,19 @@ func (e concat) eval(r *run) (Value, error) {
 		if err := r.fits(out.Len() + len(s)); err != nil {
 			return nil, err
 		}
+		if err := r.spend("~", textSteps(len(s)), len(s)); err != nil {
+			return nil, err
+		}
 		out.WriteString(s)
 	}
 	return out.String(), nil
 }
 
 func (e comparison) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	a, err := e.first.eval(r)
 	if err != nil {
 		return nil, err
@@ -248,6 +308,10 @@ func (r *run) holds(op string, a, b Value) (bool, error) {
 }
 
 func (e conditional) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	test, err := e.test.eval(r)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,14 @@ func textFilter(f func(string) string) function {
 			return nil, err
 		}
 		s, err := r.str(v[0])
-		return f(s), err
+		if err != nil {
+			return nil, err
+		}
+		if err := r.spend("filters of texts", len(s)/8, 0); err != nil {
+			return nil, err
+		}
+		out := f(s)
+		return out, r.fits(len(out))
 	}
 }
 
@@ -66,7 +73,7 @@ func filterTrim(r *run, a args) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strip(s, "strip", args{pos: []Value{or(v[1], nil)}})
+	return r.strip(s, "strip", args{pos: []Value{or(v[1], nil)}})
 }
 
 func filterReplace(r *run, a args) (Value, error) {
@@ -107,6 +114,9 @@ func filterIndent(r *run, a args) (Value, error) {
 	if err := r.fits(len(s) + len(pad)*(2+strings.Count(s, "\n"))); err != nil {
 		return nil, err
 	}
+	if err := r.spend("indent", strings.Count(s, "\n"), pieceBytes*strings.Count(s, "\n")+len(pad)*strings.Count(s, "\n")); err != nil {
+		return nil, err
+	}
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
 		if i > 0 && (line != "" || truth(or(v[3], false))) || i == 0 && truth(or(v[2], false)) {
@@ -133,7 +143,11 @@ func filterWordCount(r *run, a args) (Value, error) {
 		return nil, err
 	}
 	s, err := r.str(v[0])
-	return int64(len(strings.FieldsFunc(s, pySpace))), err
+	n := int64(0)
+	for range strings.FieldsFuncSeq(s, pySpace) {
+		n++
+	}
+	return n, err
 }
 
 func filterCenter(r *run, a args) (Value, error) {
@@ -148,7 +162,7 @@ func filterCenter(r *run, a args) (Value, error) {
 	return pad(r, s, "center", args{pos: []Value{or(v[1], int64(80))}})
 }
 
-func filterDefault(_ *run, a args) (Value, error) {
+func filterDefault(r *run, a args) (Value, error) {
 	v, err := a.bind("default", "value", "default_value", "boolean")
 	if err != nil {
 		return nil, err
@@ -159,7 +173,7 @@ func filterDefault(_ *run, a args) (Value, error) {
 	return v[0], nil
 }
 
-func filterLength(_ *run, a args) (Value, error) {
+func filterLength(r *run, a args) (Value, error) {
 	v, err := a.bind("length", "value")
 	if err != nil {
 		return nil, err
@@ -172,7 +186,7 @@ func filterLength(_ *run, a args) (Value, error) {
 }
 
 // filterAttr is getattr: methods, but not the keys of a dict.
-func filterAttr(_ *run, a args) (Value, error) {
+func filterAttr(r *run, a args) (Value, error) {
 	v, err := a.bind("attr", "value", "name")
 	if err != nil {
 		return nil, err
@@ -182,10 +196,10 @@ func filterAttr(_ *run, a args) (Value, error) {
 		return nil, err
 	}
 	if m, ok := v[0].(*Map); ok {
-		if method := dictMethod(m, name); method != nil {
+		if method := r.dictMethod(m, name); method != nil {
 			return method, nil
 		}
 		return undefined{what: fmt.Sprintf("'dict' has no attribute '%s'", name)}, nil
 	}
-	return getAttr(v[0], name)
+	return r.getAttr(v[0], name)
 }

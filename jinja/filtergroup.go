@@ -5,7 +5,7 @@ import "fmt"
 // filterGroupBy is groupby(attribute): pairs of a value and the elements that
 // have it, in order of the value.
 func filterGroupBy(r *run, a args) (Value, error) {
-	list, rest, err := listed(a, "groupby", "attribute", "default", "case_sensitive")
+	list, rest, err := r.listed(a, "groupby", "attribute", "default", "case_sensitive")
 	if err != nil {
 		return nil, err
 	}
@@ -13,13 +13,13 @@ func filterGroupBy(r *run, a args) (Value, error) {
 	if path == nil {
 		return nil, fmt.Errorf("groupby needs an attribute")
 	}
-	value := func(v Value) (Value, error) { return follow(v, path, or(rest[1], nil)) }
+	value := func(v Value) (Value, error) { return r.follow(v, path, or(rest[1], nil)) }
 	key := func(v Value) (Value, error) {
 		x, err := value(v)
 		if err != nil {
 			return nil, err
 		}
-		return folded(x, nil, rest[2])
+		return r.folded(x, nil, rest[2])
 	}
 	list = append([]Value{}, list...)
 	if err := r.sortBy(list, false, key); err != nil {
@@ -61,13 +61,16 @@ func (r *run) groups(list []Value, key, value func(Value) (Value, error)) (Value
 // filterSlice is slice(n): n lists of nearly one length, one after the other;
 // fill_with makes the short ones as long as the others.
 func filterSlice(r *run, a args) (Value, error) {
-	list, rest, err := listed(a, "slice", "slices", "fill_with")
+	list, rest, err := r.listed(a, "slice", "slices", "fill_with")
 	if err != nil {
 		return nil, err
 	}
 	n, err := integer(or(rest[0], nil))
 	if err != nil || n < 1 || r.fits(n) != nil {
 		return nil, fmt.Errorf("slice needs a number of lists")
+	}
+	if err := r.spend("slice", n, pieceBytes*n+slotBytes*len(list)); err != nil {
+		return nil, err
 	}
 	var out []Value
 	size, long := len(list)/n, len(list)%n

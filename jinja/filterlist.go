@@ -8,16 +8,16 @@ import (
 )
 
 // listed binds the arguments of a filter whose value is gone through.
-func listed(a args, name string, params ...string) (list []Value, rest []Value, err error) {
+func (r *run) listed(a args, name string, params ...string) (list []Value, rest []Value, err error) {
 	v, err := a.bind(name, append([]string{"value"}, params...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err = items(or(v[0], undefined{}))
+	list, err = r.items(or(v[0], undefined{}))
 	return list, v[1:], err
 }
 
-func filterItems(_ *run, a args) (Value, error) {
+func filterItems(r *run, a args) (Value, error) {
 	v, err := a.bind("items", "value")
 	if err != nil {
 		return nil, err
@@ -31,12 +31,12 @@ func filterItems(_ *run, a args) (Value, error) {
 	return nil, fmt.Errorf("items of %s, which is no dict", typeName(v[0]))
 }
 
-func filterList(_ *run, a args) (Value, error) {
-	list, _, err := listed(a, "list")
+func filterList(r *run, a args) (Value, error) {
+	list, _, err := r.listed(a, "list")
 	return List(list), err
 }
 
-func filterFirst(_ *run, a args) (Value, error) {
+func filterFirst(r *run, a args) (Value, error) {
 	if len(a.pos) == 1 {
 		if g, ok := a.pos[0].(*generator); ok {
 			if v, ok := g.next(); ok {
@@ -44,20 +44,20 @@ func filterFirst(_ *run, a args) (Value, error) {
 			}
 		}
 	}
-	list, _, err := listed(a, "first")
+	list, _, err := r.listed(a, "first")
 	if err != nil || len(list) == 0 {
 		return undefined{what: "there is no first item, the sequence was empty"}, err
 	}
 	return list[0], nil
 }
 
-func filterLast(_ *run, a args) (Value, error) {
+func filterLast(r *run, a args) (Value, error) {
 	if len(a.pos) == 1 {
 		if _, ok := a.pos[0].(*generator); ok {
 			return nil, fmt.Errorf("a generator has no last item")
 		}
 	}
-	list, _, err := listed(a, "last")
+	list, _, err := r.listed(a, "last")
 	if err != nil || len(list) == 0 {
 		return undefined{what: "there is no last item, the sequence was empty"}, err
 	}
@@ -65,9 +65,12 @@ func filterLast(_ *run, a args) (Value, error) {
 }
 
 // filterReverse gives a text of a text, a list of what can only be gone through, an iterator of the rest.
-func filterReverse(_ *run, a args) (Value, error) {
-	list, _, err := listed(a, "reverse")
+func filterReverse(r *run, a args) (Value, error) {
+	list, _, err := r.listed(a, "reverse")
 	if err != nil {
+		return nil, err
+	}
+	if err := r.spend("reverse", len(list)/4, slotBytes*len(list)); err != nil {
 		return nil, err
 	}
 	list = slices.Clone(list)
@@ -86,7 +89,7 @@ func filterReverse(_ *run, a args) (Value, error) {
 }
 
 func filterJoin(r *run, a args) (Value, error) {
-	list, rest, err := listed(a, "join", "d", "attribute")
+	list, rest, err := r.listed(a, "join", "d", "attribute")
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,7 @@ func filterJoin(r *run, a args) (Value, error) {
 		return nil, err
 	}
 	if path := or(rest[1], nil); path != nil {
-		if list, err = mapAttr(list, path, nil); err != nil {
+		if list, err = r.mapAttr(list, path, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -104,18 +107,21 @@ func filterJoin(r *run, a args) (Value, error) {
 
 // follow gets an attribute by its path, such as function.name or 0. A default
 // that is not nil takes the place of what is undefined on the way.
-func follow(v, path, def Value) (Value, error) {
+func (r *run) follow(v, path, def Value) (Value, error) {
 	s, ok := path.(string)
 	if !ok {
-		return getItem(v, path)
+		return r.getItem(v, path)
 	}
 	for part := range strings.SplitSeq(s, ".") {
+		if err := r.step(); err != nil {
+			return nil, err
+		}
 		key := Value(part)
 		if i, err := strconv.ParseInt(part, 10, 64); err == nil {
 			key = i
 		}
 		var err error
-		if v, err = getItem(v, key); err != nil {
+		if v, err = r.getItem(v, key); err != nil {
 			return nil, err
 		}
 		if isUndefined(v) && def != nil {
@@ -125,10 +131,13 @@ func follow(v, path, def Value) (Value, error) {
 	return v, nil
 }
 
-func mapAttr(list []Value, path, def Value) ([]Value, error) {
+func (r *run) mapAttr(list []Value, path, def Value) ([]Value, error) {
+	if err := r.spend("map", len(list), slotBytes*len(list)); err != nil {
+		return nil, err
+	}
 	out := make([]Value, len(list))
 	for i, v := range list {
-		x, err := follow(v, path, def)
+		x, err := r.follow(v, path, def)
 		if err != nil {
 			return nil, err
 		}
@@ -138,42 +147,48 @@ func mapAttr(list []Value, path, def Value) ([]Value, error) {
 }
 
 // folded is v as the key of filters that by default ignore case.
-func folded(v, path, caseSensitive Value) (Value, error) {
+func (r *run) folded(v, path, caseSensitive Value) (Value, error) {
 	if path = or(path, nil); path != nil {
 		var err error
-		if v, err = follow(v, path, nil); err != nil {
+		if v, err = r.follow(v, path, nil); err != nil {
 			return nil, err
 		}
 	}
 	if s, ok := v.(string); ok && !truth(or(caseSensitive, false)) {
-		return lower(s), nil
+		return lower(s), r.spend("lower", 1+len(s)/8, len(s))
 	}
 	return v, nil
 }
 
 func filterSort(r *run, a args) (Value, error) {
-	list, rest, err := listed(a, "sort", "reverse", "case_sensitive", "attribute")
+	list, rest, err := r.listed(a, "sort", "reverse", "case_sensitive", "attribute")
 	if err != nil {
 		return nil, err
 	}
 	list = slices.Clone(list)
-	err = r.sortBy(list, truth(or(rest[0], false)), func(v Value) (Value, error) { return folded(v, rest[2], rest[1]) })
+	err = r.sortBy(list, truth(or(rest[0], false)), func(v Value) (Value, error) { return r.folded(v, rest[2], rest[1]) })
 	return List(list), err
 }
 
-func filterUnique(_ *run, a args) (Value, error) {
-	list, rest, err := listed(a, "unique", "case_sensitive", "attribute")
+func filterUnique(r *run, a args) (Value, error) {
+	list, rest, err := r.listed(a, "unique", "case_sensitive", "attribute")
 	if err != nil {
 		return nil, err
 	}
 	seen := &Map{}
 	var out []Value
+	if err := r.spend("unique", len(list), entryBytes*len(list)); err != nil {
+		return nil, err
+	}
 	for _, v := range list {
-		key, err := folded(v, rest[1], rest[0])
+		key, err := r.folded(v, rest[1], rest[0])
 		if err != nil {
 			return nil, err
 		}
 		if err := hashable(key); err != nil {
+			return nil, err
+		}
+		if err := r.hashed(key); err != nil {
 			return nil, err
 		}
 		if _, ok := seen.get(key); !ok {
@@ -185,14 +200,17 @@ func filterUnique(_ *run, a args) (Value, error) {
 }
 
 func filterSum(r *run, a args) (Value, error) {
-	list, rest, err := listed(a, "sum", "attribute", "start")
+	list, rest, err := r.listed(a, "sum", "attribute", "start")
 	if err != nil {
 		return nil, err
 	}
 	sum := or(rest[1], int64(0))
 	for _, v := range list {
+		if err := r.step(); err != nil {
+			return nil, err
+		}
 		if path := or(rest[0], nil); path != nil {
-			if v, err = follow(v, path, nil); err != nil {
+			if v, err = r.follow(v, path, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -206,17 +224,17 @@ func filterSum(r *run, a args) (Value, error) {
 // filterExtreme is min (sign -1) or max (sign 1).
 func filterExtreme(name string, sign int) function {
 	return func(r *run, a args) (Value, error) {
-		list, rest, err := listed(a, name, "case_sensitive", "attribute")
+		list, rest, err := r.listed(a, name, "case_sensitive", "attribute")
 		if err != nil || len(list) == 0 {
 			return undefined{what: "there is no item, the sequence was empty"}, err
 		}
 		best := list[0]
 		for _, v := range list[1:] {
-			x, err := folded(v, rest[1], rest[0])
+			x, err := r.folded(v, rest[1], rest[0])
 			if err != nil {
 				return nil, err
 			}
-			y, err := folded(best, rest[1], rest[0])
+			y, err := r.folded(best, rest[1], rest[0])
 			if err != nil {
 				return nil, err
 			}
@@ -245,13 +263,16 @@ func filterDictSort(r *run, a args) (Value, error) {
 	if or(v[2], "key") == "value" {
 		at = 1
 	}
+	if err := r.spend("dictsort", m.Len(), entryBytes*m.Len()); err != nil {
+		return nil, err
+	}
 	list := pairs(m)
-	err = r.sortBy(list, truth(or(v[3], false)), func(p Value) (Value, error) { return folded(p.(Tuple)[at], nil, v[1]) })
+	err = r.sortBy(list, truth(or(v[3], false)), func(p Value) (Value, error) { return r.folded(p.(Tuple)[at], nil, v[1]) })
 	return list, err
 }
 
-func filterBatch(_ *run, a args) (Value, error) {
-	list, rest, err := listed(a, "batch", "linecount", "fill_with")
+func filterBatch(r *run, a args) (Value, error) {
+	list, rest, err := r.listed(a, "batch", "linecount", "fill_with")
 	if err != nil {
 		return nil, err
 	}
@@ -261,6 +282,9 @@ func filterBatch(_ *run, a args) (Value, error) {
 	}
 	var out []Value
 	for part := range slices.Chunk(list, n) {
+		if err := r.spend("batch", 1+n/4, pieceBytes+slotBytes*n); err != nil {
+			return nil, err
+		}
 		row := slices.Clone(List(part))
 		for fill := or(rest[1], nil); fill != nil && len(row) < n; {
 			row = append(row, fill)

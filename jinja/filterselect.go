@@ -7,7 +7,7 @@ func filterMap(r *run, a args) (Value, error) {
 	if len(a.pos) == 0 {
 		return nil, fmt.Errorf("map needs a value")
 	}
-	list, err := itemsIfAny(a.pos[0])
+	list, err := r.itemsIfAny(a.pos[0])
 	if err != nil {
 		return nil, err
 	}
@@ -16,7 +16,7 @@ func filterMap(r *run, a args) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		out, err := mapAttr(list, or(v[0], nil), or(v[1], nil))
+		out, err := r.mapAttr(list, or(v[0], nil), or(v[1], nil))
 		return generate(out), err
 	}
 	name, err := text(a.pos[1])
@@ -24,6 +24,9 @@ func filterMap(r *run, a args) (Value, error) {
 		return nil, err
 	}
 	var out []Value
+	if err := r.spend("map", len(list), 2*slotBytes*len(list)); err != nil {
+		return nil, err
+	}
 	for _, v := range list {
 		x, err := r.filter(name, args{pos: append([]Value{v}, a.pos[2:]...), named: a.named})
 		if err != nil {
@@ -35,11 +38,11 @@ func filterMap(r *run, a args) (Value, error) {
 }
 
 // itemsIfAny is items, but of any false value there are none.
-func itemsIfAny(v Value) ([]Value, error) {
+func (r *run) itemsIfAny(v Value) ([]Value, error) {
 	if !truth(v) {
 		return nil, nil
 	}
-	return items(v)
+	return r.items(v)
 }
 
 // choose makes select, reject, selectattr and rejectattr: the elements for
@@ -53,15 +56,18 @@ func choose(want, byAttr bool) function {
 		if len(a.pos) < skip {
 			return nil, fmt.Errorf("the filter needs the name of an attribute")
 		}
-		list, err := itemsIfAny(a.pos[0])
+		list, err := r.itemsIfAny(a.pos[0])
 		if err != nil {
 			return nil, err
 		}
 		var out []Value
+		if err := r.spend("select", 0, slotBytes*len(list)); err != nil {
+			return nil, err
+		}
 		for _, v := range list {
 			x := v
 			if byAttr {
-				if x, err = follow(v, a.pos[1], nil); err != nil {
+				if x, err = r.follow(v, a.pos[1], nil); err != nil {
 					return nil, err
 				}
 			}

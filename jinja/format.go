@@ -12,7 +12,7 @@ func (r *run) percent(format string, v Value) (Value, error) {
 	if !ok {
 		list = Tuple{v}
 	}
-	b := &buffer{max: r.opts.MaxOutput}
+	b := r.buffer()
 	for {
 		plain, rest, found := strings.Cut(format, "%")
 		if err := b.write(plain); err != nil {
@@ -64,9 +64,12 @@ func (r *run) convert(flags string, verb byte, v Value) (string, error) {
 	switch verb {
 	case 's':
 		s, err := r.str(v)
-		return fmt.Sprintf("%"+flags+"s", s), err
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%"+flags+"s", s), r.spend("format", textSteps(len(s)), len(s))
 	case 'r':
-		b := &buffer{max: r.opts.MaxOutput}
+		b := r.buffer()
 		err := r.repr(b, v, 0)
 		return fmt.Sprintf("%"+flags+"s", b.text), err
 	case 'd', 'i':

@@ -16,7 +16,7 @@ func formatBraces(r *run, s string, a args) (Value, error) {
 // braces puts arguments in place of the fields of s; next is the argument of
 // the next field without a name. Fields may nest, in a specification, once.
 func (r *run) braces(s string, a args, next *int, depth int) (string, error) {
-	b := &buffer{max: r.opts.MaxOutput}
+	b := r.buffer()
 	for {
 		i := strings.IndexAny(s, "{}")
 		if i < 0 {
@@ -74,7 +74,10 @@ func fieldEnd(s string) int {
 func (r *run) field(field string, a args, next *int, depth int) (string, error) {
 	name, spec, _ := strings.Cut(field, ":")
 	name, conversion, converted := strings.Cut(name, "!")
-	v, err := a.lookUp(name, next)
+	if err := r.spend("format", 1+len(a.named)/8, 0); err != nil {
+		return "", err
+	}
+	v, err := r.lookUp(a, name, next)
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +85,7 @@ func (r *run) field(field string, a args, next *int, depth int) (string, error) 
 		return "", err
 	}
 	if converted {
-		b := &buffer{max: r.opts.MaxOutput}
+		b := r.buffer()
 		switch conversion {
 		case "r", "a":
 			err = r.repr(b, v, 0)
@@ -100,7 +103,7 @@ func (r *run) field(field string, a args, next *int, depth int) (string, error) 
 }
 
 // lookUp finds the argument of a field and follows its .attributes and [items].
-func (a args) lookUp(name string, next *int) (Value, error) {
+func (r *run) lookUp(a args, name string, next *int) (Value, error) {
 	end := strings.IndexAny(name, ".[")
 	if end < 0 {
 		end = len(name)
@@ -112,7 +115,7 @@ func (a args) lookUp(name string, next *int) (Value, error) {
 			if end == 1 {
 				return nil, fmt.Errorf("format: the field {%s} has an empty attribute", name)
 			}
-			v, err = getAttr(v, rest[1:end])
+			v, err = r.getAttr(v, rest[1:end])
 			rest = rest[end:]
 			continue
 		}
@@ -124,7 +127,7 @@ func (a args) lookUp(name string, next *int) (Value, error) {
 		if i, err := strconv.ParseInt(key, 10, 64); err == nil {
 			index = i
 		}
-		v, err = getItem(v, index)
+		v, err = r.getItem(v, index)
 		rest = after
 	}
 	return v, err

@@ -80,6 +80,9 @@ func (r *run) formatValue(v Value, spec string) (string, error) {
 		return "", err
 	}
 	if s, ok := v.(string); ok {
+		if err := r.spend("format", len(s)/8, len(s)); err != nil {
+			return "", err
+		}
 		return f.text(s)
 	}
 	n, ok := number(v)

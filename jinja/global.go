@@ -17,7 +17,7 @@ func globalTable() map[string]Value {
 	}
 }
 
-func globalRange(_ *run, a args) (Value, error) {
+func globalRange(r *run, a args) (Value, error) {
 	if len(a.pos) == 0 || len(a.pos) > 3 || len(a.named) > 0 {
 		return nil, fmt.Errorf("range takes one to three integers")
 	}
@@ -51,30 +51,42 @@ func globalRange(_ *run, a args) (Value, error) {
 	return list, nil
 }
 
-func globalDict(_ *run, a args) (Value, error) {
+func globalDict(r *run, a args) (Value, error) {
 	m := &Map{}
 	if len(a.pos) > 1 {
 		return nil, fmt.Errorf("dict takes one value besides names")
 	}
 	for _, v := range a.pos {
 		if from, ok := v.(*Map); ok {
+			if err := r.spend("dicts", from.Len(), entryBytes*from.Len()); err != nil {
+				return nil, err
+			}
 			m = from.Clone()
 			continue
 		}
-		list, err := items(v)
+		list, err := r.items(v)
 		if err != nil {
 			return nil, err
 		}
+		if err := r.spend("dicts", len(list), entryBytes*len(list)); err != nil {
+			return nil, err
+		}
 		for _, item := range list {
-			pair, err := items(item)
+			pair, err := r.items(item)
 			if err != nil || len(pair) != 2 {
 				return nil, fmt.Errorf("dict needs pairs of key and value")
 			}
 			if err := hashable(pair[0]); err != nil {
 				return nil, err
 			}
+			if err := r.hashed(pair[0]); err != nil {
+				return nil, err
+			}
 			m.set(pair[0], pair[1])
 		}
+	}
+	if err := r.spend("dicts", len(a.named), entryBytes*(1+len(a.named))); err != nil {
+		return nil, err
 	}
 	for _, n := range a.named {
 		m.set(n.name, n.v)
@@ -111,12 +123,15 @@ func globalStrftime(r *run, a args) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.spend("strftime_now", len(format), 16*len(format)); err != nil {
+		return nil, err
+	}
 	return strftime(r.opts.Now, format)
 }
 
 // globalJoiner returns a function that gives nothing at its first call and
 // the separator at all later ones.
-func globalJoiner(_ *run, a args) (Value, error) {
+func globalJoiner(r *run, a args) (Value, error) {
 	v, err := a.bind("joiner", "sep")
 	if err != nil {
 		return nil, err

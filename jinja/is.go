@@ -47,8 +47,11 @@ func iterable(v Value) bool {
 	if _, ok := v.(*generator); ok {
 		return true
 	}
-	_, err := items(v)
-	return err == nil
+	switch v.(type) {
+	case List, Tuple, *Map, string, undefined:
+		return true
+	}
+	return false
 }
 
 func callable(v Value) bool {
@@ -77,7 +80,13 @@ func caseTest(to func(string) string) function {
 			return nil, err
 		}
 		s, err := r.str(v[0])
-		return s == to(s) && lower(s) != upper(s), err
+		if err != nil {
+			return nil, err
+		}
+		if err := r.spend("tests of case", len(s)/2, 0); err != nil {
+			return nil, err
+		}
+		return s == to(s) && lower(s) != upper(s), nil
 	}
 }
 

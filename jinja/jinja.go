@@ -6,7 +6,8 @@
 //
 // It is an interpreter over a syntax tree. What chat templates do not use is
 // refused by name: inheritance, includes and imports.
-// Templates are data from elsewhere, so time, depth and output are bounded.
+// Templates are data from elsewhere: their length and nesting are bounded, and
+// a rendering has budgets of steps and of bytes, see [Options] and [BudgetError].
 package jinja
 
 import (
@@ -14,6 +15,9 @@ import (
 	"fmt"
 	"time"
 )
+
+// maxSource bounds the length of a template. The longest in use have 30,000 bytes.
+const maxSource = 4 << 20
 
 // Template is a parsed template. It does not change, and any number of
 // goroutines may render it at once.
@@ -30,9 +34,13 @@ type Options struct {
 	// MaxOutput bounds the text, and every string and list made on the way, in
 	// bytes and elements. 0 means 64 Mi.
 	MaxOutput int
-	// MaxSteps bounds the number of expressions evaluated. 0 means 10 million,
-	// some seconds.
+	// MaxSteps bounds the work: expressions evaluated, elements compared or gone
+	// through, text looked at or copied (32 bytes a step). 0 means 10 million, a
+	// second or two.
 	MaxSteps int
+	// MaxBytes bounds the sizes of all values made, added up, and so the memory
+	// held at any time. 0 means 512 Mi.
+	MaxBytes int
 }
 
 // Result is a rendered template.
@@ -51,12 +59,17 @@ type Error struct {
 	Message string
 	// Raised is set when the template itself called raise_exception.
 	Raised bool
+
+	cause error
 }
 
 // Error returns the message with its line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("jinja: line %d: %s", e.Line, e.Message)
 }
+
+// Unwrap returns what the fault comes from, such as a *BudgetError, or nil.
+func (e *Error) Unwrap() error { return e.cause }
 
 // at gives err a line unless it has one or is a jump.
 func at(line int, err error) error {
@@ -70,11 +83,14 @@ func at(line int, err error) error {
 		}
 		return e
 	}
-	return &Error{Line: line, Message: err.Error()}
+	return &Error{Line: line, Message: err.Error(), cause: err}
 }
 
 // Parse reads a template. Errors are of type *Error.
 func Parse(src string) (*Template, error) {
+	if len(src) > maxSource {
+		return nil, &Error{Message: fmt.Sprintf("a template of %d bytes; at most %d are read", len(src), maxSource)}
+	}
 	tokens, err := lex(src)
 	if err != nil {
 		return nil, err
@@ -96,8 +112,12 @@ func (t *Template) Render(ctx *Map, opts Options) (Result, error) {
 	if opts.MaxSteps == 0 {
 		opts.MaxSteps = 10e6
 	}
-	root := &buffer{max: opts.MaxOutput}
-	r := &run{t: t, opts: opts, out: root, root: root}
+	if opts.MaxBytes == 0 {
+		opts.MaxBytes = 512 << 20
+	}
+	r := &run{t: t, opts: opts, spenders: map[string]*spent{}}
+	root := r.buffer()
+	r.out, r.root = root, root
 	globals := &scope{vars: globalTable()}
 	outer := &scope{vars: make(map[string]Value), parent: globals}
 	for k, v := range ctx.All() {

@@ -113,11 +113,11 @@ func filterToJSON(r *run, a args) (Value, error) {
 		}
 		s.newlines, s.indent, s.item = true, strings.Repeat(" ", min(max(n, 0), 1000)), ","
 	}
-	if pair, err := items(or(v[3], nil)); err == nil && len(pair) == 2 {
+	if pair, err := r.items(or(v[3], nil)); err == nil && len(pair) == 2 {
 		s.item, _ = pair[0].(string)
 		s.key, _ = pair[1].(string)
 	}
-	b := &buffer{max: r.opts.MaxOutput}
+	b := r.buffer()
 	err = r.json(b, &s, v[0], 0)
 	return string(b.text), err
 }
@@ -140,7 +140,7 @@ func (r *run) json(b *buffer, s *jsonStyle, v Value, depth int) error {
 	case float64:
 		return b.write(jsonFloat(v))
 	case string:
-		return b.write(jsonString(v, s.ascii))
+		return r.writeJSONString(b, s, v)
 	case List:
 		return r.jsonList(b, s, v, depth)
 	case Tuple:
@@ -157,7 +157,7 @@ func (r *run) jsonList(b *buffer, s *jsonStyle, list []Value, depth int) error {
 	}
 	begin := "["
 	for _, v := range list {
-		if err := b.write(begin + s.newline(depth+1)); err != nil {
+		if err := s.begin(b, begin, depth+1); err != nil {
 			return err
 		}
 		if err := r.json(b, s, v, depth+1); err != nil {
@@ -165,7 +165,10 @@ func (r *run) jsonList(b *buffer, s *jsonStyle, list []Value, depth int) error {
 		}
 		begin = s.item
 	}
-	return b.write(s.newline(depth) + "]")
+	if err := s.begin(b, "", depth); err != nil {
+		return err
+	}
+	return b.write("]")
 }
 
 func (r *run) jsonMap(b *buffer, s *jsonStyle, m *Map, depth int) error {
@@ -185,7 +188,13 @@ func (r *run) jsonMap(b *buffer, s *jsonStyle, m *Map, depth int) error {
 		if err != nil {
 			return err
 		}
-		if err := b.write(begin + s.newline(depth+1) + jsonString(name, s.ascii) + s.key); err != nil {
+		if err := s.begin(b, begin, depth+1); err != nil {
+			return err
+		}
+		if err := r.writeJSONString(b, s, name); err != nil {
+			return err
+		}
+		if err := b.write(s.key); err != nil {
 			return err
 		}
 		if err := r.json(b, s, v, depth+1); err != nil {
@@ -193,14 +202,33 @@ func (r *run) jsonMap(b *buffer, s *jsonStyle, m *Map, depth int) error {
 		}
 		begin = s.item
 	}
-	return b.write(s.newline(depth) + "}")
+	if err := s.begin(b, "", depth); err != nil {
+		return err
+	}
+	return b.write("}")
 }
 
-func (s *jsonStyle) newline(depth int) string {
-	if !s.newlines {
-		return ""
+// begin writes what stands before an element: a separator, a new line and its indentation.
+func (s *jsonStyle) begin(b *buffer, sep string, depth int) error {
+	if err := b.write(sep); err != nil || !s.newlines {
+		return err
 	}
-	return "\n" + strings.Repeat(s.indent, depth)
+	if err := b.write("\n"); err != nil {
+		return err
+	}
+	for range depth {
+		if err := b.write(s.indent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) writeJSONString(b *buffer, s *jsonStyle, text string) error {
+	if err := r.spend("tojson", len(text)/8, len(text)); err != nil {
+		return err
+	}
+	return b.write(jsonString(text, s.ascii))
 }
 
 func jsonKey(k Value) (string, error) {
@@ -252,6 +280,9 @@ func jsonString(s string, ascii bool) string {
 
 // sortedByKey returns m in the order of its keys.
 func (r *run) sortedByKey(m *Map) (*Map, error) {
+	if err := r.spend("sorting", m.Len(), 2*entryBytes*m.Len()); err != nil {
+		return nil, err
+	}
 	keys := slices.Clone(m.keys)
 	if err := r.sort(keys, false); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (s forStmt) exec(r *run) error {
 
 // iterate runs the body over a list; a recursive loop comes back here.
 func (s forStmt) iterate(r *run, over Value, depth int) error {
-	list, err := items(over)
+	list, err := r.items(over)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -49,6 +49,9 @@ func (s forStmt) iterate(r *run, over Value, depth int) error {
 	l := &loop{list: list, depth: depth}
 	if s.recursive {
 		l.again = s.again(r.scope, depth)
+	}
+	if err := r.spend("loops", len(list)/4, 0); err != nil {
+		return at(s.line, err)
 	}
 	for l.at = range list {
 		inner := &scope{parent: r.scope}
@@ -108,6 +111,9 @@ func (s forStmt) kept(r *run, list []Value) (out []Value, err error) {
 	saved := r.scope
 	defer func() { r.scope = saved }()
 	for _, v := range list {
+		if err := r.step(); err != nil {
+			return nil, err
+		}
 		r.scope = &scope{parent: saved}
 		if err := r.assign(r.scope, s.target, v); err != nil {
 			return nil, err

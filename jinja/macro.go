@@ -19,7 +19,7 @@ type macroStmt struct{ m *macro }
 
 func (s macroStmt) exec(r *run) error {
 	r.scope.set(s.m.name, s.m.function(r.scope))
-	return nil
+	return r.keep(r.scope)
 }
 
 // function makes the macro callable; its free names are looked up in outer.
@@ -27,6 +27,9 @@ func (m *macro) function(outer *scope) function {
 	return func(r *run, a args) (Value, error) {
 		if r.depth >= maxCalls {
 			return nil, fmt.Errorf("macros call each other more than %d deep", maxCalls)
+		}
+		if err := r.spend("macro "+m.name, 1+len(a.named)*(1+len(m.params)/4), entryBytes*(len(a.pos)+len(a.named))); err != nil {
+			return nil, err
 		}
 		inner := &scope{parent: outer, vars: make(map[string]Value)}
 		if err := m.bind(r, inner, a); err != nil {
@@ -95,6 +98,9 @@ func (s callBlock) exec(r *run) error {
 	}
 	a, err := s.call.args.eval(r)
 	if err != nil {
+		return at(s.call.line, err)
+	}
+	if err := r.keep(r.scope); err != nil {
 		return at(s.call.line, err)
 	}
 	a.named = append(a.named, namedValue{"caller", s.caller.function(r.scope)})

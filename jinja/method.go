@@ -9,7 +9,7 @@ import (
 )
 
 // dictMethod returns a method of a dict, nil if it has no such method.
-func dictMethod(m *Map, name string) Value {
+func (r *run) dictMethod(m *Map, name string) Value {
 	switch name {
 	case "get":
 		return function(func(_ *run, a args) (Value, error) {
@@ -23,17 +23,28 @@ func dictMethod(m *Map, name string) Value {
 			return or(v[1], nil), nil
 		})
 	case "items":
-		return noArgs(func() Value { return pairs(m) })
+		return r.entries(m, func() Value { return pairs(m) })
 	case "keys":
-		return noArgs(func() Value { return List(slices.Clone(m.keys)) })
+		return r.entries(m, func() Value { return List(slices.Clone(m.keys)) })
 	case "values":
-		return noArgs(func() Value { return List(slices.Clone(m.values)) })
+		return r.entries(m, func() Value { return List(slices.Clone(m.values)) })
 	case "copy":
-		return noArgs(func() Value { return m.Clone() })
+		return r.entries(m, func() Value { return m.Clone() })
 	case "clear", "fromkeys", "pop", "popitem", "setdefault", "update":
 		return forbidden("dict", name)
 	}
 	return nil
+}
+
+// entries is a method that goes through all of m.
+func (r *run) entries(m *Map, f func() Value) function {
+	return func(_ *run, a args) (Value, error) {
+		if err := r.spend("entries of dicts", m.Len(), entryBytes*m.Len()); err != nil {
+			return nil, err
+		}
+		_, err := a.bind("the method")
+		return f(), err
+	}
 }
 
 func noArgs(f func() Value) function {
@@ -96,13 +107,29 @@ func listMethod(list List, name string) Value {
 // stringMethod returns a method of a string, nil if there is no such.
 func stringMethod(s, name string) Value {
 	if f := plainMethod(name); f != nil {
-		return noArgs(func() Value { return f(s) })
+		return function(func(r *run, a args) (Value, error) {
+			if err := r.spend(name, len(s)/8, 0); err != nil { // a character may take as long as a step
+				return nil, err
+			}
+			_, err := a.bind("the method")
+			return f(s), err
+		})
 	}
 	if f := searchMethod(name); f != nil {
-		return function(func(_ *run, a args) (Value, error) { return f(s, a) })
+		return function(func(r *run, a args) (Value, error) {
+			if err := r.scanned(name, len(s)); err != nil {
+				return nil, err
+			}
+			return f(s, a)
+		})
 	}
 	if f := textMethod(name); f != nil {
-		return function(func(r *run, a args) (Value, error) { return f(r, s, a) })
+		return function(func(r *run, a args) (Value, error) {
+			if err := r.scanned(name, 2*len(s)); err != nil {
+				return nil, err
+			}
+			return f(r, s, a)
+		})
 	}
 	return nil
 }
@@ -132,8 +159,6 @@ func plainMethod(name string) func(string) Value {
 		return func(s string) Value { return s != lower(s) && s == upper(s) }
 	case "islower":
 		return func(s string) Value { return s != upper(s) && s == lower(s) }
-	case "splitlines":
-		return func(s string) Value { return splitLines(s) }
 	}
 	return nil
 }
@@ -191,14 +216,20 @@ func titleWords(s string) string {
 }
 
 // splitLines is str.splitlines without its argument.
-func splitLines(s string) List {
+func splitLines(r *run, s string, a args) (Value, error) {
+	if _, err := a.bind("splitlines"); err != nil {
+		return nil, err
+	}
 	list := List{}
 	for s != "" {
 		i := strings.IndexFunc(s, func(r rune) bool {
 			return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 		})
 		if i < 0 {
-			return append(list, s)
+			return append(list, s), nil
+		}
+		if err := r.spend("splitlines", 1, pieceBytes); err != nil {
+			return nil, err
 		}
 		list = append(list, s[:i])
 		_, n := utf8.DecodeRuneInString(s[i:])
@@ -207,5 +238,5 @@ func splitLines(s string) List {
 		}
 		s = s[i+n:]
 	}
-	return list
+	return list, nil
 }

@@ -18,7 +18,7 @@ func (r *run) str(v Value) (string, error) {
 	case int64:
 		return strconv.FormatInt(v, 10), nil
 	}
-	b := &buffer{max: r.opts.MaxOutput}
+	b := r.buffer()
 	err := r.repr(b, v, 0)
 	return string(b.text), err
 }
@@ -44,6 +44,9 @@ func (r *run) repr(b *buffer, v Value, depth int) error {
 	case float64:
 		return b.write(formatFloat(v))
 	case string:
+		if err := r.spend("texts in quotes", len(v)/8, len(v)); err != nil {
+			return err
+		}
 		return b.write(reprString(v))
 	case undefined:
 		return b.write("Undefined")

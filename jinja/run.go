@@ -13,8 +13,12 @@ type run struct {
 	root  *buffer // the rendered text
 	scope *scope
 	steps int
+	bytes int // of all values made
 	depth int // of macro calls
+	evals int // expressions under way, one inside the other
 	spans []Span
+
+	spenders map[string]*spent // by kind of work
 }
 
 // maxCalls bounds how deep macros call each other.
@@ -33,6 +37,7 @@ var (
 type scope struct {
 	vars   map[string]Value
 	parent *scope
+	kept   bool // by a macro, and charged
 }
 
 func (s *scope) lookup(name string) Value {
@@ -55,22 +60,19 @@ func (s *scope) set(name string, v Value) {
 // buffer collects text up to a limit.
 type buffer struct {
 	text []byte
-	max  int
+	run  *run
 }
+
+func (r *run) buffer() *buffer { return &buffer{run: r} }
 
 func (b *buffer) write(s string) error {
-	if len(b.text)+len(s) > b.max {
-		return fmt.Errorf("more than %d bytes of text", b.max)
+	if limit := b.run.opts.MaxOutput; len(b.text)+len(s) > limit {
+		return fmt.Errorf("more than %d bytes of text", limit)
+	}
+	if err := b.run.spend("text put together", textSteps(len(s)), len(s)); err != nil {
+		return err
 	}
 	b.text = append(b.text, s...)
-	return nil
-}
-
-func (r *run) step() error {
-	r.steps++
-	if r.steps > r.opts.MaxSteps {
-		return fmt.Errorf("more than %d steps: the template may not end", r.opts.MaxSteps)
-	}
 	return nil
 }
 
@@ -103,7 +105,7 @@ func (r *run) inner(s *scope, body []stmt) error {
 // capture executes body in scope s and returns its text instead of putting it out.
 func (r *run) capture(s *scope, body []stmt) (string, error) {
 	saved := r.out
-	r.out = &buffer{max: r.opts.MaxOutput}
+	r.out = r.buffer()
 	err := r.inner(s, body)
 	text := string(r.out.text)
 	r.out = saved

@@ -61,12 +61,12 @@ func (r *run) assign(s *scope, t target, v Value) error {
 			return fmt.Errorf("'%s' is not a namespace, so %s.%s cannot be set", t.name, t.name, t.attr)
 		}
 		ns.attrs.set(t.attr, v)
-		return nil
+		return r.spend("namespaces", 1, slotBytes)
 	case t.list == nil:
 		s.set(t.name, v)
 		return nil
 	}
-	list, err := items(v)
+	list, err := r.items(v)
 	if err != nil {
 		return err
 	}
@@ -188,6 +188,10 @@ type chained struct {
 }
 
 func (c chained) eval(r *run) (Value, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	v, err := c.e.eval(r)
 	if err != nil {
 		return nil, err

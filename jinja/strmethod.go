@@ -106,9 +106,11 @@ func place(s string, i int, must bool) (Value, error) {
 func textMethod(name string) func(r *run, s string, a args) (Value, error) {
 	switch name {
 	case "strip", "lstrip", "rstrip":
-		return func(_ *run, s string, a args) (Value, error) { return strip(s, name, a) }
+		return func(r *run, s string, a args) (Value, error) { return r.strip(s, name, a) }
 	case "split", "rsplit":
-		return func(_ *run, s string, a args) (Value, error) { return split(s, name == "rsplit", a) }
+		return func(r *run, s string, a args) (Value, error) { return r.split(s, name == "rsplit", a) }
+	case "splitlines":
+		return splitLines
 	case "replace":
 		return replaceText
 	case "join":
@@ -117,7 +119,7 @@ func textMethod(name string) func(r *run, s string, a args) (Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			list, err := items(v[0])
+			list, err := r.items(v[0])
 			if err != nil {
 				return nil, err
 			}
@@ -136,7 +138,7 @@ func textMethod(name string) func(r *run, s string, a args) (Value, error) {
 	return nil
 }
 
-func strip(s, name string, a args) (Value, error) {
+func (r *run) strip(s, name string, a args) (Value, error) {
 	v, err := a.bind(name, "chars")
 	if err != nil {
 		return nil, err
@@ -145,6 +147,9 @@ func strip(s, name string, a args) (Value, error) {
 	if chars := or(v[0], nil); chars != nil {
 		set, err := text(chars)
 		if err != nil {
+			return nil, err
+		}
+		if err := r.spend(name, textSteps(len(s))*(1+textSteps(len(set))), 0); err != nil {
 			return nil, err
 		}
 		in = func(r rune) bool { return strings.ContainsRune(set, r) }
@@ -177,7 +182,11 @@ func replaceText(r *run, s string, a args) (Value, error) {
 			return nil, err
 		}
 	}
-	if err := r.fits(len(s) + strings.Count(s, from)*len(to)); err != nil {
+	size := len(s) + strings.Count(s, from)*len(to)
+	if err := r.fits(size); err != nil {
+		return nil, err
+	}
+	if err := r.spend("replace", textSteps(size), 0); err != nil {
 		return nil, err
 	}
 	return strings.Replace(s, from, to, count), nil
@@ -185,14 +194,16 @@ func replaceText(r *run, s string, a args) (Value, error) {
 
 // joinText joins the texts of a list.
 func (r *run) joinText(list []Value, sep string) (Value, error) {
-	b := &buffer{max: r.opts.MaxOutput}
+	b := r.buffer()
 	for i, v := range list {
 		s, err := r.str(v)
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 {
-			s = sep + s
+			if err := b.write(sep); err != nil {
+				return nil, err
+			}
 		}
 		if err := b.write(s); err != nil {
 			return nil, err
@@ -220,6 +231,9 @@ func pad(r *run, s, name string, a args) (Value, error) {
 		return s, nil
 	}
 	if err := r.fits(width * len(fill)); err != nil {
+		return nil, err
+	}
+	if err := r.spend(name, 0, width*len(fill)); err != nil {
 		return nil, err
 	}
 	switch name {

@@ -8,7 +8,7 @@ import (
 )
 
 // split is str.split and str.rsplit.
-func split(s string, right bool, a args) (Value, error) {
+func (r *run) split(s string, right bool, a args) (Value, error) {
 	v, err := a.bind("split", "sep", "maxsplit")
 	if err != nil {
 		return nil, err
@@ -35,6 +35,9 @@ func split(s string, right bool, a args) (Value, error) {
 		piece, rest, found := cut(s)
 		if !found {
 			break
+		}
+		if err := r.spend("split", 1, pieceBytes); err != nil {
+			return nil, err
 		}
 		list = append(list, piece)
 		s = rest

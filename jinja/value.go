@@ -138,7 +138,7 @@ func length(v Value) (int, error) {
 }
 
 // items returns what a loop over v goes through.
-func items(v Value) ([]Value, error) {
+func (r *run) items(v Value) ([]Value, error) {
 	switch v := v.(type) {
 	case List:
 		return v, nil
@@ -149,15 +149,9 @@ func items(v Value) ([]Value, error) {
 	case *generator:
 		return v.take(), nil
 	case *Map:
-		return slices.Clone(v.keys), nil
+		return slices.Clone(v.keys), r.spend("keys", v.Len()/4, slotBytes*v.Len())
 	case string:
-		out := make([]Value, 0, len(v))
-		for len(v) > 0 {
-			_, n := utf8.DecodeRuneInString(v)
-			out = append(out, v[:n])
-			v = v[n:]
-		}
-		return out, nil
+		return r.characters(v)
 	}
 	return nil, fmt.Errorf("%s is not iterable", typeName(v))
 }

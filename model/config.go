@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
 
@@ -59,7 +59,7 @@ func (c Config) Pages() nn.PageShape {
 // that says so.
 func LoadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.SmallFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, fmt.Errorf("model: %s has no config.json; give the folder of a Hugging Face model: %w", dir, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/nn"
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
@@ -76,7 +77,7 @@ func shardNames(dir string) ([]string, error) {
 		return []string{singleFile}, nil
 	}
 	path := filepath.Join(dir, indexFile)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.BigFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := ""
 		if old, err := filepath.Glob(filepath.Join(dir, "*.bin")); err == nil && len(old) > 0 {

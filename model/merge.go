@@ -138,7 +138,7 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 // copyFiles copies what a model folder has beside its weights.
 func (m *merger) copyFiles(base string) error {
 	for _, name := range FolderFiles() {
-		data, err := os.ReadFile(filepath.Join(base, name))
+		data, err := disk.ReadFile(filepath.Join(base, name), disk.BigFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

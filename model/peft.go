@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
 )
 
@@ -53,7 +54,7 @@ type PEFT struct {
 // write them. What would be computed wrongly is refused by the name of its key.
 func ReadPEFT(dir string) (PEFT, error) {
 	path := filepath.Join(dir, PEFTConfigFile)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.SmallFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return PEFT{}, fmt.Errorf("model: %s has no %s; give the folder of a PEFT adapter: %w", dir, PEFTConfigFile, err)
 	}

@@ -16,6 +16,9 @@ const maxDigits = 4300
 
 // parseArithmetic reads what Python reads: numbers, + - * / // **, signs and parentheses; ^ stands for **.
 func parseArithmetic(text string) (*node, error) {
+	if len(text) > 2*maxDigits {
+		return nil, errSyntax
+	}
 	p := &arithmetic{text: strings.NewReplacer("\n", " ", "^", "**").Replace(text)}
 	n, err := p.sum(0)
 	if err == nil && p.peek() != "" {
@@ -27,6 +30,7 @@ func parseArithmetic(text string) (*node, error) {
 type arithmetic struct {
 	text string
 	pos  int
+	ops  int
 }
 
 // peek returns the next token without consuming it, "" at the end.
@@ -59,6 +63,9 @@ func (p *arithmetic) take(tokens ...string) string {
 	for _, t := range tokens {
 		if next == t && t != "" {
 			p.pos += len(t)
+			if p.ops++; p.ops > maxTokens { // nothing more is read, and what is left over is an error
+				return ""
+			}
 			return t
 		}
 	}

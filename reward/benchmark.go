@@ -8,10 +8,8 @@ import (
 )
 
 var (
-	announcement = regexp.MustCompile(`(?i)(?:final answer is|the answer is):?|(?:最终答案是|答案是)[:：]?`)
-	lastNumber   = regexp.MustCompile(`-?\d*\.?\d+`)
-	bracketed    = regexp.MustCompile(`^[\[(](.+)[\])]$`)
-	matrixBody   = regexp.MustCompile(`(?s)^\\begin\{pmatrix\}(.*)\\end\{pmatrix\}$`)
+	bracketed  = regexp.MustCompile(`^[\[(](.+)[\])]$`)
+	matrixBody = regexp.MustCompile(`(?s)^\\begin\{pmatrix\}(.*)\\end\{pmatrix\}$`)
 )
 
 // ExtractAnswer finds the answer of a solution as the evaluation code of Qwen2.5-Math does: the content of the last box, else what
@@ -20,15 +18,56 @@ func ExtractAnswer(text string) (answer string, ok bool) {
 	if i := strings.LastIndex(text, "boxed"); i >= 0 {
 		return afterBoxed(text[i+len("boxed"):])
 	}
-	if m := announcement.FindAllStringIndex(text, -1); m != nil {
-		rest, _, _ := strings.Cut(text[m[len(m)-1][1]:], "\n")
+	if i := afterAnnouncement(text); i >= 0 {
+		rest, _, _ := strings.Cut(text[i:], "\n")
 		return strings.TrimSuffix(strings.TrimSpace(rest), "."), true
 	}
-	numbers := lastNumber.FindAllString(strings.ReplaceAll(text, ",", ""), -1)
-	if len(numbers) == 0 {
-		return "", false
+	return lastNumber(strings.ReplaceAll(text, ",", ""))
+}
+
+// afterAnnouncement is the end of the last "the answer is" and its like, -1 if there is none.
+func afterAnnouncement(text string) int {
+	end := -1
+	for i := len(text) - 1; i >= 0 && end < 0; i-- {
+		switch text[i] {
+		case 's', 'S':
+			for _, words := range []string{"final answer is", "the answer is"} {
+				if from := i + 1 - len(words); from >= 0 && strings.EqualFold(text[from:i+1], words) {
+					end = i + 1
+				}
+			}
+		case "是"[2]:
+			if strings.HasSuffix(text[:i+1], "答案是") {
+				end = i + 1
+				if rest, ok := strings.CutPrefix(text[end:], "："); ok {
+					return len(text) - len(rest)
+				}
+			}
+		}
 	}
-	return numbers[len(numbers)-1], true
+	if end >= 0 && strings.HasPrefix(text[end:], ":") {
+		end++
+	}
+	return end
+}
+
+// lastNumber is the last match of `-?\d*\.?\d+`, taken from left to right.
+func lastNumber(text string) (number string, ok bool) {
+	for i := 0; i < len(text); i++ {
+		start, at := i, i
+		if text[at] == '-' {
+			at++
+		}
+		end := at + digits(text[at:])
+		if rest := text[end:]; len(rest) > 1 && rest[0] == '.' && isDigit(rest[1]) {
+			end += 1 + digits(rest[1:])
+		}
+		if end > at {
+			number, ok = text[start:end], true
+			i = end - 1
+		}
+	}
+	return number, ok
 }
 
 func afterBoxed(rest string) (string, bool) {
@@ -55,6 +94,9 @@ func afterBoxed(rest string) (string, bool) {
 func SameAnswer(solution, truth string) bool {
 	got, ok := ExtractAnswer(solution)
 	want, has := ExtractAnswer(truth)
+	if len(got) > maxAnswer { // longer than any answer
+		return ok && has && got == want
+	}
 	percent := strings.NewReplacer(`\%`, "%")
 	return ok && has && equalAnswers(stripString(percent.Replace(got)), stripString(percent.Replace(want)))
 }

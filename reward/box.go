@@ -14,10 +14,11 @@ var listSeparator = regexp.MustCompile(`\b(and|or)\b|,|;`)
 // a box as it is. A box that never closes counts only if it is the last.
 func openBoxes(text string, mode boxMode) string {
 	var found []string // from last to first
+	boxes := boxCommands(text)
 	limit, lastStart := len(text), -1
-	for position := len(text); ; {
-		start, brace := lastBox(text[:position], text[:limit])
-		if start < 0 || brace < 0 {
+	for i := len(boxes) - 1; i >= 0; i-- {
+		start, brace := boxes[i].start, firstNonSpace(text[:limit], boxes[i].end)
+		if brace < 0 {
 			break
 		}
 		end := closingBrace(text[:limit], brace)
@@ -34,7 +35,7 @@ func openBoxes(text string, mode boxMode) string {
 		if len(found) == 0 || found[len(found)-1] != content {
 			found = append(found, content)
 		}
-		lastStart, limit, position = start, start, start
+		lastStart, limit = start, start
 	}
 	if len(found) == 0 {
 		return text
@@ -43,22 +44,32 @@ func openBoxes(text string, mode boxMode) string {
 	return strings.Join(found, ",")
 }
 
-// lastBox finds the last box command and the first character after it that is no space, in within.
-func lastBox(text, within string) (start, after int) {
-	start, after = strings.LastIndex(text, `\boxed`), -1
-	end := start + len(`\boxed`)
-	if f := strings.LastIndex(text, `\fbox`); f > start {
-		start, end = f, f+len(`\fbox`)
-	}
-	if start < 0 {
-		return -1, -1
-	}
-	for i, r := range within[end:] {
-		if !unicode.IsSpace(r) {
-			return start, end + i
+// boxCommand is the place of a \\boxed or \\fbox, [start, end).
+type boxCommand struct{ start, end int }
+
+// boxCommands lists the box commands of a text in order.
+func boxCommands(text string) (all []boxCommand) {
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '\\')
+		if i < 0 {
+			return all
 		}
+		at += i
+		for _, word := range []string{`\boxed`, `\fbox`} {
+			if strings.HasPrefix(text[at:], word) {
+				all = append(all, boxCommand{at, at + len(word)})
+			}
+		}
+		at++
 	}
-	return start, after
+}
+
+// firstNonSpace is the first character from i on that is no space, -1 if there is none.
+func firstNonSpace(text string, i int) int {
+	if k := strings.IndexFunc(text[i:], func(r rune) bool { return !unicode.IsSpace(r) }); k >= 0 {
+		return i + k
+	}
+	return -1
 }
 
 // closingBrace is the index of the brace closing the one at open, or -1, also if there is none at open.

@@ -68,7 +68,7 @@ func sameBox(response, truth string) bool {
 			return false
 		}
 	}
-	return stripString(got) == stripString(want)
+	return got == want || len(got) <= maxAnswer && stripString(got) == stripString(want)
 }
 
 // lastBoxed is the last \boxed{…} (or, without any, \fbox{…}) of a text. The form `\boxed 5`, wherever it

@@ -26,12 +26,14 @@ func Countdown(s Sample) (Scores, error) {
 		return nil, fmt.Errorf("reward: countdown_reward wants the truth to be {\"target\": …, \"numbers\": […]}, got %.80q: %w", s.Truth, err)
 	}
 	line := s.Response[strings.LastIndexByte(s.Response, '\n')+1:]
-	tags := answerTag.FindAllStringSubmatch(line, -1)
-	if tags == nil {
+	equation, any := "", false
+	for content, rest, ok := answerTag(line); ok; content, rest, ok = answerTag(rest) {
+		equation, any = strings.TrimSpace(content), true
+	}
+	if !any {
 		return Scores{{"score", 0}}, nil
 	}
-	equation := strings.TrimSpace(tags[len(tags)-1][1])
-	if usesExactly(equation, truth.Numbers) && hits(equation, truth.Target) {
+	if len(equation) <= maxAnswer && usesExactly(equation, truth.Numbers) && hits(equation, truth.Target) {
 		return Scores{{"score", 1}}, nil
 	}
 	return Scores{{"score", 0.1}}, nil

@@ -27,6 +27,9 @@ func MathDAPO(s Sample) (Scores, error) {
 }
 
 func gradeDAPO(got, want string) bool {
+	if len(got) > maxAnswer { // prose without a box, not an answer
+		return false
+	}
 	a, b := stripString(spellOut(got)), stripString(spellOut(want))
 	if a == "" || b == "" {
 		return false

@@ -50,17 +50,39 @@ func (v value) compare(w value) int {
 
 // evaluate computes n with its variables set to the values in env.
 func evaluate(n *node, env map[string]*big.Rat) (value, error) {
+	return (&evaluation{env: env}).of(n)
+}
+
+// evaluation is an expression being computed.
+type evaluation struct {
+	env  map[string]*big.Rat
+	work int // on long numbers
+}
+
+// maxWork bounds the work on long numbers of one evaluation, in products of 64 by 64 bits. Beyond it values are approximate, or there is
+// none: so an answer of a thousand factorials costs milliseconds.
+const maxWork = 1 << 20
+
+// charge counts work and reports whether it may be done.
+func (e *evaluation) charge(work int) bool {
+	e.work += work
+	return e.work <= maxWork
+}
+
+func words(r *big.Rat) int { return bits(r)/64 + 1 }
+
+func (e *evaluation) of(n *node) (value, error) {
 	args := make([]value, len(n.args))
 	decimal := n.decimal
 	for i, a := range n.args {
-		v, err := evaluate(a, env)
+		v, err := e.of(a)
 		if err != nil {
 			return v, err
 		}
 		args[i] = v
 		decimal = decimal || v.decimal
 	}
-	v, err := apply(n, args, env)
+	v, err := e.apply(n, args)
 	if err == nil && v.rat == nil && (cmplx.IsNaN(v.approx) || cmplx.IsInf(v.approx)) {
 		err = errValue
 	}
@@ -68,26 +90,26 @@ func evaluate(n *node, env map[string]*big.Rat) (value, error) {
 	return v, err
 }
 
-func apply(n *node, args []value, env map[string]*big.Rat) (value, error) {
+func (e *evaluation) apply(n *node, args []value) (value, error) {
 	switch n.kind {
 	case numNode:
 		return value{rat: n.num}, nil
 	case symNode:
-		if r, ok := env[n.variable()]; ok {
+		if r, ok := e.env[n.variable()]; ok {
 			return value{rat: r}, nil
 		}
 	case constNode:
 		return constantValue(n.name)
 	case addNode:
-		return fold(args, (*big.Rat).Add, func(a, b complex128) complex128 { return a + b }), nil
+		return e.fold(args, (*big.Rat).Add, func(a, b complex128) complex128 { return a + b }), nil
 	case mulNode:
-		return fold(args, (*big.Rat).Mul, times), nil
+		return e.fold(args, (*big.Rat).Mul, times), nil
 	case percentNode:
-		return fold([]value{args[0], {rat: big.NewRat(1, 100)}}, (*big.Rat).Mul, times), nil
+		return e.fold([]value{args[0], {rat: big.NewRat(1, 100)}}, (*big.Rat).Mul, times), nil
 	case powNode:
-		return raise(args[0], args[1])
+		return e.raise(args[0], args[1])
 	case callNode:
-		return callValue(n.name, args)
+		return e.callValue(n.name, args)
 	}
 	return value{}, errValue
 }
@@ -104,10 +126,10 @@ func constantValue(name string) (value, error) {
 // maxBits bounds exact arithmetic; beyond it values are approximate.
 const maxBits = 1 << 15
 
-func fold(args []value, exact func(z, x, y *big.Rat) *big.Rat, approx func(a, b complex128) complex128) value {
+func (e *evaluation) fold(args []value, exact func(z, x, y *big.Rat) *big.Rat, approx func(a, b complex128) complex128) value {
 	out := args[0]
 	for _, v := range args[1:] {
-		if out.rat != nil && v.rat != nil && bits(out.rat)+bits(v.rat) < maxBits {
+		if out.rat != nil && v.rat != nil && bits(out.rat)+bits(v.rat) < maxBits && e.charge(words(out.rat)*words(v.rat)) {
 			out = value{rat: exact(new(big.Rat), out.rat, v.rat)}
 		} else {
 			out = value{approx: approx(out.complex(), v.complex())}
@@ -119,18 +141,27 @@ func fold(args []value, exact func(z, x, y *big.Rat) *big.Rat, approx func(a, b 
 func bits(r *big.Rat) int { return r.Num().BitLen() + r.Denom().BitLen() }
 
 // raise keeps rationals rational where it can: whole powers, and roots that come out even.
-func raise(base, exp value) (value, error) {
+func (e *evaluation) raise(base, exp value) (value, error) {
 	if base.rat != nil && base.rat.Sign() == 0 && (exp.rat == nil || exp.rat.Sign() < 0) {
 		return value{}, errValue
 	}
 	if base.rat != nil && exp.rat != nil && exp.rat.Denom().IsInt64() && exp.rat.Num().IsInt64() {
-		root := exactRoot(base.rat, exp.rat.Denom().Int64())
+		var root *big.Rat
+		if exp.rat.IsInt() || e.charge(words(base.rat)*words(base.rat)*64) { // a root takes a step for each bit
+			root = exactRoot(base.rat, exp.rat.Denom().Int64())
+		}
 		power := exp.rat.Num().Int64()
-		if root != nil && power > -maxBits && power < maxBits && bits(root)*int(max(power, -power)) < maxBits {
+		if root != nil && power > -maxBits && power < maxBits && bits(root)*int(max(power, -power)) < maxBits && e.chargePower(root, power) {
 			return value{rat: wholePower(root, power)}, nil
 		}
 	}
 	return value{approx: cmplx.Pow(base.complex(), exp.complex())}, nil
+}
+
+// chargePower counts the work of a power by the length of its value.
+func (e *evaluation) chargePower(root *big.Rat, power int64) bool {
+	length := bits(root)*int(max(power, -power))/64 + 1
+	return e.charge(length * length)
 }
 
 func wholePower(base *big.Rat, power int64) *big.Rat {

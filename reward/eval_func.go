@@ -7,12 +7,12 @@ import (
 )
 
 // callValue computes the named functions of the parser; a function it does not know has no value.
-func callValue(name string, args []value) (value, error) {
+func (e *evaluation) callValue(name string, args []value) (value, error) {
 	switch name {
 	case "factorial":
-		return factorial(args[0])
+		return e.factorial(args[0])
 	case "binomial":
-		return binomial(args[0], args[1])
+		return e.binomial(args[0], args[1])
 	case "abs":
 		if args[0].rat != nil {
 			return value{rat: new(big.Rat).Abs(args[0].rat)}, nil
@@ -48,19 +48,25 @@ func analytic() map[string]func(complex128) complex128 {
 // maxFactorial bounds exact factorials and binomials.
 const maxFactorial = 3000
 
-func factorial(v value) (value, error) {
+func (e *evaluation) factorial(v value) (value, error) {
 	if v.rat == nil || !v.rat.IsInt() || v.rat.Sign() < 0 || v.rat.Cmp(big.NewRat(maxFactorial, 1)) > 0 {
+		return value{}, errValue
+	}
+	if n := int(v.rat.Num().Int64()); !e.charge(10 * n) {
 		return value{}, errValue
 	}
 	return value{rat: new(big.Rat).SetInt(new(big.Int).MulRange(1, v.rat.Num().Int64()))}, nil
 }
 
-func binomial(n, k value) (value, error) {
+func (e *evaluation) binomial(n, k value) (value, error) {
 	limit := big.NewRat(maxFactorial, 1)
 	for _, v := range []value{n, k} {
 		if v.rat == nil || !v.rat.IsInt() || v.rat.Sign() < 0 || v.rat.Cmp(limit) > 0 {
 			return value{}, errValue
 		}
+	}
+	if k := int(k.rat.Num().Int64()); !e.charge(20 * k) {
+		return value{}, errValue
 	}
 	return value{rat: new(big.Rat).SetInt(new(big.Int).Binomial(n.rat.Num().Int64(), k.rat.Num().Int64()))}, nil
 }

@@ -4,9 +4,8 @@ import (
 	"regexp"
 	"sort"
 	"strings"
-	"time"
 
-	"github.com/dlclark/regexp2"
+	"github.com/seed-d9ad8ee0/trinity/internal/pattern"
 )
 
 // answer is one reading of a text: an expression, or failing that the text itself.
@@ -31,28 +30,32 @@ func defaultReading() reading {
 	return reading{latex: true, plain: true, anchorless: true, boxedPriority: 50, units: true, operators: true, nits: true}
 }
 
-// candidate is one match of one pattern.
-type candidate struct {
-	groups     map[string]string
-	start, end int // in runes
-	latex      bool
-}
+// The work that reading one answer may take. Both bounds are far above what answers need: an answer is the last thing in a text that
+// can be read, and few are longer than a line.
+const (
+	maxTried  = 64      // matches that are read, or fail to be, last ones first
+	maxAnswer = 8 << 10 // bytes of all of them; a longer one counts as it is spelled
+)
 
-// readAnswer finds the answer in a text. Patterns are tried in ranks; within a rank the match that ends last
+// readAnswer finds the answer in a text. Finders are tried in ranks; within a rank the match that ends last
 // wins, and of those the one that starts first; the first that parses is the answer. The spelling of the
 // first match tried is kept as a second reading, so that equal texts agree though nothing could parse them.
-// Nothing is found in a text that takes longer than timeLimit.
 func readAnswer(text string, r reading) []answer {
-	deadline := time.Now().Add(timeLimit)
+	t := scan(text)
 	var out []answer
 	fallback := ""
 	matched := false
+	tried, size := 0, 0
 	for _, rank := range ranks(r) {
-		candidates, ok := rank.find(text, deadline)
-		if !ok {
-			return nil
-		}
-		for _, c := range candidates {
+		for _, f := range rank.find(t) {
+			c := t.candidate(f)
+			if size += c.size(); size > maxAnswer || tried == maxTried {
+				if fallback == "" {
+					fallback = c.spelled()
+				}
+				return append(out, answer{text: fallback})
+			}
+			tried++
 			expr, spelling := c.read(r)
 			if matched = true; fallback == "" {
 				fallback = spelling
@@ -62,9 +65,6 @@ func readAnswer(text string, r reading) []answer {
 			}
 			if expr != nil || r.firstOnly {
 				break
-			}
-			if time.Now().After(deadline) {
-				return nil
 			}
 		}
 		if len(out) > 0 || matched && r.firstOnly {
@@ -77,17 +77,55 @@ func readAnswer(text string, r reading) []answer {
 	return out
 }
 
-// rank is the patterns of one priority.
-type rank struct {
-	priority int
-	patterns []pattern
+// candidate is what a match read, by the names of its groups.
+type candidate struct {
+	groups map[string]string
+	latex  bool
 }
 
-// ranks sorts the patterns a reading uses by priority; LaTeX comes before plain numbers.
+func (t *scanned) candidate(f found) candidate {
+	c := candidate{groups: map[string]string{}, latex: f.latex}
+	for _, g := range f.groups {
+		if g.name == "" {
+			continue
+		}
+		c.groups[g.name] = string(t.r[g.start:g.end])
+	}
+	return c
+}
+
+// size is the work of reading c: of a text full of boxes only the last ones are read.
+func (c candidate) size() (n int) {
+	for name, text := range c.groups {
+		if name == "firstBoxed" {
+			text = openBoxes(text, lastBoxes)
+		}
+		n += len(text)
+	}
+	return n
+}
+
+// spelled is the text of a match as it stands: that of its longest group.
+func (c candidate) spelled() (longest string) {
+	for _, text := range c.groups {
+		if len(text) > len(longest) || len(text) == len(longest) && text < longest {
+			longest = text
+		}
+	}
+	return longest
+}
+
+// rank is the finders of one priority.
+type rank struct {
+	priority int
+	finders  []finder
+}
+
+// ranks sorts the finders a reading uses by priority; LaTeX comes before plain numbers.
 func ranks(r reading) []rank {
 	byPriority := map[int]*rank{}
-	add := func(patterns []pattern) {
-		for _, p := range patterns {
+	add := func(finders []finder) {
+		for _, p := range finders {
 			if p.boxed {
 				p.priority = r.boxedPriority
 			}
@@ -97,14 +135,14 @@ func ranks(r reading) []rank {
 			if byPriority[p.priority] == nil {
 				byPriority[p.priority] = &rank{priority: p.priority}
 			}
-			byPriority[p.priority].patterns = append(byPriority[p.priority].patterns, p)
+			byPriority[p.priority].finders = append(byPriority[p.priority].finders, p)
 		}
 	}
 	if r.latex {
-		add(latexPatterns())
+		add(latexFinders())
 	}
 	if r.plain {
-		add(plainPatterns())
+		add(plainFinders())
 	}
 	var out []rank
 	for _, k := range byPriority {
@@ -114,36 +152,29 @@ func ranks(r reading) []rank {
 	return out
 }
 
-// find returns the matches of a rank in the order they are to be tried; ok is false if time ran out.
-func (k rank) find(text string, deadline time.Time) (found []candidate, ok bool) {
-	for _, p := range k.patterns {
-		if !p.possible(text) {
-			continue
-		}
-		m, err := p.re.FindStringMatch(text)
-		for ; m != nil && err == nil; m, err = p.re.FindNextMatch(m) {
-			c := candidate{groups: map[string]string{}, start: m.Index, end: m.Index + m.Length, latex: p.latex}
-			for _, g := range m.Groups()[1:] {
-				if len(g.Captures) > 0 {
-					c.groups[g.Name] = g.String()
-				}
+// find returns the last matches of a rank in the order they are to be tried. A finder's matches end one after the other, so that of
+// each only the last maxTried can be among those.
+func (k rank) find(t *scanned) (all []found) {
+	for _, p := range k.finders {
+		last, n := make([]found, 0, maxTried+1), 0
+		p.find(t, func(f found) {
+			if n < cap(last) {
+				last = append(last, found{})
 			}
-			found = append(found, c)
-			if time.Now().After(deadline) {
-				return nil, false
-			}
-		}
-		if err != nil {
-			return nil, false
-		}
+			kept := &last[n%cap(last)]
+			kept.start, kept.end, kept.latex = f.start, f.end, p.latex
+			kept.groups = append(kept.groups[:0], f.groups...)
+			n++
+		})
+		all = append(all, last...)
 	}
-	sort.SliceStable(found, func(i, j int) bool {
-		if found[i].end != found[j].end {
-			return found[i].end > found[j].end
+	sort.SliceStable(all, func(i, j int) bool {
+		if all[i].end != all[j].end {
+			return all[i].end > all[j].end
 		}
-		return found[i].start < found[j].start
+		return all[i].start < all[j].start
 	})
-	return found, true
+	return all
 }
 
 // read parses a match and returns the expression, nil if it has none, and its spelling.
@@ -224,7 +255,7 @@ func members(exprs []*node) []*node {
 	return out
 }
 
-var anyEquals = regexp2.MustCompile(`(?<!\\|<|!|>)=`, 0)
+var anyEquals = pattern.MustCompile(`(?<!\\|<|!|>)=`)
 
 var listMark = regexp.MustCompile(`[,;]`)
 
@@ -233,13 +264,14 @@ func lastSide(text string) string {
 	if listMark.MatchString(text) {
 		return text
 	}
-	var ends []int
-	runes := []rune(text)
-	for m, err := anyEquals.FindRunesMatch(runes); m != nil && err == nil; m, err = anyEquals.FindNextMatch(m) {
-		ends = append(ends, m.Index+1)
-	}
-	if len(ends) < 2 {
+	signs, end := 0, 0
+	anyEquals.Each(text, func(loc []int) bool {
+		signs++
+		end = loc[1]
+		return true
+	})
+	if signs < 2 {
 		return text
 	}
-	return string(runes[ends[len(ends)-1]:])
+	return text[end:]
 }

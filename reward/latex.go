@@ -21,7 +21,7 @@ func parseLatex(text string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(tokens) > 4*maxDigits {
+	if len(tokens) > maxTokens {
 		return nil, errSyntax
 	}
 	p := &latex{tokens: tokens, nonreal: looksComplex.MatchString(text), elements: map[int]parsed{}}
@@ -34,6 +34,9 @@ func parseLatex(text string) (*node, error) {
 	}
 	return setOrTuples(assigned(groups)), nil
 }
+
+// maxTokens bounds an expression. Long sums and products take time in proportion to its square.
+const maxTokens = 2500
 
 // parsed is what a parse from one position gave, kept so that trying again costs nothing.
 type parsed struct {

@@ -5,39 +5,31 @@ import (
 	"regexp"
 )
 
-// Formats a response may be asked to have. `$` ends any line, as in Python with re.MULTILINE.
-var (
-	thinkThenAnswer = regexp.MustCompile(`(?ms)\A.*?<think>.*?</think>\s*<answer>.*?</answer>\s*$`)
-	thinkAndAnswer  = regexp.MustCompile(`(?ms)\A<think>\n.*?\n</think>\n<answer>\n.*?\n</answer>$`)
-	answerTag       = regexp.MustCompile(`<answer>(.*?)</answer>`)
-)
-
 // Math is math_reward: accuracy 1 or 0 and a format_score of 0.1 or -0.1. The answer is the content of the
 // first answer tag that opens and closes on one line, else the whole text, for response and truth alike.
 func Math(s Sample) (Scores, error) {
 	response, truth := readAnswer(answerText(s.Response), defaultReading()), readAnswer(answerText(s.Truth), defaultReading())
 	return Scores{
 		{"accuracy", oneIf(verify(response, truth))},
-		{"format_score", formatScore(thinkThenAnswer.MatchString(s.Response))},
+		{"format_score", formatScore(thinksThenAnswers(s.Response))},
 	}, nil
 }
 
 // Format is format_reward: 0.1 if the response matches the pattern from its start, else -0.1. The argument
 // `pattern` replaces the default, a think block and an answer block with their content on lines of its own.
 func Format(s Sample) (Scores, error) {
-	re := thinkAndAnswer
 	switch pattern := s.Args["pattern"].(type) {
 	case nil:
+		return Scores{{"format_score", formatScore(thinksAndAnswers(s.Response))}}, nil
 	case string:
-		custom, err := regexp.Compile(`(?ms)\A(?:` + pattern + `)`)
+		re, err := regexp.Compile(`(?ms)\A(?:` + pattern + `)`)
 		if err != nil {
 			return nil, fmt.Errorf("reward: format_reward cannot use pattern %q: %w", pattern, err)
 		}
-		re = custom
+		return Scores{{"format_score", formatScore(re.MatchString(s.Response))}}, nil
 	default:
 		return nil, fmt.Errorf("reward: format_reward wants pattern as text, got %v", pattern)
 	}
-	return Scores{{"format_score", formatScore(re.MatchString(s.Response))}}, nil
 }
 
 // Accuracy is accuracy_reward: 1 if the response's answer equals the truth, else 0. Only LaTeX is read:
@@ -53,8 +45,8 @@ func Accuracy(s Sample) (Scores, error) {
 }
 
 func answerText(text string) string {
-	if m := answerTag.FindStringSubmatch(text); m != nil {
-		return m[1]
+	if content, _, ok := answerTag(text); ok {
+		return content
 	}
 	return text
 }

@@ -3,8 +3,10 @@ package reward
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/dlclark/regexp2"
+	"github.com/seed-d9ad8ee0/trinity/internal/pattern"
 )
 
 // boxMode says which boxes of a text are its answer.
@@ -25,7 +27,7 @@ var (
 	leftDelimiter  = regexp.MustCompile(`\\m?left(\\\{|\{|\\\||\||\[|\(|\\lbrace|\\lbrack|\\lgroup|\\l?vert|\\lceil|\\lfloor|\\langle)`)
 	rightDelimiter = regexp.MustCompile(`\\m?right(\\\}|\}|\\\||\||\]|\)|\\rbrace|\\rbrack|\\rgroup|\\r?vert|\\rceil|\\rfloor|\\rangle)`)
 	permutation    = regexp.MustCompile(`\(([a-zA-Z0-9+\-*/\\ ]+?)\)_{([a-zA-Z0-9+\-*/\\ ]+?)}`)
-	superfluous    = regexp2.MustCompile(`\\mathrm\{th\}|\\!\s*|\\text\s*\{\s*\}|\\\$|\$|(?<!\\)["']|\\displaystyle`, 0)
+	superfluous    = pattern.MustCompile(`\\mathrm\{th\}|\\!\s*|\\text\s*\{\s*\}|\\\$|\$|(?<!\\)["']|\\displaystyle`)
 	doubledSlash   = regexp.MustCompile(`\\\\([a-zA-Z])`)
 	unitInText     = regexp.MustCompile(`\\(?:text|mbox){.*?}(?:\^\d|\{\^\d\})?$`)
 	trailingUnit   = regexp.MustCompile(`(\d|\}|\s)\s*(?:` + unitWords + `)(?:s|es)?\s*$`)
@@ -39,11 +41,12 @@ const unitWords = `integerpoint|feet|sue|digit|pound|meal|edge|student|children 
 	`man|woman|sec|cube|mt|sq inch|mp|∏ cm ³|hectare|more|unit|cu . m|cm 2|rs .|rs|kg|g|month|km|m|cm|mm|apple|liter|loss|yard|pure|year|increase|decrease|d|less|Surface|litre|` +
 	`pi sq m|s .|metre|meter|inch`
 
-// synonyms are replaced in one pass from left to right, the first that matches at a place.
-var synonyms = regexp2.MustCompile(`(?<text>\\math(?:rm|it|bf)|\\text(?:normal|bf|it|rm))`+
-	`|(?<frac>\\(?:d|t|c)frac)|(?<spacepoint>\s\.)|(?<bracepoint>\{\.)|(?<approx>~=)|(?<comma>\s*\{\s*,\s*\}|(?<![a-zA-Z]),?\s*(?:and|or)(?![a-zA-Z])|,?\s*\\text{\s*(?:and|or)\s*})`+
-	`|(?<space>(?<!\\)\\\s|,?\\ldots)|(?<infty>infinity)|(?<escpercent>\s*\bpercentage\b)|(?<percent>\\text{percentage})|(?<escpercent>\s*\bpercent\b)|(?<percent>\\text{percent})`+
-	`|(?<escpercent>\s*\bpct\b)|(?<percent>\\text{pct})|(?<infty>(?<!\\)inf(?!inity))|(?<sqrt> sqrt)`, 0)
+// synonyms are replaced in one pass from left to right, the first that matches at a place. A number
+// behind a group's name parts it from others of one meaning.
+var synonyms = pattern.MustCompile(`(?<text1>\\math(?:rm|it|bf)|\\text(?:normal|bf|it|rm))` +
+	`|(?<frac1>\\(?:d|t|c)frac)|(?<spacepoint1>\s\.)|(?<bracepoint1>\{\.)|(?<approx1>~=)|(?<comma1>\s*\{\s*,\s*\}|(?<![a-zA-Z]),?\s*(?:and|or)(?![a-zA-Z])|,?\s*\\text{\s*(?:and|or)\s*})` +
+	`|(?<space1>(?<!\\)\\\s|,?\\ldots)|(?<infty1>infinity)|(?<escpercent1>\s*\bpercentage\b)|(?<percent1>\\text{percentage})|(?<escpercent2>\s*\bpercent\b)|(?<percent2>\\text{percent})` +
+	`|(?<escpercent3>\s*\bpct\b)|(?<percent3>\\text{pct})|(?<infty2>(?<!\\)inf(?!inity))|(?<sqrt1> sqrt)`)
 
 var synonymFor = map[string]string{
 	"text": `\text`, "frac": `\frac`, "spacepoint": " 0.", "bracepoint": "{0.", "approx": `\approx`, "comma": ",", "space": " ",
@@ -94,15 +97,8 @@ func tidy(text string) string {
 	text = leftDelimiter.ReplaceAllString(text, "$1")
 	text = rightDelimiter.ReplaceAllString(text, "$1")
 	text = permutation.ReplaceAllString(text, `\frac{($1)!}{(($1)-($2))!}`)
-	text, _ = superfluous.Replace(text, "", -1, -1)
-	text, _ = synonyms.ReplaceFunc(text, func(m regexp2.Match) string {
-		for _, g := range m.Groups()[1:] {
-			if len(g.Captures) > 0 {
-				return synonymFor[g.Name]
-			}
-		}
-		return m.String()
-	}, -1, -1)
+	text = superfluous.Replace(text, func([]int) string { return "" })
+	text = synonyms.Replace(text, synonym)
 	text = strings.NewReplacer("\n", " ", "\t", " ").Replace(text)
 	if !strings.Contains(text, "matrix") {
 		text = doubledSlash.ReplaceAllString(text, `\$1`)
@@ -110,14 +106,35 @@ func tidy(text string) string {
 	return text
 }
 
+// synonym is what stands for the alternative that matched.
+func synonym(loc []int) string {
+	for i := 2; i < len(loc); i += 2 {
+		if loc[i] >= 0 {
+			return synonymFor[strings.TrimRight(synonyms.Names()[i/2], "0123456789")]
+		}
+	}
+	return ""
+}
+
 func dropUnits(text string) string {
 	if t := strings.TrimSpace(unitInText.ReplaceAllString(text, "")); t != "" {
 		text = t
 	}
 	for range 2 {
-		if t := trailingUnit.ReplaceAllString(text, "$1"); t != "" {
+		at := tailStart(text)
+		if t := text[:at] + trailingUnit.ReplaceAllString(text[at:], "$1"); t != "" {
 			text = t
 		}
 	}
 	return text
+}
+
+// tailStart is a place before which no unit at the end of a text begins: behind it are a word, the spaces before it, and what they follow.
+func tailStart(text string) int {
+	const longest = 64 // bytes, more than any unit has
+	at := len(strings.TrimRightFunc(text, unicode.IsSpace))
+	at = len(strings.TrimRightFunc(text[:max(0, at-longest)], unicode.IsSpace))
+	for at = max(0, at-utf8.UTFMax); at > 0 && !utf8.RuneStart(text[at]); at-- {
+	}
+	return at
 }

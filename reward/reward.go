@@ -5,12 +5,10 @@
 // port covers what answers look like in practice: numbers, fractions, percentages, simple LaTeX expressions,
 // sets, intervals, equations and inequalities, small matrices. Where math_verify would simplify
 // symbolically, this package evaluates: exactly over the rationals, else in complex floating point.
+//
+// Responses are what a model wrote, which may be anything. Grading takes time linear in their length, and the work on what is read out of
+// them is bounded by counting, never by a clock, so that a verdict does not depend on the machine.
 package reward
-
-import "time"
-
-// timeLimit bounds the reading of one answer, as it does upstream.
-const timeLimit = 5 * time.Second
 
 // Sample is one response to be graded.
 type Sample struct {

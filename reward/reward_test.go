@@ -179,7 +179,7 @@ func TestBoundedTime(t *testing.T) {
 		if _, err := Math(Sample{Response: text, Truth: text}); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(start); took > 4*timeLimit {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%.40q… took %v", text, took)
 		}
 	}

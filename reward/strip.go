@@ -14,13 +14,13 @@ const measureWords = `east|degree|mph|kmph|ft|m sqaure| m east|sq m|deg|mile|q .
 	`° f|profit|minw|yr|women|feet|am|pm|hr|cu cm|square|v â € ™|are|rupee|rounds|cubic|cc|mtr|s|ohm|number|kmph|day|hour|minute|min|second|man|woman|sec|cube|mt|sq inch|mp|` +
 	`∏ cm ³|hectare|more|sec|unit|cu . m|cm 2|rs .|rs|kg|g|month|km|m|cm|mm|apple|liter|loss|yard|pure|year|increase|decrease|d|less|Surface|litre|pi sq m|s .|metre|meter|inch`
 
-// measures are the patterns of the words, then of their plurals.
-var measures = sync.OnceValue(func() []*regexp.Regexp {
+// measures are the words, then their plurals.
+var measures = sync.OnceValue(func() []measure {
 	words := strings.Split(measureWords, "|")
-	out := make([]*regexp.Regexp, 0, 2*len(words))
+	out := make([]measure, 0, 2*len(words))
 	for _, plural := range []string{"", "s"} {
 		for _, w := range words {
-			out = append(out, regexp.MustCompile(`(^|[^\p{L}\p{N}_])`+w+plural+`($|[^\p{L}\p{N}_])`))
+			out = append(out, newMeasure(w+plural))
 		}
 	}
 	return out
@@ -76,17 +76,6 @@ func removeAll(text string, parts ...string) string {
 func replaceInTurn(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
-	}
-	return text
-}
-
-func dropMeasures(text string) string {
-	for range 2 {
-		for _, re := range measures() {
-			if t := re.ReplaceAllString(text, "$1$2"); t != "" {
-				text = t
-			}
-		}
 	}
 	return text
 }

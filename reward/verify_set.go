@@ -141,7 +141,7 @@ func proportional(a, b *node) bool {
 }
 
 func multiply(a, b value) value {
-	return fold([]value{a, b}, (*big.Rat).Mul, times)
+	return new(evaluation).fold([]value{a, b}, (*big.Rat).Mul, times)
 }
 
 // solutionSet is the interval or point in which a relation linear in its one variable holds, nil if it is

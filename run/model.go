@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -86,7 +86,7 @@ func (b *job) templateText(conf *tokenizer.Config) (string, error) {
 	m := b.cfg.Model
 	switch {
 	case m.ChatTemplatePath != "":
-		text, err := os.ReadFile(m.ChatTemplatePath)
+		text, err := disk.ReadFile(m.ChatTemplatePath, disk.SmallFile)
 		if err != nil {
 			return "", fmt.Errorf("run: model.chat_template_path: %w", err)
 		}

@@ -9,11 +9,13 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // mapFile maps a regular file for reading. The mapping stays valid when the file is replaced or removed.
 func mapFile(path string) (data []byte, unmap func() error, err error) {
-	f, err := os.Open(path)
+	f, err := disk.OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -21,9 +23,6 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	if st.Size() == 0 {
 		return nil, func() error { return nil }, nil

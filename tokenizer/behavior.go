@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dlclark/regexp2"
+	"github.com/seed-d9ad8ee0/trinity/internal/pattern"
 )
 
 // span is a stretch of text, byte offsets [start, end), that a pattern matched
@@ -151,32 +151,23 @@ func runes(is func(rune) bool, name string) (splitter, error) {
 	}, false, keep), nil
 }
 
-// compile reads a regular expression. The syntax of these files is
-// Oniguruma's, which regexp2 shares for all patterns in use; its RE2 mode must
-// stay off, since \s would then be ASCII only.
-func compile(pattern string) (*regexp2.Regexp, error) {
-	re, err := regexp2.Compile(pattern, regexp2.None)
+// compile reads a regular expression. The syntax of these files is Oniguruma's,
+// which package pattern shares for all patterns in use.
+func compile(expr string) (*pattern.Pattern, error) {
+	re, err := pattern.Compile(expr)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: pattern %q: %w", pattern, err)
+		return nil, fmt.Errorf("tokenizer: pattern %q: %w", expr, err)
 	}
 	return re, nil
 }
 
 // matches returns the matches of re in s, empty ones left out.
-func matches(s string, re *regexp2.Regexp) (found []span) {
-	text := make([]rune, 0, len(s))
-	offset := make([]int, 0, len(s)+1)
-	for i, r := range s {
-		text = append(text, r)
-		offset = append(offset, i)
-	}
-	offset = append(offset, len(s))
-	m, err := re.FindRunesMatch(text)
-	for m != nil && err == nil { // err is only ever a time-out, and none is set
-		if m.Length > 0 {
-			found = append(found, span{start: offset[m.Index], end: offset[m.Index+m.Length]})
+func matches(s string, re *pattern.Pattern) (found []span) {
+	re.Each(s, func(loc []int) bool {
+		if loc[0] < loc[1] {
+			found = append(found, span{start: loc[0], end: loc[1]})
 		}
-		m, err = re.FindNextMatch(m)
-	}
+		return true
+	})
 	return found
 }

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Config is what tokenizer_config.json tells about chat: the template and the
@@ -52,7 +53,7 @@ func (t *tokenText) UnmarshalJSON(data []byte) error {
 // LoadConfig reads tokenizer_config.json of a folder. A chat_template.jinja
 // beside it wins over the template inside. Neither file needs to exist.
 func LoadConfig(dir string) (*Config, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "tokenizer_config.json"))
+	data, err := disk.ReadFile(filepath.Join(dir, "tokenizer_config.json"), disk.SmallFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = []byte("{}"), nil
 	}
@@ -63,7 +64,7 @@ func LoadConfig(dir string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, dir)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "chat_template.jinja"))
+	text, err := disk.ReadFile(filepath.Join(dir, "chat_template.jinja"), disk.SmallFile)
 	if err == nil {
 		c.ChatTemplate = string(text)
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -6,9 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// maxID bounds token ids, so that a damaged file cannot ask for a huge table.
-const maxID = 1 << 24
-
 // file is the part of tokenizer.json that is read here.
 type file struct {
 	AddedTokens   []addedToken    `json:"added_tokens"`
@@ -75,7 +72,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{}
+	t := &Tokenizer{maxIDs: maxIDs(len(f.Model.tokens) + len(f.AddedTokens))}
 	if !f.Decoder.byteLevel() {
 		if t.pieces = f.Decoder.pieces(); t.pieces == nil {
 			return nil, fmt.Errorf("tokenizer: decoder %q is not supported; ByteLevel is, and Replace, ByteFallback, Fuse and Strip in this order", f.Decoder.Type)
@@ -206,8 +203,12 @@ func (t *Tokenizer) fillVocab(m *modelPart) error {
 // fillAdded adds the added tokens and makes their matchers. A normalised added
 // token is found, and decodes, in its normalised spelling.
 func (t *Tokenizer) fillAdded(added []addedToken) error {
+	total := 0
 	for i := range added {
 		a := &added[i]
+		if total += len(a.Content); len(a.Content) > maxAdded || total > maxTrie {
+			return fmt.Errorf("tokenizer: added token %.40q… is longer than %d bytes, or all together than %d", a.Content, maxAdded, maxTrie)
+		}
 		text := a.Content
 		if a.Normalized && t.normalize != nil {
 			text = t.normalize(text)
@@ -227,8 +228,8 @@ func (t *Tokenizer) fillAdded(added []addedToken) error {
 
 // add sets the entry of a token.
 func (t *Tokenizer) add(name string, id int32, special bool) error {
-	if id < 0 || id >= maxID {
-		return fmt.Errorf("tokenizer: token %q has id %d, outside 0..%d", name, id, maxID-1)
+	if id < 0 || int(id) >= t.maxIDs {
+		return fmt.Errorf("tokenizer: token %q has id %d, outside 0..%d", name, id, t.maxIDs-1)
 	}
 	if n := int(id) + 1; n > len(t.tokens) {
 		t.tokens = append(t.tokens, make([]entry, n-len(t.tokens))...)

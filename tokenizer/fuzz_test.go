@@ -19,8 +19,7 @@ func seeds(f *testing.F) {
 }
 
 // FuzzSplit compares the hand-written scanners with the regular expressions
-// they stand for. In regexp2 the long s does not fold to s, in Oniguruma, which
-// the goldens come from, it does: texts with one are left out.
+// they stand for.
 func FuzzSplit(f *testing.F) {
 	seeds(f)
 	type pattern struct {
@@ -37,9 +36,6 @@ func FuzzSplit(f *testing.F) {
 		all = append(all, pattern{text, known(text), func(s string) []span { return matches(s, re) }})
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if strings.ContainsRune(s, 'ſ') {
-			t.Skip()
-		}
 		for _, p := range all {
 			at := 0
 			for _, want := range p.search(s) {
@@ -89,9 +85,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(data) < 1024 { // a pattern may be made to take for ever
-			tok.Decode(tok.Encode("ab <s> ab\n", true), false)
-		}
+		tok.Decode(tok.Encode("ab <s> ab\n"+strings.Repeat("a", 50), true), false)
 	})
 }
 

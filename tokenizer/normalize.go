@@ -6,9 +6,25 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dlclark/regexp2"
 	"golang.org/x/text/unicode/norm"
 )
+
+// growing reads a "normalizer" section and adds up how much longer it can make
+// a text: times in bytes, and the bytes put before it.
+type growing struct {
+	parts
+	times   float64
+	prepend int
+}
+
+// grow notes a part that makes a text at most so many times as long. The factors
+// of Unicode's forms in UTF-8 are those of its FAQ on normalization.
+func (g *growing) grow(times float64) error {
+	if g.times *= max(times, 1); g.times > maxGrowth {
+		return fmt.Errorf("tokenizer: normalizer can make a text more than %d times as long", maxGrowth)
+	}
+	return nil
+}
 
 // normalizer rewrites the text between added tokens; nil leaves it alone.
 type normalizer func(string) string
@@ -39,8 +55,15 @@ func absent(data json.RawMessage) bool {
 // x/text, which breaks runs of more than 30 combining marks (the Stream-Safe
 // Text Format of Unicode annex 15); no ordinary text has such a run.
 func parseNormalizer(data json.RawMessage) (normalizer, error) {
+	return (&growing{parts: parts{section: "normalizer"}, times: 1}).parse(data, 0)
+}
+
+func (g *growing) parse(data json.RawMessage, depth int) (normalizer, error) {
 	if absent(data) {
 		return nil, nil
+	}
+	if err := g.deeper(depth); err != nil {
+		return nil, err
 	}
 	var p normalizerPart
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -48,22 +71,25 @@ func parseNormalizer(data json.RawMessage) (normalizer, error) {
 	}
 	switch p.Type {
 	case "Sequence":
-		return normalizerSequence(p.Normalizers)
+		return g.sequence(p.Normalizers, depth)
 	case "NFC":
-		return (&composer{}).normalize, nil
+		return (&composer{}).normalize, g.grow(3)
 	case "NFD":
-		return norm.NFD.String, nil
+		return norm.NFD.String, g.grow(3)
 	case "NFKC":
-		return norm.NFKC.String, nil
+		return norm.NFKC.String, g.grow(11)
 	case "NFKD":
-		return norm.NFKD.String, nil
+		return norm.NFKD.String, g.grow(11)
 	case "Lowercase":
-		return lower, nil
+		return lower, g.grow(1.5)
 	case "StripAccents":
 		return stripAccents, nil
 	case "Strip":
 		return stripSpace(p.StripLeft, p.StripRight), nil
 	case "Prepend":
+		if g.prepend += len(p.Prepend); g.prepend > maxPrepend {
+			return nil, fmt.Errorf("tokenizer: normalizer puts more than %d bytes before a text", maxPrepend)
+		}
 		return func(s string) string {
 			if s == "" {
 				return s
@@ -71,15 +97,15 @@ func parseNormalizer(data json.RawMessage) (normalizer, error) {
 			return p.Prepend + s
 		}, nil
 	case "Replace":
-		return replace(p.Pattern, p.Content)
+		return g.replace(p.Pattern, p.Content)
 	}
 	return nil, fmt.Errorf("tokenizer: normalizer %q is not supported", p.Type)
 }
 
-func normalizerSequence(parts []json.RawMessage) (normalizer, error) {
+func (g *growing) sequence(parts []json.RawMessage, depth int) (normalizer, error) {
 	var all []normalizer
 	for _, part := range parts {
-		n, err := parseNormalizer(part)
+		n, err := g.parse(part, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -127,10 +153,14 @@ func stripSpace(left, right bool) normalizer {
 }
 
 // replace puts content, taken literally, in place of each match.
-func replace(p patternPart, content string) (normalizer, error) {
+func (g *growing) replace(p patternPart, content string) (normalizer, error) {
 	switch {
 	case p.String != nil:
-		return func(s string) string { return strings.ReplaceAll(s, *p.String, content) }, nil
+		times := float64(len(content)) / max(1, float64(len(*p.String)))
+		if *p.String == "" {
+			times++
+		}
+		return func(s string) string { return strings.ReplaceAll(s, *p.String, content) }, g.grow(times)
 	case p.Regex == nil:
 		return nil, fmt.Errorf("tokenizer: normalizer Replace has neither a String nor a Regex pattern")
 	}
@@ -138,11 +168,6 @@ func replace(p patternPart, content string) (normalizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(s string) string {
-		out, err := re.ReplaceFunc(s, func(regexp2.Match) string { return content }, -1, -1)
-		if err != nil { // only a match time-out, and none is set
-			return s
-		}
-		return out
-	}, nil
+	times := float64(1 + len(content)) // the expression may match between any two bytes
+	return func(s string) string { return re.Replace(s, func([]int) string { return content }) }, g.grow(times)
 }

@@ -27,8 +27,19 @@ type postItem struct {
 
 // parsePostProcessor returns the ids put before and after a single text.
 func parsePostProcessor(data json.RawMessage, ids map[string]int32) (prefix, suffix []int32, err error) {
+	prefix, suffix, err = postProcessor(data, ids, &parts{section: "post_processor"}, 0)
+	if n := len(prefix) + len(suffix); n > maxAround && err == nil {
+		err = fmt.Errorf("tokenizer: post_processor puts %d ids around a text; at most %d are supported", n, maxAround)
+	}
+	return prefix, suffix, err
+}
+
+func postProcessor(data json.RawMessage, ids map[string]int32, count *parts, depth int) (prefix, suffix []int32, err error) {
 	if absent(data) {
 		return nil, nil, nil
+	}
+	if err := count.deeper(depth); err != nil {
+		return nil, nil, err
 	}
 	var p postPart
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -43,7 +54,7 @@ func parsePostProcessor(data json.RawMessage, ids map[string]int32) (prefix, suf
 		return p.pair(ids)
 	case "Sequence":
 		for _, part := range p.Processors {
-			before, after, err := parsePostProcessor(part, ids)
+			before, after, err := postProcessor(part, ids, count, depth+1)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -67,6 +78,9 @@ func (p *postPart) template() (prefix, suffix []int32, err error) {
 			return nil, nil, fmt.Errorf("tokenizer: post_processor uses %q, which is not in its special_tokens", item.SpecialToken.ID)
 		}
 		*to = append(*to, token.IDs...)
+		if len(*to) > maxAround {
+			break // too many, which is for the caller to say
+		}
 	}
 	return prefix, suffix, nil
 }

@@ -56,7 +56,11 @@ func parsePreTokenizer(data json.RawMessage) ([]splitter, error) {
 	}
 	var all []splitter
 	spelled := false
-	for _, part := range p.flat(nil) {
+	flat, err := p.flat(nil, &parts{section: "pre_tokenizer"}, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range flat {
 		if part.Type == "ByteLevel" {
 			if spelled {
 				return nil, fmt.Errorf("tokenizer: pre_tokenizer has two ByteLevel parts")
@@ -81,14 +85,20 @@ func parsePreTokenizer(data json.RawMessage) ([]splitter, error) {
 }
 
 // flat lists the parts of nested Sequences in order.
-func (p preTokenizerPart) flat(out []preTokenizerPart) []preTokenizerPart {
+func (p preTokenizerPart) flat(out []preTokenizerPart, count *parts, depth int) ([]preTokenizerPart, error) {
+	if err := count.deeper(depth); err != nil {
+		return nil, err
+	}
 	if p.Type != "Sequence" {
-		return append(out, p)
+		return append(out, p), nil
 	}
 	for _, part := range p.PreTokenizers {
-		out = part.flat(out)
+		var err error
+		if out, err = part.flat(out, count, depth+1); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }
 
 func (p preTokenizerPart) splitter() (splitter, error) {

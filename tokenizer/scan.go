@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 )
 
 // A tokenizer.json of today has 10 to 20 MB, nearly all of it vocab and merges.
@@ -64,21 +65,24 @@ func (c *cursor) more(first bool, open, shut byte) bool {
 	return c.err == nil
 }
 
-// text takes a string. The result is a part of data unless it holds escapes.
+// text takes a string. The result is a part of data unless it holds escapes or
+// is not UTF-8, which encoding/json repairs.
 func (c *cursor) text() []byte {
 	c.expect('"')
-	start, escaped := c.at, false
+	start, escaped, high := c.at, false, byte(0)
 	for c.at < len(c.data) {
 		switch b := c.data[c.at]; {
 		case b == '"':
 			c.at++
-			if escaped {
+			if escaped || high >= utf8.RuneSelf && !utf8.Valid(c.data[start:c.at-1]) {
 				return c.unescape(c.data[start-1 : c.at])
 			}
 			return c.data[start : c.at-1]
 		case b == '\\':
 			escaped = true
 			c.at++
+		default:
+			high |= b
 		}
 		c.at++
 	}

@@ -126,8 +126,8 @@ func runText(run []byte) string {
 
 // front takes away the spaces that are stripped from the front of a text.
 func (p *sentencePiece) front(s string) string {
-	for range p.strip {
-		s = strings.TrimPrefix(s, " ")
+	for i := 0; i < p.strip && strings.HasPrefix(s, " "); i++ {
+		s = s[1:]
 	}
 	return s
 }

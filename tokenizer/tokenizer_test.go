@@ -71,7 +71,7 @@ func TestRefusals(t *testing.T) {
 		{"no vocab", `{` + pre + `,"model":{"type":"BPE"}}`, "no vocab"},
 		{"bad vocab", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":"b"}}}`, "vocab of the BPE model"},
 		{"bad id", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":-1}}}`, `token "a" has id -1`},
-		{"huge id", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":2000000000}}}`, "outside 0..16777215"},
+		{"huge id", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":2000000000}}}`, "outside 0..65551"},
 		{"merge unknown", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}}`, `merge 0 ("a", "b")`},
 		{"merge one", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]}}`, `merge "ab" has no space`},
 		{"merge three", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","b","c"]]}}`, "merge of other than 2 parts"},

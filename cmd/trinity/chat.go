@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tokenizer"
@@ -102,7 +103,7 @@ func (c *chatCmd) subject(path string) (subject, error) {
 	if _, err := os.Stat(filepath.Join(path, "tinker", "checkpoints")); err == nil {
 		return newest(path)
 	}
-	data, err := os.ReadFile(filepath.Join(path, "adapter_config.json"))
+	data, err := disk.ReadFile(filepath.Join(path, "adapter_config.json"), disk.SmallFile)
 	if err != nil {
 		return subject{base: c.Model}, nil
 	}
@@ -117,7 +118,7 @@ func (c *chatCmd) subject(path string) (subject, error) {
 
 func readNote(dir string) (note checkpointNote, err error) {
 	path := filepath.Join(dir, "trinity.json")
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.SmallFile)
 	if err != nil {
 		return note, err
 	}
@@ -203,7 +204,7 @@ func (t *talk) read(folder, subject, template string) (err error) {
 		text, date = conf.ChatTemplate, time.Now()
 	}
 	if template != "" {
-		data, err := os.ReadFile(template)
+		data, err := disk.ReadFile(template, disk.SmallFile)
 		if err != nil {
 			return err
 		}

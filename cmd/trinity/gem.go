@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -73,7 +73,7 @@ func gemPairs(s *surroundings, path string, given []string) ([]string, error) {
 	if path == "" {
 		return given, nil
 	}
-	data, err := os.ReadFile(s.find(path))
+	data, err := disk.ReadFile(s.find(path), disk.SmallFile)
 	if err != nil {
 		return nil, err
 	}

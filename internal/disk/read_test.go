@@ -1,0 +1,85 @@
+//go:build unix
+
+package disk
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("four"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := ReadFile(file, 4); string(data) != "four" || err != nil {
+		t.Errorf("ReadFile = %q, %v", data, err)
+	}
+	for path, want := range map[string]string{file: "more than 3 bytes", "/dev/zero": "more than 3 bytes", dir: "directory", filepath.Join(dir, "none"): "no such file"} {
+		if _, err := ReadFile(path, 3); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ReadFile(%s) = %v, want %s", path, err, want)
+		}
+	}
+	if data, err := ReadFile("/dev/null", 3); len(data) != 0 || err != nil {
+		t.Errorf("ReadFile(/dev/null) = %q, %v", data, err)
+	}
+}
+
+// TestReadPipe: a pipe is read when it has a writer, however late that comes, and refused when it has none or a silent one.
+func TestReadPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	if _, err := readFile(path, 100, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "nothing was written") {
+		t.Errorf("a pipe without writer: %v", err)
+	}
+	go func() {
+		time.Sleep(30 * time.Millisecond)
+		w, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, s := range []string{"a", "b", "c"} {
+			w.WriteString(s)
+			time.Sleep(5 * time.Millisecond)
+		}
+		w.Close()
+	}()
+	if data, err := readFile(path, 100, 5*time.Second); string(data) != "abc" || err != nil {
+		t.Errorf("a pipe: %q, %v", data, err)
+	}
+	w, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	w.WriteString("a")
+	if _, err := readFile(path, 100, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "nothing was written") {
+		t.Errorf("a pipe whose writer falls silent: %v", err)
+	}
+}
+
+// TestOpenRegular refuses what cannot be read at any place, without waiting for it.
+func TestOpenRegular(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{path, "/dev/zero"} {
+		if _, err := OpenRegular(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("OpenRegular(%s) = %v", path, err)
+		}
+	}
+	f, err := OpenRegular("read_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}

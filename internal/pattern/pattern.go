@@ -1,0 +1,184 @@
+// Package pattern matches regular expressions with lookahead and lookbehind in time linear in the text.
+//
+// Tokenizer files and answers come from strangers, and a backtracking engine can be made to take for ever. A limit on its time would
+// end that, but then results would depend on the machine. This engine backtracks too, in the order of Perl, but remembers for each place
+// of the program and of the text that nothing came of it (Davis, Servant and Lee, "Using Selective Memoization to Defeat Regular Expression
+// Denial of Service", IEEE S&P 2021), so that it visits each pair once: the work is at most the program's length times the text's.
+//
+// Expressions are written as in .NET and Oniguruma: \s, \d, \w and \b go by Unicode, $ also matches before a last newline. Package
+// regexp/syntax reads them; lookarounds are cut out first and stand in the program as a rune that no text is compared with.
+// Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind of varying length are refused: they have no such bound.
+package pattern
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+)
+
+// Pattern is a compiled regular expression. It does not change, and any number of goroutines may use it at once.
+type Pattern struct {
+	*program
+	names []string // of the groups; names[0] is the whole
+}
+
+// program is an expression, or what stands in a lookaround.
+type program struct {
+	insts  []syntax.Inst
+	start  int
+	alts   []int32 // by instruction: the number of a choice, -1 for any other
+	nAlts  int
+	nCap   int // slots
+	first  firsts
+	checks []check
+}
+
+// checkKind is the kind of a condition that takes no text.
+type checkKind uint8
+
+const (
+	ahead    checkKind = iota // (?=x), (?!x)
+	behind                    // (?<=x), (?<!x)
+	boundary                  // \b, \B
+	lastLine                  // $
+)
+
+// check is a condition at a place of the text.
+type check struct {
+	kind  checkKind
+	not   bool
+	body  *program // of ahead and behind
+	width int      // of behind, in characters
+}
+
+// The runes that stand for checks in a program; behind each stands filler, so that alternatives never fuse into one class.
+const (
+	firstCheck = 0xF0000
+	filler     = 0xFFFFD
+)
+
+// maxExpression bounds the length of an expression; regexp/syntax bounds its repetitions and nesting.
+const maxExpression = 1 << 14
+
+// maxInstructions bounds the program, and so the work and the memory (a quarter of a byte each at most) for each byte of text. The split
+// patterns in use make less than 200.
+const maxInstructions = 2000
+
+// Compile reads an expression.
+func Compile(expr string) (*Pattern, error) {
+	if len(expr) > maxExpression {
+		return nil, fmt.Errorf("the expression has %d bytes; at most %d are read", len(expr), maxExpression)
+	}
+	for _, r := range expr {
+		if r >= firstCheck {
+			return nil, fmt.Errorf("the expression has the private character %U", r)
+		}
+	}
+	p, tree, err := compile(expr, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Pattern{p, tree.CapNames()}, nil
+}
+
+// MustCompile is Compile for expressions of the program itself.
+func MustCompile(expr string) *Pattern {
+	p, err := Compile(expr)
+	if err != nil {
+		panic(fmt.Sprintf("pattern: %s: %v", expr, err))
+	}
+	return p
+}
+
+func compile(expr string, depth int) (*program, *syntax.Regexp, error) {
+	if depth > 8 {
+		return nil, nil, fmt.Errorf("lookarounds nest more than 8 deep")
+	}
+	t := &translator{src: expr, depth: depth, flags: []string{""}}
+	text, err := t.translate()
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := syntax.Parse(text, syntax.PerlX|syntax.UnicodeGroups|syntax.OneLine)
+	if err != nil {
+		return nil, nil, err
+	}
+	code, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(code.Inst) > maxInstructions {
+		return nil, nil, fmt.Errorf("the expression makes %d instructions; at most %d are run", len(code.Inst), maxInstructions)
+	}
+	p := &program{insts: code.Inst, start: code.Start, checks: t.checks, nCap: code.NumCap, alts: make([]int32, len(code.Inst))}
+	for i := range p.insts {
+		p.alts[i] = -1
+		if op := p.insts[i].Op; op == syntax.InstAlt || op == syntax.InstAltMatch {
+			p.alts[i] = int32(p.nAlts)
+			p.nAlts++
+		}
+	}
+	p.first = p.firsts()
+	return p, tree, nil
+}
+
+// width is the number of characters that re takes, if it is always the same.
+func width(re *syntax.Regexp) (n int, fixed bool) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		for _, r := range re.Rune {
+			if r < firstCheck {
+				n++
+			}
+		}
+		return n, true
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1, true
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
+		return 0, true
+	case syntax.OpCapture:
+		return width(re.Sub[0])
+	case syntax.OpRepeat:
+		one, fixed := width(re.Sub[0])
+		return one * re.Min, fixed && re.Min == re.Max
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			one, fixed := width(sub)
+			if !fixed {
+				return 0, false
+			}
+			n += one
+		}
+		return n, true
+	case syntax.OpAlternate:
+		for i, sub := range re.Sub {
+			one, fixed := width(sub)
+			if !fixed || i > 0 && one != n {
+				return 0, false
+			}
+			n = one
+		}
+		return n, true
+	}
+	return 0, false
+}
+
+// Names returns the names of the groups in order; that of the whole and of groups without name is "".
+func (p *Pattern) Names() []string { return p.names }
+
+// Replace puts with, taken literally, in the place of each match; with gets the places of the match and its groups as Each gives them.
+func (p *Pattern) Replace(s string, with func(loc []int) string) string {
+	var out strings.Builder
+	done := 0
+	p.Each(s, func(loc []int) bool {
+		out.WriteString(s[done:loc[0]])
+		out.WriteString(with(loc))
+		done = loc[1]
+		return true
+	})
+	if done == 0 && out.Len() == 0 {
+		return s
+	}
+	out.WriteString(s[done:])
+	return out.String()
+}

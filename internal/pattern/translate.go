@@ -1,0 +1,267 @@
+package pattern
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// translator rewrites an expression in the syntax of regexp/syntax, with a rune in the place of each check.
+type translator struct {
+	src    string
+	pos    int
+	depth  int
+	out    strings.Builder
+	flags  []string // of the open groups: of i, m and s those that hold
+	checks []check
+}
+
+func (t *translator) translate() (string, error) {
+	for t.pos < len(t.src) {
+		var err error
+		switch c := t.src[t.pos]; c {
+		case '\\':
+			err = t.escape(false)
+		case '[':
+			err = t.class()
+		case '(':
+			err = t.open()
+		case ')':
+			if len(t.flags) > 1 {
+				t.flags = t.flags[:len(t.flags)-1]
+			}
+			t.copy(1)
+		case '$':
+			t.pos++
+			if strings.Contains(t.top(), "m") {
+				t.out.WriteString("$")
+			} else {
+				t.check(check{kind: lastLine})
+			}
+		default:
+			t.copy(1)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return t.out.String(), nil
+}
+
+func (t *translator) top() string { return t.flags[len(t.flags)-1] }
+
+func (t *translator) copy(n int) {
+	t.out.WriteString(t.src[t.pos : t.pos+n])
+	t.pos += n
+}
+
+// check puts a condition into the expression.
+func (t *translator) check(c check) {
+	fmt.Fprintf(&t.out, `(?:\x{%X}\x{%X})`, firstCheck+len(t.checks), filler)
+	t.checks = append(t.checks, c)
+}
+
+// escape rewrites \x.
+func (t *translator) escape(inClass bool) error {
+	rest := t.src[t.pos+1:]
+	r, n := utf8.DecodeRuneInString(rest)
+	switch {
+	case rest == "":
+		return fmt.Errorf("a backslash at the end")
+	case r == 's' || r == 'd' || r == 'w':
+		t.pos += 2
+		text := map[rune]string{'s': `\t-\r \x{85}\p{Z}`, 'd': `\p{Nd}`, 'w': `\p{L}\p{Mn}\p{Nd}\p{Pc}`}[r]
+		t.out.WriteString(bracket(text, inClass, ""))
+	case (r == 'S' || r == 'D' || r == 'W') && !inClass:
+		t.pos += 2
+		text := map[rune]string{'S': `\t-\r \x{85}\p{Z}`, 'D': `\p{Nd}`, 'W': `\p{L}\p{Mn}\p{Nd}\p{Pc}`}[r]
+		t.out.WriteString(bracket(text, false, "^"))
+	case r == 'S' || r == 'D' || r == 'W':
+		t.pos += 2
+		t.out.WriteString(complements()[r])
+	case r == 'u' && len(rest) >= 5:
+		t.pos += 6
+		t.out.WriteString(`\x{` + rest[1:5] + `}`)
+	case r == 'b' && inClass:
+		t.pos += 2
+		t.out.WriteString(`\x08`)
+	case r == 'b' || r == 'B':
+		t.pos += 2
+		t.check(check{kind: boundary, not: r == 'B'})
+	case r == 'Z':
+		t.pos += 2
+		t.check(check{kind: lastLine})
+	case r >= utf8.RuneSelf:
+		t.pos++
+		t.copy(n)
+	case r == 'Q' || r == 'C' || r == 'E':
+		return fmt.Errorf(`\%c is not supported`, r)
+	default:
+		t.copy(2)
+	}
+	return nil
+}
+
+func bracket(ranges string, inClass bool, not string) string {
+	if inClass {
+		return ranges
+	}
+	return "[" + not + ranges + "]"
+}
+
+// complements are \S, \D and \W as they stand in a class.
+var complements = sync.OnceValue(func() map[rune]string {
+	return map[rune]string{'S': complement(unicode.IsSpace), 'D': complement(unicode.IsDigit), 'W': complement(word)}
+})
+
+// complement lists the characters for which is does not hold, as they stand in a class.
+func complement(is func(rune) bool) string {
+	var out strings.Builder
+	start := rune(-1)
+	for r := rune(0); r <= unicode.MaxRune+1; r++ {
+		switch in := r <= unicode.MaxRune && !is(r); {
+		case in && start < 0:
+			start = r
+		case !in && start >= 0:
+			fmt.Fprintf(&out, `\x{%X}-\x{%X}`, start, r-1)
+			start = -1
+		}
+	}
+	return out.String()
+}
+
+// word is \w.
+func word(r rune) bool { return unicode.In(r, unicode.L, unicode.Mn, unicode.Nd, unicode.Pc) }
+
+// class rewrites [...].
+func (t *translator) class() error {
+	t.copy(1)
+	if strings.HasPrefix(t.src[t.pos:], "^") {
+		t.copy(1)
+	}
+	for first := true; t.pos < len(t.src); first = false {
+		rest := t.src[t.pos:]
+		switch {
+		case rest[0] == ']' && !first:
+			t.copy(1)
+			return nil
+		case rest[0] == '\\':
+			if err := t.escape(true); err != nil {
+				return err
+			}
+		case strings.HasPrefix(rest, "[:"), strings.HasPrefix(rest, "-["):
+			return fmt.Errorf("%s in a class is not supported", rest[:2])
+		case rest[0] == '[':
+			t.out.WriteString(`\[`)
+			t.pos++
+		default:
+			t.copy(1)
+		}
+	}
+	return fmt.Errorf("a class is not closed by ]")
+}
+
+// open rewrites what begins with a bracket: a lookaround as a whole, of others only the start.
+func (t *translator) open() error {
+	rest := t.src[t.pos:]
+	for _, look := range []struct {
+		mark string
+		c    check
+	}{{"(?=", check{kind: ahead}}, {"(?!", check{kind: ahead, not: true}}, {"(?<=", check{kind: behind}}, {"(?<!", check{kind: behind, not: true}}} {
+		if strings.HasPrefix(rest, look.mark) {
+			return t.lookaround(look.mark, look.c)
+		}
+	}
+	if !strings.HasPrefix(rest, "(?") || strings.HasPrefix(rest, "(?P<") || strings.HasPrefix(rest, "(?<") {
+		t.flags = append(t.flags, t.top())
+		t.copy(1)
+		if len(rest) > 1 && rest[1] == '?' {
+			t.copy(1)
+		}
+		return nil
+	}
+	n := strings.IndexAny(rest, ":)")
+	if n < 0 || strings.Trim(rest[2:n], "imsnx-") != "" {
+		return fmt.Errorf("the group %.4s… is not supported", rest)
+	}
+	flags := withFlags(t.top(), rest[2:n])
+	if rest[n] == ':' {
+		t.flags = append(t.flags, flags)
+	} else {
+		t.flags[len(t.flags)-1] = flags
+	}
+	t.copy(n + 1)
+	return nil
+}
+
+// withFlags is the flags that hold after letters such as im-s.
+func withFlags(flags, letters string) string {
+	on := true
+	for _, c := range letters {
+		if c == '-' {
+			on = false
+			continue
+		}
+		flags = strings.ReplaceAll(flags, string(c), "")
+		if on {
+			flags += string(c)
+		}
+	}
+	return flags
+}
+
+// lookaround compiles the expression in a lookaround by itself.
+func (t *translator) lookaround(mark string, c check) error {
+	n := groupEnd(t.src[t.pos:])
+	if n < 0 {
+		return fmt.Errorf("%s is not closed by )", mark)
+	}
+	body := t.src[t.pos+len(mark) : t.pos+n]
+	if t.top() != "" {
+		body = "(?" + t.top() + ")" + body
+	}
+	p, tree, err := compile(body, t.depth+1)
+	if err != nil {
+		return err
+	}
+	if c.kind == behind {
+		var fixed bool
+		if c.width, fixed = width(tree); !fixed {
+			return fmt.Errorf("%s…) matches texts of different length, which is not supported", mark)
+		}
+	}
+	c.body = p
+	t.pos += n + 1
+	t.check(c)
+	return nil
+}
+
+// groupEnd is the place of the bracket that closes the one s begins with, -1 if there is none.
+func groupEnd(s string) int {
+	depth, inClass := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\':
+			i++
+		case inClass:
+			inClass = c != ']'
+		case c == '[':
+			inClass = true
+			if i+1 < len(s) && s[i+1] == '^' {
+				i++
+			}
+			if i+1 < len(s) && s[i+1] == ']' {
+				i++
+			}
+		case c == '(':
+			depth++
+		case c == ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
