@@ -91,6 +91,7 @@ type Journal struct {
 	m    Machine
 	opts Options
 	log  *segments
+	cut  int64 // bytes of unfinished writes that Open cut off
 
 	making   sync.Mutex // held while a model is made
 	bounding sync.Mutex // held while snapshots bound the replay
@@ -256,6 +257,9 @@ func (j *Journal) Close() error {
 	j.background.Wait()
 	return errors.Join(append(errs, j.log.close())...)
 }
+
+// Cut is how many bytes of unfinished writes Open has cut off the log.
+func (j *Journal) Cut() int64 { return j.cut }
 
 // Heal returns nil when requests can be made durable. After a write that failed it tries once more.
 func (j *Journal) Heal() error { return j.log.heal() }

@@ -152,6 +152,7 @@ func (j *Journal) readLog() (records []any, results []result, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("journal: %w", err)
 		}
+		j.cut += l.Cut()
 		records, results, before = append(records, r.records...), append(results, r.results...), l.Size()
 		if i < len(paths)-1 {
 			j.log.old = append(j.log.old, segment{path, r.maxSeq, before})

@@ -121,6 +121,7 @@ func (l *Log) convert(data []byte, each func(kind byte, payload []byte) error) e
 		return err
 	}
 	if report.Torn > 0 {
+		l.cut = report.Torn
 		l.opts.Notice(cutOff(l.path, report.Torn, report.Sound))
 	}
 	err = l.replace(func(add func(byte, []byte) error) error {

@@ -70,6 +70,7 @@ type Log struct {
 	durable    int64  // of them, fsynced
 	size       int64  // sound, durable bytes of the file
 	ragged     bool   // the file may be longer than size
+	cut        int64  // bytes of an unfinished write that opening cut off
 	dropped    []span // records that failed writes forgot
 	syncing    bool
 	stalled    error // the last write failed
@@ -120,6 +121,7 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 	}
 	l.generation, l.batch, l.size = s.generation, s.batch+1, s.sound
 	if cut := int64(len(data)) - s.sound; cut > 0 {
+		l.cut = cut
 		l.opts.Notice(cutOff(l.path, cut, s.sound))
 		if err := l.opts.FS.Truncate(l.path, s.sound); err != nil {
 			return fmt.Errorf("wal: %w", err)
@@ -206,6 +208,9 @@ func (l *Log) End() int64 {
 	defer l.mu.Unlock()
 	return l.end
 }
+
+// Cut is how many bytes of an unfinished write Open has cut off.
+func (l *Log) Cut() int64 { return l.cut }
 
 // Size is the length of the file with what is still to be written, bytes.
 func (l *Log) Size() int64 {

@@ -51,6 +51,16 @@ func (t *stats) watch(s *Server) {
 	gauge("trinity_models", "Training runs known.", locked(func(t *state) int { return len(t.models) }))
 	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *state) int { return len(t.samplers) }))
 	gauge("trinity_server_log_bytes", "Size of the server's own log.", func() float64 { return float64(s.log.Size()) })
+	gauge("trinity_log_cut_bytes", "Bytes of unfinished writes that this start has cut off the logs.", func() float64 {
+		n := s.log.Cut()
+		if b, ok := s.backend.(interface{ Cut() int64 }); ok {
+			n += b.Cut()
+		}
+		return float64(n)
+	})
+	if b, ok := s.backend.(interface{ Resting() (resting, all int) }); ok {
+		gauge("trinity_models_resting", "Training runs that have left memory.", func() float64 { n, _ := b.Resting(); return float64(n) })
+	}
 	t.compute(s)
 }
 
