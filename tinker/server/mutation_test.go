@@ -1,0 +1,205 @@
+package server
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/journal"
+)
+
+var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")
+
+// TestMutations damages one file of a data folder: a bit flips, the end is cut, a piece is missing, the file is gone. Whatever it is, the start
+// or a request names what is damaged, or every answer is that of a whole folder. Nothing else may happen.
+func TestMutations(t *testing.T) {
+	whole, recorded := mutationFolders(t)
+	var files []string // of all folders
+	for _, dir := range whole {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	draw := rand.New(rand.NewPCG(1, 2))
+	type tally struct{ refused, equal int }
+	kinds := map[string]*tally{}
+	for i := range *mutations {
+		path := files[i%len(files)]
+		kind := strings.NewReplacer(".mark", " (mark)").Replace(kindOf(path))
+		if kinds[kind] == nil {
+			kinds[kind] = &tally{}
+		}
+		dir := whole[slices.IndexFunc(whole, func(d string) bool { return strings.HasPrefix(path, d) })]
+		scratch := t.TempDir()
+		if err := os.CopyFS(scratch, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := mutate(t, draw, filepath.Join(scratch, rel))
+		switch err := tryFolder(t, scratch, recorded[dir]); {
+		case err == nil:
+			kinds[kind].equal++
+		case named(err, rel):
+			kinds[kind].refused++
+		default:
+			t.Errorf("%s, %s: %v", rel, what, err)
+		}
+		os.RemoveAll(scratch)
+	}
+	for _, kind := range slices.Sorted(func(yield func(string) bool) {
+		for k := range kinds {
+			if !yield(k) {
+				return
+			}
+		}
+	}) {
+		t.Logf("%-40s %5d refused by name, %5d with equal answers", kind, kinds[kind].refused, kinds[kind].equal)
+	}
+}
+
+// recordedScript is what a client of a folder knows, and what it was told.
+type recordedScript struct {
+	session, model, sampler string
+	answers                 []string
+}
+
+// mutationFolders makes data folders as a stop and as a kill leave them, with and without snapshots, and records what their client was told.
+func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedScript) {
+	t.Helper()
+	recorded = map[string]recordedScript{}
+	for _, after := range []time.Duration{time.Hour, 1} {
+		for _, killed := range []bool{true, false} {
+			r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: disk.OS(), key: "tml-alice", log: journal.Options{SnapshotAfter: after}}
+			if err := r.start(); err != nil {
+				t.Fatal(err)
+			}
+			s := &script{r: r}
+			var answers []string
+			for i := range scriptSteps {
+				a, err := s.do(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answers = append(answers, a)
+			}
+			other := r.model(r.session(), 0) // one that is gone
+			r.result(r.promise("/unload_model", map[string]any{"model_id": other}))
+			time.Sleep(100 * time.Millisecond) // the results are in the log, or in snapshots
+			dir := t.TempDir()
+			if !killed {
+				r.stop()
+			}
+			if err := os.CopyFS(dir, os.DirFS(r.dir)); err != nil {
+				t.Fatal(err)
+			}
+			r.stop()
+			dirs, recorded[dir] = append(dirs, dir), recordedScript{s.session, s.model, s.sampler, answers}
+		}
+	}
+	return dirs, recorded
+}
+
+// kindOf names the kind of a file: its name without what differs from folder to folder.
+func kindOf(path string) string {
+	name := filepath.Base(path)
+	switch {
+	case strings.HasSuffix(name, ".snap"), strings.HasSuffix(name, ".gone"):
+		return "journal/model-*" + filepath.Ext(name)
+	case strings.HasPrefix(name, "log-"):
+		return "journal/log-*" + name[len("log-00000000"):]
+	case strings.Contains(path, "checkpoints"):
+		return "checkpoints/" + name
+	}
+	return filepath.Base(filepath.Dir(path)) + "/" + name
+}
+
+// mutate damages a file and says how.
+func mutate(t *testing.T, draw *rand.Rand, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	how, at := draw.IntN(10), 0
+	if len(data) > 0 {
+		at = draw.IntN(len(data))
+	}
+	what := ""
+	switch {
+	case how == 0 || len(data) == 0:
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		return "removed"
+	case how < 3:
+		what, data = fmt.Sprintf("cut at byte %d of %d", at, len(data)), data[:at]
+	case how < 5:
+		n := min(1+draw.IntN(64), len(data)-at)
+		what, data = fmt.Sprintf("without %d bytes at %d", n, at), slices.Delete(data, at, at+n)
+	default:
+		data[at] ^= 1 << draw.IntN(8)
+		what = fmt.Sprintf("a flipped bit in byte %d of %d", at, len(data))
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return what
+}
+
+// tryFolder starts a server on a folder and asks for everything again. nil means that every answer was equal.
+func tryFolder(t *testing.T, dir string, want recordedScript) error {
+	t.Helper()
+	r := &rig{t: t, modelDir: tinyModel(t), dir: dir, fs: disk.OS(), key: "tml-alice", opts: Options{Hold: 2 * time.Second}}
+	if err := r.start(); err != nil {
+		return err
+	}
+	defer r.stop()
+	s := &script{r: r, session: want.session, model: want.model, sampler: want.sampler}
+	for i, answer := range want.answers {
+		got, err := s.do(i)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		if got != answer {
+			return fmt.Errorf("request %d was answered with\n%s, and before the damage with\n%s", i, got, answer)
+		}
+	}
+	again := asample(want.sampler, 1, map[string]any{"sampling_params": map[string]any{"max_tokens": 4, "seed": 3}})
+	id, err := s.promise("/asample", again) // with the saved weights
+	if err == nil {
+		_, err = s.fetch(8, id)
+	}
+	if errors.Is(err, errDown) {
+		return errors.New("a sample was not answered")
+	}
+	return err
+}
+
+// named reports whether an error says what is damaged.
+func named(err error, rel string) bool {
+	text := err.Error()
+	for _, name := range []string{rel, filepath.Base(strings.TrimSuffix(rel, ".mark")), "damaged", "is missing from the data folder", "is no longer there"} {
+		if strings.Contains(text, name) {
+			return true
+		}
+	}
+	return false
+}
