@@ -107,6 +107,9 @@ func DecodeOutput(b []byte) (tinker.ForwardOutput, error) {
 	return o, err
 }
 
+// maxBare bounds the datums without outputs, which take no bytes, of one answer; batches have a few thousand datums at most.
+const maxBare = 1 << 16
+
 func readRecord(o *tinker.ForwardOutput, b []byte) error {
 	columns, count := map[string][]tinker.Tensor{}, 0
 	err := fields("ArrayRecord", b, func(f field) error {
@@ -137,7 +140,7 @@ func readRecord(o *tinker.ForwardOutput, b []byte) error {
 			return malformed("ArrayRecord: a field does not cover every datum", nil)
 		}
 	}
-	if len(columns) == 0 && count > len(b)*1024 {
+	if len(columns) == 0 && len(o.LossFnOutputs)+count > maxBare {
 		return malformed("ArrayRecord.num_datums", nil)
 	}
 	for i := range count {
