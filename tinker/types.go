@@ -102,11 +102,16 @@ const (
 	PPO                = "ppo"
 	CISPO              = "cispo"
 	DRO                = "dro"
+	GSPO               = "gspo"
+	StableReinforce    = "stable_reinforce"
 
 	TargetTokens = "target_tokens" // int64 [N] or [N,K]
 	Weights      = "weights"       // float32, shape of target_tokens
 	Logprobs     = "logprobs"      // float32 [N]: the sampler's
 	Advantages   = "advantages"    // float32 [N]
+
+	SequenceRatioMask = "sequence_ratio_mask" // float32 [N]: nonzero where gspo takes its sequence ratio
+	SampledMask       = "sampled_mask"        // float32 [N]: nonzero where stable_reinforce's targets were sampled; Provenance gives it too
 
 	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef beside a loss's own settings. The loss is then less by
 	// EntropyCoef times the sum over positions of weight times entropy of the model's distribution, with its gradient; the weights are

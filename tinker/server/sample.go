@@ -24,6 +24,7 @@ type sampleRecord struct {
 	Accepted time.Time       `json:"accepted"`
 	Request  json.RawMessage `json:"request,omitempty"` // nil once it is finished
 	Samples  int             `json:"samples"`
+	Recorded bool            `json:"recorded,omitempty"` // its stability information is kept
 }
 
 // sampleResult is how it ended: Proto, or an error.
@@ -90,7 +91,7 @@ func (s *Server) sample(c *call) (any, error) {
 		if err != nil {
 			return 0, err
 		}
-		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(), Request: c.body, Samples: req.NumSamples})
+		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(), Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
 		t.samples[key] = fresh
 		t.outstanding++
 		t.outstandingBytes += int64(len(c.body))
@@ -108,7 +109,7 @@ func (s *Server) sample(c *call) (any, error) {
 	}
 	promise := s.promiseOf(tokenSample, key.sampler, key.seq, "")
 	for i := range req.NumSamples {
-		promise.SampleSequenceIDs = append(promise.SampleSequenceIDs, fmt.Sprintf("%s:%d:%d", key.sampler, key.seq, i))
+		promise.SampleSequenceIDs = append(promise.SampleSequenceIDs, sequenceID(key.sampler, key.seq, i))
 	}
 	return promise, nil
 }
@@ -186,7 +187,7 @@ func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.Samp
 		asked bool
 		name  string
 	}{{req.TopKSampleLogprobs > 0, "topk_sample_logprobs"}, {len(req.TargetPromptLogprobs) > 0 && string(req.TargetPromptLogprobs) != "null", "target_prompt_logprobs"},
-		{req.PromptAltTokensK > 0, "prompt_alt_tokens_k"}, {req.RecordStabilityInfo, "record_stability_info"}} {
+		{req.PromptAltTokensK > 0, "prompt_alt_tokens_k"}} {
 		if x.asked {
 			return out, tinker.Userf("%s is not served here; leave it out", x.name)
 		}
@@ -291,6 +292,9 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left(p, w)
+	if p.Recorded && err == nil && w != nil {
+		s.remember(p, w, prompt, out)
+	}
 	p.finish(r)
 	if w != nil {
 		w.ended(p)

@@ -28,6 +28,7 @@ const (
 	recCheckpoint = 'K' // mark
 	recSample     = 'A' // sampleRecord
 	recResult     = 'R' // sampleResult
+	recStability  = 'Q' // *recording
 )
 
 // state is what the server knows; the server's mutex guards it. Everything but what is marked volatile is in the log.
@@ -40,6 +41,7 @@ type state struct {
 	gaps     map[string][]reject       // runs of numbers that never arrived, by model
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
+	recorded recordings // stability information
 
 	outstanding      int   // volatile: samples not finished
 	outstandingBytes int64 // volatile: of their requests
@@ -57,7 +59,8 @@ type sampleKey struct {
 
 func newState() state {
 	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, gaps: map[string][]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
+		rejects: map[trainKey]reject{}, gaps: map[string][]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{},
+		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
 // session is one client's session.
@@ -184,6 +187,8 @@ func (t *state) replay(kind byte, payload []byte) error {
 		return replay(payload, func(v *mark) { t.addMark(*v) })
 	case recSample:
 		return replay(payload, func(v *sampleRecord) { t.samples[sampleKey{v.Sampler, v.Seq}] = newSample(*v) })
+	case recStability:
+		return replay(payload, t.addRecording)
 	case recResult:
 		return replay(payload, func(v *sampleResult) {
 			p := t.samples[sampleKey{v.Sampler, v.Seq}]
@@ -268,6 +273,9 @@ func (s *Server) compact() error {
 			for _, m := range marks {
 				put(recCheckpoint, m)
 			}
+		}
+		for _, r := range t.recorded.of {
+			put(recStability, r)
 		}
 		for _, p := range t.samples {
 			put(recSample, p.sampleRecord)

@@ -36,6 +36,9 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if bad == nil && req.LossFn == tinker.StableReinforce {
+		bad = s.attribute(m, req)
+	}
 	if bad != nil {
 		return s.reject(m, req.SeqID, bad)
 	}
