@@ -102,7 +102,10 @@ func (s *Server) routes() *http.ServeMux {
 	for pattern, reason := range refusals() {
 		on(pattern, refuse(reason))
 	}
-	mux.Handle("/", s.handler("other", s.unknown))
+	other := s.handler("other", s.unknown)
+	mux.HandleFunc("GET /api/models/{repo...}", s.describe)
+	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.resolve(w, r, other) })
+	mux.Handle("/", other)
 	return mux
 }
 
@@ -220,7 +223,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	if code >= 500 {
 		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", err)
 	}
-	reply(w, code, wire.Detail{Detail: err.Error()})
+	reply(w, code, wire.Detail{Detail: s.hide(err.Error())})
 	return code
 }
 
