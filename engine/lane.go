@@ -137,15 +137,18 @@ func (l *lane) copyPages(from *lane, force bool) bool {
 }
 
 // sampled adds a drawn token to the answer and reports whether the sample has ended.
-func (s *sampling) sampled(sample int, token int32, logp float32, tail *[]byte) bool {
+func (s *sampling) sampled(sample int, d drawn, tail *[]byte) bool {
 	q := &s.out.Sequences[sample]
 	if q.Tokens == nil {
 		n := min(s.most, 128)
 		q.Tokens, q.Logprobs = make([]int32, 0, n), make([]float32, 0, n)
 	}
-	q.Tokens, q.Logprobs = append(q.Tokens, token), append(q.Logprobs, logp)
+	q.Tokens, q.Logprobs = append(q.Tokens, d.token), append(q.Logprobs, d.logp)
+	if d.top != nil {
+		q.TopKLogprobs = append(q.TopKLogprobs, d.top)
+	}
 	switch {
-	case s.stop.after(token, tail):
+	case s.stop.after(d.token, tail):
 		q.StopReason = tinker.StopStop
 	case len(q.Tokens) == s.most:
 		q.StopReason = tinker.StopLength

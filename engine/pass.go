@@ -50,14 +50,17 @@ func (c *scheduler) pass(lanes []*lane) {
 	}
 }
 
-// wanted lists the rows that a lane's step must score: the last token's, and for a scored prompt all.
+// wanted lists the rows that a lane's step must score: the last token's, and of a prompt those that the request asks about.
 func (c *scheduler) wanted(l *lane) {
+	last := len(l.tokens) - 1
 	from := l.done
 	if !l.prompting() || !l.s.wantsPrompt() {
-		from = max(from, len(l.tokens)-1)
+		from = max(from, last)
 	}
 	for pos := from; pos < l.done+l.take; pos++ {
-		c.want = append(c.want, wanted{l: l, row: l.first + pos - l.done, pos: pos})
+		if pos == last || l.s.scores(pos+1) {
+			c.want = append(c.want, wanted{l: l, row: l.first + pos - l.done, pos: pos})
+		}
 	}
 }
 
@@ -75,7 +78,7 @@ func (c *scheduler) score(w *model.Weights, hidden []float32, want []wanted, V i
 	c.e.compute.P.Run(len(want), func(i int, _ *kernel.Scratch) { c.use(&want[i], logits[i*V:(i+1)*V]) })
 	for i := range want {
 		if x := &want[i]; !x.l.prompting() {
-			c.extend(x.l, x.token, x.logp)
+			c.extend(x)
 		}
 	}
 }
@@ -86,11 +89,11 @@ func (c *scheduler) use(x *wanted, row []float32) {
 	lse := k.LogSumExp(row)
 	if !l.prompting() {
 		x.token = c.draw(row, s, l.stream, len(l.tokens)-len(s.prompt))
-		x.logp = logprob(row, lse, x.token)
+		x.logp, x.top = logprob(row, lse, x.token), s.top(row, lse)
 		return
 	}
 	if next := x.pos + 1; next < len(l.tokens) {
-		s.scorePrompt(next, row, lse)
+		s.scorePrompt(c, next, row, lse)
 		return
 	}
 	l.logits = slices.Clone(row)
@@ -102,28 +105,11 @@ func (c *scheduler) draw(row []float32, s *sampling, stream rng.Stream, t int) i
 	return d.draw(c.e.compute.K, row, s, stream.Float64At(uint64(t)))
 }
 
-// scorePrompt notes the log-probabilities of position next of the prompt.
-func (s *sampling) scorePrompt(next int, row []float32, lse float32) {
-	if s.promptLogprobs {
-		s.out.PromptLogprobs[next] = logprob(row, lse, s.prompt[next])
-	}
-	if s.promptTop > 0 {
-		ids := make([]int32, len(row))
-		for i := range ids {
-			ids[i] = int32(i)
-		}
-		top := make([]tinker.TokenLogprob, 0, s.promptTop)
-		for _, id := range best(ids, row, s.promptTop) {
-			top = append(top, tinker.TokenLogprob{Token: id, Logprob: logprob(row, lse, id)})
-		}
-		s.out.TopKPromptLogprobs[next] = top
-	}
-}
-
 // extend gives a lane its token. A lane that has ended stays in the list, idle and without pages, for begin to remove.
-func (c *scheduler) extend(l *lane, token int32, logp float32) {
-	l.tokens = append(l.tokens, token)
-	if l.s.sampled(l.sample, token, logp, &l.tail) {
+func (c *scheduler) extend(x *wanted) {
+	l := x.l
+	l.tokens = append(l.tokens, x.token)
+	if l.s.sampled(l.sample, x.drawn, &l.tail) {
 		l.drop()
 		l.done = len(l.tokens)
 	}

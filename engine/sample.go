@@ -56,6 +56,9 @@ type sampling struct {
 
 	promptLogprobs bool
 	promptTop      int
+	sampleTop      int
+	targets        *tinker.Matrix[int32] // nil is none
+	alternatives   int                   // tokens drawn at each position of the prompt
 
 	out       tinker.SampleResponse
 	resolve   func(tinker.SampleResponse, error)
@@ -74,7 +77,8 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 		return nil, err
 	}
 	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens, temperature: p.Temperature, topP: p.TopP,
-		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs}
+		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs, sampleTop: req.TopKSampleLogprobs,
+		targets: req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
 	s.left = s.n
 	switch {
 	case req.NumSamples < 0 || req.NumSamples > maxSamples:
@@ -89,11 +93,12 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 		return nil, tinker.Userf("engine: top_k is %d; it must be 1 or more, or -1, which is off", p.TopK)
 	case !(p.TopP > 0 && p.TopP <= 1):
 		return nil, tinker.Userf("engine: top_p is %v; it must be above 0 and at most 1, which is off", p.TopP)
-	case req.TopKPromptLogprobs < 0 || req.TopKPromptLogprobs > b.config.Vocab:
-		return nil, tinker.Userf("engine: topk_prompt_logprobs is %d; base model %q has %d tokens", req.TopKPromptLogprobs, b.name, b.config.Vocab)
 	}
 	if s.most == 0 {
 		s.most = b.context - len(prompt)
+	}
+	if err := s.checkScores(); err != nil {
+		return nil, err
 	}
 	if s.stop, err = newStops(b, p); err != nil {
 		return nil, err
@@ -104,18 +109,9 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 		s.seed = rng.New(c.e.draw())
 	}
 	s.out.Sequences = make([]tinker.SampledSequence, s.n)
-	if s.promptLogprobs {
-		s.out.PromptLogprobs = make([]float32, len(prompt))
-		s.out.PromptLogprobs[0] = float32(math.NaN())
-	}
-	if s.promptTop > 0 {
-		s.out.TopKPromptLogprobs = make([][]tinker.TokenLogprob, len(prompt))
-	}
+	s.makeScores()
 	return s, nil
 }
-
-// wantsPrompt says that every row of the prompt has to be scored.
-func (s *sampling) wantsPrompt() bool { return s.promptLogprobs || s.promptTop > 0 }
 
 // end resolves the request.
 func (s *sampling) end(err error) {

@@ -42,11 +42,17 @@ type scheduler struct {
 
 // wanted is a row of logits a lane needs: behind token pos of its sequence.
 type wanted struct {
-	l     *lane
-	row   int // in the pass
-	pos   int
-	token int32 // drawn
+	l   *lane
+	row int // in the pass
+	pos int
+	drawn
+}
+
+// drawn is a token of a sample.
+type drawn struct {
+	token int32
 	logp  float32
+	top   []tinker.TokenLogprob // the likeliest at its place, if asked for
 }
 
 func newScheduler(e *Engine) *scheduler {
@@ -375,7 +381,7 @@ func (c *scheduler) spawn(l *lane, lanes []*lane, room int) []*lane {
 		if child == nil {
 			break // no pages: later
 		}
-		if s.sampled(s.next, token, logprob(l.logits, lse, token), &child.tail) {
+		if s.sampled(s.next, drawn{token, logprob(l.logits, lse, token), s.top(l.logits, lse)}, &child.tail) {
 			child.drop()
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // stops is what ends the samples of a request: tokens, and strings that may begin and end anywhere inside tokens. The
-// model's own ends do too, unless the request names tokens.
+// model's own ends do too, unless the request names tokens or wants no stop at all.
 type stops struct {
 	tokens  []int32
 	strings [][]byte
@@ -23,7 +23,12 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 			return s, tinker.Userf("engine: stop token %d; base model %q has tokens 0 to %d", id, b.name, b.config.Vocab-1)
 		}
 	}
-	if len(p.StopTokens) == 0 {
+	switch {
+	case p.NoStop && len(p.StopTokens)+len(p.StopStrings) > 0:
+		return s, tinker.Userf("engine: no_stop goes with neither stop tokens %v nor stop strings %q", p.StopTokens, p.StopStrings)
+	case p.NoStop:
+		return stops{}, nil
+	case len(p.StopTokens) == 0:
 		s.tokens = b.ends
 	}
 	if len(p.StopStrings) == 0 {

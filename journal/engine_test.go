@@ -69,6 +69,9 @@ func open(t testing.TB, modelDir, dir string, fs disk.FS, o journal.Options) (*j
 
 func TestContract(t *testing.T) {
 	dir := tinyModel(t)
+	if err := os.WriteFile(filepath.Join(dir, "generation_config.json"), []byte(`{"eos_token_id": [1, 2, 3, 4]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	tinkertest.Run(t, func(t *testing.T) tinker.Service {
 		j, err := open(t, dir, t.TempDir(), disk.OS(), journal.Options{})
 		if err != nil {

@@ -28,7 +28,7 @@ func serve(t *testing.T) string {
 	return serveModel(t, "examples/tiny/model", "../examples/tiny/model", "")
 }
 
-// serveModel starts a server that has a model and the teacher, and gives id as the name of its tokenizer.
+// serveModel starts a server that has a model and the teacher, and gives id as the hub's name of its tokenizer.
 func serveModel(t *testing.T, name, folder, id string) string {
 	t.Helper()
 	tok, err := tokenizer.Load(folder)
@@ -45,7 +45,7 @@ func serveModel(t *testing.T, name, folder, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.Open(context.Background(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e, Tokenizers: map[string]string{name: id}})
+	s, err := server.Open(context.Background(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e, HubNames: map[string]string{name: id}})
 	if err != nil {
 		t.Fatal(err)
 	}

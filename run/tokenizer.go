@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,7 +19,7 @@ import (
 const llamaTokenizer = "baseten/Meta-Llama-3-tokenizer"
 
 // tokenizerFolder finds the tokenizer of a model that a server has: in a folder that the configuration names, in the hub's cache, where
-// the server says, on the hub under the model's own name, or, for Llama 3, in an ungated copy.
+// the server says or from itself, on the hub under the model's own name, or, for Llama 3, in an ungated copy.
 func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 	name := b.cfg.Model.BaseModel()
 	var names []string
@@ -49,13 +51,35 @@ func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 	if isFolder(said) {
 		return said, nil
 	}
-	if said != "" && !slices.Contains(names, said) {
-		names = append([]string{said}, names...)
+	if said != "" {
+		if dir, err := b.fromServer(ctx, said); err == nil {
+			return dir, nil
+		}
+		if !slices.Contains(names, said) {
+			names = append([]string{said}, names...)
+		}
 	}
 	if strings.HasPrefix(name, "meta-llama/Llama-3") {
 		names = append(names, llamaTokenizer)
 	}
 	return b.fetchTokenizer(ctx, names)
+}
+
+// fromServer fetches a tokenizer from the server itself, if that serves tokenizers as a hub does. They have a cache of their own beside the
+// hub's: what a server calls by a name need not be what the hub does.
+func (b *job) fromServer(ctx context.Context, name string) (string, error) {
+	if b.Hub == nil || !hub.IsName(name) {
+		return "", fmt.Errorf("run: %s cannot be fetched from the server", name)
+	}
+	at, err := url.Parse(b.backend.URL)
+	if err != nil {
+		return "", fmt.Errorf("run: %w", err)
+	}
+	o := b.Hub.Options
+	o.Endpoint, o.Offline = strings.TrimRight(b.backend.URL, "/"), false
+	o.Cache = filepath.Join(filepath.Dir(o.Cache), "trinity-servers", strings.ReplaceAll(at.Host, ":", "_"))
+	o.Token, _ = b.LookupEnv(b.backend.KeyEnv)
+	return hub.New(o).Tokenizer(ctx, name)
 }
 
 // fetchTokenizer takes the first of the names that the hub gives.

@@ -3,6 +3,8 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +12,11 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hub"
 	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
 const llama = "meta-llama/Llama-3.2-3B"
@@ -112,5 +117,49 @@ func TestGemTokenizerOfServer(t *testing.T) {
 	err = Gem(context.Background(), []string{"model_name=" + llama, "base_url=" + url, "output_dir=" + t.TempDir()}, o)
 	if err == nil || !strings.Contains(err.Error(), "set HF_TOKEN") || strings.Contains(err.Error(), "model.model_path") {
 		t.Errorf("without a hub: %v", err)
+	}
+}
+
+// A tokenizer that no hub has comes from the server itself, wherever that runs.
+func TestTokenizerFromServer(t *testing.T) {
+	const folder = "../examples/tiny/model"
+	dir := t.TempDir()
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{"mine/tiny/model": {Dir: folder}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := journal.Open(t.Context(), filepath.Join(dir, "journal"), e, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Open(t.Context(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e, Tokenizers: map[string]string{"mine/tiny/model": folder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s)
+	defer func() {
+		h.CloseClientConnections()
+		h.Close()
+		if err := errors.Join(s.Close(), j.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	empty := hubtest.New(t, nil)
+	overrides := append(small, "model.model_path=mine/tiny/model", "model.tinker.base_url="+h.URL)
+	b := &job{Options: Options{Hub: hub.New(hub.Options{Cache: filepath.Join(dir, "hub"), Endpoint: empty.URL, Pause: time.Millisecond}), LookupEnv: withKey}.withDefaults(),
+		cfg: load(t, t.TempDir(), overrides...)}
+	if b.backend, err = config.ChooseBackend(b.cfg, b.LookupEnv); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.tokenizerFolder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(folder, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(got, "tokenizer.json")); err != nil || !bytes.Equal(raw, want) || !strings.HasPrefix(got, filepath.Join(dir, "trinity-servers")) {
+		t.Errorf("%s: %d bytes, %v; want %d", got, len(raw), err, len(want))
 	}
 }

@@ -13,6 +13,12 @@ type SampleRequest struct {
 	Params             SamplingParams `json:"sampling_params"`
 	PromptLogprobs     bool           `json:"prompt_logprobs,omitempty"`
 	TopKPromptLogprobs int            `json:"topk_prompt_logprobs,omitempty"`
+	TopKSampleLogprobs int            `json:"topk_sample_logprobs,omitempty"` // SampledSequence.TopKLogprobs
+	// TargetPromptLogprobs [len(prompt)-1, K] are tokens to score: those of row i at prompt position i+1; -1 asks for nothing.
+	TargetPromptLogprobs *Matrix[int32] `json:"target_prompt_logprobs,omitempty"`
+	// PromptAltTokens is how many tokens are drawn at each prompt position after the first, independently and with replacement, from the
+	// model's distribution at Params.Temperature; top_k and top_p do not cut it.
+	PromptAltTokens int `json:"prompt_alt_tokens_k,omitempty"`
 }
 
 // SamplingParams shape the draw. The zero value is not useful: start from DefaultSampling.
@@ -24,6 +30,7 @@ type SamplingParams struct {
 	TopP        float64  `json:"top_p"`                  // 1 is off
 	StopStrings []string `json:"stop_strings,omitempty"` // the tokens that complete the stop are returned
 	StopTokens  []int32  `json:"stop_tokens,omitempty"`  // likewise; without any, every end-of-turn token of the model stops
+	NoStop      bool     `json:"no_stop,omitempty"`      // nothing ends a sample before MaxTokens, not even an end-of-turn token
 }
 
 // DefaultSampling is the model's own distribution.
@@ -44,7 +51,12 @@ type SampleResponse struct {
 	// PromptLogprobs[j] = log p(prompt[j] | prompt[:j]), nats; entry 0 is NaN. Nil unless asked for.
 	PromptLogprobs []float32 `json:"-"`
 	// TopKPromptLogprobs[j] are the k likeliest tokens at j, best first; entry 0 is nil. Nil unless asked for.
-	TopKPromptLogprobs   [][]TokenLogprob `json:"-"`
+	TopKPromptLogprobs [][]TokenLogprob `json:"-"`
+	// TargetPromptLogprobs are the logprobs of the request's targets, in the same shape and layout; 0 for -1. Nil unless asked for.
+	TargetPromptLogprobs *Matrix[float32] `json:"-"`
+	// PromptAltTokens[j] are the tokens drawn at position j, in the order they were drawn, with their logprobs; entry 0 is nil. Nil unless
+	// asked for.
+	PromptAltTokens      [][]TokenLogprob `json:"-"`
 	PromptCacheHitTokens int              `json:"prompt_cache_hit_tokens"`
 }
 
@@ -54,6 +66,8 @@ type SampledSequence struct {
 	Tokens     []int32    `json:"tokens"`
 	Logprobs   []float32  `json:"logprobs"` // nats, len(Tokens)
 	StopReason StopReason `json:"stop_reason"`
+	// TopKLogprobs[i] are the k likeliest tokens where Tokens[i] was drawn, best first. Nil unless asked for.
+	TopKLogprobs [][]TokenLogprob `json:"-"`
 }
 
 // TokenLogprob is a token with its logprob.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +19,10 @@ import (
 type served struct {
 	engine     map[string]engine.Model
 	aliases    map[string]string
-	tokenizers map[string]string
+	folders    map[string]string // base models by the absolute paths of their folders
+	tokenizers map[string]string // those folders by base model
+	hubNames   map[string]string // names on the hub by base model
+	order      []string          // nil is that of the names
 }
 
 func (m *served) names() []string {
@@ -27,7 +31,7 @@ func (m *served) names() []string {
 		line := name
 		var also []string
 		for alias, to := range m.aliases {
-			if to == name && alias != m.engine[name].Dir {
+			if to == name {
 				also = append(also, alias)
 			}
 		}
@@ -43,15 +47,17 @@ func (m *served) names() []string {
 // findModels collects the base models: the folders below --models by their relative names, what the hub's cache holds by its
 // ids, and the model that the program carries. A folder's absolute path is a name of its model too.
 func (c *serveStart) findModels(s *surroundings) (*served, error) {
-	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, tokenizers: map[string]string{}}
-	shipped := s.find(shippedRoot + "/model")
-	if err := m.add(shippedRoot+"/model", shipped, c.loopback()); err == nil {
-		m.aliases["tiny"] = shippedRoot + "/model"
-	}
+	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, folders: map[string]string{}, tokenizers: map[string]string{}, hubNames: map[string]string{}}
 	for _, root := range c.Models {
-		if err := m.walk(root, c.loopback(), s); err != nil {
+		if err := m.walk(root, s); err != nil {
 			return nil, err
 		}
+	}
+	if len(m.engine) > 0 { // the user's own come first
+		m.order = slices.Sorted(maps.Keys(m.engine))
+	}
+	if err := m.add(shippedRoot+"/model", s.find(shippedRoot+"/model")); err == nil {
+		m.aliases["tiny"] = shippedRoot + "/model"
 	}
 	if cache := hubFolder(s); cache != "" {
 		m.cached(cache, s)
@@ -62,14 +68,19 @@ func (c *serveStart) findModels(s *surroundings) (*served, error) {
 		}
 		m.aliases[alias] = name
 	}
+	if m.order != nil {
+		m.order = append(m.order, slices.DeleteFunc(slices.Sorted(maps.Keys(m.engine)), func(name string) bool {
+			return name == shippedRoot+"/model" || slices.Contains(m.order, name)
+		})...)
+	}
 	if len(m.engine) == 0 {
 		return nil, errors.New("serve: no base model was found; give a folder with --models")
 	}
 	return m, nil
 }
 
-// add takes a model folder in, if this program can compute it. Clients on this machine can load its tokenizer from it.
-func (m *served) add(name, dir string, local bool) error {
+// add takes a model folder in, if this program can compute it. A folder of the hub's cache says which repository it is.
+func (m *served) add(name, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -78,18 +89,33 @@ func (m *served) add(name, dir string, local bool) error {
 		return err
 	}
 	m.engine[name] = engine.Model{Dir: abs}
-	m.aliases[abs] = name
-	if local {
-		m.tokenizers[name] = abs
-		if strings.Count(abs, "/") == 2 { // the SDK takes a/b/c for a variant of the model a/b
-			m.tokenizers[name] = abs + "/."
+	m.tokenizers[name] = abs
+	if m.folders[abs] == "" {
+		m.folders[abs] = name
+	}
+	if repo, _, ok := strings.Cut(filepath.ToSlash(abs), "/snapshots/"); ok {
+		if id, ok := strings.CutPrefix(path.Base(repo), "models--"); ok {
+			m.hubNames[name] = strings.ReplaceAll(id, "--", "/")
 		}
 	}
 	return nil
 }
 
+// private is what clients read in errors in place of this machine's folders.
+func (m *served) private(data string) (map[string]string, error) {
+	abs, err := filepath.Abs(data)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{abs: "(data folder)"}
+	for dir, name := range m.folders {
+		out[dir] = name
+	}
+	return out, nil
+}
+
 // walk finds the models below a folder, which may be one itself. One that cannot be read does not stop the others.
-func (m *served) walk(root string, local bool, s *surroundings) error {
+func (m *served) walk(root string, s *surroundings) error {
 	found := 0
 	var damaged []error
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -107,7 +133,7 @@ func (m *served) walk(root string, local bool, s *surroundings) error {
 		if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err != nil || len(weights) == 0 {
 			return err
 		}
-		if err := m.add(filepath.ToSlash(name), dir, local); err != nil {
+		if err := m.add(filepath.ToSlash(name), dir); err != nil {
 			damaged = append(damaged, fmt.Errorf("serve: %w", err))
 		} else {
 			found++
@@ -142,7 +168,7 @@ func (m *served) cached(cache string, s *surroundings) {
 		if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err != nil || len(weights) == 0 {
 			continue
 		}
-		if err := m.add(id, dir, false); err != nil {
+		if err := m.add(id, dir); err != nil {
 			fmt.Fprintf(s.err, "note: %s of the hub's cache is not served: %v\n", id, err)
 		}
 	}

@@ -132,7 +132,12 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
-	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases, Tokenizers: models.tokenizers, PublicURL: c.PublicURL,
+	private, err := models.private(c.Data)
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases, Folders: models.folders, Order: models.order,
+		HubNames: models.hubNames, Tokenizers: models.tokenizers, Private: private, PublicURL: c.PublicURL,
 		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Log: log}
 	c.edgeFlags.set(&opts)
 	keys, err := openKeys(c.keys())
@@ -193,7 +198,8 @@ func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error
 		url = strings.TrimRight(c.PublicURL, "/")
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\nbase models:\n", url, url, key)
+	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\n"+
+		"get_tokenizer() of the Python SDK finds what the hub does not have with HF_ENDPOINT=%s (HF_TOKEN is the key where keys are asked for)\n\nbase models:\n", url, url, key, url)
 	for _, name := range models.names() {
 		fmt.Fprintf(&text, "  %s\n", name)
 	}

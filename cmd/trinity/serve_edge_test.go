@@ -100,14 +100,15 @@ func TestOneModelDamaged(t *testing.T) {
 		}
 	}
 	var notes strings.Builder
-	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, tokenizers: map[string]string{}}
-	if err := m.walk(root, true, &surroundings{err: &notes}); err != nil {
+	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, folders: map[string]string{}, tokenizers: map[string]string{},
+		hubNames: map[string]string{}}
+	if err := m.walk(root, &surroundings{err: &notes}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := m.engine["good"]; !ok || len(m.engine) != 1 || !strings.Contains(notes.String(), "is not served") {
 		t.Errorf("served are %v; notes: %s", m.engine, &notes)
 	}
-	if err := m.walk(filepath.Join(root, "bad"), true, &surroundings{err: &notes}); err == nil {
+	if err := m.walk(filepath.Join(root, "bad"), &surroundings{err: &notes}); err == nil {
 		t.Error("a folder with nothing but a damaged model is no error")
 	}
 }

@@ -81,7 +81,8 @@ func (s *sampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker
 		return nil, err
 	}
 	body := wire.SampleRequest{SamplingSessionID: s.id, NumSamples: max(1, req.NumSamples), Prompt: wire.FromInput(req.Prompt), Params: params,
-		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs, Type: "sample"}
+		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs, TopKSampleLogprobs: req.TopKSampleLogprobs,
+		TargetPromptLogprobs: wire.FromTargets(req.TargetPromptLogprobs), PromptAltTokensK: req.PromptAltTokens, Type: "sample"}
 	ctx, done := s.client.within(ctx)
 	defer done()
 	if err := s.inFlight.Acquire(ctx, 1); err != nil {

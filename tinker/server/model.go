@@ -31,7 +31,8 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 	if req.LoRA == nil || req.LoRA.Rank <= 0 {
 		return nil, tinker.Userf("lora_config.rank is 0 or missing; training of all weights stays a local matter (trinity run), this server trains LoRA adapters")
 	}
-	if err := s.served(c.ctx, s.baseName(req.BaseModel)); err != nil {
+	base := s.baseName(req.BaseModel)
+	if err := s.served(base); err != nil {
 		return nil, err
 	}
 	lora := req.LoRA.Tinker()
@@ -39,23 +40,8 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, tinker.Userf("lora_config trains nothing: set train_attn, train_mlp or train_unembed")
 	}
 	meta := texts(req.UserMetadata)
-	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
-		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: s.baseName(req.BaseModel), LoRA: lora, UserMetadata: meta, Owner: c.tenant}}, req.ModelSeqID)
-}
-
-// served refuses a base model that is not there while the client still listens.
-func (s *Server) served(ctx context.Context, name string) error {
-	caps, err := s.backend.Capabilities(ctx)
-	if err != nil {
-		return err
-	}
-	names := make([]string, len(caps.Models))
-	for i, m := range caps.Models {
-		if names[i] = m.Name; m.Name == name {
-			return nil
-		}
-	}
-	return tinker.Userf("base model %q is not served; there are %q", name, names)
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta, Asked: s.told(req.BaseModel),
+		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base, LoRA: lora, UserMetadata: meta, Owner: c.tenant}}, req.ModelSeqID)
 }
 
 // newRun records a model and makes it in the background. The natural key of a model is its session and number.
@@ -232,6 +218,9 @@ func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	name := s.state.baseOf(m.ID, info.BaseModel)
+	s.mu.Unlock()
 	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank, LoRAAlpha: info.LoRA.Alpha,
-		ModelName: info.BaseModel, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: info.BaseModel, TokenizerID: s.opts.Tokenizers[info.BaseModel]}}, nil
+		ModelName: name, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name, TokenizerID: s.tokenizerID(name, info.BaseModel)}}, nil
 }

@@ -106,10 +106,10 @@ func (s *Server) trainingRun(m *model, list []saved) wire.TrainingRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	run := wire.TrainingRun{TrainingRunID: m.ID, IsLoRA: true, LastRequestTime: m.lastRequest, UserMetadata: m.Metadata,
-		ModelOwner: "key-" + s.state.sessions[m.Session].Tenant[:12], BaseModel: m.info.BaseModel}
+		ModelOwner: "key-" + s.state.sessions[m.Session].Tenant[:12], BaseModel: s.state.baseOf(m.ID, m.info.BaseModel)}
 	rank := m.info.LoRA.Rank
 	if m.Create != nil {
-		run.BaseModel, rank = m.Create.BaseModel, m.Create.LoRA.Rank
+		run.BaseModel, rank = s.state.baseOf(m.ID, m.Create.BaseModel), m.Create.LoRA.Rank
 	}
 	run.LoRARank = &rank
 	for _, k := range list {
@@ -239,8 +239,11 @@ func (s *Server) weightsInfo(c *call, req wire.WeightsInfoRequest) (any, error) 
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	base := s.state.baseOf(k.Path.ModelID, k.BaseModel)
+	s.mu.Unlock()
 	l := k.LoRA
-	return wire.WeightsInfo{BaseModel: k.BaseModel, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed, TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
+	return wire.WeightsInfo{BaseModel: base, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed, TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
 }
 
 func (s *Server) listSessions(c *call) (any, error) {

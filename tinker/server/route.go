@@ -100,7 +100,10 @@ func (s *Server) routes() *http.ServeMux {
 	for pattern, reason := range refusals() {
 		on(pattern, noBody, refuse(reason))
 	}
-	mux.Handle("/", s.handler("other", noBody, s.unknown))
+	other := s.handler("other", noBody, s.unknown)
+	mux.HandleFunc("GET /api/models/{repo...}", s.describe)
+	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.resolve(w, r, other) })
+	mux.Handle("/", other)
 	return mux
 }
 
@@ -182,7 +185,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	if code >= 500 && code != http.StatusServiceUnavailable { // which asks to come again, and may be frequent
 		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", err)
 	}
-	reply(w, code, wire.Detail{Detail: err.Error()})
+	reply(w, code, wire.Detail{Detail: s.hide(err.Error())})
 	return code
 }
 

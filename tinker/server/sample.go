@@ -172,7 +172,8 @@ const maxSamples = 4096
 
 // sampleRequest is the seam's form of a request; seed is for one that names none. Everything wrong with it is a User error.
 func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.SampleRequest, error) {
-	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs}
+	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs,
+		TopKSampleLogprobs: req.TopKSampleLogprobs, PromptAltTokens: req.PromptAltTokensK}
 	var err error
 	if out.Prompt, err = req.Prompt.Tinker(); err != nil {
 		return out, fmt.Errorf("prompt: %w", err)
@@ -183,13 +184,9 @@ func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.Samp
 	if out.Params.Seed == nil {
 		out.Params.Seed = &seed
 	}
-	for _, x := range []struct {
-		asked bool
-		name  string
-	}{{req.TopKSampleLogprobs > 0, "topk_sample_logprobs"}, {len(req.TargetPromptLogprobs) > 0 && string(req.TargetPromptLogprobs) != "null", "target_prompt_logprobs"},
-		{req.PromptAltTokensK > 0, "prompt_alt_tokens_k"}} {
-		if x.asked {
-			return out, tinker.Userf("%s is not served here; leave it out", x.name)
+	if t := req.TargetPromptLogprobs; t != nil {
+		if out.TargetPromptLogprobs, err = t.Targets(); err != nil {
+			return out, fmt.Errorf("target_prompt_logprobs: %w", err)
 		}
 	}
 	switch n := req.PromptLogprobsLastN; {

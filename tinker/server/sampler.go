@@ -15,6 +15,7 @@ type sampler struct {
 	ID        string    `json:"id"`
 	Session   string    `json:"session"`
 	BaseModel string    `json:"base_model"`
+	Asked     string    `json:"asked,omitempty"`      // the base model as its user calls it; older records lack it
 	ModelPath string    `json:"model_path,omitempty"` // "" is the base model itself
 	Unnamed   bool      `json:"unnamed,omitempty"`
 	Created   time.Time `json:"created"`
@@ -49,7 +50,7 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	if req.SamplingSessionSeqID < 0 {
 		return nil, tinker.Userf("sampling_session_seq_id is %d; numbers begin at 0", req.SamplingSessionSeqID)
 	}
-	p := &sampler{ID: samplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID, BaseModel: s.baseName(req.BaseModel), ModelPath: req.ModelPath, Created: s.opts.Now().UTC()}
+	p := &sampler{ID: samplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID, BaseModel: s.baseName(req.BaseModel), Asked: s.told(req.BaseModel), ModelPath: req.ModelPath, Created: s.opts.Now().UTC()}
 	s.mu.Lock()
 	_, err := s.state.active(c.tenant, req.SessionID)
 	old := s.state.samplers[p.ID]
@@ -101,6 +102,11 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 		return nil, tinker.Userf("base_model is %q, checkpoint %s is of %q", p.BaseModel, p.ModelPath, k.BaseModel)
 	}
 	p.BaseModel = k.BaseModel
+	if p.Asked == "" {
+		s.mu.Lock()
+		p.Asked = s.state.baseOf(k.Path.ModelID, k.BaseModel)
+		s.mu.Unlock()
+	}
 	return s.backend.SamplingClient(c.ctx, tinker.SamplingClientRequest{ModelPath: p.ModelPath, Owner: c.tenant})
 }
 
@@ -121,8 +127,8 @@ func (s *Server) getSampler(c *call) (any, error) {
 		return nil, err
 	}
 	out := wire.Sampler{SamplerID: p.ID, BaseModel: p.BaseModel}
-	if name := s.opts.Tokenizers[p.BaseModel]; name != "" {
-		out.BaseModel = name // the SDK loads the tokenizer by this name
+	if p.Asked != "" {
+		out.BaseModel = p.Asked
 	}
 	if p.ModelPath != "" {
 		out.ModelPath = &p.ModelPath

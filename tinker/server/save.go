@@ -120,7 +120,7 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		return nil, err
 	}
 	name := fmt.Sprintf("%s%d", unnamedPrefix, req.SeqID)
-	p := &sampler{ID: samplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session, BaseModel: m.info.BaseModel, Created: s.opts.Now().UTC(), Unnamed: true,
+	p := &sampler{ID: samplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session, BaseModel: m.info.BaseModel, Asked: m.Asked, Created: s.opts.Now().UTC(), Unnamed: true,
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
 	taken := errors.New("taken")
 	err := s.change(func(t *state) (int64, error) {
@@ -187,7 +187,7 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 	if req.OptimizerConfig != nil && req.OptimizerConfig.Type != "adamw" {
 		return nil, tinker.Userf("optimizer_config.type is %q; this server has adamw", req.OptimizerConfig.Type)
 	}
-	id := modelID(req.SessionID, *req.ModelSeqID)
+	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.told(req.BaseModel)
 	if _, err := s.ownModel(c.tenant, id); err != nil { // a repeated request finds its model though the checkpoint may be gone
 		k, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken)
 		if err != nil {
@@ -196,10 +196,15 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		if base := s.baseName(req.BaseModel); base != "" && base != k.BaseModel {
 			return nil, tinker.Userf("base_model is %q, checkpoint %s is of %q", req.BaseModel, req.Path, k.BaseModel)
 		}
-		if err := s.served(c.ctx, k.BaseModel); err != nil {
+		if err := s.served(k.BaseModel); err != nil {
 			return nil, fmt.Errorf("checkpoint %s: %w", req.Path, err)
 		}
+		if asked == "" {
+			s.mu.Lock()
+			asked = s.state.baseOf(k.Path.ModelID, k.BaseModel)
+			s.mu.Unlock()
+		}
 	}
-	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata),
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata), Asked: asked,
 		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer, Owner: c.tenant}}, *req.ModelSeqID)
 }

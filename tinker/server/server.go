@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,10 +61,18 @@ type Options struct {
 	Store Store
 	// Keys says who may come in; nil takes every key that begins like one.
 	Keys Keys
-	// Aliases are further names of base models.
+	// Aliases are further names of base models; clients see them.
 	Aliases map[string]string
-	// Tokenizers gives, by base model, what clients load its tokenizer from, such as a folder they can see too.
+	// Folders are names that are taken and never told, such as the absolute paths of base models' folders.
+	Folders map[string]string
+	// Order lists base models in the order in which clients see them; those it lacks come behind.
+	Order []string
+	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
+	HubNames map[string]string
+	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them (tokenizer.go).
 	Tokenizers map[string]string
+	// Private gives, by folder of this machine, what stands for it in the errors that clients get.
+	Private map[string]string
 	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is taken from each request.
 	PublicURL string
 
@@ -142,6 +151,7 @@ type Server struct {
 	secret  []byte // signs request ids and archive addresses
 	mux     *http.ServeMux
 	stats   *stats
+	hider   *strings.Replacer
 
 	bodies    *budget   // of requests in flight
 	inflaters inflaters // of zstd
@@ -163,8 +173,8 @@ type Server struct {
 // samples are drawn again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
-	s := &Server{backend: b, opts: opts, stats: newStats(), state: newState(), bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies),
-		inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
+	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
+		bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies), inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error

@@ -23,7 +23,7 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	}
 	var info wire.GetInfoResponse
 	r.post("/get_info", map[string]any{"model_id": m, "type": "get_info"}, &info)
-	if !info.IsLoRA || info.LoRARank != 4 || info.LoRAAlpha != 32 || info.ModelData.ModelName != "tiny" {
+	if !info.IsLoRA || info.LoRARank != 4 || info.LoRAAlpha != 32 || info.ModelData.ModelName != "small" {
 		t.Errorf("get_info says %+v", info)
 	}
 	first := r.output(r.promise("/forward_backward", batch(m, 1, false)))
@@ -343,7 +343,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestStartup(t *testing.T) {
-	r := newRig(t, Options{Tokenizers: map[string]string{"tiny": "/models/tiny"}})
+	r := newRig(t, Options{})
 	var conf map[string]any
 	r.post("/client/config", map[string]any{"sdk_version": "0.25.0"}, &conf)
 	if conf["use_pyqwest_transport"] != false || conf["pjwt_auth_enabled"] != false || conf["proto_compress_fwdbwd"] != true || conf["create_model_via_load_weights"] != true {
@@ -359,12 +359,12 @@ func TestStartup(t *testing.T) {
 	r.post("/session_heartbeat", wire.Heartbeat{SessionID: session, Type: "session_heartbeat"}, nil)
 	var caps wire.Capabilities
 	r.get("/get_server_capabilities", &caps)
-	if len(caps.SupportedModels) != 1 || caps.SupportedModels[0].ModelName != "tiny" || caps.SupportedModels[0].MaxContextLength != 512 {
+	if len(caps.SupportedModels) != 2 || caps.SupportedModels[0].ModelName != "tiny" || caps.SupportedModels[1].ModelName != "small" || caps.SupportedModels[1].MaxContextLength != 512 {
 		t.Errorf("capabilities are %+v", caps)
 	}
 	var p wire.Sampler
 	r.get("/samplers/"+r.sampler(session, 0, map[string]any{"base_model": "small"}), &p)
-	if p.BaseModel != "/models/tiny" || p.ModelPath != nil {
+	if p.BaseModel != "small" || p.ModelPath != nil {
 		t.Errorf("sampler is %+v", p)
 	}
 	code, _, raw := r.as("").send("GET", "/metrics", nil)

@@ -45,7 +45,7 @@ func (s *Server) createSession(c *call, req wire.CreateSessionRequest) (any, err
 		return nil, err
 	}
 	s.opts.Log.Info("session", "session", u.ID, "sdk", req.SDKVersion, "tenant", c.tenant[:8])
-	return wire.CreateSessionResponse{Type: "create_session", SessionID: u.ID}, nil
+	return wire.CreateSessionResponse{Type: "create_session", SessionID: u.ID, InfoMessage: s.tokenizerAdvice(c)}, nil
 }
 
 // uuid draws an id that cannot be guessed, in the form of a version 4 UUID.
@@ -83,26 +83,4 @@ func (t *state) active(tenant, id string) (*session, error) {
 		return nil, tinker.Userf("session %s was finished by its client (%s); begin a new one", id, u.Finished)
 	}
 	return u, err
-}
-
-// capabilities lists the base models, and then their other names.
-func (s *Server) capabilities(c *call) (any, error) {
-	caps, err := s.backend.Capabilities(c.ctx)
-	if err != nil {
-		return nil, err
-	}
-	yes := true
-	out := wire.Capabilities{SupportedModels: []wire.SupportedModel{}, ExactLogprobs: caps.ExactLogprobs, ExactEntropy: caps.ExactEntropy}
-	for _, m := range caps.Models {
-		out.SupportedModels = append(out.SupportedModels, wire.SupportedModel{ModelName: m.Name, MaxContextLength: m.ContextLength, Trainable: &yes, Sampleable: &yes})
-	}
-	return out, nil
-}
-
-// baseName returns the name under which the backend knows a base model.
-func (s *Server) baseName(name string) string {
-	if canonical, ok := s.opts.Aliases[name]; ok {
-		return canonical
-	}
-	return name
 }

@@ -90,6 +90,7 @@ type modelRecord struct {
 	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
 	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
 	Metadata map[string]string              `json:"user_metadata,omitempty"`
+	Asked    string                         `json:"asked,omitempty"` // the base model as its user calls it; older records lack it
 }
 
 // madeRecord says that a model was made.

@@ -202,6 +202,10 @@ func (s *suite) sampleErrors() {
 		"negative temperature":    with(func(r *tinker.SampleRequest) { r.Params.Temperature = -1 }),
 		"top_p above 1":           with(func(r *tinker.SampleRequest) { r.Params.TopP = 1.5 }),
 		"top_k 0":                 with(func(r *tinker.SampleRequest) { r.Params.TopK = 0 }),
+		"top samples of -1":       with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs = -1 }),
+		"top samples beyond":      with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs = 1 << 30 }),
+		"too many cells":          with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs, r.NumSamples = 100, 4096; r.Params.MaxTokens = 48 }),
+		"alternatives of -1":      with(func(r *tinker.SampleRequest) { r.PromptAltTokens = -1 }),
 		"negative max_tokens":     with(func(r *tinker.SampleRequest) { r.Params.MaxTokens = -3 }),
 		"beyond the context":      with(func(r *tinker.SampleRequest) { r.Prompt = tinker.Text(long) }),
 	} {

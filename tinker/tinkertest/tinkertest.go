@@ -13,7 +13,7 @@ import (
 )
 
 // Run runs the suite. open returns a fresh service with at least one base model of some 100 to 5,000 tokens' vocabulary and
-// a context of 64 or more; the suite closes it.
+// a context of 64 or more, which names an end-of-turn token; the suite closes it.
 func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 	for _, tt := range []struct {
 		name string
@@ -36,6 +36,10 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"SampleLimits", (*suite).sampleLimits},
 		{"SampleErrors", (*suite).sampleErrors},
 		{"PromptLogprobs", (*suite).promptLogprobs},
+		{"TopSamples", (*suite).topSamples},
+		{"Targets", (*suite).targets},
+		{"Alternatives", (*suite).alternatives},
+		{"NoStop", (*suite).noStop},
 		{"Exact", (*suite).exact},
 		{"Unload", (*suite).unload},
 		{"Close", (*suite).close},

@@ -258,11 +258,11 @@ type SampleRequest struct {
 	Type               string         `json:"type"` // sample
 
 	// Of newer SDKs.
-	PromptLogprobsLastN  *int            `json:"prompt_logprobs_last_n,omitempty"`
-	TopKSampleLogprobs   int             `json:"topk_sample_logprobs,omitempty"`
-	TargetPromptLogprobs json.RawMessage `json:"target_prompt_logprobs,omitempty"`
-	PromptAltTokensK     int             `json:"prompt_alt_tokens_k,omitempty"`
-	RecordStabilityInfo  bool            `json:"record_stability_info,omitempty"`
+	PromptLogprobsLastN  *int          `json:"prompt_logprobs_last_n,omitempty"`
+	TopKSampleLogprobs   int           `json:"topk_sample_logprobs,omitempty"`
+	TargetPromptLogprobs *LegacyTensor `json:"target_prompt_logprobs,omitempty"` // int64 [prompt-1, K], dense or sparse
+	PromptAltTokensK     int           `json:"prompt_alt_tokens_k,omitempty"`
+	RecordStabilityInfo  bool          `json:"record_stability_info,omitempty"`
 }
 
 // SamplingParams is sampling_params.
@@ -298,6 +298,7 @@ func (p SamplingParams) Tinker() (tinker.SamplingParams, error) {
 	}
 	if p.Stop != nil {
 		s.StopStrings, s.StopTokens = p.Stop.Strings, p.Stop.Tokens
+		s.NoStop = len(s.StopStrings)+len(s.StopTokens) == 0
 	}
 	return s, nil
 }
@@ -312,10 +313,13 @@ func FromSampling(s tinker.SamplingParams) (SamplingParams, error) {
 		seed := Seed(*s.Seed)
 		p.Seed = &seed
 	}
+	if s.NoStop && len(s.StopStrings)+len(s.StopTokens) > 0 {
+		return p, tinker.Userf("wire: no_stop goes with neither stop strings %q nor stop tokens %v", s.StopStrings, s.StopTokens)
+	}
 	if len(s.StopStrings) > 0 && len(s.StopTokens) > 0 {
 		return p, tinker.Userf("wire: the protocol takes stop strings or stop tokens in one request, not both: %q, %v", s.StopStrings, s.StopTokens)
 	}
-	if len(s.StopStrings) > 0 || len(s.StopTokens) > 0 {
+	if s.NoStop || len(s.StopStrings) > 0 || len(s.StopTokens) > 0 {
 		p.Stop = &Stop{Strings: s.StopStrings, Tokens: s.StopTokens}
 	}
 	return p, nil
@@ -338,7 +342,7 @@ func (s *Seed) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Stop is a string, a list of strings, or a list of token ids.
+// Stop is a string, a list of strings, or a list of token ids. An empty list turns the model's own ends off too; without any Stop they count.
 type Stop struct {
 	Strings []string
 	Tokens  []int32
@@ -381,7 +385,7 @@ func (s Stop) MarshalJSON() ([]byte, error) {
 	if len(s.Strings) > 0 {
 		return json.Marshal(s.Strings)
 	}
-	return json.Marshal(s.Tokens)
+	return json.Marshal(append([]int32{}, s.Tokens...)) // an empty list, not null
 }
 
 // RetrieveRequest is the body of retrieve_future.

@@ -174,6 +174,14 @@ type LegacySample struct {
 	Sequences []LegacySequence `json:"sequences"`
 	Prompt    []Number         `json:"prompt_logprobs"`
 	TopK      [][][2]Number    `json:"topk_prompt_logprobs"` // per position pairs of token and logprob
+	Targets   *LegacyTensor    `json:"target_prompt_logprobs,omitempty"`
+	Alt       *LegacyAlt       `json:"prompt_alt_tokens,omitempty"`
+}
+
+// LegacyAlt is tokens drawn at the positions of a prompt after the first: two tensors [prompt-1, k].
+type LegacyAlt struct {
+	Tokens   LegacyTensor `json:"tokens"`
+	Logprobs LegacyTensor `json:"logprobs"`
 }
 
 // LegacySequence is one sample.
@@ -181,22 +189,37 @@ type LegacySequence struct {
 	Tokens     []int32           `json:"tokens"`
 	Logprobs   []Number          `json:"logprobs"`
 	StopReason tinker.StopReason `json:"stop_reason"`
+	TopK       [][][2]Number     `json:"topk_logprobs,omitempty"` // per token pairs of token and logprob
 }
 
 // FromSample makes the JSON result.
 func FromSample(r tinker.SampleResponse) LegacySample {
 	l := LegacySample{Type: "sample", Sequences: []LegacySequence{}, Prompt: numbers(r.PromptLogprobs)}
 	for _, s := range r.Sequences {
-		l.Sequences = append(l.Sequences, LegacySequence{Tokens: append([]int32{}, s.Tokens...), Logprobs: numbers(s.Logprobs), StopReason: s.StopReason})
+		l.Sequences = append(l.Sequences, LegacySequence{Tokens: append([]int32{}, s.Tokens...), Logprobs: numbers(s.Logprobs),
+			StopReason: s.StopReason, TopK: pairs(s.TopKLogprobs)})
 	}
-	for _, row := range r.TopKPromptLogprobs {
-		var out [][2]Number
-		for _, c := range row {
-			out = append(out, [2]Number{Number(c.Token), Number(c.Logprob)})
-		}
-		l.TopK = append(l.TopK, out)
+	l.TopK = pairs(r.TopKPromptLogprobs)
+	if r.TargetPromptLogprobs != nil {
+		t := fromMatrix(r.TargetPromptLogprobs)
+		l.Targets = &t
+	}
+	if r.PromptAltTokens != nil {
+		tokens, logprobs := alternatives(r.PromptAltTokens)
+		l.Alt = &LegacyAlt{Tokens: fromTensor(tokens), Logprobs: fromTensor(logprobs)}
 	}
 	return l
+}
+
+func pairs(rows [][]tinker.TokenLogprob) (out [][][2]Number) {
+	for _, row := range rows {
+		var line [][2]Number
+		for _, c := range row {
+			line = append(line, [2]Number{Number(c.Token), Number(c.Logprob)})
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 func numbers(v []float32) []Number {

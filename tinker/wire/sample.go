@@ -25,6 +25,9 @@ func EncodeSample(r tinker.SampleResponse) []byte {
 		if s.Logprobs != nil {
 			m = appendBytes(m, 3, writeFloats(nil, s.Logprobs))
 		}
+		if s.TopKLogprobs != nil {
+			m = appendBytes(m, 4, appendTopK(nil, s.TopKLogprobs))
+		}
 		b = appendBytes(b, 1, m)
 	}
 	if r.PromptLogprobs != nil {
@@ -33,10 +36,17 @@ func EncodeSample(r tinker.SampleResponse) []byte {
 	if r.TopKPromptLogprobs != nil {
 		b = appendBytes(b, 3, appendTopK(nil, r.TopKPromptLogprobs))
 	}
-	return appendVarint(b, 4, uint64(r.PromptCacheHitTokens))
+	b = appendVarint(b, 4, uint64(r.PromptCacheHitTokens))
+	if r.TargetPromptLogprobs != nil {
+		b = appendBytes(b, 5, appendMatrix(nil, r.TargetPromptLogprobs))
+	}
+	if r.PromptAltTokens != nil {
+		b = appendBytes(b, 6, appendAlternatives(nil, r.PromptAltTokens))
+	}
+	return b
 }
 
-// appendTopK appends the fields of message TopkPromptLogprobs: matrices of [prompt, k], rows filled up with empty cells.
+// appendTopK appends the fields of message TopkLogprobs: matrices of [positions, k], rows filled up with empty cells.
 func appendTopK(b []byte, rows [][]tinker.TokenLogprob) []byte {
 	k := 0
 	for _, row := range rows {
@@ -72,6 +82,10 @@ func DecodeSample(b []byte) (tinker.SampleResponse, error) {
 			r.TopKPromptLogprobs, err = readTopK(f.raw)
 		case f.is(4, protowire.VarintType):
 			r.PromptCacheHitTokens = int(int32(f.num))
+		case f.is(5, protowire.BytesType):
+			r.TargetPromptLogprobs, err = readMatrix(f.raw)
+		case f.is(6, protowire.BytesType):
+			r.PromptAltTokens, err = readAlternatives(f.raw)
 		}
 		return err
 	})
@@ -79,7 +93,7 @@ func DecodeSample(b []byte) (tinker.SampleResponse, error) {
 }
 
 func readSequence(s *tinker.SampledSequence, b []byte) error {
-	err := fields("SampledSequence", b, func(f field) error {
+	err := fields("SampledSequence", b, func(f field) (err error) {
 		switch {
 		case f.is(1, protowire.VarintType):
 			switch f.num {
@@ -93,9 +107,14 @@ func readSequence(s *tinker.SampledSequence, b []byte) error {
 			s.Tokens = readTokens(f.raw)
 		case f.is(3, protowire.BytesType):
 			s.Logprobs = readFloats(f.raw, Float32)
+		case f.is(4, protowire.BytesType):
+			s.TopKLogprobs, err = readTopK(f.raw)
 		}
-		return nil
+		return err
 	})
+	if err == nil && s.TopKLogprobs != nil && len(s.TopKLogprobs) != len(s.Tokens) {
+		err = malformed("SampledSequence: topk_sampled_logprobs and tokens differ in number", nil)
+	}
 	if err == nil && s.Logprobs != nil && len(s.Logprobs) != len(s.Tokens) {
 		err = malformed("SampledSequence: logprobs and tokens differ in number", nil)
 	}
@@ -106,7 +125,7 @@ func readTopK(b []byte) ([][]tinker.TokenLogprob, error) {
 	var ids []int32
 	var lps []float32
 	var k, n uint64
-	err := fields("TopkPromptLogprobs", b, func(f field) error {
+	err := fields("TopkLogprobs", b, func(f field) error {
 		switch {
 		case f.is(1, protowire.BytesType):
 			ids = readTokens(f.raw)
@@ -123,7 +142,7 @@ func readTopK(b []byte) ([][]tinker.TokenLogprob, error) {
 		return nil, err
 	}
 	if k > math.MaxInt32 || n > math.MaxInt32 || k*n != uint64(len(ids)) || len(ids) != len(lps) {
-		return nil, malformed("TopkPromptLogprobs", nil)
+		return nil, malformed("TopkLogprobs", nil)
 	}
 	if k == 0 {
 		return nil, nil

@@ -19,6 +19,11 @@ const (
 		"2a1d0a12636c69705f6c6f775f7468726573686f6c64119a9999999999e93f"
 	goldenOutput = "0a0b41727261795265636f72641242123e0a086c6f6770726f627312320a14000080bf000000c0000040c0000080c00000a0c01218000000000000000008" +
 		"000000000000001400000000000000180118021a130a086c6f73733a73756d110000000000002e40"
+	// of tinker 0.38.0's own SampleResponse: topk_sampled_logprobs, target_prompt_logprobs (sparse) and prompt_alt_tokens
+	goldenScores = "0a40080112080b0000000c0000001a08000000bf0000a0bf22280a100b000000030000000c000000040000001210000000bf000000c00000a0bf0000c0bf" +
+		"180220022a3e12360a08000000c00000000012180000000000000000010000000000000002000000000000001a1004000000000000000000000000000000" +
+		"18012202020532440a280a20070000000000000007000000000000000800000000000000090000000000000018022202020212180a10000080bf000080bf" +
+		"000000c0000040c0180122020202"
 	goldenSample = "0a16080112080b0000000c0000001a08000000bf0000a0bf12080000c07f000000c01a280a10000000000000000007000000090000001210804fc3c78" +
 		"04fc3c7000080be000040c0180220022002"
 )
@@ -81,6 +86,68 @@ func TestSampleGolden(t *testing.T) {
 	got.PromptLogprobs[0], want.PromptLogprobs[0] = 0, 0
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v\nwant %+v", got, want)
+	}
+}
+
+func scores() tinker.SampleResponse {
+	return tinker.SampleResponse{
+		Sequences: []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25}, StopReason: tinker.StopLength,
+			TopKLogprobs: [][]tinker.TokenLogprob{{{Token: 11, Logprob: -0.5}, {Token: 3, Logprob: -2}}, {{Token: 12, Logprob: -1.25}, {Token: 4, Logprob: -1.5}}}}},
+		TargetPromptLogprobs: &tinker.Matrix[float32]{Shape: [2]int{2, 5}, Values: []float32{-2, 0}, Start: []int64{0, 1, 2}, Columns: []int64{4, 0}},
+		PromptAltTokens:      [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -1}, {Token: 7, Logprob: -1}}, {{Token: 8, Logprob: -2}, {Token: 9, Logprob: -3}}},
+	}
+}
+
+func TestScoresGolden(t *testing.T) {
+	if b := hex.EncodeToString(EncodeSample(scores())); b != goldenScores {
+		t.Errorf("encoded %s\nwant %s", b, goldenScores)
+	}
+	got, err := DecodeSample(unhex(t, goldenScores))
+	if err != nil || !reflect.DeepEqual(got, scores()) {
+		t.Errorf("decoded %+v, %v\nwant %+v", got, err, scores())
+	}
+	raw, err := json.Marshal(FromSample(scores()))
+	want := `{"type":"sample","sequences":[{"tokens":[11,12],"logprobs":[-0.5,-1.25],"stop_reason":"length","topk_logprobs":[[[11,-0.5],[3,-2]],[[12,-1.25],[4,-1.5]]]}],` +
+		`"prompt_logprobs":null,"topk_prompt_logprobs":null,` +
+		`"target_prompt_logprobs":{"data":[-2,0],"dtype":"float32","shape":[2,5],"sparse_crow_indices":[0,1,2],"sparse_col_indices":[4,0]},` +
+		`"prompt_alt_tokens":{"tokens":{"data":[7,7,8,9],"dtype":"int64","shape":[2,2]},"logprobs":{"data":[-1,-1,-2,-3],"dtype":"float32","shape":[2,2]}}}`
+	if err != nil || string(raw) != want {
+		t.Errorf("JSON %s, %v\nwant %s", raw, err, want)
+	}
+}
+
+// Targets come as JSON, dense or sparse, and a sparse one costs what was sent, whatever its shape says.
+func TestTargets(t *testing.T) {
+	for _, c := range []struct {
+		json string
+		want *tinker.Matrix[int32]
+	}{
+		{`{"data":[5,-1],"dtype":"int64","shape":[2,1]}`, &tinker.Matrix[int32]{Shape: [2]int{2, 1}, Values: []int32{5, -1}}},
+		{`{"data":[5],"dtype":"int64","shape":[2,1000000000],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[7]}`,
+			&tinker.Matrix[int32]{Shape: [2]int{2, 1000000000}, Values: []int32{5}, Start: []int64{0, 0, 1}, Columns: []int64{7}}},
+		{`{"data":[5],"dtype":"float32","shape":[1,1]}`, nil},
+		{`{"data":[5],"dtype":"int64"}`, nil},
+		{`{"data":[5],"dtype":"int64","shape":[1]}`, nil},
+		{`{"data":[null],"dtype":"int64","shape":[1,1]}`, nil},
+		{`{"data":[1.5],"dtype":"int64","shape":[1,1]}`, nil},
+		{`{"data":[4294967296],"dtype":"int64","shape":[1,1]}`, nil},
+		{`{"data":[5],"dtype":"int64","shape":[2,1]}`, nil},
+		{`{"data":[5],"dtype":"int64","shape":[1,1],"sparse_crow_indices":[0,2],"sparse_col_indices":[0]}`, nil},
+	} {
+		var l LegacyTensor
+		if err := Decode([]byte(c.json), &l); err != nil {
+			t.Fatalf("%s: %v", c.json, err)
+		}
+		got, err := l.Targets()
+		if c.want == nil {
+			if tinker.CategoryOf(err) != tinker.User {
+				t.Errorf("%s: %+v, %v; want a User error", c.json, got, err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(*FromTargets(got), l) {
+			t.Errorf("%s: %+v, %v; want %+v", c.json, got, err, c.want)
+		}
 	}
 }
 
@@ -193,7 +260,8 @@ func TestSamplingParams(t *testing.T) {
 		{`{"stop":"\n"}`, with(func(p *tinker.SamplingParams) { p.StopStrings = []string{"\n"} })},
 		{`{"stop":["a","b"]}`, with(func(p *tinker.SamplingParams) { p.StopStrings = []string{"a", "b"} })},
 		{`{"stop":[1,2],"unknown":true}`, with(func(p *tinker.SamplingParams) { p.StopTokens = []int32{1, 2} })},
-		{`{"stop":[]}`, base},
+		{`{"stop":null}`, base},
+		{`{"stop":[]}`, with(func(p *tinker.SamplingParams) { p.NoStop = true })},
 		{`{"seed":18446744073709551615}`, with(func(p *tinker.SamplingParams) { p.Seed = seed(math.MaxUint64) })},
 		{`{"seed":-1}`, with(func(p *tinker.SamplingParams) { p.Seed = seed(math.MaxUint64) })},
 	} {
@@ -290,6 +358,7 @@ func FuzzDecodeOutput(f *testing.F) {
 
 func FuzzDecodeSample(f *testing.F) {
 	f.Add(unhex(f, goldenSample))
+	f.Add(unhex(f, goldenScores))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := DecodeSample(b); err == nil {
 			if again, err := DecodeSample(EncodeSample(r)); err != nil || len(again.Sequences) != len(r.Sequences) {

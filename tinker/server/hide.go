@@ -1,0 +1,23 @@
+package server
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// hider replaces the folders of this machine in what clients are told, the longest first.
+func hider(private map[string]string) *strings.Replacer {
+	folders := slices.SortedFunc(maps.Keys(private), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	var pairs []string
+	for _, f := range folders {
+		if f != "" {
+			pairs = append(pairs, f, private[f])
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// hide is a text without the folders of this machine. The log has it whole.
+func (s *Server) hide(text string) string { return s.hider.Replace(text) }

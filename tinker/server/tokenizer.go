@@ -1,0 +1,202 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// The SDK's get_tokenizer hands a name to transformers, which asks the Hugging Face hub, or the place that HF_ENDPOINT names. The tokenizers of
+// base models are served here as a hub serves them, so that a client on any machine gets them with HF_ENDPOINT set to this server's address.
+// The form is that of the hub's API: GET or HEAD /<repository>/resolve/<revision>/<file> and GET /api/models/<repository>[/revision/<revision>].
+
+// tokenizerFiles are the files of a model folder that clients may have. Those of settings are told without this machine's paths.
+var tokenizerFiles = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
+	"vocab.txt", "tokenizer.model", "spiece.model", "chat_template.jinja", "chat_template.json", "config.json", "generation_config.json"}
+
+// pathKeys are settings that hold a path of whoever wrote the file.
+var pathKeys = []string{"_name_or_path", "name_or_path", "tokenizer_file", "special_tokens_map_file"}
+
+// repoName is what the hub takes for a repository.
+var repoName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$`)
+
+// tokenizerID is what get_info says: a name that transformers takes and that the hub or this server knows; "" if there is none.
+func (s *Server) tokenizerID(asked, base string) string {
+	plain, _, _ := strings.Cut(asked, ":")
+	switch {
+	case s.opts.HubNames[base] != "":
+		return s.opts.HubNames[base]
+	case s.opts.Tokenizers[base] == "":
+		return ""
+	case repoName.MatchString(plain):
+		return plain
+	case repoName.MatchString(base):
+		return base
+	}
+	return flat(base)
+}
+
+// tokenizerAdvice tells a client how get_tokenizer finds tokenizers that the hub does not have; "" if there are none.
+func (s *Server) tokenizerAdvice(c *call) string {
+	for base := range s.opts.Tokenizers {
+		if s.opts.HubNames[base] == "" {
+			return "get_tokenizer() finds the tokenizers of this server's base models with HF_ENDPOINT=" + s.origin(c.r) + " (and HF_TOKEN set to the key, where keys are asked for), set before Python starts"
+		}
+	}
+	return ""
+}
+
+// flat makes one name of a path.
+func flat(base string) string {
+	return "trinity/" + strings.Trim(regexp.MustCompile(`[^\w.]+`).ReplaceAllString(base, "-"), "-.")
+}
+
+// tokenizerFolder is the folder of a repository's tokenizer. The SDK takes the third part of a name for a variant and leaves it out.
+func (s *Server) tokenizerFolder(repo string) (string, bool) {
+	if dir, ok := s.opts.Tokenizers[s.baseName(repo)]; ok {
+		return dir, true
+	}
+	found := map[string]bool{}
+	for base, dir := range s.opts.Tokenizers {
+		if flat(base) == repo || s.opts.HubNames[base] == repo || strings.HasPrefix(base, repo+"/") {
+			found[dir] = true
+		}
+	}
+	for alias, base := range s.opts.Aliases {
+		if dir := s.opts.Tokenizers[base]; dir != "" && strings.HasPrefix(alias, repo+"/") {
+			found[dir] = true
+		}
+	}
+	for dir := range found {
+		return dir, len(found) == 1
+	}
+	return "", false
+}
+
+// resolve answers with one file of a tokenizer. What does not look like one goes to other.
+func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Handler) {
+	repo, rest, ok := strings.Cut(r.PathValue("path"), "/resolve/")
+	_, name, ok2 := strings.Cut(rest, "/")
+	if !ok || !ok2 || !repoName.MatchString(repo) {
+		other.ServeHTTP(w, r)
+		return
+	}
+	files, ok := s.repository(w, r, repo)
+	if !ok {
+		return
+	}
+	content, ok := files.content[name]
+	w.Header().Set("X-Repo-Commit", files.commit)
+	if !ok {
+		s.hubError(w, http.StatusNotFound, "EntryNotFound", "this repository has the files of a tokenizer and no others")
+		return
+	}
+	sum := sha256.Sum256(content)
+	w.Header().Set("ETag", strconv.Quote(hex.EncodeToString(sum[:])))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// describe lists the files of a tokenizer. There are no folders among them, so a tree is empty.
+func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
+	repo, _, _ := strings.Cut(r.PathValue("repo"), "/revision/")
+	repo, _, tree := strings.Cut(repo, "/tree/")
+	files, ok := s.repository(w, r, repo)
+	if !ok {
+		return
+	}
+	if tree {
+		s.hubError(w, http.StatusNotFound, "EntryNotFound", "there are no folders in this repository")
+		return
+	}
+	list := []map[string]string{}
+	for _, name := range tokenizerFiles {
+		if _, there := files.content[name]; there {
+			list = append(list, map[string]string{"rfilename": name})
+		}
+	}
+	reply(w, http.StatusOK, map[string]any{"id": repo, "sha": files.commit, "siblings": list})
+}
+
+// repository finds what a request is about, or answers it. Where keys are asked for, HF_TOKEN is one.
+func (s *Server) repository(w http.ResponseWriter, r *http.Request, repo string) (tokenizerRepo, bool) {
+	if s.keyed() && s.authenticate(r) == "" {
+		s.hubError(w, http.StatusUnauthorized, "GatedRepo", "this server asks for keys: set HF_TOKEN to the one in TINKER_API_KEY")
+		return tokenizerRepo{}, false
+	}
+	dir, ok := s.tokenizerFolder(repo)
+	if !ok {
+		s.hubError(w, http.StatusNotFound, "RepoNotFound", fmt.Sprintf("%s is no base model of this server; unset HF_ENDPOINT for what is on the hub", repo))
+		return tokenizerRepo{}, false
+	}
+	files, err := readTokenizer(dir)
+	if err != nil {
+		s.fail(w, r, fmt.Errorf("server: the tokenizer of %s: %w", repo, err))
+		return tokenizerRepo{}, false
+	}
+	return files, true
+}
+
+func (s *Server) hubError(w http.ResponseWriter, code int, kind, text string) {
+	w.Header().Set("X-Error-Code", kind)
+	w.Header().Set("X-Error-Message", text)
+	reply(w, code, map[string]string{"error": text})
+}
+
+// tokenizerRepo is a tokenizer as clients see it. commit, 40 hex digits, is of the contents.
+type tokenizerRepo struct {
+	commit  string
+	content map[string][]byte
+}
+
+func readTokenizer(dir string) (tokenizerRepo, error) {
+	files, sum := tokenizerRepo{content: map[string][]byte{}}, sha256.New()
+	for _, name := range tokenizerFiles {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err == nil && slices.Contains([]string{"config.json", "tokenizer_config.json", "generation_config.json"}, name) {
+			raw, err = withoutPaths(raw)
+		}
+		if err != nil {
+			return files, err
+		}
+		files.content[name] = raw
+		fmt.Fprintf(sum, "%s %d\n", name, len(raw))
+		sum.Write(raw)
+	}
+	files.commit = hex.EncodeToString(sum.Sum(nil)[:20])
+	return files, nil
+}
+
+// withoutPaths leaves out the settings that name a place on the disk of whoever wrote them.
+func withoutPaths(raw []byte) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, tinker.Serverf("the settings are no JSON object: %w", err)
+	}
+	kept := true
+	for _, key := range pathKeys {
+		if v, ok := all[key]; ok && strings.HasPrefix(string(v), `"/`) {
+			delete(all, key)
+			kept = false
+		}
+	}
+	if kept {
+		return raw, nil
+	}
+	return json.MarshalIndent(all, "", "  ")
+}
