@@ -29,6 +29,9 @@ func environmentsThen(follow then) answerAt {
 
 // everywhere finds all environments, or all with a box in them.
 func (t *scanned) everywhere(keep func(found), boxed bool) {
+	if boxed && len(t.boxes.all) == 0 {
+		return
+	}
 	afterEach(t, t.starts, keep, func(start int, f *found) bool { return t.environments(start, 0, boxed, f, accept) })
 }
 

@@ -66,7 +66,11 @@ func (t *scanned) startsNumber(i int) bool {
 		return false
 	}
 	c = t.r[i+1]
-	return t.digit(i+1) || strings.ContainsRune("-(.*", c) || strings.ContainsRune(currencies, c)
+	if strings.ContainsRune(currencies, c) {
+		c = t.at(i + 2)
+		return t.digit(i+2) || c == '-' || c == '.'
+	}
+	return t.digit(i+1) || strings.ContainsRune("-(.*", c)
 }
 
 // plain reads numbers and arithmetic that follow must hold behind.
