@@ -111,11 +111,24 @@ func (s *Server) routes() *http.ServeMux {
 func decoded[Req any](h func(*call, Req) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		var req Req
-		if err := wire.Decode(c.body, &req); err != nil {
+		if err := decode(c.body, &req); err != nil {
 			return nil, err
 		}
 		return h(c, req)
 	}
+}
+
+// undecodedError is about a body that is not what its route takes.
+type undecodedError struct{ err error }
+
+func (e *undecodedError) Error() string { return e.err.Error() }
+func (e *undecodedError) Unwrap() error { return e.err }
+
+func decode(body []byte, v any) error {
+	if err := wire.Decode(body, v); err != nil {
+		return &undecodedError{err}
+	}
+	return nil
 }
 
 // strangerWait is how long the rest of a request may take whose key was refused: long enough for the client to read the answer.

@@ -60,12 +60,9 @@ func (p *sample) finish(r sampleResult) {
 }
 
 func (s *Server) sample(c *call) (any, error) {
-	var req wire.SampleRequest
+	req := wire.SampleRequest{NumSamples: 1} // unless it says otherwise
 	if err := wire.Decode(c.body, &req); err != nil {
 		return nil, err
-	}
-	if req.NumSamples == 0 {
-		req.NumSamples = 1
 	}
 	asked, err := s.sampleRequest(req, 0)
 	if err != nil {

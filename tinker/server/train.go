@@ -21,10 +21,11 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 		req, bad = wire.DecodeForwardBackward(c.body)
 	} else {
 		var old wire.LegacyForward
-		if err := wire.Decode(c.body, &old); err != nil {
-			return nil, err
+		if bad = wire.Decode(c.body, &old); bad == nil {
+			req, bad = old.Tinker()
+		} else {
+			req.ModelID, req.SeqID = old.ModelID, old.SeqID
 		}
-		req, bad = old.Tinker()
 	}
 	if errors.Is(bad, wire.ErrMalformed) {
 		return nil, bad
@@ -62,18 +63,18 @@ func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 	if req.OptimizerParams != nil {
 		return s.reject(m, req.SeqID, tinker.Userf("optimizer_params.type is %q; this server has AdamW (adam_params)", req.OptimizerParams.Type))
 	}
-	adam := wire.Adam{}
-	if req.Adam != nil {
-		adam = *req.Adam
+	if req.Adam == nil {
+		return s.reject(m, req.SeqID, tinker.Userf("optim_step has no adam_params; send the step's settings"))
 	}
-	o := tinker.OptimStepRequest{SeqID: req.SeqID, Adam: adam.Tinker()}
+	o := tinker.OptimStepRequest{SeqID: req.SeqID, Adam: req.Adam.Tinker()}
 	return accept(s, m, req.SeqID, "optim_step", 0, int64(len(c.body)), func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
 }
 
 // unreadable reports whether an error says that a request will never be decoded, whatever the client does.
 func unreadable(err error) bool {
 	var se *statusError
-	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &se) && se.code == http.StatusRequestEntityTooLarge
+	var undecoded *undecodedError
+	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &undecoded) || errors.As(err, &se) && se.code == http.StatusRequestEntityTooLarge
 }
 
 // refuseTraining answers a training request that could not be decoded. If its model and number can be read at all, the number is used up, so
@@ -89,9 +90,6 @@ func (s *Server) refuseTraining(c *call, kind bodyKind, bad error) (any, error) 
 	}
 	if err != nil {
 		return nil, err
-	}
-	if s.known(m, seq) {
-		return nil, bad
 	}
 	return s.reject(m, seq, asUser(bad))
 }

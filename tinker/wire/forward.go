@@ -98,7 +98,7 @@ func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 			var k string
 			var v field
 			if k, v, err = entry("loss_fn_config", f.raw); err == nil {
-				r.number(k, v.double())
+				err = r.number(k, v.double())
 			}
 		case f.is(6, protowire.VarintType):
 			r.ForwardOnly = f.num != 0
@@ -119,11 +119,15 @@ func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 	return r, bad
 }
 
-func (r *ForwardBackward) number(key string, v float64) {
+func (r *ForwardBackward) number(key string, v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return tinker.Userf("loss_fn_config[%q] is %v; it must be a finite number", key, v)
+	}
 	if r.LossFnConfig == nil {
 		r.LossFnConfig = map[string]float64{}
 	}
 	r.LossFnConfig[key] = v
+	return nil
 }
 
 // configValue reads an entry of loss_fn_config_v2, whose values are numbers (field 1) or text (field 2).
@@ -135,7 +139,7 @@ func (r *ForwardBackward) configValue(b []byte) error {
 	return fields("LossConfigValue", value.raw, func(f field) error {
 		switch {
 		case f.is(1, protowire.Fixed64Type):
-			r.number(key, f.double())
+			return r.number(key, f.double())
 		case f.is(2, protowire.BytesType):
 			if r.LossFnText == nil {
 				r.LossFnText = map[string]string{}
