@@ -42,9 +42,9 @@ func (t *stats) watch(s *Server) {
 	locked := func(read func(*state) int) func() float64 {
 		return func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(read(&s.state)) }
 	}
-	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.", func() float64 { return float64(s.waiting.Load()) })
-	gauge("trinity_training_bytes_waiting", "Their bytes.", func() float64 { return float64(s.queued.Load()) })
-	gauge("trinity_samples_waiting", "asample requests accepted and not done.", locked(func(t *state) int { return t.outstanding }))
+	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.", func() float64 { all, _ := s.training.now(""); return float64(all.requests) })
+	gauge("trinity_training_bytes_waiting", "Their bytes.", func() float64 { all, _ := s.training.now(""); return float64(all.bytes) })
+	gauge("trinity_samples_waiting", "asample requests accepted and not done.", func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
 	gauge("trinity_samples_kept", "asample requests known, done or not.", locked(func(t *state) int { return len(t.samples) }))
 	gauge("trinity_sessions", "Sessions known.", locked(func(t *state) int { return len(t.sessions) }))
 	gauge("trinity_models", "Training runs known.", locked(func(t *state) int { return len(t.models) }))

@@ -38,6 +38,14 @@ func (t *state) addSampler(p *sampler) {
 	}
 }
 
+// tenantOf is whose sampler that is, "" if it is gone; s.mu is held.
+func (t *state) tenantOf(id string) string {
+	if p := t.samplers[id]; p != nil && t.sessions[p.Session] != nil {
+		return t.sessions[p.Session].Tenant
+	}
+	return ""
+}
+
 func (t *state) dropSampler(id string) {
 	if p := t.samplers[id]; p != nil {
 		delete(t.unnamed, p.ModelPath)

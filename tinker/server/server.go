@@ -16,11 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -64,10 +64,11 @@ type Options struct {
 	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
 	KeepSessions   time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
 	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
-	MaxSamples     int                   // asample requests outstanding; default 8192
-	Crowd          int                   // beyond so many, waiting clients are told that the server is full; default 256
+	MaxSamples     int                   // asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
 	MaxSampleBytes int64                 // and their bytes; default 256 MiB
 	MaxQueuedBytes int64                 // bytes of training requests that wait; default 2 GiB
+	MaxListening   int                   // calls that wait for a result; default 16384
+	Crowd          int                   // beyond so many samples, waiting clients are told that the server is full; default 256
 	MaxBody        int64                 // bytes of one request, unpacked; default 256 MiB
 	MinFree        int64                 // bytes of disk below which nothing new is accepted; default 256 MiB
 	Free           func() (int64, error) // free bytes on the data's disk; nil does not look
@@ -87,6 +88,7 @@ func (o *Options) defaults() {
 	def(&o.Crowd, 256)
 	def(&o.MaxSampleBytes, 256<<20)
 	def(&o.MaxQueuedBytes, 2<<30)
+	def(&o.MaxListening, 1<<14)
 	def(&o.MaxBody, 256<<20)
 	def(&o.MinFree, 256<<20)
 	if o.FS == nil {
@@ -120,8 +122,9 @@ type Server struct {
 	cancel context.CancelCauseFunc
 	work   group
 
-	queued  atomic.Int64 // bytes of training requests that wait
-	waiting atomic.Int64 // training requests that wait
+	training  *quota // training requests that wait
+	sampling  *quota // samples that are not finished
+	listening *quota // calls that wait for a result
 
 	mu    sync.Mutex
 	log   *ledger.Log
@@ -134,6 +137,9 @@ type Server struct {
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), state: newState(), inflaters: sync.Pool{New: func() any { return newInflater(opts.MaxBody) }}}
+	s.training = newQuota("training requests", math.MaxInt32, opts.MaxQueuedBytes) // package engine bounds their number
+	s.sampling = newQuota("samples", opts.MaxSamples, opts.MaxSampleBytes)
+	s.listening = newQuota("calls", opts.MaxListening, math.MaxInt64/2)
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error
@@ -180,8 +186,9 @@ func (s *Server) resume() {
 	s.work.begin(func() { s.remake(models) })
 	for _, p := range s.state.samples {
 		if p.finished.IsZero() {
-			s.state.outstanding++
-			s.state.outstandingBytes += int64(len(p.raw))
+			p.size = int64(len(p.raw))
+			p.tenant = s.state.tenantOf(p.Sampler)
+			s.sampling.take(p.tenant, p.size)
 			s.draw(p)
 		}
 	}

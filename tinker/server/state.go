@@ -37,9 +37,6 @@ type state struct {
 	rejects  map[trainKey]reject       // training requests that were wrong at the edge
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
-
-	outstanding      int   // volatile: samples not finished
-	outstandingBytes int64 // volatile: of their requests
 }
 
 type trainKey struct {

@@ -100,16 +100,21 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 
 // queueRoom refuses a training request while too much waits.
 func (s *Server) queueRoom(m *model, tokens int, size int64) error {
-	if s.queued.Load()+size > s.opts.MaxQueuedBytes && s.waiting.Load() > 0 {
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("training requests of %d bytes wait already; send this one again later", s.queued.Load()), 5 * time.Second}
+	tenant := s.tenantOf(m)
+	if err := s.training.room(tenant, size); err != nil {
+		s.stats.pushedBack.Inc()
+		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err), 5 * time.Second}
 	}
-	s.mu.Lock()
-	tenant := s.state.sessions[m.Session].Tenant
-	s.mu.Unlock()
 	if err := s.crowded(tinker.Training, tenant, tokens); err != nil {
 		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err), 5 * time.Second}
 	}
 	return nil
+}
+
+func (s *Server) tenantOf(m *model) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.sessions[m.Session].Tenant
 }
 
 func checkSeq(seq int64) error {
@@ -124,17 +129,19 @@ func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64
 	s.mu.Lock()
 	s.arrived(m, seq)
 	s.mu.Unlock()
-	s.queued.Add(size)
-	s.waiting.Add(1)
-	s.work.begin(func() {
+	tenant := s.tenantOf(m)
+	s.training.take(tenant, size)
+	begun := s.work.begin(func() {
+		defer s.training.release(tenant, size)
 		select {
 		case <-done:
 			s.stats.tokens(phase, tokens)
 		case <-s.ctx.Done():
 		}
-		s.queued.Add(-size)
-		s.waiting.Add(-1)
 	})
+	if !begun {
+		s.training.release(tenant, size)
+	}
 }
 
 // reject uses up the number of a request that is wrong, so that later ones run, and promises the error as its result.
