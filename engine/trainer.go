@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/model"
@@ -15,6 +16,8 @@ type trainer struct {
 	e      *Engine
 	runner *model.Runner  // of the loop's goroutine
 	tapes  [2]*model.Tape // likewise; the second recomputes
+	since  time.Time      // likewise; when what computes now began
+	owners []string       // likewise; whom it is computed for
 
 	mu      sync.Mutex
 	changed sync.Cond // jobs or coming
@@ -45,10 +48,20 @@ func (t *trainer) between() error {
 	if t.e.ctx.Err() != nil {
 		return errClosed()
 	}
-	if t.e.turn.yield(forTraining) {
+	t.part()
+	if t.e.turn.yield(forTraining, t.owners...) {
 		t.e.figures.preemptions.Add(1)
+		t.since = time.Now()
 	}
 	return nil
+}
+
+// part notes the end of what has computed without giving way.
+func (t *trainer) part() {
+	now := time.Now()
+	t.e.figures.part(now.Sub(t.since))
+	t.e.turn.clock.charge(forTraining, now.Sub(t.since), t.owners...)
+	t.since = now
 }
 
 // parallel runs parts on the engine's threads, some at a time; a job of the trainer calls it.
@@ -68,6 +81,7 @@ func (t *trainer) do(j *job) error {
 	if !j.r.present {
 		j.r.present = true
 		t.shares.enter(j.r.share)
+		t.e.turn.clock.enter(forTraining, j.r.owner)
 	}
 	if !t.running {
 		if t.running = t.e.start(t.loop); !t.running {
@@ -90,6 +104,7 @@ func (t *trainer) idle(r *run) {
 	if r.present {
 		r.present = false
 		t.shares.leave(r.share)
+		t.e.turn.clock.leave(forTraining, r.owner)
 	}
 	t.changed.Signal()
 }
@@ -106,7 +121,12 @@ func (t *trainer) settle(r *run) {
 func (t *trainer) loop() {
 	for t.more() {
 		t.e.turn.take(forTraining)
+		t.since = time.Now()
 		jobs := t.choose()
+		t.owners = t.owners[:0]
+		for _, j := range jobs {
+			t.owners = append(t.owners, j.r.owner)
+		}
 		switch {
 		case t.e.ctx.Err() != nil:
 			for _, j := range jobs {
@@ -117,6 +137,7 @@ func (t *trainer) loop() {
 		default:
 			t.pass(jobs)
 		}
+		t.part()
 		t.e.turn.done(forTraining)
 		t.finish(jobs)
 	}

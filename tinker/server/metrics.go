@@ -78,6 +78,8 @@ func (t *stats) compute(s *Server) {
 	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of trinity_engine_training_tokens_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.PassTokens })
 	gauge("trinity_engine_training_tokens_max", "Tokens that a pass may have.", nil, func(v tinker.Stats) int64 { return int64(v.MicroBatch) })
 	count("trinity_engine_preemptions_total", "Times that training gave way to sampling between two layers.", nil, func(v tinker.Stats) int64 { return v.Preemptions })
+	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "trinity_engine_training_part_seconds_max",
+		Help: "Longest that training has computed without giving way to sampling."}, func() float64 { return e.Stats().LongestPart.Seconds() }))
 	for work, name := range map[tinker.Work]string{tinker.Training: "training", tinker.Sampling: "sampling"} {
 		labels := prometheus.Labels{"work": name}
 		gauge("trinity_engine_queue_requests", "Requests accepted and not done.", labels, func(v tinker.Stats) int64 { return int64(v.Waiting[work].Requests) })
