@@ -97,7 +97,10 @@ func (c *clock) yields(s side, owners ...string) bool {
 		}
 	}
 	for _, u := range c.owners {
-		if u.wants[other(s)] > 0 && (theirs == nil || u.total < theirs.total) {
+		if u.wants[other(s)] == 0 {
+			continue
+		}
+		if theirs == nil || u.total < theirs.total || u.total == theirs.total && theirs == mine { // of equals another owner
 			theirs = u
 		}
 	}

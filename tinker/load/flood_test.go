@@ -36,8 +36,8 @@ func TestFlood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := small.Flood(t.Context(), flood, load.Flood{Trainers: 4, Datums: 8, Tokens: 64, Ahead: 2, Samples: 32, Small: 40})
-	if err != nil || len(r.Alone) != 40 || len(r.Beside) != 40 || r.Batches == 0 || r.Drawn == 0 {
+	r, err := small.Flood(t.Context(), flood, load.Flood{Trainers: 4, Datums: 8, Tokens: 64, Ahead: 2, Samples: 32, Small: 100})
+	if err != nil || len(r.Alone) != 100 || len(r.Beside) != 100 || r.Batches+r.Drawn == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	part := e.(*engine.Engine).Stats().LongestPart
