@@ -45,7 +45,7 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	}
 	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
 	if c.BF16 {
-		n += 2*min(rows, headChunk(c), sharedRows)*c.Vocab + 6*rows*14*rank // mids and their gradients, turned and laid out
+		n += 2*min(rows, headChunk(c), headPart(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank // mids and their gradients, turned and laid out
 	}
 	return n
 }
