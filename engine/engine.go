@@ -52,6 +52,7 @@ type Options struct {
 	MaxTokens    int64 // and their tokens; default 32 Mi
 	KeepResults  int   // results kept per model for repeated requests; default 1024
 	KeepBytes    int64 // and their size; default 64 MiB
+	Memory       int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
 	FS           disk.FS
 	Now          func() time.Time // for the expiry of checkpoints
 	Log          *slog.Logger
@@ -95,6 +96,7 @@ type Engine struct {
 	trainer *trainer
 	waiting [2]backlog // by tinker.Work
 	figures figures
+	memory  memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -127,6 +129,7 @@ func Open(opts Options) (*Engine, error) {
 	}
 	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{},
 		drawn: draws(opts.Seed)}
+	e.memory.total = max(0, opts.Memory)
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
 	for name, m := range opts.Models {
 		if e.bases[name], err = newBase(name, m, opts.CacheBytes); err != nil {

@@ -213,6 +213,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	}
 	r := &run{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16}
 	if err := r.readSnapshot(s, info); err != nil {
+		e.memory.release(r.id)
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
 	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {
@@ -226,6 +227,8 @@ func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 	if r.base, err = r.e.base(info.BaseModel); err != nil {
 		return err
 	}
+	r.promised = true
+	r.hold(r.promised)
 	m := manifest{BaseModel: info.BaseModel, Fingerprint: info.Fingerprint, LoRA: info.LoRA}
 	if err := r.fits(m, "of the snapshot"); err != nil {
 		return err

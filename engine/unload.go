@@ -29,6 +29,7 @@ func (e *Engine) UnloadModel(ctx context.Context, modelID string) (*tinker.Futur
 	r.q.retire(func(err error) {
 		if err == nil {
 			r.state = state{}
+			e.memory.release(modelID)
 			e.mu.Lock()
 			delete(e.runs, modelID)
 			e.unloaded[modelID] = true
