@@ -64,7 +64,7 @@ func (e *Engine) RoomForState(req tinker.CreateFromStateRequest) error {
 }
 
 func describeRun(l tinker.LoRA, b *base) string {
-	return fmt.Sprintf("a training run of %s on base model %q", describe(l), b.name)
+	return fmt.Sprintf("a training run of rank %d on base model %q", l.Rank, b.name)
 }
 
 // checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above the shorter side of

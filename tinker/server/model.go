@@ -66,6 +66,14 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	if err := s.room(); err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	known := s.state.models[r.ID] != nil
+	s.mu.Unlock()
+	if !known {
+		if err := s.memoryRoom(r); err != nil {
+			return nil, err
+		}
+	}
 	r.Created = s.opts.Now().UTC()
 	var fresh *model
 	err := s.change(func(t *state) (int64, error) {
@@ -96,6 +104,29 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 		s.work.begin(func() { s.remake([]*model{fresh}) })
 	}
 	return s.promiseOf(tokenModel, r.ID, 0, r.ID), nil
+}
+
+// memoryRoom refuses a model that there is no memory for. Samplers that nobody uses make room first.
+func (s *Server) memoryRoom(r modelRecord) error {
+	sized, ok := s.opts.Store.(tinker.Sized)
+	if !ok {
+		return nil
+	}
+	room := func() error {
+		if r.Load != nil {
+			return sized.RoomForState(*r.Load)
+		}
+		return sized.RoomForModel(*r.Create)
+	}
+	err := room()
+	for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() {
+		err = room()
+	}
+	if errors.Is(err, tinker.ErrBusy) {
+		s.stats.pushedBack.Inc()
+		return &statusError{http.StatusServiceUnavailable, err, 10 * time.Second}
+	}
+	return err
 }
 
 // remake makes models, or finds them again in the backend, one after another.

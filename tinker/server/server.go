@@ -58,23 +58,25 @@ type Options struct {
 	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is taken from each request.
 	PublicURL string
 
-	Hold           time.Duration         // how long retrieve_future waits for a result; default 25 s
-	GapAfter       time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
-	KeepResults    time.Duration         // how long a fetched sample is kept; default 10 min
-	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
-	KeepSessions   time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
-	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
-	MaxSamples     int                   // asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
-	MaxSampleBytes int64                 // and their bytes; default 256 MiB
-	MaxQueuedBytes int64                 // bytes of training requests that wait; default 2 GiB
-	MaxListening   int                   // calls that wait for a result; default 16384
-	Crowd          int                   // beyond so many samples, waiting clients are told that the server is full; default 256
-	MaxBody        int64                 // bytes of one request, unpacked; default 256 MiB
-	MinFree        int64                 // bytes of disk below which nothing new is accepted; default 256 MiB
-	Free           func() (int64, error) // free bytes on the data's disk; nil does not look
-	FS             disk.FS
-	Log            *slog.Logger
-	Now            func() time.Time
+	Hold            time.Duration         // how long retrieve_future waits for a result; default 25 s
+	GapAfter        time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
+	KeepResults     time.Duration         // how long a fetched sample is kept; default 10 min
+	KeepUnfetched   time.Duration         // how long one is kept that nobody fetched; default 24 h
+	KeepSessions    time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
+	KeepUnnamed     time.Duration         // how long an unused unnamed sampler is kept; default 6 h
+	MaxUnnamed      int                   // unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
+	MaxUnnamedBytes int64                 // and their bytes on the disk; default 4 GiB
+	MaxSamples      int                   // asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
+	MaxSampleBytes  int64                 // and their bytes; default 256 MiB
+	MaxQueuedBytes  int64                 // bytes of training requests that wait; default 2 GiB
+	MaxListening    int                   // calls that wait for a result; default 16384
+	Crowd           int                   // beyond so many samples, waiting clients are told that the server is full; default 256
+	MaxBody         int64                 // bytes of one request, unpacked; default 256 MiB
+	MinFree         int64                 // bytes of disk below which nothing new is accepted; default 256 MiB
+	Free            func() (int64, error) // free bytes on the data's disk; nil does not look
+	FS              disk.FS
+	Log             *slog.Logger
+	Now             func() time.Time
 }
 
 func (o *Options) defaults() {
@@ -84,6 +86,8 @@ func (o *Options) defaults() {
 	def(&o.KeepUnfetched, 24*time.Hour)
 	def(&o.KeepSessions, 24*time.Hour)
 	def(&o.KeepUnnamed, 6*time.Hour)
+	def(&o.MaxUnnamed, 1024)
+	def(&o.MaxUnnamedBytes, 4<<30)
 	def(&o.MaxSamples, 8192)
 	def(&o.Crowd, 256)
 	def(&o.MaxSampleBytes, 256<<20)
