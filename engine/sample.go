@@ -143,7 +143,7 @@ func (s *sampling) end(err error) {
 	s.closed = true
 	s.unwatch()
 	if err != nil {
-		s.resolve(tinker.SampleResponse{}, err)
+		s.resolve(tinker.SampleResponse{}, tinker.Brief(err))
 		return
 	}
 	s.resolve(s.out, nil)

@@ -47,7 +47,7 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	case errors.Is(err, tinker.ErrClosed) || errors.Is(err, context.Canceled):
 		return s.tryAgain(req.RequestID, p), nil // the next process has it
 	case err != nil:
-		return wire.Failed{Error: err.Error(), Category: tinker.CategoryOf(err)}, nil
+		return wire.Failed{Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}, nil
 	}
 	return s.render(c, v)
 }

@@ -167,11 +167,11 @@ func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m.client, m.err = client, err
+	m.client, m.err = client, tinker.Brief(err)
 	if err != nil {
-		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", err)
+		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", m.err)
 		r := rejected(m.ID, 0, err)
-		s.state.rejects[trainKey{m.ID, 0}] = r
+		s.state.addReject(r)
 		s.record(recReject, r) // lazily: what fails now fails again
 	} else {
 		s.recount(m)

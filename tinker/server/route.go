@@ -218,9 +218,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 		w.Header().Set("Retry-After", strconv.Itoa(int(se.after.Seconds())))
 	}
 	if code >= 500 {
-		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", err)
+		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", tinker.BriefText(err.Error()))
 	}
-	reply(w, code, wire.Detail{Detail: err.Error()})
+	reply(w, code, wire.Detail{Detail: tinker.BriefText(err.Error())})
 	return code
 }
 

@@ -244,7 +244,7 @@ func forgetBefore(out *tinker.SampleResponse, at int) {
 func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
 	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.opts.Now().UTC()}
 	if err != nil {
-		r.Error, r.Category = err.Error(), tinker.CategoryOf(err)
+		r.Error, r.Category = tinker.BriefText(err.Error()), tinker.CategoryOf(err)
 		if errors.Is(err, wire.ErrMalformed) || errors.Is(err, tinker.ErrNotFound) {
 			r.Category = tinker.User
 		}

@@ -35,6 +35,7 @@ type state struct {
 	samplers map[string]*sampler
 	unnamed  map[string]string         // checkpoint path of an unnamed sampler -> its id
 	rejects  map[trainKey]reject       // training requests that were wrong at the edge
+	rejected map[string][]trainKey     // the same by tenant, in the order they came
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
 }
@@ -51,7 +52,7 @@ type sampleKey struct {
 
 func newState() state {
 	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
+		rejects: map[trainKey]reject{}, rejected: map[string][]trainKey{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
 }
 
 // session is one client's session.
@@ -134,7 +135,7 @@ func (t *state) replay(kind byte, payload []byte) error {
 	case recModel:
 		return replay(payload, func(v *modelRecord) { t.models[v.ID] = newModel(*v) })
 	case recReject:
-		return replay(payload, func(v *reject) { t.rejects[trainKey{v.Model, v.Seq}] = *v })
+		return replay(payload, func(v *reject) { t.addReject(*v) })
 	case recSampler:
 		return replay(payload, t.addSampler)
 	case recDropped:
@@ -209,8 +210,10 @@ func (s *Server) compact() error {
 		for _, m := range t.modelsInOrder() {
 			put(recModel, m.modelRecord)
 		}
-		for _, r := range t.rejects {
-			put(recReject, r)
+		for _, tenant := range slices.Sorted(maps.Keys(t.rejected)) {
+			for _, key := range t.rejected[tenant] {
+				put(recReject, t.rejects[key])
+			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(t.samplers)) {
 			put(recSampler, t.samplers[id])
@@ -235,6 +238,27 @@ func (t *state) modelsInOrder() []*model {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return list
+}
+
+// maxRejects bounds the rejected requests of a tenant that are kept; their texts are bounded too.
+const maxRejects = 8192
+
+// addReject keeps a rejected request. Of those of a tenant beyond the bound the oldest are forgotten: the backend still knows that their
+// numbers are used.
+func (t *state) addReject(r reject) {
+	key, tenant := trainKey{r.Model, r.Seq}, ""
+	if m := t.models[r.Model]; m != nil && t.sessions[m.Session] != nil {
+		tenant = t.sessions[m.Session].Tenant
+	}
+	if _, again := t.rejects[key]; !again {
+		t.rejected[tenant] = append(t.rejected[tenant], key)
+	}
+	r.Error = tinker.BriefText(r.Error) // an older version kept all of it
+	t.rejects[key] = r
+	if old := t.rejected[tenant]; len(old) > maxRejects {
+		delete(t.rejects, old[0])
+		t.rejected[tenant] = old[1:]
+	}
 }
 
 func (t *state) addMark(m mark) {

@@ -157,7 +157,7 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 			return 0, nil
 		}
 		r := rejected(m.ID, seq, bad)
-		t.rejects[trainKey{m.ID, seq}] = r
+		t.addReject(r)
 		return s.record(recReject, r)
 	})
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *Server) void(m *model, seq int64) error {
 }
 
 func rejected(model string, seq int64, err error) reject {
-	return reject{Model: model, Seq: seq, Error: err.Error(), Category: tinker.CategoryOf(err)}
+	return reject{Model: model, Seq: seq, Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}
 }
 
 func (r reject) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }

@@ -23,7 +23,9 @@ func (s *Server) trimUnnamed(tenant string) error {
 			own = append(own, s.state.samplers[id])
 		}
 	}
-	slices.SortFunc(own, func(a, b *sampler) int { return cmp.Or(b.used.Compare(a.used), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID)) })
+	slices.SortFunc(own, func(a, b *sampler) int {
+		return cmp.Or(b.used.Compare(a.used), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
+	})
 	excess, bytes := map[*sampler]bool{}, int64(0)
 	for i, p := range own {
 		bytes += p.bytes
