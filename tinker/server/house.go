@@ -49,13 +49,14 @@ const compactAt = 16 << 20
 // forgetSamples drops results that have been kept long enough; s.mu is held.
 func (s *Server) forgetSamples() {
 	now := s.opts.Now()
-	for key, p := range s.state.samples {
+	for _, p := range s.state.samples {
 		fetched := !p.fetched.IsZero() && now.Sub(p.fetched) > s.opts.KeepResults
 		old := !p.finished.IsZero() && now.Sub(p.finished) > s.opts.KeepUnfetched
 		if fetched || old {
-			delete(s.state.samples, key)
+			s.state.forget(p)
 		}
 	}
+	s.state.tidyKept()
 	for _, w := range s.state.samplers {
 		if w.busy == 0 && now.Sub(w.used) > s.opts.KeepResults {
 			w.forget() // its weights are read again when they are needed

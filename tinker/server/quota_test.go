@@ -105,3 +105,37 @@ func TestQuota(t *testing.T) {
 		}
 	})
 }
+
+// Of a tenant's results the latest are kept; who asks for an older one is told that it is gone, and another tenant's stay.
+func TestKeptResultsAreBounded(t *testing.T) {
+	r := newRig(t, Options{MaxKeptBytes: 4096})
+	bob := r.as("tml-bob")
+	mine, theirs := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0, map[string]any{"base_model": "tiny"})
+	other := bob.promise("/asample", asample(theirs, 0, nil))
+	bob.samples(other)
+	var ids []string
+	for seq := range int64(20) {
+		ids = append(ids, r.promise("/asample", asample(mine, seq, nil)))
+		r.samples(ids[seq])
+	}
+	for round := range 2 {
+		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: ids[0]}); code != http.StatusGone {
+			t.Errorf("round %d: the oldest result: %d %s", round, code, raw)
+		}
+		r.samples(ids[19])
+		bob.samples(other)
+		k := r.server.state.kept[r.server.state.tenantOf(mine)]
+		if k.bytes > 4096 || k.live < 2 || len(r.server.state.samples) != k.live+1 {
+			t.Errorf("round %d: %d results with %d bytes are kept, %d in all", round, k.live, k.bytes, len(r.server.state.samples))
+		}
+		r.restart()
+		bob.server, bob.web = r.server, r.web
+	}
+	r.clock.Add(int64(25 * time.Hour))
+	if err := r.server.collect(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.server.state.kept) + len(r.server.state.samples); n != 0 {
+		t.Errorf("after a day %d are kept", n)
+	}
+}

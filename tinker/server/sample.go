@@ -265,6 +265,7 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 		w.used = s.opts.Now()
 	}
 	p.finish(r)
+	s.state.keep(p, s.opts.MaxKeptBytes)
 	if w != nil {
 		w.ended(p)
 	}

@@ -67,6 +67,7 @@ type Options struct {
 	MaxUnnamed      int                   // unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
 	MaxUnnamedBytes int64                 // and their bytes on the disk; default 4 GiB
 	MaxSamples      int                   // asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
+	MaxKeptBytes    int64                 // bytes of a tenant's results of samples that are kept; default 256 MiB
 	MaxSampleBytes  int64                 // and their bytes; default 256 MiB
 	MaxQueuedBytes  int64                 // bytes of training requests that wait; default 2 GiB
 	MaxListening    int                   // calls that wait for a result; default 16384
@@ -86,6 +87,7 @@ func (o *Options) defaults() {
 	def(&o.KeepUnfetched, 24*time.Hour)
 	def(&o.KeepSessions, 24*time.Hour)
 	def(&o.KeepUnnamed, 6*time.Hour)
+	def(&o.MaxKeptBytes, 256<<20)
 	def(&o.MaxUnnamed, 1024)
 	def(&o.MaxUnnamedBytes, 4<<30)
 	def(&o.MaxSamples, 8192)
@@ -196,6 +198,7 @@ func (s *Server) resume() {
 			s.draw(p)
 		}
 	}
+	s.resumeKept()
 	s.work.begin(s.keepHouse)
 }
 

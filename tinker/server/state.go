@@ -38,6 +38,7 @@ type state struct {
 	rejected map[string][]trainKey     // the same by tenant, in the order they came
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
+	kept     map[string]*kept // volatile: by tenant, the samples that are done
 }
 
 type trainKey struct {
@@ -52,7 +53,7 @@ type sampleKey struct {
 
 func newState() state {
 	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, rejected: map[string][]trainKey{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
+		rejects: map[trainKey]reject{}, rejected: map[string][]trainKey{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}, kept: map[string]*kept{}}
 }
 
 // session is one client's session.
