@@ -430,3 +430,19 @@ func TestNeitherSideStarves(t *testing.T) {
 		t.Errorf("%d layers of training had %v, %d steps of sampling %v", layers, training, steps, sampling)
 	}
 }
+
+// A model that is long between two requests, since the next one takes long to read, does not hold up the others.
+func TestLongPauseHoldsNobodyUp(t *testing.T) {
+	e := open(t, Options{})
+	c := create(t, e, 0, lora(2))
+	pause := func(n int) {
+		e.trainer.mu.Lock()
+		defer e.trainer.mu.Unlock()
+		e.trainer.coming += n
+		e.trainer.changed.Signal()
+	}
+	pause(1) // as if its next job were here in a moment
+	defer pause(-1)
+	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
+	value(t, f, err)
+}

@@ -18,6 +18,7 @@ type trainer struct {
 	tapes  [2]*model.Tape // likewise; the second recomputes
 	since  time.Time      // likewise; when what computes now began
 	owners []string       // likewise; whom it is computed for
+	took   time.Duration  // likewise; what the last jobs took
 
 	mu      sync.Mutex
 	changed sync.Cond // jobs or coming
@@ -122,6 +123,7 @@ func (t *trainer) loop() {
 	for t.more() {
 		t.e.turn.take(forTraining)
 		t.since = time.Now()
+		begun := t.since
 		jobs := t.choose()
 		t.owners = t.owners[:0]
 		for _, j := range jobs {
@@ -138,22 +140,40 @@ func (t *trainer) loop() {
 			t.pass(jobs)
 		}
 		t.part()
+		t.took = t.since.Sub(begun)
 		t.e.turn.done(forTraining)
 		t.finish(jobs)
 	}
 }
 
+// minWait is how long jobs wait at least for others that may share their pass.
+const minWait = 20 * time.Millisecond
+
 // more reports whether there is a job; when there is none, the loop is over. It first waits for the models that have just had one,
-// for as long as they are between two requests, since their next jobs may share a pass with those that are here.
+// while they are between two requests, since their next jobs may share a pass with those that are here. Jobs that are here wait no longer than the
+// last ones took, or minWait: one whose next request takes long to read must not hold up the others.
 func (t *trainer) more() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.coming > 0 && t.tokens() < t.e.opts.MicroBatch {
-		t.changed.Wait()
+	if t.waits() {
+		late := false
+		timer := time.AfterFunc(max(minWait, t.took), func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			late = true
+			t.changed.Signal()
+		})
+		defer timer.Stop()
+		for t.waits() && !(late && len(t.jobs) > 0) {
+			t.changed.Wait()
+		}
 	}
 	t.running = len(t.jobs) > 0
 	return t.running
 }
+
+// waits says that a pass may still become fuller; t.mu is held.
+func (t *trainer) waits() bool { return t.coming > 0 && t.tokens() < t.e.opts.MicroBatch }
 
 // tokens are those of the waiting jobs; t.mu is held.
 func (t *trainer) tokens() (n int) {
