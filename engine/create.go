@@ -35,6 +35,12 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		if err := checkLoRA(r.lora, req.RandomInit); err != nil {
 			return err
 		}
+		if err := b.checkRank(r.lora); err != nil {
+			return err
+		}
+		if err := r.hold(r.promised); err != nil {
+			return err
+		}
 		if r.lora.Seed == nil {
 			seed := int64(e.draw() >> 1)
 			r.lora.Seed = &seed
@@ -109,6 +115,9 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 			return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
 		}
 		r.lora, r.bf16 = m.LoRA, m.DType == "bf16"
+		if err := r.hold(r.promised); err != nil {
+			return err
+		}
 		root, err := r.root()
 		if err != nil {
 			return err
@@ -145,11 +154,13 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, owner st
 		}
 		return r, nil
 	}
-	r := &run{e: e, id: id, created: d, owner: owner}
-	if err := fill(r); err != nil {
-		return nil, err
+	r := &run{e: e, id: id, created: d, owner: owner, promised: tinker.IsPromised(ctx)}
+	err := fill(r)
+	if err == nil {
+		err = e.add(r, 0)
 	}
-	if err := e.add(r, 0); err != nil {
+	if err != nil {
+		e.memory.release(r.id)
 		return nil, err
 	}
 	return r, nil
@@ -239,11 +250,15 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 	if err != nil {
 		return nil, err
 	}
-	return e.client(v, req.Owner), nil
+	c := e.client(v, req.Owner)
+	if err := e.keep(c, "sampling from "+req.ModelPath); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (e *Engine) client(v *version, owner string) *samplingClient {
-	return &samplingClient{e, v, &line{owner: owner, share: party(owner)}}
+	return &samplingClient{e: e, version: v, line: &line{owner: owner, share: party(owner)}}
 }
 
 // open returns the weights of a checkpoint: those in memory while somebody holds them, else from the disk.

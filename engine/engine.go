@@ -54,6 +54,7 @@ type Options struct {
 	KeepBytes    int64 // and their size; default 64 MiB
 	// SkipMissing leaves out base models that are not there or cannot be read; their runs are refused by name. Without it they are errors.
 	SkipMissing bool
+	Memory      int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
 	FS          disk.FS
 	Now         func() time.Time // for the expiry of checkpoints
 	Log         *slog.Logger
@@ -97,6 +98,7 @@ type Engine struct {
 	trainer *trainer
 	waiting [2]backlog // by tinker.Work
 	figures figures
+	memory  memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -130,6 +132,7 @@ func Open(opts Options) (*Engine, error) {
 	}
 	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
+	e.memory.total = max(0, opts.Memory)
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
 	for name, m := range opts.Models {
 		b, err := newBase(name, m, opts.CacheBytes)

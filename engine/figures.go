@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -12,6 +13,7 @@ type figures struct {
 	steps, lanes, running              atomic.Int64 // of sampling; running is now
 	passes, models, passTokens         atomic.Int64 // of training
 	preemptions                        atomic.Int64
+	longest                            atomic.Int64 // nanoseconds that training computed without giving way
 }
 
 // pass notes a pass of training.
@@ -21,6 +23,13 @@ func (f *figures) pass(models, tokens int, back bool) {
 	f.passTokens.Add(int64(tokens))
 	if f.forward.Add(int64(tokens)); back {
 		f.backward.Add(int64(tokens))
+	}
+}
+
+// part notes how long training computed without giving way. Only the trainer's loop calls it.
+func (f *figures) part(took time.Duration) {
+	if int64(took) > f.longest.Load() {
+		f.longest.Store(int64(took))
 	}
 }
 
@@ -44,7 +53,7 @@ func (e *Engine) Stats() tinker.Stats {
 		Prefill: f.prefill.Load(), Decode: f.decode.Load(), Forward: f.forward.Load(), Backward: f.backward.Load(),
 		Steps: f.steps.Load(), Lanes: f.lanes.Load(), MaxLanes: e.opts.MaxSequences, Running: int(f.running.Load()),
 		Passes: f.passes.Load(), PassModels: f.models.Load(), PassTokens: f.passTokens.Load(), MicroBatch: e.opts.MicroBatch,
-		Preemptions: f.preemptions.Load(),
-		Waiting:     [2]tinker.Queue{tinker.Training: e.waiting[tinker.Training].now(), tinker.Sampling: e.waiting[tinker.Sampling].now()},
+		Preemptions: f.preemptions.Load(), LongestPart: time.Duration(f.longest.Load()),
+		Waiting: [2]tinker.Queue{tinker.Training: e.waiting[tinker.Training].now(), tinker.Sampling: e.waiting[tinker.Sampling].now()},
 	}
 }

@@ -75,7 +75,7 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 		run: func() int64 {
 			v, err := exec()
 			if err != nil {
-				v = *new(T)
+				v, err = *new(T), tinker.Brief(err) // it is kept
 			}
 			q.backlog.release(q.owner, tokens)
 			resolve(v, err)

@@ -14,18 +14,19 @@ import (
 
 // run is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are there.
 type run struct {
-	e       *Engine
-	id      string
-	created digest // of the request that made it
-	owner   string
-	base    *base
-	lora    tinker.LoRA // with everything filled in
-	bf16    bool        // full parameters are computed in bf16
-	q       queue
-	state          // touched by the queue's goroutine alone, and by the trainer while that waits for it
-	share   *share // of training
-	coming  bool   // guarded by the trainer: a job is likely to follow at once
-	present bool   // likewise: the share is
+	e        *Engine
+	id       string
+	created  digest // of the request that made it
+	owner    string
+	base     *base
+	lora     tinker.LoRA // with everything filled in
+	bf16     bool        // full parameters are computed in bf16
+	q        queue
+	state           // touched by the queue's goroutine alone, and by the trainer while that waits for it
+	share    *share // of training
+	promised bool   // it was accepted before
+	coming   bool   // guarded by the trainer: a job is likely to follow at once
+	present  bool   // likewise: the share is
 }
 
 // state is what requests change.

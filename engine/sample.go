@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"math"
+	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -11,9 +13,28 @@ import (
 
 // samplingClient is a tinker.SamplingClient: one version of weights.
 type samplingClient struct {
-	e       *Engine
-	version *version
-	line    *line
+	e         *Engine
+	version   *version
+	line      *line
+	held      *held // nil: of the base model's own weights
+	collected runtime.Cleanup
+}
+
+// held is the part of the memory's account that a client has.
+type held struct {
+	once    sync.Once
+	release func()
+}
+
+func (h *held) end() { h.once.Do(h.release) }
+
+// Close gives the client's weights back: it must not sample any more. A client that nobody holds is closed in the end without it.
+func (c *samplingClient) Close() error {
+	if c.held != nil {
+		c.collected.Stop()
+		c.held.end()
+	}
+	return nil
 }
 
 // maxSamples bounds the continuations of one request.
@@ -118,7 +139,7 @@ func (s *sampling) end(err error) {
 	s.closed = true
 	s.unwatch()
 	if err != nil {
-		s.resolve(tinker.SampleResponse{}, err)
+		s.resolve(tinker.SampleResponse{}, tinker.Brief(err))
 		return
 	}
 	s.resolve(s.out, nil)

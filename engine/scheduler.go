@@ -2,8 +2,10 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -33,6 +35,7 @@ type scheduler struct {
 	some    []*lane // empty between uses
 	batch   []*lane // of the step
 	short   *lane   // the oldest that found no pages in the last step
+	leader  string  // the owner whose step it is
 	seqs    []model.Seq
 	want    []wanted
 	rows    []int
@@ -81,6 +84,7 @@ func (c *scheduler) submit(s *sampling, promised bool) error {
 		c.running = true
 	}
 	c.shares.enter(s.line.share)
+	c.e.turn.clock.enter(forSamples, s.line.owner)
 	if len(s.line.waiting) == 0 {
 		c.lines = append(c.lines, s.line)
 	}
@@ -92,17 +96,39 @@ func (c *scheduler) backlog() *backlog { return &c.e.waiting[tinker.Sampling] }
 
 // loop runs until nothing is left to do. It plans when it has the turn, so that nobody who came while it waited waits again.
 func (c *scheduler) loop() {
-	for c.more() {
-		c.e.turn.take(forSamples)
+	if !c.more() {
+		return
+	}
+	c.e.turn.take(forSamples)
+	defer c.e.turn.done(forSamples)
+	for {
+		since := time.Now()
 		c.admit()
 		c.sweep()
 		c.plan()
 		if len(c.batch) > 0 {
 			c.step()
 		}
-		c.e.turn.done(forSamples)
 		c.begin()
+		c.e.turn.clock.charge(forSamples, time.Since(since), c.leader)
+		if !c.more() {
+			return
+		}
+		c.e.turn.yield(forSamples, c.owners()...)
 	}
+}
+
+// owners are those who have something to sample.
+func (c *scheduler) owners() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for _, p := range c.shares.present {
+		if p.owner == nil {
+			names = append(names, p.name)
+		}
+	}
+	return names
 }
 
 // more reports whether there is anything to do. When there is not, the loop is over.
@@ -125,6 +151,7 @@ func (c *scheduler) depart() {
 	c.e.figures.running.Store(int64(len(c.lanes)))
 	for _, s := range c.ended {
 		c.shares.leave(s.line.share)
+		c.e.turn.clock.leave(forSamples, s.line.owner)
 		if s.begun {
 			s.line.share.owner.running--
 		}
@@ -206,43 +233,30 @@ func (c *scheduler) sweep() {
 // plan fills the batch: every sample under way, then prompts up to the bound, those first whose party has had least. When pages run
 // out lanes give theirs back, to compute them again later. The oldest for whom there were none comes first the next time: else some who
 // need few could take them in turns for ever, from one who needs many.
+//
+// Each step is the step of one owner, the one that has had the least computing time, who is charged with it. Everybody else joins in with as
+// many tokens as the leader has at most, so that the step of one who has few takes about as long as he would need alone.
 func (c *scheduler) plan() {
 	c.mu.Lock() // for the shares
 	defer c.mu.Unlock()
 	c.batch = c.batch[:0]
+	short := c.short
+	c.short = nil
 	for _, l := range c.lanes {
 		l.planned, l.short, l.take = false, false, 0
 	}
-	for _, l := range c.lanes { // samples under way
-		if l.done > 0 && len(l.tokens)-l.done == 1 && c.space(l, 1) {
-			c.include(l, 1)
-		}
+	c.leader = c.lead()
+	budget := prefillTokens
+	mine := func(l *lane) bool { return l.owner().name == c.leader }
+	c.share(mine, math.MaxInt, &budget, &short)
+	rows := 0
+	for _, l := range c.batch {
+		rows += l.take
 	}
-	waiting := c.some[:0]
-	defer func() { clear(c.some[:cap(c.some)]) }()
-	for _, l := range c.lanes {
-		if !l.planned && !l.idle() {
-			waiting = append(waiting, l)
-		}
+	if rows == 0 { // no pages for the leader: the others may end and give theirs back
+		rows = math.MaxInt
 	}
-	c.some = waiting
-	short := c.short
-	c.short = nil
-	for budget := prefillTokens; budget > 0 && len(waiting) > 0; {
-		i := leastServed(waiting)
-		if j := slices.Index(waiting, short); j >= 0 {
-			i, short = j, nil
-		}
-		l := waiting[i]
-		waiting = slices.Delete(waiting, i, i+1)
-		l.resume()
-		if n := min(len(l.tokens)-l.done, budget); c.space(l, n) {
-			c.include(l, n)
-			budget -= n
-		} else {
-			l.short = true
-		}
-	}
+	c.share(func(l *lane) bool { return !mine(l) }, rows, &budget, &short)
 	if i := slices.IndexFunc(c.lanes, func(l *lane) bool { return l.short }); i >= 0 {
 		c.short = c.lanes[i]
 	}
@@ -250,6 +264,58 @@ func (c *scheduler) plan() {
 		v, w := a.s.version, b.s.version
 		return cmp.Or(cmp.Compare(v.weights, w.weights), cmp.Compare(v.id, w.id))
 	})
+}
+
+// lead is the owner whose step the next one is.
+func (c *scheduler) lead() string {
+	var names []string
+	for _, l := range c.lanes {
+		if name := l.owner().name; !l.idle() && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return c.e.turn.clock.least(forSamples, names)
+}
+
+// share fills the batch with the lanes that are meant, at most so many tokens of each owner.
+func (c *scheduler) share(meant func(*lane) bool, most int, budget *int, short **lane) {
+	for _, l := range c.lanes { // samples under way
+		if meant(l) {
+			l.owner().room = most
+		}
+	}
+	for _, l := range c.lanes {
+		if meant(l) && l.done > 0 && len(l.tokens)-l.done == 1 && l.owner().room > 0 && c.space(l, 1) {
+			c.include(l, 1)
+		}
+	}
+	waiting := c.some[:0]
+	defer func() { clear(c.some[:cap(c.some)]) }()
+	for _, l := range c.lanes {
+		if meant(l) && !l.planned && !l.idle() {
+			waiting = append(waiting, l)
+		}
+	}
+	c.some = waiting
+	for *budget > 0 && len(waiting) > 0 {
+		i := leastServed(waiting)
+		if j := slices.Index(waiting, *short); j >= 0 {
+			i, *short = j, nil
+		}
+		l := waiting[i]
+		waiting = slices.Delete(waiting, i, i+1)
+		n := min(l.owner().room, *budget)
+		if n == 0 {
+			continue
+		}
+		l.resume()
+		if n = min(len(l.tokens)-l.done, n); c.space(l, n) {
+			c.include(l, n)
+			*budget -= n
+		} else {
+			l.short = true
+		}
+	}
 }
 
 // leastServed is the place of the first lane whose party comes before the others'.
@@ -264,6 +330,7 @@ func leastServed(lanes []*lane) (best int) {
 
 func (c *scheduler) include(l *lane, n int) {
 	l.planned, l.take = true, n
+	l.owner().room -= n
 	l.s.line.share.charge(int64(n))
 	c.batch = append(c.batch, l)
 }
@@ -277,6 +344,7 @@ func (c *scheduler) space(l *lane, n int) bool {
 		}
 		if victim.planned {
 			c.batch = slices.DeleteFunc(c.batch, func(b *lane) bool { return b == victim })
+			victim.owner().room += victim.take
 			victim.planned, victim.take = false, 0
 		}
 		victim.drop()

@@ -12,6 +12,7 @@ type share struct {
 	spent   int64  // tokens, or what costs as much
 	wants   int    // requests that wait or run
 	running int    // of an owner: samples' requests that have begun
+	room    int    // of an owner: tokens it may still have in the present step of sampling
 	number  uint64 // of its coming, so that equals have an order
 }
 

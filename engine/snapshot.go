@@ -211,8 +211,10 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	} else if r != nil {
 		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
 	}
-	r := &run{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16}
+	r := &run{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16,
+		promised: tinker.IsPromised(ctx)}
 	if err := r.readSnapshot(s, info); err != nil {
+		e.memory.release(r.id)
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
 	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {
@@ -224,6 +226,9 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 // readSnapshot fills the run with the numbers behind the header.
 func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 	if r.base, err = r.e.base(info.BaseModel); err != nil {
+		return err
+	}
+	if err := r.hold(r.promised); err != nil {
 		return err
 	}
 	m := manifest{BaseModel: info.BaseModel, Fingerprint: info.Fingerprint, LoRA: info.LoRA}

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/model"
@@ -15,6 +16,9 @@ type trainer struct {
 	e      *Engine
 	runner *model.Runner  // of the loop's goroutine
 	tapes  [2]*model.Tape // likewise; the second recomputes
+	since  time.Time      // likewise; when what computes now began
+	owners []string       // likewise; whom it is computed for
+	took   time.Duration  // likewise; what the last jobs took
 
 	mu      sync.Mutex
 	changed sync.Cond // jobs or coming
@@ -45,10 +49,20 @@ func (t *trainer) between() error {
 	if t.e.ctx.Err() != nil {
 		return errClosed()
 	}
-	if t.e.turn.yield(forTraining) {
+	t.part()
+	if t.e.turn.yield(forTraining, t.owners...) {
 		t.e.figures.preemptions.Add(1)
+		t.since = time.Now()
 	}
 	return nil
+}
+
+// part notes the end of what has computed without giving way.
+func (t *trainer) part() {
+	now := time.Now()
+	t.e.figures.part(now.Sub(t.since))
+	t.e.turn.clock.charge(forTraining, now.Sub(t.since), t.owners...)
+	t.since = now
 }
 
 // parallel runs parts on the engine's threads, some at a time; a job of the trainer calls it.
@@ -68,6 +82,7 @@ func (t *trainer) do(j *job) error {
 	if !j.r.present {
 		j.r.present = true
 		t.shares.enter(j.r.share)
+		t.e.turn.clock.enter(forTraining, j.r.owner)
 	}
 	if !t.running {
 		if t.running = t.e.start(t.loop); !t.running {
@@ -90,6 +105,7 @@ func (t *trainer) idle(r *run) {
 	if r.present {
 		r.present = false
 		t.shares.leave(r.share)
+		t.e.turn.clock.leave(forTraining, r.owner)
 	}
 	t.changed.Signal()
 }
@@ -106,7 +122,13 @@ func (t *trainer) settle(r *run) {
 func (t *trainer) loop() {
 	for t.more() {
 		t.e.turn.take(forTraining)
+		t.since = time.Now()
+		begun := t.since
 		jobs := t.choose()
+		t.owners = t.owners[:0]
+		for _, j := range jobs {
+			t.owners = append(t.owners, j.r.owner)
+		}
 		switch {
 		case t.e.ctx.Err() != nil:
 			for _, j := range jobs {
@@ -117,22 +139,41 @@ func (t *trainer) loop() {
 		default:
 			t.pass(jobs)
 		}
+		t.part()
+		t.took = t.since.Sub(begun)
 		t.e.turn.done(forTraining)
 		t.finish(jobs)
 	}
 }
 
+// minWait is how long jobs wait at least for others that may share their pass.
+const minWait = 20 * time.Millisecond
+
 // more reports whether there is a job; when there is none, the loop is over. It first waits for the models that have just had one,
-// for as long as they are between two requests, since their next jobs may share a pass with those that are here.
+// while they are between two requests, since their next jobs may share a pass with those that are here. Jobs that are here wait no longer than the
+// last ones took, or minWait: one whose next request takes long to read must not hold up the others.
 func (t *trainer) more() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.coming > 0 && t.tokens() < t.e.opts.MicroBatch {
-		t.changed.Wait()
+	if t.waits() {
+		late := false
+		timer := time.AfterFunc(max(minWait, t.took), func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			late = true
+			t.changed.Signal()
+		})
+		defer timer.Stop()
+		for t.waits() && !(late && len(t.jobs) > 0) {
+			t.changed.Wait()
+		}
 	}
 	t.running = len(t.jobs) > 0
 	return t.running
 }
+
+// waits says that a pass may still become fuller; t.mu is held.
+func (t *trainer) waits() bool { return t.coming > 0 && t.tokens() < t.e.opts.MicroBatch }
 
 // tokens are those of the waiting jobs; t.mu is held.
 func (t *trainer) tokens() (n int) {

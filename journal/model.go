@@ -162,7 +162,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 		defer m.sending.Done()
 		inner, err := send()
 		if err != nil {
-			inner = tinker.Resolved(*new(T), err)
+			inner = tinker.Resolved(*new(T), tinker.Brief(err))
 		}
 		watch(m, o, *seq, inner, resolve)
 	}
@@ -237,7 +237,7 @@ func watch[T any](m *model, o *op, seq int64, inner *tinker.Future[T], resolve f
 func (m *model) finish(o *op, seq int64, start time.Time, v any, err error) {
 	r := result{ModelID: m.id, SeqID: seq, Name: o.name, Hash: o.hash}
 	if err != nil {
-		r.Error, r.Category = err.Error(), string(tinker.CategoryOf(err))
+		r.Error, r.Category = tinker.BriefText(err.Error()), string(tinker.CategoryOf(err))
 	} else if r.Value, err = json.Marshal(v); err != nil {
 		r.Error, r.Category = fmt.Sprintf("journal: result of %s: %v", o.name, err), string(tinker.Server)
 	}

@@ -86,7 +86,7 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 		m := newModel(j, s.Created, nil)
 		m.applied, m.next, m.snapped, m.idle = s.Applied, s.Applied+1, true, true
 		if s.Info == nil { // an older version wrote it
-			if err := m.wake(ctx); err != nil {
+			if err := m.wake(tinker.Promised(ctx)); err != nil {
 				if err := j.leaveOut(m, err); err != nil {
 					return err
 				}
@@ -239,7 +239,7 @@ func (j *Journal) replay(ctx context.Context, records []any, known map[operation
 				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
 			} else if m.lacks(r.SeqID) && m.broken == nil {
 				result, done := known[operationKey{r.ModelID, r.SeqID}]
-				if bad := m.wake(ctx); bad != nil {
+				if bad := m.wake(tinker.Promised(ctx)); bad != nil {
 					err = j.leaveOut(m, bad)
 				} else if done && result.settled() {
 					err = m.skip(result)

@@ -91,7 +91,9 @@ func (m *model) mayRest() bool { return !m.idle && !m.gone && m.leaving == nil &
 
 // rest writes the model to its snapshot and lets the machine forget it. It reports whether it did.
 func (m *model) rest() (bool, error) {
-	m.snapping.Lock()
+	if !m.snapping.TryLock() { // it is being written down, or awakes
+		return false, nil
+	}
 	defer m.snapping.Unlock()
 	m.mu.Lock()
 	may, stale := m.mayRest(), !m.snapped || m.next-1 > m.applied
@@ -125,8 +127,22 @@ func (m *model) awake() error {
 			return nil
 		}
 		m.mu.Unlock()
-		if err := m.wake(m.j.ctx); err != nil {
+		if err := m.wakeInto(); err != nil {
 			return m.unusable(err)
+		}
+	}
+}
+
+// wakeInto is wake for a request that was not accepted: when there is no memory for the model, the one that was left alone for longest makes
+// room, and if there is none, the request must come again.
+func (m *model) wakeInto() error {
+	for {
+		err := m.wake(context.Background())
+		if !errors.Is(err, tinker.ErrBusy) {
+			return err
+		}
+		if done, rested := m.j.RestOne(); !done {
+			return errors.Join(err, rested)
 		}
 	}
 }

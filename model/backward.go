@@ -116,7 +116,7 @@ func (p *pass) layerGradients(l int) {
 			p.fullTasks(l, u.grads)
 		}
 	}
-	p.runTasks()
+	p.runTasks(1)
 }
 
 // headChunk is the number of rows whose logits are held at once: about 512 MiB of them. If that is all, Score leaves them to Backward.
@@ -133,7 +133,7 @@ func (r *Runner) headChunk(c Config) int {
 // and of the final norm.
 func (p *pass) headGradients(s *score) {
 	c, d := p.w.Config, &p.back
-	chunk := p.headChunk(c)
+	chunk, part := p.headChunk(c), headPart(c, p.rows())
 	for from := 0; from < len(s.rows); {
 		if !p.between() {
 			return
@@ -145,7 +145,7 @@ func (p *pass) headGradients(s *score) {
 		if d.held = nil; !held {
 			d.head.resize(c, len(rows), p.rank)
 		}
-		p.blocks(len(rows), c.Dim*c.Vocab, func(a, b int, on nn.Products) {
+		on := p.headParts(len(rows), func(a, b int, on nn.Products) {
 			h := d.head.slice(a, b)
 			if !held {
 				p.head(h, rows[a:b], p.hidden, on)
@@ -163,7 +163,10 @@ func (p *pass) headGradients(s *score) {
 				}
 			})
 		})
+		if !on {
+			return
+		}
 		p.headTasks(rows)
-		p.runTasks()
+		p.runTasks((len(rows) + part - 1) / part)
 	}
 }

@@ -152,7 +152,9 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 		if !r.between() {
 			return
 		}
-		p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, logp, entropies)
+		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, logp, entropies) {
+			return
+		}
 	}
 	if tape != nil && len(s.rows) <= chunk {
 		r.back.held = s
@@ -165,12 +167,12 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	}
 }
 
-// scoreRows computes the logits of s.rows[from:to], in r.back.head, and what is asked about them.
-func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32, entropies *Entropies) {
+// scoreRows computes the logits of s.rows[from:to], in r.back.head, and what is asked about them. It reports whether the call goes on.
+func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32, entropies *Entropies) bool {
 	c, head := p.w.Config, &p.back.head
 	p.back.held = nil
 	head.resize(c, to-from, p.rank)
-	p.blocks(to-from, c.Dim*c.Vocab, func(a, b int, on nn.Products) {
+	return p.headParts(to-from, func(a, b int, on nn.Products) {
 		p.head(head.slice(a, b), s.rows[from+a:from+b], hidden, on)
 		on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 			for i := a; i < b; i++ {
@@ -182,6 +184,26 @@ func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32,
 			}
 		})
 	})
+}
+
+// headParts runs f over n rows as blocks does, and gives way between parts that take no longer than a layer. It reports whether the call goes on.
+func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
+	c := p.w.Config
+	part := headPart(c, p.rows())
+	for at := 0; at < n; at += part {
+		if at > 0 && !p.between() {
+			return false
+		}
+		p.blocks(min(part, n-at), c.Dim*c.Vocab, func(a, b int, on nn.Products) { f(at+a, at+b, on) })
+	}
+	return true
+}
+
+// headPart is the number of rows whose logits take about as long as so many rows take in a layer, at least what fills a block.
+func headPart(c Config, rows int) int {
+	layer := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim + 3*c.Dim*c.FF
+	const block = 64
+	return max(block, rows*layer/(c.Dim*c.Vocab)/block*block)
 }
 
 // collect finds the rows that have targets.

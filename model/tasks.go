@@ -89,11 +89,15 @@ func (d *backBuffers) factor() *nn.Factors {
 	return d.factors[len(d.layouts)]
 }
 
-// runTasks does what is on the list, in parallel, and empties it.
-func (p *pass) runTasks() {
+// runTasks does what is on the list, in parallel, and empties it. It gives way between so many parts of it.
+func (p *pass) runTasks(parts int) {
 	d := &p.back
 	p.P.Run(len(d.layouts), func(i int, sc *kernel.Scratch) { d.layouts[i](p.K, sc) })
-	p.P.Run(len(d.tasks), func(i int, sc *kernel.Scratch) { d.tasks[i].do(p.K, sc) })
+	n := len(d.tasks)
+	for i := 0; i < parts && (i == 0 || p.between()); i++ {
+		tasks := d.tasks[i*n/parts : (i+1)*n/parts]
+		p.P.Run(len(tasks), func(i int, sc *kernel.Scratch) { tasks[i].do(p.K, sc) })
+	}
 	clear(d.tasks)
 	clear(d.layouts)
 	d.tasks, d.layouts = d.tasks[:0], d.layouts[:0]

@@ -32,3 +32,11 @@ func Promised(ctx context.Context) context.Context { return context.WithValue(ct
 
 // IsPromised says whether ctx was made by Promised.
 func IsPromised(ctx context.Context) bool { return ctx.Value(promised{}) != nil }
+
+// Sized is a Service that bounds the memory of models. Whoever promises a model before the Service has it asks first.
+type Sized interface {
+	// RoomForModel and RoomForState return an error if there is no memory for the model that a request makes: a User error if there never
+	// will be, one that wraps ErrBusy if there may be later. An error of the request itself may be returned too.
+	RoomForModel(CreateModelRequest) error
+	RoomForState(CreateFromStateRequest) error
+}

@@ -18,14 +18,18 @@ import (
 // measures what only the same machine can see: start, memory, and the round trip beside the engine and the disk.
 type benchCmd struct {
 	remote
-	Base    string `help:"Base model; default the server's first." placeholder:"MODEL"`
-	Data    string `help:"Where the folder of an own server is made; it must be on a disk." default:"." placeholder:"DIR"`
-	Trips   int    `help:"Round trips of one training request." default:"400"`
-	Runs    int    `help:"Runs that train at once." default:"24"`
-	Steps   int    `help:"Steps of each." default:"10"`
-	Samples int    `help:"Samples at once." default:"256"`
-	Storm   int    `help:"Samples, and as many training requests, outstanding at once." default:"2048"`
-	Strict  bool   `help:"Fail when a bound is missed, which a machine with other work to do can be the cause of. A wrong answer always fails."`
+	Base         string   `help:"Base model; default the server's first." placeholder:"MODEL"`
+	Data         string   `help:"Where the folder of an own server is made; it must be on a disk." default:"." placeholder:"DIR"`
+	Trips        int      `help:"Round trips of one training request." default:"400"`
+	Runs         int      `help:"Runs that train at once." default:"24"`
+	Steps        int      `help:"Steps of each." default:"10"`
+	Samples      int      `help:"Samples at once." default:"256"`
+	Storm        int      `help:"Samples, and as many training requests, outstanding at once." default:"2048"`
+	Models       []string `help:"Base models of an own server, as for serve; default the shipped one." placeholder:"DIR"`
+	Small        int      `help:"Small samples of one tenant, alone and beside another tenant's flood; 0 leaves this out." default:"200"`
+	FloodRuns    int      `help:"Runs of the flood, each with 4 batches of 32 x 128 tokens outstanding." default:"8"`
+	FloodSamples int      `help:"Samples of 256 tokens of the flood that are outstanding." default:"64"`
+	Strict       bool     `help:"Fail when a bound is missed, which a machine with other work to do can be the cause of. A wrong answer always fails."`
 }
 
 // tripTokens is the length of the datum of a round trip.
@@ -73,7 +77,7 @@ func (c *benchCmd) own(s *surroundings) error {
 	if err != nil {
 		return usageError{fmt.Errorf("bench: %w; give a folder on a disk with --data", err)}
 	}
-	server, err := startServer(s, dir)
+	server, err := startServer(s, dir, c.Models...)
 	if err != nil {
 		return err
 	}
@@ -100,13 +104,17 @@ func (c *benchCmd) own(s *surroundings) error {
 	}
 	more, err := c.crowds(ctx, l)
 	found = append(append(found, trips...), more...)
+	if err == nil && c.Small > 0 {
+		more, err = c.flood(ctx, server, l)
+		found = append(found, more...)
+	}
 	found = append(found, finding{What: "peak memory of the server", Measured: server.peak()})
 	return errors.Join(c.report(s, found), err)
 }
 
 // trips makes round trips, engine calls and fsyncs in turn, so that whatever else the machine does meets all three alike.
 func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, error) {
-	alone, err := openAlone(s, l.Base())
+	alone, err := openAlone(s, l.Base(), c.Models)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +151,8 @@ func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, 
 }
 
 // openAlone opens an engine in this process with a base model of the program's own server.
-func openAlone(s *surroundings, base string) (*engine.Engine, error) {
-	models, err := (&serveStart{Addr: "127.0.0.1:0"}).findModels(s)
+func openAlone(s *surroundings, base string, folders []string) (*engine.Engine, error) {
+	models, err := (&serveStart{Addr: "127.0.0.1:0", Models: folders}).findModels(s)
 	if err != nil {
 		return nil, err
 	}

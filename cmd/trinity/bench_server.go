@@ -21,8 +21,8 @@ type ownServer struct {
 	begun time.Time // exec
 }
 
-// startServer starts a server with its data below dir and returns when it has greeted.
-func startServer(s *surroundings, dir string) (*ownServer, error) {
+// startServer starts a server of these models with its data below dir and returns when it has greeted.
+func startServer(s *surroundings, dir string, models ...string) (*ownServer, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -34,6 +34,9 @@ func startServer(s *surroundings, dir string) (*ownServer, error) {
 	defer log.Close()
 	cmd := exec.Command(exe)
 	cmd.Args, cmd.Stderr = []string{"trinity", "serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}, log
+	for _, folder := range models {
+		cmd.Args = append(cmd.Args, "--models", folder)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -164,6 +164,9 @@ func (r *recorded) Accepted(modelID string, seqID int64) bool {
 // Rest implements server.Backend: nothing here leaves memory.
 func (r *recorded) Rest(string) error { return nil }
 
+// RestOne implements server.Backend.
+func (r *recorded) RestOne() (bool, error) { return false, nil }
+
 // Heal implements server.Backend.
 func (r *recorded) Heal() error { return nil }
 

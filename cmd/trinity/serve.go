@@ -47,6 +47,7 @@ type serveStart struct {
 	Insecure  bool              `help:"Listen beyond loopback without TLS: keys and data travel in the clear."`
 	MinFree   int64             `help:"MiB of disk that stay free: below, new work is refused; 0 is no minimum." default:"256"`
 	edgeFlags
+	Memory  byteSize      `help:"What training runs and loaded samplers may take, such as 8GiB; default half of the machine's memory." placeholder:"BYTES"`
 	Replay  time.Duration `help:"How much computing a start after a kill may have to repeat: less means more snapshots." default:"2m"`
 	Threads int           `help:"Threads that compute; 0 is all."`
 	Verify  bool          `help:"Check the data folder and do nothing else."`
@@ -118,7 +119,8 @@ func listenTCP(addr string) (net.Listener, error) {
 
 // open stacks the server on the journal on the engine. closeAll closes the three, the uppermost first.
 func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server, closeAll func() error, err error) {
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine, Threads: c.Threads, SkipMissing: true, Log: log})
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine, Threads: c.Threads, SkipMissing: true,
+		Memory: c.memory(), Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,6 +154,14 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	}
 	opened.Store(h)
 	return h, func() error { return errors.Join(h.Close(), j.Close()) }, nil
+}
+
+// memory is the budget for runs and samplers in bytes; 0 is none, where the machine does not tell what it has.
+func (c *serveStart) memory() int64 {
+	if c.Memory > 0 {
+		return int64(c.Memory)
+	}
+	return physicalMemory() / 2
 }
 
 // listen serves until the first Ctrl-C.

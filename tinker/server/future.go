@@ -28,6 +28,11 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	}
 	hold := time.NewTimer(s.opts.Hold)
 	defer hold.Stop()
+	leave, err := s.listen(c)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	select {
 	case <-p.done:
 	case <-hold.C:
@@ -42,9 +47,19 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	case errors.Is(err, tinker.ErrClosed) || errors.Is(err, context.Canceled):
 		return s.tryAgain(req.RequestID, p), nil // the next process has it
 	case err != nil:
-		return wire.Failed{Error: s.hide(err.Error()), Category: tinker.CategoryOf(err)}, nil
+		return wire.Failed{Error: s.hide(tinker.BriefText(err.Error())), Category: tinker.CategoryOf(err)}, nil
 	}
 	return s.render(c, v)
+}
+
+// listen counts in a call that waits for a result, of which a tenant may have its share; leave counts it out.
+func (s *Server) listen(c *call) (leave func(), err error) {
+	tenant := c.tenant
+	if err := s.listening.try(tenant, 0); err != nil {
+		s.stats.pushedBack.Inc()
+		return nil, busy(c, err.Error())
+	}
+	return func() { s.listening.release(tenant, 0) }, nil
 }
 
 func (s *Server) tryAgain(id string, p pending) wire.TryAgain {
@@ -206,12 +221,10 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 	return func() (any, error) { return f.Wait(context.Background()) }
 }
 
-// crowd says when a sample takes long because many others are under way.
-func (s *Server) crowd() (queue, reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := s.state.outstanding; n > s.opts.Crowd {
-		return wire.QueuePausedCapacity, fmt.Sprintf("%d sample requests are under way on this server", n)
+// crowd says when a sample of a tenant takes long because many others are under way.
+func (s *Server) crowd(tenant string) (queue, reason string) {
+	if all, own := s.sampling.now(tenant); all.requests > s.opts.Crowd {
+		return wire.QueuePausedCapacity, fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)
 	}
 	return wire.QueueActive, ""
 }
@@ -229,7 +242,7 @@ func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
 	if p == nil {
 		return pending{}, gone("the result of this sample is no longer kept")
 	}
-	return pending{done: p.done, state: s.crowd, result: func() (any, error) {
+	return pending{done: p.done, state: func() (string, string) { return s.crowd(tenant) }, result: func() (any, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		p.fetched = s.opts.Now()

@@ -262,10 +262,11 @@ func (r *rig) counters() (list string) {
 			list += fmt.Sprintf(" %s %d", name, n)
 		}
 	}
-	add("outstanding", int64(s.state.outstanding))
-	add("outstandingBytes", s.state.outstandingBytes)
-	add("queued", s.queued.Load())
-	add("waiting", s.waiting.Load())
+	for _, q := range []*quota{s.training, s.sampling, s.listening} {
+		all, _ := q.now("")
+		add(q.what, int64(all.requests))
+		add("bytes of "+q.what, all.bytes)
+	}
 	add("bodies", s.bodies.inUse())
 	add("inflaters", int64(cap(s.inflaters)-len(s.inflaters)))
 	for id, p := range s.state.samplers {

@@ -53,16 +53,17 @@ const compactAt = 16 << 20
 // forgetSamples drops results that have been kept long enough; s.mu is held.
 func (s *Server) forgetSamples() {
 	now := s.opts.Now()
-	for key, p := range s.state.samples {
+	for _, p := range s.state.samples {
 		fetched := !p.fetched.IsZero() && now.Sub(p.fetched) > s.opts.KeepResults
 		old := !p.finished.IsZero() && now.Sub(p.finished) > s.opts.KeepUnfetched
 		if fetched || old {
-			delete(s.state.samples, key)
+			s.state.forget(p)
 		}
 	}
+	s.state.tidyKept()
 	for _, w := range s.state.samplers {
 		if w.busy == 0 && now.Sub(w.used) > s.opts.KeepResults {
-			w.client = nil // its weights are read again when they are needed
+			w.forget() // its weights are read again when they are needed
 		}
 	}
 }
@@ -125,31 +126,4 @@ func (s *Server) collectSessions() error {
 		}
 		return at, nil
 	})
-}
-
-// collectSamplers deletes unnamed samplers that were not used for long.
-func (s *Server) collectSamplers() error {
-	now := s.opts.Now()
-	var idle []*sampler
-	err := s.change(func(t *state) (at int64, err error) {
-		for _, p := range t.samplers {
-			if p.Unnamed && p.busy == 0 && now.Sub(p.used) > s.opts.KeepUnnamed {
-				if _, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil { // else its save still waits
-					idle = append(idle, p)
-				}
-			}
-		}
-		for _, p := range idle {
-			t.dropSampler(p.ID)
-			if at, err = s.record(recDropped, samplerKey{p.ID}); err != nil {
-				return at, err
-			}
-		}
-		return at, nil
-	})
-	errs := []error{err}
-	for _, p := range idle {
-		errs = append(errs, s.delete(p.ModelPath))
-	}
-	return errors.Join(errs...)
 }

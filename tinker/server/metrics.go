@@ -42,10 +42,10 @@ func (t *stats) watch(s *Server) {
 	locked := func(read func(*state) int) func() float64 {
 		return func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(read(&s.state)) }
 	}
-	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.", func() float64 { return float64(s.waiting.Load()) })
-	gauge("trinity_training_bytes_waiting", "Their bytes.", func() float64 { return float64(s.queued.Load()) })
+	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.", func() float64 { all, _ := s.training.now(""); return float64(all.requests) })
+	gauge("trinity_training_bytes_waiting", "Their bytes.", func() float64 { all, _ := s.training.now(""); return float64(all.bytes) })
 	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.", func() float64 { return float64(s.bodies.inUse()) })
-	gauge("trinity_samples_waiting", "asample requests accepted and not done.", locked(func(t *state) int { return t.outstanding }))
+	gauge("trinity_samples_waiting", "asample requests accepted and not done.", func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
 	gauge("trinity_samples_kept", "asample requests known, done or not.", locked(func(t *state) int { return len(t.samples) }))
 	gauge("trinity_sessions", "Sessions known.", locked(func(t *state) int { return len(t.sessions) }))
 	gauge("trinity_models", "Training runs known.", locked(func(t *state) int { return len(t.models) }))
@@ -89,6 +89,8 @@ func (t *stats) compute(s *Server) {
 	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of trinity_engine_training_tokens_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.PassTokens })
 	gauge("trinity_engine_training_tokens_max", "Tokens that a pass may have.", nil, func(v tinker.Stats) int64 { return int64(v.MicroBatch) })
 	count("trinity_engine_preemptions_total", "Times that training gave way to sampling between two layers.", nil, func(v tinker.Stats) int64 { return v.Preemptions })
+	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "trinity_engine_training_part_seconds_max",
+		Help: "Longest that training has computed without giving way to sampling."}, func() float64 { return e.Stats().LongestPart.Seconds() }))
 	for work, name := range map[tinker.Work]string{tinker.Training: "training", tinker.Sampling: "sampling"} {
 		labels := prometheus.Labels{"work": name}
 		gauge("trinity_engine_queue_requests", "Requests accepted and not done.", labels, func(v tinker.Stats) int64 { return int64(v.Waiting[work].Requests) })

@@ -55,6 +55,14 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	if err := s.room(); err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	known := s.state.models[r.ID] != nil
+	s.mu.Unlock()
+	if !known {
+		if err := s.memoryRoom(r); err != nil {
+			return nil, err
+		}
+	}
 	r.Created = s.opts.Now().UTC()
 	var fresh *model
 	err := s.change(func(t *state) (int64, error) {
@@ -90,6 +98,29 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	return s.promiseOf(tokenModel, r.ID, 0, r.ID), nil
 }
 
+// memoryRoom refuses a model that there is no memory for. Samplers that nobody uses make room first.
+func (s *Server) memoryRoom(r modelRecord) error {
+	sized, ok := s.opts.Store.(tinker.Sized)
+	if !ok {
+		return nil
+	}
+	room := func() error {
+		if r.Load != nil {
+			return sized.RoomForState(*r.Load)
+		}
+		return sized.RoomForModel(*r.Create)
+	}
+	err := room()
+	for errors.Is(err, tinker.ErrBusy) && s.freeMemory() {
+		err = room()
+	}
+	if errors.Is(err, tinker.ErrBusy) {
+		s.stats.pushedBack.Inc()
+		return &statusError{http.StatusServiceUnavailable, err, 10 * time.Second}
+	}
+	return err
+}
+
 // remake makes models, or finds them again in the backend, one after another.
 func (s *Server) remake(models []*model) {
 	for _, m := range models {
@@ -122,9 +153,9 @@ func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 		return client, err
 	}
 	if m.Load != nil {
-		return s.backend.CreateModelFromState(s.ctx, *m.Load)
+		return s.backend.CreateModelFromState(tinker.Promised(s.ctx), *m.Load)
 	}
-	return s.backend.CreateModel(s.ctx, *m.Create)
+	return s.backend.CreateModel(tinker.Promised(s.ctx), *m.Create)
 }
 
 // settleModel notes how making a model ended, and what was accepted of it already.
@@ -136,14 +167,14 @@ func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m.client, m.err = client, err
+	m.client, m.err = client, tinker.Brief(err)
 	switch {
 	case err != nil && m.wasMade: // it may be there again after the next start
-		s.opts.Log.Error("a model cannot be used", "model", m.ID, "error", err)
+		s.opts.Log.Error("a model cannot be used", "model", m.ID, "error", m.err)
 	case err != nil:
-		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", err)
+		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", m.err)
 		r := rejected(m.ID, 0, err)
-		s.state.rejects[trainKey{m.ID, 0}] = r
+		s.state.addReject(r)
 		s.record(recReject, r) // lazily: what fails now fails again
 	default:
 		if !m.wasMade {

@@ -35,6 +35,11 @@ func (s *Server) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
 	}
 	timer := time.NewTimer(hold)
 	defer timer.Stop()
+	leave, err := s.listen(c)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	for {
 		s.mu.Lock()
 		p, err := s.state.ownSampler(c.tenant, req.Target.SamplingSessionID)

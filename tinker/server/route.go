@@ -195,10 +195,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	if errors.As(err, &se) && se.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(se.after.Seconds())))
 	}
+	text := tinker.BriefText(err.Error())
 	if code >= 500 && code != http.StatusServiceUnavailable { // which asks to come again, and may be frequent
-		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", err)
+		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", text)
 	}
-	reply(w, code, wire.Detail{Detail: s.hide(err.Error())})
+	reply(w, code, wire.Detail{Detail: s.hide(text)})
 	return code
 }
 

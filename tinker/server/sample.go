@@ -41,6 +41,8 @@ type sampleResult struct {
 type sample struct {
 	sampleRecord
 	raw      []byte // Request, while it runs
+	tenant   string // whose share of s.sampling it takes
+	size     int64  // and how many bytes of it
 	done     chan struct{}
 	result   sampleResult // once done
 	finished time.Time
@@ -88,10 +90,11 @@ func (s *Server) sample(c *call) (any, error) {
 		if err != nil {
 			return 0, err
 		}
-		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(), Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
+		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(),
+			Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
+		fresh.tenant, fresh.size = c.tenant, int64(len(c.body))
 		t.samples[key] = fresh
-		t.outstanding++
-		t.outstandingBytes += int64(len(c.body))
+		s.sampling.take(fresh.tenant, fresh.size)
 		p.used = s.opts.Now()
 		return s.record(recSample, fresh.sampleRecord)
 	})
@@ -124,8 +127,7 @@ func (s *Server) withdraw(p *sample) {
 
 // left counts out a request that was counted in; w is the sampler that is busy with it, or nil. s.mu is held.
 func (s *Server) left(p *sample, w *sampler) {
-	s.state.outstanding--
-	s.state.outstandingBytes -= int64(len(p.raw))
+	s.sampling.release(p.tenant, p.size)
 	if w != nil {
 		w.busy--
 		w.used = s.opts.Now()
@@ -144,13 +146,9 @@ func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, e
 	if _, err := s.state.active(c.tenant, p.Session); err != nil {
 		return nil, err
 	}
-	if s.state.outstanding >= s.opts.MaxSamples {
+	if err := s.sampling.room(c.tenant, int64(len(c.body))); err != nil {
 		s.stats.pushedBack.Inc()
-		return nil, busy(c, fmt.Sprintf("%d samples wait already", s.state.outstanding))
-	}
-	if s.state.outstandingBytes+int64(len(c.body)) > s.opts.MaxSampleBytes && s.state.outstanding > 0 {
-		s.stats.pushedBack.Inc()
-		return nil, busy(c, fmt.Sprintf("samples with %d bytes of prompts wait already", s.state.outstandingBytes))
+		return nil, busy(c, err.Error())
 	}
 	if err := s.crowded(tinker.Sampling, c.tenant, tokens); err != nil {
 		return nil, busy(c, err.Error())
@@ -270,7 +268,7 @@ func forgetBefore(out *tinker.SampleResponse, at int) {
 func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
 	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.opts.Now().UTC()}
 	if err != nil {
-		r.Error, r.Category = err.Error(), tinker.CategoryOf(err)
+		r.Error, r.Category = tinker.BriefText(err.Error()), tinker.CategoryOf(err)
 		if errors.Is(err, wire.ErrMalformed) || errors.Is(err, tinker.ErrNotFound) {
 			r.Category = tinker.User
 		}
@@ -290,6 +288,7 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 		s.remember(p, w, prompt, out)
 	}
 	p.finish(r)
+	s.state.keep(p, s.opts.MaxKeptBytes)
 	if w != nil {
 		w.ended(p)
 	}

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -26,6 +28,7 @@ type sampler struct {
 	used   time.Time
 	busy   int           // samples under way
 	ends   int64         // samples that have ended
+	bytes  int64         // of an unnamed one on the disk, once that is known
 	end    chan struct{} // closed at the next end; nil while nobody waits
 }
 
@@ -39,8 +42,17 @@ func (t *state) addSampler(p *sampler) {
 	}
 }
 
+// tenantOf is whose sampler that is, "" if it is gone; s.mu is held.
+func (t *state) tenantOf(id string) string {
+	if p := t.samplers[id]; p != nil && t.sessions[p.Session] != nil {
+		return t.sessions[p.Session].Tenant
+	}
+	return ""
+}
+
 func (t *state) dropSampler(id string) {
 	if p := t.samplers[id]; p != nil {
+		p.forget()
 		delete(t.unnamed, p.ModelPath)
 		delete(t.samplers, id)
 	}
@@ -68,6 +80,7 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	}
 	err = s.change(func(t *state) (int64, error) {
 		if t.samplers[p.ID] != nil {
+			p.forget() // the same request was faster
 			return 0, nil
 		}
 		at, err := s.record(recSampler, p)
@@ -92,7 +105,7 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 		if p.BaseModel == "" {
 			return nil, tinker.Userf("a sampling session needs a base_model or a model_path")
 		}
-		return s.backend.SamplingClient(c.ctx, tinker.SamplingClientRequest{BaseModel: p.BaseModel, Owner: c.tenant})
+		return s.client(c.ctx, tinker.SamplingClientRequest{BaseModel: p.BaseModel, Owner: c.tenant})
 	}
 	k, err := s.readable(c.tenant, p.ModelPath, "")
 	if err != nil {
@@ -107,7 +120,12 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 		p.Asked = s.state.baseOf(k.Path.ModelID, k.BaseModel)
 		s.mu.Unlock()
 	}
-	return s.backend.SamplingClient(c.ctx, tinker.SamplingClientRequest{ModelPath: p.ModelPath, Owner: c.tenant})
+	client, err := s.client(c.ctx, tinker.SamplingClientRequest{ModelPath: p.ModelPath, Owner: c.tenant})
+	if errors.Is(err, tinker.ErrBusy) {
+		s.stats.pushedBack.Inc()
+		return nil, busy(c, err.Error())
+	}
+	return client, err
 }
 
 // ownSampler returns a tenant's sampler. s.mu is held.
@@ -153,14 +171,91 @@ func (s *Server) open(ctx context.Context, p *sampler) (tinker.SamplingClient, e
 	} else if _, err := s.find(p.ModelPath); err != nil {
 		return nil, asUser(err)
 	}
-	client, err := s.backend.SamplingClient(ctx, req)
+	client, err := s.await(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.client != nil { // another sample was faster
+		closeClient(client)
+		return p.client, nil
+	}
 	p.client = client
-	s.mu.Unlock()
 	return client, nil
+}
+
+// loadWait bounds how long an accepted sample waits for memory for its weights, and loadEvery is how often it looks.
+const (
+	loadWait  = 5 * time.Minute
+	loadEvery = 50 * time.Millisecond
+)
+
+// await is client for samples that were accepted: when all weights in memory are in use, it waits until some are not.
+func (s *Server) await(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	for begun := time.Now(); ; {
+		client, err := s.client(ctx, req)
+		if !errors.Is(err, tinker.ErrBusy) || time.Since(begun) > loadWait {
+			return client, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(loadEvery):
+		}
+	}
+}
+
+// client opens weights. When they do not fit into the memory, those that were not used for longest make room.
+func (s *Server) client(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	client, err := s.backend.SamplingClient(ctx, req)
+	for errors.Is(err, tinker.ErrBusy) && s.freeMemory() {
+		client, err = s.backend.SamplingClient(ctx, req)
+	}
+	return client, err
+}
+
+// freeMemory frees memory of what nobody uses now, weights before runs, and reports whether there was any.
+func (s *Server) freeMemory() bool {
+	if s.forgetWeights() {
+		return true
+	}
+	done, err := s.backend.RestOne()
+	if err != nil && s.ctx.Err() == nil {
+		s.opts.Log.Error("making room in memory", "error", err)
+	}
+	return done
+}
+
+// forgetWeights closes the client of the sampler that was not used for longest, if one is idle, and reports whether it did. Its weights are
+// read again when they are needed.
+func (s *Server) forgetWeights() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var oldest *sampler
+	for _, p := range s.state.samplers {
+		if p.client != nil && p.busy == 0 && p.ModelPath != "" && (oldest == nil || p.used.Before(oldest.used)) {
+			oldest = p
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.forget()
+	return true
+}
+
+// forget lets go of a sampler's weights; s.mu is held, and nothing samples from them.
+func (p *sampler) forget() {
+	closeClient(p.client)
+	p.client = nil
+}
+
+// closeClient gives back what a client holds, if it says so.
+func closeClient(c tinker.SamplingClient) {
+	if c, ok := c.(io.Closer); ok {
+		c.Close() // what it holds is freed in any case
+	}
 }
 
 // busy is the answer to a burst that is larger than what may wait.

@@ -145,6 +145,9 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := s.trimUnnamed(c.tenant); err != nil {
+		s.opts.Log.Warn("server: deleting unnamed samplers", "error", err)
+	}
 	save := tinker.SaveRequest{SeqID: req.SeqID, Name: name}
 	return accept(s, m, req.SeqID, "save", 0, int64(len(c.body)), func() (*tinker.Future[tinker.SaveOutput], error) {
 		return m.client.SaveWeightsForSampler(s.ctx, save)

@@ -16,13 +16,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -40,6 +40,8 @@ type Backend interface {
 	Accepted(modelID string, seqID int64) bool
 	// Rest lets go of the memory of a model of which nothing runs; its next request brings it back.
 	Rest(modelID string) error
+	// RestOne is Rest of the model that was left alone for longest; false says that there is none.
+	RestOne() (bool, error)
 	// Heal returns nil when requests can be made durable. After a write that failed it tries once more.
 	Heal() error
 	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result, nil
@@ -84,10 +86,14 @@ type Options struct {
 	KeepUnnamed     time.Duration         // how long an unused unnamed sampler is kept; default 6 h
 	KeepStability   time.Duration         // how long stability information is kept that nobody trains on; default 24 h
 	MaxStability    int64                 // bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
-	MaxSamples      int                   // asample requests outstanding; default 8192
-	Crowd           int                   // beyond so many, waiting clients are told that the server is full; default 256
+	MaxUnnamed      int                   // unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
+	MaxUnnamedBytes int64                 // and their bytes on the disk; default 4 GiB
+	MaxKeptBytes    int64                 // bytes of a tenant's results of samples that are kept; default 256 MiB
+	MaxSamples      int                   // asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
 	MaxSampleBytes  int64                 // and their bytes; default 256 MiB
 	MaxQueuedBytes  int64                 // bytes of training requests that wait; default 2 GiB
+	MaxListening    int                   // calls that wait for a result; default 16384
+	Crowd           int                   // beyond so many samples, waiting clients are told that the server is full; default 256
 	MaxBody         int64                 // bytes of one request of training or sampling, unpacked; default 256 MiB
 	MaxSmallBody    int64                 // bytes of one request of any other kind; default 1 MiB
 	MaxBodies       int64                 // bytes of memory of all requests that are being read and decoded; default 1 GiB
@@ -112,10 +118,14 @@ func (o *Options) defaults() {
 	def(&o.KeepUnnamed, 6*time.Hour)
 	def(&o.KeepStability, 24*time.Hour)
 	def(&o.MaxStability, 64<<20)
+	def(&o.MaxKeptBytes, 256<<20)
+	def(&o.MaxUnnamed, 1024)
+	def(&o.MaxUnnamedBytes, 4<<30)
 	def(&o.MaxSamples, 8192)
 	def(&o.Crowd, 256)
 	def(&o.MaxSampleBytes, 256<<20)
 	def(&o.MaxQueuedBytes, 2<<30)
+	def(&o.MaxListening, 1<<14)
 	def(&o.MaxBody, 256<<20)
 	def(&o.MaxSmallBody, 1<<20)
 	def(&o.MaxBodies, 1<<30)
@@ -160,8 +170,9 @@ type Server struct {
 	cancel context.CancelCauseFunc
 	work   group
 
-	queued  atomic.Int64 // bytes of training requests that wait
-	waiting atomic.Int64 // training requests that wait
+	training  *quota // training requests that wait
+	sampling  *quota // samples that are not finished
+	listening *quota // calls that wait for a result
 
 	mu    sync.Mutex
 	log   *wal.Log
@@ -175,6 +186,9 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
 		bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies), inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
+	s.training = newQuota("training requests", math.MaxInt32, opts.MaxQueuedBytes) // package engine bounds their number
+	s.sampling = newQuota("samples", opts.MaxSamples, opts.MaxSampleBytes)
+	s.listening = newQuota("calls", opts.MaxListening, math.MaxInt64/2)
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error
@@ -229,11 +243,13 @@ func (s *Server) resume() {
 	s.work.begin(func() { s.remake(models) })
 	for _, p := range s.state.samples {
 		if p.finished.IsZero() {
-			s.state.outstanding++
-			s.state.outstandingBytes += int64(len(p.raw))
+			p.size = int64(len(p.raw))
+			p.tenant = s.state.tenantOf(p.Sampler)
+			s.sampling.take(p.tenant, p.size)
 			s.draw(p)
 		}
 	}
+	s.resumeKept()
 	s.work.begin(s.keepHouse)
 }
 

@@ -38,13 +38,12 @@ type state struct {
 	samplers map[string]*sampler
 	unnamed  map[string]string         // checkpoint path of an unnamed sampler -> its id
 	rejects  map[trainKey]reject       // training requests that were wrong at the edge
+	byTenant map[string][]trainKey     // of rejects, in the order they came
 	gaps     map[string][]reject       // runs of numbers that never arrived, by model
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
-	recorded recordings // stability information
-
-	outstanding      int   // volatile: samples not finished
-	outstandingBytes int64 // volatile: of their requests
+	kept     map[string]*kept // volatile: by tenant, the samples that are done
+	recorded recordings       // stability information
 }
 
 type trainKey struct {
@@ -59,8 +58,8 @@ type sampleKey struct {
 
 func newState() state {
 	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, gaps: map[string][]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{},
-		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
+		rejects: map[trainKey]reject{}, byTenant: map[string][]trainKey{}, gaps: map[string][]reject{}, marks: map[string]map[int64]mark{},
+		samples: map[sampleKey]*sample{}, kept: map[string]*kept{}, recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
 // session is one client's session.
@@ -122,14 +121,6 @@ type reject struct {
 	To       int64           `json:"to,omitempty"` // the last of a run of numbers that begins with Seq; 0 is Seq alone
 	Error    string          `json:"error"`
 	Category tinker.Category `json:"category"`
-}
-
-func (t *state) addReject(r reject) {
-	if r.To == 0 {
-		t.rejects[trainKey{r.Model, r.Seq}] = r
-	} else {
-		t.gaps[r.Model] = append(t.gaps[r.Model], r)
-	}
 }
 
 // rejected finds why a number was rejected. s.mu is held.
@@ -259,8 +250,10 @@ func (s *Server) compact() error {
 				put(recMade, madeRecord{m.ID})
 			}
 		}
-		for _, r := range t.rejects {
-			put(recReject, r)
+		for _, tenant := range slices.Sorted(maps.Keys(t.byTenant)) {
+			for _, key := range t.byTenant[tenant] {
+				put(recReject, t.rejects[key])
+			}
 		}
 		for _, list := range t.gaps {
 			for _, r := range list {
@@ -294,6 +287,31 @@ func (t *state) modelsInOrder() []*model {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return list
+}
+
+// maxRejects bounds the rejected requests of a tenant that are kept; their texts are bounded too.
+const maxRejects = 8192
+
+// addReject keeps a rejected request. Of those of a tenant beyond the bound the oldest are forgotten: the backend still knows that their
+// numbers are used.
+func (t *state) addReject(r reject) {
+	r.Error = tinker.BriefText(r.Error) // an older version kept all of it
+	if r.To != 0 {
+		t.gaps[r.Model] = append(t.gaps[r.Model], r)
+		return
+	}
+	key, tenant := trainKey{r.Model, r.Seq}, ""
+	if m := t.models[r.Model]; m != nil && t.sessions[m.Session] != nil {
+		tenant = t.sessions[m.Session].Tenant
+	}
+	if _, again := t.rejects[key]; !again {
+		t.byTenant[tenant] = append(t.byTenant[tenant], key)
+	}
+	t.rejects[key] = r
+	if old := t.byTenant[tenant]; len(old) > maxRejects {
+		delete(t.rejects, old[0])
+		t.byTenant[tenant] = old[1:]
+	}
 }
 
 func (t *state) addMark(m mark) {

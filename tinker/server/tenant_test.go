@@ -119,7 +119,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 }
 
 func TestBackpressure(t *testing.T) {
-	r := newRig(t, Options{MaxSamples: 2, Crowd: 1, Hold: time.Millisecond})
+	r := newRig(t, Options{MaxSamples: 4, Crowd: 1, Hold: time.Millisecond})
 	session := r.session()
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 200}

@@ -121,6 +121,13 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 	} else {
 		f, err := send()
+		for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() { // the run rests, and there is no memory to bring it back
+			f, err = send()
+		}
+		if errors.Is(err, tinker.ErrBusy) {
+			s.stats.pushedBack.Inc()
+			return nil, &statusError{http.StatusServiceUnavailable, err, 5 * time.Second}
+		}
 		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) && !errors.Is(err, tinker.ErrUnusable) && !s.known(m, seq) {
 			return s.reject(m, seq, err) // it is wrong, and was not logged
 		}
@@ -134,16 +141,21 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 
 // queueRoom refuses a training request while too much waits.
 func (s *Server) queueRoom(m *model, tokens int, size int64) error {
-	if s.queued.Load()+size > s.opts.MaxQueuedBytes && s.waiting.Load() > 0 {
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("training requests of %d bytes wait already; send this one again later", s.queued.Load()), 5 * time.Second}
+	tenant := s.tenantOf(m)
+	if err := s.training.room(tenant, size); err != nil {
+		s.stats.pushedBack.Inc()
+		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err), 5 * time.Second}
 	}
-	s.mu.Lock()
-	tenant := s.state.sessions[m.Session].Tenant
-	s.mu.Unlock()
 	if err := s.crowded(tinker.Training, tenant, tokens); err != nil {
 		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err), 5 * time.Second}
 	}
 	return nil
+}
+
+func (s *Server) tenantOf(m *model) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.sessions[m.Session].Tenant
 }
 
 func checkSeq(seq int64) error {
@@ -158,12 +170,9 @@ func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64
 	s.mu.Lock()
 	s.arrived(m, seq)
 	s.mu.Unlock()
-	s.queued.Add(size)
-	s.waiting.Add(1)
-	leave := func() {
-		s.queued.Add(-size)
-		s.waiting.Add(-1)
-	}
+	tenant := s.tenantOf(m)
+	s.training.take(tenant, size)
+	leave := func() { s.training.release(tenant, size) }
 	begun := s.work.begin(func() {
 		defer leave()
 		select {
@@ -221,7 +230,7 @@ func (s *Server) void(m *model, seq int64) error {
 }
 
 func rejected(model string, seq int64, err error) reject {
-	return reject{Model: model, Seq: seq, Error: err.Error(), Category: tinker.CategoryOf(err)}
+	return reject{Model: model, Seq: seq, Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}
 }
 
 func (r reject) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }

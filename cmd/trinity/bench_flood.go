@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+)
+
+// floodKey is the key of the tenant that floods.
+const floodKey = "tml-flood"
+
+// flood measures the small samples of one tenant beside the flood of another. They may take at most three times what they take alone, and
+// what training computes in one part besides.
+func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]finding, error) {
+	t, err := client.Open(ctx, client.Options{BaseURL: o.url, APIKey: floodKey})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	other, err := load.New(ctx, t, l.Base())
+	if err != nil {
+		return nil, err
+	}
+	r, err := l.Flood(ctx, other, load.Flood{Trainers: c.FloodRuns, Datums: 32, Tokens: 128, Ahead: 4, Samples: c.FloodSamples, Small: c.Small})
+	if err != nil {
+		return nil, err
+	}
+	part, err := o.longestPart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alone, beside := r.Alone.At(.99), r.Beside.At(.99)
+	bound := 3*alone + part
+	return []finding{{What: "small sample alone", Measured: fmt.Sprintf("p50 %s, p99 %s of %d", show(r.Alone.At(.5)), show(alone), len(r.Alone))},
+		{What: fmt.Sprintf("  beside another's flood (%d runs, %d samples)", c.FloodRuns, c.FloodSamples),
+			Measured: fmt.Sprintf("p50 %s, p99 %s; the flood trained %d batches and drew %d samples", show(r.Beside.At(.5)), show(beside), r.Batches, r.Drawn),
+			Bound:    fmt.Sprintf("%s = 3 × alone + %s, the longest layer", show(bound), show(part)), Missed: beside > bound}}, nil
+}
+
+// longestPart is the longest that the server's training has computed without giving way.
+func (o *ownServer) longestPart(ctx context.Context) (time.Duration, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	const name = "trinity_engine_training_part_seconds_max "
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), name); ok {
+			var seconds float64
+			if _, err := fmt.Sscan(text, &seconds); err != nil {
+				return 0, fmt.Errorf("bench: /metrics: %q: %w", lines.Text(), err)
+			}
+			return time.Duration(seconds * float64(time.Second)), nil
+		}
+	}
+	return 0, fmt.Errorf("bench: /metrics has no %s", name)
+}

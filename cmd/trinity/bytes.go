@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// byteSize is a number of bytes that a flag takes with a unit, such as 512MiB or 8G.
+type byteSize int64
+
+// units are the powers of 1024 by their first letter.
+const units = "KMGT"
+
+// UnmarshalText implements encoding.TextUnmarshaler, as the flags' parser wants it: a number, perhaps with a fraction, and K, M, G or T with or without iB or B
+// behind it, all of them powers of 1024.
+func (b *byteSize) UnmarshalText(text []byte) error {
+	s := strings.ToUpper(strings.TrimSpace(string(text)))
+	number := strings.TrimSuffix(strings.TrimSuffix(s, "B"), "I")
+	scale := 1.0
+	if n := len(number); n > 0 {
+		if at := strings.IndexByte(units, number[n-1]); at >= 0 {
+			scale, number = math.Pow(1024, float64(at+1)), number[:n-1]
+		} else if number != strings.TrimSuffix(s, "B") {
+			number = s // an I without a unit
+		}
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !(v >= 0) || v*scale >= math.MaxInt64 {
+		return fmt.Errorf("%q is no number of bytes; write for example 512MiB or 8G", text)
+	}
+	*b = byteSize(v * scale)
+	return nil
+}

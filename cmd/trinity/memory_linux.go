@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// physicalMemory is that of the machine, or what this process's control group leaves of it, bytes; 0 if it is not known.
+func physicalMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	n := int64(info.Totalram) * int64(info.Unit)
+	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil { // "max" is none
+			n = min(n, limit)
+		}
+	}
+	return n
+}

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient, error) {
+	return e.CreateModel(context.Background(), tinker.CreateModelRequest{SessionID: owner, ModelSeqID: seq, BaseModel: baseName, LoRA: lora(rank), Owner: owner})
+}
+
+// One owner makes runs until there is no memory; it gets three quarters, another owner still finds room, and what is unloaded can be
+// taken again. What is accounted for is what a run takes on the heap, and not less.
+func TestMemoryOfRunsIsBounded(t *testing.T) {
+	probe := open(t, Options{})
+	one := probe.bases[baseName].reckon(lora(8))
+	e := open(t, Options{Memory: 16 * one})
+	made := int64(0)
+	var err error
+	for ; err == nil && made < 20; made++ {
+		_, err = newRun(e, "a", made, 8)
+	}
+	if made--; made != 12 || !errors.Is(err, tinker.ErrBusy) || tinker.CategoryOf(err) != tinker.Server || !strings.Contains(err.Error(), "unload a model") {
+		t.Errorf("one owner got %d runs of 16, then %v", made, err)
+	}
+	for seq := range int64(2) {
+		if _, err := newRun(e, "b", seq, 8); err != nil {
+			t.Fatalf("another owner's run %d: %v", seq, err)
+		}
+	}
+	if _, err := newRun(e, "b", 2, 8); !errors.Is(err, tinker.ErrBusy) {
+		t.Errorf("another owner's third: %v", err)
+	}
+	for seq := range int64(3) {
+		f, err := e.UnloadModel(testContext(t), modelID("a", seq))
+		value(t, f, err)
+	}
+	if _, err := newRun(e, "b", 2, 8); err != nil {
+		t.Errorf("after others have gone: %v", err)
+	}
+	if used, total := e.Memory(); used != 12*one || total != 16*one {
+		t.Errorf("%d of %d bytes are accounted for, want %d", used, total, 12*one)
+	}
+	if err := e.RoomForModel(tinker.CreateModelRequest{BaseModel: baseName, LoRA: lora(8), Owner: "a"}); !errors.Is(err, tinker.ErrBusy) {
+		t.Errorf("room for one more of the first owner: %v", err)
+	}
+}
+
+func TestRanksAreBounded(t *testing.T) {
+	e := open(t, Options{Memory: 1 << 20})
+	for rank, want := range map[int]string{33: "take a rank of 1 to 32", 4096: "take a rank of 1 to 32", 32: "take a lower rank"} {
+		_, err := newRun(e, "a", int64(rank), rank)
+		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), want) {
+			t.Errorf("rank %d: %v, want %q", rank, err, want)
+		}
+	}
+	if used, _ := e.Memory(); used != 0 {
+		t.Errorf("%d bytes are accounted for, and nothing was made", used)
+	}
+}
+
+// What is reckoned for a run is not less than what it takes on the heap, and not far more.
+func TestReckon(t *testing.T) {
+	c := map[string]any{"vocab_size": 2000, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
+		"intermediate_size": 256, "max_position_embeddings": context_}
+	e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeShape(t, true, true, c, 1), Tokens: letters{}}}})
+	first, err := newRun(e, "a", 0, 32) // loads the base and fills what all runs share
+	if err != nil {
+		t.Fatal(err)
+	}
+	train(t, first, 1, mixed...)
+	for _, rank := range []int{1, 32} {
+		const runs = 10
+		before := heapNow()
+		for seq := range int64(runs) {
+			m, err := newRun(e, "a", int64(rank)*runs+seq, rank)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := m.ForwardBackward(testContext(t), batch(mixed...))
+			value(t, f, err)
+		}
+		took, reckoned := (heapNow()-before)/runs, e.bases[baseName].reckon(lora(rank))
+		t.Logf("rank %d: %d bytes reckoned, %d taken", rank, reckoned, took)
+		if took > reckoned || took < reckoned/3 {
+			t.Errorf("rank %d: %d bytes were reckoned, %d taken", rank, reckoned, took)
+		}
+	}
+}
+
+func heapNow() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Sampling clients of one checkpoint are accounted for once, until the last is closed or forgotten; beyond the budget there is none.
+func TestMemoryOfSamplersIsBounded(t *testing.T) {
+	probe := open(t, Options{})
+	one, version := probe.bases[baseName].reckon(lora(8)), modelLoRA(lora(8)).PackedBytes(probe.bases[baseName].config)
+	e := open(t, Options{Memory: (one+2*version)*4/3 + 64})
+	m, err := newRun(e, "a", 0, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := func(path string) (tinker.SamplingClient, error) {
+		return e.SamplingClient(testContext(t), tinker.SamplingClientRequest{ModelPath: path, Owner: "a"})
+	}
+	var paths []string
+	var clients []tinker.SamplingClient
+	for _, name := range []string{"x", "y", "z"} {
+		train(t, m, 1, mixed...)
+		f, err := m.SaveWeightsForSampler(testContext(t), tinker.SaveRequest{Name: name})
+		paths = append(paths, value(t, f, err).Path)
+	}
+	for _, path := range []string{paths[0], paths[1], paths[0]} {
+		c, err := client(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, c)
+	}
+	if used, _ := e.Memory(); used != one+2*version {
+		t.Errorf("%d bytes are accounted for, want a run's %d and two versions of %d", used, one, version)
+	}
+	if _, err := client(paths[2]); !errors.Is(err, tinker.ErrBusy) {
+		t.Errorf("a third version: %v", err)
+	}
+	clients[0].(*samplingClient).Close()
+	if _, err := client(paths[2]); !errors.Is(err, tinker.ErrBusy) {
+		t.Errorf("a third version while the first still has a client: %v", err)
+	}
+	clients[2].(*samplingClient).Close()
+	clients[2].(*samplingClient).Close() // once more does nothing
+	if _, err := client(paths[2]); err != nil {
+		t.Errorf("a third version after the first has gone: %v", err)
+	}
+	runtime.KeepAlive(clients)
+	clients = nil
+	until(func() bool { runtime.GC(); used, _ := e.Memory(); return used == one })
+}
+
+// Whatever is reserved, shared and released: nobody has more than the rules allow, and in the end nothing is accounted for.
+func TestMemory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &memory{total: 800}
+		users := map[string]int{}
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			owner, name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "owner"), rapid.SampledFrom([]string{"p", "q", "r", "s", "t", "u"}).Draw(rt, "name")
+			if rapid.Bool().Draw(rt, "release") {
+				m.release(name)
+				users[name] = max(0, users[name]-1)
+				continue
+			}
+			used, own := m.now(owner)
+			n := rapid.Int64Range(1, 400).Draw(rt, "bytes")
+			err := m.share(owner, name, "it", n)
+			switch {
+			case users[name] > 0 && err != nil:
+				rt.Fatalf("one more user of %s: %v", name, err)
+			case users[name] == 0 && err == nil && used+n > 600 && (used+n > 800 || own+n > 100):
+				rt.Fatalf("%s had %d of %d used and got %d more", owner, own, used, n)
+			}
+			if err == nil {
+				users[name]++
+			}
+		}
+		for name, n := range users {
+			for range n {
+				m.release(name)
+			}
+		}
+		if used, _ := m.now("a"); used != 0 || len(m.owners)+len(m.parts) != 0 {
+			rt.Fatalf("in the end %d bytes are accounted for: %v %v", used, m.owners, m.parts)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// runBytes is what a training run takes besides its numbers: maps, queues, names.
+const runBytes = 128 << 10
+
+// reckon is the memory of a run: its parameters, a gradient with the copy that a failed request goes back to, and two moments, all f32;
+// and two packed versions of its weights, since a step makes one beside the other.
+func (b *base) reckon(l tinker.LoRA) int64 {
+	c := b.config
+	if l.Rank == 0 {
+		n := 6 * 4 * c.Parameters()
+		if c.Tied {
+			n += 4 * 4 * int64(c.Vocab) * int64(c.Dim) // two more accumulators, and their copies
+		}
+		return runBytes + n + 2*c.WeightBytes()
+	}
+	m := modelLoRA(l)
+	return runBytes + 5*4*m.Parameters(c) + 2*m.PackedBytes(c)
+}
+
+// reckon is the memory of one version's weights beside the base model's.
+func (v *version) reckon() int64 {
+	switch {
+	case v.weights == v.id && v.adapter == nil:
+		return v.w.Config.WeightBytes()
+	case v.adapter != nil:
+		return v.adapter.LoRA.PackedBytes(v.w.Config)
+	}
+	return 0
+}
+
+var _ tinker.Sized = (*Engine)(nil)
+
+// RoomForModel implements tinker.Sized.
+func (e *Engine) RoomForModel(req tinker.CreateModelRequest) error {
+	b, err := e.base(req.BaseModel)
+	if err != nil {
+		return err
+	}
+	if err := b.checkRank(req.LoRA); err != nil {
+		return err
+	}
+	return e.memory.room(req.Owner, describeRun(req.LoRA, b), b.reckon(req.LoRA))
+}
+
+// RoomForState implements tinker.Sized.
+func (e *Engine) RoomForState(req tinker.CreateFromStateRequest) error {
+	m, _, _, err := e.store.read(req.Path)
+	if err != nil {
+		return err
+	}
+	b, err := e.base(m.BaseModel)
+	if err != nil {
+		return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
+	}
+	return e.memory.room(req.Owner, describeRun(m.LoRA, b), b.reckon(m.LoRA))
+}
+
+func describeRun(l tinker.LoRA, b *base) string {
+	return fmt.Sprintf("a training run of rank %d on base model %q", l.Rank, b.name)
+}
+
+// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above the shorter side of
+// the matrix it is added to.
+func (b *base) checkRank(l tinker.LoRA) error {
+	if l.Rank == 0 {
+		return nil
+	}
+	if most := modelLoRA(l).MaxRank(b.config); l.Rank > most {
+		return tinker.Userf("engine: LoRA rank %d; the largest matrix that base model %q has to add to has rank %d: take a rank of 1 to %d", l.Rank, b.name, most, most)
+	}
+	return nil
+}
+
+// hold accounts for the memory of a run that is being made. What was promised is taken in any case.
+func (r *run) hold(promised bool) error {
+	n := r.base.reckon(r.lora)
+	if promised {
+		r.e.memory.take(r.owner, r.id, n)
+		return nil
+	}
+	return r.e.memory.reserve(r.owner, r.id, describeRun(r.lora, r.base), n)
+}
+
+// keep accounts for the weights of a sampling client on a checkpoint, once for all clients of one version.
+func (e *Engine) keep(c *samplingClient, what string) error {
+	name := fmt.Sprintf("version %d", c.version.id)
+	if err := e.memory.share(c.line.owner, name, what, c.version.reckon()); err != nil {
+		return err
+	}
+	c.held = &held{release: func() { e.memory.release(name) }}
+	c.collected = runtime.AddCleanup(c, (*held).end, c.held)
+	return nil
+}
+
+// Memory is what training runs and samplers take, in bytes as reckoned, and what they may take in all; 0 is no bound.
+func (e *Engine) Memory() (used, total int64) {
+	used, _ = e.memory.now("")
+	return used, e.memory.total
+}
+
+// mib writes bytes for a reader.
+func mib(n int64) string {
+	if n < 10<<20 {
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

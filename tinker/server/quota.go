@@ -1,0 +1,100 @@
+package server
+
+import (
+	"fmt"
+	"sync"
+)
+
+// amount is an amount of work: requests and the bytes they take.
+type amount struct {
+	requests int
+	bytes    int64
+}
+
+// quota counts one kind of work that waits, bounds it, and shares the bound among tenants: a tenant may never hold more than what is still
+// free. So one tenant alone fills half, two a third each, and whoever comes next finds room. Its methods may be called at the same time.
+type quota struct {
+	what string // of the work, for errors
+	most amount
+
+	mu      sync.Mutex
+	all     amount
+	tenants map[string]*amount // those with work
+}
+
+func newQuota(what string, requests int, bytes int64) *quota {
+	return &quota{what: what, most: amount{requests, bytes}, tenants: map[string]*amount{}}
+}
+
+// room returns an error if a tenant's request of so many bytes is too much. The first request of a tenant may be of any size.
+func (q *quota) room(tenant string, bytes int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.full(tenant, bytes)
+}
+
+// full is room; q.mu is held.
+func (q *quota) full(tenant string, bytes int64) error {
+	var own amount
+	if t := q.tenants[tenant]; t != nil {
+		own = *t
+	}
+	free := amount{q.most.requests - q.all.requests, q.most.bytes - q.all.bytes}
+	small := own.requests < free.requests && own.bytes+bytes <= free.bytes
+	first := own.requests == 0 && free.requests > 0 && free.bytes > 0
+	if small || first {
+		return nil
+	}
+	return fmt.Errorf("%d %s with %d bytes wait, %d with %d bytes of them yours; a tenant may not hold more than what is free (of %d and %d bytes)",
+		q.all.requests, q.what, q.all.bytes, own.requests, own.bytes, q.most.requests, q.most.bytes)
+}
+
+// take counts a request in, whether there is room or not: one that an earlier process accepted is taken in any case.
+func (q *quota) take(tenant string, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(tenant, amount{1, bytes})
+}
+
+// try counts a request in if there is room.
+func (q *quota) try(tenant string, bytes int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.full(tenant, bytes); err != nil {
+		return err
+	}
+	q.add(tenant, amount{1, bytes})
+	return nil
+}
+
+// release counts a request out that was counted in with the same tenant and size.
+func (q *quota) release(tenant string, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(tenant, amount{-1, -bytes})
+}
+
+// add changes the counts; q.mu is held.
+func (q *quota) add(tenant string, n amount) {
+	own := q.tenants[tenant]
+	if own == nil {
+		own = new(amount)
+		q.tenants[tenant] = own
+	}
+	for _, l := range []*amount{&q.all, own} {
+		l.requests, l.bytes = l.requests+n.requests, l.bytes+n.bytes
+	}
+	if own.requests == 0 {
+		delete(q.tenants, tenant)
+	}
+}
+
+// now is what waits of all tenants, and of one.
+func (q *quota) now(tenant string) (all, own amount) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.tenants[tenant]; t != nil {
+		own = *t
+	}
+	return q.all, own
+}
