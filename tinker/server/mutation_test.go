@@ -196,7 +196,7 @@ func tryFolder(t *testing.T, dir string, want recordedScript) error {
 // named reports whether an error says what is damaged.
 func named(err error, rel string) bool {
 	text := err.Error()
-	for _, name := range []string{rel, filepath.Base(strings.TrimSuffix(rel, ".mark")), "damaged", "is missing from the data folder", "is no longer there"} {
+	for _, name := range []string{rel, filepath.Base(strings.TrimSuffix(rel, ".mark")), "damaged", "is missing from the data folder", "is no longer there", ": not found"} {
 		if strings.Contains(text, name) {
 			return true
 		}
