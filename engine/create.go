@@ -35,7 +35,7 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		if err := checkLoRA(r.lora, req.RandomInit); err != nil {
 			return err
 		}
-		if err := b.checkRank(r.lora); err != nil {
+		if err := b.checkRank(r.lora); err != nil && !r.promised { // an older version took it
 			return err
 		}
 		if err := r.hold(r.promised); err != nil {

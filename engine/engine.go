@@ -3,7 +3,8 @@
 // The life of a request: a TrainingClient's call is numbered and queued (queue.go) and runs in SeqID order, as micro-batches
 // (train.go, micro.go) or as an optimizer step (run.go), which one loop takes from all models in a fair order (trainer.go, share.go); it changes the
 // run's state only if it succeeds. Samples of all requests run together in another loop (scheduler.go) over KV pages of
-// package engine/cache. Both take turns on the same threads (turn.go); training gives way between two layers.
+// package engine/cache. Both take turns on the same threads (turn.go) in the order that the owners' computing times say (clock.go); training gives way
+// between two layers. What runs and samplers take of the memory is accounted for before it is allocated (memory.go, reckon.go).
 //
 // A token's log-probability is a pure function of the base weights, the adapter and the tokens before it: the same bits
 // alone or in a batch, sampled or trained on, with any number of threads. A run is a deterministic state machine: its requests in

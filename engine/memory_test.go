@@ -184,3 +184,15 @@ func TestMemory(t *testing.T) {
 		}
 	})
 }
+
+// What was accepted before is taken, though the budget is smaller now and the rank too high for this version.
+func TestPromisedRunsAreTaken(t *testing.T) {
+	e := open(t, Options{Memory: 1})
+	_, err := e.CreateModel(tinker.Promised(testContext(t)), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName, LoRA: lora(40)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, _ := e.Memory(); used != e.bases[baseName].reckon(lora(40)) {
+		t.Errorf("%d bytes are accounted for", used)
+	}
+}

@@ -36,6 +36,7 @@ type scheduler struct {
 	batch   []*lane // of the step
 	short   *lane   // the oldest that found no pages in the last step
 	leader  string  // the owner whose step it is
+	force   bool    // a lane that finds no pages may go beyond the budget if the batch is empty
 	seqs    []model.Seq
 	want    []wanted
 	rows    []int
@@ -114,7 +115,11 @@ func (c *scheduler) loop() {
 		if !c.more() {
 			return
 		}
-		c.e.turn.yield(forSamples, c.owners()...)
+		if len(c.batch) == 0 {
+			c.e.turn.yield(forSamples) // whoever waits
+		} else {
+			c.e.turn.yield(forSamples, c.owners()...)
+		}
 	}
 }
 
@@ -240,7 +245,7 @@ func (c *scheduler) plan() {
 	c.mu.Lock() // for the shares
 	defer c.mu.Unlock()
 	c.batch = c.batch[:0]
-	short := c.short
+	short, last := c.short, c.short
 	c.short = nil
 	for _, l := range c.lanes {
 		l.planned, l.short, l.take = false, false, 0
@@ -248,7 +253,9 @@ func (c *scheduler) plan() {
 	c.leader = c.lead()
 	budget := prefillTokens
 	mine := func(l *lane) bool { return l.owner().name == c.leader }
+	c.force = !slices.ContainsFunc(c.lanes, func(l *lane) bool { return !mine(l) && !l.idle() })
 	c.share(mine, math.MaxInt, &budget, &short)
+	c.force = true
 	rows := 0
 	for _, l := range c.batch {
 		rows += l.take
@@ -257,7 +264,7 @@ func (c *scheduler) plan() {
 		rows = math.MaxInt
 	}
 	c.share(func(l *lane) bool { return !mine(l) }, rows, &budget, &short)
-	if i := slices.IndexFunc(c.lanes, func(l *lane) bool { return l.short }); i >= 0 {
+	if i := slices.IndexFunc(c.lanes, func(l *lane) bool { return l.short || l == last && !l.planned && !l.idle() }); i >= 0 {
 		c.short = c.lanes[i]
 	}
 	slices.SortStableFunc(c.batch, func(a, b *lane) int {
@@ -340,7 +347,7 @@ func (c *scheduler) space(l *lane, n int) bool {
 	for !l.room(n, false) {
 		victim := c.victim(l, n)
 		if victim == nil {
-			return len(c.batch) == 0 && l.room(n, true) // alone it may go beyond the budget
+			return c.force && len(c.batch) == 0 && l.room(n, true) // alone it may go beyond the budget
 		}
 		if victim.planned {
 			c.batch = slices.DeleteFunc(c.batch, func(b *lane) bool { return b == victim })

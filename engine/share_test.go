@@ -446,3 +446,51 @@ func TestLongPauseHoldsNobodyUp(t *testing.T) {
 	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
 	value(t, f, err)
 }
+
+// A step that one owner leads has no more tokens of another than of it, so that a small sample's steps stay small beside another's hundred
+// samples; and the steps of the many are still those of all their samples.
+func TestStepsOfOneOwnerStaySmall(t *testing.T) {
+	e := open(t, Options{})
+	client := func(owner string) tinker.SamplingClient {
+		c, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName, Owner: owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	many, few := client("many"), client("few")
+	led, most, wrong := map[string]int{}, 0, ""
+	both := false
+	e.sampler.runner.Between = func() error {
+		rows := map[string]int{}
+		for _, l := range e.sampler.batch {
+			rows[l.owner().name] += l.take
+		}
+		if most = max(most, rows["many"]); rows["few"] > 0 {
+			both = true
+		}
+		led[e.sampler.leader]++
+		if n := rows[e.sampler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
+			wrong = fmt.Sprintf("%s leads %v", e.sampler.leader, rows)
+		}
+		return nil
+	}
+	e.turn.take(forTraining)
+	f, err := many.Sample(testContext(t), sampleRequest(100, 60, 1, mixed[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := few.Sample(testContext(t), sampleRequest(1, 30, 2, mixed[1]))
+	e.turn.done(forTraining)
+	value(t, g, err)
+	value(t, f, nil)
+	if wrong != "" || led["few"] == 0 || led["many"] == 0 || most < 90 || !both {
+		t.Errorf("steps led by %v, with at most %d tokens of the many; %s", led, most, wrong)
+	}
+	until(func() bool { // nobody is present when nothing is under way
+		c := &e.turn.clock
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.owners) == 0
+	})
+}

@@ -121,7 +121,7 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 	}
 	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*model{}, byKey: map[key]*model{}, replayed: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(tinker.Promised(context.Background())) // what is logged was promised
-	if err := j.recover(ctx); err != nil {
+	if err := j.recover(tinker.Promised(ctx)); err != nil {
 		j.cancel()
 		return nil, err
 	}

@@ -27,24 +27,36 @@ func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]fin
 	if err != nil {
 		return nil, err
 	}
+	before, err := o.figure(ctx, trainedTokens)
+	if err != nil {
+		return nil, err
+	}
 	r, err := l.Flood(ctx, other, load.Flood{Trainers: c.FloodRuns, Datums: 32, Tokens: 128, Ahead: 4, Samples: c.FloodSamples, Small: c.Small})
 	if err != nil {
 		return nil, err
 	}
-	part, err := o.longestPart(ctx)
+	after, err := o.figure(ctx, trainedTokens)
 	if err != nil {
 		return nil, err
 	}
+	seconds, err := o.figure(ctx, "trinity_engine_training_part_seconds_max")
+	if err != nil {
+		return nil, err
+	}
+	part := time.Duration(seconds * float64(time.Second))
 	alone, beside := r.Alone.At(.99), r.Beside.At(.99)
 	bound := 3*alone + part
 	return []finding{{What: "small sample alone", Measured: fmt.Sprintf("p50 %s, p99 %s of %d", show(r.Alone.At(.5)), show(alone), len(r.Alone))},
 		{What: fmt.Sprintf("  beside another's flood (%d runs, %d samples)", c.FloodRuns, c.FloodSamples),
-			Measured: fmt.Sprintf("p50 %s, p99 %s; the flood trained %d batches and drew %d samples", show(r.Beside.At(.5)), show(beside), r.Batches, r.Drawn),
+			Measured: fmt.Sprintf("p50 %s, p99 %s; the flood trained on %.0f tokens and drew %d samples", show(r.Beside.At(.5)), show(beside), after-before, r.Drawn),
 			Bound:    fmt.Sprintf("%s = 3 × alone + %s, the longest layer", show(bound), show(part)), Missed: beside > bound}}, nil
 }
 
-// longestPart is the longest that the server's training has computed without giving way.
-func (o *ownServer) longestPart(ctx context.Context) (time.Duration, error) {
+// trainedTokens counts what training has gone back through.
+const trainedTokens = `trinity_engine_tokens_total{phase="backward"}`
+
+// figure is one number of the server's metrics.
+func (o *ownServer) figure(ctx context.Context, name string) (v float64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+"/metrics", nil)
 	if err != nil {
 		return 0, err
@@ -54,14 +66,12 @@ func (o *ownServer) longestPart(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	defer resp.Body.Close()
-	const name = "trinity_engine_training_part_seconds_max "
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), name); ok {
-			var seconds float64
-			if _, err := fmt.Sscan(text, &seconds); err != nil {
+		if text, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			if _, err := fmt.Sscan(text, &v); err != nil {
 				return 0, fmt.Errorf("bench: /metrics: %q: %w", lines.Text(), err)
 			}
-			return time.Duration(seconds * float64(time.Second)), nil
+			return v, nil
 		}
 	}
 	return 0, fmt.Errorf("bench: /metrics has no %s", name)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -95,6 +96,7 @@ func (c *serveStart) Run(s *surroundings) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+	c.Threads = spareProcessors(c.Threads)
 	handler, closeAll, err := c.open(s.ctx, models, log)
 	if err != nil {
 		return err
@@ -154,6 +156,21 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	}
 	opened.Store(h)
 	return h, func() error { return errors.Join(h.Close(), j.Close()) }, nil
+}
+
+// spare is how many more goroutines may run at once than threads compute.
+const spare = 2
+
+// spareProcessors lets requests be read and answered while all threads compute, and returns how many compute: threads, or all there are. With no
+// more of Go's processors than threads that compute, a request that arrives waits until the runtime preempts one of them, 10 ms each time; so the
+// operating system decides, which lets who has just been woken go first.
+func spareProcessors(threads int) int {
+	n := runtime.GOMAXPROCS(0)
+	if threads <= 0 {
+		threads = n
+	}
+	runtime.GOMAXPROCS(max(n, threads+spare))
+	return threads
 }
 
 // memory is the budget for runs and samplers in bytes; 0 is none, where the machine does not tell what it has.
