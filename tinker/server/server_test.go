@@ -23,7 +23,7 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	}
 	var info wire.GetInfoResponse
 	r.post("/get_info", map[string]any{"model_id": m, "type": "get_info"}, &info)
-	if !info.IsLoRA || info.LoRARank != 4 || info.LoRAAlpha != 32 || info.ModelData.ModelName != "tiny" {
+	if !info.IsLoRA || info.LoRARank != 4 || info.LoRAAlpha != 32 || info.ModelData.ModelName != "small" {
 		t.Errorf("get_info says %+v", info)
 	}
 	first := r.output(r.promise("/forward_backward", batch(m, 1, false)))

@@ -40,7 +40,7 @@ func TestUnload(t *testing.T) {
 	}
 	var info wire.TrainingRun
 	r.get("/training_runs/"+m, &info)
-	if info.BaseModel != "tiny" {
+	if info.BaseModel != "small" {
 		t.Errorf("the run is listed as %+v", info)
 	}
 	heir := r.result(r.promise("/load_weights", map[string]any{"session_id": session, "model_seq_id": 7, "path": path, "optimizer": true, "type": "load_weights"}))["model_id"].(string)
