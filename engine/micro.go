@@ -148,6 +148,9 @@ func newRows(jobs []*job, tokens int) *rows {
 // gradient fills in dLoss/dlogp of a row.
 func (r *rows) gradient(row int, logp, g []float32) {
 	p := r.at[row]
+	if p.pos == 0 { // the logprobs of all rows are there before the first gradient is asked for
+		p.job.loss.Prepare(&p.it.Datum, r.logp[row*r.k:(row+p.it.N)*r.k])
+	}
 	p.job.loss.Row(p.it.Datum, p.pos, logp, g)
 	r.bad[row] = !finite(g)
 }
@@ -174,6 +177,7 @@ func (r *rows) finish(jobs []*job) {
 
 // sum adds up the loss of an item. bad says which rows' gradients are not finite.
 func (j *job) sum(it *item, bad []bool) error {
+	j.loss.Prepare(&it.Datum, it.logp)
 	for pos := range it.N {
 		logp := it.logp[pos*it.K : (pos+1)*it.K]
 		it.sum += j.loss.Row(it.Datum, pos, logp, nil)

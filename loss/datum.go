@@ -17,8 +17,12 @@ type Datum struct {
 	Weights    []float32 // [N,K] or nil, which means ones
 	Logprobs   []float32 // [N,K]
 	Advantages []float32 // [N,K]
+	RatioMask  []float32 // [N]: nonzero where gspo's sequence ratio is taken
+	Sampled    []float32 // [N]: nonzero where stable_reinforce's targets were sampled
 
 	EntropyWeights []float32 // [N] or nil, which means ones
+
+	ratio float64 // of gspo, once Prepare has computed it
 }
 
 func (d Datum) weight(i int) float64 {
@@ -34,7 +38,7 @@ func (d Datum) weight(i int) float64 {
 func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 	for _, key := range slices.Sorted(maps.Keys(d.LossFnInputs)) {
 		switch key {
-		case tinker.TargetTokens, tinker.Weights, tinker.Logprobs, tinker.Advantages:
+		case tinker.TargetTokens, tinker.Weights, tinker.Logprobs, tinker.Advantages, tinker.SequenceRatioMask, tinker.SampledMask:
 		case tinker.EntropyWeights:
 			if !l.entropic {
 				return Datum{}, tinker.Userf("loss: datum %d has entropy_weights, but loss_fn_config of %s has no entropy_coef; give it, or leave them out", index, l.name)
@@ -65,7 +69,14 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 			c.Logprobs = v
 		case tinker.Advantages:
 			c.Advantages = v
+		case tinker.SequenceRatioMask:
+			c.RatioMask = v
+		case tinker.SampledMask:
+			c.Sampled = v
 		}
+	}
+	if err := l.masks(index, c); err != nil {
+		return Datum{}, err
 	}
 	if t, ok := d.LossFnInputs[tinker.EntropyWeights]; ok {
 		var err error
@@ -80,7 +91,30 @@ func (l Loss) needs() []string {
 	if l.name == tinker.CrossEntropy {
 		return []string{tinker.TargetTokens, tinker.Weights}
 	}
-	return []string{tinker.TargetTokens, tinker.Logprobs, tinker.Advantages}
+	needs := []string{tinker.TargetTokens, tinker.Logprobs, tinker.Advantages}
+	switch l.name {
+	case tinker.GSPO:
+		needs = append(needs, tinker.SequenceRatioMask)
+	case tinker.StableReinforce:
+		needs = append(needs, tinker.SampledMask)
+	}
+	return needs
+}
+
+// masks refuses masks that leave a loss without meaning.
+func (l Loss) masks(index int, c Datum) error {
+	if l.name == tinker.GSPO && !slices.ContainsFunc(c.RatioMask, func(m float32) bool { return m != 0 }) {
+		return tinker.Userf("loss: datum %d: sequence_ratio_mask marks no position; gspo needs 1 at the sampled ones", index)
+	}
+	if l.name != tinker.StableReinforce {
+		return nil
+	}
+	for i, a := range c.Advantages {
+		if a != 0 && c.Sampled[i] == 0 {
+			return tinker.Userf("loss: datum %d: advantages[%d] is %v, but target %d was not sampled; stable_reinforce takes advantages of sampled tokens only, set it to 0", index, i, a, i)
+		}
+	}
+	return nil
 }
 
 func (l Loss) targets(c *Datum, index int, d tinker.Datum, vocab int) error {

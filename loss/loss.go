@@ -7,9 +7,15 @@
 //	ppo                  −Σ min(r·A, clamp(r, low, high)·A)              −r·A where r·A is the smaller, else 0
 //	cispo                −Σ stopgrad(clamp(r, low, high))·logp·A         −clamp(r, low, high)·A
 //	dro                  −Σ (logp·A − ½·beta·(logp − q)²)                −(A − beta·(logp − q))
+//	gspo                 −Σ min(s·A, clamp(s, low, high)·A)              −s·A where s·A is the smaller, else 0
+//	stable_reinforce     −Σ stopgrad(t)·logp·A + kl_coeff·Σ D(r)         −t·A + kl_coeff·(t − 1)
 //
-// low and high (clip_low_threshold, clip_high_threshold) bound the ratio itself: 0.8 and 1.2 for ppo, 0 and 4 for cispo
-// unless given. The default of beta is documented nowhere upstream; here it is 0.05, the value of their example.
+// gspo is GSPO-token (Zheng et al. 2025, arXiv:2507.18071, equations 13 to 15; the Tinker documentation, losses/gspo, gives the same): all
+// positions of a datum carry one ratio s = exp(mean of logp − q over the positions that sequence_ratio_mask marks), each with the gradient
+// of its own logp. stable_reinforce is described in stable.go.
+//
+// low and high (clip_low_threshold, clip_high_threshold) bound the ratio itself: 0.8 and 1.2 for ppo, 0 and 4 for cispo, and for gspo
+// 0.9997 and 1.0004 (the paper's section 5.1) unless given. The default of beta is documented nowhere upstream; here it is 0.05, the value of their example.
 //
 // With entropy_coef c among the settings each is less by c·Σ m·H, where H is the entropy of the model's distribution at a position
 // and m the position's entropy_weights, 1 unless given; the gradient by H is −c·m.
@@ -36,6 +42,7 @@ type Loss struct {
 	name      string
 	low, high float64
 	beta      float64
+	kl        float64
 
 	entropic bool // entropies are asked for
 	entropy  float64
@@ -56,6 +63,12 @@ func New(name string, config map[string]float64) (Loss, error) {
 	case tinker.DRO:
 		l.beta = DefaultBeta
 		known = map[string]*float64{"beta": &l.beta}
+	case tinker.GSPO:
+		l.low, l.high = 1-3e-4, 1+4e-4
+		known = map[string]*float64{"clip_low_threshold": &l.low, "clip_high_threshold": &l.high}
+	case tinker.StableReinforce:
+		l.kl = DefaultKL
+		known = map[string]*float64{"kl_coeff": &l.kl}
 	default:
 		return Loss{}, tinker.Userf("loss: loss_fn %q is unknown; use %s", name, strings.Join(Names(), ", "))
 	}
@@ -83,11 +96,27 @@ func New(name string, config map[string]float64) (Loss, error) {
 
 // Names are the losses there are.
 func Names() []string {
-	return []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO, tinker.DRO}
+	return []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO, tinker.DRO, tinker.GSPO, tinker.StableReinforce}
 }
 
 // Name is the loss_fn.
 func (l Loss) Name() string { return l.name }
+
+// Prepare computes what the loss of d needs to know of all its positions at once: the sequence ratio of gspo. logp holds the
+// log-probabilities of all targets, [N,K]. Row and Entropy come after it.
+func (l Loss) Prepare(d *Datum, logp []float32) {
+	if l.name != tinker.GSPO {
+		return
+	}
+	sum, n := 0.0, 0
+	for i, m := range d.RatioMask {
+		if m != 0 {
+			sum += float64(logp[i]) - float64(d.Logprobs[i])
+			n++
+		}
+	}
+	d.ratio = elementary.Exp(sum / float64(n))
+}
 
 // Row is the loss of position pos of datum d. logp holds the K log-probabilities of its targets, and grad, unless nil,
 // receives the derivative of the loss by each of them. An overflow shows as a result or gradient that is not finite.
@@ -133,15 +162,29 @@ func (l Loss) element(d Datum, i int, logp float64) (loss, grad float64) {
 		gap := logp - q
 		return -(float64(logp*a) - float64(0.5*l.beta*gap*gap)), -(a - float64(l.beta*gap))
 	}
+	if l.name == tinker.StableReinforce {
+		return l.stable(d, i, logp)
+	}
 	if a == 0 {
 		return 0, 0
 	}
+	if l.name == tinker.GSPO {
+		return clippedSurrogate(d.ratio, min(max(d.ratio, l.low), l.high), a)
+	}
 	r := elementary.Exp(logp - q)
 	clipped := min(max(r, l.low), l.high)
-	switch {
-	case l.name == tinker.CISPO:
+	switch l.name {
+	case tinker.CISPO:
 		return -(clipped * logp * a), -(clipped * a)
-	case l.name == tinker.PPO && clipped*a < r*a:
+	case tinker.PPO:
+		return clippedSurrogate(r, clipped, a)
+	}
+	return -(r * a), -(r * a)
+}
+
+// clippedSurrogate is −min(r·a, clipped·a) and its derivative by the logarithm of r.
+func clippedSurrogate(r, clipped, a float64) (loss, grad float64) {
+	if clipped*a < r*a {
 		return -(clipped * a), 0
 	}
 	return -(r * a), -(r * a)

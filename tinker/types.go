@@ -23,16 +23,20 @@ type CreateModelRequest struct {
 	LoRA         LoRA              `json:"lora_config"`
 	RandomInit   bool              `json:"random_init,omitempty"` // rank 0 only: begin from random weights, drawn from LoRA.Seed
 	UserMetadata map[string]string `json:"user_metadata,omitempty"`
-	Owner        string            `json:"owner,omitempty"` // whom the work is for: owners share the service fairly; it changes no result
+	// OptimizerType is AdamW or, for LoRA, Dimuon; "" is AdamW.
+	OptimizerType string `json:"optimizer_type,omitempty"`
+	Owner         string `json:"owner,omitempty"` // whom the work is for: owners share the service fairly; it changes no result
 }
 
 // CreateFromStateRequest asks for a new training run that begins where a saved one stood.
 type CreateFromStateRequest struct {
 	SessionID  string `json:"session_id"`
 	ModelSeqID int64  `json:"model_seq_id"`
-	Path       string `json:"path"`            // tinker://…/weights/<name>
-	Optimizer  bool   `json:"optimizer"`       // restore the optimizer too
-	Owner      string `json:"owner,omitempty"` // as of CreateModelRequest
+	Path       string `json:"path"`      // tinker://…/weights/<name>
+	Optimizer  bool   `json:"optimizer"` // restore the optimizer too
+	// OptimizerType is that of the new run, as of CreateModelRequest. With Optimizer set it is the checkpoint's, and "" or equal to it.
+	OptimizerType string `json:"optimizer_type,omitempty"`
+	Owner         string `json:"owner,omitempty"` // as of CreateModelRequest
 }
 
 // SamplingClientRequest names the weights to sample from: a base model, or saved sampler weights by path.
@@ -102,11 +106,16 @@ const (
 	PPO                = "ppo"
 	CISPO              = "cispo"
 	DRO                = "dro"
+	GSPO               = "gspo"
+	StableReinforce    = "stable_reinforce"
 
 	TargetTokens = "target_tokens" // int64 [N] or [N,K]
 	Weights      = "weights"       // float32, shape of target_tokens
 	Logprobs     = "logprobs"      // float32 [N]: the sampler's
 	Advantages   = "advantages"    // float32 [N]
+
+	SequenceRatioMask = "sequence_ratio_mask" // float32 [N]: nonzero where gspo takes its sequence ratio
+	SampledMask       = "sampled_mask"        // float32 [N]: nonzero where stable_reinforce's targets were sampled; Provenance gives it too
 
 	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef beside a loss's own settings. The loss is then less by
 	// EntropyCoef times the sum over positions of weight times entropy of the model's distribution, with its gradient; the weights are
@@ -146,10 +155,32 @@ func DefaultAdam() AdamParams {
 	return AdamParams{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}
 }
 
-// OptimStepRequest asks for one optimizer step.
+// DimuonParams are one step's settings of Dimuon (see package optim).
+type DimuonParams struct {
+	LearningRate float64 `json:"learning_rate"`
+	GradClipNorm float64 `json:"grad_clip_norm"` // clip by the global L2 norm before the step; 0 or less is off
+	Beta1        float64 `json:"beta1"`
+	Damping      float64 `json:"damping"`
+	RankExponent float64 `json:"rank_lr_correction_exponent"`
+}
+
+// DefaultDimuon returns the SDK's defaults. There is none for the learning rate, which is 0 here.
+func DefaultDimuon() DimuonParams {
+	return DimuonParams{Beta1: 0.9, Damping: 1e-4, RankExponent: 0.175}
+}
+
+// The optimizers. A model has one for as long as it lives.
+const (
+	AdamW  = "adamw" // also ""
+	Dimuon = "dimuon"
+)
+
+// OptimStepRequest asks for one optimizer step, with the settings of the model's optimizer: of Dimuon if that is set, else of AdamW. Settings
+// of another optimizer are refused, and the gradient stays.
 type OptimStepRequest struct {
-	SeqID int64      `json:"seq_id"`
-	Adam  AdamParams `json:"adam_params"`
+	SeqID  int64         `json:"seq_id"`
+	Adam   AdamParams    `json:"adam_params"`
+	Dimuon *DimuonParams `json:"dimuon_params,omitempty"`
 }
 
 // OptimStepOutput reports the step.

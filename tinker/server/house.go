@@ -33,7 +33,11 @@ func (s *Server) collect() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetSamples()
+	s.forgetRecordings()
 	live := int64(0)
+	for _, n := range s.state.recorded.bytes {
+		live += 4 * n / 3 // base64
+	}
 	for _, p := range s.state.samples {
 		live += int64(len(p.raw)+len(p.result.Proto)) + 256
 	}

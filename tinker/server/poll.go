@@ -18,7 +18,7 @@ type retrieveManyRequest struct {
 		ClonedSamplerID   int64  `json:"cloned_sampler_id"`
 	} `json:"target"`
 	PrevCursor int64    `json:"prev_cursor"`
-	Timeout    *float64 `json:"timeout"` // seconds
+	Timeout    *float64 `json:"timeout" null:"ok"` // seconds
 }
 
 type completion struct {

@@ -68,11 +68,11 @@ func (s *Server) routes() *http.ServeMux {
 	on("POST "+v1+"/unload_model", decoded(s.unloadModel))
 	on("POST "+v1+"/forward_backward", s.forwardBackward)
 	on("POST "+v1+"/forward", s.forwardBackward)
-	on("POST "+v1+"/optim_step", decoded(s.optimStep))
-	on("POST "+v1+"/save_weights", decoded(s.saveWeights))
-	on("POST "+v1+"/save_weights_for_sampler", decoded(s.saveForSampler))
-	on("POST "+v1+"/save_weights_external", decoded(s.saveExternal))
-	on("POST "+v1+"/load_weights", decoded(s.loadWeights))
+	on("POST "+v1+"/optim_step", numbered(s, s.optimStep))
+	on("POST "+v1+"/save_weights", numbered(s, s.saveWeights))
+	on("POST "+v1+"/save_weights_for_sampler", numbered(s, s.saveForSampler))
+	on("POST "+v1+"/save_weights_external", numbered(s, s.saveExternal))
+	on("POST "+v1+"/load_weights", numbered(s, s.loadWeights))
 	on("POST "+v1+"/create_sampling_session", decoded(s.createSampler))
 	on("GET "+v1+"/samplers/{id}", s.getSampler)
 	on("POST "+v1+"/asample", s.sample)
@@ -117,6 +117,26 @@ func decoded[Req any](h func(*call, Req) (any, error)) func(*call) (any, error) 
 			return nil, err
 		}
 		return h(c, req)
+	}
+}
+
+// numbered is decoded for requests of a model's queue: one whose contents are wrong uses its number up, so that later ones run.
+func numbered[Req wire.Numbered](s *Server, h func(*call, Req) (any, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		var req Req
+		err := wire.Decode(c.body, &req)
+		if err == nil {
+			return h(c, req)
+		}
+		id, seq := req.Number()
+		if errors.Is(err, wire.ErrMalformed) || id == "" || seq < 1 {
+			return nil, err
+		}
+		m, missing := s.trainer(c, id)
+		if missing != nil {
+			return nil, missing
+		}
+		return s.reject(m, seq, err)
 	}
 }
 

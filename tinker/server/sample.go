@@ -24,6 +24,7 @@ type sampleRecord struct {
 	Accepted time.Time       `json:"accepted"`
 	Request  json.RawMessage `json:"request,omitempty"` // nil once it is finished
 	Samples  int             `json:"samples"`
+	Recorded bool            `json:"recorded,omitempty"` // its stability information is kept
 }
 
 // sampleResult is how it ended: Proto, or an error.
@@ -59,12 +60,9 @@ func (p *sample) finish(r sampleResult) {
 }
 
 func (s *Server) sample(c *call) (any, error) {
-	var req wire.SampleRequest
+	req := wire.SampleRequest{NumSamples: 1} // unless it says otherwise
 	if err := wire.Decode(c.body, &req); err != nil {
 		return nil, err
-	}
-	if req.NumSamples == 0 {
-		req.NumSamples = 1
 	}
 	asked, err := s.sampleRequest(req, 0)
 	if err != nil {
@@ -90,7 +88,7 @@ func (s *Server) sample(c *call) (any, error) {
 		if err != nil {
 			return 0, err
 		}
-		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(), Request: c.body, Samples: req.NumSamples})
+		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(), Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
 		t.samples[key] = fresh
 		t.outstanding++
 		t.outstandingBytes += int64(len(c.body))
@@ -107,7 +105,7 @@ func (s *Server) sample(c *call) (any, error) {
 	}
 	promise := s.promiseOf(tokenSample, key.sampler, key.seq, "")
 	for i := range req.NumSamples {
-		promise.SampleSequenceIDs = append(promise.SampleSequenceIDs, fmt.Sprintf("%s:%d:%d", key.sampler, key.seq, i))
+		promise.SampleSequenceIDs = append(promise.SampleSequenceIDs, sequenceID(key.sampler, key.seq, i))
 	}
 	return promise, nil
 }
@@ -165,9 +163,6 @@ func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.Samp
 		if out.TargetPromptLogprobs, err = t.Targets(); err != nil {
 			return out, fmt.Errorf("target_prompt_logprobs: %w", err)
 		}
-	}
-	if req.RecordStabilityInfo {
-		return out, tinker.Userf("record_stability_info is not served here; leave it out")
 	}
 	switch n := req.PromptLogprobsLastN; {
 	case req.NumSamples < 1 || req.NumSamples > maxSamples:
@@ -266,6 +261,9 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 	if w != nil {
 		w.busy--
 		w.used = s.opts.Now()
+	}
+	if p.Recorded && err == nil && w != nil {
+		s.remember(p, w, prompt, out)
 	}
 	p.finish(r)
 	if w != nil {

@@ -78,6 +78,8 @@ type Options struct {
 	KeepUnfetched  time.Duration         // how long one is kept that nobody fetched; default 24 h
 	KeepSessions   time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
 	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
+	KeepStability  time.Duration         // how long stability information is kept that nobody trains on; default 24 h
+	MaxStability   int64                 // bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
 	MaxSamples     int                   // asample requests outstanding; default 8192
 	Crowd          int                   // beyond so many, waiting clients are told that the server is full; default 256
 	MaxSampleBytes int64                 // and their bytes; default 256 MiB
@@ -97,6 +99,8 @@ func (o *Options) defaults() {
 	def(&o.KeepUnfetched, 24*time.Hour)
 	def(&o.KeepSessions, 24*time.Hour)
 	def(&o.KeepUnnamed, 6*time.Hour)
+	def(&o.KeepStability, 24*time.Hour)
+	def(&o.MaxStability, 64<<20)
 	def(&o.MaxSamples, 8192)
 	def(&o.Crowd, 256)
 	def(&o.MaxSampleBytes, 256<<20)
@@ -190,6 +194,9 @@ func (s *Server) resume() {
 	defer s.mu.Unlock()
 	for _, u := range s.state.sessions {
 		u.seen = s.opts.Now() // it may have beaten until a moment ago
+	}
+	for _, r := range s.state.recorded.of {
+		r.used = s.opts.Now() // the log does not have who trained on it
 	}
 	models := s.state.modelsInOrder()
 	s.work.begin(func() { s.remake(models) })

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"reflect"
 	"strings"
@@ -159,6 +160,9 @@ func TestWrongContents(t *testing.T) {
 	obj := func(m map[string]any) func(seq int64) any {
 		return func(seq int64) any { m["seq_id"] = seq; return m }
 	}
+	old := func(in map[string]any) func(seq int64) any {
+		return obj(map[string]any{"model_id": m, "forward_backward_input": in})
+	}
 	nan := []float32{1, 1, 1, 1, 1, 1, 1}
 	nan[3] /= 0 * nan[2]
 	seq := int64(0)
@@ -180,6 +184,19 @@ func TestWrongContents(t *testing.T) {
 		{"/forward_backward", input(tinker.Weights, tinker.Tensor{Shape: []int{9}, Float: []float32{1}}), `datum 0: loss_fn_inputs["weights"]`},
 		{"/optim_step", obj(map[string]any{"model_id": m, "optimizer_params": map[string]any{"type": "dimuon"}}), "dimuon"},
 		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"learning_rate": -1}}), "learning_rate"},
+		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"learning_rate": nil}}), "adam_params.learning_rate is null"},
+		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"BETA1": nil}}), "adam_params.BETA1 is null"},
+		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"learning_rate": "fast"}}), "learning_rate is string"},
+		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"learning_rate": json.RawMessage("1e999")}}), "learning_rate is number 1e999"},
+		{"/optim_step", obj(map[string]any{"model_id": m}), "optim_step has no adam_params"},
+		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": nil}), "optim_step has no adam_params"},
+		{"/forward_backward", with(func(b *wire.ForwardBackward) { b.LossFnConfig = map[string]float64{"beta": math.NaN()} }), `loss_fn_config["beta"] is NaN`},
+		{"/forward_backward", with(func(b *wire.ForwardBackward) { b.LossFnConfig = map[string]float64{"entropy_coef": math.Inf(1)} }), `loss_fn_config["entropy_coef"] is +Inf`},
+		{"/forward_backward", old(map[string]any{"loss_fn": "dro", "loss_fn_config": map[string]any{"beta": nil}}), "forward_backward_input.loss_fn_config.beta is null"},
+		{"/forward_backward", old(map[string]any{"loss_fn": "dro", "loss_fn_config": map[string]any{"beta": "NaN"}}), "loss_fn_config is string"},
+		{"/forward_backward", old(map[string]any{"loss_fn": "dro", "data": []any{map[string]any{"model_input": map[string]any{"chunks": []any{map[string]any{"tokens": []any{1, nil}}}}}}}),
+			"forward_backward_input.data[0].model_input.chunks[0].tokens[1] is null"},
+		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": "soon"}), "ttl_seconds is string"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "../../etc/passwd"}), "../../etc/passwd"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": 0}), "ttl_seconds"},
 		{"/save_weights", obj(map[string]any{"model_id": m}), "path"},
@@ -335,6 +352,13 @@ func TestRefusals(t *testing.T) {
 	} {
 		if code, _, raw := r.send("POST", wire.Prefix+c.path, c.body); code != http.StatusBadRequest || !strings.Contains(string(raw), c.want) {
 			t.Errorf("%s: %d %s, want 400 with %q", c.path, code, raw, c.want)
+		}
+	}
+	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
+	for want, more := range map[string]map[string]any{"num_samples is 0": {"num_samples": 0}, "num_samples is null": {"num_samples": nil},
+		"sampling_params.temperature is null": {"sampling_params": map[string]any{"temperature": nil}}} {
+		if code, _, raw := r.send("POST", "/api/v1/asample", asample(sampler, 0, more)); code != http.StatusBadRequest || !strings.Contains(string(raw), want) {
+			t.Errorf("%v: %d %s, want 400 with %q", more, code, raw, want)
 		}
 	}
 	if code, _, _ := r.send("GET", "/api/v1/models", nil); code != http.StatusNotFound {

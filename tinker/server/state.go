@@ -26,6 +26,7 @@ const (
 	recCheckpoint = 'K' // mark
 	recSample     = 'A' // sampleRecord
 	recResult     = 'R' // sampleResult
+	recStability  = 'Q' // *recording
 )
 
 // state is what the server knows; the server's mutex guards it. Everything but what is marked volatile is in the log.
@@ -37,6 +38,7 @@ type state struct {
 	rejects  map[trainKey]reject       // training requests that were wrong at the edge
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
+	recorded recordings // stability information
 
 	outstanding      int   // volatile: samples not finished
 	outstandingBytes int64 // volatile: of their requests
@@ -54,7 +56,7 @@ type sampleKey struct {
 
 func newState() state {
 	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}}
+		rejects: map[trainKey]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}, recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
 // session is one client's session.
@@ -147,6 +149,8 @@ func (t *state) replay(kind byte, payload []byte) error {
 		return replay(payload, func(v *mark) { t.addMark(*v) })
 	case recSample:
 		return replay(payload, func(v *sampleRecord) { t.samples[sampleKey{v.Sampler, v.Seq}] = newSample(*v) })
+	case recStability:
+		return replay(payload, t.addRecording)
 	case recResult:
 		return replay(payload, func(v *sampleResult) {
 			p := t.samples[sampleKey{v.Sampler, v.Seq}]
@@ -223,6 +227,9 @@ func (s *Server) compact() error {
 			for _, m := range marks {
 				put(recCheckpoint, m)
 			}
+		}
+		for _, r := range t.recorded.of {
+			put(recStability, r)
 		}
 		for _, p := range t.samples {
 			put(recSample, p.sampleRecord)

@@ -202,7 +202,7 @@ func TestCheckpoints(t *testing.T) {
 	one := "/training_runs/" + m + "/checkpoints/"
 	var info wire.WeightsInfo
 	r.post("/weights_info", map[string]any{"tinker_path": brief}, &info)
-	if info.BaseModel != "tiny" || !info.IsLoRA || *info.LoRARank != 4 || !*info.TrainMLP {
+	if info.BaseModel != "small" || !info.IsLoRA || *info.LoRARank != 4 || !*info.TrainMLP {
 		t.Errorf("weights_info says %+v", info)
 	}
 	// Published, others may use it.

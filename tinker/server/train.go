@@ -21,10 +21,11 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 		req, bad = wire.DecodeForwardBackward(c.body)
 	} else {
 		var old wire.LegacyForward
-		if err := wire.Decode(c.body, &old); err != nil {
-			return nil, err
+		if bad = wire.Decode(c.body, &old); bad == nil {
+			req, bad = old.Tinker()
+		} else {
+			req.ModelID, req.SeqID = old.ModelID, old.SeqID
 		}
-		req, bad = old.Tinker()
 	}
 	if errors.Is(bad, wire.ErrMalformed) {
 		return nil, bad
@@ -35,6 +36,9 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
 		return nil, err
+	}
+	if bad == nil && req.LossFn == tinker.StableReinforce {
+		bad = s.attribute(m, req)
 	}
 	if bad != nil {
 		return s.reject(m, req.SeqID, bad)
@@ -59,11 +63,10 @@ func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 	if req.OptimizerParams != nil {
 		return s.reject(m, req.SeqID, tinker.Userf("optimizer_params.type is %q; this server has AdamW (adam_params)", req.OptimizerParams.Type))
 	}
-	adam := wire.Adam{}
-	if req.Adam != nil {
-		adam = *req.Adam
+	if req.Adam == nil {
+		return s.reject(m, req.SeqID, tinker.Userf("optim_step has no adam_params; send the step's settings"))
 	}
-	o := tinker.OptimStepRequest{SeqID: req.SeqID, Adam: adam.Tinker()}
+	o := tinker.OptimStepRequest{SeqID: req.SeqID, Adam: req.Adam.Tinker()}
 	return accept(s, m, req.SeqID, "optim_step", 0, int64(len(c.body)), func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
 }
 

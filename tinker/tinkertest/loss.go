@@ -48,6 +48,59 @@ func (s *suite) losses() {
 	}
 }
 
+// maskedLosses is losses for those that have a mask of positions: gspo, and on a service with ExactLogprobs stable_reinforce without
+// provenance.
+func (s *suite) maskedLosses() {
+	c := s.model(0)
+	d := datum(some...)
+	q, a := d.LossFnInputs[tinker.Logprobs].Float, d.LossFnInputs[tinker.Advantages].Float
+	mask := make([]float32, len(q))
+	for i := range mask {
+		if mask[i] = float32(i % 3); mask[i] == 0 {
+			a[i] = 0
+		}
+	}
+	d.LossFnInputs[tinker.SequenceRatioMask] = tinker.Floats(mask)
+	f, err := c.ForwardBackward(s.ctx, tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: tinker.GSPO, LossFnConfig: map[string]float64{"clip_low_threshold": 0.5, "clip_high_threshold": 2}})
+	out := wait(s, f, err)
+	lp := out.LossFnOutputs[0][tinker.Logprobs].Float
+	mean, n := 0.0, 0.0
+	for i, m := range mask {
+		if m != 0 {
+			mean, n = mean+float64(lp[i])-float64(q[i]), n+1
+		}
+	}
+	ratio, want := math.Exp(mean/n), 0.0
+	for _, x := range a {
+		want -= math.Min(ratio*float64(x), math.Min(math.Max(ratio, 0.5), 2)*float64(x))
+	}
+	if got := out.Metrics["loss:sum"]; math.Abs(got-want) > 1e-4*math.Max(1, math.Abs(want)) {
+		s.Errorf("gspo: loss %v, want %v", got, want)
+	}
+	if !s.caps.ExactLogprobs {
+		return
+	}
+	delete(d.LossFnInputs, tinker.SequenceRatioMask)
+	d.LossFnInputs[tinker.SampledMask] = tinker.Floats(mask)
+	f, err = c.ForwardBackward(s.ctx, tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: tinker.StableReinforce, LossFnConfig: map[string]float64{"kl_coeff": 0.25}})
+	out = wait(s, f, err)
+	want = 0
+	for i, m := range mask {
+		if m == 0 {
+			continue
+		}
+		gap := float64(lp[i]) - float64(q[i])
+		kl := math.Exp(gap) - 1 - gap
+		if gap > math.Ln2 {
+			kl = 1 - math.Ln2 + gap - math.Ln2
+		}
+		want += 0.25*kl - math.Min(math.Exp(gap), 2)*float64(lp[i])*float64(a[i])
+	}
+	if got := out.Metrics["loss:sum"]; math.Abs(got-want) > 1e-4*math.Max(1, math.Abs(want)) {
+		s.Errorf("stable_reinforce: loss %v, want %v", got, want)
+	}
+}
+
 // twoTargets: with K candidate targets a position the outputs have the same shape and column 0 is what one target gives.
 func (s *suite) twoTargets() {
 	c := s.model(0)

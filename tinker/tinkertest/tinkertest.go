@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"Accumulate", (*suite).accumulate},
 		{"Learn", (*suite).learn},
 		{"Losses", (*suite).losses},
+		{"MaskedLosses", (*suite).maskedLosses},
 		{"TwoTargets", (*suite).twoTargets},
 		{"Entropy", (*suite).entropy},
 		{"Custom", (*suite).custom},

@@ -19,14 +19,19 @@ type ForwardBackward struct {
 	LossFnConfig map[string]float64
 	LossFnText   map[string]string // values of loss_fn_config that are text; no loss of the protocol has any
 	ForwardOnly  bool
+	Provenance   []Provenance // of the data, one each; nil when none of them has any
 }
 
 // EncodeForwardBackward writes the message as the SDK does: numbers of the configuration go into both of its fields.
 func EncodeForwardBackward(r ForwardBackward) []byte {
 	b := appendString(nil, 1, r.ModelID)
 	b = appendVarint(b, 2, uint64(r.SeqID))
-	for _, d := range r.Data {
-		b = appendBytes(b, 3, appendDatum(nil, d))
+	for i, d := range r.Data {
+		m := appendDatum(nil, d)
+		if r.Provenance != nil {
+			m = appendProvenance(m, r.Provenance[i])
+		}
+		b = appendBytes(b, 3, m)
 	}
 	b = appendString(b, 4, r.LossFn)
 	keys := slices.Sorted(maps.Keys(r.LossFnConfig))
@@ -72,7 +77,7 @@ func appendChunk(b []byte, c tinker.Chunk) []byte {
 func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 	var r ForwardBackward
 	var bad error // the first User error
-	room := MaxDense
+	room, spans := MaxDense, MaxSpans
 	err := fields("ForwardBackwardRequest", b, func(f field) error {
 		var err error
 		switch {
@@ -82,8 +87,9 @@ func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 			r.SeqID = int64(int32(f.num))
 		case f.is(3, protowire.BytesType):
 			var d tinker.Datum
-			if d, err = readDatum(f.raw, &room); err == nil {
-				r.Data = append(r.Data, d)
+			var from Provenance
+			if d, from, err = readDatum(f.raw, &room, &spans); err == nil {
+				r.add(d, from)
 			}
 			err = about(err, "datum %d", len(r.Data))
 		case f.is(4, protowire.BytesType):
@@ -92,7 +98,7 @@ func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 			var k string
 			var v field
 			if k, v, err = entry("loss_fn_config", f.raw); err == nil {
-				r.number(k, v.double())
+				err = r.number(k, v.double())
 			}
 		case f.is(6, protowire.VarintType):
 			r.ForwardOnly = f.num != 0
@@ -113,11 +119,15 @@ func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 	return r, bad
 }
 
-func (r *ForwardBackward) number(key string, v float64) {
+func (r *ForwardBackward) number(key string, v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return tinker.Userf("loss_fn_config[%q] is %v; it must be a finite number", key, v)
+	}
 	if r.LossFnConfig == nil {
 		r.LossFnConfig = map[string]float64{}
 	}
 	r.LossFnConfig[key] = v
+	return nil
 }
 
 // configValue reads an entry of loss_fn_config_v2, whose values are numbers (field 1) or text (field 2).
@@ -129,7 +139,7 @@ func (r *ForwardBackward) configValue(b []byte) error {
 	return fields("LossConfigValue", value.raw, func(f field) error {
 		switch {
 		case f.is(1, protowire.Fixed64Type):
-			r.number(key, f.double())
+			return r.number(key, f.double())
 		case f.is(2, protowire.BytesType):
 			if r.LossFnText == nil {
 				r.LossFnText = map[string]string{}
@@ -140,9 +150,21 @@ func (r *ForwardBackward) configValue(b []byte) error {
 	})
 }
 
-// readDatum reads message Datum. Its provenance spans (fields 3 and 4) say where tokens came from; no loss here uses them.
-func readDatum(b []byte, room *int) (tinker.Datum, error) {
+// add appends a datum and where it came from.
+func (r *ForwardBackward) add(d tinker.Datum, from Provenance) {
+	r.Data = append(r.Data, d)
+	if !from.Empty() && r.Provenance == nil {
+		r.Provenance = make([]Provenance, len(r.Data)-1)
+	}
+	if r.Provenance != nil {
+		r.Provenance = append(r.Provenance, from)
+	}
+}
+
+// readDatum reads message Datum.
+func readDatum(b []byte, room, spans *int) (tinker.Datum, Provenance, error) {
 	d := tinker.Datum{LossFnInputs: map[string]tinker.Tensor{}}
+	var from Provenance
 	var bad error
 	err := fields("Datum", b, func(f field) error {
 		switch {
@@ -159,12 +181,12 @@ func readDatum(b []byte, room *int) (tinker.Datum, error) {
 			d.LossFnInputs[name] = t
 			return keep(&bad, about(err, "loss_fn_inputs[%q]", name))
 		}
-		return nil
+		return keep(&bad, from.read(f, spans))
 	})
 	if err == nil {
 		err = bad
 	}
-	return d, err
+	return d, from, err
 }
 
 // keep notes the first User error and passes on every other.

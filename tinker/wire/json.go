@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -95,7 +96,7 @@ type CreateModelRequest struct {
 // LoRA is lora_config. Absent flags are true.
 type LoRA struct {
 	Rank         int    `json:"rank"`
-	Seed         *int64 `json:"seed,omitempty"`
+	Seed         *int64 `json:"seed,omitempty" null:"ok"`
 	TrainUnembed *bool  `json:"train_unembed,omitempty"`
 	TrainMLP     *bool  `json:"train_mlp,omitempty"`
 	TrainAttn    *bool  `json:"train_attn,omitempty"`
@@ -142,6 +143,20 @@ type ModelData struct {
 	ModelName   string `json:"model_name"`
 	TokenizerID string `json:"tokenizer_id,omitempty"`
 }
+
+// Numbered is a request of a model's queue: it has used its number even when it is refused.
+type Numbered interface {
+	Number() (modelID string, seqID int64)
+}
+
+// Number implements Numbered.
+func (r OptimStepRequest) Number() (string, int64) { return r.ModelID, r.SeqID }
+
+// Number implements Numbered.
+func (r SaveRequest) Number() (string, int64) { return r.ModelID, r.SeqID }
+
+// Number implements Numbered. A request that makes a model has none: it is "", 0.
+func (r LoadRequest) Number() (string, int64) { return r.ModelID, r.SeqID }
 
 // OptimStepRequest is the body of optim_step.
 type OptimStepRequest struct {
@@ -192,9 +207,9 @@ type SaveRequest struct {
 	ModelID              string            `json:"model_id"`
 	Path                 *string           `json:"path,omitempty"` // the checkpoint's name
 	SeqID                int64             `json:"seq_id"`
-	TTLSeconds           *int64            `json:"ttl_seconds,omitempty"`
+	TTLSeconds           *int64            `json:"ttl_seconds,omitempty" null:"ok"`
 	Overwrite            bool              `json:"overwrite,omitempty"`
-	SamplingSessionSeqID *int64            `json:"sampling_session_seq_id,omitempty"`
+	SamplingSessionSeqID *int64            `json:"sampling_session_seq_id,omitempty" null:"ok"`
 	UserMetadata         map[string]string `json:"user_metadata,omitempty"`
 	Kind                 string            `json:"kind,omitempty"` // snapshot (default) or inflight
 	Type                 string            `json:"type"`           // save_weights or save_weights_for_sampler
@@ -211,9 +226,9 @@ type SaveResponse struct {
 // the model from the checkpoint.
 type LoadRequest struct {
 	ModelID            string         `json:"model_id,omitempty"`
-	SeqID              int64          `json:"seq_id,omitempty"`
+	SeqID              int64          `json:"seq_id,omitempty" null:"ok"`
 	SessionID          string         `json:"session_id,omitempty"`
-	ModelSeqID         *int64         `json:"model_seq_id,omitempty"`
+	ModelSeqID         *int64         `json:"model_seq_id,omitempty" null:"ok"`
 	BaseModel          string         `json:"base_model,omitempty"`
 	UserMetadata       map[string]any `json:"user_metadata,omitempty"`
 	Path               string         `json:"path"`
@@ -259,7 +274,7 @@ type SampleRequest struct {
 	Type               string         `json:"type"` // sample
 
 	// Of newer SDKs.
-	PromptLogprobsLastN  *int          `json:"prompt_logprobs_last_n,omitempty"`
+	PromptLogprobsLastN  *int          `json:"prompt_logprobs_last_n,omitempty" null:"ok"`
 	TopKSampleLogprobs   int           `json:"topk_sample_logprobs,omitempty"`
 	TargetPromptLogprobs *LegacyTensor `json:"target_prompt_logprobs,omitempty"` // int64 [prompt-1, K], dense or sparse
 	PromptAltTokensK     int           `json:"prompt_alt_tokens_k,omitempty"`
@@ -268,8 +283,8 @@ type SampleRequest struct {
 
 // SamplingParams is sampling_params.
 type SamplingParams struct {
-	MaxTokens   *int     `json:"max_tokens,omitempty"`
-	Seed        *Seed    `json:"seed,omitempty"`
+	MaxTokens   *int     `json:"max_tokens,omitempty" null:"ok"`
+	Seed        *Seed    `json:"seed,omitempty" null:"ok"`
 	Stop        *Stop    `json:"stop,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopK        *int     `json:"top_k,omitempty"`
@@ -415,14 +430,19 @@ type Detail struct {
 	Detail string `json:"detail"`
 }
 
-// Decode reads a JSON body into v. Unknown keys are ignored; anything after the value is an error.
+// Decode reads a JSON body into v. Unknown keys are ignored; anything after the value is an error. A value of the wrong type, and null where
+// a number is required, is a User error that names the field; the rest of v is filled in.
 func Decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
-	if err := d.Decode(v); err != nil {
+	err := d.Decode(v)
+	var typed *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &typed) && typed.Field != "":
+		return tinker.Userf("%s is %s, which is no %v that can be meant", typed.Field, typed.Value, typed.Type)
+	case err != nil:
 		return malformed("request body", err)
-	}
-	if d.More() {
+	case d.More():
 		return malformed("request body: something follows the JSON value", nil)
 	}
-	return nil
+	return refuseNulls(b, v)
 }

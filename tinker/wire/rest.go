@@ -104,7 +104,7 @@ type WeightsInfo struct {
 
 // TTLRequest is the body of PUT …/ttl; null keeps the checkpoint.
 type TTLRequest struct {
-	TTLSeconds *int64 `json:"ttl_seconds"`
+	TTLSeconds *int64 `json:"ttl_seconds" null:"ok"`
 }
 
 // ArchiveURL is the answer of …/archive.

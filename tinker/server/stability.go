@@ -1,0 +1,218 @@
+package server
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// The stability information of a sample (record_stability_info) is what stable_reinforce needs to know of the policy that drew it: the
+// tokens of each sequence and their log-probabilities. A training request names the sequence behind each of its positions (provenance),
+// and attribute takes the sampler's log-probabilities from the recording, not from the client.
+//
+// As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it was last used.
+// A tenant's recordings take MaxStability bytes at most; those that were not used for longest make room.
+
+// recording is one sampled sequence.
+type recording struct {
+	Sequence string    `json:"sequence"` // as in the sample's promise
+	Session  string    `json:"session"`
+	Tenant   string    `json:"tenant"`
+	Prompt   int       `json:"prompt"` // positions of the prompt it was drawn after
+	Tokens   []byte    `json:"tokens"` // int32, little endian
+	Logprobs []byte    `json:"logprobs"`
+	Time     time.Time `json:"time"`
+
+	used time.Time // volatile: when it was recorded, or trained on
+}
+
+// recordings are those of all sessions, with what each tenant's take.
+type recordings struct {
+	of    map[string]*recording // by sequence
+	bytes map[string]int64      // by tenant
+}
+
+func (t *state) addRecording(r *recording) {
+	t.dropRecording(r.Sequence)
+	t.recorded.of[r.Sequence] = r
+	t.recorded.bytes[r.Tenant] += r.size()
+}
+
+func (t *state) dropRecording(id string) {
+	r := t.recorded.of[id]
+	if r == nil {
+		return
+	}
+	delete(t.recorded.of, id)
+	if t.recorded.bytes[r.Tenant] -= r.size(); t.recorded.bytes[r.Tenant] <= 0 {
+		delete(t.recorded.bytes, r.Tenant)
+	}
+}
+
+// recordingBytes is what a recording takes beside its tokens.
+const recordingBytes = 256
+
+func (r *recording) size() int64 {
+	return recordingBytes + int64(len(r.Sequence)+len(r.Tokens)+len(r.Logprobs))
+}
+
+func (r *recording) len() int64 { return int64(len(r.Tokens) / 4) }
+
+func (r *recording) token(i int64) int32 { return int32(binary.LittleEndian.Uint32(r.Tokens[4*i:])) }
+
+func (r *recording) logprob(i int64) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(r.Logprobs[4*i:]))
+}
+
+// sequenceID names the i-th sequence of a request.
+func sequenceID(sampler string, seq int64, i int) string {
+	return fmt.Sprintf("%s:%d:%d", sampler, seq, i)
+}
+
+// remember records the sequences of a sample. It is logged before the sample's result, so that a result that outlives a crash has its
+// recordings too. s.mu is held.
+func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleResponse) {
+	u := s.state.sessions[w.Session]
+	if u == nil {
+		return
+	}
+	now := s.opts.Now().UTC()
+	for i, q := range out.Sequences {
+		r := &recording{Sequence: sequenceID(p.Sampler, p.Seq, i), Session: u.ID, Tenant: u.Tenant, Prompt: prompt, Time: now, used: now}
+		for j, token := range q.Tokens {
+			r.Tokens = binary.LittleEndian.AppendUint32(r.Tokens, uint32(token))
+			r.Logprobs = binary.LittleEndian.AppendUint32(r.Logprobs, math.Float32bits(q.Logprobs[j]))
+		}
+		s.state.addRecording(r)
+		if _, err := s.record(recStability, r); err != nil {
+			s.opts.Log.Warn("server: stability information was not logged; it is gone after a restart", "sequence", r.Sequence, "error", err)
+		}
+	}
+	if s.state.recorded.bytes[u.Tenant] > s.opts.MaxStability {
+		s.makeRoom(u.Tenant)
+	}
+}
+
+// makeRoom forgets those of a tenant's recordings that were not used for longest, a quarter of them so that it is not done for every
+// sample. s.mu is held.
+func (s *Server) makeRoom(tenant string) {
+	var list []*recording
+	for _, r := range s.state.recorded.of {
+		if r.Tenant == tenant {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *recording) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.Sequence, b.Sequence)) })
+	for _, r := range list {
+		if s.state.recorded.bytes[tenant] <= s.opts.MaxStability/4*3 {
+			return
+		}
+		s.state.dropRecording(r.Sequence)
+	}
+}
+
+// forgetRecordings drops what has not been used for long; s.mu is held.
+func (s *Server) forgetRecordings() {
+	now := s.opts.Now()
+	for id, r := range s.state.recorded.of {
+		if now.Sub(r.used) > s.opts.KeepStability {
+			s.state.dropRecording(id)
+		}
+	}
+}
+
+// attribute gives the data of a stable_reinforce request what was recorded of them: logprobs and sampled_mask. Data without provenance
+// must have both already, which this project's own client can send. Everything wrong is a User error.
+func (s *Server) attribute(m *model, req wire.ForwardBackward) error {
+	known := s.named(m.Session, req.Provenance)
+	for i, d := range req.Data {
+		var from wire.Provenance
+		if req.Provenance != nil {
+			from = req.Provenance[i]
+		}
+		if _, own := d.LossFnInputs[tinker.SampledMask]; from.Empty() && own {
+			continue
+		}
+		if err := attributeDatum(d, from, known); err != nil {
+			return fmt.Errorf("datum %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// named looks up the sequences that are named, of one session, and notes that they are used.
+func (s *Server) named(session string, from []wire.Provenance) map[string]*recording {
+	known := map[string]*recording{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range from {
+		for _, x := range slices.Concat(p.Input, p.Target) {
+			if r := s.state.recorded.of[x.Sequence]; r != nil && r.Session == session {
+				known[x.Sequence], r.used = r, s.opts.Now()
+			}
+		}
+	}
+	return known
+}
+
+func attributeDatum(d tinker.Datum, from wire.Provenance, known map[string]*recording) error {
+	if from.Empty() {
+		return tinker.Userf("it has no provenance; %s needs to know which sampled sequence is behind each token (Datum.with_provenance)", tinker.StableReinforce)
+	}
+	targets := d.LossFnInputs[tinker.TargetTokens].Int
+	if err := tiles("model_input", from.Input, d.ModelInput.Len(), known, nil); err != nil {
+		return err
+	}
+	logprobs, sampled := make([]float32, len(targets)), make([]float32, len(targets))
+	err := tiles(tinker.TargetTokens, from.Target, len(targets), known, func(row int, r *recording, at int64) error {
+		if int64(r.token(at)) != targets[row] {
+			return tinker.Userf("target_tokens[%d] is %d, but token %d of sequence %s is %d; the span does not begin where the sequence does", row, targets[row], at, r.Sequence, r.token(at))
+		}
+		logprobs[row], sampled[row] = r.logprob(at), 1
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	shape := d.LossFnInputs[tinker.TargetTokens].Shape
+	d.LossFnInputs[tinker.Logprobs] = tinker.Tensor{Shape: shape, Float: logprobs}
+	d.LossFnInputs[tinker.SampledMask] = tinker.Tensor{Shape: shape, Float: sampled}
+	return nil
+}
+
+// tiles checks that spans cover n positions of what with runs that there are, and calls each with every sampled position.
+func tiles(what string, spans []wire.Span, n int, known map[string]*recording, each func(row int, r *recording, at int64) error) error {
+	row := 0
+	for _, x := range spans {
+		r := known[x.Sequence]
+		if r == nil {
+			return tinker.Userf("sequence %q of its provenance is not recorded in this session; sample it with record_stability_info in the same session, and train on it within the time and the room that recordings have", x.Sequence)
+		}
+		limit, of := int64(r.Prompt), "prompt"
+		if x.Sampled {
+			limit, of = r.len(), "sampled"
+		}
+		if x.Offset < 0 || x.Length < 0 || x.Offset > limit || x.Length > limit-x.Offset {
+			return tinker.Userf("a span of %s has offset %d and length %d; sequence %s has %d %s tokens", what, x.Offset, x.Length, x.Sequence, limit, of)
+		}
+		if x.Length > int64(n-row) {
+			return tinker.Userf("the provenance spans of %s cover more than its %d positions", what, n)
+		}
+		for j := int64(0); x.Sampled && each != nil && j < x.Length; j++ {
+			if err := each(row+int(j), r, x.Offset+j); err != nil {
+				return err
+			}
+		}
+		row += int(x.Length)
+	}
+	if row != n {
+		return tinker.Userf("the provenance spans of %s cover %d positions; it has %d", what, row, n)
+	}
+	return nil
+}
