@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 	"weak"
 
@@ -74,7 +73,7 @@ func (r *run) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest
 		return manifest{}, err
 	}
 	m := manifest{Format: manifestFormat, Numerics: r.e.NumericsID(), DType: dtype(r.version.w.Config), ModelID: r.id, SeqID: seq, BaseModel: r.base.name,
-		Fingerprint: print, LoRA: r.lora, Step: r.adam.Step, Optimizer: kind == tinker.KindState}
+		Fingerprint: print, LoRA: r.lora, Step: r.opt.steps(), Optimizer: kind == tinker.KindState, OptimizerType: r.opt.noted()}
 	if ttl > 0 {
 		t := r.e.opts.Now().Add(ttl).UTC()
 		m.Expires = &t
@@ -106,7 +105,7 @@ func (r *run) files(m manifest) ([]file, error) {
 		files = append(files, jsonFile(adapterConfig, modelLoRA(r.lora).PEFTConfig(r.base.name)), tensorFile(adapterFile, r.params, false))
 	}
 	if m.Optimizer {
-		files = append(files, tensorFile(optimizerFile, slices.Concat(moments("m.", r.params, r.adam.M), moments("v.", r.params, r.adam.V)), false))
+		files = append(files, tensorFile(optimizerFile, r.opt.tensors(r.params), false))
 	}
 	return files, nil
 }

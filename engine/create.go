@@ -35,11 +35,14 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		if err := checkLoRA(r.lora, req.RandomInit); err != nil {
 			return err
 		}
+		if err := checkOptimizer(req.OptimizerType, r.lora); err != nil {
+			return err
+		}
 		if r.lora.Seed == nil {
 			seed := int64(e.draw() >> 1)
 			r.lora.Seed = &seed
 		}
-		return r.begin(req.RandomInit)
+		return r.begin(req.RandomInit, req.OptimizerType)
 	})
 }
 
@@ -70,11 +73,11 @@ func unknownModule(names string) string {
 }
 
 // begin makes the state of a new run.
-func (r *run) begin(random bool) error {
+func (r *run) begin(random bool, kind string) error {
 	seed := uint64(*r.lora.Seed)
 	if random {
 		r.bf16 = r.base.config.BF16
-		return r.start(model.RandomTensors(r.base.config, seed), nil)
+		return r.start(model.RandomTensors(r.base.config, seed), kind, nil)
 	}
 	root, err := r.e.load(r.base)
 	if err != nil {
@@ -82,19 +85,21 @@ func (r *run) begin(random bool) error {
 	}
 	if r.full() {
 		r.bf16 = root.w.Config.BF16
-		return r.start(root.w.Tensors(), nil)
+		return r.start(root.w.Tensors(), kind, nil)
 	}
-	return r.start(root.w.NewLoRA(modelLoRA(r.lora), seed), root)
+	return r.start(root.w.NewLoRA(modelLoRA(r.lora), seed), kind, root)
 }
 
-func (r *run) start(params []model.Tensor, root *version) error {
+func (r *run) start(params []model.Tensor, kind string, root *version) error {
 	sortByName(params)
-	return r.install(params, nil, root)
+	return r.install(params, newOptimizer(kind, params), root)
 }
 
 // CreateModelFromState implements tinker.Service.
 func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
-	d := newHasher("create_from_state").load(req.Path, req.Optimizer)
+	h := newHasher("create_from_state")
+	h.optimizer(req.OptimizerType)
+	d := h.load(req.Path, req.Optimizer)
 	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
 		e.store.mu.RLock()
 		defer e.store.mu.RUnlock()
@@ -116,7 +121,11 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 		if err := r.fits(m, req.Path); err != nil {
 			return err
 		}
-		if err := r.installFrom(dir, m, req.Optimizer, root); err != nil {
+		kind, err := m.optimizerOf(req)
+		if err != nil {
+			return err
+		}
+		if err := r.installFrom(dir, m, req.Optimizer, kind, root); err != nil {
 			return tinker.Serverf("engine: checkpoint %s: %w", req.Path, err)
 		}
 		return nil

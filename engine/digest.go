@@ -108,9 +108,16 @@ func (h *hasher) forward(req tinker.ForwardRequest) digest {
 	return h.sum()
 }
 
-func (h *hasher) adam(p tinker.AdamParams) digest {
+func (h *hasher) step(req tinker.OptimStepRequest) digest {
+	p := req.Adam
 	for _, v := range []float64{p.LearningRate, p.Beta1, p.Beta2, p.Eps, p.WeightDecay, p.GradClipNorm} {
 		h.float(v)
+	}
+	if d := req.Dimuon; d != nil {
+		h.text(tinker.Dimuon)
+		for _, v := range []float64{d.LearningRate, d.GradClipNorm, d.Beta1, d.Damping, d.RankExponent} {
+			h.float(v)
+		}
 	}
 	return h.sum()
 }
@@ -126,6 +133,13 @@ func (h *hasher) load(path string, optimizer bool) digest {
 	h.text(path)
 	h.flag(optimizer)
 	return h.sum()
+}
+
+// optimizer adds a run's optimizer, unless it is the one that every run had before there were others.
+func (h *hasher) optimizer(kind string) {
+	if noted(kind) != "" {
+		h.text(kind)
+	}
 }
 
 func (h *hasher) lora(l tinker.LoRA) {
@@ -152,5 +166,6 @@ func (h *hasher) create(req tinker.CreateModelRequest) digest {
 		h.text(key)
 		h.text(req.UserMetadata[key])
 	}
+	h.optimizer(req.OptimizerType)
 	return h.sum()
 }

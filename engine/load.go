@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/optim"
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -26,7 +25,11 @@ func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 	if err := r.fits(m, req.Path); err != nil {
 		return tinker.LoadOutput{}, err
 	}
-	if err := r.installFrom(dir, m, req.Optimizer, r.version); err != nil {
+	kind := r.opt.kind()
+	if req.Optimizer && m.kind() != kind {
+		return tinker.LoadOutput{}, tinker.Userf("engine: checkpoint %s has the state of %s, model %s has the optimizer %s; load it without the optimizer, or create a model from it", req.Path, m.kind(), r.id, kind)
+	}
+	if err := r.installFrom(dir, m, req.Optimizer, kind, r.version); err != nil {
 		return tinker.LoadOutput{}, tinker.Serverf("engine: checkpoint %s: %w", req.Path, err)
 	}
 	return tinker.LoadOutput{Path: req.Path}, nil
@@ -59,8 +62,8 @@ func describe(l tinker.LoRA) string {
 	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn, l.TrainMLP, l.TrainUnembed)
 }
 
-// installFrom reads a state folder into the run. root is as for pack.
-func (r *run) installFrom(dir string, m manifest, optimizer bool, root *version) error {
+// installFrom reads a state folder into the run, whose optimizer is of that kind. root is as for pack.
+func (r *run) installFrom(dir string, m manifest, optimizer bool, kind string, root *version) error {
 	name := adapterFile
 	if r.full() {
 		name = masterFile
@@ -69,17 +72,17 @@ func (r *run) installFrom(dir string, m manifest, optimizer bool, root *version)
 	if err != nil {
 		return err
 	}
-	var adam *optim.AdamW
+	opt := newOptimizer(kind, params)
 	if optimizer {
 		saved, err := readTensors(filepath.Join(dir, optimizerFile))
 		if err != nil {
 			return err
 		}
-		if adam, err = readMoments(saved, params, m.Step); err != nil {
+		if opt, err = readMoments(saved, params, kind, m.Step); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(dir, optimizerFile), err)
 		}
 	}
-	return r.install(params, adam, root)
+	return r.install(params, opt, root)
 }
 
 // readTensors reads a safetensors file as f32, sorted by name.
@@ -108,18 +111,20 @@ func sortByName(t []model.Tensor) {
 	slices.SortFunc(t, func(a, b model.Tensor) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func readMoments(saved, params []model.Tensor, step int64) (*optim.AdamW, error) {
+func readMoments(saved, params []model.Tensor, kind string, step int64) (optimizer, error) {
 	byName := map[string][]float32{}
 	for _, t := range saved {
 		byName[t.Name] = t.Data
 	}
-	a := &optim.AdamW{Step: step}
-	for _, p := range params {
-		m, v := byName["m."+p.Name], byName["v."+p.Name]
-		if len(m) != len(p.Data) || len(v) != len(p.Data) {
-			return nil, fmt.Errorf("the moments of %s have %d and %d values, it has %d", p.Name, len(m), len(v), len(p.Data))
+	var all [][]float32
+	for _, prefix := range []string{"m.", "v."}[:momentSets(kind)] {
+		for _, p := range params {
+			v := byName[prefix+p.Name]
+			if len(v) != len(p.Data) {
+				return optimizer{}, fmt.Errorf("%s%s has %d values, the parameter has %d", prefix, p.Name, len(v), len(p.Data))
+			}
+			all = append(all, v)
 		}
-		a.M, a.V = append(a.M, m), append(a.V, v)
 	}
-	return a, nil
+	return restoredOptimizer(kind, all, step), nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/optim"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -31,7 +30,7 @@ type run struct {
 // state is what requests change.
 type state struct {
 	params   []model.Tensor // the trainable ones, f32
-	adam     *optim.AdamW
+	opt      optimizer
 	grads    *model.Grads // same names and shapes as params
 	gathered bool         // grads is not zero
 	version  *version     // params, packed
@@ -47,21 +46,14 @@ func modelLoRA(l tinker.LoRA) model.LoRA {
 	return m
 }
 
-// install makes params, which it keeps, and adam (nil is a fresh one) the state, without a gradient. params are sorted by name,
+// install makes params, which it keeps, and opt the state, without a gradient. params are sorted by name,
 // so that sums over tensors run in one order wherever they came from.
-func (r *run) install(params []model.Tensor, adam *optim.AdamW, root *version) error {
+func (r *run) install(params []model.Tensor, opt optimizer, root *version) error {
 	v, err := r.pack(params, root)
 	if err != nil {
 		return err
 	}
-	if adam == nil {
-		lengths := make([]int, len(params))
-		for i, t := range params {
-			lengths[i] = len(t.Data)
-		}
-		adam = optim.New(lengths)
-	}
-	r.state = state{params: params, adam: adam, grads: model.NewGrads(params), version: v}
+	r.state = state{params: params, opt: opt, grads: model.NewGrads(params), version: v}
 	return nil
 }
 
@@ -137,8 +129,8 @@ func sizeOfSmall[T any](T) int64 { return 512 }
 
 // OptimStep implements tinker.TrainingClient.
 func (r *run) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
-	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").adam(req.Adam), 0,
-		func() (tinker.OptimStepOutput, error) { return r.step(req.Adam) }, sizeOfSmall)
+	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").step(req), 0,
+		func() (tinker.OptimStepOutput, error) { return r.step(req) }, sizeOfSmall)
 }
 
 // SaveState implements tinker.TrainingClient.
@@ -160,11 +152,14 @@ func (r *run) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Fu
 }
 
 // step applies the gathered gradient and clears it.
-func (r *run) step(p tinker.AdamParams) (tinker.OptimStepOutput, error) {
+func (r *run) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput, error) {
+	if err := r.fitsOptimizer(req); err != nil {
+		return tinker.OptimStepOutput{}, err
+	}
 	var norm float64
 	var err error
 	closed := r.e.trainer.do(&job{r: r, alone: func() {
-		norm, err = r.adam.Update(slicesOf(r.params), slicesOf(r.grads.T), p, r.e.trainer.parallel)
+		norm, err = r.update(req)
 	}})
 	if closed != nil {
 		return tinker.OptimStepOutput{}, closed
@@ -172,7 +167,7 @@ func (r *run) step(p tinker.AdamParams) (tinker.OptimStepOutput, error) {
 	if err != nil {
 		var known *tinker.Error
 		if !errors.As(err, &known) {
-			err = tinker.Userf("engine: optim_step %d of model %s: %w", r.adam.Step+1, r.id, err)
+			err = tinker.Userf("engine: optim_step %d of model %s: %w", r.opt.steps()+1, r.id, err)
 		}
 		return tinker.OptimStepOutput{}, err
 	}

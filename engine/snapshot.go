@@ -12,19 +12,20 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/optim"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // A snapshot is: the magic, the length of the header (8 bytes), the header in JSON, the values of all tensors as
-// little-endian f32 (parameters, then both moments, then the gradient's accumulators if there is a gradient), and the CRC-32C of everything
+// little-endian f32 (parameters, then the moments of the optimizer, then the gradient's accumulators if there is a gradient), and the CRC-32C of everything
 // before it.
 const (
-	snapshotMagic  = "TRNSNAP1"
-	snapshotHeader = 1 << 28 // longest header accepted, bytes
+	snapshotMagic  = "TRNSNAP1" // of a run with AdamW
+	snapshotMagic2 = "TRNSNAP2" // of one with another optimizer, which older versions cannot read
+	snapshotHeader = 1 << 28    // longest header accepted, bytes
 )
 
 // snapshotInfo is the header: what a run is besides its numbers.
@@ -41,6 +42,7 @@ type snapshotInfo struct {
 	Step        int64          `json:"step"`
 	Gradient    []int          `json:"gradient,omitempty"` // lengths of the accumulators
 	Params      []snapshotPart `json:"params"`
+	Optimizer   string         `json:"optimizer,omitempty"` // "" is AdamW
 }
 
 type snapshotPart struct {
@@ -91,13 +93,13 @@ func (r *run) writeSnapshot(w io.Writer, applied int64) error {
 	}
 	c := r.version.w.Config
 	info := snapshotInfo{ModelID: r.id, Created: r.created, Owner: r.owner, BaseModel: r.base.name, Fingerprint: print, Numerics: r.e.NumericsID() + "/" + dtype(c), BF16: c.BF16,
-		LoRA: r.lora, Applied: applied, Step: r.adam.Step}
+		LoRA: r.lora, Applied: applied, Step: r.opt.steps(), Optimizer: r.opt.noted()}
 	values := [][]float32{}
 	for _, t := range r.params {
 		info.Params = append(info.Params, snapshotPart{t.Name, t.Shape})
 		values = append(values, t.Data)
 	}
-	values = append(append(values, r.adam.M...), r.adam.V...)
+	values = append(values, r.opt.moments()...)
 	if r.gathered {
 		for _, a := range r.grads.Accumulators() {
 			info.Gradient = append(info.Gradient, len(a))
@@ -108,16 +110,16 @@ func (r *run) writeSnapshot(w io.Writer, applied int64) error {
 	if err != nil {
 		return fmt.Errorf("engine: snapshot of %s: %w", r.id, err)
 	}
-	if err := writeSummed(w, header, values); err != nil {
+	if err := writeSummed(w, info.magic(), header, values); err != nil {
 		return fmt.Errorf("engine: snapshot of %s: %w", r.id, err)
 	}
 	return nil
 }
 
-func writeSummed(w io.Writer, header []byte, values [][]float32) error {
+func writeSummed(w io.Writer, magic string, header []byte, values [][]float32) error {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	b := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<18)
-	b.WriteString(snapshotMagic)
+	b.WriteString(magic)
 	b.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header))))
 	b.Write(header)
 	var word [4]byte
@@ -184,14 +186,28 @@ func (s *snapshotReader) header() (info snapshotInfo, err error) {
 		return info, err
 	}
 	n := binary.LittleEndian.Uint64(magic[len(snapshotMagic):])
-	if string(magic[:len(snapshotMagic)]) != snapshotMagic || n > snapshotHeader {
+	is := string(magic[:len(snapshotMagic)])
+	if is != snapshotMagic && is != snapshotMagic2 || n > snapshotHeader {
 		return info, errors.New("not a snapshot of this version")
 	}
 	raw, err := s.bytes(int(n))
 	if err != nil {
 		return info, err
 	}
-	return info, json.Unmarshal(raw, &info)
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return info, err
+	}
+	if is != info.magic() {
+		return info, fmt.Errorf("a snapshot that begins with %s has the optimizer %q", is, info.Optimizer)
+	}
+	return info, checkOptimizer(info.Optimizer, info.LoRA)
+}
+
+func (i snapshotInfo) magic() string {
+	if i.Optimizer != "" {
+		return snapshotMagic2
+	}
+	return snapshotMagic
 }
 
 // Restore makes the model of a snapshot, which must not exist yet, and returns its id and the SeqID of the last request in it.
@@ -242,7 +258,8 @@ func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 		}
 		params, lengths = append(params, model.Tensor{Name: p.Name, Shape: p.Shape}), append(lengths, n)
 	}
-	values, err := s.many(append(append(append(append([]int{}, lengths...), lengths...), lengths...), info.Gradient...))
+	all := slices.Concat(slices.Repeat(lengths, 1+momentSets(info.Optimizer)), info.Gradient)
+	values, err := s.many(all)
 	if err != nil {
 		return err
 	}
@@ -258,10 +275,11 @@ func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.install(params, &optim.AdamW{M: values[n : 2*n], V: values[2*n : 3*n], Step: info.Step}, root); err != nil {
+	end := n * (1 + momentSets(info.Optimizer))
+	if err := r.install(params, restoredOptimizer(info.Optimizer, values[n:end:end], info.Step), root); err != nil {
 		return err
 	}
-	return r.setGradient(values[3*n:])
+	return r.setGradient(values[end:])
 }
 
 // setGradient restores the accumulators; none means no gradient.

@@ -47,6 +47,29 @@ type manifest struct {
 	Step        int64       `json:"step"`
 	Optimizer   bool        `json:"optimizer"`
 	Expires     *time.Time  `json:"expires,omitempty"`
+
+	OptimizerType string `json:"optimizer_type,omitempty"` // "" is AdamW
+}
+
+// kind is the optimizer of the run that was saved.
+func (m manifest) kind() string {
+	if m.OptimizerType == "" {
+		return tinker.AdamW
+	}
+	return m.OptimizerType
+}
+
+// optimizerOf is the optimizer of a run that is made from the checkpoint.
+func (m manifest) optimizerOf(req tinker.CreateFromStateRequest) (string, error) {
+	switch {
+	case !req.Optimizer && req.OptimizerType == "":
+		return tinker.AdamW, nil
+	case !req.Optimizer:
+		return req.OptimizerType, checkOptimizer(req.OptimizerType, m.LoRA)
+	case req.OptimizerType != "" && req.OptimizerType != m.kind():
+		return "", tinker.Userf("engine: checkpoint %s has the state of %s; a run that restores it cannot have the optimizer %s", req.Path, m.kind(), req.OptimizerType)
+	}
+	return m.kind(), checkOptimizer(m.kind(), m.LoRA)
 }
 
 const manifestFormat = 1

@@ -52,8 +52,12 @@ func (t *trainer) between() error {
 }
 
 // parallel runs parts on the engine's threads, some at a time; a job of the trainer calls it.
-func (t *trainer) parallel(parts int, f func(int)) {
-	const some = 64
+func (t *trainer) parallel(parts int, f func(int)) { t.parallelBy(64, parts, f) }
+
+// parallelFew is parallel for parts that take long: one for each thread at a time.
+func (t *trainer) parallelFew(parts int, f func(int)) { t.parallelBy(t.e.compute.P.N(), parts, f) }
+
+func (t *trainer) parallelBy(some, parts int, f func(int)) {
 	for from := 0; from < parts; from += some {
 		t.between() // whoever closes the engine waits for what is small
 		t.e.compute.P.Run(min(some, parts-from), func(i int, _ *kernel.Scratch) { f(from + i) })

@@ -121,7 +121,7 @@ func (m *model) forward(ctx context.Context, req tinker.ForwardRequest, kind str
 // OptimStep implements tinker.TrainingClient.
 func (m *model) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	p, err := m.submit(ctx, req.SeqID, "OptimStep", false, func(seq int64) (*request, error) {
-		return post("/optim_step", wire.OptimStepRequest{Adam: wire.FromAdam(req.Adam), ModelID: m.id, SeqID: seq, Type: "optim_step"})
+		return post("/optim_step", wire.FromOptimStep(m.id, seq, req))
 	})
 	if err != nil {
 		return nil, err

@@ -22,8 +22,12 @@ func newModel(r modelRecord) *model {
 func modelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
 
 func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) {
-	if req.OptimizerConfig != nil && req.OptimizerConfig.Type != "adamw" {
-		return nil, tinker.Userf("optimizer_config.type is %q; this server has adamw", req.OptimizerConfig.Type)
+	optimizer, err := req.OptimizerConfig.Tinker()
+	if err != nil {
+		return nil, err
+	}
+	if optimizer == tinker.AdamW {
+		optimizer = "" // as older versions noted it, which is what a repeated request is compared with
 	}
 	if req.BaseModel == "" {
 		return nil, tinker.Userf("base_model is missing; get_server_capabilities lists what is served")
@@ -41,7 +45,7 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 	}
 	meta := texts(req.UserMetadata)
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta, Asked: s.told(req.BaseModel),
-		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base, LoRA: lora, UserMetadata: meta, Owner: c.tenant}}, req.ModelSeqID)
+		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base, LoRA: lora, UserMetadata: meta, OptimizerType: optimizer, Owner: c.tenant}}, req.ModelSeqID)
 }
 
 // newRun records a model and makes it in the background. The natural key of a model is its session and number.

@@ -148,6 +148,9 @@ func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.OptimizerConfig != nil {
+		return s.reject(m, req.SeqID, tinker.Userf("optimizer_config chooses the optimizer of a new model; model %s has one, leave it out", m.ID))
+	}
 	if _, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
 		return s.reject(m, req.SeqID, asUser(err))
 	}
@@ -173,8 +176,9 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 	if req.SessionID == "" || req.ModelSeqID == nil {
 		return nil, tinker.Userf("load_weights needs a model_id, or a session_id and a model_seq_id to create a model")
 	}
-	if req.OptimizerConfig != nil && req.OptimizerConfig.Type != "adamw" {
-		return nil, tinker.Userf("optimizer_config.type is %q; this server has adamw", req.OptimizerConfig.Type)
+	optimizer, err := req.OptimizerConfig.Tinker()
+	if err != nil {
+		return nil, err
 	}
 	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.told(req.BaseModel)
 	if _, err := s.ownModel(c.tenant, id); err != nil { // a repeated request finds its model though the checkpoint may be gone
@@ -192,5 +196,5 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		}
 	}
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata), Asked: asked,
-		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer, Owner: c.tenant}}, *req.ModelSeqID)
+		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer, OptimizerType: optimizer, Owner: c.tenant}}, *req.ModelSeqID)
 }

@@ -168,3 +168,38 @@ func TestStabilityIsForgotten(t *testing.T) {
 		t.Errorf("%v bytes of nothing", r.server.state.recorded.bytes)
 	}
 }
+
+// A model's optimizer and its momentum outlive the server: what trains on after a restart has the bits of what never stopped.
+func TestDimuonOverARestart(t *testing.T) {
+	r := newRig(t, Options{})
+	session := r.session()
+	var ids [2]string
+	for i := range ids {
+		body := createModel(session, int64(i))
+		body["lora_config"] = map[string]any{"rank": 4, "seed": 3}
+		body["optimizer_config"] = map[string]any{"type": "dimuon", "version": 1}
+		if ids[i] = r.result(r.promise("/create_model", body))["model_id"].(string); ids[i] == "" {
+			t.Fatal("no model")
+		}
+	}
+	train := func(m string, from int64) string {
+		t.Helper()
+		var last string
+		for seq := from; seq < from+4; seq += 2 {
+			b, err := wire.DecodeForwardBackward(batch(m, seq, false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = bits(r.output(r.promise("/forward_backward", wire.EncodeForwardBackward(b))))
+			r.result(r.promise("/optim_step", map[string]any{"model_id": m, "seq_id": seq + 1, "optimizer_params": map[string]any{"type": "dimuon", "learning_rate": 0.05, "beta1": 0.9, "grad_clip_norm": 0.0}}))
+		}
+		return last
+	}
+	train(ids[0], 1)
+	want := train(ids[0], 5)
+	train(ids[1], 1)
+	r.restart()
+	if got := train(ids[1], 5); got != want {
+		t.Error("after a restart: other bits")
+	}
+}

@@ -60,13 +60,10 @@ func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.OptimizerParams != nil {
-		return s.reject(m, req.SeqID, tinker.Userf("optimizer_params.type is %q; this server has AdamW (adam_params)", req.OptimizerParams.Type))
+	o, err := req.Tinker()
+	if err != nil {
+		return s.reject(m, req.SeqID, err)
 	}
-	if req.Adam == nil {
-		return s.reject(m, req.SeqID, tinker.Userf("optim_step has no adam_params; send the step's settings"))
-	}
-	o := tinker.OptimStepRequest{SeqID: req.SeqID, Adam: req.Adam.Tinker()}
 	return accept(s, m, req.SeqID, "optim_step", 0, int64(len(c.body)), func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
 }
 

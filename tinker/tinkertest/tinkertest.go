@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"Learn", (*suite).learn},
 		{"Losses", (*suite).losses},
 		{"MaskedLosses", (*suite).maskedLosses},
+		{"Dimuon", (*suite).dimuon},
 		{"TwoTargets", (*suite).twoTargets},
 		{"Entropy", (*suite).entropy},
 		{"Custom", (*suite).custom},
@@ -312,6 +313,40 @@ func (s *suite) learn() {
 		o, oerr := c.OptimStep(s.ctx, adam(2e-2)) // right behind, before the first result
 		losses = append(losses, wait(s, f, err).Metrics["loss:sum"])
 		wait(s, o, oerr)
+	}
+	if first, last := losses[0], losses[len(losses)-1]; !(last < 0.7*first) {
+		s.Errorf("loss went from %v to %v in 12 steps on one sequence", first, last)
+	}
+}
+
+// dimuon: the other optimizer of a service learns too, and each takes its own settings only. A refused step leaves the gradient.
+func (s *suite) dimuon() {
+	if !s.caps.ExactLogprobs {
+		s.Skip("asked of this project's services only")
+	}
+	req := s.createRequest(0)
+	req.OptimizerType = tinker.Dimuon
+	c, err := s.svc.CreateModel(s.ctx, req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	p := tinker.DefaultDimuon()
+	p.LearningRate = 2e-2
+	var losses []float64
+	for range 12 {
+		f, err := c.ForwardBackward(s.ctx, crossEntropy(datum(some...)))
+		losses = append(losses, wait(s, f, err).Metrics["loss:sum"])
+		o, err := c.OptimStep(s.ctx, adam(1e-2))
+		if err == nil {
+			_, err = o.Wait(s.ctx)
+		}
+		if tinker.CategoryOf(err) != tinker.User {
+			s.Errorf("AdamW's settings for Dimuon: %v, want a user error", err)
+		}
+		o, err = c.OptimStep(s.ctx, tinker.OptimStepRequest{Dimuon: &p})
+		if norm := wait(s, o, err).Metrics["grad_norm"]; !(norm > 0) {
+			s.Errorf("gradient norm %v", norm)
+		}
 	}
 	if first, last := losses[0], losses[len(losses)-1]; !(last < 0.7*first) {
 		s.Errorf("loss went from %v to %v in 12 steps on one sequence", first, last)

@@ -77,11 +77,6 @@ type Promise struct {
 	SampleSequenceIDs []string `json:"sample_sequence_ids,omitempty"` // of asample: one per sample
 }
 
-// Optimizer names an optimizer family; adamw is the only one served.
-type Optimizer struct {
-	Type string `json:"type"`
-}
-
 // CreateModelRequest is the body of create_model.
 type CreateModelRequest struct {
 	SessionID       string         `json:"session_id"`
@@ -160,11 +155,11 @@ func (r LoadRequest) Number() (string, int64) { return r.ModelID, r.SeqID }
 
 // OptimStepRequest is the body of optim_step.
 type OptimStepRequest struct {
-	Adam            *Adam      `json:"adam_params,omitempty"`
-	OptimizerParams *Optimizer `json:"optimizer_params,omitempty"` // of other optimizers, which are not served
-	ModelID         string     `json:"model_id"`
-	SeqID           int64      `json:"seq_id"`
-	Type            string     `json:"type"` // optim_step
+	Adam            *Adam        `json:"adam_params,omitempty"`
+	OptimizerParams *OptimParams `json:"optimizer_params,omitempty"` // of other optimizers
+	ModelID         string       `json:"model_id"`
+	SeqID           int64        `json:"seq_id"`
+	Type            string       `json:"type"` // optim_step
 }
 
 // Adam is adam_params; absent numbers have the SDK's defaults.

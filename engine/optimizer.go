@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/optim"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// optimizer is the state of a run's optimizer: of AdamW, or of Dimuon if that is set. Which one it is never changes while the run lives.
+type optimizer struct {
+	adam   *optim.AdamW
+	dimuon *optim.Dimuon
+}
+
+// checkOptimizer refuses an optimizer that there is not, or not for such a model. "" is AdamW.
+func checkOptimizer(kind string, l tinker.LoRA) error {
+	switch {
+	case kind == "" || kind == tinker.AdamW:
+		return nil
+	case kind != tinker.Dimuon:
+		return tinker.Userf("engine: optimizer %q is unknown; use %s or %s", kind, tinker.AdamW, tinker.Dimuon)
+	case l.Rank == 0:
+		return tinker.Userf("engine: dimuon trains LoRA matrices; a model whose weights all train (rank 0) has adamw")
+	case l.Rank > optim.MaxDimuonRank:
+		return tinker.Userf("engine: dimuon takes LoRA ranks up to %d, this one is %d; use a lower rank or adamw", optim.MaxDimuonRank, l.Rank)
+	}
+	return nil
+}
+
+// newOptimizer is the state before the first step.
+func newOptimizer(kind string, params []model.Tensor) optimizer {
+	lengths := make([]int, len(params))
+	for i, t := range params {
+		lengths[i] = len(t.Data)
+	}
+	if kind == tinker.Dimuon {
+		return optimizer{dimuon: optim.NewDimuon(lengths)}
+	}
+	return optimizer{adam: optim.New(lengths)}
+}
+
+// momentSets is how many slices a tensor an optimizer keeps.
+func momentSets(kind string) int {
+	if kind == tinker.Dimuon {
+		return 1
+	}
+	return 2
+}
+
+// restoredOptimizer takes the momentSets of every tensor, one set after the other.
+func restoredOptimizer(kind string, moments [][]float32, step int64) optimizer {
+	if kind == tinker.Dimuon {
+		return optimizer{dimuon: &optim.Dimuon{M: moments, Step: step}}
+	}
+	n := len(moments) / 2
+	return optimizer{adam: &optim.AdamW{M: moments[:n:n], V: moments[n:], Step: step}}
+}
+
+func (o optimizer) kind() string {
+	if o.dimuon != nil {
+		return tinker.Dimuon
+	}
+	return tinker.AdamW
+}
+
+// noted is the kind as files have it: AdamW is "", as in those of versions that had nothing else.
+func (o optimizer) noted() string { return noted(o.kind()) }
+
+func noted(kind string) string {
+	if kind == tinker.AdamW {
+		return ""
+	}
+	return kind
+}
+
+func (o optimizer) steps() int64 {
+	if o.dimuon != nil {
+		return o.dimuon.Step
+	}
+	return o.adam.Step
+}
+
+// moments are those of restoredOptimizer.
+func (o optimizer) moments() [][]float32 {
+	if o.dimuon != nil {
+		return o.dimuon.M
+	}
+	return append(append([][]float32(nil), o.adam.M...), o.adam.V...)
+}
+
+// tensors are the moments as a checkpoint has them.
+func (o optimizer) tensors(params []model.Tensor) []model.Tensor {
+	if o.dimuon != nil {
+		return moments("m.", params, o.dimuon.M)
+	}
+	return append(moments("m.", params, o.adam.M), moments("v.", params, o.adam.V)...)
+}
+
+// update does the optimizer's step with its settings.
+func (r *run) update(req tinker.OptimStepRequest) (norm float64, err error) {
+	params, grads, par := slicesOf(r.params), slicesOf(r.grads.T), r.e.trainer.parallel
+	if r.opt.dimuon == nil {
+		return r.opt.adam.Update(params, grads, req.Adam, par)
+	}
+	pairs, err := loraPairs(r.params)
+	if err != nil {
+		return 0, err
+	}
+	return r.opt.dimuon.Update(params, grads, pairs, *req.Dimuon, r.e.trainer.parallelFew)
+}
+
+// fitsOptimizer refuses settings of another optimizer; the gradient stays.
+func (r *run) fitsOptimizer(req tinker.OptimStepRequest) error {
+	asked := tinker.AdamW
+	if req.Dimuon != nil {
+		asked = tinker.Dimuon
+	}
+	if kind := r.opt.kind(); asked != kind {
+		return tinker.Userf("engine: the optim_step has settings of %s, model %s has the optimizer %s, which was chosen when the model was made; send settings of %s, or make a model with %s", asked, r.id, kind, kind, asked)
+	}
+	return nil
+}
+
+// loraPairs finds the two matrices of each adapter.
+func loraPairs(params []model.Tensor) ([]optim.Pair, error) {
+	const suffixA, suffixB = ".lora_A.weight", ".lora_B.weight"
+	at := map[string]int{}
+	for i, t := range params {
+		at[t.Name] = i
+	}
+	var pairs []optim.Pair
+	for i, t := range params {
+		name, ok := strings.CutSuffix(t.Name, suffixA)
+		if !ok {
+			continue
+		}
+		j, ok := at[name+suffixB]
+		if !ok || len(t.Shape) != 2 || len(params[j].Shape) != 2 || params[j].Shape[1] != t.Shape[0] {
+			return nil, fmt.Errorf("engine: %s has no %s%s beside it that fits", t.Name, name, suffixB)
+		}
+		pairs = append(pairs, optim.Pair{A: i, B: j, Rank: t.Shape[0], In: t.Shape[1], Out: params[j].Shape[0]})
+	}
+	if 2*len(pairs) != len(params) {
+		return nil, fmt.Errorf("engine: %d parameters are not %d pairs of LoRA matrices", len(params), len(pairs))
+	}
+	return pairs, nil
+}
