@@ -35,10 +35,10 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		if err := checkLoRA(r.lora, req.RandomInit); err != nil {
 			return err
 		}
-		if err := b.checkRank(r.lora); err != nil && !r.promised { // an older version took it
+		if err := checkOptimizer(req.OptimizerType, r.lora); err != nil {
 			return err
 		}
-		if err := checkOptimizer(req.OptimizerType, r.lora); err != nil {
+		if err := b.checkRank(r.lora); err != nil && !r.promised { // an older version took it
 			return err
 		}
 		if err := r.hold(r.promised); err != nil {

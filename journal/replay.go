@@ -148,6 +148,9 @@ func (j *Journal) readLog() (records []any, results []result, err error) {
 	before := int64(0)
 	for i, path := range paths {
 		r := &segmentReader{path: path, before: before, maxSeq: map[string]int64{}}
+		if i > 0 {
+			r.previous = paths[i-1]
+		}
 		l, err := wal.Open(path, j.log.opts, r.read)
 		if err != nil {
 			return nil, nil, fmt.Errorf("journal: %w", err)
@@ -171,11 +174,12 @@ func (j *Journal) readLog() (records []any, results []result, err error) {
 
 // segmentReader collects the records of one segment.
 type segmentReader struct {
-	path    string
-	before  int64 // bytes of the segment before it; 0 is unknown
-	maxSeq  map[string]int64
-	records []any
-	results []result
+	path     string
+	previous string // the segment before it
+	before   int64  // its bytes; 0 is unknown
+	maxSeq   map[string]int64
+	records  []any
+	results  []result
 }
 
 func (r *segmentReader) read(k byte, payload []byte) error {
@@ -189,7 +193,8 @@ func (r *segmentReader) read(k byte, payload []byte) error {
 			return fmt.Errorf("format version %d; this program reads %d; another version of it wrote this: use that one", h.Version, version)
 		}
 		if h.Before != 0 && r.before != 0 && h.Before != r.before {
-			return fmt.Errorf("the segment before it has %d bytes and had %d: records that were promised are missing; restore it from a backup", r.before, h.Before)
+			return fmt.Errorf("%s has %d bytes and had %d: it is damaged, and records that were promised are missing; restore it from a backup",
+				r.previous, r.before, h.Before)
 		}
 		return nil
 	case recCreate, recCreateFromState:

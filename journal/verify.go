@@ -59,8 +59,11 @@ func verifyLog(dir string, seen func(string)) error {
 	}
 	var errs []error
 	before := int64(0)
-	for _, path := range paths {
+	for i, path := range paths {
 		r := &segmentReader{path: path, before: before, maxSeq: map[string]int64{}}
+		if i > 0 {
+			r.previous = paths[i-1]
+		}
 		found, err := wal.Check(path, logOptions(nil, nil, nil), r.read)
 		before = found.Sound
 		if err != nil {

@@ -48,6 +48,8 @@ type PEFT struct {
 	Base    string // the base model's name or path, as the adapter's maker called it
 	LoRA    LoRA
 	Tensors []Tensor // as NewAdapter takes them
+
+	wholeHead bool // the settings speak of a whole head; see Tied
 }
 
 // ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this program
@@ -74,7 +76,11 @@ func parsePEFT(data []byte) (PEFT, error) {
 	if err := errors.Join(json.Unmarshal(data, &all), json.Unmarshal(data, &c)); err != nil {
 		return PEFT{}, err
 	}
+	whole := wholeHead(all["modules_to_save"])
 	for _, k := range refusedPEFT {
+		if k == "modules_to_save" && whole {
+			continue // read says whether it is a form of a LoRA
+		}
 		if v, ok := all[k]; ok && !slices.Contains([]string{"null", "false", "{}", "[]"}, string(v)) {
 			return PEFT{}, fmt.Errorf("%s = %s is not supported", k, v)
 		}
@@ -89,7 +95,7 @@ func parsePEFT(data []byte) (PEFT, error) {
 	case !(c.Alpha > 0) || math.IsInf(c.Alpha, 0):
 		return PEFT{}, fmt.Errorf("lora_alpha = %v must be positive", c.Alpha)
 	}
-	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}}
+	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}, wholeHead: whole}
 	if err := a.LoRA.check(); err != nil {
 		return PEFT{}, err
 	}
@@ -111,9 +117,10 @@ func (a *PEFT) read(path string) error {
 	defer f.Close()
 	on := map[string]bool{}
 	for _, t := range f.Tensors() {
-		module, ok := peftModule(t.Name)
+		name := strings.Replace(t.Name, prefix+unembedName+".", prefix+"lm_head.", 1)
+		module, ok := peftModule(name)
 		if !ok {
-			if isBaseCopy(t.Name) {
+			if isBaseCopy(t.Name) || a.wholeHead && t.Name == prefix+headName {
 				continue
 			}
 			return fmt.Errorf("model: %s: tensor %q is no part of a LoRA on %s", path, t.Name, strings.Join(ModuleNames(), ", "))
@@ -123,7 +130,10 @@ func (a *PEFT) read(path string) error {
 			return fmt.Errorf("model: %s: %w", path, err)
 		}
 		on[module] = true
-		a.Tensors = append(a.Tensors, Tensor{t.Name, slices.Clone(t.Shape), data})
+		a.Tensors = append(a.Tensors, Tensor{name, slices.Clone(t.Shape), data})
+	}
+	if a.wholeHead && !on["lm_head"] {
+		return fmt.Errorf("model: %s: modules_to_save = [\"lm_head\"] is not supported without a LoRA on it", path)
 	}
 	for _, m := range ModuleNames() {
 		if on[m] {
@@ -161,6 +171,12 @@ func peftModule(name string) (module string, ok bool) {
 	}
 	module = at[strings.LastIndexByte(at, '.')+1:]
 	return module, strings.HasPrefix(name, prefix) && slices.Contains(ModuleNames(), module)
+}
+
+// wholeHead reports that the head is the one module that is saved whole.
+func wholeHead(modules json.RawMessage) bool {
+	var names []string
+	return json.Unmarshal(modules, &names) == nil && slices.Equal(names, []string{"lm_head"})
 }
 
 // isBaseCopy reports tensors of the base model that PEFT saves beside an adapter on the head.

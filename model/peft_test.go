@@ -66,7 +66,7 @@ func TestReadPEFTRefuses(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{`"use_dora": false`, `"use_dora": true`, "use_dora = true"},
 		{`"rank_pattern": {}`, `"rank_pattern": {"q_proj": 8}`, "rank_pattern"},
-		{`"modules_to_save": null`, `"modules_to_save": ["lm_head"]`, "modules_to_save"},
+		{`"modules_to_save": null`, `"modules_to_save": ["embed_tokens"]`, "modules_to_save"},
 		{`"bias": "none"`, `"bias": "all"`, `bias = "all"`},
 		{`"peft_type": "LORA"`, `"peft_type": "IA3"`, `peft_type = "IA3"`},
 		{`"init_lora_weights": true`, `"init_lora_weights": "pissa"`, `init_lora_weights = "pissa"`},

@@ -37,7 +37,11 @@ func EncodeEach(w io.Writer, tensors []Tensor, metadata map[string]string, data 
 	slices.SortStableFunc(sorted, func(a, b Tensor) int {
 		return cmp.Or(b.DType.Size()-a.DType.Size(), cmp.Compare(a.Name, b.Name))
 	})
-	head, err := encodeHeader(sorted, metadata)
+	sizes := make([]int64, len(sorted))
+	for i, t := range sorted {
+		sizes[i] = int64(len(t.Data))
+	}
+	head, err := encodeHeader(sorted, sizes, metadata)
 	if err != nil {
 		return err
 	}
@@ -60,7 +64,7 @@ func EncodeEach(w io.Writer, tensors []Tensor, metadata map[string]string, data 
 }
 
 // encodeHeader returns the length and the JSON header, padded with spaces so that the data begin at a multiple of eight.
-func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
+func encodeHeader(tensors []Tensor, sizes []int64, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	b.Write(make([]byte, 8))
 	b.WriteByte('{')
@@ -73,12 +77,12 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) 
 	}
 	seen := map[string]bool{"__metadata__": true}
 	at := int64(0)
-	for _, t := range tensors {
+	for i, t := range tensors {
 		if seen[t.Name] {
 			return nil, fmt.Errorf("tensor %q is given twice", t.Name)
 		}
 		seen[t.Name] = true
-		e := entry{DType: t.DType, Shape: make([]int64, len(t.Shape)), Offsets: []int64{at, at + int64(len(t.Data))}}
+		e := entry{DType: t.DType, Shape: make([]int64, len(t.Shape)), Offsets: []int64{at, at + sizes[i]}}
 		for i, d := range t.Shape {
 			e.Shape[i] = int64(d)
 		}

@@ -2,14 +2,17 @@ package server
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -42,63 +45,102 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	files, size, err := s.openFiles(path)
+	members, err := s.members(path)
+	defer closeAll(members)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
+	size := int64(512 + 1024) // the marker's header and the end
+	for _, m := range members {
+		size += 512 + (m.Size+511)/512*512
+	}
 	w.Header().Set("Content-Type", "application/x-tar")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-	if err := writeTar(w, files); err != nil {
+	if err := writeTar(w, members); err != nil {
 		s.opts.Log.Warn("an archive was not fetched whole", "path", path, "error", err)
 	}
 }
 
-// openFiles opens a checkpoint's files, so that a deletion meanwhile harms nobody, and returns the size of their tar.
-func (s *Server) openFiles(path string) (files []*os.File, size int64, err error) {
+// member is a file of a checkpoint as it is given away.
+type member struct {
+	tinker.ExportFile
+	changed time.Time
+	file    *os.File // as it is kept; nil is in another form
+}
+
+func closeAll(members []member) {
+	for _, m := range members {
+		m.Close() // nothing was written to it
+	}
+}
+
+// members opens a checkpoint's files, so that a deletion meanwhile harms nobody.
+func (s *Server) members(path string) (list []member, err error) {
 	if _, err := s.find(path); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	dir, err := s.opts.Store.Folder(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, 0, fmt.Errorf("server: %w", err)
+		return nil, fmt.Errorf("server: %w", err)
 	}
-	size = 512 + 1024 // the marker's header and the end
+	other, err := s.exported(path)
 	for _, e := range entries {
-		f, err := os.Open(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return files, 0, fmt.Errorf("server: %w", err)
+		m := member{}
+		if err == nil {
+			m, err = openMember(filepath.Join(dir, e.Name()))
 		}
-		files = append(files, f)
-		st, err := f.Stat()
 		if err != nil {
-			return files, 0, fmt.Errorf("server: %w", err)
+			break
 		}
-		size += 512 + (st.Size()+511)/512*512
+		if at := slices.IndexFunc(other, func(x tinker.ExportFile) bool { return x.Name == m.Name }); at >= 0 {
+			m.Close()
+			m.ExportFile, m.file = other[at], nil
+			other = slices.Delete(other, at, at+1)
+		}
+		list = append(list, m)
 	}
-	return files, size, nil
+	for _, x := range other {
+		x.Close()
+	}
+	return list, err
 }
 
-func writeTar(w io.Writer, files []*os.File) error {
+// exported is what the Store gives away in another form.
+func (s *Server) exported(path string) ([]tinker.ExportFile, error) {
+	if e, ok := s.opts.Store.(Exporter); ok {
+		return e.Export(path)
+	}
+	return nil, nil
+}
+
+func openMember(path string) (member, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return member{}, fmt.Errorf("server: %w", err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return member{}, fmt.Errorf("server: %w", errors.Join(err, f.Close()))
+	}
+	return member{file: f, changed: st.ModTime(), ExportFile: tinker.ExportFile{Name: filepath.Base(path), Size: st.Size(), Close: f.Close,
+		Write: func(w io.Writer) error {
+			_, err := io.Copy(w, f)
+			return err
+		}}}, nil
+}
+
+func writeTar(w io.Writer, members []member) error {
 	t := tar.NewWriter(w)
-	for _, f := range files {
-		st, err := f.Stat()
-		if err != nil {
+	for _, m := range members {
+		if err := t.WriteHeader(&tar.Header{Name: m.Name, Mode: 0o644, Size: m.Size, ModTime: m.changed.Truncate(time.Second), Format: tar.FormatUSTAR}); err != nil {
 			return err
 		}
-		if err := t.WriteHeader(&tar.Header{Name: filepath.Base(f.Name()), Mode: 0o644, Size: st.Size(), ModTime: st.ModTime().Truncate(time.Second), Format: tar.FormatUSTAR}); err != nil {
-			return err
-		}
-		if _, err := io.Copy(t, f); err != nil {
+		if err := m.Write(t); err != nil {
 			return err
 		}
 	}

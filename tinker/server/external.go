@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +52,8 @@ func (s *Server) saveExternal(c *call, req saveExternalRequest) (any, error) {
 	}
 	switch {
 	case len(req.Recipients) > 0:
-		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients: exports are not encrypted here; leave them out"))
+		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients names %d; exports are not encrypted here: leave it out (TLS protects the download), and download the path that "+
+			"save_weights_external returns", len(req.Recipients)))
 	case req.Path == nil:
 		return s.reject(m, req.SeqID, tinker.Userf("save_weights_external needs a path, the checkpoint's name"))
 	}
@@ -122,24 +123,28 @@ func first(values string) string {
 // sendFile answers with one file of a checkpoint. id is of a token, so nobody but this server has chosen the name.
 func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) error {
 	path, name, _ := strings.Cut(id, "\n")
-	if _, err := s.find(path); err != nil {
-		return err
-	}
-	dir, err := s.opts.Store.Folder(path)
+	members, err := s.members(path)
+	defer closeAll(members)
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		return fmt.Errorf("server: %w", err)
+	at := slices.IndexFunc(members, func(m member) bool { return m.Name == name })
+	if at < 0 {
+		return fmt.Errorf("%s of %s: %w", name, path, tinker.ErrNotFound)
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("server: %w", err)
-	}
+	m := members[at]
 	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", st.ModTime(), f)
+	if m.file != nil {
+		http.ServeContent(w, r, "", m.changed, m.file)
+		return nil
+	}
+	w.Header().Set("Content-Length", strconv.FormatInt(m.Size, 10))
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	if err := m.Write(w); err != nil {
+		s.opts.Log.Warn("a file was not fetched whole", "path", path, "file", name, "error", err)
+	}
 	return nil
 }
 

@@ -102,7 +102,7 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 			}
 			other := r.model(r.session(), 0) // one that is gone
 			r.result(r.promise("/unload_model", map[string]any{"model_id": other}))
-			time.Sleep(100 * time.Millisecond) // the results are in the log, or in snapshots
+			time.Sleep(300 * time.Millisecond) // the results are in the log, or in snapshots, and nothing is written any more
 			dir := t.TempDir()
 			if !killed {
 				r.stop()

@@ -57,6 +57,11 @@ type Store interface {
 	Folder(path string) (string, error)
 }
 
+// Exporter is a Store that gives some files of a checkpoint away in another form than it keeps them. Package engine has one.
+type Exporter interface {
+	Export(path string) ([]tinker.ExportFile, error)
+}
+
 // Options set a server up. Dir and Store are needed; zero values of the others mean their defaults.
 type Options struct {
 	Dir   string // the server's own log and secret

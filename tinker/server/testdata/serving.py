@@ -34,4 +34,5 @@ class Server:
         self.process.wait()
 
     def env(self, **more):
-        return {**os.environ, "TINKER_BASE_URL": self.url, "TINKER_API_KEY": "tml-sdk", "HF_HUB_OFFLINE": "1", **more}
+        """The variables of a client. Tokenizers come from the server, as from a hub, into a cache of the test's own."""
+        return {**os.environ, "TINKER_BASE_URL": self.url, "TINKER_API_KEY": "tml-sdk", "HF_ENDPOINT": self.url, "HF_HOME": f"{self.data}-hub", "HF_HUB_OFFLINE": "0", **more}

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 import sys
+import typing
 import warnings
 
 warnings.simplefilter("ignore")
@@ -30,7 +31,7 @@ REFUSED = {
 # get_audit_log_async of 0.25, which fails in any event loop but its own.
 REASONS = ("is not served by this server", "JWT", "destination_project_id", "called from incorrect event loop")
 # Not calls to a server.
-LOCAL = {"holder", "get_telemetry", "create", "on_queue_state_change", "get_console_url"}
+LOCAL = {"holder", "get_telemetry", "get_console_url"}
 
 
 def batch(n=5, length=20):
@@ -124,6 +125,7 @@ def calls(w):
             "create_sampling_client": lambda: ((), dict(base_model=BASE)),
             "create_rest_client": lambda: ((), {}),
             "copy_weights": lambda: ((w.state,), {}),
+            "create_custom_loss": lambda: ((traced, {"logprobs": 1}), {}),
         }),
         "TrainingClient": (lambda: w.training, {
             "forward": lambda: ((batch(), "cross_entropy"), {}),
@@ -147,7 +149,10 @@ def calls(w):
             "get_tokenizer": lambda: ((), {}),
             "get_sampler_handle": lambda: ((), {}),
             "from_sampler_handle": lambda: ((w.sampling.get_sampler_handle(),), {}),
+            "create": lambda: ((w.service.holder,), dict(base_model=BASE)),
+            "on_queue_state_change": lambda: (paused(w), {}),
         }),
+        **admin(),
         "RestClient": (lambda: w.rest, {
             "get_server_capabilities": lambda: ((), {}),
             "get_training_run": lambda: ((w.run,), {}),
@@ -177,6 +182,133 @@ def calls(w):
             "whoami": lambda: ((), {}),
         }),
     }
+
+
+def admin():
+    """The client of organizations' administrators, where there is one. A server on one machine has nothing for it."""
+    if not hasattr(tinker, "AdminClient"):
+        return {}
+    client = tinker.AdminClient()
+    return {"AdminClient": (lambda: client, {
+        "get_audit_log": lambda: ((), {}),
+        "get_billing_usage": lambda: ((day(), day().replace(hour=2)), {}),
+        "get_current_checkpoint_storage_usage": lambda: ((), {}),
+    })}
+
+
+def traced(logprobs):
+    """A custom loss that the SDK can trace."""
+    return (logprobs * logprobs).sum(), {"custom/square:sum": (logprobs * logprobs).sum()}
+
+
+def paused(w):
+    """The arguments of a call-back: what the server said while more samples were under way than it takes at once."""
+    from tinker.lib.api_future_impl import QueueState
+    return (QueueState.PAUSED_CAPACITY, "257 sample requests are under way on this server")
+
+
+def parameters(w):
+    """What is asked for beside samples, and what comes: by row the call, which checks its own answer. None is: this SDK has no such parameter."""
+    has = inspect.signature(type(w.sampling).sample).parameters
+    prompt, n = types.ModelInput.from_ints([5, 6, 7, 8]), 4
+
+    def sample(sampling=None, **kwargs):
+        return settle(w.sampling.sample(prompt, 1, types.SamplingParams(**{"max_tokens": 4, "temperature": 1.0, "seed": 3, **(sampling or {})}), **kwargs))
+
+    def prompt_logprobs():
+        r = sample(include_prompt_logprobs=True)
+        assert len(r.prompt_logprobs) == n and r.prompt_logprobs[0] is None, r.prompt_logprobs
+
+    def topk_prompt():
+        r = sample(include_prompt_logprobs=True, topk_prompt_logprobs=2)
+        assert [len(row or []) for row in r.topk_prompt_logprobs] == [0, 2, 2, 2], r.topk_prompt_logprobs
+
+    def topk_sample():
+        q = sample(topk_sample_logprobs=3).sequences[0]
+        assert all(len(row) == 3 and row[0][1] >= own for row, own in zip(q.topk_logprobs, q.logprobs, strict=True)), q.topk_logprobs
+
+    def targets(data):
+        r = sample(include_prompt_logprobs=True, target_prompt_logprobs=data)
+        assert abs(float(r.target_prompt_logprobs.data[0]) - r.prompt_logprobs[2]) == 0 and r.target_prompt_logprobs.shape == [3, 1], r.target_prompt_logprobs
+        assert r.target_prompt_logprobs.sparse_crow_indices == data.sparse_crow_indices
+
+    def dense():
+        r = sample(include_prompt_logprobs=True, target_prompt_logprobs=types.TensorData(data=[-1, 7, -1], dtype="int64", shape=[3, 1]))
+        assert list(r.target_prompt_logprobs.data)[1] == r.prompt_logprobs[2] and list(r.target_prompt_logprobs.data)[0] == 0, r.target_prompt_logprobs
+
+    def alternatives():
+        r = sample(prompt_alt_tokens_k=5).prompt_alt_tokens
+        assert r.tokens.shape == [3, 5] == r.logprobs.shape and all(x <= 0 for x in r.logprobs.data), r
+
+    def last():
+        r = sample(include_prompt_logprobs=True, prompt_logprobs_last_n=1)
+        assert r.prompt_logprobs[:3] == [None] * 3 and r.prompt_logprobs[3] < 0, r.prompt_logprobs
+
+    def stops(stop, reason, least):
+        q = sample({"max_tokens": 64, "stop": stop}).sequences[0]
+        assert (reason is None or q.stop_reason == reason) and len(q.tokens) >= least, q
+
+    def stability():
+        sampler = settle(w.service.create_sampling_client(base_model=BASE, record_stability_info=True))
+        r = settle(sampler.sample(prompt, 1, types.SamplingParams(max_tokens=4)))
+        assert r.sequences[0].sequence_id, r
+
+    rows = {
+        "parameter include_prompt_logprobs": ("include_prompt_logprobs", prompt_logprobs),
+        "parameter topk_prompt_logprobs": ("topk_prompt_logprobs", topk_prompt),
+        "parameter topk_sample_logprobs": ("topk_sample_logprobs", topk_sample),
+        "parameter target_prompt_logprobs, dense": ("target_prompt_logprobs", dense),
+        "parameter target_prompt_logprobs, sparse": ("target_prompt_logprobs", lambda: targets(types.TensorData(
+            data=[7], dtype="int64", shape=[3, 1], sparse_crow_indices=[0, 0, 1, 1], sparse_col_indices=[0]))),
+        "parameter prompt_alt_tokens_k": ("prompt_alt_tokens_k", alternatives),
+        "parameter prompt_logprobs_last_n": ("prompt_logprobs_last_n", last),
+        "parameter stop=[token]": ("prompt", lambda: stops([6], None, 1)),
+        "parameter stop=\"text\"": ("prompt", lambda: stops("e", None, 1)),
+        "parameter stop=[]: not even the end-of-sequence token": ("target_prompt_logprobs", lambda: stops([], "length", 64)),
+    }
+    rows = {row: call for row, (name, call) in rows.items() if name in has}
+    if "record_stability_info" in inspect.signature(type(w.service).create_sampling_client).parameters:
+        rows["parameter record_stability_info"] = stability
+    return rows
+
+
+def optimizers(w):
+    """Families of optimizers that this SDK has, each for a step."""
+    adam = types.AdamParams(learning_rate=1e-3, beta1=0.8, beta2=0.9, eps=1e-8, weight_decay=0.01, grad_clip_norm=1.0)
+
+    def step(params, **kwargs):
+        client = settle(w.service.create_lora_training_client(base_model=BASE, rank=4, seed=1, **kwargs))
+        client.forward_backward(batch(), "cross_entropy").result()
+        assert settle(client.optim_step(params)).metrics["grad_norm"] > 0
+
+    rows = {"optimizer adamw": lambda: step(adam)}
+    if hasattr(types, "DimuonParams"):
+        config = "optimizer_config" if "optimizer_config" in inspect.signature(type(w.service).create_lora_training_client).parameters else "optimizer"
+        rows["optimizer dimuon"] = lambda: step(types.DimuonParams(learning_rate=1e-3), **{config: types.DimuonOptimizerConfig()})
+    return rows
+
+
+def losses(w):
+    """Every loss that this SDK names, with its settings."""
+    rows = {"cross_entropy": lambda: settle(w.training.forward_backward(batch(), "cross_entropy"))}
+    for loss, config in [("importance_sampling", None), ("ppo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}), ("cispo", None), ("dro", {"beta": 0.05}), ("gspo", None)]:
+        rows[loss] = lambda loss=loss, config=config: settle(w.training.forward_backward(rl_batch(loss), loss, config))
+    rows["stable_reinforce"] = lambda: settle(w.training.forward_backward(stable_batch(w), "stable_reinforce"))
+    known = typing.get_args(types.LossFnType) if hasattr(types, "LossFnType") else ()
+    return {f"loss {loss}": call for loss, call in rows.items() if loss in known or not known}
+
+
+def stable_batch(w):
+    """A sampled sequence with the provenance of each of its positions."""
+    sampler = settle(w.service.create_sampling_client(model_path=w.weights, record_stability_info=True))
+    prompt = [5, 6, 7, 8]
+    q = settle(sampler.sample(types.ModelInput.from_ints(prompt), 1, types.SamplingParams(max_tokens=6, seed=1, stop=[]))).sequences[0]
+    tokens, n = prompt + list(q.tokens), len(q.tokens)
+    datum = types.Datum(model_input=types.ModelInput.from_ints(tokens[:-1]), loss_fn_inputs={
+        "target_tokens": tokens[1:], "logprobs": [0.0] * (len(prompt) - 1) + list(q.logprobs), "advantages": [0.0] * (len(prompt) - 1) + [0.5] * n})
+    return [datum.with_provenance(
+        model_input=[types.PromptProvenanceSpan(sequence_id=q.sequence_id, length=len(prompt)), types.SampledProvenanceSpan(sequence_id=q.sequence_id, length=n - 1)],
+        loss_fn_inputs=[types.PromptProvenanceSpan(sequence_id=q.sequence_id, offset=1, length=len(prompt) - 1), types.SampledProvenanceSpan(sequence_id=q.sequence_id, length=n)])]
 
 
 def strip(d):
@@ -209,12 +341,12 @@ def methods():
         owner = type(obj())
         public = sorted(n for n in dir(owner) if not n.startswith("_") and n not in LOCAL and not n.endswith("_async"))
         for name in public:
-            if name in ("close", "create_custom_loss"):
-                continue  # close is the last call of all; create_custom_loss traces at the client
+            if name == "close":
+                continue  # the last call of all
             line = {"method": f"{cls}.{name}", "sync": "-", "async": "-", "note": ""}
             if name not in table:
                 line.update(sync="FAILED", note="this check does not know the method")
-            elif name == "forward_backward_custom" and not has_torch():
+            elif name in ("forward_backward_custom", "create_custom_loss") and not has_torch():
                 line.update(sync="not run", note="needs torch: make sdk-torch")
             else:
                 def call():
@@ -231,12 +363,10 @@ def methods():
                     line["note"] = note if line["async"] == "FAILED" else line["note"] or note
             bad += "FAILED" in (line["sync"], line["async"])
             print(json.dumps(line), flush=True)
-    for loss, config in [("importance_sampling", None), ("ppo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}), ("cispo", None), ("dro", {"beta": 0.05})]:
-        def call():
-            settle(w.training.forward_backward(rl_batch(loss), loss, config))
-        kind, note = outcome(loss, call)
+    for name, call in {**parameters(w), **losses(w), **optimizers(w)}.items():
+        kind, note = outcome(name, call)
         bad += kind == "FAILED"
-        print(json.dumps({"method": f"loss {loss}", "sync": kind, "async": "-", "note": note}), flush=True)
+        print(json.dumps({"method": name, "sync": kind, "async": "-", "note": note}), flush=True)
     if hasattr(w.service, "close"):
         kind, note = outcome("close", lambda: settle(w.service.close("success")))
         bad += kind == "FAILED"

@@ -121,6 +121,7 @@ def main():
         versions.append(subprocess.run([python, "-c", "import importlib.metadata as m; print(m.version('tinker'))"], capture_output=True, text=True, check=True).stdout.strip())
         data = a.work / f"data-{label}"
         shutil.rmtree(data, ignore_errors=True)
+        shutil.rmtree(f"{data}-hub", ignore_errors=True)
         server = Server(a.trinity.resolve(), data, a.port)
         server.start()
         lines = methods(python, server)
@@ -150,8 +151,8 @@ def main():
     text = "\n".join(rows) + "\n"
     print(text)
     if a.out:
-        a.out.write_text("# The Python SDK against `trinity serve`\n\nMade by `make sdk-torch`: the unmodified SDK calls every public method, and its `_async` twin where there is one. "
-                         "`-`: that version has no such method.\n\n" + text)
+        a.out.write_text("# The Python SDK against `trinity serve`\n\nMade by `make sdk-torch`: the unmodified SDK calls every public method, and its `_async` twin where there is one, "
+                         "and uses every parameter of sampling, every loss and every optimizer that it has. `-`: that version has no such thing.\n\n" + text)
     sys.exit(1 if failed else 0)
 
 

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	base "github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// fetchURL gets an address without a key.
+func fetchURL(t *testing.T, r *rig, url string) []byte {
+	t.Helper()
+	resp, err := r.web.Client().Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || int64(len(raw)) != resp.ContentLength {
+		t.Fatalf("%s: %s, %d bytes of %d, %v", url, resp.Status, len(raw), resp.ContentLength, err)
+	}
+	return raw
+}
+
+// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it, in an archive and file by file, and it can be read here
+// in both forms; what the server keeps stays as it is.
+func TestTiedAdapterIsExported(t *testing.T) {
+	r := newRig(t, Options{})
+	id := r.model(r.session(), 0)
+	r.output(r.promise("/forward_backward", batch(id, 1, false)))
+	r.result(r.promise("/optim_step", step(id, 2)))
+	path := r.result(r.promise("/save_weights_external", map[string]any{"model_id": id, "path": "one", "seq_id": 3}))["path"].(string)
+	const at = "/checkpoints/external_weights/one/"
+	var list struct{ URLs map[string]string }
+	r.get("/training_runs/"+id+at+"external_weights_urls", &list)
+	files, inTar := t.TempDir(), t.TempDir()
+	for name, url := range list.URLs {
+		if err := os.WriteFile(filepath.Join(files, name), fetchURL(t, r, url), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var archive wire.ArchiveURL
+	r.get("/training_runs/"+id+at+"archive", &archive)
+	for in := tar.NewReader(bytes.NewReader(fetchURL(t, r, archive.URL))); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		raw, err2 := io.ReadAll(in)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(inTar, h.Name), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := r.server.opts.Store.Folder(inner(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		dir  string
+		tied bool
+	}{"files": {files, true}, "archive": {inTar, true}, "kept": {kept, false}} {
+		raw, err := os.ReadFile(filepath.Join(tt.dir, base.PEFTWeightsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(raw, []byte("model.unembed_tokens.lora_A")) != tt.tied || bytes.Contains(raw, []byte("lm_head.lora_A")) == tt.tied {
+			t.Errorf("%s: the names are %.300s", name, raw)
+		}
+		if a, err := base.ReadPEFT(tt.dir); err != nil || !a.LoRA.Unembed || a.LoRA.Rank != 4 {
+			t.Errorf("%s: read here: %+v, %v", name, a.LoRA, err)
+		}
+	}
+}
+
+// Encryption is refused by its name, with what to do; asking for none is no error.
+func TestRecipients(t *testing.T) {
+	r := newRig(t, Options{})
+	id := r.model(r.session(), 0)
+	save := func(seq int, name string, recipients any) string {
+		return r.promise("/save_weights_external", map[string]any{"model_id": id, "path": name, "seq_id": seq, "age_encryption_recipients": recipients})
+	}
+	for i, none := range []any{nil, []string{}} {
+		if got := r.result(save(i+1, string(rune('a'+i)), none)); !strings.Contains(got["path"].(string), "/external_weights/") {
+			t.Errorf("%v: %v", none, got)
+		}
+	}
+	if text, category := r.failure(save(3, "c", []string{"age1xyz"})); category != "user" || !strings.Contains(text, "age_encryption_recipients") || !strings.Contains(text, "leave it out") {
+		t.Errorf("%s: %s", category, text)
+	}
+}
