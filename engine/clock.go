@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// clock is the computing time that owners have had, on both sides together. Of two sides that want to compute, the one goes first whose most
-// deserving owner has had less; within one owner, the side that has had less. So an owner's small request is not slowed by what
-// another has under way: it goes on until it has had as much since it came. An owner that comes (back) begins where the least of those
-// present stands, and so does a side: being idle saves nothing up. The zero value is ready; its methods may be called at the same time.
+// clock is the computing time that owners have had, on both sides together. Of two sides that want to compute, the
+// one goes first whose most deserving owner has had less; within one owner, the side that has had less. So an owner's
+// small request is not slowed by what another has under way: it goes on until it has had as much since it came. An
+// owner that comes (back) begins where the least of those present stands, and so does a side: being idle saves
+// nothing up. The zero value is ready; its methods may be called at the same time.
 type clock struct {
 	mu     sync.Mutex
 	owners map[string]*used // those present
@@ -86,7 +87,8 @@ func (c *clock) least(s side, owners []string) (best string) {
 	return best
 }
 
-// yields says whether a side that computes for some owners should give way to the other side: to an owner that has had no more.
+// yields says whether a side that computes for some owners should give way to the other side: to an owner that has
+// had no more.
 func (c *clock) yields(s side, owners ...string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +102,8 @@ func (c *clock) yields(s side, owners ...string) bool {
 		if u.wants[other(s)] == 0 {
 			continue
 		}
-		if theirs == nil || u.total < theirs.total || u.total == theirs.total && theirs == mine { // of equals another owner
+		if theirs == nil || u.total < theirs.total || u.total == theirs.total &&
+			theirs == mine { // of equals another owner
 			theirs = u
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// memory accounts for what training runs and the weights of samplers take, by owner and by name, within a budget. One owner may take three
-// quarters of it; beyond, an owner still gets up to an eighth, so that one who comes to a server that others fill finds room. What is
-// accounted for is reckoned from shapes, before it is allocated. Base weights, KV pages and activations are not part of it: their bounds are
-// those of Options. Its methods may be called at the same time.
+// memory accounts for what training runs and the weights of samplers take, by owner and by name, within a budget. One
+// owner may take three quarters of it; beyond, an owner still gets up to an eighth, so that one who comes to a server
+// that others fill finds room. What is accounted for is reckoned from shapes, before it is allocated. Base weights,
+// KV pages and activations are not part of it: their bounds are those of Options. Its methods may be called at the
+// same time.
 type memory struct {
 	total int64 // 0 is no bound
 
@@ -29,7 +30,8 @@ type holding struct {
 // most is what one owner may have when it is alone.
 func (m *memory) most() int64 { return m.total / 4 * 3 }
 
-// room returns an error if an owner's n bytes do not fit: a User error if they never will, else one that wraps tinker.ErrBusy.
+// room returns an error if an owner's n bytes do not fit: a User error if they never will, else one that wraps
+// tinker.ErrBusy.
 func (m *memory) room(owner, what string, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,16 +45,19 @@ func (m *memory) full(owner, what string, n int64) error {
 	case m.total == 0:
 		return nil
 	case n > m.most():
-		return tinker.Userf("engine: %s takes %s; one tenant may have %s of the %s for training runs and samplers: take a lower rank or train fewer modules, or serve with more --memory",
+		return tinker.Userf("engine: %s takes %s; one tenant may have %s of the %s for training runs and samplers: "+
+			"take a lower rank or train fewer modules, or serve with more --memory",
 			what, mib(n), mib(m.most()), mib(m.total))
 	case m.used+n <= m.most() || m.used+n <= m.total && own+n <= reserved:
 		return nil
 	}
-	return tinker.Serverf("engine: %s takes %s; training runs and samplers have %s of %s, %s of them yours: unload a model (unload_model) or wait until others end: %w",
+	return tinker.Serverf("engine: %s takes %s; training runs and samplers have %s of %s, %s of them yours: "+
+		"unload a model (unload_model) or wait until others end: %w",
 		what, mib(n), mib(m.used), mib(m.total), mib(own), tinker.ErrBusy)
 }
 
-// take accounts for n bytes of a name that is not accounted for, whether they fit or not: what was accepted before must be taken.
+// take accounts for n bytes of a name that is not accounted for, whether they fit or not: what was accepted before
+// must be taken.
 func (m *memory) take(owner, name string, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,11 +13,12 @@ import (
 )
 
 func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient, error) {
-	return e.CreateModel(context.Background(), tinker.CreateModelRequest{SessionID: owner, ModelSeqID: seq, BaseModel: baseName, LoRA: lora(rank), Owner: owner})
+	return e.CreateModel(context.Background(), tinker.CreateModelRequest{SessionID: owner, ModelSeqID: seq,
+		BaseModel: baseName, LoRA: lora(rank), Owner: owner})
 }
 
-// One owner makes runs until there is no memory; it gets three quarters, another owner still finds room, and what is unloaded can be
-// taken again. What is accounted for is what a run takes on the heap, and not less.
+// One owner makes runs until there is no memory; it gets three quarters, another owner still finds room, and what is
+// unloaded can be taken again. What is accounted for is what a run takes on the heap, and not less.
 func TestMemoryOfRunsIsBounded(t *testing.T) {
 	probe := open(t, Options{})
 	one := probe.bases[baseName].reckon(lora(8))
@@ -27,7 +28,8 @@ func TestMemoryOfRunsIsBounded(t *testing.T) {
 	for ; err == nil && made < 20; made++ {
 		_, err = newRun(e, "a", made, 8)
 	}
-	if made--; made != 12 || !errors.Is(err, tinker.ErrBusy) || tinker.CategoryOf(err) != tinker.Server || !strings.Contains(err.Error(), "unload a model") {
+	if made--; made != 12 || !errors.Is(err, tinker.ErrBusy) || tinker.CategoryOf(err) != tinker.Server ||
+		!strings.Contains(err.Error(), "unload a model") {
 		t.Errorf("one owner got %d runs of 16, then %v", made, err)
 	}
 	for seq := range int64(2) {
@@ -48,14 +50,16 @@ func TestMemoryOfRunsIsBounded(t *testing.T) {
 	if used, total := e.Memory(); used != 12*one || total != 16*one {
 		t.Errorf("%d of %d bytes are accounted for, want %d", used, total, 12*one)
 	}
-	if err := e.RoomForModel(tinker.CreateModelRequest{BaseModel: baseName, LoRA: lora(8), Owner: "a"}); !errors.Is(err, tinker.ErrBusy) {
+	if err := e.RoomForModel(tinker.CreateModelRequest{BaseModel: baseName, LoRA: lora(8),
+		Owner: "a"}); !errors.Is(err, tinker.ErrBusy) {
 		t.Errorf("room for one more of the first owner: %v", err)
 	}
 }
 
 func TestRanksAreBounded(t *testing.T) {
 	e := open(t, Options{Memory: 1 << 20})
-	for rank, want := range map[int]string{33: "take a rank of 1 to 32", 4096: "take a rank of 1 to 32", 32: "take a lower rank"} {
+	for rank, want := range map[int]string{33: "take a rank of 1 to 32", 4096: "take a rank of 1 to 32",
+		32: "take a lower rank"} {
 		_, err := newRun(e, "a", int64(rank), rank)
 		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), want) {
 			t.Errorf("rank %d: %v, want %q", rank, err, want)
@@ -68,7 +72,8 @@ func TestRanksAreBounded(t *testing.T) {
 
 // What is reckoned for a run is not less than what it takes on the heap, and not far more.
 func TestReckon(t *testing.T) {
-	c := map[string]any{"vocab_size": 2000, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
+	c := map[string]any{"vocab_size": 2000, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
+		"num_key_value_heads": 2, "head_dim": 32,
 		"intermediate_size": 256, "max_position_embeddings": context_}
 	e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeShape(t, true, true, c, 1), Tokens: letters{}}}})
 	first, err := newRun(e, "a", 0, 32) // loads the base and fills what all runs share
@@ -103,7 +108,8 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Sampling clients of one checkpoint are accounted for once, until the last is closed or forgotten; beyond the budget there is none.
+// Sampling clients of one checkpoint are accounted for once, until the last is closed or forgotten; beyond the budget
+// there is none.
 func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	probe := open(t, Options{})
 	one, version := probe.bases[baseName].reckon(lora(8)), modelLoRA(lora(8)).PackedBytes(probe.bases[baseName].config)
@@ -149,13 +155,15 @@ func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	until(func() bool { runtime.GC(); used, _ := e.Memory(); return used == one })
 }
 
-// Whatever is reserved, shared and released: nobody has more than the rules allow, and in the end nothing is accounted for.
+// Whatever is reserved, shared and released: nobody has more than the rules allow, and in the end nothing is
+// accounted for.
 func TestMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &memory{total: 800}
 		users := map[string]int{}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-			owner, name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "owner"), rapid.SampledFrom([]string{"p", "q", "r", "s", "t", "u"}).Draw(rt, "name")
+			owner, name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "owner"),
+				rapid.SampledFrom([]string{"p", "q", "r", "s", "t", "u"}).Draw(rt, "name")
 			if rapid.Bool().Draw(rt, "release") {
 				m.release(name)
 				users[name] = max(0, users[name]-1)
@@ -188,7 +196,8 @@ func TestMemory(t *testing.T) {
 // What was accepted before is taken, though the budget is smaller now and the rank too high for this version.
 func TestPromisedRunsAreTaken(t *testing.T) {
 	e := open(t, Options{Memory: 1})
-	_, err := e.CreateModel(tinker.Promised(testContext(t)), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName, LoRA: lora(40)})
+	_, err := e.CreateModel(tinker.Promised(testContext(t)), tinker.CreateModelRequest{SessionID: "s",
+		BaseModel: baseName, LoRA: lora(40)})
 	if err != nil {
 		t.Fatal(err)
 	}

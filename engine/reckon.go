@@ -10,8 +10,8 @@ import (
 // runBytes is what a training run takes besides its numbers: maps, queues, names.
 const runBytes = 128 << 10
 
-// reckon is the memory of a run: its parameters, a gradient with the copy that a failed request goes back to, and two moments, all f32;
-// and two packed versions of its weights, since a step makes one beside the other.
+// reckon is the memory of a run: its parameters, a gradient with the copy that a failed request goes back to, and two
+// moments, all f32; and two packed versions of its weights, since a step makes one beside the other.
 func (b *base) reckon(l tinker.LoRA) int64 {
 	c := b.config
 	if l.Rank == 0 {
@@ -67,14 +67,15 @@ func describeRun(l tinker.LoRA, b *base) string {
 	return fmt.Sprintf("a training run of rank %d on base model %q", l.Rank, b.name)
 }
 
-// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above the shorter side of
-// the matrix it is added to.
+// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above
+// the shorter side of the matrix it is added to.
 func (b *base) checkRank(l tinker.LoRA) error {
 	if l.Rank == 0 {
 		return nil
 	}
 	if most := modelLoRA(l).MaxRank(b.config); l.Rank > most {
-		return tinker.Userf("engine: LoRA rank %d; the largest matrix that base model %q has to add to has rank %d: take a rank of 1 to %d", l.Rank, b.name, most, most)
+		return tinker.Userf("engine: LoRA rank %d; the largest matrix that base model %q has to add to has rank %d: "+
+			"take a rank of 1 to %d", l.Rank, b.name, most, most)
 	}
 	return nil
 }

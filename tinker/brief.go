@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxErrorText bounds the text of an error that is kept or sent, in bytes. What a request quotes may be as long as the request.
+// maxErrorText bounds the text of an error that is kept or sent, in bytes. What a request quotes may be as long as
+// the request.
 const maxErrorText = 2 << 10
 
-// Brief returns err, or, if its text is long, an error with the beginning of it that has its category and is the same of this package's
-// errors, and holds nothing else of err.
+// Brief returns err, or, if its text is long, an error with the beginning of it that has its category and is the same
+// of this package's errors, and holds nothing else of err.
 func Brief(err error) error {
 	if err == nil {
 		return nil

@@ -16,7 +16,8 @@ func TestBrief(t *testing.T) {
 	}
 	for _, known := range []error{ErrUnloaded, ErrNotFound, ErrExists, ErrClosed, ErrBusy} {
 		got := Brief(Userf("checkpoint %q: %w", long, known))
-		if !errors.Is(got, known) || CategoryOf(got) != User || len(got.Error()) > 3<<10 || !strings.HasSuffix(got.Error(), "bytes in all)") || !utf8.ValidString(got.Error()) {
+		if !errors.Is(got, known) || CategoryOf(got) != User || len(got.Error()) > 3<<10 ||
+			!strings.HasSuffix(got.Error(), "bytes in all)") || !utf8.ValidString(got.Error()) {
 			t.Errorf("%v: %d bytes, category %s: %.80q", known, len(got.Error()), CategoryOf(got), got.Error())
 		}
 	}

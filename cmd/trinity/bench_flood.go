@@ -15,8 +15,8 @@ import (
 // floodKey is the key of the tenant that floods.
 const floodKey = "tml-flood"
 
-// flood measures the small samples of one tenant beside the flood of another. They may take at most three times what they take alone, and
-// what training computes in one part besides.
+// flood measures the small samples of one tenant beside the flood of another. They may take at most three times what
+// they take alone, and what training computes in one part besides.
 func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]finding, error) {
 	t, err := client.Open(ctx, client.Options{BaseURL: o.url, APIKey: floodKey})
 	if err != nil {
@@ -31,7 +31,8 @@ func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]fin
 	if err != nil {
 		return nil, err
 	}
-	r, err := l.Flood(ctx, other, load.Flood{Trainers: c.FloodRuns, Datums: 32, Tokens: 128, Ahead: 4, Samples: c.FloodSamples, Small: c.Small})
+	r, err := l.Flood(ctx, other, load.Flood{Trainers: c.FloodRuns, Datums: 32, Tokens: 128, Ahead: 4,
+		Samples: c.FloodSamples, Small: c.Small})
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +47,13 @@ func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]fin
 	part := time.Duration(seconds * float64(time.Second))
 	alone, beside := r.Alone.At(.99), r.Beside.At(.99)
 	bound := 3*alone + part
-	return []finding{{What: "small sample alone", Measured: fmt.Sprintf("p50 %s, p99 %s of %d", show(r.Alone.At(.5)), show(alone), len(r.Alone))},
+	return []finding{{What: "small sample alone", Measured: fmt.Sprintf("p50 %s, p99 %s of %d", show(r.Alone.At(.5)),
+		show(alone), len(r.Alone))},
 		{What: fmt.Sprintf("  beside another's flood (%d runs, %d samples)", c.FloodRuns, c.FloodSamples),
-			Measured: fmt.Sprintf("p50 %s, p99 %s; the flood trained on %.0f tokens and drew %d samples", show(r.Beside.At(.5)), show(beside), after-before, r.Drawn),
-			Bound:    fmt.Sprintf("%s = 3 × alone + %s, the longest layer", show(bound), show(part)), Missed: beside > bound}}, nil
+			Measured: fmt.Sprintf("p50 %s, p99 %s; the flood trained on %.0f tokens and drew %d samples",
+				show(r.Beside.At(.5)), show(beside), after-before, r.Drawn),
+			Bound:  fmt.Sprintf("%s = 3 × alone + %s, the longest layer", show(bound), show(part)),
+			Missed: beside > bound}}, nil
 }
 
 // trainedTokens counts what training has gone back through.

@@ -13,8 +13,8 @@ type byteSize int64
 // units are the powers of 1024 by their first letter.
 const units = "KMGT"
 
-// UnmarshalText implements encoding.TextUnmarshaler, as the flags' parser wants it: a number, perhaps with a fraction, and K, M, G or T with or without iB or B
-// behind it, all of them powers of 1024.
+// UnmarshalText implements encoding.TextUnmarshaler, as the flags' parser wants it: a number, perhaps with a
+// fraction, and K, M, G or T with or without iB or B behind it, all of them powers of 1024.
 func (b *byteSize) UnmarshalText(text []byte) error {
 	s := strings.ToUpper(strings.TrimSpace(string(text)))
 	number := strings.TrimSuffix(strings.TrimSuffix(s, "B"), "I")

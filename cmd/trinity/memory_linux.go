@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// physicalMemory is that of the machine, or what this process's control group leaves of it, bytes; 0 if it is not known.
+// physicalMemory is that of the machine, or what this process's control group leaves of it, bytes; 0 if it is not
+// known.
 func physicalMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

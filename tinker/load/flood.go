@@ -85,7 +85,8 @@ func small(ctx context.Context, c tinker.SamplingClient, n int, times *Times) (l
 	return last, nil
 }
 
-// flooding is a flood under way. It is ready when every run has had a batch and every sample of the first lot was accepted.
+// flooding is a flood under way. It is ready when every run has had a batch and every sample of the first lot was
+// accepted.
 type flooding struct {
 	Flood
 	l              *Load
@@ -126,7 +127,8 @@ func (w *flooding) train(ctx context.Context, i int) error {
 	adam := tinker.DefaultAdam()
 	var results []*tinker.Future[tinker.ForwardOutput]
 	for step := int64(0); ctx.Err() == nil; step++ {
-		f, err := m.ForwardBackward(ctx, tinker.ForwardRequest{SeqID: 2*step + 1, LossFn: tinker.CrossEntropy, Data: data})
+		f, err := m.ForwardBackward(ctx, tinker.ForwardRequest{SeqID: 2*step + 1, LossFn: tinker.CrossEntropy,
+			Data: data})
 		if err != nil {
 			return err
 		}

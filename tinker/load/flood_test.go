@@ -25,7 +25,8 @@ func (o owned) SamplingClient(ctx context.Context, req tinker.SamplingClientRequ
 	return o.Service.SamplingClient(ctx, req)
 }
 
-// A small sample beside another owner's flood takes little longer than the longest part of training and a few times what it takes alone.
+// A small sample beside another owner's flood takes little longer than the longest part of training and a few times
+// what it takes alone.
 func TestFlood(t *testing.T) {
 	e := newEngine(t)
 	small, err := load.New(t.Context(), owned{e, "small"}, "")
@@ -36,12 +37,14 @@ func TestFlood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := small.Flood(t.Context(), flood, load.Flood{Trainers: 4, Datums: 8, Tokens: 64, Ahead: 2, Samples: 32, Small: 100})
+	r, err := small.Flood(t.Context(), flood, load.Flood{Trainers: 4, Datums: 8, Tokens: 64, Ahead: 2, Samples: 32,
+		Small: 100})
 	if err != nil || len(r.Alone) != 100 || len(r.Beside) != 100 || r.Batches+r.Drawn == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	part := e.(*engine.Engine).Stats().LongestPart
-	t.Logf("alone p50 %v, p99 %v; beside p50 %v, p99 %v; longest part %v; %d batches, %d samples", r.Alone.At(.5), r.Alone.At(.99), r.Beside.At(.5), r.Beside.At(.99),
+	t.Logf("alone p50 %v, p99 %v; beside p50 %v, p99 %v; longest part %v; %d batches, %d samples", r.Alone.At(.5),
+		r.Alone.At(.99), r.Beside.At(.5), r.Beside.At(.99),
 		part, r.Batches, r.Drawn)
 	if bound := 3*r.Alone.At(.99) + part; r.Beside.At(.5) > bound {
 		t.Errorf("half of the small samples took %v or more beside a flood, more than %v", r.Beside.At(.5), bound)

@@ -9,8 +9,8 @@ type kept struct {
 	bytes int64
 }
 
-// keep counts a result that is there, and forgets the tenant's oldest ones beyond so many bytes, never the newest: who asks for one of them
-// is told that it is gone, and samples again. s.mu is held.
+// keep counts a result that is there, and forgets the tenant's oldest ones beyond so many bytes, never the newest:
+// who asks for one of them is told that it is gone, and samples again. s.mu is held.
 func (t *state) keep(p *sample, most int64) {
 	k := t.kept[p.tenant]
 	if k == nil {

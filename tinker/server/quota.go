@@ -11,8 +11,9 @@ type amount struct {
 	bytes    int64
 }
 
-// quota counts one kind of work that waits, bounds it, and shares the bound among tenants: a tenant may never hold more than what is still
-// free. So one tenant alone fills half, two a third each, and whoever comes next finds room. Its methods may be called at the same time.
+// quota counts one kind of work that waits, bounds it, and shares the bound among tenants: a tenant may never hold
+// more than what is still free. So one tenant alone fills half, two a third each, and whoever comes next finds room.
+// Its methods may be called at the same time.
 type quota struct {
 	what string // of the work, for errors
 	most amount
@@ -26,7 +27,8 @@ func newQuota(what string, requests int, bytes int64) *quota {
 	return &quota{what: what, most: amount{requests, bytes}, tenants: map[string]*amount{}}
 }
 
-// room returns an error if a tenant's request of so many bytes is too much. The first request of a tenant may be of any size.
+// room returns an error if a tenant's request of so many bytes is too much. The first request of a tenant may be of
+// any size.
 func (q *quota) room(tenant string, bytes int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,7 +47,8 @@ func (q *quota) full(tenant string, bytes int64) error {
 	if small || first {
 		return nil
 	}
-	return fmt.Errorf("%d %s with %d bytes wait, %d with %d bytes of them yours; a tenant may not hold more than what is free (of %d and %d bytes)",
+	return fmt.Errorf("%d %s with %d bytes wait, %d with %d bytes of them yours; "+
+		"a tenant may not hold more than what is free (of %d and %d bytes)",
 		q.all.requests, q.what, q.all.bytes, own.requests, own.bytes, q.most.requests, q.most.bytes)
 }
 

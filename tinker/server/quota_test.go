@@ -16,7 +16,8 @@ func TestTenantCannotFillTheSampleQueue(t *testing.T) {
 	r := newRig(t, Options{MaxSamples: 8, Hold: time.Millisecond})
 	bob := r.as("tml-bob")
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 400}
-	flood, small := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0, map[string]any{"base_model": "tiny"})
+	flood, small := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
+		map[string]any{"base_model": "tiny"})
 	var ids []string
 	refused := ""
 	for seq := int64(0); refused == "" && seq < 8; seq++ {
@@ -56,7 +57,8 @@ func TestTenantCannotTakeEveryListener(t *testing.T) {
 	for all, _ := r.server.listening.now(""); all.requests < 2; all, _ = r.server.listening.now("") {
 		time.Sleep(time.Millisecond)
 	}
-	if code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}); code != http.StatusServiceUnavailable || h.Get("Retry-After") == "" {
+	if code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future",
+		wire.RetrieveRequest{RequestID: id}); code != http.StatusServiceUnavailable || h.Get("Retry-After") == "" {
 		t.Errorf("a third call that waits: %d %s", code, raw)
 	}
 	bob.output(bob.promise("/forward_backward", batch(other, 1, false)))
@@ -68,8 +70,8 @@ func TestTenantCannotTakeEveryListener(t *testing.T) {
 	}
 }
 
-// Whatever is taken and released in whatever order: nobody holds more than is free when it is let in, a newcomer finds room as long as
-// the others together leave any, and in the end nothing is counted.
+// Whatever is taken and released in whatever order: nobody holds more than is free when it is let in, a newcomer
+// finds room as long as the others together leave any, and in the end nothing is counted.
 func TestQuota(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		most := rapid.IntRange(1, 30).Draw(rt, "most")
@@ -106,11 +108,13 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// Of a tenant's results the latest are kept; who asks for an older one is told that it is gone, and another tenant's stay.
+// Of a tenant's results the latest are kept; who asks for an older one is told that it is gone, and another tenant's
+// stay.
 func TestKeptResultsAreBounded(t *testing.T) {
 	r := newRig(t, Options{MaxKeptBytes: 4096})
 	bob := r.as("tml-bob")
-	mine, theirs := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0, map[string]any{"base_model": "tiny"})
+	mine, theirs := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
+		map[string]any{"base_model": "tiny"})
 	other := bob.promise("/asample", asample(theirs, 0, nil))
 	bob.samples(other)
 	var ids []string
@@ -119,14 +123,16 @@ func TestKeptResultsAreBounded(t *testing.T) {
 		r.samples(ids[seq])
 	}
 	for round := range 2 {
-		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: ids[0]}); code != http.StatusGone {
+		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future",
+			wire.RetrieveRequest{RequestID: ids[0]}); code != http.StatusGone {
 			t.Errorf("round %d: the oldest result: %d %s", round, code, raw)
 		}
 		r.samples(ids[19])
 		bob.samples(other)
 		k := r.server.state.kept[r.server.state.tenantOf(mine)]
 		if k.bytes > 4096 || k.live < 2 || len(r.server.state.samples) != k.live+1 {
-			t.Errorf("round %d: %d results with %d bytes are kept, %d in all", round, k.live, k.bytes, len(r.server.state.samples))
+			t.Errorf("round %d: %d results with %d bytes are kept, %d in all", round, k.live, k.bytes,
+				len(r.server.state.samples))
 		}
 		r.restart()
 		bob.server, bob.web = r.server, r.web

@@ -12,8 +12,9 @@ func (s *Server) collectSamplers() error {
 	return s.dropUnnamed(func(p *sampler) bool { return now.Sub(p.used) > s.opts.KeepUnnamed })
 }
 
-// trimUnnamed deletes a tenant's unnamed samplers, those first that were not used for longest, until what remains is within what a tenant
-// may have of them: in number and in bytes on the disk. One in use stays, and so does the newest.
+// trimUnnamed deletes a tenant's unnamed samplers, those first that were not used for longest, until what remains is
+// within what a tenant may have of them: in number and in bytes on the disk. One in use stays, and so does the
+// newest.
 func (s *Server) trimUnnamed(tenant string) error {
 	s.measureUnnamed(tenant)
 	s.mu.Lock()
