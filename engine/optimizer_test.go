@@ -18,7 +18,8 @@ func dimuon(lr float64) tinker.OptimStepRequest {
 
 func createDimuon(t testing.TB, e *Engine, seq int64) tinker.TrainingClient {
 	t.Helper()
-	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq, BaseModel: baseName, LoRA: lora(4), OptimizerType: tinker.Dimuon})
+	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq,
+		BaseModel: baseName, LoRA: lora(4), OptimizerType: tinker.Dimuon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func trainDimuon(t testing.TB, c tinker.TrainingClient, steps int, seqs ...[]int
 	return losses
 }
 
-// Dimuon learns, and its momentum is in checkpoints and snapshots: whatever goes on from them gives the bits of the run that never stopped.
+// Dimuon learns, and its momentum is in checkpoints and snapshots: whatever goes on from them gives the bits of the run
+// that never stopped.
 func TestDimuonContinues(t *testing.T) {
 	models, dir := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}, t.TempDir()
 	e := open(t, Options{Models: models, Dir: dir})
@@ -71,13 +73,15 @@ func TestDimuonContinues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := other.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "t", Path: path, Optimizer: true})
+	made, err := other.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "t", Path: path,
+		Optimizer: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l, err := c.LoadState(testContext(t), tinker.LoadRequest{Path: path, Optimizer: true})
 	value(t, l, err)
-	for name, c := range map[string]tinker.TrainingClient{"snapshot": restored, "created from the state": made, "loaded": c} {
+	for name, c := range map[string]tinker.TrainingClient{"snapshot": restored, "created from the state": made,
+		"loaded": c} {
 		if !allSame(finish(c), want) {
 			t.Errorf("%s: other bits", name)
 		}
@@ -120,14 +124,17 @@ func TestOptimizerIsFixed(t *testing.T) {
 	value(t, l, err)
 	trainDimuon(t, d, 1, mixed[0])
 
-	_, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", Path: paths[tinker.AdamW], Optimizer: true, OptimizerType: tinker.Dimuon})
+	_, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", Path: paths[tinker.AdamW],
+		Optimizer: true, OptimizerType: tinker.Dimuon})
 	says(err, "has the state of adamw; a run that restores it cannot have the optimizer dimuon")
-	m, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 1, Path: paths[tinker.AdamW], OptimizerType: tinker.Dimuon})
+	m, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 1,
+		Path: paths[tinker.AdamW], OptimizerType: tinker.Dimuon})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trainDimuon(t, m, 1, mixed[0])
-	m, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 2, Path: paths[tinker.Dimuon]})
+	m, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 2,
+		Path: paths[tinker.Dimuon]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +150,8 @@ func TestOptimizerIsFixed(t *testing.T) {
 	}
 }
 
-// With each of the newer losses and both optimizers a policy learns what it is rewarded for: the loss falls, and the rewarded tokens become
-// likelier.
+// With each of the newer losses and both optimizers a policy learns what it is rewarded for: the loss falls, and the
+// rewarded tokens become likelier.
 func TestNewLossesLearn(t *testing.T) {
 	e := open(t, Options{})
 	seq := tokens(7, 24)
@@ -162,9 +169,10 @@ func TestNewLossesLearn(t *testing.T) {
 	}
 }
 
-// reinforce rewards the second half of a sequence: gspo off policy, with the first logprobs as the sampler's, and wide bounds; stable_reinforce
-// on policy.
-func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepRequest, name string, seq []int32) (losses, sums []float64) {
+// reinforce rewards the second half of a sequence: gspo off policy, with the first logprobs as the sampler's, and wide
+// bounds; stable_reinforce on policy.
+func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepRequest, name string,
+	seq []int32) (losses, sums []float64) {
 	ctx := testContext(t)
 	q := logprobs(t, c, seq)[0]
 	n := len(q)
@@ -173,9 +181,11 @@ func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepReque
 		mask[i], a[i] = 1, 1
 	}
 	for range 10 {
-		req := tinker.ForwardRequest{LossFn: name, Data: []tinker.Datum{{ModelInput: tinker.Text(seq[:n]), LossFnInputs: map[string]tinker.Tensor{
-			tinker.TargetTokens: tinker.TokenInts(seq[1:]), tinker.Logprobs: tinker.Floats(q), tinker.Advantages: tinker.Floats(a),
-			tinker.SequenceRatioMask: tinker.Floats(mask), tinker.SampledMask: tinker.Floats(mask)}}}}
+		req := tinker.ForwardRequest{LossFn: name, Data: []tinker.Datum{{ModelInput: tinker.Text(seq[:n]),
+			LossFnInputs: map[string]tinker.Tensor{
+				tinker.TargetTokens: tinker.TokenInts(seq[1:]), tinker.Logprobs: tinker.Floats(q),
+				tinker.Advantages:        tinker.Floats(a),
+				tinker.SequenceRatioMask: tinker.Floats(mask), tinker.SampledMask: tinker.Floats(mask)}}}}
 		if name == tinker.GSPO {
 			req.LossFnConfig = map[string]float64{"clip_low_threshold": 0, "clip_high_threshold": 1e6}
 		}

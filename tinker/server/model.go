@@ -44,7 +44,9 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 	}
 	meta := texts(req.UserMetadata)
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
-		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: s.baseName(req.BaseModel), LoRA: lora, UserMetadata: meta, OptimizerType: optimizer, Owner: c.tenant}}, req.ModelSeqID)
+		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID,
+			BaseModel: s.baseName(req.BaseModel), LoRA: lora, UserMetadata: meta, OptimizerType: optimizer,
+			Owner: c.tenant}}, req.ModelSeqID)
 }
 
 // served refuses a base model that is not there while the client still listens.
