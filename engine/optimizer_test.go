@@ -2,7 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -206,4 +208,36 @@ func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepReque
 		t.Fatal(losses)
 	}
 	return losses, sums
+}
+
+// A snapshot that a version without Dimuon wrote (testdata/snapshot-adamw.bin: two steps on an adapter of rank 1, and a
+// gradient) opens, and is written again as it was.
+func TestOldSnapshot(t *testing.T) {
+	old, err := os.ReadFile("testdata/snapshot-adamw.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, Options{})
+	id, applied, err := e.Restore(testContext(t), bytes.NewReader(old))
+	if err != nil || id != "s:train:0" || applied != 5 {
+		t.Fatalf("restored %s at %d: %v", id, applied, err)
+	}
+	var again bytes.Buffer
+	if _, err := e.Snapshot(testContext(t), id, &again); err != nil {
+		t.Fatal(err)
+	}
+	numbers := func(b []byte) []byte { // behind the header, which names this processor's arithmetic, and before the checksum
+		return b[16+binary.LittleEndian.Uint64(b[8:]) : len(b)-4]
+	}
+	if string(old[:8]) != snapshotMagic || !bytes.Equal(numbers(again.Bytes()), numbers(old)) {
+		t.Error("other numbers")
+	}
+	c, err := e.OpenModel(testContext(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.OptimStep(testContext(t), adam(1e-2))
+	if norm := value(t, o, err).Metrics["grad_norm"]; !(norm > 0) {
+		t.Errorf("the gradient is lost: norm %v", norm)
+	}
 }
