@@ -164,7 +164,8 @@ func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 		return nil, err
 	}
 	if req.OptimizerConfig != nil {
-		return s.reject(m, req.SeqID, tinker.Userf("optimizer_config chooses the optimizer of a new model; model %s has one, leave it out", m.ID))
+		return s.reject(m, req.SeqID,
+			tinker.Userf("optimizer_config chooses the optimizer of a new model; model %s has one, leave it out", m.ID))
 	}
 	if _, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
 		return s.reject(m, req.SeqID, asUser(err))
