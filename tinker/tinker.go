@@ -84,6 +84,6 @@ type ModelInfo struct {
 	BaseModel string `json:"base_model"`
 	LoRA      LoRA   `json:"lora_config"`
 	NextSeqID int64  `json:"next_seq_id"` // the SeqID a request with 0 would take now
-	// TokenizerID is the folder or hub name that a server gives for the base model's tokenizer; "" if it gives none.
+	// TokenizerID names the base model's tokenizer on the hub or on the server itself, which may serve tokenizers as a hub does; "" if it gives none.
 	TokenizerID string `json:"tokenizer_id,omitempty"`
 }

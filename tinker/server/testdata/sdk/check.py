@@ -43,12 +43,12 @@ def batch(n=5, length=20):
     return data
 
 
-def rl_batch(loss):
+def rl_batch(loss, **more):
     data = []
     for d in batch(2):
         n = d.model_input.length
         data.append(types.Datum(model_input=d.model_input, loss_fn_inputs={
-            "target_tokens": d.loss_fn_inputs["target_tokens"], "logprobs": [-1.0] * n, "advantages": [0.5] * n}))
+            "target_tokens": d.loss_fn_inputs["target_tokens"], "logprobs": [-1.0] * n, "advantages": [0.5] * n, **{k: [v] * n for k, v in more.items()}}))
     return data
 
 
@@ -291,8 +291,9 @@ def optimizers(w):
 def losses(w):
     """Every loss that this SDK names, with its settings."""
     rows = {"cross_entropy": lambda: settle(w.training.forward_backward(batch(), "cross_entropy"))}
-    for loss, config in [("importance_sampling", None), ("ppo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}), ("cispo", None), ("dro", {"beta": 0.05}), ("gspo", None)]:
+    for loss, config in [("importance_sampling", None), ("ppo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}), ("cispo", None), ("dro", {"beta": 0.05})]:
         rows[loss] = lambda loss=loss, config=config: settle(w.training.forward_backward(rl_batch(loss), loss, config))
+    rows["gspo"] = lambda: settle(w.training.forward_backward(rl_batch("gspo", sequence_ratio_mask=1.0), "gspo"))
     rows["stable_reinforce"] = lambda: settle(w.training.forward_backward(stable_batch(w), "stable_reinforce"))
     known = typing.get_args(types.LossFnType) if hasattr(types, "LossFnType") else ()
     return {f"loss {loss}": call for loss, call in rows.items() if loss in known or not known}
