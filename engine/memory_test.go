@@ -58,7 +58,7 @@ func TestMemoryOfRunsIsBounded(t *testing.T) {
 
 func TestRanksAreBounded(t *testing.T) {
 	e := open(t, Options{Memory: 1 << 20})
-	for rank, want := range map[int]string{33: "take a rank of 1 to 32", 4096: "take a rank of 1 to 32",
+	for rank, want := range map[int]string{257: "take a rank of 1 to 256", 4096: "take a rank of 1 to 256",
 		32: "take a lower rank"} {
 		_, err := newRun(e, "a", int64(rank), rank)
 		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), want) {

@@ -67,15 +67,17 @@ func describeRun(l tinker.LoRA, b *base) string {
 	return fmt.Sprintf("a training run of rank %d on base model %q", l.Rank, b.name)
 }
 
-// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above
-// the shorter side of the matrix it is added to.
+// looseRank is taken for any base model, so that the settings of a large model also work on a small one that stands in for it.
+const looseRank = 256
+
+// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above the shorter side of
+// the matrix it is added to.
 func (b *base) checkRank(l tinker.LoRA) error {
 	if l.Rank == 0 {
 		return nil
 	}
-	if most := modelLoRA(l).MaxRank(b.config); l.Rank > most {
-		return tinker.Userf("engine: LoRA rank %d; the largest matrix that base model %q has to add to has rank %d: "+
-			"take a rank of 1 to %d", l.Rank, b.name, most, most)
+	if most := max(modelLoRA(l).MaxRank(b.config), looseRank); l.Rank > most {
+		return tinker.Userf("engine: LoRA rank %d is more than base model %q can use: take a rank of 1 to %d", l.Rank, b.name, most)
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (c *crowd) unnamed() []string {
 	var made wire.CreateModelResponse
 	c.result("/create_model", wire.CreateModelRequest{SessionID: session.SessionID, BaseModel: c.load.Base(), LoRA: wire.FromLoRA(tinker.LoRA{Rank: 4, Seed: new(int64), TrainAttn: true})}, &made)
 	for i := int64(0); i < 3 && c.ok(); i++ {
-		c.result("/optim_step", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 1}, &json.RawMessage{})
+		c.result("/optim_step", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 1, "adam_params": map[string]any{"learning_rate": 1e-4}}, &json.RawMessage{})
 		var saved wire.SaveResponse
 		c.result("/save_weights_for_sampler", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 2, "sampling_session_seq_id": i}, &saved)
 		var drawn json.RawMessage

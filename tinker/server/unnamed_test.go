@@ -120,7 +120,7 @@ func TestModelsAreBoundedByMemory(t *testing.T) {
 	r.model(session, 0) // again
 	large := createModel(session, made)
 	large["lora_config"].(map[string]any)["rank"] = 4096
-	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", large); code != http.StatusBadRequest || !strings.Contains(string(raw), "take a rank of 1 to 32") {
+	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", large); code != http.StatusBadRequest || !strings.Contains(string(raw), "take a rank of 1 to 256") {
 		t.Errorf("rank 4096: %d %s", code, raw)
 	}
 	for i := range 2 { // the other tenant has had a place of the first one's
