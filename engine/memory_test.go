@@ -94,7 +94,7 @@ func TestReckon(t *testing.T) {
 		}
 		took, reckoned := (heapNow()-before)/runs, e.bases[baseName].reckon(lora(rank))
 		t.Logf("rank %d: %d bytes reckoned, %d taken", rank, reckoned, took)
-		if took > reckoned || took < reckoned/3 {
+		if took > reckoned*11/10 || took < reckoned/3 { // other goroutines allocate too
 			t.Errorf("rank %d: %d bytes were reckoned, %d taken", rank, reckoned, took)
 		}
 	}
