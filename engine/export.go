@@ -7,8 +7,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Export returns the files of a checkpoint that others load in another form than the engine keeps: an adapter on the head of a tied model (see
-// model.PEFT.Tied). There are none of most checkpoints, and none whose base model is not served.
+// Export returns the files of a checkpoint that others load in another form than the engine keeps: an adapter on the
+// head of a tied model (see model.PEFT.Tied). There are none of most checkpoints, and none whose base model is not
+// served.
 func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
 	m, _, dir, err := e.store.read(path)
 	if err != nil {
@@ -28,7 +29,12 @@ func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
 	}
 	config := tied.Config
 	return []tinker.ExportFile{
-		{Name: adapterConfig, Size: int64(len(config)), Write: func(w io.Writer) error { return copyAll(w, config) }, Close: func() error { return nil }},
+		{
+			Name:  adapterConfig,
+			Size:  int64(len(config)),
+			Write: func(w io.Writer) error { return copyAll(w, config) },
+			Close: func() error { return nil },
+		},
 		{Name: adapterFile, Size: tied.Size, Write: tied.Write, Close: tied.Close},
 	}, nil
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// maxCells bounds the tokens with logprobs that one answer may have beside the samples themselves: 16 Mi, which are 128 MiB.
+// maxCells bounds the tokens with logprobs that one answer may have beside the samples themselves: 16 Mi, which are 128
+// MiB.
 const maxCells = 1 << 24
 
 // checkScores checks what a request asks for beside samples; s.most is set.
@@ -24,27 +25,47 @@ func (s *sampling) checkScores() error {
 	} {
 		switch {
 		case x.k < 0 || x.k > b.config.Vocab:
-			return tinker.Userf("engine: %s is %d; it must be 0 to %d, the tokens of base model %q", x.name, x.k, b.config.Vocab, b.name)
+			return tinker.Userf("engine: %s is %d; it must be 0 to %d, the tokens of base model %q", x.name, x.k,
+				b.config.Vocab, b.name)
 		case x.k > 0 && x.n > maxCells/x.k:
-			return tinker.Userf("engine: %s is %d for as many as %d positions; the product may be %d: ask for a smaller k%s", x.name, x.k, x.n, maxCells, x.less)
+			return tinker.Userf(
+				"engine: %s is %d for as many as %d positions; the product may be %d: ask for a smaller k%s",
+				x.name,
+				x.k,
+				x.n,
+				maxCells,
+				x.less,
+			)
 		}
 	}
 	if s.targets == nil {
 		return nil
 	}
+	return s.checkTargets()
+}
+
+func (s *sampling) checkTargets() error {
+	b := s.version.base
 	if err := s.targets.Check(); err != nil {
 		return tinker.Userf("engine: target_prompt_logprobs: %w", err)
 	}
 	if rows := len(s.prompt) - 1; s.targets.Shape[0] != rows {
-		return tinker.Userf("engine: target_prompt_logprobs has shape %v; a prompt of %d tokens needs %d rows", s.targets.Shape, len(s.prompt), rows)
+		return tinker.Userf("engine: target_prompt_logprobs has shape %v; a prompt of %d tokens needs %d rows",
+			s.targets.Shape, len(s.prompt), rows)
 	}
 	if len(s.targets.Values) > maxCells {
-		return tinker.Userf("engine: target_prompt_logprobs has %d cells; there may be %d", len(s.targets.Values), maxCells)
+		return tinker.Userf("engine: target_prompt_logprobs has %d cells; there may be %d", len(s.targets.Values),
+			maxCells)
 	}
 	named := false
 	for _, id := range s.targets.Values {
 		if id < -1 || int(id) >= b.config.Vocab {
-			return tinker.Userf("engine: target_prompt_logprobs names token %d; base model %q has tokens 0 to %d, and -1 is none", id, b.name, b.config.Vocab-1)
+			return tinker.Userf(
+				"engine: target_prompt_logprobs names token %d; base model %q has tokens 0 to %d, and -1 is none",
+				id,
+				b.name,
+				b.config.Vocab-1,
+			)
 		}
 		named = named || id >= 0
 	}
@@ -65,7 +86,12 @@ func (s *sampling) makeScores() {
 		s.out.TopKPromptLogprobs = make([][]tinker.TokenLogprob, n)
 	}
 	if t := s.targets; t != nil {
-		s.out.TargetPromptLogprobs = &tinker.Matrix[float32]{Shape: t.Shape, Values: make([]float32, len(t.Values)), Start: t.Start, Columns: t.Columns}
+		s.out.TargetPromptLogprobs = &tinker.Matrix[float32]{
+			Shape:   t.Shape,
+			Values:  make([]float32, len(t.Values)),
+			Start:   t.Start,
+			Columns: t.Columns,
+		}
 	}
 	if s.alternatives > 0 {
 		s.out.PromptAltTokens = make([][]tinker.TokenLogprob, n)
@@ -128,7 +154,8 @@ func likeliest(row []float32, lse float32, k int) []tinker.TokenLogprob {
 	return top
 }
 
-// alternatives draws tokens from a row, with replacement, at the request's temperature. The logprobs are raw, as everywhere.
+// alternatives draws tokens from a row, with replacement, at the request's temperature. The logprobs are raw, as
+// everywhere.
 func (c *scheduler) alternatives(row []float32, lse float32, s *sampling, stream rng.Stream) []tinker.TokenLogprob {
 	d := c.drawers.Get().(*drawer)
 	defer c.drawers.Put(d)

@@ -11,10 +11,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
 )
 
-// An adapter on the head of a model whose head is its embedding is read differently by others. Python's peft adds it to lm_head, and so does
-// this program. The merging of tinker-cookbook (weights.build_hf_model) goes by the names of the base model's files, among which there is no
-// lm_head; it wants the addition under Tinker's own name of the head, unembed_tokens, and ignores all that is no LoRA. So such an adapter is
-// given away with the addition under that name for the one, and with the whole head for the other, as a module to save.
+// An adapter on the head of a model whose head is its embedding is read differently by others. Python's peft adds it to
+// lm_head, and so does this program. The merging of tinker-cookbook (weights.build_hf_model) goes by the names of the
+// base model's files, among which there is no lm_head; it wants the addition under Tinker's own name of the head,
+// unembed_tokens, and ignores all that is no LoRA. So such an adapter is given away with the addition under that name
+// for the one, and with the whole head for the other, as a module to save.
 
 // unembedName is Tinker's name of the head.
 const unembedName = "model.unembed_tokens"
@@ -22,7 +23,8 @@ const unembedName = "model.unembed_tokens"
 // noModules is what peft takes for target_modules when there are none.
 const noModules = "dummy-target-modules"
 
-// TiedPEFT is an adapter on the head of a tied model in the form that peft and tinker-cookbook load. Close it after use.
+// TiedPEFT is an adapter on the head of a tied model in the form that peft and tinker-cookbook load. Close it after
+// use.
 type TiedPEFT struct {
 	Config []byte                // adapter_config.json
 	Size   int64                 // bytes of adapter_model.safetensors
@@ -39,8 +41,8 @@ func (t *TiedPEFT) Close() error {
 	return err
 }
 
-// Tied returns the adapter as others load it on the model in folder base. It is nil for an adapter that needs no other form: that leaves the head
-// alone, or is of a model with a head of its own.
+// Tied returns the adapter as others load it on the model in folder base. It is nil for an adapter that needs no other
+// form: that leaves the head alone, or is of a model with a head of its own.
 func (a PEFT) Tied(base string) (*TiedPEFT, error) {
 	c, err := LoadConfig(base)
 	if err != nil || !c.Tied || !slices.Contains(a.LoRA.Targets(), "lm_head") {
@@ -76,9 +78,11 @@ func findTensor(shards []*safetensors.File, name string) (safetensors.Tensor, er
 
 func (t *TiedPEFT) fill(a PEFT, embed safetensors.Tensor, tensors map[string][]float32) (err error) {
 	headA, headB := prefix+"lm_head.lora_A.weight", prefix+"lm_head.lora_B.weight"
-	parts := []safetensors.Part{{Name: prefix + headName, DType: safetensors.F32, Shape: embed.Shape, Write: func(w io.Writer) error {
-		return writeHead(w, embed, tensors[headA], tensors[headB], float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
-	}}}
+	parts := []safetensors.Part{
+		{Name: prefix + headName, DType: safetensors.F32, Shape: embed.Shape, Write: func(w io.Writer) error {
+			return writeHead(w, embed, tensors[headA], tensors[headB], float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
+		}},
+	}
 	for _, x := range a.Tensors {
 		name := x.Name
 		switch name {
@@ -87,10 +91,13 @@ func (t *TiedPEFT) fill(a PEFT, embed safetensors.Tensor, tensors map[string][]f
 		case headB:
 			name = prefix + unembedName + ".lora_B.weight"
 		}
-		parts = append(parts, safetensors.Part{Name: name, DType: safetensors.F32, Shape: x.Shape, Write: func(w io.Writer) error {
-			_, err := w.Write(safetensors.FromF32(x.Name, x.Shape, x.Data).Data)
-			return err
-		}})
+		parts = append(
+			parts,
+			safetensors.Part{Name: name, DType: safetensors.F32, Shape: x.Shape, Write: func(w io.Writer) error {
+				_, err := w.Write(safetensors.FromF32(x.Name, x.Shape, x.Data).Data)
+				return err
+			}},
+		)
 	}
 	if t.Size, t.Write, err = safetensors.Stream(parts, map[string]string{"format": "pt"}); err != nil {
 		return fmt.Errorf("model: %w", err)
@@ -114,7 +121,12 @@ func writeHead(w io.Writer, embed safetensors.Tensor, A, B []float32, scale floa
 	R, row := len(A)/K, K*embed.DType.Size()
 	for v := 0; v < V; v += tiedRows {
 		n := min(tiedRows, V-v)
-		some := safetensors.Tensor{Name: embed.Name, DType: embed.DType, Shape: []int{n, K}, Data: embed.Data[v*row : (v+n)*row]}
+		some := safetensors.Tensor{
+			Name:  embed.Name,
+			DType: embed.DType,
+			Shape: []int{n, K},
+			Data:  embed.Data[v*row : (v+n)*row],
+		}
 		head, err := some.Floats()
 		if err != nil {
 			return err

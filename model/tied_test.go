@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/safetensors"
 )
 
-// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it: the addition under Tinker's name of the head, and the
-// head whole. Read back, it is the adapter it was.
+// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it: the addition under Tinker's
+// name of the head, and the head whole. Read back, it is the adapter it was.
 func TestTiedPEFT(t *testing.T) {
 	base := "../examples/tiny/model"
 	c, err := LoadConfig(base)
@@ -52,7 +52,9 @@ func TestTiedPEFT(t *testing.T) {
 				Targets any      `json:"target_modules"`
 				Saved   []string `json:"modules_to_save"`
 			}
-			if err := json.Unmarshal(tied.Config, &config); err != nil || !slices.Equal(config.Saved, []string{"lm_head"}) || strings.Contains(strings.Split(string(tied.Config), "target_modules")[1], "lm_head") ||
+			if err := json.Unmarshal(tied.Config, &config); err != nil ||
+				!slices.Equal(config.Saved, []string{"lm_head"}) ||
+				strings.Contains(strings.Split(string(tied.Config), "target_modules")[1], "lm_head") ||
 				name != "all" && config.Targets != noModules {
 				t.Errorf("%s, %v", tied.Config, err)
 			}
@@ -108,7 +110,9 @@ func checkTiedFile(t *testing.T, path, base string, a PEFT) {
 	embed, err := findTensor(shards, embedName)
 	E := floats(embed, err)
 	head := floats(f.Tensor("base_model.model.lm_head.weight"))
-	A, B := floats(f.Tensor("base_model.model.model.unembed_tokens.lora_A.weight")), floats(f.Tensor("base_model.model.model.unembed_tokens.lora_B.weight"))
+	A, B := floats(f.Tensor("base_model.model.model.unembed_tokens.lora_A.weight")), floats(
+		f.Tensor("base_model.model.model.unembed_tokens.lora_B.weight"),
+	)
 	K, R := embed.Shape[1], a.LoRA.Rank
 	for _, at := range []int{0, 1, K, len(E)/2 + 3, len(E) - 1} {
 		want := float64(E[at])
@@ -121,7 +125,8 @@ func checkTiedFile(t *testing.T, path, base string, a PEFT) {
 	}
 	for _, x := range f.Tensors() {
 		if strings.Contains(x.Name, "lm_head.lora") {
-			t.Errorf("%s is there under peft's name too, where tinker-cookbook would look for a head of the base model", x.Name)
+			t.Errorf("%s is there under peft's name too, where tinker-cookbook would look for a head of the base model",
+				x.Name)
 		}
 	}
 }

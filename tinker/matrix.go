@@ -1,7 +1,7 @@
 package tinker
 
-// Matrix has two dimensions. Dense, Values are its cells row by row. Sparse (compressed rows), Values are the cells that Columns lists:
-// those of row i are Values[Start[i]:Start[i+1]].
+// Matrix has two dimensions. Dense, Values are its cells row by row. Sparse (compressed rows), Values are the cells
+// that Columns lists: those of row i are Values[Start[i]:Start[i+1]].
 type Matrix[T int32 | float32] struct {
 	Shape   [2]int  `json:"shape"`
 	Values  []T     `json:"values"`
@@ -19,8 +19,8 @@ func (m *Matrix[T]) Row(i int) (cells []T, first int) {
 	return m.Values[first:m.Start[i+1]], first
 }
 
-// Check returns a User error that says where values, shape and indices disagree. It takes time in proportion to what is there, whatever
-// the shape says.
+// Check returns a User error that says where values, shape and indices disagree. It takes time in proportion to what is
+// there, whatever the shape says.
 func (m *Matrix[T]) Check() error {
 	rows, cols := m.Shape[0], m.Shape[1]
 	switch {
@@ -31,14 +31,23 @@ func (m *Matrix[T]) Check() error {
 	case m.Start == nil:
 		return nil
 	case len(m.Start)-1 != rows || len(m.Columns) != len(m.Values):
-		return Userf("a sparse matrix of shape %v with %d values has %d row pointers and %d columns; it needs %d and %d",
-			m.Shape, len(m.Values), len(m.Start), len(m.Columns), rows+1, len(m.Values))
+		return Userf(
+			"a sparse matrix of shape %v with %d values has %d row pointers and %d columns; it needs %d and %d",
+			m.Shape,
+			len(m.Values),
+			len(m.Start),
+			len(m.Columns),
+			rows+1,
+			len(m.Values),
+		)
 	case m.Start[0] != 0 || m.Start[rows] != int64(len(m.Values)):
-		return Userf("sparse: row pointers go from %d to %d; there are %d values", m.Start[0], m.Start[rows], len(m.Values))
+		return Userf("sparse: row pointers go from %d to %d; there are %d values", m.Start[0], m.Start[rows],
+			len(m.Values))
 	}
 	for i := range rows {
 		if m.Start[i] > m.Start[i+1] || m.Start[i+1] > int64(len(m.Values)) {
-			return Userf("sparse: the pointers of row %d are %d and %d; there are %d values", i, m.Start[i], m.Start[i+1], len(m.Values))
+			return Userf("sparse: the pointers of row %d are %d and %d; there are %d values", i, m.Start[i],
+				m.Start[i+1], len(m.Values))
 		}
 	}
 	for i, c := range m.Columns {

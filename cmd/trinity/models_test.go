@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The user's own models come first and the shipped one last; a folder is a name that is taken and not told; a folder of the hub's cache says which
-// repository it is.
+// The user's own models come first and the shipped one last; a folder is a name that is taken and not told; a folder of
+// the hub's cache says which repository it is.
 func TestFindModels(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
@@ -20,17 +20,28 @@ func TestFindModels(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &surroundings{out: &bytes.Buffer{}, err: &bytes.Buffer{}, env: func(string) (string, bool) { return "", false }, cacheDir: t.TempDir()}
-	c := serveStart{Addr: "127.0.0.1:0", Models: []string{filepath.Join(dir, "z"), filepath.Join(dir, snapshot)}, Alias: map[string]string{"other": "mine"}}
+	s := &surroundings{
+		out:      &bytes.Buffer{},
+		err:      &bytes.Buffer{},
+		env:      func(string) (string, bool) { return "", false },
+		cacheDir: t.TempDir(),
+	}
+	c := serveStart{
+		Addr:   "127.0.0.1:0",
+		Models: []string{filepath.Join(dir, "z"), filepath.Join(dir, snapshot)},
+		Alias:  map[string]string{"other": "mine"},
+	}
 	c.Data = filepath.Join(dir, "data")
 	m, err := c.findModels(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.order) < 2 || !slices.Equal(m.order[:2], []string{"abc", "mine"}) || slices.Contains(m.order, shippedRoot+"/model") {
+	if len(m.order) < 2 || !slices.Equal(m.order[:2], []string{"abc", "mine"}) ||
+		slices.Contains(m.order, shippedRoot+"/model") {
 		t.Errorf("the order is %q", m.order)
 	}
-	if m.aliases["other"] != "mine" || m.aliases["tiny"] == "" || m.hubNames["abc"] != "Some/Org-Model" || m.hubNames["mine"] != "" {
+	if m.aliases["other"] != "mine" || m.aliases["tiny"] == "" || m.hubNames["abc"] != "Some/Org-Model" ||
+		m.hubNames["mine"] != "" {
 		t.Errorf("aliases %v, names on the hub %v", m.aliases, m.hubNames)
 	}
 	for alias := range m.aliases {
@@ -39,7 +50,9 @@ func TestFindModels(t *testing.T) {
 		}
 	}
 	private, err := m.private(c.Data)
-	if err != nil || m.folders[filepath.Join(dir, "z/mine")] != "mine" || private[filepath.Join(dir, "z/mine")] != "mine" || !strings.Contains(private[c.Data], "data") {
+	if err != nil || m.folders[filepath.Join(dir, "z/mine")] != "mine" ||
+		private[filepath.Join(dir, "z/mine")] != "mine" ||
+		!strings.Contains(private[c.Data], "data") {
 		t.Errorf("folders %v, in errors %v, %v", m.folders, private, err)
 	}
 	c.Models = nil

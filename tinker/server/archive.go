@@ -127,11 +127,15 @@ func openMember(path string) (member, error) {
 	if err != nil {
 		return member{}, fmt.Errorf("server: %w", errors.Join(err, f.Close()))
 	}
-	return member{file: f, changed: st.ModTime(), ExportFile: tinker.ExportFile{Name: filepath.Base(path), Size: st.Size(), Close: f.Close,
-		Write: func(w io.Writer) error {
-			_, err := io.Copy(w, f)
-			return err
-		}}}, nil
+	return member{
+		file:    f,
+		changed: st.ModTime(),
+		ExportFile: tinker.ExportFile{Name: filepath.Base(path), Size: st.Size(), Close: f.Close,
+			Write: func(w io.Writer) error {
+				_, err := io.Copy(w, f)
+				return err
+			}},
+	}, nil
 }
 
 func writeTar(w io.Writer, members []member) error {

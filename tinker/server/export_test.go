@@ -30,8 +30,8 @@ func fetchURL(t *testing.T, r *rig, url string) []byte {
 	return raw
 }
 
-// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it, in an archive and file by file, and it can be read here
-// in both forms; what the server keeps stays as it is.
+// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it, in an archive and file by
+// file, and it can be read here in both forms; what the server keeps stays as it is.
 func TestTiedAdapterIsExported(t *testing.T) {
 	r := newRig(t, Options{})
 	id := r.model(r.session(), 0)
@@ -74,7 +74,8 @@ func TestTiedAdapterIsExported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(raw, []byte("model.unembed_tokens.lora_A")) != tt.tied || bytes.Contains(raw, []byte("lm_head.lora_A")) == tt.tied {
+		if bytes.Contains(raw, []byte("model.unembed_tokens.lora_A")) != tt.tied ||
+			bytes.Contains(raw, []byte("lm_head.lora_A")) == tt.tied {
 			t.Errorf("%s: the names are %.300s", name, raw)
 		}
 		if a, err := base.ReadPEFT(tt.dir); err != nil || !a.LoRA.Unembed || a.LoRA.Rank != 4 {
@@ -88,14 +89,18 @@ func TestRecipients(t *testing.T) {
 	r := newRig(t, Options{})
 	id := r.model(r.session(), 0)
 	save := func(seq int, name string, recipients any) string {
-		return r.promise("/save_weights_external", map[string]any{"model_id": id, "path": name, "seq_id": seq, "age_encryption_recipients": recipients})
+		return r.promise("/save_weights_external",
+			map[string]any{"model_id": id, "path": name, "seq_id": seq, "age_encryption_recipients": recipients})
 	}
 	for i, none := range []any{nil, []string{}} {
-		if got := r.result(save(i+1, string(rune('a'+i)), none)); !strings.Contains(got["path"].(string), "/external_weights/") {
+		if got := r.result(save(i+1, string(rune('a'+i)), none)); !strings.Contains(got["path"].(string),
+			"/external_weights/") {
 			t.Errorf("%v: %v", none, got)
 		}
 	}
-	if text, category := r.failure(save(3, "c", []string{"age1xyz"})); category != "user" || !strings.Contains(text, "age_encryption_recipients") || !strings.Contains(text, "leave it out") {
+	if text, category := r.failure(save(3, "c", []string{"age1xyz"})); category != "user" ||
+		!strings.Contains(text, "age_encryption_recipients") ||
+		!strings.Contains(text, "leave it out") {
 		t.Errorf("%s: %s", category, text)
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // hider replaces the folders of this machine in what clients are told, the longest first.
 func hider(private map[string]string) *strings.Replacer {
-	folders := slices.SortedFunc(maps.Keys(private), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	folders := slices.SortedFunc(maps.Keys(private),
+		func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
 	for _, f := range folders {
 		if f != "" {

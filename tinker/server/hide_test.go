@@ -69,7 +69,16 @@ func TestNoPathLeaves(t *testing.T) {
 	said.Write(tar)
 
 	// faults: unknown things, and files that are damaged or away
-	ask("POST", wire.Prefix+"/create_model", map[string]any{"session_id": session, "model_seq_id": 1, "base_model": "none", "lora_config": map[string]any{"rank": 2}})
+	ask(
+		"POST",
+		wire.Prefix+"/create_model",
+		map[string]any{
+			"session_id":   session,
+			"model_seq_id": 1,
+			"base_model":   "none",
+			"lora_config":  map[string]any{"rank": 2},
+		},
+	)
 	at, err := r.server.opts.Store.Folder(state)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +87,8 @@ func TestNoPathLeaves(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(at, name), []byte("damaged"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		failed := future("/load_weights", map[string]any{"session_id": session, "model_seq_id": 2, "path": state, "optimizer": true})
+		failed := future("/load_weights",
+			map[string]any{"session_id": session, "model_seq_id": 2, "path": state, "optimizer": true})
 		ask("POST", wire.Prefix+"/weights_info", map[string]any{"tinker_path": state})
 		ask("GET", wire.Prefix+"/checkpoints", nil)
 		if name == "adapter_model.safetensors" && failed["error"] == nil {

@@ -16,14 +16,19 @@ func (s *Server) capabilities(c *call) (any, error) {
 		return nil, err
 	}
 	yes := true
-	out := wire.Capabilities{SupportedModels: []wire.SupportedModel{}, ExactLogprobs: caps.ExactLogprobs, ExactEntropy: caps.ExactEntropy}
+	out := wire.Capabilities{
+		SupportedModels: []wire.SupportedModel{},
+		ExactLogprobs:   caps.ExactLogprobs,
+		ExactEntropy:    caps.ExactEntropy,
+	}
 	length := map[string]int{}
 	for _, m := range caps.Models {
 		length[m.Name] = m.ContextLength
 	}
 	list := func(name, base string) {
 		if n, ok := length[base]; ok {
-			out.SupportedModels = append(out.SupportedModels, wire.SupportedModel{ModelName: name, MaxContextLength: n, Trainable: &yes, Sampleable: &yes})
+			out.SupportedModels = append(out.SupportedModels,
+				wire.SupportedModel{ModelName: name, MaxContextLength: n, Trainable: &yes, Sampleable: &yes})
 		}
 	}
 	for _, name := range s.ordered(caps) {
@@ -46,8 +51,8 @@ func (s *Server) ordered(caps tinker.Capabilities) (names []string) {
 	return names
 }
 
-// baseName returns the name under which the backend knows a base model. What follows a colon is a variant of a model, such as its context
-// length, and the model itself here.
+// baseName returns the name under which the backend knows a base model. What follows a colon is a variant of a model,
+// such as its context length, and the model itself here.
 func (s *Server) baseName(name string) string {
 	if base, ok := s.opts.Aliases[name]; ok {
 		return base
@@ -83,8 +88,8 @@ func (s *Server) served(name string) error {
 	return tinker.Userf("base model %q is not served; there are %q", name, s.ordered(caps))
 }
 
-// baseOf is what a client is told about the base model of a run or of a checkpoint of that run: the name that was asked for when the run was
-// made. s.mu is held.
+// baseOf is what a client is told about the base model of a run or of a checkpoint of that run: the name that was asked
+// for when the run was made. s.mu is held.
 func (t *state) baseOf(modelID, base string) string {
 	if m := t.models[modelID]; m != nil && m.Asked != "" {
 		return m.Asked

@@ -11,10 +11,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Every name of a model is listed, the user's own first, and answers speak of a model as its user does: its other names and its variants too.
+// Every name of a model is listed, the user's own first, and answers speak of a model as its user does: its other names
+// and its variants too.
 func TestNames(t *testing.T) {
-	r := newTunedRig(t, Options{Order: []string{"tiny"}, Aliases: map[string]string{"small": "tiny", "Some/Org-Model": "tiny", "gone": "no model"}, Folders: map[string]string{"/models/tiny": "tiny"}},
-		func(o *engine.Options) { o.Models["a-shipped"] = o.Models["tiny"] })
+	r := newTunedRig(
+		t,
+		Options{
+			Order:   []string{"tiny"},
+			Aliases: map[string]string{"small": "tiny", "Some/Org-Model": "tiny", "gone": "no model"},
+			Folders: map[string]string{"/models/tiny": "tiny"},
+		},
+		func(o *engine.Options) { o.Models["a-shipped"] = o.Models["tiny"] },
+	)
 	var caps wire.Capabilities
 	r.get("/get_server_capabilities", &caps)
 	var names []string
@@ -42,7 +50,13 @@ func TestNames(t *testing.T) {
 		}
 		// the SDK creates a model from a state with the name that weights_info gave; without one the run's name goes on
 		for j, base := range []any{info.BaseModel, nil} {
-			load := map[string]any{"session_id": session, "model_seq_id": seq + 1 + int64(j), "path": path, "optimizer": false, "base_model": base}
+			load := map[string]any{
+				"session_id":   session,
+				"model_seq_id": seq + 1 + int64(j),
+				"path":         path,
+				"optimizer":    false,
+				"base_model":   base,
+			}
 			r.saysBase(t, tt.told, r.result(r.promise("/load_weights", load))["model_id"].(string))
 		}
 		var p wire.Sampler
@@ -55,7 +69,8 @@ func TestNames(t *testing.T) {
 	}
 	body := createModel(session, 99)
 	body["base_model"] = "no/such:peft:1"
-	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", body); code != http.StatusBadRequest || !strings.Contains(string(raw), "no/such") {
+	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", body); code != http.StatusBadRequest ||
+		!strings.Contains(string(raw), "no/such") {
 		t.Errorf("an unknown model: %d %s", code, raw)
 	}
 	r.restart() // the names are kept

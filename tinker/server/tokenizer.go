@@ -18,13 +18,28 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The SDK's get_tokenizer hands a name to transformers, which asks the Hugging Face hub, or the place that HF_ENDPOINT names. The tokenizers of
-// base models are served here as a hub serves them, so that a client on any machine gets them with HF_ENDPOINT set to this server's address.
-// The form is that of the hub's API: GET or HEAD /<repository>/resolve/<revision>/<file> and GET /api/models/<repository>[/revision/<revision>].
+// The SDK's get_tokenizer hands a name to transformers, which asks the Hugging Face hub, or the place that HF_ENDPOINT
+// names. The tokenizers of base models are served here as a hub serves them, so that a client on any machine gets them
+// with HF_ENDPOINT set to this server's address. The form is that of the hub's API: GET or HEAD
+// /<repository>/resolve/<revision>/<file> and GET /api/models/<repository>[/revision/<revision>].
 
-// tokenizerFiles are the files of a model folder that clients may have. Those of settings are told without this machine's paths.
-var tokenizerFiles = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
-	"vocab.txt", "tokenizer.model", "spiece.model", "chat_template.jinja", "chat_template.json", "config.json", "generation_config.json"}
+// tokenizerFiles are the files of a model folder that clients may have. Those of settings are told without this
+// machine's paths.
+var tokenizerFiles = []string{
+	"tokenizer.json",
+	"tokenizer_config.json",
+	"special_tokens_map.json",
+	"added_tokens.json",
+	"vocab.json",
+	"merges.txt",
+	"vocab.txt",
+	"tokenizer.model",
+	"spiece.model",
+	"chat_template.jinja",
+	"chat_template.json",
+	"config.json",
+	"generation_config.json",
+}
 
 // pathKeys are settings that hold a path of whoever wrote the file.
 var pathKeys = []string{"_name_or_path", "name_or_path", "tokenizer_file", "special_tokens_map_file"}
@@ -32,7 +47,8 @@ var pathKeys = []string{"_name_or_path", "name_or_path", "tokenizer_file", "spec
 // repoName is what the hub takes for a repository.
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$`)
 
-// tokenizerID is what get_info says: a name that transformers takes and that the hub or this server knows; "" if there is none.
+// tokenizerID is what get_info says: a name that transformers takes and that the hub or this server knows; "" if there
+// is none.
 func (s *Server) tokenizerID(asked, base string) string {
 	plain, _, _ := strings.Cut(asked, ":")
 	switch {
@@ -52,7 +68,9 @@ func (s *Server) tokenizerID(asked, base string) string {
 func (s *Server) tokenizerAdvice(c *call) string {
 	for base := range s.opts.Tokenizers {
 		if s.opts.HubNames[base] == "" {
-			return "get_tokenizer() finds the tokenizers of this server's base models with HF_ENDPOINT=" + s.origin(c.r) + " (and HF_TOKEN set to the key, where keys are asked for), set before Python starts"
+			return "get_tokenizer() finds the tokenizers of this server's base models with HF_ENDPOINT=" + s.origin(
+				c.r,
+			) + " (and HF_TOKEN set to the key, where keys are asked for), set before Python starts"
 		}
 	}
 	return ""
@@ -63,7 +81,8 @@ func flat(base string) string {
 	return "trinity/" + strings.Trim(regexp.MustCompile(`[^\w.]+`).ReplaceAllString(base, "-"), "-.")
 }
 
-// tokenizerFolder is the folder of a repository's tokenizer. The SDK takes the third part of a name for a variant and leaves it out.
+// tokenizerFolder is the folder of a repository's tokenizer. The SDK takes the third part of a name for a variant and
+// leaves it out.
 func (s *Server) tokenizerFolder(repo string) (string, bool) {
 	if dir, ok := s.opts.Tokenizers[s.baseName(repo)]; ok {
 		return dir, true
@@ -100,7 +119,8 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Hand
 	content, ok := files.content[name]
 	w.Header().Set("X-Repo-Commit", files.commit)
 	if !ok {
-		s.hubError(w, http.StatusNotFound, "EntryNotFound", "this repository has the files of a tokenizer and no others")
+		s.hubError(w, http.StatusNotFound, "EntryNotFound",
+			"this repository has the files of a tokenizer and no others")
 		return
 	}
 	sum := sha256.Sum256(content)
@@ -138,7 +158,8 @@ func (s *Server) repository(w http.ResponseWriter, r *http.Request, repo string)
 	}
 	dir, ok := s.tokenizerFolder(repo)
 	if !ok {
-		s.hubError(w, http.StatusNotFound, "RepoNotFound", fmt.Sprintf("%s is no base model of this server; unset HF_ENDPOINT for what is on the hub", repo))
+		s.hubError(w, http.StatusNotFound, "RepoNotFound",
+			fmt.Sprintf("%s is no base model of this server; unset HF_ENDPOINT for what is on the hub", repo))
 		return tokenizerRepo{}, false
 	}
 	files, err := readTokenizer(dir)
@@ -168,7 +189,8 @@ func readTokenizer(dir string) (tokenizerRepo, error) {
 		if os.IsNotExist(err) {
 			continue
 		}
-		if err == nil && slices.Contains([]string{"config.json", "tokenizer_config.json", "generation_config.json"}, name) {
+		if err == nil &&
+			slices.Contains([]string{"config.json", "tokenizer_config.json", "generation_config.json"}, name) {
 			raw, err = withoutPaths(raw)
 		}
 		if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// tokenizerDir is a model folder whose settings name places on the disk of who wrote them, with a file that is nobody's business.
+// tokenizerDir is a model folder whose settings name places on the disk of who wrote them, with a file that is nobody's
+// business.
 func tokenizerDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,16 +26,24 @@ func tokenizerDir(t *testing.T) string {
 	return dir
 }
 
-// Tokenizers are named so that the SDK can load them, and served as a hub serves them, without the weights and without places of this disk.
+// Tokenizers are named so that the SDK can load them, and served as a hub serves them, without the weights and without
+// places of this disk.
 func TestTokenizers(t *testing.T) {
 	dir := tokenizerDir(t)
-	r := newRig(t, Options{Tokenizers: map[string]string{"tiny": dir}, Aliases: map[string]string{"small": "tiny", "a/b/c": "tiny"}})
+	r := newRig(
+		t,
+		Options{
+			Tokenizers: map[string]string{"tiny": dir},
+			Aliases:    map[string]string{"small": "tiny", "a/b/c": "tiny"},
+		},
+	)
 	session := r.session()
 	for i, tt := range []struct{ asked, id string }{{"tiny", "tiny"}, {"small:peft:9", "small"}, {"a/b/c", "tiny"}} {
 		body := createModel(session, int64(i))
 		body["base_model"] = tt.asked
 		var info wire.GetInfoResponse
-		r.post("/get_info", wire.GetInfoRequest{ModelID: r.result(r.promise("/create_model", body))["model_id"].(string)}, &info)
+		r.post("/get_info",
+			wire.GetInfoRequest{ModelID: r.result(r.promise("/create_model", body))["model_id"].(string)}, &info)
 		if info.ModelData.TokenizerID != tt.id {
 			t.Errorf("%s: tokenizer_id %q, want %q", tt.asked, info.ModelData.TokenizerID, tt.id)
 		}
@@ -48,41 +57,57 @@ func TestTokenizers(t *testing.T) {
 	for _, repo := range []string{"tiny", "small", "a/b"} { // the SDK asks for a/b when a model is called a/b/c
 		for _, method := range []string{"GET", "HEAD"} {
 			code, h, raw := anybody.send(method, "/"+repo+"/resolve/main/tokenizer.json", nil)
-			if code != 200 || len(h.Get("X-Repo-Commit")) != 40 || len(h.Get("ETag")) != 66 || h.Get("Content-Length") != "12" || method == "GET" && string(raw) != `{"model":{}}` {
+			if code != 200 || len(h.Get("X-Repo-Commit")) != 40 || len(h.Get("ETag")) != 66 ||
+				h.Get("Content-Length") != "12" ||
+				method == "GET" && string(raw) != `{"model":{}}` {
 				t.Errorf("%s %s: %d %v %s", method, repo, code, h, raw)
 			}
 		}
 		_, _, config := anybody.send("GET", "/"+repo+"/resolve/main/config.json", nil)
 		_, _, settings := anybody.send("GET", "/"+repo+"/resolve/main/tokenizer_config.json", nil)
-		if all := string(config) + string(settings); strings.Contains(all, "/home") || !strings.Contains(all, "qwen3") || !strings.Contains(all, "org/name") {
+		if all := string(config) + string(settings); strings.Contains(all, "/home") ||
+			!strings.Contains(all, "qwen3") ||
+			!strings.Contains(all, "org/name") {
 			t.Errorf("settings are %s", all)
 		}
 		var list struct {
 			Siblings []struct{ Rfilename string }
 		}
 		_, _, raw := anybody.send("GET", "/api/models/"+repo+"/revision/main", nil)
-		if err := json.Unmarshal(raw, &list); err != nil || len(list.Siblings) != 3 || bytes.Contains(raw, []byte("safetensors")) {
+		if err := json.Unmarshal(raw, &list); err != nil || len(list.Siblings) != 3 ||
+			bytes.Contains(raw, []byte("safetensors")) {
 			t.Errorf("%s lists %s, %v", repo, raw, err)
 		}
 		for _, name := range []string{"model.safetensors", "../secret", "%2e%2e/secret", "none.json"} {
-			if code, h, raw := anybody.send("GET", "/"+repo+"/resolve/main/"+name, nil); code == 200 || code == 404 && h.Get("X-Error-Code") != "EntryNotFound" && strings.Contains(name, "json") {
+			if code, h, raw := anybody.send("GET", "/"+repo+"/resolve/main/"+name, nil); code == 200 ||
+				code == 404 && h.Get("X-Error-Code") != "EntryNotFound" && strings.Contains(name, "json") {
 				t.Errorf("%s of %s: %d %v %s", name, repo, code, h, raw)
 			}
 		}
 	}
-	if code, h, _ := anybody.send("GET", "/other/resolve/main/tokenizer.json", nil); code != 404 || h.Get("X-Error-Code") != "RepoNotFound" {
+	if code, h, _ := anybody.send("GET", "/other/resolve/main/tokenizer.json", nil); code != 404 ||
+		h.Get("X-Error-Code") != "RepoNotFound" {
 		t.Errorf("another repository: %d %v", code, h)
 	}
-	if code, _, raw := r.send("GET", "/api/v1/nothing", nil); code != http.StatusNotFound || !strings.Contains(string(raw), "Tinker protocol") {
+	if code, _, raw := r.send("GET", "/api/v1/nothing", nil); code != http.StatusNotFound ||
+		!strings.Contains(string(raw), "Tinker protocol") {
 		t.Errorf("another address: %d %s", code, raw)
 	}
 }
 
 // Where keys are asked for, tokenizers are for those who have one; a name of the hub goes before this server's.
 func TestTokenizersWithKeys(t *testing.T) {
-	r := newRig(t, Options{Tokenizers: map[string]string{"tiny": tokenizerDir(t)}, HubNames: map[string]string{"tiny": "Org/Name"}, Keys: onlyKey(HashKey("tml-alice"))})
+	r := newRig(
+		t,
+		Options{
+			Tokenizers: map[string]string{"tiny": tokenizerDir(t)},
+			HubNames:   map[string]string{"tiny": "Org/Name"},
+			Keys:       onlyKey(HashKey("tml-alice")),
+		},
+	)
 	const file = "/Org/Name/resolve/main/tokenizer.json"
-	if code, h, _ := r.as("").send("GET", file, nil); code != http.StatusUnauthorized || !strings.Contains(h.Get("X-Error-Message"), "HF_TOKEN") {
+	if code, h, _ := r.as("").send("GET", file, nil); code != http.StatusUnauthorized ||
+		!strings.Contains(h.Get("X-Error-Message"), "HF_TOKEN") {
 		t.Errorf("without a key: %d %v", code, h)
 	}
 	if code, _, raw := r.as("").send("GET", file, nil, "Authorization", "Bearer tml-alice"); code != 200 {

@@ -7,7 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// topSamples: the likeliest tokens beside each sampled one, whatever the draw was cut to, and not a bit of the samples changes.
+// topSamples: the likeliest tokens beside each sampled one, whatever the draw was cut to, and not a bit of the samples
+// changes.
 func (s *suite) topSamples() {
 	c := s.sampler(tinker.SamplingClientRequest{BaseModel: s.base})
 	r := request(2, 8, 5, some...)
@@ -17,12 +18,14 @@ func (s *suite) topSamples() {
 	got := s.draw(c, r)
 	for i, q := range got.Sequences {
 		p := plain.Sequences[i]
-		if p.TopKLogprobs != nil || !slices.Equal(p.Tokens, q.Tokens) || !sameBits(p.Logprobs, q.Logprobs) || len(q.TopKLogprobs) != len(q.Tokens) {
+		if p.TopKLogprobs != nil || !slices.Equal(p.Tokens, q.Tokens) || !sameBits(p.Logprobs, q.Logprobs) ||
+			len(q.TopKLogprobs) != len(q.Tokens) {
 			s.Fatalf("sample %d: %v, without topk_sample_logprobs %v", i, q, p)
 		}
 		for j, row := range q.TopKLogprobs {
 			at := slices.IndexFunc(row, func(x tinker.TokenLogprob) bool { return x.Token == q.Tokens[j] })
-			if len(row) != 4 || !descending(row) || row[0].Logprob < q.Logprobs[j] || at >= 0 && row[at].Logprob != q.Logprobs[j] {
+			if len(row) != 4 || !descending(row) || row[0].Logprob < q.Logprobs[j] ||
+				at >= 0 && row[at].Logprob != q.Logprobs[j] {
 				s.Errorf("sample %d, token %d (%d, %v): %v", i, j, q.Tokens[j], q.Logprobs[j], row)
 			}
 		}
@@ -74,7 +77,9 @@ func (s *suite) targets() {
 		r.TargetPromptLogprobs = m
 		res := s.draw(c, r)
 		got := res.TargetPromptLogprobs
-		if got == nil || got.Shape != m.Shape || len(got.Values) != len(m.Values) || !slices.Equal(got.Start, m.Start) || !slices.Equal(got.Columns, m.Columns) {
+		if got == nil || got.Shape != m.Shape || len(got.Values) != len(m.Values) ||
+			!slices.Equal(got.Start, m.Start) ||
+			!slices.Equal(got.Columns, m.Columns) {
 			s.Fatalf("%s: %+v for %+v", name, got, m)
 		}
 		for i := range n {
@@ -89,7 +94,8 @@ func (s *suite) targets() {
 				}
 			}
 		}
-		if q := res.Sequences[0]; res.PromptLogprobs != nil || !slices.Equal(q.Tokens, plain.Tokens) || !sameBits(q.Logprobs, plain.Logprobs) {
+		if q := res.Sequences[0]; res.PromptLogprobs != nil || !slices.Equal(q.Tokens, plain.Tokens) ||
+			!sameBits(q.Logprobs, plain.Logprobs) {
 			s.Errorf("%s: the sample is %v beside targets, %v without", name, q, plain)
 		}
 	}
@@ -131,7 +137,8 @@ func (s *suite) alternatives() {
 		seen := map[int32]int{}
 		for _, x := range row {
 			seen[x.Token]++
-			at := slices.IndexFunc(got.TopKPromptLogprobs[j+1], func(y tinker.TokenLogprob) bool { return x.Token == y.Token })
+			at := slices.IndexFunc(got.TopKPromptLogprobs[j+1],
+				func(y tinker.TokenLogprob) bool { return x.Token == y.Token })
 			if at >= 0 && got.TopKPromptLogprobs[j+1][at].Logprob != x.Logprob {
 				s.Errorf("position %d: %v, the prompt's logprobs say %v", j+1, x, got.TopKPromptLogprobs[j+1][at])
 			}
@@ -141,7 +148,8 @@ func (s *suite) alternatives() {
 		best := got.TopKPromptLogprobs[j+1][0]
 		p := math.Exp(float64(best.Logprob))
 		if off := math.Abs(float64(seen[best.Token]) - k*p); off > 5*math.Sqrt(k*p*(1-p))+1 {
-			s.Errorf("position %d: token %d of probability %.3f was drawn %d times of %d", j+1, best.Token, p, seen[best.Token], k)
+			s.Errorf("position %d: token %d of probability %.3f was drawn %d times of %d", j+1, best.Token, p,
+				seen[best.Token], k)
 		}
 	}
 	if kinds <= len(some) {

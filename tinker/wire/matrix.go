@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -20,7 +21,12 @@ func (t LegacyTensor) Targets() (*tinker.Matrix[int32], error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &tinker.Matrix[int32]{Shape: [2]int(shape.Shape), Values: make([]int32, len(t.Data)), Start: t.CRow, Columns: t.Col}
+	m := &tinker.Matrix[int32]{
+		Shape:   [2]int(shape.Shape),
+		Values:  make([]int32, len(t.Data)),
+		Start:   t.CRow,
+		Columns: t.Col,
+	}
 	for i, x := range t.Data {
 		id := int32(max(-1, min(float64(x), math.MaxInt32)))
 		if Number(id) != x {
@@ -43,7 +49,13 @@ func FromTargets(m *tinker.Matrix[int32]) *LegacyTensor {
 
 // fromMatrix is the JSON form of floats.
 func fromMatrix[T int32 | float32](m *tinker.Matrix[T]) LegacyTensor {
-	t := LegacyTensor{Data: make([]Number, len(m.Values)), DType: "float32", Shape: []int64{int64(m.Shape[0]), int64(m.Shape[1])}, CRow: m.Start, Col: m.Columns}
+	t := LegacyTensor{
+		Data:  make([]Number, len(m.Values)),
+		DType: "float32",
+		Shape: []int64{int64(m.Shape[0]), int64(m.Shape[1])},
+		CRow:  m.Start,
+		Col:   m.Columns,
+	}
 	for i, v := range m.Values {
 		t.Data[i] = Number(v)
 	}
@@ -105,7 +117,8 @@ func alternatives(rows [][]tinker.TokenLogprob) (tokens, logprobs tinker.Tensor)
 	if n > 0 {
 		k = len(rows[1])
 	}
-	tokens, logprobs = tinker.Tensor{Shape: []int{n, k}, Int: make([]int64, 0, n*k)}, tinker.Tensor{Shape: []int{n, k}, Float: make([]float32, 0, n*k)}
+	tokens = tinker.Tensor{Shape: []int{n, k}, Int: make([]int64, 0, n*k)}
+	logprobs = tinker.Tensor{Shape: []int{n, k}, Float: make([]float32, 0, n*k)}
 	for _, row := range rows {
 		for _, c := range row {
 			tokens.Int, logprobs.Float = append(tokens.Int, int64(c.Token)), append(logprobs.Float, c.Logprob)
@@ -134,7 +147,8 @@ func readAlternatives(b []byte) ([][]tinker.TokenLogprob, error) {
 		return err
 	})
 	n, k, ok := tokens.Dims()
-	if n2, k2, ok2 := logprobs.Dims(); err != nil || !ok || !ok2 || n2 != n || k2 != k || len(tokens.Int) != n*k || len(logprobs.Float) != n*k || n > 0 && k == 0 {
+	whole := ok && len(tokens.Int) == n*k && len(logprobs.Float) == n*k && slices.Equal(tokens.Shape, logprobs.Shape)
+	if err != nil || !whole || n > 0 && k == 0 {
 		return nil, malformed("PromptAltTokens", err)
 	}
 	rows := make([][]tinker.TokenLogprob, n+1)
