@@ -118,6 +118,15 @@ crash-server: ## the server stopped at every operation on the disk, with and wit
 kill-server: ## trinity serve killed a hundred times under mixed load, and as many failures of the power; the log is kept
 	(go test ./cmd/trinity -run TestServeKilled -count 1 -v -serve.kills 100 -timeout 90m && go test ./tinker/server -run TestMixedLoadOverCrashes -count 1 -v -server.crashes 100 -timeout 90m) | tee docs/kill-server.log; exit $${PIPESTATUS[0]}
 
+.PHONY: idle
+idle: ## what 0, 1,000 and 10,000 idle training runs cost a server: start, memory, first request; the log is kept
+	go test ./cmd/trinity -run 'TestIdleRuns$$' -count 1 -v -serve.idle 0,1000,10000 -timeout 30m | tee docs/results/idle.log; exit $${PIPESTATUS[0]}
+
+.PHONY: mutations
+mutations: ## 3,000 damaged data folders: each is refused by name or answers as before; the log is kept
+	go test ./tinker/server -run 'TestMutations$$' -count 1 -v -server.mutations 3000 -timeout 60m | tee docs/results/mutations.log; exit $${PIPESTATUS[0]}
+	go test ./internal/wal ./engine -run 'TestMutations$$|TestDamagedCheckpoints$$' -count 1 -v | tee -a docs/results/mutations.log; exit $${PIPESTATUS[0]}
+
 .PHONY: bench-server
 bench-server: build ## the server under load: round trips beside their bound, 24 runs, 256 samples, 2,048 + 2,048 requests outstanding; the log is kept
 	bin/trinity bench --strict --data bin | tee docs/bench-server.log; exit $${PIPESTATUS[0]}

@@ -151,7 +151,7 @@ func (m *Monitor) Last() int {
 func (m *Monitor) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	errs := []error{m.log.file.Close()}
+	errs := []error{m.log.file.Close(), m.log.sums.file.Close()}
 	for _, role := range slices.Sorted(maps.Keys(m.sinks)) {
 		errs = append(errs, m.sinks[role].Close(m.finished))
 	}

@@ -32,6 +32,9 @@ func (c *serveStart) checkLimits() error {
 			return fmt.Errorf("serve: --%s is %d; it must be %d to %d", f.name, f.value, f.from, int64(most))
 		}
 	}
+	if c.Idle < 0 {
+		return fmt.Errorf("serve: --idle is %v; it must be positive, such as 5m, or 0 for never", c.Idle)
+	}
 	if c.BodyStall <= 0 {
 		return fmt.Errorf("serve: --body-stall is %v; it must be positive, such as 30s", c.BodyStall)
 	}

@@ -61,7 +61,13 @@ func (p *sample) finish(r sampleResult) {
 	close(p.done)
 }
 
+// maxKept bounds a sampling request, which is kept until it is done: its JSON can take six times as much in the log, whose records are bounded.
+const maxKept = 128 << 20
+
 func (s *Server) sample(c *call) (any, error) {
+	if len(c.body) > maxKept {
+		return nil, tinker.Userf("the request has %d bytes; a sampling request can have %d", len(c.body), maxKept)
+	}
 	req := wire.SampleRequest{NumSamples: 1} // unless it says otherwise
 	if err := wire.Decode(c.body, &req); err != nil {
 		return nil, err
