@@ -44,6 +44,12 @@ var tokenizerFiles = []string{
 // pathKeys are settings that hold a path of whoever wrote the file.
 var pathKeys = []string{"_name_or_path", "name_or_path", "tokenizer_file", "special_tokens_map_file"}
 
+// llamaRepo is what the SDK asks for instead of a model whose name begins with llamaNames, when it goes by that name.
+const (
+	llamaRepo  = "thinkingmachineslabinc/meta-llama-3-instruct-tokenizer"
+	llamaNames = "meta-llama/Llama-3"
+)
+
 // repoName is what the hub takes for a repository.
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$`)
 
@@ -87,14 +93,18 @@ func (s *Server) tokenizerFolder(repo string) (string, bool) {
 	if dir, ok := s.opts.Tokenizers[s.baseName(repo)]; ok {
 		return dir, true
 	}
+	begin := repo + "/"
+	if repo == llamaRepo {
+		begin = llamaNames
+	}
 	found := map[string]bool{}
 	for base, dir := range s.opts.Tokenizers {
-		if flat(base) == repo || s.opts.HubNames[base] == repo || strings.HasPrefix(base, repo+"/") {
+		if flat(base) == repo || s.opts.HubNames[base] == repo || strings.HasPrefix(base, begin) {
 			found[dir] = true
 		}
 	}
 	for alias, base := range s.opts.Aliases {
-		if dir := s.opts.Tokenizers[base]; dir != "" && strings.HasPrefix(alias, repo+"/") {
+		if dir := s.opts.Tokenizers[base]; dir != "" && strings.HasPrefix(alias, begin) {
 			found[dir] = true
 		}
 	}

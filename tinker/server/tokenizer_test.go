@@ -34,7 +34,7 @@ func TestTokenizers(t *testing.T) {
 		t,
 		Options{
 			Tokenizers: map[string]string{"tiny": dir},
-			Aliases:    map[string]string{"small": "tiny", "a/b/c": "tiny"},
+			Aliases:    map[string]string{"small": "tiny", "a/b/c": "tiny", "meta-llama/Llama-3.2-1B": "tiny"},
 		},
 	)
 	session := r.session()
@@ -84,6 +84,9 @@ func TestTokenizers(t *testing.T) {
 				t.Errorf("%s of %s: %d %v %s", name, repo, code, h, raw)
 			}
 		}
+	}
+	if code, _, _ := anybody.send("GET", "/"+llamaRepo+"/resolve/main/tokenizer.json", nil); code != 200 {
+		t.Errorf("what the SDK asks for in place of a Llama 3: %d", code)
 	}
 	if code, h, _ := anybody.send("GET", "/other/resolve/main/tokenizer.json", nil); code != 404 ||
 		h.Get("X-Error-Code") != "RepoNotFound" {

@@ -373,11 +373,19 @@ func FuzzDecodeSample(f *testing.F) {
 
 func FuzzDecodeJSON(f *testing.F) {
 	f.Add([]byte(`{"sampling_session_id":"s","seq_id":1,"num_samples":1,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1]}]},"sampling_params":{"stop":["a"],"seed":1}}`))
+	f.Add([]byte(`{"target_prompt_logprobs":{"data":[5],"dtype":"int64","shape":[2,9],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[7]}}`))
 	f.Add([]byte(`{"forward_backward_input":{"data":[{"model_input":{"chunks":[]},"loss_fn_inputs":{"w":{"data":[1,null],"dtype":"float32","shape":[2]}}}],"loss_fn":"x"},"model_id":"m","seq_id":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s SampleRequest
 		if Decode(b, &s) == nil {
 			_, _ = s.Prompt.Tinker()
+			if s.TargetPromptLogprobs != nil {
+				if m, err := s.TargetPromptLogprobs.Targets(); err == nil {
+					for i := range min(m.Shape[0], 1<<10) {
+						m.Row(i)
+					}
+				}
+			}
 			if p, err := s.Params.Tinker(); err == nil && p.MaxTokens < 0 {
 				t.Fatalf("max_tokens %d was taken", p.MaxTokens)
 			}

@@ -23,8 +23,8 @@ def sums(file, rows=4096):
 
 def cookbook(r):
     """Every recipe on every release. One that fails is said and the others go on; then the whole fails."""
-    table, parts = {}, {"chat_sl": chat_sl, "math_rl (arithmetic, its modes)": arithmetic, "guess_number": guess_number, "rl_loop": rl_loop, **small(), "decisions": decisions,
-                        "inspect evaluation": inspect, "weights: download, peft, merge": adapter}
+    table, parts = {}, {"math_rl (arithmetic, its modes)": arithmetic, "rl_loop": rl_loop, **small(), "decisions": decisions, "inspect evaluation": inspect,
+                        "weights: download, peft, merge": adapter, "chat_sl": chat_sl, "guess_number": guess_number}
     data_sets(r)
     for release in RELEASES:
         r.use(release)
@@ -71,7 +71,9 @@ def data_sets(r):
     data_set(r, "zwhe99/DeepMath-103K", train=sums_of)
     human = [{"chosen": f"\n\nHuman: {q['question']}\n\nAssistant: {q['final_answer']}", "rejected": f"\n\nHuman: {q['question']}\n\nAssistant: I cannot say"} for q in sums_of]
     data_set(r, "Anthropic/hh-rlhf", train=human, test=human[:32])
-    rows = [{"convo": [{"role": "user", "content": q["question"]}], "rubric_items": [{"rubric_str": f"Is the answer {q['final_answer']}?"}]} for q in sums_of]
+    rows = [{"convo": [{"role": "user", "content": q["question"]}], "rubric_items": [
+        {"rubric_str": f"Is the answer {q['final_answer']}?", "extraction_regex": "<score>(.*?)</score>", "grader_output_format_instruction": "Answer <score>1</score> or <score>0</score>."}]}
+        for q in sums_of]
     (r.work / "rubric.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
