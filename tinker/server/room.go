@@ -40,9 +40,14 @@ func (s *Server) writable() error {
 		return nil
 	}
 	s.opts.Log.Error("the data folder cannot be written", "error", err)
+	return unwritable(err)
+}
+
+// unwritable is what clients are told of a failed write: the reason without the path.
+func unwritable(err error) error {
 	var reason syscall.Errno
 	if errors.As(err, &reason) {
-		err = reason // without the path
+		err = reason
 	} else {
 		err = errors.New("writing failed")
 	}

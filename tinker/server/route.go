@@ -195,9 +195,13 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	if errors.As(err, &se) && se.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(se.after.Seconds())))
 	}
-	text := tinker.BriefText(err.Error())
+	told := err
+	if code == http.StatusInsufficientStorage && se == nil {
+		told = unwritable(err)
+	}
+	text := tinker.BriefText(told.Error())
 	if code >= 500 && code != http.StatusServiceUnavailable { // which asks to come again, and may be frequent
-		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", text)
+		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", tinker.BriefText(err.Error()))
 	}
 	reply(w, code, wire.Detail{Detail: s.hide(text)})
 	return code

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// A full disk is said by every route and by /healthz, and when there is room the server goes on without a restart: what it could not promise is
+// promised when it comes again, and what it had is there.
+func TestFullDiskHeals(t *testing.T) {
+	r := newRig(t, Options{})
+	var full atomic.Bool
+	r.fs = fullLogs{disk.OS(), &full}
+	r.restart()
+	session := r.session()
+	m := r.model(session, 0)
+	want := bits(r.output(r.promise("/forward_backward", batch(m, 1, false))))
+	full.Store(true)
+	for path, body := range map[string]any{"/create_session": map[string]any{"tags": []string{}, "sdk_version": "x"},
+		"/create_model": createModel(session, 1), "/forward_backward": batch(m, 2, false), "/optim_step": step(m, 2)} {
+		code, _, raw := r.send("POST", wire.Prefix+path, body)
+		if code != http.StatusInsufficientStorage || !strings.Contains(string(raw), syscall.ENOSPC.Error()) || strings.Contains(string(raw), r.dir) {
+			t.Errorf("%s on a full disk: %d %s", path, code, raw)
+		}
+	}
+	if code, _, raw := r.send("GET", "/healthz", nil); code != http.StatusServiceUnavailable {
+		t.Errorf("/healthz on a full disk: %d %s", code, raw)
+	}
+	full.Store(false)
+	if code, _, raw := r.send("GET", "/healthz", nil); code != http.StatusOK {
+		t.Errorf("/healthz when there is room: %d %s", code, raw)
+	}
+	r.model(session, 1)
+	r.output(r.promise("/forward_backward", batch(m, 2, false)))
+	r.restart()
+	if got := bits(r.output(r.server.token(tokenTrain, m, 1))); got != want {
+		t.Errorf("the result from before is %s, was %s", got, want)
+	}
+	r.output(r.promise("/forward_backward", batch(m, 3, false)))
+}
+
+// fullLogs fails writes of every log while the disk is full, leaving a part of what was to be written.
+type fullLogs struct {
+	disk.FS
+	full *atomic.Bool
+}
+
+func (f fullLogs) Append(path string) (disk.File, error) {
+	file, err := f.FS.Append(path)
+	return halfFile{file, f.full}, err
+}
+
+type halfFile struct {
+	disk.File
+	full *atomic.Bool
+}
+
+func (f halfFile) Write(p []byte) (int, error) {
+	if f.full.Load() {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, syscall.ENOSPC
+	}
+	return f.File.Write(p)
+}
+
+// What clients choose and the server keeps is bounded, before anything of it is kept.
+func TestTextsAreBounded(t *testing.T) {
+	r := newRig(t, Options{})
+	long := strings.Repeat("<", maxText+1)
+	before := r.server.log.Size()
+	for _, body := range []map[string]any{
+		{"tags": []string{}, "sdk_version": "x", "display_name": long},
+		{"tags": []string{}, "sdk_version": long},
+		{"tags": []string{long}, "sdk_version": "x"},
+		{"tags": make([]string, maxTags+1), "sdk_version": "x"},
+		{"tags": []string{}, "sdk_version": "x", "user_metadata": map[string]any{"k": strings.Repeat("v", maxMetadata)}},
+	} {
+		if code, _, raw := r.send("POST", wire.Prefix+"/create_session", body); code != http.StatusBadRequest || !strings.Contains(string(raw), "at most") {
+			t.Errorf("%d %.200s", code, raw)
+		}
+	}
+	model := createModel(r.session(), 0)
+	model["user_metadata"] = map[string]any{"k": strings.Repeat("v", maxMetadata)}
+	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", model); code != http.StatusBadRequest {
+		t.Errorf("metadata of a model: %d %.200s", code, raw)
+	}
+	if grown := r.server.log.Size() - before; grown > 1<<10 {
+		t.Errorf("the log has %d bytes more", grown)
+	}
+}
