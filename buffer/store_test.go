@@ -155,43 +155,20 @@ func TestStoreRefusesForeignFiles(t *testing.T) {
 	}
 }
 
-// fullDisk fails while it is full.
-type fullDisk struct {
-	disk.FS
-	full bool
-}
-
-func (d *fullDisk) Append(path string) (disk.File, error) {
-	f, err := d.FS.Append(path)
-	return &fullFile{f, d}, err
-}
-
-type fullFile struct {
-	disk.File
-	d *fullDisk
-}
-
-func (f *fullFile) Sync() error {
-	if f.d.full {
-		return syscall.ENOSPC
-	}
-	return f.File.Sync()
-}
-
 // A Put that fails for lack of space leaves the earlier groups whole and later ones possible.
 func TestStoreAfterAFailedWrite(t *testing.T) {
 	dir := t.TempDir()
-	d := &fullDisk{FS: disk.OS()}
+	d := &disk.Full{FS: disk.OS()}
 	s := openStore(t, dir, d)
 	mustPut(t, s, record(1, "a"))
-	d.full = true
+	d.Now.Store(true)
 	if err := s.Put(record(1, "b")); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("Put on a full disk = %v", err)
 	}
 	if s.Has(1, "b") {
 		t.Error("a group that was not stored is said to be there")
 	}
-	d.full = false
+	d.Now.Store(false)
 	mustPut(t, s, record(1, "c"))
 	s.Close()
 	if got := openStore(t, dir, nil).Tasks(1); !slices.Equal(got, []string{"a", "c"}) {

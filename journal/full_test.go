@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -10,30 +9,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/journal"
 )
-
-// fillable is a disk whose logs cannot grow while it is full.
-type fillable struct {
-	disk.FS
-	full atomic.Bool
-}
-
-func (d *fillable) Append(path string) (disk.File, error) {
-	f, err := d.FS.Append(path)
-	return &fillableFile{f, d}, err
-}
-
-type fillableFile struct {
-	disk.File
-	d *fillable
-}
-
-func (f *fillableFile) Write(b []byte) (int, error) {
-	if f.d.full.Load() {
-		n, _ := f.File.Write(b[:len(b)/3])
-		return n, syscall.ENOSPC
-	}
-	return f.File.Write(b)
-}
 
 // After a full disk the journal goes on as soon as there is room: without a start, and to the answers of a run that had room.
 func TestFullDiskHeals(t *testing.T) {
@@ -45,19 +20,19 @@ func TestFullDiskHeals(t *testing.T) {
 	}
 	whole.Close()
 
-	d := &fillable{FS: disk.OS()}
+	d := &disk.Full{FS: disk.OS()}
 	dir := t.TempDir()
 	j := mustOpen(t, modelDir, dir, d, journal.Options{})
 	c := mustBegin(t, j)
 	for seq := int64(1); seq <= ops; seq++ {
-		d.full.Store(true)
+		d.Now.Store(true)
 		if _, err := c.do(seq); err == nil || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
 			t.Fatalf("request %d on a full disk: %v", seq, err)
 		}
 		if err := j.Heal(); err == nil {
 			t.Errorf("request %d: healthy on a full disk", seq)
 		}
-		d.full.Store(false)
+		d.Now.Store(false)
 		if got, err := c.do(seq); err != nil || got != want[seq-1] { // the client sends it again
 			t.Fatalf("request %d: %s, %v; want %s", seq, got, err, want[seq-1])
 		}
@@ -80,15 +55,15 @@ func TestFullDiskHeals(t *testing.T) {
 
 // A request that nobody sends again is done all the same.
 func TestAcceptedWhileFull(t *testing.T) {
-	d := &fillable{FS: disk.OS()}
+	d := &disk.Full{FS: disk.OS()}
 	j := mustOpen(t, tinyModel(t), t.TempDir(), d, journal.Options{})
 	defer j.Close()
 	c := mustBegin(t, j)
-	d.full.Store(true)
+	d.Now.Store(true)
 	if _, err := c.do(1); err == nil {
 		t.Fatal("accepted on a full disk")
 	}
-	d.full.Store(false)
+	d.Now.Store(false)
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		f, accepted := j.Lookup("s:train:0", 1)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -209,21 +210,21 @@ func TestNewerVersionIsRefused(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "a.log")
-		full := &fullDisk{FS: disk.OS()}
+		full := &disk.Full{FS: disk.OS()}
 		l, _ := must(t, path, wal.Options{FS: full, Drop: drop})
 		put(t, l, "one")
-		full.full = true
+		full.Now.Store(true)
 		at, err := l.Append('r', []byte("two"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Sync(at); !errors.Is(err, errFull) {
+		if err := l.Sync(at); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("a full disk: %v", err)
 		}
-		if err := l.Heal(); !drop && !errors.Is(err, errFull) {
+		if err := l.Heal(); !drop && !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("still full: %v", err)
 		}
-		full.full = false
+		full.Now.Store(false)
 		if err := l.Heal(); err != nil {
 			t.Fatal(err)
 		}
@@ -237,31 +238,6 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("drop %v: %q, want %q", drop, got, want)
 		}
 	}
-}
-
-var errFull = errors.New("no space left on device")
-
-type fullDisk struct {
-	disk.FS
-	full bool
-}
-
-func (d *fullDisk) Append(path string) (disk.File, error) {
-	f, err := d.FS.Append(path)
-	return &fullFile{f, d}, err
-}
-
-type fullFile struct {
-	disk.File
-	d *fullDisk
-}
-
-func (f *fullFile) Write(b []byte) (int, error) {
-	if f.d.full {
-		n, _ := f.File.Write(b[:len(b)/2])
-		return n, errFull
-	}
-	return f.File.Write(b)
 }
 
 // The process may be killed at any operation: everything synced is there, in order, and nothing else but a prefix of the rest.

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -167,11 +165,11 @@ func TestCountersAfterClose(t *testing.T) {
 // Requests that the log does not take are not counted.
 func TestCountersOnFullDisk(t *testing.T) {
 	r := newRig(t, Options{})
-	var full atomic.Bool
-	r.fs = fullDisk{r.fs, &full}
+	full := &disk.Full{FS: r.fs}
+	r.fs = full
 	r.restart()
 	h := newHostile(r)
-	full.Store(true)
+	full.Now.Store(true)
 	for seq := range int64(4) {
 		if code, _, raw := r.send("POST", wire.Prefix+"/asample", asample(h.sampler, seq, nil)); code < 500 {
 			t.Errorf("on a full disk: %d %s", code, raw)
@@ -181,30 +179,4 @@ func TestCountersOnFullDisk(t *testing.T) {
 	if n := len(r.server.state.samples); n != 0 {
 		t.Errorf("%d requests are known that nobody was promised", n)
 	}
-}
-
-// fullDisk fails writes of the server's log while it is full.
-type fullDisk struct {
-	disk.FS
-	full *atomic.Bool
-}
-
-type fullFile struct {
-	disk.File
-	full *atomic.Bool
-}
-
-func (f fullDisk) Append(path string) (disk.File, error) {
-	file, err := f.FS.Append(path)
-	if err != nil || !strings.HasSuffix(path, logName) {
-		return file, err
-	}
-	return fullFile{file, f.full}, nil
-}
-
-func (f fullFile) Write(p []byte) (int, error) {
-	if f.full.Load() {
-		return 0, syscall.ENOSPC
-	}
-	return f.File.Write(p)
 }

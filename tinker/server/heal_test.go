@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -15,13 +14,13 @@ import (
 // promised when it comes again, and what it had is there.
 func TestFullDiskHeals(t *testing.T) {
 	r := newRig(t, Options{})
-	var full atomic.Bool
-	r.fs = fullLogs{disk.OS(), &full}
+	full := &disk.Full{FS: disk.OS()}
+	r.fs = full
 	r.restart()
 	session := r.session()
 	m := r.model(session, 0)
 	want := bits(r.output(r.promise("/forward_backward", batch(m, 1, false))))
-	full.Store(true)
+	full.Now.Store(true)
 	for path, body := range map[string]any{"/create_session": map[string]any{"tags": []string{}, "sdk_version": "x"},
 		"/create_model": createModel(session, 1), "/forward_backward": batch(m, 2, false), "/optim_step": step(m, 2)} {
 		code, _, raw := r.send("POST", wire.Prefix+path, body)
@@ -32,7 +31,7 @@ func TestFullDiskHeals(t *testing.T) {
 	if code, _, raw := r.send("GET", "/healthz", nil); code != http.StatusServiceUnavailable {
 		t.Errorf("/healthz on a full disk: %d %s", code, raw)
 	}
-	full.Store(false)
+	full.Now.Store(false)
 	if code, _, raw := r.send("GET", "/healthz", nil); code != http.StatusOK {
 		t.Errorf("/healthz when there is room: %d %s", code, raw)
 	}
@@ -43,30 +42,6 @@ func TestFullDiskHeals(t *testing.T) {
 		t.Errorf("the result from before is %s, was %s", got, want)
 	}
 	r.output(r.promise("/forward_backward", batch(m, 3, false)))
-}
-
-// fullLogs fails writes of every log while the disk is full, leaving a part of what was to be written.
-type fullLogs struct {
-	disk.FS
-	full *atomic.Bool
-}
-
-func (f fullLogs) Append(path string) (disk.File, error) {
-	file, err := f.FS.Append(path)
-	return halfFile{file, f.full}, err
-}
-
-type halfFile struct {
-	disk.File
-	full *atomic.Bool
-}
-
-func (f halfFile) Write(p []byte) (int, error) {
-	if f.full.Load() {
-		n, _ := f.File.Write(p[:len(p)/2])
-		return n, syscall.ENOSPC
-	}
-	return f.File.Write(p)
 }
 
 // What clients choose and the server keeps is bounded, before anything of it is kept.
