@@ -96,7 +96,8 @@ func (s *suite) maskedLosses() {
 		if gap > math.Ln2 {
 			kl = 1 - math.Ln2 + gap - math.Ln2
 		}
-		want += 0.25*kl - math.Min(math.Exp(gap), 2)*float64(lp[i])*float64(a[i])
+		weighted := float64(math.Min(math.Exp(gap), 2)*float64(lp[i])) * float64(a[i])
+		want += float64(0.25*kl) - float64(weighted)
 	}
 	if got := out.Metrics["loss:sum"]; math.Abs(got-want) > 1e-4*math.Max(1, math.Abs(want)) {
 		s.Errorf("stable_reinforce: loss %v, want %v", got, want)

@@ -147,7 +147,7 @@ func (s *suite) alternatives() {
 		// the likeliest token comes as often as it should, within five standard deviations
 		best := got.TopKPromptLogprobs[j+1][0]
 		p := math.Exp(float64(best.Logprob))
-		if off := math.Abs(float64(seen[best.Token]) - k*p); off > 5*math.Sqrt(k*p*(1-p))+1 {
+		if off := math.Abs(float64(seen[best.Token]) - float64(k*p)); off > float64(5*math.Sqrt(k*p*(1-p)))+1 {
 			s.Errorf("position %d: token %d of probability %.3f was drawn %d times of %d", j+1, best.Token, p,
 				seen[best.Token], k)
 		}
