@@ -73,7 +73,8 @@ func (r *run) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest
 		return manifest{}, err
 	}
 	m := manifest{Format: manifestFormat, Numerics: r.e.NumericsID(), DType: dtype(r.version.w.Config), ModelID: r.id, SeqID: seq, BaseModel: r.base.name,
-		Fingerprint: print, LoRA: r.lora, Step: r.opt.steps(), Optimizer: kind == tinker.KindState, OptimizerType: r.opt.noted()}
+		Fingerprint: print, LoRA: r.lora, Step: r.opt.steps(), Optimizer: kind == tinker.KindState,
+		OptimizerType: r.opt.noted()}
 	if ttl > 0 {
 		t := r.e.opts.Now().Add(ttl).UTC()
 		m.Expires = &t

@@ -27,7 +27,9 @@ func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 	}
 	kind := r.opt.kind()
 	if req.Optimizer && m.kind() != kind {
-		return tinker.LoadOutput{}, tinker.Userf("engine: checkpoint %s has the state of %s, model %s has the optimizer %s; load it without the optimizer, or create a model from it", req.Path, m.kind(), r.id, kind)
+		return tinker.LoadOutput{},
+			tinker.Userf("engine: checkpoint %s has the state of %s, model %s has the optimizer %s; load it without "+
+				"the optimizer, or create a model from it", req.Path, m.kind(), r.id, kind)
 	}
 	if err := r.installFrom(dir, m, req.Optimizer, kind, r.version); err != nil {
 		return tinker.LoadOutput{}, tinker.Serverf("engine: checkpoint %s: %w", req.Path, err)
@@ -121,7 +123,8 @@ func readMoments(saved, params []model.Tensor, kind string, step int64) (optimiz
 		for _, p := range params {
 			v := byName[prefix+p.Name]
 			if len(v) != len(p.Data) {
-				return optimizer{}, fmt.Errorf("%s%s has %d values, the parameter has %d", prefix, p.Name, len(v), len(p.Data))
+				return optimizer{}, fmt.Errorf("%s%s has %d values, the parameter has %d", prefix, p.Name, len(v),
+					len(p.Data))
 			}
 			all = append(all, v)
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// optimizer is the state of a run's optimizer: of AdamW, or of Dimuon if that is set. Which one it is never changes while the run lives.
+// optimizer is the state of a run's optimizer: of AdamW, or of Dimuon if that is set. Which one it is never changes
+// while the run lives.
 type optimizer struct {
 	adam   *optim.AdamW
 	dimuon *optim.Dimuon
@@ -25,7 +26,8 @@ func checkOptimizer(kind string, l tinker.LoRA) error {
 	case l.Rank == 0:
 		return tinker.Userf("engine: dimuon trains LoRA matrices; a model whose weights all train (rank 0) has adamw")
 	case l.Rank > optim.MaxDimuonRank:
-		return tinker.Userf("engine: dimuon takes LoRA ranks up to %d, this one is %d; use a lower rank or adamw", optim.MaxDimuonRank, l.Rank)
+		return tinker.Userf("engine: dimuon takes LoRA ranks up to %d, this one is %d; use a lower rank or adamw",
+			optim.MaxDimuonRank, l.Rank)
 	}
 	return nil
 }
@@ -119,7 +121,9 @@ func (r *run) fitsOptimizer(req tinker.OptimStepRequest) error {
 		asked = tinker.Dimuon
 	}
 	if kind := r.opt.kind(); asked != kind {
-		return tinker.Userf("engine: the optim_step has settings of %s, model %s has the optimizer %s, which was chosen when the model was made; send settings of %s, or make a model with %s", asked, r.id, kind, kind, asked)
+		return tinker.Userf("engine: the optim_step has settings of %s, model %s has the optimizer %s, which was "+
+			"chosen when the model was made; send settings of %s, or make a model with %s", asked, r.id, kind, kind,
+			asked)
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +20,8 @@ func dimuon(lr float64) tinker.OptimStepRequest {
 
 func createDimuon(t testing.TB, e *Engine, seq int64) tinker.TrainingClient {
 	t.Helper()
-	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq, BaseModel: baseName, LoRA: lora(4), OptimizerType: tinker.Dimuon})
+	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq,
+		BaseModel: baseName, LoRA: lora(4), OptimizerType: tinker.Dimuon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +42,8 @@ func trainDimuon(t testing.TB, c tinker.TrainingClient, steps int, seqs ...[]int
 	return losses
 }
 
-// Dimuon learns, and its momentum is in checkpoints and snapshots: whatever goes on from them gives the bits of the run that never stopped.
+// Dimuon learns, and its momentum is in checkpoints and snapshots: whatever goes on from them gives the bits of the run
+// that never stopped.
 func TestDimuonContinues(t *testing.T) {
 	models, dir := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}, t.TempDir()
 	e := open(t, Options{Models: models, Dir: dir})
@@ -71,13 +75,15 @@ func TestDimuonContinues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := other.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "t", Path: path, Optimizer: true})
+	made, err := other.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "t", Path: path,
+		Optimizer: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l, err := c.LoadState(testContext(t), tinker.LoadRequest{Path: path, Optimizer: true})
 	value(t, l, err)
-	for name, c := range map[string]tinker.TrainingClient{"snapshot": restored, "created from the state": made, "loaded": c} {
+	for name, c := range map[string]tinker.TrainingClient{"snapshot": restored, "created from the state": made,
+		"loaded": c} {
 		if !allSame(finish(c), want) {
 			t.Errorf("%s: other bits", name)
 		}
@@ -120,14 +126,17 @@ func TestOptimizerIsFixed(t *testing.T) {
 	value(t, l, err)
 	trainDimuon(t, d, 1, mixed[0])
 
-	_, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", Path: paths[tinker.AdamW], Optimizer: true, OptimizerType: tinker.Dimuon})
+	_, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", Path: paths[tinker.AdamW],
+		Optimizer: true, OptimizerType: tinker.Dimuon})
 	says(err, "has the state of adamw; a run that restores it cannot have the optimizer dimuon")
-	m, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 1, Path: paths[tinker.AdamW], OptimizerType: tinker.Dimuon})
+	m, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 1,
+		Path: paths[tinker.AdamW], OptimizerType: tinker.Dimuon})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trainDimuon(t, m, 1, mixed[0])
-	m, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 2, Path: paths[tinker.Dimuon]})
+	m, err = e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "t", ModelSeqID: 2,
+		Path: paths[tinker.Dimuon]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +152,8 @@ func TestOptimizerIsFixed(t *testing.T) {
 	}
 }
 
-// With each of the newer losses and both optimizers a policy learns what it is rewarded for: the loss falls, and the rewarded tokens become
-// likelier.
+// With each of the newer losses and both optimizers a policy learns what it is rewarded for: the loss falls, and the
+// rewarded tokens become likelier.
 func TestNewLossesLearn(t *testing.T) {
 	e := open(t, Options{})
 	seq := tokens(7, 24)
@@ -162,9 +171,10 @@ func TestNewLossesLearn(t *testing.T) {
 	}
 }
 
-// reinforce rewards the second half of a sequence: gspo off policy, with the first logprobs as the sampler's, and wide bounds; stable_reinforce
-// on policy.
-func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepRequest, name string, seq []int32) (losses, sums []float64) {
+// reinforce rewards the second half of a sequence: gspo off policy, with the first logprobs as the sampler's, and wide
+// bounds; stable_reinforce on policy.
+func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepRequest, name string,
+	seq []int32) (losses, sums []float64) {
 	ctx := testContext(t)
 	q := logprobs(t, c, seq)[0]
 	n := len(q)
@@ -173,9 +183,11 @@ func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepReque
 		mask[i], a[i] = 1, 1
 	}
 	for range 10 {
-		req := tinker.ForwardRequest{LossFn: name, Data: []tinker.Datum{{ModelInput: tinker.Text(seq[:n]), LossFnInputs: map[string]tinker.Tensor{
-			tinker.TargetTokens: tinker.TokenInts(seq[1:]), tinker.Logprobs: tinker.Floats(q), tinker.Advantages: tinker.Floats(a),
-			tinker.SequenceRatioMask: tinker.Floats(mask), tinker.SampledMask: tinker.Floats(mask)}}}}
+		req := tinker.ForwardRequest{LossFn: name, Data: []tinker.Datum{{ModelInput: tinker.Text(seq[:n]),
+			LossFnInputs: map[string]tinker.Tensor{
+				tinker.TargetTokens: tinker.TokenInts(seq[1:]), tinker.Logprobs: tinker.Floats(q),
+				tinker.Advantages:        tinker.Floats(a),
+				tinker.SequenceRatioMask: tinker.Floats(mask), tinker.SampledMask: tinker.Floats(mask)}}}}
 		if name == tinker.GSPO {
 			req.LossFnConfig = map[string]float64{"clip_low_threshold": 0, "clip_high_threshold": 1e6}
 		}
@@ -196,4 +208,36 @@ func reinforce(t *testing.T, c tinker.TrainingClient, step tinker.OptimStepReque
 		t.Fatal(losses)
 	}
 	return losses, sums
+}
+
+// A snapshot that a version without Dimuon wrote (testdata/snapshot-adamw.bin: two steps on an adapter of rank 1, and a
+// gradient) opens, and is written again as it was.
+func TestOldSnapshot(t *testing.T) {
+	old, err := os.ReadFile("testdata/snapshot-adamw.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, Options{})
+	id, applied, err := e.Restore(testContext(t), bytes.NewReader(old))
+	if err != nil || id != "s:train:0" || applied != 5 {
+		t.Fatalf("restored %s at %d: %v", id, applied, err)
+	}
+	var again bytes.Buffer
+	if _, err := e.Snapshot(testContext(t), id, &again); err != nil {
+		t.Fatal(err)
+	}
+	numbers := func(b []byte) []byte { // behind the header, which names this processor's arithmetic, and before the checksum
+		return b[16+binary.LittleEndian.Uint64(b[8:]) : len(b)-4]
+	}
+	if string(old[:8]) != snapshotMagic || !bytes.Equal(numbers(again.Bytes()), numbers(old)) {
+		t.Error("other numbers")
+	}
+	c, err := e.OpenModel(testContext(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.OptimStep(testContext(t), adam(1e-2))
+	if norm := value(t, o, err).Metrics["grad_norm"]; !(norm > 0) {
+		t.Errorf("the gradient is lost: norm %v", norm)
+	}
 }

@@ -73,7 +73,8 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 				t.Fatalf("a sample between layers differs: %v, alone %v", got, want)
 			}
 		}
-		if !allSame(c.(*run).opt.adam.M, twin.(*run).opt.adam.M) || !allSame(logprobs(t, c, mixed...), logprobs(t, twin, mixed...)) {
+		if !allSame(c.(*run).opt.adam.M, twin.(*run).opt.adam.M) || !allSame(logprobs(t, c, mixed...), logprobs(t,
+			twin, mixed...)) {
 			t.Error("training with samples between its layers has other bits")
 		}
 	}

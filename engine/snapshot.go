@@ -20,8 +20,8 @@ import (
 )
 
 // A snapshot is: the magic, the length of the header (8 bytes), the header in JSON, the values of all tensors as
-// little-endian f32 (parameters, then the moments of the optimizer, then the gradient's accumulators if there is a gradient), and the CRC-32C of everything
-// before it.
+// little-endian f32 (parameters, then the moments of the optimizer, then the gradient's accumulators if there is a
+// gradient), and the CRC-32C of everything before it.
 const (
 	snapshotMagic  = "TRNSNAP1" // of a run with AdamW
 	snapshotMagic2 = "TRNSNAP2" // of one with another optimizer, which older versions cannot read

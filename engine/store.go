@@ -67,7 +67,9 @@ func (m manifest) optimizerOf(req tinker.CreateFromStateRequest) (string, error)
 	case !req.Optimizer:
 		return req.OptimizerType, checkOptimizer(req.OptimizerType, m.LoRA)
 	case req.OptimizerType != "" && req.OptimizerType != m.kind():
-		return "", tinker.Userf("engine: checkpoint %s has the state of %s; a run that restores it cannot have the optimizer %s", req.Path, m.kind(), req.OptimizerType)
+		return "",
+			tinker.Userf("engine: checkpoint %s has the state of %s; a run that restores it cannot have the "+
+				"optimizer %s", req.Path, m.kind(), req.OptimizerType)
 	}
 	return m.kind(), checkOptimizer(m.kind(), m.LoRA)
 }

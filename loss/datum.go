@@ -38,7 +38,8 @@ func (d Datum) weight(i int) float64 {
 func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 	for _, key := range slices.Sorted(maps.Keys(d.LossFnInputs)) {
 		switch key {
-		case tinker.TargetTokens, tinker.Weights, tinker.Logprobs, tinker.Advantages, tinker.SequenceRatioMask, tinker.SampledMask:
+		case tinker.TargetTokens, tinker.Weights, tinker.Logprobs, tinker.Advantages, tinker.SequenceRatioMask,
+			tinker.SampledMask:
 		case tinker.EntropyWeights:
 			if !l.entropic {
 				return Datum{}, tinker.Userf("loss: datum %d has entropy_weights, but loss_fn_config of %s has no entropy_coef; give it, or leave them out", index, l.name)
@@ -104,14 +105,16 @@ func (l Loss) needs() []string {
 // masks refuses masks that leave a loss without meaning.
 func (l Loss) masks(index int, c Datum) error {
 	if l.name == tinker.GSPO && !slices.ContainsFunc(c.RatioMask, func(m float32) bool { return m != 0 }) {
-		return tinker.Userf("loss: datum %d: sequence_ratio_mask marks no position; gspo needs 1 at the sampled ones", index)
+		return tinker.Userf("loss: datum %d: sequence_ratio_mask marks no position; gspo needs 1 at the sampled "+
+			"ones", index)
 	}
 	if l.name != tinker.StableReinforce {
 		return nil
 	}
 	for i, a := range c.Advantages {
 		if a != 0 && c.Sampled[i] == 0 {
-			return tinker.Userf("loss: datum %d: advantages[%d] is %v, but target %d was not sampled; stable_reinforce takes advantages of sampled tokens only, set it to 0", index, i, a, i)
+			return tinker.Userf("loss: datum %d: advantages[%d] is %v, but target %d was not sampled; "+
+				"stable_reinforce takes advantages of sampled tokens only, set it to 0", index, i, a, i)
 		}
 	}
 	return nil

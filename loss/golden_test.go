@@ -51,14 +51,17 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// However far the policies are apart, in either direction, no token of stable_reinforce moves the model by more than is said.
+// However far the policies are apart, in either direction, no token of stable_reinforce moves the model by more than is
+// said.
 func TestStableIsBounded(t *testing.T) {
 	l := mustNew(t, tinker.StableReinforce, map[string]float64{"kl_coeff": 0.5})
 	for _, gap := range []float32{-1e4, -50, -1, 0, 1, 50, 1e4} {
 		for _, a := range []float32{-3, 0, 3} {
 			g := []float32{0}
-			v := l.Row(Datum{N: 1, K: 1, Logprobs: []float32{-gap}, Advantages: []float32{a}, Sampled: []float32{1}}, 0, []float32{0}, g)
-			if bound := MaxRatio*math.Abs(float64(a)) + 0.5*(MaxRatio-1); math.Abs(float64(g[0])) > bound || math.IsNaN(v) || math.IsInf(v, 0) {
+			v := l.Row(Datum{N: 1, K: 1, Logprobs: []float32{-gap}, Advantages: []float32{a}, Sampled: []float32{1}},
+				0, []float32{0}, g)
+			if bound := MaxRatio*math.Abs(float64(a)) + 0.5*(MaxRatio-1); math.Abs(float64(g[0])) > bound ||
+				math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Errorf("gap %v, advantage %v: loss %v, gradient %v, bound %v", gap, a, v, g[0], bound)
 			}
 		}
@@ -68,7 +71,8 @@ func TestStableIsBounded(t *testing.T) {
 // What the masks of a datum must say.
 func TestMasks(t *testing.T) {
 	in := tinker.Text([]int32{1, 2})
-	base := map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints([]int64{3, 4}), tinker.Logprobs: tinker.Floats([]float32{0, -1}), tinker.Advantages: tinker.Floats([]float32{0, 2})}
+	base := map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints([]int64{3, 4}),
+		tinker.Logprobs: tinker.Floats([]float32{0, -1}), tinker.Advantages: tinker.Floats([]float32{0, 2})}
 	for _, c := range []struct {
 		loss, key string
 		mask      []float32
@@ -79,7 +83,8 @@ func TestMasks(t *testing.T) {
 		{tinker.GSPO, tinker.SequenceRatioMask, []float32{1}, "sequence_ratio_mask has shape [1]"},
 		{tinker.GSPO, "", nil, "lacks sequence_ratio_mask, which gspo needs"},
 		{tinker.StableReinforce, tinker.SampledMask, []float32{0, 1}, ""},
-		{tinker.StableReinforce, tinker.SampledMask, []float32{1, 0}, "advantages[1] is 2, but target 1 was not sampled"},
+		{tinker.StableReinforce, tinker.SampledMask, []float32{1, 0},
+			"advantages[1] is 2, but target 1 was not sampled"},
 		{tinker.StableReinforce, "", nil, "lacks sampled_mask, which stable_reinforce needs"},
 		{tinker.PPO, tinker.SequenceRatioMask, []float32{0, 0}, ""},
 	} {
@@ -91,11 +96,13 @@ func TestMasks(t *testing.T) {
 			inputs[c.key] = tinker.Floats(c.mask)
 		}
 		_, err := mustNew(t, c.loss, nil).Check(0, tinker.Datum{ModelInput: in, LossFnInputs: inputs}, 10)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || tinker.CategoryOf(err) != tinker.User) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+			tinker.CategoryOf(err) != tinker.User) {
 			t.Errorf("%s with %v: %v, want %q", c.loss, c.mask, err, c.want)
 		}
 	}
-	if _, err := New(tinker.StableReinforce, map[string]float64{"kl_coeff": math.NaN()}); err == nil || !strings.Contains(err.Error(), "kl_coeff of stable_reinforce is NaN") {
+	if _, err := New(tinker.StableReinforce, map[string]float64{"kl_coeff": math.NaN()}); err == nil ||
+		!strings.Contains(err.Error(), "kl_coeff of stable_reinforce is NaN") {
 		t.Error(err)
 	}
 }

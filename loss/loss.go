@@ -1,6 +1,6 @@
 // Package loss computes the element-wise losses of the Tinker API and their gradients. All are sums over positions and
-// datums, never means; with logp the log-probability (nats, temperature 1) that the model now gives to a position's target,
-// q the one it had when it was sampled, A the advantage, w the weight and r = exp(logp − q):
+// datums, never means; with logp the log-probability (nats, temperature 1) that the model now gives to a position's
+// target, q the one it had when it was sampled, A the advantage, w the weight and r = exp(logp − q):
 //
 //	cross_entropy        −Σ w·logp                                       gradient by logp: −w
 //	importance_sampling  −Σ r·A                                          −r·A
@@ -10,18 +10,19 @@
 //	gspo                 −Σ min(s·A, clamp(s, low, high)·A)              −s·A where s·A is the smaller, else 0
 //	stable_reinforce     −Σ stopgrad(t)·logp·A + kl_coeff·Σ D(r)         −t·A + kl_coeff·(t − 1)
 //
-// gspo is GSPO-token (Zheng et al. 2025, arXiv:2507.18071, equations 13 to 15; the Tinker documentation, losses/gspo, gives the same): all
-// positions of a datum carry one ratio s = exp(mean of logp − q over the positions that sequence_ratio_mask marks), each with the gradient
-// of its own logp. stable_reinforce is described in stable.go.
+// gspo is GSPO-token (Zheng et al. 2025, arXiv:2507.18071, section 4.3; the Tinker documentation, losses/gspo,
+// gives the same): all positions of a datum carry one ratio s = exp(mean of logp − q over the positions that
+// sequence_ratio_mask marks), each with the gradient of its own logp. stable_reinforce is described in stable.go.
 //
-// low and high (clip_low_threshold, clip_high_threshold) bound the ratio itself: 0.8 and 1.2 for ppo, 0 and 4 for cispo, and for gspo
-// 0.9997 and 1.0004 (the paper's section 5.1) unless given. The default of beta is documented nowhere upstream; here it is 0.05, the value of their example.
+// low and high (clip_low_threshold, clip_high_threshold) bound the ratio itself: 0.8 and 1.2 for ppo, 0 and 4 for
+// cispo, and for gspo 0.9997 and 1.0004 (the paper's section 5.1) unless given. The default of beta is documented
+// nowhere upstream; here it is 0.05, the value of their example.
 //
-// With entropy_coef c among the settings each is less by c·Σ m·H, where H is the entropy of the model's distribution at a position
-// and m the position's entropy_weights, 1 unless given; the gradient by H is −c·m.
+// With entropy_coef c among the settings each is less by c·Σ m·H, where H is the entropy of the model's distribution at
+// a position and m the position's entropy_weights, 1 unless given; the gradient by H is −c·m.
 //
-// The arithmetic is float64 with every product rounded before it is added, and an exponential of its own, so the bits are
-// the same on every machine.
+// The arithmetic is float64 with every product rounded before it is added, and an exponential of its own, so the bits
+// are the same on every machine.
 package loss
 
 import (
@@ -96,14 +97,15 @@ func New(name string, config map[string]float64) (Loss, error) {
 
 // Names are the losses there are.
 func Names() []string {
-	return []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO, tinker.DRO, tinker.GSPO, tinker.StableReinforce}
+	return []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO, tinker.DRO,
+		tinker.GSPO, tinker.StableReinforce}
 }
 
 // Name is the loss_fn.
 func (l Loss) Name() string { return l.name }
 
-// Prepare computes what the loss of d needs to know of all its positions at once: the sequence ratio of gspo. logp holds the
-// log-probabilities of all targets, [N,K]. Row and Entropy come after it.
+// Prepare computes what the loss of d needs to know of all its positions at once: the sequence ratio of gspo. logp
+// holds the log-probabilities of all targets, [N,K]. Row and Entropy come after it.
 func (l Loss) Prepare(d *Datum, logp []float32) {
 	if l.name != tinker.GSPO {
 		return

@@ -1,6 +1,7 @@
-// Package optim updates parameters: AdamW with decoupled weight decay (Loshchilov and Hutter, 2019) as torch.optim.AdamW
-// computes it, and clipping by the global norm. States are float32, sums run in a fixed order, and every product is rounded
-// before it is added, so a step gives the same bits on every machine and with any number of threads.
+// Package optim updates parameters: AdamW with decoupled weight decay (Loshchilov and Hutter, 2019) as
+// torch.optim.AdamW computes it, Dimuon for LoRA matrices, and clipping by the global norm. States are float32, sums
+// run in a fixed order, and every product is rounded before it is added, so a step gives the same bits on every machine
+// and with any number of threads.
 package optim
 
 import (

@@ -10,19 +10,20 @@ import (
 
 // Dimuon is the state of the SDK's second optimizer: the momentum of every LoRA matrix, and the steps done.
 //
-// Published are (types of the SDK 0.29.1 and 0.38.0): momentum is a running average with coefficient beta1; the step is a matrix sign of the
-// momentum with a preconditioner for rows and columns that damping smooths; the learning rate applies to a direction whose Frobenius norm is
-// √rank, times a correction relative to rank 32 with an exponent, the same for all LoRA matrices; there is no weight decay. The formula as a
-// whole is not published. Here the preconditioned direction is that of LoRA-Muon (Cesista, Simal, Crowson and Biderman 2026,
-// arXiv:2606.12921): steepest descent of the product B·A in the spectral norm. For a pair A [r,in], B [out,r] with momenta M and N
+// Published are (types of the SDK 0.29.1 and 0.38.0): momentum is a running average with coefficient beta1; the step is
+// a matrix sign of the momentum with a preconditioner for rows and columns that damping smooths; the learning rate
+// applies to a direction whose Frobenius norm is √rank, times a correction relative to rank 32 with an exponent, the
+// same for all LoRA matrices; there is no weight decay. The formula as a whole is not published. Here the
+// preconditioned direction is that of LoRA-Muon (Cesista, Simal, Crowson and Biderman 2026, arXiv:2606.12921): steepest
+// descent of the product B·A in the spectral norm. For a pair A [r,in], B [out,r] with momenta M and N
 //
 //	P = (BᵀB + damping·I)^−½      Q = (AAᵀ + damping·I)^−½      r × r, of the weights before the step
 //	D = P·msign(P·M)              E = msign(N·Q)·Q
 //	A ← A − lr·c·√r·D/‖D‖         B ← B − lr·c·√r·E/‖E‖         c = (32/r)^rank_lr_correction_exponent
 //
-// where msign(U·Σ·Vᵀ) = U·Vᵀ (over the singular values above 10⁻⁶ of the largest) is computed exactly rather than by a number of
-// iterations, and ‖·‖ is the Frobenius norm. The direction does not depend on the momentum's scale, so it needs no correction of the first
-// steps. A momentum of zeros moves nothing.
+// where msign(U·Σ·Vᵀ) = U·Vᵀ (over the singular values above 10⁻⁶ of the largest) is computed exactly rather than by a
+// number of iterations, and ‖·‖ is the Frobenius norm. The direction does not depend on the momentum's scale, so it
+// needs no correction of the first steps. A momentum of zeros moves nothing.
 type Dimuon struct {
 	M    [][]float32
 	Step int64
@@ -54,9 +55,11 @@ func CheckDimuon(p tinker.DimuonParams) error {
 		ok     bool
 		remedy string
 	}{
-		{"learning_rate", p.LearningRate, p.LearningRate >= 0 && p.LearningRate <= math.MaxFloat32, "a number of 0 or more"},
+		{"learning_rate", p.LearningRate, p.LearningRate >= 0 && p.LearningRate <= math.MaxFloat32,
+			"a number of 0 or more"},
 		{"beta1", p.Beta1, p.Beta1 >= 0 && p.Beta1 < 1, "a number of 0 or more and below 1"},
-		{"grad_clip_norm", p.GradClipNorm, !math.IsNaN(p.GradClipNorm) && !math.IsInf(p.GradClipNorm, 0), "a finite number"},
+		{"grad_clip_norm", p.GradClipNorm, !math.IsNaN(p.GradClipNorm) && !math.IsInf(p.GradClipNorm, 0),
+			"a finite number"},
 		{"damping", p.Damping, p.Damping > 0 && p.Damping <= math.MaxFloat32, "a positive number"},
 		{"rank_lr_correction_exponent", p.RankExponent, math.Abs(p.RankExponent) <= 8, "a number from -8 to 8"},
 	} {
@@ -68,11 +71,11 @@ func CheckDimuon(p tinker.DimuonParams) error {
 }
 
 // Update does one step in place on params, as AdamW's does. pairs must cover all of them.
-func (d *Dimuon) Update(params, grads [][]float32, pairs []Pair, p tinker.DimuonParams, par Parallel) (norm float64, err error) {
+func (d *Dimuon) Update(params, grads [][]float32, pairs []Pair, p tinker.DimuonParams, par Parallel) (float64, error) {
 	if err := CheckDimuon(p); err != nil {
 		return 0, err
 	}
-	norm = Norm(grads, par)
+	norm := Norm(grads, par)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) {
 		return norm, fmt.Errorf("optim: the gradient is not finite (norm %v)", norm)
 	}
@@ -84,7 +87,8 @@ func (d *Dimuon) Update(params, grads [][]float32, pairs []Pair, p tinker.Dimuon
 	par(len(pairs), func(i int) { next[i].compute(d.M, params, grads, pairs[i], p, float32(clip)) })
 	for i := range next {
 		if !next[i].finite() {
-			return norm, fmt.Errorf("optim: step %d would make parameter tensors %d and %d overflow; lower learning_rate (%v)", d.Step+1, pairs[i].A, pairs[i].B, p.LearningRate)
+			return norm, fmt.Errorf("optim: step %d would make parameter tensors %d and %d overflow; lower "+
+				"learning_rate (%v)", d.Step+1, pairs[i].A, pairs[i].B, p.LearningRate)
 		}
 	}
 	for i, x := range pairs {

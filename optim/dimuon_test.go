@@ -109,7 +109,8 @@ func TestDimuonOnThreads(t *testing.T) {
 func TestDimuonStepLength(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for _, scale := range []float64{1e-30, 1, 1e15} {
-		p, g := [][]float32{make([]float32, 8*20), make([]float32, 30*8)}, [][]float32{make([]float32, 8*20), make([]float32, 30*8)}
+		p, g := [][]float32{make([]float32, 8*20), make([]float32, 30*8)}, [][]float32{make([]float32, 8*20),
+			make([]float32, 30*8)}
 		for k := range p {
 			for i := range p[k] {
 				p[k][i], g[k][i] = float32(r.NormFloat64()), float32(scale*r.NormFloat64())
@@ -149,7 +150,8 @@ func TestDimuonRefuses(t *testing.T) {
 		{func(p *tinker.DimuonParams) { p.Beta1 = 1 }, 1, "beta1 of dimuon is 1"},
 		{func(p *tinker.DimuonParams) { p.GradClipNorm = math.Inf(1) }, 1, "grad_clip_norm of dimuon is +Inf"},
 		{func(p *tinker.DimuonParams) { p.Damping = 0 }, 1, "damping of dimuon is 0"},
-		{func(p *tinker.DimuonParams) { p.RankExponent = math.NaN() }, 1, "rank_lr_correction_exponent of dimuon is NaN"},
+		{func(p *tinker.DimuonParams) { p.RankExponent = math.NaN() }, 1,
+			"rank_lr_correction_exponent of dimuon is NaN"},
 		{func(p *tinker.DimuonParams) {}, float32(math.Inf(1)), "the gradient is not finite"},
 		{func(p *tinker.DimuonParams) { p.LearningRate = math.MaxFloat32 }, 1, "overflow; lower learning_rate"},
 	} {
@@ -197,7 +199,8 @@ func TestSign(t *testing.T) {
 func BenchmarkDimuonPair(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const rank, in, out = 32, 576, 576
-	p, g := [][]float32{make([]float32, rank*in), make([]float32, out*rank)}, [][]float32{make([]float32, rank*in), make([]float32, out*rank)}
+	p, g := [][]float32{make([]float32, rank*in), make([]float32, out*rank)}, [][]float32{make([]float32, rank*in),
+		make([]float32, out*rank)}
 	for k := range p {
 		for i := range p[k] {
 			p[k][i], g[k][i] = r.Float32(), r.Float32()-0.5

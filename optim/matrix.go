@@ -134,8 +134,8 @@ func (m matrix) function(f func(l, largest float64) float64) matrix {
 // sweeps bounds the passes of eigen; it converges quadratically, in about ten.
 const sweeps = 60
 
-// eigen returns the eigenvalues of a symmetric matrix and its eigenvectors, as rows, by Jacobi's cyclic rotations (Golub and Van Loan,
-// Matrix Computations, section 8.5).
+// eigen returns the eigenvalues of a symmetric matrix and its eigenvectors, as rows, by Jacobi's cyclic rotations
+// (Golub and Van Loan, Matrix Computations, 4th edition, section 8.5).
 func (m matrix) eigen() (values []float64, vectors matrix) {
 	n := m.rows
 	a := matrix{n, n, append([]float64(nil), m.v...)}

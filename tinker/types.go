@@ -25,7 +25,7 @@ type CreateModelRequest struct {
 	UserMetadata map[string]string `json:"user_metadata,omitempty"`
 	// OptimizerType is AdamW or, for LoRA, Dimuon; "" is AdamW.
 	OptimizerType string `json:"optimizer_type,omitempty"`
-	Owner         string `json:"owner,omitempty"` // whom the work is for: owners share the service fairly; it changes no result
+	Owner         string `json:"owner,omitempty"` // whom the work is for: owners share fairly; it changes no result
 }
 
 // CreateFromStateRequest asks for a new training run that begins where a saved one stood.
@@ -34,7 +34,8 @@ type CreateFromStateRequest struct {
 	ModelSeqID int64  `json:"model_seq_id"`
 	Path       string `json:"path"`      // tinker://…/weights/<name>
 	Optimizer  bool   `json:"optimizer"` // restore the optimizer too
-	// OptimizerType is that of the new run, as of CreateModelRequest. With Optimizer set it is the checkpoint's, and "" or equal to it.
+	// OptimizerType is that of the new run, as of CreateModelRequest. With Optimizer set it is the checkpoint's, and ""
+	// or equal to it.
 	OptimizerType string `json:"optimizer_type,omitempty"`
 	Owner         string `json:"owner,omitempty"` // as of CreateModelRequest
 }
@@ -115,7 +116,7 @@ const (
 	Advantages   = "advantages"    // float32 [N]
 
 	SequenceRatioMask = "sequence_ratio_mask" // float32 [N]: nonzero where gspo takes its sequence ratio
-	SampledMask       = "sampled_mask"        // float32 [N]: nonzero where stable_reinforce's targets were sampled; Provenance gives it too
+	SampledMask       = "sampled_mask"        // float32 [N]: nonzero where stable_reinforce's targets were sampled
 
 	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef beside a loss's own settings. The loss is then less by
 	// EntropyCoef times the sum over positions of weight times entropy of the model's distribution, with its gradient; the weights are
@@ -175,8 +176,8 @@ const (
 	Dimuon = "dimuon"
 )
 
-// OptimStepRequest asks for one optimizer step, with the settings of the model's optimizer: of Dimuon if that is set, else of AdamW. Settings
-// of another optimizer are refused, and the gradient stays.
+// OptimStepRequest asks for one optimizer step, with the settings of the model's optimizer: of Dimuon if that is set,
+// else of AdamW. Settings of another optimizer are refused, and the gradient stays.
 type OptimStepRequest struct {
 	SeqID  int64         `json:"seq_id"`
 	Adam   AdamParams    `json:"adam_params"`

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def gspo(p, q, a, mask, low=1 - 3e-4, high=1 + 4e-4):
-    """GSPO-token, arXiv:2507.18071, equations 13 to 15: s = sg[s_seq] * p / sg[p]."""
+    """GSPO-token, arXiv:2507.18071, section 4.3: s = sg[s_seq] * p / sg[p]."""
     seq = np.exp(np.mean((p.real - q)[mask != 0]))
     s = seq * np.exp(p - p.real)
     clipped = np.where(s.real < low, low, np.where(s.real > high, high, s))

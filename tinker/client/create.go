@@ -29,7 +29,8 @@ func (c *Client) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		meta[k] = v
 	}
 	return c.createModel(ctx, s, wire.CreateModelRequest{SessionID: s.id, ModelSeqID: n, BaseModel: req.BaseModel,
-		UserMetadata: meta, LoRA: wire.FromLoRA(req.LoRA), OptimizerConfig: wire.FromOptimizer(req.OptimizerType), Type: "create_model"})
+		UserMetadata: meta, LoRA: wire.FromLoRA(req.LoRA), OptimizerConfig: wire.FromOptimizer(req.OptimizerType),
+		Type: "create_model"})
 }
 
 // place is the session of a name, and the number in it.
@@ -85,7 +86,8 @@ func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 		return nil, userf("client: %s has no adapter (%s gives no lora_rank for it)", req.Path, c.base)
 	}
 	lora := wire.LoRA{Rank: *info.LoRARank, TrainUnembed: orTrue(info.TrainUnembed), TrainMLP: orTrue(info.TrainMLP), TrainAttn: orTrue(info.TrainAttn)}
-	m, err := c.createModel(ctx, s, wire.CreateModelRequest{SessionID: s.id, ModelSeqID: n, BaseModel: info.BaseModel, LoRA: &lora,
+	m, err := c.createModel(ctx, s, wire.CreateModelRequest{SessionID: s.id, ModelSeqID: n,
+		BaseModel: info.BaseModel, LoRA: &lora,
 		OptimizerConfig: wire.FromOptimizer(req.OptimizerType), Type: "create_model"})
 	if err != nil {
 		return nil, err
@@ -107,7 +109,8 @@ func orTrue(b *bool) *bool {
 }
 
 func (c *Client) createByLoad(ctx context.Context, s *session, n int64, req tinker.CreateFromStateRequest) (*model, error) {
-	r, err := post("/load_weights", wire.LoadRequest{SessionID: s.id, ModelSeqID: &n, Path: req.Path, Optimizer: req.Optimizer,
+	r, err := post("/load_weights", wire.LoadRequest{SessionID: s.id, ModelSeqID: &n, Path: req.Path,
+		Optimizer:       req.Optimizer,
 		OptimizerConfig: wire.FromOptimizer(req.OptimizerType), Type: "load_weights"})
 	if err != nil {
 		return nil, err

@@ -44,8 +44,10 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, tinker.Userf("lora_config trains nothing: set train_attn, train_mlp or train_unembed")
 	}
 	meta := texts(req.UserMetadata)
-	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta, Asked: s.told(req.BaseModel),
-		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base, LoRA: lora, UserMetadata: meta, OptimizerType: optimizer, Owner: c.tenant}}, req.ModelSeqID)
+	create := &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base, LoRA: lora,
+		UserMetadata: meta, OptimizerType: optimizer, Owner: c.tenant}
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
+		Asked: s.told(req.BaseModel), Create: create}, req.ModelSeqID)
 }
 
 // newRun records a model and makes it in the background. The natural key of a model is its session and number.

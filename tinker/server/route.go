@@ -120,7 +120,8 @@ func decoded[Req any](h func(*call, Req) (any, error)) func(*call) (any, error) 
 	}
 }
 
-// numbered is decoded for requests of a model's queue: one whose contents are wrong uses its number up, so that later ones run.
+// numbered is decoded for requests of a model's queue: one whose contents are wrong uses its number up, so that later
+// ones run.
 func numbered[Req wire.Numbered](s *Server, h func(*call, Req) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		var req Req

@@ -88,7 +88,8 @@ func (s *Server) sample(c *call) (any, error) {
 		if err != nil {
 			return 0, err
 		}
-		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(), Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
+		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(),
+			Accepted: s.opts.Now().UTC(), Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
 		t.samples[key] = fresh
 		t.outstanding++
 		t.outstandingBytes += int64(len(c.body))

@@ -149,7 +149,8 @@ func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 		return nil, err
 	}
 	if req.OptimizerConfig != nil {
-		return s.reject(m, req.SeqID, tinker.Userf("optimizer_config chooses the optimizer of a new model; model %s has one, leave it out", m.ID))
+		return s.reject(m, req.SeqID,
+			tinker.Userf("optimizer_config chooses the optimizer of a new model; model %s has one, leave it out", m.ID))
 	}
 	if _, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
 		return s.reject(m, req.SeqID, asUser(err))
@@ -195,6 +196,8 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 			s.mu.Unlock()
 		}
 	}
-	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata), Asked: asked,
-		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer, OptimizerType: optimizer, Owner: c.tenant}}, *req.ModelSeqID)
+	load := &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path,
+		Optimizer: req.Optimizer, OptimizerType: optimizer, Owner: c.tenant}
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata), Asked: asked, Load: load},
+		*req.ModelSeqID)
 }

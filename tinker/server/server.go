@@ -79,7 +79,7 @@ type Options struct {
 	KeepSessions   time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
 	KeepUnnamed    time.Duration         // how long an unused unnamed sampler is kept; default 6 h
 	KeepStability  time.Duration         // how long stability information is kept that nobody trains on; default 24 h
-	MaxStability   int64                 // bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
+	MaxStability   int64                 // bytes of a tenant's stability information (8 a token); default 64 MiB
 	MaxSamples     int                   // asample requests outstanding; default 8192
 	Crowd          int                   // beyond so many, waiting clients are told that the server is full; default 256
 	MaxSampleBytes int64                 // and their bytes; default 256 MiB

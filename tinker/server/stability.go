@@ -12,12 +12,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The stability information of a sample (record_stability_info) is what stable_reinforce needs to know of the policy that drew it: the
-// tokens of each sequence and their log-probabilities. A training request names the sequence behind each of its positions (provenance),
-// and attribute takes the sampler's log-probabilities from the recording, not from the client.
+// The stability information of a sample (record_stability_info) is what stable_reinforce needs to know of the policy
+// that drew it: the tokens of each sequence and their log-probabilities. A training request names the sequence behind
+// each of its positions (provenance), and attribute takes the sampler's log-probabilities from the recording, not from
+// the client.
 //
-// As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it was last used.
-// A tenant's recordings take MaxStability bytes at most; those that were not used for longest make room.
+// As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it
+// was last used. A tenant's recordings take MaxStability bytes at most; those that were not used for longest make room.
 
 // recording is one sampled sequence.
 type recording struct {
@@ -75,8 +76,8 @@ func sequenceID(sampler string, seq int64, i int) string {
 	return fmt.Sprintf("%s:%d:%d", sampler, seq, i)
 }
 
-// remember records the sequences of a sample. It is logged before the sample's result, so that a result that outlives a crash has its
-// recordings too. s.mu is held.
+// remember records the sequences of a sample. It is logged before the sample's result, so that a result that outlives a
+// crash has its recordings too. s.mu is held.
 func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleResponse) {
 	u := s.state.sessions[w.Session]
 	if u == nil {
@@ -84,14 +85,16 @@ func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleRe
 	}
 	now := s.opts.Now().UTC()
 	for i, q := range out.Sequences {
-		r := &recording{Sequence: sequenceID(p.Sampler, p.Seq, i), Session: u.ID, Tenant: u.Tenant, Prompt: prompt, Time: now, used: now}
+		r := &recording{Sequence: sequenceID(p.Sampler, p.Seq, i), Session: u.ID, Tenant: u.Tenant, Prompt: prompt,
+			Time: now, used: now}
 		for j, token := range q.Tokens {
 			r.Tokens = binary.LittleEndian.AppendUint32(r.Tokens, uint32(token))
 			r.Logprobs = binary.LittleEndian.AppendUint32(r.Logprobs, math.Float32bits(q.Logprobs[j]))
 		}
 		s.state.addRecording(r)
 		if _, err := s.record(recStability, r); err != nil {
-			s.opts.Log.Warn("server: stability information was not logged; it is gone after a restart", "sequence", r.Sequence, "error", err)
+			s.opts.Log.Warn("server: stability information was not logged; it is gone after a restart", "sequence",
+				r.Sequence, "error", err)
 		}
 	}
 	if s.state.recorded.bytes[u.Tenant] > s.opts.MaxStability {
@@ -99,8 +102,8 @@ func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleRe
 	}
 }
 
-// makeRoom forgets those of a tenant's recordings that were not used for longest, a quarter of them so that it is not done for every
-// sample. s.mu is held.
+// makeRoom forgets those of a tenant's recordings that were not used for longest, a quarter of them so that it is not
+// done for every sample. s.mu is held.
 func (s *Server) makeRoom(tenant string) {
 	var list []*recording
 	for _, r := range s.state.recorded.of {
@@ -108,7 +111,10 @@ func (s *Server) makeRoom(tenant string) {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(a, b *recording) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.Sequence, b.Sequence)) })
+	slices.SortFunc(list, func(a, b *recording) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.Sequence,
+			b.Sequence))
+	})
 	for _, r := range list {
 		if s.state.recorded.bytes[tenant] <= s.opts.MaxStability/4*3 {
 			return
@@ -127,8 +133,9 @@ func (s *Server) forgetRecordings() {
 	}
 }
 
-// attribute gives the data of a stable_reinforce request what was recorded of them: logprobs and sampled_mask. Data without provenance
-// must have both already, which this project's own client can send. Everything wrong is a User error.
+// attribute gives the data of a stable_reinforce request what was recorded of them: logprobs and sampled_mask. Data
+// without provenance must have both already, which this project's own client can send. Everything wrong is a User
+// error.
 func (s *Server) attribute(m *model, req wire.ForwardBackward) error {
 	known := s.named(m.Session, req.Provenance)
 	for i, d := range req.Data {
@@ -163,7 +170,8 @@ func (s *Server) named(session string, from []wire.Provenance) map[string]*recor
 
 func attributeDatum(d tinker.Datum, from wire.Provenance, known map[string]*recording) error {
 	if from.Empty() {
-		return tinker.Userf("it has no provenance; %s needs to know which sampled sequence is behind each token (Datum.with_provenance)", tinker.StableReinforce)
+		return tinker.Userf("it has no provenance; %s needs to know which sampled sequence is behind each token "+
+			"(Datum.with_provenance)", tinker.StableReinforce)
 	}
 	targets := d.LossFnInputs[tinker.TargetTokens].Int
 	if err := tiles("model_input", from.Input, d.ModelInput.Len(), known, nil); err != nil {
@@ -172,7 +180,8 @@ func attributeDatum(d tinker.Datum, from wire.Provenance, known map[string]*reco
 	logprobs, sampled := make([]float32, len(targets)), make([]float32, len(targets))
 	err := tiles(tinker.TargetTokens, from.Target, len(targets), known, func(row int, r *recording, at int64) error {
 		if int64(r.token(at)) != targets[row] {
-			return tinker.Userf("target_tokens[%d] is %d, but token %d of sequence %s is %d; the span does not begin where the sequence does", row, targets[row], at, r.Sequence, r.token(at))
+			return tinker.Userf("target_tokens[%d] is %d, but token %d of sequence %s is %d; the span does not begin "+
+				"where the sequence does", row, targets[row], at, r.Sequence, r.token(at))
 		}
 		logprobs[row], sampled[row] = r.logprob(at), 1
 		return nil
@@ -186,20 +195,25 @@ func attributeDatum(d tinker.Datum, from wire.Provenance, known map[string]*reco
 	return nil
 }
 
-// tiles checks that spans cover n positions of what with runs that there are, and calls each with every sampled position.
-func tiles(what string, spans []wire.Span, n int, known map[string]*recording, each func(row int, r *recording, at int64) error) error {
+// tiles checks that spans cover n positions of what with runs that there are, and calls each with every sampled
+// position.
+func tiles(what string, spans []wire.Span, n int, known map[string]*recording, each func(row int, r *recording,
+	at int64) error) error {
 	row := 0
 	for _, x := range spans {
 		r := known[x.Sequence]
 		if r == nil {
-			return tinker.Userf("sequence %q of its provenance is not recorded in this session; sample it with record_stability_info in the same session, and train on it within the time and the room that recordings have", x.Sequence)
+			return tinker.Userf("sequence %q of its provenance is not recorded in this session; sample it with "+
+				"record_stability_info in the same session, and train on it within the time and the room that "+
+				"recordings have", x.Sequence)
 		}
 		limit, of := int64(r.Prompt), "prompt"
 		if x.Sampled {
 			limit, of = r.len(), "sampled"
 		}
 		if x.Offset < 0 || x.Length < 0 || x.Offset > limit || x.Length > limit-x.Offset {
-			return tinker.Userf("a span of %s has offset %d and length %d; sequence %s has %d %s tokens", what, x.Offset, x.Length, x.Sequence, limit, of)
+			return tinker.Userf("a span of %s has offset %d and length %d; sequence %s has %d %s tokens", what,
+				x.Offset, x.Length, x.Sequence, limit, of)
 		}
 		if x.Length > int64(n-row) {
 			return tinker.Userf("the provenance spans of %s cover more than its %d positions", what, n)

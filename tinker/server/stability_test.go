@@ -21,8 +21,10 @@ func recorded(r *rig, sampler string, seq int64) (string, tinker.SampledSequence
 	return p.SampleSequenceIDs[0], r.samples(p.RequestID).Sequences[0]
 }
 
-// stableBatch is the training request that the cookbook makes of such a sample. Its own logprobs are wrong: the recording counts.
-func stableBatch(model string, seq int64, id string, q tinker.SampledSequence, change func(*wire.ForwardBackward)) []byte {
+// stableBatch is the training request that the cookbook makes of such a sample. Its own logprobs are wrong: the
+// recording counts.
+func stableBatch(model string, seq int64, id string, q tinker.SampledSequence,
+	change func(*wire.ForwardBackward)) []byte {
 	tokens := append([]int32{5, 6, 7}, q.Tokens...)
 	n := len(tokens) - 1
 	targets, a := make([]int64, n), make([]float32, n)
@@ -32,19 +34,22 @@ func stableBatch(model string, seq int64, id string, q tinker.SampledSequence, c
 			a[i] = 0.5
 		}
 	}
-	b := wire.ForwardBackward{ModelID: model, SeqID: seq, LossFn: tinker.StableReinforce, Data: []tinker.Datum{{ModelInput: tinker.Text(tokens[:n]),
-		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets), tinker.Advantages: tinker.Floats(a), tinker.Logprobs: tinker.Floats(make([]float32, n))}}},
+	b := wire.ForwardBackward{ModelID: model, SeqID: seq, LossFn: tinker.StableReinforce,
+		Data: []tinker.Datum{{ModelInput: tinker.Text(tokens[:n]),
+			LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets),
+				tinker.Advantages: tinker.Floats(a), tinker.Logprobs: tinker.Floats(make([]float32, n))}}},
 		Provenance: []wire.Provenance{{
-			Input:  []wire.Span{{Sequence: id, Length: 3}, {Sequence: id, Sampled: true, Length: int64(n - 3)}},
-			Target: []wire.Span{{Sequence: id, Offset: 1, Length: 2}, {Sequence: id, Sampled: true, Length: int64(len(q.Tokens))}}}}}
+			Input: []wire.Span{{Sequence: id, Length: 3}, {Sequence: id, Sampled: true, Length: int64(n - 3)}},
+			Target: []wire.Span{{Sequence: id, Offset: 1, Length: 2}, {Sequence: id, Sampled: true,
+				Length: int64(len(q.Tokens))}}}}}
 	if change != nil {
 		change(&b)
 	}
 	return wire.EncodeForwardBackward(b)
 }
 
-// What was recorded when a sequence was drawn is what the loss compares with, also after a restart: on policy the loss is that of
-// REINFORCE to the last bit.
+// What was recorded when a sequence was drawn is what the loss compares with, also after a restart: on policy the loss
+// is that of REINFORCE to the last bit.
 func TestStableReinforce(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -56,7 +61,8 @@ func TestStableReinforce(t *testing.T) {
 		want := 0.0
 		for i, p := range q.Logprobs {
 			if out.LossFnOutputs[0][tinker.Logprobs].Float[i+2] != p {
-				t.Errorf("token %d has logprob %v when it is trained, %v when it was sampled", i, out.LossFnOutputs[0][tinker.Logprobs].Float[i+2], p)
+				t.Errorf("token %d has logprob %v when it is trained, %v when it was sampled", i,
+					out.LossFnOutputs[0][tinker.Logprobs].Float[i+2], p)
 			}
 			want -= float64(p) * 0.5
 		}
@@ -93,20 +99,24 @@ func TestProvenanceIsChecked(t *testing.T) {
 	}{
 		{"datum 0: it has no provenance", func(b *wire.ForwardBackward) { b.Provenance = nil }},
 		{"is not recorded in this session", func(b *wire.ForwardBackward) { b.Provenance[0].Input[0].Sequence = "x" }},
-		{"is not recorded in this session", func(b *wire.ForwardBackward) { b.Provenance[0].Target[1].Sequence = sequenceID(sampler, 1, 0) }},
+		{"is not recorded in this session",
+			func(b *wire.ForwardBackward) { b.Provenance[0].Target[1].Sequence = sequenceID(sampler, 1, 0) }},
 		{"of model_input cover 2 positions", func(b *wire.ForwardBackward) {
 			b.Provenance[0].Input = []wire.Span{{Sequence: id, Length: 2}}
 		}},
 		{"cover more than its", func(b *wire.ForwardBackward) {
 			b.Provenance[0].Target = append(b.Provenance[0].Target, wire.Span{Sequence: id, Length: 1})
 		}},
-		{"has offset 1 and length 3; sequence " + id + " has 3 prompt tokens", func(b *wire.ForwardBackward) { b.Provenance[0].Input[0].Offset = 1 }},
+		{"has offset 1 and length 3; sequence " + id + " has 3 prompt tokens",
+			func(b *wire.ForwardBackward) { b.Provenance[0].Input[0].Offset = 1 }},
 		{"length -1", func(b *wire.ForwardBackward) { b.Provenance[0].Input[0].Length = -1 }},
-		{"offset 9223372036854775807", func(b *wire.ForwardBackward) { b.Provenance[0].Target[1].Offset = math.MaxInt64 }},
+		{"offset 9223372036854775807",
+			func(b *wire.ForwardBackward) { b.Provenance[0].Target[1].Offset = math.MaxInt64 }},
 		{"target_tokens[2] is", func(b *wire.ForwardBackward) {
 			b.Data[0].LossFnInputs[tinker.TargetTokens].Int[2] = (int64(q.Tokens[0]) + 1) % 128
 		}},
-		{"advantages[0] is 1, but target 0 was not sampled", func(b *wire.ForwardBackward) { b.Data[0].LossFnInputs[tinker.Advantages].Float[0] = 1 }},
+		{"advantages[0] is 1, but target 0 was not sampled",
+			func(b *wire.ForwardBackward) { b.Data[0].LossFnInputs[tinker.Advantages].Float[0] = 1 }},
 	} {
 		seq++
 		text, category := r.failure(r.promise("/forward_backward", stableBatch(m, seq, id, q, c.change)))
@@ -115,7 +125,8 @@ func TestProvenanceIsChecked(t *testing.T) {
 		}
 	}
 	r.output(r.promise("/forward_backward", stableBatch(m, seq+1, id, q, nil)))
-	if text, _ := r.failure(r.promise("/forward_backward", stableBatch(foreign, 1, id, q, nil))); !strings.Contains(text, "not recorded in this session") {
+	if text, _ := r.failure(r.promise("/forward_backward", stableBatch(foreign, 1, id, q,
+		nil))); !strings.Contains(text, "not recorded in this session") {
 		t.Errorf("another session: %q", text)
 	}
 	own := r.promise("/forward_backward", stableBatch(m, seq+2, id, q, func(b *wire.ForwardBackward) {
@@ -161,7 +172,8 @@ func TestStabilityIsForgotten(t *testing.T) {
 	}
 	later(25 * time.Hour)
 	seq++
-	if text, _ := r.failure(r.promise("/forward_backward", stableBatch(m, seq, first, q, nil))); !strings.Contains(text, "not recorded") {
+	if text, _ := r.failure(r.promise("/forward_backward", stableBatch(m, seq, first, q,
+		nil))); !strings.Contains(text, "not recorded") {
 		t.Errorf("after a day: %q", text)
 	}
 	if len(r.server.state.recorded.bytes) != 0 {
@@ -169,7 +181,8 @@ func TestStabilityIsForgotten(t *testing.T) {
 	}
 }
 
-// A model's optimizer and its momentum outlive the server: what trains on after a restart has the bits of what never stopped.
+// A model's optimizer and its momentum outlive the server: what trains on after a restart has the bits of what never
+// stopped.
 func TestDimuonOverARestart(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -191,7 +204,9 @@ func TestDimuonOverARestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			last = bits(r.output(r.promise("/forward_backward", wire.EncodeForwardBackward(b))))
-			r.result(r.promise("/optim_step", map[string]any{"model_id": m, "seq_id": seq + 1, "optimizer_params": map[string]any{"type": "dimuon", "learning_rate": 0.05, "beta1": 0.9, "grad_clip_norm": 0.0}}))
+			r.result(r.promise("/optim_step", map[string]any{"model_id": m, "seq_id": seq + 1,
+				"optimizer_params": map[string]any{"type": "dimuon", "learning_rate": 0.05, "beta1": 0.9,
+					"grad_clip_norm": 0.0}}))
 		}
 		return last
 	}

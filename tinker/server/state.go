@@ -56,7 +56,8 @@ type sampleKey struct {
 
 func newState() state {
 	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{}, recorded: recordings{map[string]*recording{}, map[string]int64{}}}
+		rejects: map[trainKey]reject{}, marks: map[string]map[int64]mark{}, samples: map[sampleKey]*sample{},
+		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
 // session is one client's session.

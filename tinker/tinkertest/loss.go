@@ -48,8 +48,8 @@ func (s *suite) losses() {
 	}
 }
 
-// maskedLosses is losses for those that have a mask of positions: gspo, and on a service with ExactLogprobs stable_reinforce without
-// provenance.
+// maskedLosses is losses for those that have a mask of positions: gspo, and on a service with ExactLogprobs
+// stable_reinforce without provenance.
 func (s *suite) maskedLosses() {
 	c := s.model(0)
 	d := datum(some...)
@@ -61,7 +61,8 @@ func (s *suite) maskedLosses() {
 		}
 	}
 	d.LossFnInputs[tinker.SequenceRatioMask] = tinker.Floats(mask)
-	f, err := c.ForwardBackward(s.ctx, tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: tinker.GSPO, LossFnConfig: map[string]float64{"clip_low_threshold": 0.5, "clip_high_threshold": 2}})
+	f, err := c.ForwardBackward(s.ctx, tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: tinker.GSPO,
+		LossFnConfig: map[string]float64{"clip_low_threshold": 0.5, "clip_high_threshold": 2}})
 	out := wait(s, f, err)
 	lp := out.LossFnOutputs[0][tinker.Logprobs].Float
 	mean, n := 0.0, 0.0
@@ -82,7 +83,8 @@ func (s *suite) maskedLosses() {
 	}
 	delete(d.LossFnInputs, tinker.SequenceRatioMask)
 	d.LossFnInputs[tinker.SampledMask] = tinker.Floats(mask)
-	f, err = c.ForwardBackward(s.ctx, tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: tinker.StableReinforce, LossFnConfig: map[string]float64{"kl_coeff": 0.25}})
+	f, err = c.ForwardBackward(s.ctx, tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: tinker.StableReinforce,
+		LossFnConfig: map[string]float64{"kl_coeff": 0.25}})
 	out = wait(s, f, err)
 	want = 0
 	for i, m := range mask {

@@ -319,7 +319,8 @@ func (s *suite) learn() {
 	}
 }
 
-// dimuon: the other optimizer of a service learns too, and each takes its own settings only. A refused step leaves the gradient.
+// dimuon: the other optimizer of a service learns too, and each takes its own settings only. A refused step leaves the
+// gradient.
 func (s *suite) dimuon() {
 	if !s.caps.ExactLogprobs {
 		s.Skip("asked of this project's services only")

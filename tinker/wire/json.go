@@ -425,8 +425,8 @@ type Detail struct {
 	Detail string `json:"detail"`
 }
 
-// Decode reads a JSON body into v. Unknown keys are ignored; anything after the value is an error. A value of the wrong type, and null where
-// a number is required, is a User error that names the field; the rest of v is filled in.
+// Decode reads a JSON body into v. Unknown keys are ignored; anything after the value is an error. A value of the wrong
+// type, and null where a number is required, is a User error that names the field; the rest of v is filled in.
 func Decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	err := d.Decode(v)

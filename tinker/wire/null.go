@@ -12,9 +12,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// JSON has no NaN and no infinity: the SDK writes null for them, and a decoder that takes null for "absent" would put a default in the place
-// of a number that went wrong. So null is refused wherever a number is required. Fields that may be null (optional ones, of which null says
-// that there is none) have the tag null:"ok".
+// JSON has no NaN and no infinity: the SDK writes null for them, and a decoder that takes null for "absent" would put a
+// default in the place of a number that went wrong. So null is refused wherever a number is required. Fields that may
+// be null (optional ones, of which null says that there is none) have the tag null:"ok".
 
 // refuseNulls returns a User error that names the first number in raw which is null. v is what raw was decoded into.
 func refuseNulls(raw []byte, v any) error {
@@ -22,7 +22,8 @@ func refuseNulls(raw []byte, v any) error {
 		return nil
 	}
 	if path := nullNumber(raw, reflect.TypeOf(v)); path != "" {
-		return tinker.Userf("%s is null; it must be a number (JSON has no NaN and no infinity, they arrive as null), or be left out where it has a default", strings.TrimPrefix(path, "."))
+		return tinker.Userf("%s is null; it must be a number (JSON has no NaN and no infinity, they arrive as null), "+
+			"or be left out where it has a default", strings.TrimPrefix(path, "."))
 	}
 	return nil
 }

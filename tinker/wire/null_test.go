@@ -15,29 +15,36 @@ func TestNull(t *testing.T) {
 		into any
 		want string // "" is accepted
 	}{
-		{`{"adam_params":{"learning_rate":null}}`, &OptimStepRequest{}, "adam_params.learning_rate is null; it must be a number"},
-		{`{"adam_params":{"learning_rate":0.5,"grad_clip_norm":null}}`, &OptimStepRequest{}, "adam_params.grad_clip_norm is null"},
+		{`{"adam_params":{"learning_rate":null}}`, &OptimStepRequest{},
+			"adam_params.learning_rate is null; it must be a number"},
+		{`{"adam_params":{"learning_rate":0.5,"grad_clip_norm":null}}`, &OptimStepRequest{},
+			"adam_params.grad_clip_norm is null"},
 		{`{"seq_id":null}`, &OptimStepRequest{}, "seq_id is null"},
 		{`{"adam_params":{"learning_rate":0.5},"unknown":{"learning_rate":null},"type":null}`, &OptimStepRequest{}, ""},
 		{`{"num_samples":null}`, &SampleRequest{}, "num_samples is null"},
 		{`{"sampling_params":{"temperature":null}}`, &SampleRequest{}, "sampling_params.temperature is null"},
 		{`{"sampling_params":{"top_p":null}}`, &SampleRequest{}, "sampling_params.top_p is null"},
-		{`{"sampling_params":{"max_tokens":null,"seed":null,"stop":null},"prompt_logprobs_last_n":null}`, &SampleRequest{}, ""},
+		{`{"sampling_params":{"max_tokens":null,"seed":null,"stop":null},"prompt_logprobs_last_n":null}`,
+			&SampleRequest{}, ""},
 		{`{"sampling_params":{"stop":["null"]}}`, &SampleRequest{}, ""},
-		{`{"prompt":{"chunks":[{"tokens":[]},{"tokens":[1,2,null]}]}}`, &SampleRequest{}, "prompt.chunks[1].tokens[2] is null"},
+		{`{"prompt":{"chunks":[{"tokens":[]},{"tokens":[1,2,null]}]}}`, &SampleRequest{},
+			"prompt.chunks[1].tokens[2] is null"},
 		{`{"prompt":{"chunks":[{"type":"image","data":"null"}]}}`, &SampleRequest{}, ""},
 		{`{"lora_config":{"rank":null}}`, &CreateModelRequest{}, "lora_config.rank is null"},
 		{`{"lora_config":{"rank":4,"seed":null},"user_metadata":{"lr":null}}`, &CreateModelRequest{}, ""},
 		{`{"model_seq_id":null}`, &CreateModelRequest{}, "model_seq_id is null"},
 		{`{"sampling_session_seq_id":null}`, &CreateSamplingSessionRequest{}, "sampling_session_seq_id is null"},
-		{`{"forward_input":{"loss_fn_config":{"a":1,"beta":null}}}`, &LegacyForward{}, "forward_input.loss_fn_config.beta is null"},
-		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[1],"shape":[null]}}}]}}`, &LegacyForward{}, "forward_input.data[0].loss_fn_inputs.weights.shape[0] is null"},
+		{`{"forward_input":{"loss_fn_config":{"a":1,"beta":null}}}`, &LegacyForward{},
+			"forward_input.loss_fn_config.beta is null"},
+		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[1],"shape":[null]}}}]}}`, &LegacyForward{},
+			"forward_input.data[0].loss_fn_inputs.weights.shape[0] is null"},
 		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[null]}}}]}}`, &LegacyForward{}, ""}, // NaN; the loss refuses it by name
 		{`{"ttl_seconds":null}`, &SaveRequest{}, ""},
 		{`{"adam_params":{"learning_rate":"0.1"}}`, &OptimStepRequest{}, "adam_params.learning_rate is string"},
 	} {
 		err := Decode([]byte(c.body), c.into)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || tinker.CategoryOf(err) != tinker.User || errors.Is(err, ErrMalformed)) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+			tinker.CategoryOf(err) != tinker.User || errors.Is(err, ErrMalformed)) {
 			t.Errorf("%s: %v, want %q", c.body, err, c.want)
 		}
 	}

@@ -18,7 +18,8 @@ func (o *Optimizer) Tinker() (string, error) {
 	case o.Type == tinker.AdamW:
 		return o.Type, nil
 	case o.Type != tinker.Dimuon:
-		return "", tinker.Userf("optimizer_config.type is %q; this server has %s and %s", o.Type, tinker.AdamW, tinker.Dimuon)
+		return "", tinker.Userf("optimizer_config.type is %q; this server has %s and %s", o.Type, tinker.AdamW,
+			tinker.Dimuon)
 	case o.Version != nil && *o.Version != 1:
 		return "", tinker.Userf("optimizer_config.version of dimuon is %d; this server has version 1", *o.Version)
 	}
@@ -50,13 +51,15 @@ type OptimParams struct {
 // Tinker fills defaults in.
 func (p OptimParams) Tinker() (*tinker.DimuonParams, error) {
 	if p.Type != tinker.Dimuon {
-		return nil, tinker.Userf("optimizer_params.type is %q; this server has %s there, and %s in adam_params", p.Type, tinker.Dimuon, tinker.AdamW)
+		return nil, tinker.Userf("optimizer_params.type is %q; this server has %s there, and %s in adam_params",
+			p.Type, tinker.Dimuon, tinker.AdamW)
 	}
 	if p.LearningRate == nil {
 		return nil, tinker.Userf("optimizer_params of dimuon has no learning_rate")
 	}
 	d := tinker.DefaultDimuon()
-	for _, v := range []struct{ from, to *float64 }{{p.LearningRate, &d.LearningRate}, {p.GradClipNorm, &d.GradClipNorm}, {p.Beta1, &d.Beta1},
+	for _, v := range []struct{ from, to *float64 }{{p.LearningRate, &d.LearningRate}, {p.GradClipNorm,
+		&d.GradClipNorm}, {p.Beta1, &d.Beta1},
 		{p.Damping, &d.Damping}, {p.RankExponent, &d.RankExponent}} {
 		if v.from != nil {
 			*v.to = *v.from
@@ -65,9 +68,11 @@ func (p OptimParams) Tinker() (*tinker.DimuonParams, error) {
 	return &d, nil
 }
 
-// FromDimuon is the inverse of Tinker. Settings that have their defaults and that the newest SDK does not have are left out.
+// FromDimuon is the inverse of Tinker. Settings that have their defaults and that the newest SDK does not have are left
+// out.
 func FromDimuon(p tinker.DimuonParams) *OptimParams {
-	o := &OptimParams{Type: tinker.Dimuon, LearningRate: &p.LearningRate, GradClipNorm: &p.GradClipNorm, Beta1: &p.Beta1}
+	o := &OptimParams{Type: tinker.Dimuon, LearningRate: &p.LearningRate, GradClipNorm: &p.GradClipNorm,
+		Beta1: &p.Beta1}
 	usual := tinker.DefaultDimuon()
 	if p.Damping != usual.Damping {
 		o.Damping = &p.Damping
@@ -83,7 +88,8 @@ func (r OptimStepRequest) Tinker() (tinker.OptimStepRequest, error) {
 	o := tinker.OptimStepRequest{SeqID: r.SeqID}
 	switch {
 	case r.Adam != nil && r.OptimizerParams != nil:
-		return o, tinker.Userf("optim_step has both adam_params and optimizer_params; send those of the model's optimizer")
+		return o,
+			tinker.Userf("optim_step has both adam_params and optimizer_params; send those of the model's optimizer")
 	case r.Adam == nil && r.OptimizerParams == nil:
 		return o, tinker.Userf("optim_step has no adam_params and no optimizer_params; send the step's settings")
 	case r.Adam != nil:

@@ -9,15 +9,16 @@ import (
 // MaxSpans bounds the provenance spans of one request: each takes 48 bytes here and may take 4 on the wire.
 const MaxSpans = 1 << 20
 
-// Span is a run of positions of a datum: Length tokens that begin at Offset among the sampled tokens of the sequence, or of the prompt that
-// it was asked with (messages SampledProvenanceSpan and PromptProvenanceSpan).
+// Span is a run of positions of a datum: Length tokens that begin at Offset among the sampled tokens of the sequence,
+// or of the prompt that it was asked with (messages SampledProvenanceSpan and PromptProvenanceSpan).
 type Span struct {
 	Sequence       string // as named in a sample's promise
 	Sampled        bool
 	Offset, Length int64
 }
 
-// Provenance says where the tokens of a datum came from. Each list follows the positions of what it describes and covers all of them.
+// Provenance says where the tokens of a datum came from. Each list follows the positions of what it describes and
+// covers all of them.
 type Provenance struct {
 	Input  []Span // of model_input
 	Target []Span // of loss_fn_inputs["target_tokens"]

@@ -159,7 +159,8 @@ func TestForwardBackwardRoundTrip(t *testing.T) {
 				tinker.TargetTokens: tinker.Ints([]int64{1, -1 << 63, 3}), tinker.Weights: {Shape: []int{3, 1}, Float: []float32{-1, 0, float32(math.Inf(1))}}}},
 			{ModelInput: tinker.Text(nil), LossFnInputs: map[string]tinker.Tensor{"x": {Shape: []int{0}, Int: []int64{}}}},
 		},
-		Provenance: []Provenance{{}, {Input: []Span{{Sequence: "s:sample:0:1:2", Offset: 3, Length: 4}, {Sequence: "y", Sampled: true, Length: 1 << 40}},
+		Provenance: []Provenance{{}, {Input: []Span{{Sequence: "s:sample:0:1:2", Offset: 3, Length: 4},
+			{Sequence: "y", Sampled: true, Length: 1 << 40}},
 			Target: []Span{{Sequence: "z", Sampled: true, Offset: math.MaxInt64}}}}}
 	got, err := DecodeForwardBackward(EncodeForwardBackward(want))
 	if err != nil {
@@ -173,10 +174,12 @@ func TestForwardBackwardRoundTrip(t *testing.T) {
 
 // A request with more spans than there may be is refused by name, with its number.
 func TestTooManySpans(t *testing.T) {
-	raw := EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 3, Data: []tinker.Datum{{ModelInput: tinker.Text(nil)}},
+	raw := EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 3,
+		Data:       []tinker.Datum{{ModelInput: tinker.Text(nil)}},
 		Provenance: []Provenance{{Input: make([]Span, MaxSpans), Target: make([]Span, 1)}}})
 	got, err := DecodeForwardBackward(raw)
-	if got.SeqID != 3 || tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), "more than 1048576 provenance spans") {
+	if got.SeqID != 3 || tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(),
+		"more than 1048576 provenance spans") {
 		t.Errorf("seq_id %d, %v", got.SeqID, err)
 	}
 }
