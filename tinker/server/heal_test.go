@@ -21,8 +21,11 @@ func TestFullDiskHeals(t *testing.T) {
 	m := r.model(session, 0)
 	want := bits(r.output(r.promise("/forward_backward", batch(m, 1, false))))
 	full.Now.Store(true)
+	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", createModel(session, 1)); code != http.StatusInsufficientStorage {
+		t.Errorf("the first request on a full disk: %d %s", code, raw)
+	}
 	for path, body := range map[string]any{"/create_session": map[string]any{"tags": []string{}, "sdk_version": "x"},
-		"/create_model": createModel(session, 1), "/forward_backward": batch(m, 2, false), "/optim_step": step(m, 2)} {
+		"/create_model": createModel(session, 2), "/forward_backward": batch(m, 2, false), "/optim_step": step(m, 2)} {
 		code, _, raw := r.send("POST", wire.Prefix+path, body)
 		if code != http.StatusInsufficientStorage || !strings.Contains(string(raw), syscall.ENOSPC.Error()) || strings.Contains(string(raw), r.dir) {
 			t.Errorf("%s on a full disk: %d %s", path, code, raw)
@@ -36,6 +39,7 @@ func TestFullDiskHeals(t *testing.T) {
 		t.Errorf("/healthz when there is room: %d %s", code, raw)
 	}
 	r.model(session, 1)
+	r.model(session, 2)
 	r.output(r.promise("/forward_backward", batch(m, 2, false)))
 	r.restart()
 	if got := bits(r.output(r.server.token(tokenTrain, m, 1))); got != want {

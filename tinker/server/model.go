@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"syscall"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -93,12 +94,12 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 		}
 		return at, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if fresh != nil {
+	if fresh != nil { // also when the disk is full now: the log writes it when there is room, and a client asks again
 		s.opts.Log.Info("model", "model", r.ID, "metadata", len(r.Metadata))
 		s.work.begin(func() { s.remake([]*model{fresh}) })
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.promiseOf(tokenModel, r.ID, 0, r.ID), nil
 }
@@ -141,6 +142,14 @@ func (s *Server) remake(models []*model) {
 			continue
 		}
 		client, err := s.make(m)
+		for errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) { // it is made when there is room
+			select {
+			case <-s.ctx.Done():
+				return
+			case <-time.After(time.Second):
+				client, err = s.make(m)
+			}
+		}
 		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil {
 			return
 		}
@@ -174,7 +183,7 @@ func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) 
 	defer s.mu.Unlock()
 	m.client, m.err = client, tinker.Brief(err)
 	switch {
-	case err != nil && m.wasMade: // it may be there again after the next start
+	case err != nil && (m.wasMade || errors.Is(err, tinker.ErrUnusable)): // it may be there again after the next start
 		s.opts.Log.Error("a model cannot be used", "model", m.ID, "error", m.err)
 	case err != nil:
 		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", m.err)

@@ -217,7 +217,7 @@ func codeOf(err error) int {
 		return http.StatusBadRequest
 	case errors.Is(err, tinker.ErrNotFound):
 		return http.StatusNotFound
-	case errors.Is(err, tinker.ErrClosed), errors.Is(err, context.Canceled):
+	case errors.Is(err, tinker.ErrClosed), errors.Is(err, tinker.ErrBusy), errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return http.StatusInsufficientStorage
