@@ -70,7 +70,7 @@ func TestCheckpointCommands(t *testing.T) {
 	if v, _ := asJSON("checkpoint", "list").([]any); len(v) != 2 {
 		t.Errorf("checkpoint list: %v", v)
 	}
-	run(ok, "examples/tiny/model", "checkpoint", "info", sampler)
+	run(ok, "tiny        4", "checkpoint", "info", sampler)
 	if v, _ := asJSON("checkpoint", "info", state).(map[string]any); v["lora_rank"] != 4.0 {
 		t.Errorf("checkpoint info: %v", v)
 	}
