@@ -36,7 +36,7 @@ def cookbook(r):
             except Failed as e:
                 r.say(f"FAILED: {e}")
                 table[name, release] = "FAILED"
-    r.say("\n| recipe | " + " | ".join(RELEASES) + " |\n|---" * (len(RELEASES) + 1) + "|")
+    r.say("\n| recipe | " + " | ".join(RELEASES) + " |\n" + "|---" * (len(RELEASES) + 1) + "|")
     for name in parts:
         r.say(f"| {name} | " + " | ".join(table[name, release] for release in RELEASES) + " |")
     check("FAILED" not in table.values(), "not every recipe works")
