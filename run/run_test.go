@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -211,7 +212,25 @@ func flipBit(root string) error {
 		return fmt.Errorf("no sampler adapter to damage: %w", err)
 	}
 	data[len(data)/2&^3+2] ^= 0x40
-	return os.WriteFile(file, data, 0o644)
+	return errors.Join(os.WriteFile(file, data, 0o644), withoutSums(filepath.Join(filepath.Dir(file), "trinity.json")))
+}
+
+// withoutSums takes the checksums out of a checkpoint's manifest, as versions before them wrote it.
+func withoutSums(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	delete(m, "files")
+	delete(m, "crc32c")
+	if data, err = json.Marshal(m); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
 }
 
 // After Ctrl-C at any moment the same command goes on, and the metrics are those of an unbroken run.

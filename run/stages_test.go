@@ -53,7 +53,7 @@ func TestStages(t *testing.T) {
 		t.Errorf("the trainer does not begin with the sampler's weights: they differ by %v", kl)
 	}
 	meta, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "stage_meta.json"))
-	if err != nil || strings.TrimSpace(string(meta)) != `{"latest_stage":1}` {
+	if err != nil || !strings.Contains(string(meta), `"latest_stage": 1`) {
 		t.Errorf("stage_meta.json is %q, %v", meta, err)
 	}
 }

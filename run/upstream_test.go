@@ -16,7 +16,7 @@ import (
 // asUpstream leaves of a job directory what Trinity-RFT with its Tinker backend would have written, and the service's checkpoints.
 func asUpstream(t *testing.T, job string) {
 	t.Helper()
-	for _, name := range []string{"metrics.jsonl", "run.json", "buffer", "monitor", "rollouts", "log"} {
+	for _, name := range []string{"metrics.jsonl", "metrics.jsonl.sum", "run.json", "buffer", "monitor", "rollouts", "log"} {
 		if err := os.RemoveAll(filepath.Join(job, name)); err != nil {
 			t.Fatal(err)
 		}
