@@ -40,7 +40,7 @@ gen: ## the assembly from its generator
 
 .PHONY: race
 race: ## everything with goroutines under the race detector
-	go test -race -short -timeout 20m ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./hub ./dataset
+	go test -race -short -timeout 20m ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./internal/wal ./internal/web ./hub ./dataset
 
 FUZZTIME ?= 10m
 .PHONY: fuzz
