@@ -14,9 +14,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Store keeps the finished groups of explore steps that are not trained yet. Every explore step has a write-ahead log of
-// its own, <dir>/<step>.log, to which each finished group is appended and synced; it is removed when the step is trained.
-// After a crash, OpenStore finds every group whose Put had returned.
+// Store keeps the finished groups of explore steps that are not trained yet. Every explore step has a write-ahead log
+// of its own, <dir>/<step>.log, to which each finished group is appended and synced; it is removed when the step is
+// trained. After a crash, OpenStore finds every group whose Put had returned.
 //
 // A Store is safe for concurrent use. Two processes must not have one directory open.
 type Store struct {
@@ -36,8 +36,8 @@ type stored struct {
 // groupRecord is the kind of record that holds a group.
 const groupRecord = 'G'
 
-// OpenStore opens the store in dir, which is made if need be. What a crash left unfinished at the end of a log is cut off; any other
-// damage is an error that names the file. A nil FS is the operating system's.
+// OpenStore opens the store in dir, which is made if need be. What a crash left unfinished at the end of a log is cut
+// off; any other damage is an error that names the file. A nil FS is the operating system's.
 func OpenStore(dir string, dfs disk.FS) (*Store, error) {
 	if dfs == nil {
 		dfs = disk.OS()

@@ -176,8 +176,8 @@ func TestStoreAfterAFailedWrite(t *testing.T) {
 	}
 }
 
-// The life of a store is cut at each of its operations on the disk, with and without loss of power. Each time the reopened store has
-// every group whose Put returned, whole, and can go on.
+// The life of a store is cut at each of its operations on the disk, with and without loss of power. Each time the
+// reopened store has every group whose Put returned, whole, and can go on.
 func TestStoreKillPoints(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		at := 1

@@ -11,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Groups that come while another is written share one sync; each is there when its Put has returned, and if the disk is full each says so.
+// Groups that come while another is written share one sync; each is there when its Put has returned, and if the disk is
+// full each says so.
 func TestManyPutsShareASync(t *testing.T) {
 	for name, full := range map[string]bool{"room": false, "no room": true} {
 		t.Run(name, func(t *testing.T) {

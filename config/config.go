@@ -1,13 +1,14 @@
-// Package config is the run configuration: Trinity-RFT's YAML schema (version 0.5.2), decoded strictly over its defaults.
+// Package config is the run configuration: Trinity-RFT's YAML schema (version 0.5.2), decoded strictly over its
+// defaults.
 //
-// [Load] goes through five steps, each in files of its own: the text becomes a tree of values with positions
-// (parse.go, read.go), key=value overrides are laid over it (override.go), interpolations such as ${oc.env:X,default} are
-// filled in (interpolate.go, template.go), the tree is decoded onto the schema (decode.go, scalar.go), and what was left open is
-// derived (derive*.go) and checked (validate*.go). All problems found are returned together, each with its place in
+// [Load] goes through five steps, each in files of its own: the text becomes a tree of values with positions (parse.go,
+// read.go), key=value overrides are laid over it (override.go), interpolations such as ${oc.env:X,default} are filled
+// in (interpolate.go, template.go), the tree is decoded onto the schema (decode.go, scalar.go), and what was left open
+// is derived (derive*.go) and checked (validate*.go). All problems found are returned together, each with its place in
 // the file. The schema itself is one plain struct per section, in the file named after the section.
 //
-// The package reads no environment variable and writes nothing; it only asks whether files that the configuration
-// names exist.
+// The package reads no environment variable and writes nothing; it only asks whether files that the configuration names
+// exist.
 package config
 
 import (

@@ -16,8 +16,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 )
 
-// TestParquetGolden compares files that Python wrote (testdata/parquet.py) with their rows as JSON lines: in order, from the
-// back, and jumping, with pages of both versions.
+// TestParquetGolden compares files that Python wrote (testdata/parquet.py) with their rows as JSON lines: in order,
+// from the back, and jumping, with pages of both versions.
 func TestParquetGolden(t *testing.T) {
 	want := open(t, "testdata/nested.jsonl", "", "")
 	for _, name := range []string{"nested.parquet", "pages_v2.parquet"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Source is a dataset opened for reading rows in any order. Rows stay on disk: of a text file, where each row starts is kept
-// in memory, of a parquet file a few blocks of rows. It is safe for concurrent use.
+// Source is a dataset opened for reading rows in any order. Rows stay on disk: of a text file, where each row starts is
+// kept in memory, of a parquet file a few blocks of rows. It is safe for concurrent use.
 type Source struct{ parts []Table }
 
 // Table is rows in one place: an open data file, or what a program brings to [Of]. It must be safe for concurrent use.
@@ -27,8 +27,8 @@ type Table interface {
 // Of is a dataset of the rows of a table, which it closes in the end.
 func Of(t Table) *Source { return &Source{[]Table{t}} }
 
-// Open opens the split of the dataset at path: a file, a pattern of files such as data/*.jsonl or {a,b}/**/*.parquet, or a
-// folder, in which Select finds the split's files. An empty dataset is an error.
+// Open opens the split of the dataset at path: a file, a pattern of files such as data/*.jsonl or {a,b}/**/*.parquet,
+// or a folder, in which Select finds the split's files. An empty dataset is an error.
 func Open(path, subset, split string) (*Source, error) {
 	paths, err := locate(path, subset, split)
 	if err != nil {

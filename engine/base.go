@@ -28,7 +28,8 @@ type Model struct {
 	Adapter string
 	// Tokens gives a token's bytes, for stop strings; nil reads tokenizer.json of Dir when it is first needed.
 	Tokens TokenBytes
-	// EndTokens end a sample beside those that config.json and generation_config.json name, such as the template's turn end.
+	// EndTokens end a sample beside those that config.json and generation_config.json name, such as the template's turn
+	// end.
 	EndTokens []int32
 }
 
@@ -65,7 +66,8 @@ type version struct {
 	adapter *model.Adapter // nil is none
 }
 
-// newVersion numbers a set of weights; weights is 0 if it brings its own. What is known of their prefixes goes when they do.
+// newVersion numbers a set of weights; weights is 0 if it brings its own. What is known of their prefixes goes when
+// they do.
 func (e *Engine) newVersion(b *base, w *model.Weights, weights uint64, a *model.Adapter) *version {
 	v := &version{id: e.versions.Add(1), weights: weights, base: b, w: w, adapter: a}
 	if weights == 0 {

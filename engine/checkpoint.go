@@ -18,8 +18,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The files of a checkpoint. An adapter is what PEFT loads; full parameters are a Hugging Face folder in the model's dtype,
-// and states have the f32 values the optimizer works on beside it.
+// The files of a checkpoint. An adapter is what PEFT loads; full parameters are a Hugging Face folder in the model's
+// dtype, and states have the f32 values the optimizer works on beside it.
 const (
 	manifestFile  = "trinity.json"
 	adapterFile   = model.PEFTWeightsFile
@@ -182,8 +182,8 @@ func (e *Engine) DeleteCheckpoint(_ context.Context, path string) error {
 	return e.store.remove(p)
 }
 
-// Expire deletes the checkpoints whose time to live has ended by now, and returns their paths. The engine never does so by itself,
-// so that what a run sees does not depend on the clock behind its caller's back.
+// Expire deletes the checkpoints whose time to live has ended by now, and returns their paths. The engine never does so
+// by itself, so that what a run sees does not depend on the clock behind its caller's back.
 func (e *Engine) Expire(ctx context.Context, now time.Time) ([]string, error) {
 	paths, err := e.store.all()
 	if err != nil {

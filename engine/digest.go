@@ -11,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// digest tells requests apart by content. Every part goes in with its length, so different requests never give the same bytes.
+// digest tells requests apart by content. Every part goes in with its length, so different requests never give the same
+// bytes.
 type digest [sha256.Size]byte
 
 type hasher struct {

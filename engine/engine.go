@@ -1,14 +1,16 @@
 // Package engine trains and samples language models in this process: it is tinker.Service on the CPU.
 //
-// The life of a request: a TrainingClient's call is numbered and queued (queue.go) and runs in SeqID order, as micro-batches
-// (train.go, micro.go) or as an optimizer step (run.go), which one loop takes from all models in a fair order (trainer.go, share.go); it changes the
-// run's state only if it succeeds. Samples of all requests run together in another loop (scheduler.go) over KV pages of
-// package engine/cache. Both take turns on the same threads (turn.go) in the order that the owners' computing times say (clock.go); training gives way
-// between two layers. What runs and samplers take of the memory is accounted for before it is allocated (memory.go, reckon.go).
+// The life of a request: a TrainingClient's call is numbered and queued (queue.go) and runs in SeqID order, as
+// micro-batches (train.go, micro.go) or as an optimizer step (run.go), which one loop takes from all models in a fair
+// order (trainer.go, share.go); it changes the run's state only if it succeeds. Samples of all requests run together in
+// another loop (scheduler.go) over KV pages of package engine/cache. Both take turns on the same threads (turn.go) in
+// the order that the owners' computing times say (clock.go); training gives way between two layers. What runs and
+// samplers take of the memory is accounted for before it is allocated (memory.go, reckon.go).
 //
 // A token's log-probability is a pure function of the base weights, the adapter and the tokens before it: the same bits
-// alone or in a batch, sampled or trained on, with any number of threads. A run is a deterministic state machine: its requests in
-// order give the same bits every time, so Snapshot, Restore and a replay of later requests bring it back exactly.
+// alone or in a batch, sampled or trained on, with any number of threads. A run is a deterministic state machine: its
+// requests in order give the same bits every time, so Snapshot, Restore and a replay of later requests bring it back
+// exactly.
 package engine
 
 import (
@@ -40,7 +42,8 @@ type Options struct {
 	Threads int
 	// Kernel forces a path of package kernel, "portable" for instance; default the best that passes its self-test.
 	Kernel string
-	// Order in which bf16 products add, "sequential" or "blocked"; default that in which Dir was begun, or the processor's own.
+	// Order in which bf16 products add, "sequential" or "blocked"; default that in which Dir was begun, or the
+	// processor's own.
 	Order string
 	// Seed from which everything is drawn that requests leave open; nil takes the system's randomness.
 	Seed *uint64
@@ -53,7 +56,8 @@ type Options struct {
 	MaxTokens    int64 // and their tokens; default 32 Mi
 	KeepResults  int   // results kept per model for repeated requests; default 1024
 	KeepBytes    int64 // and their size; default 64 MiB
-	// SkipMissing leaves out base models that are not there or cannot be read; their runs are refused by name. Without it they are errors.
+	// SkipMissing leaves out base models that are not there or cannot be read; their runs are refused by name. Without
+	// it they are errors.
 	SkipMissing bool
 	Memory      int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
 	FS          disk.FS

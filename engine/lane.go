@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// lane is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A lane that has no
-// pages any more computes its tokens again; the bits are the same.
+// lane is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A lane that
+// has no pages any more computes its tokens again; the bits are the same.
 type lane struct {
 	s      *sampling
 	sample int
@@ -102,8 +102,8 @@ func (l *lane) computed() {
 	}
 }
 
-// fork makes the lane of the next sample, which has drawn its first token. The last one takes the prompt's pages over. It returns nil
-// if the pages do not suffice.
+// fork makes the lane of the next sample, which has drawn its first token. The last one takes the prompt's pages over.
+// It returns nil if the pages do not suffice.
 func (l *lane) fork(token int32, force bool) *lane {
 	s := l.s
 	c := &lane{s: s, sample: s.next, stream: s.seed.Stream("sample", s.next), asked: true, done: l.done}

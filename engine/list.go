@@ -76,8 +76,8 @@ func unlisted(path string, err error) error {
 	return fmt.Errorf("engine: checkpoint %s: %w", path, err)
 }
 
-// VerifyCheckpoints reads every checkpoint below dir, the folder of an engine that does not run, and returns how many there
-// are and what is damaged.
+// VerifyCheckpoints reads every checkpoint below dir, the folder of an engine that does not run, and returns how many
+// there are and what is damaged.
 func VerifyCheckpoints(dir string) (found int, damaged, err error) {
 	s := store{dir: dir, now: func() time.Time { return time.Time{} }}
 	paths, err := s.all()

@@ -18,7 +18,8 @@ type micro struct {
 	tokens   int
 }
 
-// pass computes micro-batches that share one. What goes wrong with one of them is its own error and leaves the others alone.
+// pass computes micro-batches that share one. What goes wrong with one of them is its own error and leaves the others
+// alone.
 func (t *trainer) pass(jobs []*job) {
 	seqs, pages, tokens := sequences(jobs)
 	base := jobs[0].r.base

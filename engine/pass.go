@@ -50,7 +50,8 @@ func (c *scheduler) pass(lanes []*lane) {
 	}
 }
 
-// wanted lists the rows that a lane's step must score: the last token's, and of a prompt those that the request asks about.
+// wanted lists the rows that a lane's step must score: the last token's, and of a prompt those that the request asks
+// about.
 func (c *scheduler) wanted(l *lane) {
 	last := len(l.tokens) - 1
 	from := l.done

@@ -67,11 +67,12 @@ func describeRun(l tinker.LoRA, b *base) string {
 	return fmt.Sprintf("a training run of rank %d on base model %q", l.Rank, b.name)
 }
 
-// looseRank is taken for any base model, so that the settings of a large model also work on a small one that stands in for it.
+// looseRank is taken for any base model, so that the settings of a large model also work on a small one that stands in
+// for it.
 const looseRank = 256
 
-// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above the shorter side of
-// the matrix it is added to.
+// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above the
+// shorter side of the matrix it is added to.
 func (b *base) checkRank(l tinker.LoRA) error {
 	if l.Rank == 0 {
 		return nil

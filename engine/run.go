@@ -11,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// run is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are there.
+// run is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are
+// there.
 type run struct {
 	e        *Engine
 	id       string

@@ -28,7 +28,8 @@ type held struct {
 
 func (h *held) end() { h.once.Do(h.release) }
 
-// Close gives the client's weights back: it must not sample any more. A client that nobody holds is closed in the end without it.
+// Close gives the client's weights back: it must not sample any more. A client that nobody holds is closed in the end
+// without it.
 func (c *samplingClient) Close() error {
 	if c.held != nil {
 		c.collected.Stop()

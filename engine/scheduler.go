@@ -14,11 +14,12 @@ import (
 // prefillTokens bounds the prompt tokens of one step, so that samples under way go on beside a long prompt.
 const prefillTokens = 1024
 
-// logitFloats bounds the logits computed at once: 64 MiB, which are 64 rows of the largest vocabularies. Each time the whole head is read.
+// logitFloats bounds the logits computed at once: 64 MiB, which are 64 rows of the largest vocabularies. Each time the
+// whole head is read.
 const logitFloats = 16 << 20
 
-// scheduler samples all requests together. One goroutine runs while there is work; each step computes the next tokens of all lanes
-// in one pass per base weights and draws. What is computed together changes no bit.
+// scheduler samples all requests together. One goroutine runs while there is work; each step computes the next tokens
+// of all lanes in one pass per base weights and draws. What is computed together changes no bit.
 type scheduler struct {
 	e      *Engine
 	runner *model.Runner
@@ -95,7 +96,8 @@ func (c *scheduler) submit(s *sampling, promised bool) error {
 
 func (c *scheduler) backlog() *backlog { return &c.e.waiting[tinker.Sampling] }
 
-// loop runs until nothing is left to do. It plans when it has the turn, so that nobody who came while it waited waits again.
+// loop runs until nothing is left to do. It plans when it has the turn, so that nobody who came while it waited waits
+// again.
 func (c *scheduler) loop() {
 	if !c.more() {
 		return
@@ -193,8 +195,8 @@ func (c *scheduler) admit() {
 	c.lines = slices.DeleteFunc(c.lines, func(l *line) bool { return len(l.waiting) == 0 })
 }
 
-// first is the line whose turn it is, of those that there is room for: an owner of whom nothing is under way may go a quarter
-// beyond the bound, so that he need not wait for the end of another's long samples. c.mu is held.
+// first is the line whose turn it is, of those that there is room for: an owner of whom nothing is under way may go a
+// quarter beyond the bound, so that he need not wait for the end of another's long samples. c.mu is held.
 func (c *scheduler) first(closed bool) (best *line) {
 	most := c.e.opts.MaxSequences
 	for _, l := range c.lines {
@@ -235,12 +237,13 @@ func (c *scheduler) sweep() {
 	})
 }
 
-// plan fills the batch: every sample under way, then prompts up to the bound, those first whose party has had least. When pages run
-// out lanes give theirs back, to compute them again later. The oldest for whom there were none comes first the next time: else some who
-// need few could take them in turns for ever, from one who needs many.
+// plan fills the batch: every sample under way, then prompts up to the bound, those first whose party has had least.
+// When pages run out lanes give theirs back, to compute them again later. The oldest for whom there were none comes
+// first the next time: else some who need few could take them in turns for ever, from one who needs many.
 //
-// Each step is the step of one owner, the one that has had the least computing time, who is charged with it. Everybody else joins in with as
-// many tokens as the leader has at most, so that the step of one who has few takes about as long as he would need alone.
+// Each step is the step of one owner, the one that has had the least computing time, who is charged with it. Everybody
+// else joins in with as many tokens as the leader has at most, so that the step of one who has few takes about as long
+// as he would need alone.
 func (c *scheduler) plan() {
 	c.mu.Lock() // for the shares
 	defer c.mu.Unlock()
@@ -359,8 +362,9 @@ func (c *scheduler) space(l *lane, n int) bool {
 	return true
 }
 
-// victim is the lane that gives its pages of the same cache for l's next n tokens: of the owners that hold more than l's would then, the one
-// with most, and of his lanes the youngest; else the youngest of l's own behind l that is not in the batch.
+// victim is the lane that gives its pages of the same cache for l's next n tokens: of the owners that hold more than
+// l's would then, the one with most, and of his lanes the youngest; else the youngest of l's own behind l that is not
+// in the batch.
 func (c *scheduler) victim(l *lane, n int) (best *lane) {
 	held := map[*share]int{}
 	for _, v := range c.lanes {
@@ -411,8 +415,8 @@ func (c *scheduler) begin() {
 	c.lanes, c.spare = now, old[:0]
 }
 
-// grant divides the room for new samples among the prompts that are done: one by one to the party that has had least, until a
-// request that waits comes before them. A prompt without any sample under way needs no room for the next.
+// grant divides the room for new samples among the prompts that are done: one by one to the party that has had least,
+// until a request that waits comes before them. A prompt without any sample under way needs no room for the next.
 func (c *scheduler) grant() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,10 +2,10 @@ package engine
 
 import "cmp"
 
-// share is what a party has been given of one kind of work: an owner, or below it one of its models or sampling clients. Of those that
-// want something, whoever has been given least comes first, owner before owner and then party before party; so a thousand
-// requests of one stand behind the first of another. A party that comes (back) begins where the least of those present
-// stands: being idle saves nothing up.
+// share is what a party has been given of one kind of work: an owner, or below it one of its models or sampling
+// clients. Of those that want something, whoever has been given least comes first, owner before owner and then party
+// before party; so a thousand requests of one stand behind the first of another. A party that comes (back) begins where
+// the least of those present stands: being idle saves nothing up.
 type share struct {
 	owner   *share // nil for an owner itself
 	name    string // of an owner
@@ -16,7 +16,8 @@ type share struct {
 	number  uint64 // of its coming, so that equals have an order
 }
 
-// shares is the parties of one kind of work that are present. Its user's lock guards it and them. The zero value is ready.
+// shares is the parties of one kind of work that are present. Its user's lock guards it and them. The zero value is
+// ready.
 type shares struct {
 	owners  map[string]*share
 	present []*share // owners and parties with wants

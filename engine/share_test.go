@@ -31,8 +31,8 @@ func (t *turn) waits(s side) bool {
 	return t.waiting[s] != nil
 }
 
-// A sample that arrives while a layer is computed gets its first step before the next one is, wherever in a training step that is, and
-// neither side's bits know of the other.
+// A sample that arrives while a layer is computed gets its first step before the next one is, wherever in a training
+// step that is, and neither side's bits know of the other.
 func TestSamplingWaitsForOneLayer(t *testing.T) {
 	models := deep(t)
 	for _, tape := range []int64{0, 1} { // keeping activations, and recomputing them
@@ -163,8 +163,8 @@ func outcome(t testing.TB, futures []*tinker.Future[tinker.ForwardOutput]) (all 
 	return all, errs
 }
 
-// Whatever models have forward_backwards waiting, of any rank, loss and length, some of them wrong: they share passes, and each gets the
-// numbers, the gradient and the errors that it gets alone.
+// Whatever models have forward_backwards waiting, of any rank, loss and length, some of them wrong: they share passes,
+// and each gets the numbers, the gradient and the errors that it gets alone.
 func TestModelsShareAPass(t *testing.T) {
 	models := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}
 	round := 0
@@ -259,8 +259,8 @@ func watch(names []string, futures map[string]<-chan struct{}, order *[]string) 
 	}
 }
 
-// One owner has ten models with requests without end, another two, a third one that comes late: owners take turns, and below them models,
-// by tokens; whoever comes late begins where the others are.
+// One owner has ten models with requests without end, another two, a third one that comes late: owners take turns, and
+// below them models, by tokens; whoever comes late begins where the others are.
 func TestTrainingIsFair(t *testing.T) {
 	e := open(t, Options{MicroBatch: 1}) // nothing shares a pass
 	tr := e.trainer
@@ -336,8 +336,8 @@ func TestThousandRequestsWaitForOne(t *testing.T) {
 	}
 }
 
-// One client has a thousand samples waiting, another tenant three; and the same with one request of a thousand samples, and with
-// little memory.
+// One client has a thousand samples waiting, another tenant three; and the same with one request of a thousand samples,
+// and with little memory.
 func TestSamplingIsFair(t *testing.T) {
 	for name, o := range map[string]Options{"room": {MaxSequences: 8}, "little memory": {MaxSequences: 8, CacheBytes: 200 << 10}, "two at a time": {MaxSequences: 2}} {
 		for _, requests := range []int{300, 1} {
@@ -380,7 +380,8 @@ func TestSamplingIsFair(t *testing.T) {
 	}
 }
 
-// Endless samples do not stop training, and endless training does not stop samples: of one owner both get the same time.
+// Endless samples do not stop training, and endless training does not stop samples: of one owner both get the same
+// time.
 func TestNeitherSideStarves(t *testing.T) {
 	e := open(t, Options{Models: deep(t), MicroBatch: 4096}) // one pass
 	c := create(t, e, 0, lora(2))
@@ -448,8 +449,8 @@ func TestLongPauseHoldsNobodyUp(t *testing.T) {
 	value(t, f, err)
 }
 
-// A step that one owner leads has no more tokens of another than of it, so that a small sample's steps stay small beside another's hundred
-// samples; and the steps of the many are still those of all their samples.
+// A step that one owner leads has no more tokens of another than of it, so that a small sample's steps stay small
+// beside another's hundred samples; and the steps of the many are still those of all their samples.
 func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	e := open(t, Options{})
 	client := func(owner string) tinker.SamplingClient {

@@ -50,8 +50,8 @@ type snapshotPart struct {
 	Shape []int  `json:"shape"`
 }
 
-// Snapshot writes everything a model is, as it stands between two of its requests, and returns the SeqID of the last request
-// in it. Requests that have been accepted but not run are not in it.
+// Snapshot writes everything a model is, as it stands between two of its requests, and returns the SeqID of the last
+// request in it. Requests that have been accepted but not run are not in it.
 func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error) {
 	r, err := e.find(modelID)
 	if err != nil {
@@ -210,7 +210,8 @@ func (i snapshotInfo) magic() string {
 	return snapshotMagic
 }
 
-// Restore makes the model of a snapshot, which must not exist yet, and returns its id and the SeqID of the last request in it.
+// Restore makes the model of a snapshot, which must not exist yet, and returns its id and the SeqID of the last request
+// in it.
 func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, applied int64, err error) {
 	if ctx.Err() != nil {
 		return "", 0, context.Cause(ctx)

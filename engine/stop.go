@@ -46,8 +46,8 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 	return s, err
 }
 
-// after reports whether a token ends a sample. tail is the sample's bytes that may be the beginning of a stop string; it is
-// kept up to date.
+// after reports whether a token ends a sample. tail is the sample's bytes that may be the beginning of a stop string;
+// it is kept up to date.
 func (s *stops) after(token int32, tail *[]byte) bool {
 	if slices.Contains(s.tokens, token) {
 		return true

@@ -18,8 +18,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// store is the folder of checkpoints: <dir>/<model id>/<kind>/<name>/. A checkpoint is written beside its place, synced and
-// renamed, so it is there whole or not at all. Names never contain a tilde; folders that end in one of these are not checkpoints.
+// store is the folder of checkpoints: <dir>/<model id>/<kind>/<name>/. A checkpoint is written beside its place, synced
+// and renamed, so it is there whole or not at all. Names never contain a tilde; folders that end in one of these are
+// not checkpoints.
 type store struct {
 	dir string
 	fs  disk.FS
@@ -40,8 +41,8 @@ func (s *store) folder(p tinker.Path) string {
 // escape makes a file name of a model id, one that leads nowhere else whatever the id.
 func escape(modelID string) string { return strings.ReplaceAll(url.QueryEscape(modelID), ".", "%2E") }
 
-// read returns a checkpoint's manifest and folder. One that is not there or has expired is ErrNotFound. The caller holds s.mu
-// as long as it reads from the folder.
+// read returns a checkpoint's manifest and folder. One that is not there or has expired is ErrNotFound. The caller
+// holds s.mu as long as it reads from the folder.
 func (s *store) read(path string) (m manifest, p tinker.Path, dir string, err error) {
 	return s.readAt(path, s.now())
 }
@@ -73,8 +74,8 @@ type file struct {
 	write func(io.Writer) error
 }
 
-// write makes the checkpoint p of files and a manifest with their checksums. An error leaves what was there before, and nothing of the new
-// one.
+// write makes the checkpoint p of files and a manifest with their checksums. An error leaves what was there before, and
+// nothing of the new one.
 func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 	final := s.folder(p)
 	tmp, parent := final+unfinished, filepath.Dir(final)

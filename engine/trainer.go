@@ -9,9 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/model"
 )
 
-// trainer computes what the models' queues ask for, job by job. One goroutine runs while there is work. Each model has one job at
-// a time, so their order is kept whatever is taken first. Micro-batches of different adapters on one base that are small enough run in
-// one pass and share its products; what is computed together changes no bit.
+// trainer computes what the models' queues ask for, job by job. One goroutine runs while there is work. Each model has
+// one job at a time, so their order is kept whatever is taken first. Micro-batches of different adapters on one base
+// that are small enough run in one pass and share its products; what is computed together changes no bit.
 type trainer struct {
 	e      *Engine
 	runner *model.Runner  // of the loop's goroutine
@@ -153,9 +153,10 @@ func (t *trainer) loop() {
 // minWait is how long jobs wait at least for others that may share their pass.
 const minWait = 20 * time.Millisecond
 
-// more reports whether there is a job; when there is none, the loop is over. It first waits for the models that have just had one,
-// while they are between two requests, since their next jobs may share a pass with those that are here. Jobs that are here wait no longer than the
-// last ones took, or minWait: one whose next request takes long to read must not hold up the others.
+// more reports whether there is a job; when there is none, the loop is over. It first waits for the models that have
+// just had one, while they are between two requests, since their next jobs may share a pass with those that are here.
+// Jobs that are here wait no longer than the last ones took, or minWait: one whose next request takes long to read must
+// not hold up the others.
 func (t *trainer) more() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

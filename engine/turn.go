@@ -10,10 +10,11 @@ const (
 	forTraining             // the trainer's loop
 )
 
-// turn decides who computes: the threads work for one side at a time. Whoever ends a turn hands it to the other side if that
-// waits. Inside its turn a side also gives way (yield), training between two layers and sampling between two steps, whenever the clock says that
-// the other side comes first; so neither starves the other, and a sample of an owner that has had little waits for one layer of one
-// micro-batch and not for one before each of its tokens. The zero value is ready.
+// turn decides who computes: the threads work for one side at a time. Whoever ends a turn hands it to the other side if
+// that waits. Inside its turn a side also gives way (yield), training between two layers and sampling between two
+// steps, whenever the clock says that the other side comes first; so neither starves the other, and a sample of an
+// owner that has had little waits for one layer of one micro-batch and not for one before each of its tokens. The zero
+// value is ready.
 type turn struct {
 	clock   clock
 	mu      sync.Mutex
@@ -62,7 +63,8 @@ func (t *turn) hand(s side) bool {
 	return true
 }
 
-// yield lets the other side have a turn now if it waits and comes before the owners that s computes for, and reports whether it did.
+// yield lets the other side have a turn now if it waits and comes before the owners that s computes for, and reports
+// whether it did.
 func (t *turn) yield(s side, owners ...string) bool {
 	t.mu.Lock()
 	if t.waiting[other(s)] == nil || !t.clock.yields(s, owners...) {

@@ -73,8 +73,8 @@ func errUnloaded(modelID string) error {
 	return tinker.Userf("engine: model %s: %w; create another from one of its checkpoints", modelID, tinker.ErrUnloaded)
 }
 
-// retire takes no more requests. When all that can run have, the rest, which wait for one that never came, fail, and f is called: with an
-// error if the engine closes before.
+// retire takes no more requests. When all that can run have, the rest, which wait for one that never came, fail, and f
+// is called: with an error if the engine closes before.
 func (q *queue) retire(f func(error)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -95,8 +95,8 @@ func (t *Trainer) open(ctx context.Context) error {
 	return nil
 }
 
-// lastLine is the last step whose line in metrics.jsonl stands. Behind the last step of a finished run is that of the evaluation
-// at the end.
+// lastLine is the last step whose line in metrics.jsonl stands. Behind the last step of a finished run is that of the
+// evaluation at the end.
 func (t *Trainer) lastLine() int {
 	if t.state.Step >= t.Config.MaxSteps && t.finished() {
 		return t.state.Step
@@ -117,8 +117,8 @@ func (t *Trainer) firstNeeded() int {
 	return min(t.state.Step, t.state.Saved.Step)
 }
 
-// openModel connects to the model of this run, making it at the first start. A service that does not keep models goes on from
-// the last saved state.
+// openModel connects to the model of this run, making it at the first start. A service that does not keep models goes
+// on from the last saved state.
 func (t *Trainer) openModel(ctx context.Context) error {
 	if !t.Durable && t.state.ModelID != "" {
 		return t.reopenSaved(ctx)
@@ -141,8 +141,8 @@ func (t *Trainer) openModel(ctx context.Context) error {
 	return nil
 }
 
-// reopenSaved goes back to the last saved state, or to the beginning if there is none. The steps behind it are trained again, on
-// the episodes that are stored.
+// reopenSaved goes back to the last saved state, or to the beginning if there is none. The steps behind it are trained
+// again, on the episodes that are stored.
 func (t *Trainer) reopenSaved(ctx context.Context) error {
 	from := t.state.Saved
 	var client tinker.TrainingClient

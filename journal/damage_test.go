@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/journal"
 )
 
-// One wrong bit anywhere in a snapshot, or in the log, is refused with the file's name: the log's at the start, a snapshot's when its model is
-// needed. Verify finds both.
+// One wrong bit anywhere in a snapshot, or in the log, is refused with the file's name: the log's at the start, a
+// snapshot's when its model is needed. Verify finds both.
 func TestDamageIsNamed(t *testing.T) {
 	modelDir := tinyModel(t)
 	dir := t.TempDir()

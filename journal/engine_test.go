@@ -172,8 +172,8 @@ func script(svc tinker.Service, answers *[]string) error {
 	return nil
 }
 
-// TestEveryKill: the process dies at each operation on the disk in turn; the next one has every request that was promised,
-// and the script's answers are those of a run that nobody killed.
+// TestEveryKill: the process dies at each operation on the disk in turn; the next one has every request that was
+// promised, and the script's answers are those of a run that nobody killed.
 func TestEveryKill(t *testing.T) {
 	dir := tinyModel(t)
 	often := journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 4} // after every request

@@ -10,7 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/journal"
 )
 
-// After a full disk the journal goes on as soon as there is room: without a start, and to the answers of a run that had room.
+// After a full disk the journal goes on as soon as there is room: without a start, and to the answers of a run that had
+// room.
 func TestFullDiskHeals(t *testing.T) {
 	modelDir := tinyModel(t)
 	var want []string

@@ -1,12 +1,12 @@
 // Package journal makes a deterministic tinker.Service durable: accepted means it survives a kill.
 //
 // A request is appended to a log and fsynced (concurrent requests share one fsync) before its future is returned. The
-// service below is a state machine: the same requests in the same order give the same bits. So after a kill
-// Open restores each model's last snapshot, runs the logged requests behind it again, and everything is as it was:
-// weights, optimizer, gradient, unfinished work and the futures of requests that a client asks for once more.
+// service below is a state machine: the same requests in the same order give the same bits. So after a kill Open
+// restores each model's last snapshot, runs the logged requests behind it again, and everything is as it was: weights,
+// optimizer, gradient, unfinished work and the futures of requests that a client asks for once more.
 //
-// Logged are requests and every choice that chance made for them. Results are logged lazily, without an fsync of their own: a lost
-// one is computed again. Sampling changes nothing and is passed through.
+// Logged are requests and every choice that chance made for them. Results are logged lazily, without an fsync of their
+// own: a lost one is computed again. Sampling changes nothing and is passed through.
 package journal
 
 import (
@@ -111,9 +111,9 @@ type key struct {
 	seq     int64
 }
 
-// Open reads the journal in dir, making it if there is none, and brings the machine, which must be empty, to the state of everything that
-// was accepted. A torn record at the end of the log is cut off: its request was never promised. Any other damage is an
-// error that names the file.
+// Open reads the journal in dir, making it if there is none, and brings the machine, which must be empty, to the state
+// of everything that was accepted. A torn record at the end of the log is cut off: its request was never promised. Any
+// other damage is an error that names the file.
 func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	if err := opts.FS.MkdirAll(dir); err != nil {
@@ -167,8 +167,8 @@ func (j *Journal) CreateModelFromState(ctx context.Context, req tinker.CreateFro
 	})
 }
 
-// create makes a model in the machine first and logs it then: until it is logged, and one from a state has its snapshot, nobody
-// was promised anything.
+// create makes a model in the machine first and logs it then: until it is logged, and one from a state has its
+// snapshot, nobody was promised anything.
 func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any, make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
 	j.making.Lock()
 	defer j.making.Unlock()
@@ -237,7 +237,8 @@ func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
 	return j.appendSynced(recDelete, deleted{Path: path})
 }
 
-// Close snapshots what changed since the last snapshots, so that the next start need not replay, and closes the machine.
+// Close snapshots what changed since the last snapshots, so that the next start need not replay, and closes the
+// machine.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.closed {

@@ -16,8 +16,8 @@ func (m *model) behind(seq int64) bool {
 	return seq >= 1 && (seq <= m.applied || m.gone && seq < m.next)
 }
 
-// Lookup finds a training request that was accepted, in this process or before it. future is a *tinker.Future of its result;
-// it is nil when the request was accepted but its result is no longer kept.
+// Lookup finds a training request that was accepted, in this process or before it. future is a *tinker.Future of its
+// result; it is nil when the request was accepted but its result is no longer kept.
 func (j *Journal) Lookup(modelID string, seqID int64) (future any, accepted bool) {
 	m := j.find(modelID)
 	if m == nil {

@@ -174,7 +174,8 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	return f, nil
 }
 
-// later hands a request on when the log could be written after all: the caller was told of an error, and may send it again.
+// later hands a request on when the log could be written after all: the caller was told of an error, and may send it
+// again.
 func (m *model) later(o *op, at position, forward func(), fail func(error)) {
 	m.j.background.Go(func() {
 		if err := at.log.Await(m.j.ctx, at.at); err != nil {
@@ -187,7 +188,8 @@ func (m *model) later(o *op, at position, forward func(), fail func(error)) {
 	})
 }
 
-// repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none. m.mu is held.
+// repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none.
+// m.mu is held.
 func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged position, err error) {
 	o, ok := m.ops[seq]
 	if !ok {
@@ -210,7 +212,8 @@ func (m *model) append(name string, seq int64, raw []byte) (position, error) {
 	return m.j.log.append(recOp, operation{ModelID: m.id, SeqID: seq, Name: name, Request: raw})
 }
 
-// watch resolves a request's future when the machine is done with it, notes the result and takes a snapshot when one is due.
+// watch resolves a request's future when the machine is done with it, notes the result and takes a snapshot when one is
+// due.
 func watch[T any](m *model, o *op, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
 	start := time.Now()
 	m.j.background.Add(1)

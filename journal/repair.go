@@ -11,9 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Repair sets aside what a start of the journal in dir could not read, and tells seen what is lost. Nobody may have the journal open. A model
-// that lost a request loses those behind it too: they were computed from it. Snapshots are left alone: a damaged one stops its model, not the
-// start.
+// Repair sets aside what a start of the journal in dir could not read, and tells seen what is lost. Nobody may have the
+// journal open. A model that lost a request loses those behind it too: they were computed from it. Snapshots are left
+// alone: a damaged one stops its model, not the start.
 func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 	paths, missing, err := listSegments(dir)
 	if err != nil {
@@ -104,7 +104,8 @@ func (s *salvage) add(records []any) {
 	}
 }
 
-// lost returns, by model, the first request that is missing and that others follow; 0 is all of a model that nothing makes.
+// lost returns, by model, the first request that is missing and that others follow; 0 is all of a model that nothing
+// makes.
 func (s *salvage) lost(dir string) (map[string]int64, error) {
 	applied, err := appliedInSnapshots(dir)
 	if err != nil {

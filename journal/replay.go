@@ -43,8 +43,8 @@ type operationKey struct {
 	seq   int64
 }
 
-// restoreResults makes futures of the results in the log that lie before the snapshots of models that are awake; others have them in
-// their snapshots.
+// restoreResults makes futures of the results in the log that lie before the snapshots of models that are awake; others
+// have them in their snapshots.
 func (j *Journal) restoreResults(results []result) error {
 	for _, r := range results {
 		m := j.models[r.ModelID]
@@ -100,8 +100,8 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 	return nil
 }
 
-// leaveOut refuses the requests of a model that cannot be brought back, with the reason: its base model may be missing. Its part of the log
-// stays for the next start.
+// leaveOut refuses the requests of a model that cannot be brought back, with the reason: its base model may be missing.
+// Its part of the log stays for the next start.
 func (j *Journal) leaveOut(m *model, bad error) error {
 	if errors.Is(bad, tinker.ErrClosed) || j.ctx.Err() != nil {
 		return bad
@@ -111,7 +111,8 @@ func (j *Journal) leaveOut(m *model, bad error) error {
 	return nil
 }
 
-// setAside makes a model known whose snapshot cannot be read: its requests are refused with the reason, and others are none the wiser.
+// setAside makes a model known whose snapshot cannot be read: its requests are refused with the reason, and others are
+// none the wiser.
 func (j *Journal) setAside(path string, broken error) error {
 	id, err := url.PathUnescape(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "model-"), ".snap"))
 	if err != nil {
@@ -316,7 +317,8 @@ func (j *Journal) settle() {
 	}
 }
 
-// pending is the ends of what the machine has to do. A request behind a number that never came waits for its client, and is left out.
+// pending is the ends of what the machine has to do. A request behind a number that never came waits for its client,
+// and is left out.
 func (j *Journal) pending() (ends []<-chan struct{}) {
 	for _, m := range j.all() {
 		m.mu.Lock()
@@ -330,8 +332,8 @@ func (j *Journal) pending() (ends []<-chan struct{}) {
 	return ends
 }
 
-// settled reports whether a request need not run again: its result is known, and it changed nothing of the model. A save that failed
-// stays failed.
+// settled reports whether a request need not run again: its result is known, and it changed nothing of the model. A
+// save that failed stays failed.
 func (r result) settled() bool {
 	switch r.Name {
 	case opForward, opSaveState, opSaveSampler:

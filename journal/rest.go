@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A model that nobody uses comes to rest: it is written to its snapshot and leaves the machine's memory. The next request brings it back to
-// the same bits. After a start all models rest but those with requests to replay.
+// A model that nobody uses comes to rest: it is written to its snapshot and leaves the machine's memory. The next
+// request brings it back to the same bits. After a start all models rest but those with requests to replay.
 
 // restPeriod bounds how often models that may come to rest are looked for.
 const restPeriod = 10 * time.Second
@@ -35,7 +35,8 @@ func (j *Journal) keepResting() {
 	}
 }
 
-// resting lists the models that may rest and were not used after the time, the one that was left alone for longest first.
+// resting lists the models that may rest and were not used after the time, the one that was left alone for longest
+// first.
 func (j *Journal) resting(since time.Time) (list []*model) {
 	used := map[*model]time.Time{}
 	for _, m := range j.all() {
@@ -133,8 +134,8 @@ func (m *model) awake() error {
 	}
 }
 
-// wakeInto is wake for a request that was not accepted: when there is no memory for the model, the one that was left alone for longest makes
-// room, and if there is none, the request must come again.
+// wakeInto is wake for a request that was not accepted: when there is no memory for the model, the one that was left
+// alone for longest makes room, and if there is none, the request must come again.
 func (m *model) wakeInto() error {
 	for {
 		err := m.wake(context.Background())

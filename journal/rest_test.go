@@ -14,7 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A model may leave memory between any two requests, and after a start it does: the answers are those of one that stayed.
+// A model may leave memory between any two requests, and after a start it does: the answers are those of one that
+// stayed.
 func TestRestingChangesNothing(t *testing.T) {
 	modelDir := tinyModel(t)
 	var want []string

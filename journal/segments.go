@@ -17,7 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// segments is the log: numbered files, of which the last is written. Each begins with a header that says how long the one before is.
+// segments is the log: numbered files, of which the last is written. Each begins with a header that says how long the
+// one before is.
 type segments struct {
 	dir      string
 	opts     wal.Options
@@ -84,7 +85,8 @@ func listSegments(dir string) (paths, missing []string, err error) {
 	return paths, missing, nil
 }
 
-// segmentPaths lists the segments of a journal, oldest first, and the number of the first. One that is missing is an error.
+// segmentPaths lists the segments of a journal, oldest first, and the number of the first. One that is missing is an
+// error.
 func segmentPaths(dir string) (paths []string, first int, err error) {
 	paths, missing, err := listSegments(dir)
 	if err != nil {
@@ -215,8 +217,8 @@ func (s *segments) oldest() (segment, bool) {
 	return s.old[0], true
 }
 
-// holders are the models because of which the oldest closed segment is still there. Models are asked without the lock, which their
-// requests take.
+// holders are the models because of which the oldest closed segment is still there. Models are asked without the lock,
+// which their requests take.
 func (s *segments) holders(applied func(id string) int64) (ids []string) {
 	old, _ := s.oldest()
 	for id, seq := range old.maxSeq {

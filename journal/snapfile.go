@@ -14,9 +14,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A snapshot file is: the machine's state, the results that are kept (JSON), a trailer (JSON), and a foot. The foot is, little-endian: the
-// lengths of the three (uint64 each), their crc32c (uint32 each), the crc32c of the foot so far (uint32), snapshotEnd. So the trailer is
-// read without the rest.
+// A snapshot file is: the machine's state, the results that are kept (JSON), a trailer (JSON), and a foot. The foot is,
+// little-endian: the lengths of the three (uint64 each), their crc32c (uint32 each), the crc32c of the foot so far
+// (uint32), snapshotEnd. So the trailer is read without the rest.
 const (
 	snapshotEnd  = "TRNSNAP2"
 	snapshotFoot = 3*8 + 3*4 + 4 + len(snapshotEnd)

@@ -31,7 +31,8 @@ func (m *model) snapshotIfDue() {
 	}
 }
 
-// boundReplay takes snapshots until what all models have to replay is within the bound. Whoever comes while it works need not.
+// boundReplay takes snapshots until what all models have to replay is within the bound. Whoever comes while it works
+// need not.
 func (j *Journal) boundReplay() error {
 	if !j.bounding.TryLock() {
 		return nil
@@ -108,8 +109,8 @@ func (m *model) takeSnapshot() error {
 	return m.j.log.compact(m.j.appliedOf)
 }
 
-// release takes snapshots of the models that hold the oldest log segment when the log is long: one that was trained a little and then
-// left alone would keep everything that others have logged since.
+// release takes snapshots of the models that hold the oldest log segment when the log is long: one that was trained a
+// little and then left alone would keep everything that others have logged since.
 func (j *Journal) release() error {
 	if j.log.closedBytes() <= j.opts.SnapshotBytes {
 		return nil
@@ -124,8 +125,8 @@ func (j *Journal) release() error {
 	return errors.Join(errs...)
 }
 
-// kept returns the newest results up to applied, in order and within the bounds, the newest in any case. The machine is done with those
-// requests, so it waits for watchers that are a moment behind.
+// kept returns the newest results up to applied, in order and within the bounds, the newest in any case. The machine is
+// done with those requests, so it waits for watchers that are a moment behind.
 func (m *model) kept(applied int64) ([]result, error) {
 	m.mu.Lock()
 	var done []*op // newest first

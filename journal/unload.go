@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A model that is unloaded leaves a tombstone, a file model-<id>.gone in the place of its snapshot: with it nothing of the
-// model is replayed, its key is not used again, and questions about it are answered.
+// A model that is unloaded leaves a tombstone, a file model-<id>.gone in the place of its snapshot: with it nothing of
+// the model is replayed, its key is not used again, and questions about it are answered.
 type tombstone struct {
 	Version int              `json:"version"`
 	Created created          `json:"created"`

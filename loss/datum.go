@@ -32,9 +32,9 @@ func (d Datum) weight(i int) float64 {
 	return float64(d.Weights[i])
 }
 
-// Check reads the inputs that l needs from the index-th datum of a request, for a model with a vocabulary of vocab tokens.
-// What is missing, misshapen, not finite or unknown is a User error that names datum and key. The known inputs of
-// other losses may be there and are not used; cross_entropy without weights has weights of one.
+// Check reads the inputs that l needs from the index-th datum of a request, for a model with a vocabulary of vocab
+// tokens. What is missing, misshapen, not finite or unknown is a User error that names datum and key. The known inputs
+// of other losses may be there and are not used; cross_entropy without weights has weights of one.
 func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 	for _, key := range slices.Sorted(maps.Keys(d.LossFnInputs)) {
 		switch key {

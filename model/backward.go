@@ -36,12 +36,13 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 }
 
 // Backward adds to grads the gradients of the loss whose dLoss/dlogp Score left on the tape. seqs are those of tape's
-// Forward. Each stretch of neighbours with one adapter has its own grads, in order; nil is a stretch that is not trained, and
-// what the others get is what they get without it. A stretch without an adapter is trained whole (the full parameters), and must then be
-// the only one. Tensors that grads does not have are not trained. What does not fit is an error that Err returns.
+// Forward. Each stretch of neighbours with one adapter has its own grads, in order; nil is a stretch that is not
+// trained, and what the others get is what they get without it. A stretch without an adapter is trained whole (the full
+// parameters), and must then be the only one. Tensors that grads does not have are not trained. What does not fit is an
+// error that Err returns.
 //
-// Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded to bf16 before they
-// meet them.
+// Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded to bf16 before
+// they meet them.
 func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 	p, err := r.newPass(w, seqs)
 	if err != nil || p.rows() == 0 {
@@ -119,7 +120,8 @@ func (p *pass) layerGradients(l int) {
 	p.runTasks(1)
 }
 
-// headChunk is the number of rows whose logits are held at once: about 512 MiB of them. If that is all, Score leaves them to Backward.
+// headChunk is the number of rows whose logits are held at once: about 512 MiB of them. If that is all, Score leaves
+// them to Backward.
 func headChunk(c Config) int { return max(64, 1<<27/c.Vocab/64*64) }
 
 func (r *Runner) headChunk(c Config) int {
@@ -129,8 +131,8 @@ func (r *Runner) headChunk(c Config) int {
 	return headChunk(c)
 }
 
-// headGradients takes what Score left to d.dOut, the gradient of the last layer's output, and adds the gradients of the head
-// and of the final norm.
+// headGradients takes what Score left to d.dOut, the gradient of the last layer's output, and adds the gradients of the
+// head and of the final norm.
 func (p *pass) headGradients(s *score) {
 	c, d := p.w.Config, &p.back
 	chunk, part := p.headChunk(c), headPart(c, p.rows())

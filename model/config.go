@@ -55,8 +55,8 @@ func (c Config) Pages() nn.PageShape {
 	return nn.PageShape{Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
 }
 
-// LoadConfig reads config.json of the model folder dir. A model this package would compute wrongly is refused, with the key
-// that says so.
+// LoadConfig reads config.json of the model folder dir. A model this package would compute wrongly is refused, with the
+// key that says so.
 func LoadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
 	data, err := disk.ReadFile(path, disk.SmallFile)

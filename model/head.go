@@ -7,7 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
 
-// score is what Score leaves on a tape: the rows that have targets and, for each, the gradient of its log-probabilities.
+// score is what Score leaves on a tape: the rows that have targets and, for each, the gradient of its
+// log-probabilities.
 type score struct {
 	K       int
 	rows    []int     // [R] rows with a target, upward
@@ -17,7 +18,8 @@ type score struct {
 	h, e    []float32 // [R] entropy and dLoss/dentropy; empty when nobody asked
 }
 
-// headRows is the head's work on a few rows: their hidden states, the LoRA's mid and the logits, and the gradients of these.
+// headRows is the head's work on a few rows: their hidden states, the LoRA's mid and the logits, and the gradients of
+// these.
 type headRows struct {
 	x, mid, logits nn.Rows // [M,D], [M,r], [M,V]
 	dx, dmid       nn.Rows // [M,D], [M,r]
@@ -80,8 +82,8 @@ func (p *pass) runOf(row int) run {
 	return p.runs[lo]
 }
 
-// headEnd returns where a chunk of at most n rows, 64 or more, of the head's gradients ends that begins at from: at a block of the gradients of the
-// sequence it is in, so that it does not matter which others there are.
+// headEnd returns where a chunk of at most n rows, 64 or more, of the head's gradients ends that begins at from: at a
+// block of the gradients of the sequence it is in, so that it does not matter which others there are.
 func (p *pass) headEnd(rows []int, from, n int) int {
 	const block = 32
 	end := from + n
@@ -121,9 +123,9 @@ func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, ou
 	})
 }
 
-// Score computes log-probabilities: row t has K targets targets[t*K:], and logp[t*K+k] = logit - LogSumExp(logits), which
-// are the bits that Logits and the kernel's LogSumExp give. A negative target is none, and its logp is 0; rows without a
-// target cost nothing. The logits of all rows never exist at once.
+// Score computes log-probabilities: row t has K targets targets[t*K:], and logp[t*K+k] = logit - LogSumExp(logits),
+// which are the bits that Logits and the kernel's LogSumExp give. A negative target is none, and its logp is 0; rows
+// without a target cost nothing. The logits of all rows never exist at once.
 //
 // With dlogp, the caller's loss joins in: dlogp is called once for each row with a target, in order, to fill g [K] with
 // dLoss/dlogp, and tape, on which the Forward was, keeps it for Backward.
@@ -167,7 +169,8 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	}
 }
 
-// scoreRows computes the logits of s.rows[from:to], in r.back.head, and what is asked about them. It reports whether the call goes on.
+// scoreRows computes the logits of s.rows[from:to], in r.back.head, and what is asked about them. It reports whether
+// the call goes on.
 func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32, entropies *Entropies) bool {
 	c, head := p.w.Config, &p.back.head
 	p.back.held = nil
@@ -186,7 +189,8 @@ func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32,
 	})
 }
 
-// headParts runs f over n rows as blocks does, and gives way between parts that take no longer than a layer. It reports whether the call goes on.
+// headParts runs f over n rows as blocks does, and gives way between parts that take no longer than a layer. It reports
+// whether the call goes on.
 func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
 	c := p.w.Config
 	part := headPart(c, p.rows())
@@ -199,7 +203,8 @@ func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
 	return true
 }
 
-// headPart is the number of rows whose logits take about as long as so many rows take in a layer, at least what fills a block.
+// headPart is the number of rows whose logits take about as long as so many rows take in a layer, at least what fills a
+// block.
 func headPart(c Config, rows int) int {
 	layer := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim + 3*c.Dim*c.FF
 	const block = 64

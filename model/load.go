@@ -21,8 +21,8 @@ const (
 )
 
 // Load reads config.json and the weights of a Hugging Face folder: model.safetensors, or the shards that
-// model.safetensors.index.json names. Weights that are all bf16 are computed in bf16, anything else in float32. Errors name
-// the file and the tensor.
+// model.safetensors.index.json names. Weights that are all bf16 are computed in bf16, anything else in float32. Errors
+// name the file and the tensor.
 func Load(dir string, on nn.Compute) (*Weights, error) {
 	c, err := LoadConfig(dir)
 	if err != nil {

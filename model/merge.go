@@ -23,9 +23,9 @@ func FolderFiles() []string {
 		"special_tokens_map.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "added_tokens.json"}
 }
 
-// Merge writes the model of folder base with the adapter's additions in its weights to the folder out, which is made: an
-// ordinary Hugging Face folder with the base's shards and dtypes. A head of its own appears if the adapter reaches the head of
-// a model that has none. One tensor is in memory at a time. out is there whole or not at all.
+// Merge writes the model of folder base with the adapter's additions in its weights to the folder out, which is made:
+// an ordinary Hugging Face folder with the base's shards and dtypes. A head of its own appears if the adapter reaches
+// the head of a model that has none. One tensor is in memory at a time. out is there whole or not at all.
 func Merge(base string, a PEFT, out string, to disk.FS, on nn.Compute) error {
 	c, err := LoadConfig(base)
 	if err != nil {

@@ -52,8 +52,8 @@ type PEFT struct {
 	wholeHead bool // the settings speak of a whole head; see Tied
 }
 
-// ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this program
-// write them. What would be computed wrongly is refused by the name of its key.
+// ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this
+// program write them. What would be computed wrongly is refused by the name of its key.
 func ReadPEFT(dir string) (PEFT, error) {
 	path := filepath.Join(dir, PEFTConfigFile)
 	data, err := disk.ReadFile(path, disk.SmallFile)

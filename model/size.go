@@ -33,13 +33,15 @@ func (c Config) AdapterParameters(rank int) int64 {
 	return int64(rank) * (int64(c.Layers)*int64(attn+mlp) + int64(c.Dim+c.Vocab))
 }
 
-// PassBytes returns about how much memory a forward without a tape takes for a number of rows (tokens) with adapters up to rank.
+// PassBytes returns about how much memory a forward without a tape takes for a number of rows (tokens) with adapters up
+// to rank.
 func (c Config) PassBytes(rows, rank int) int {
 	return c.TapeBytes(rows, rank, true) - 4*rows*c.Layers*c.Dim // one input instead of each layer's
 }
 
-// BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's activations, the
-// logits of the rows that the head takes at a time, and what is laid out in bf16 for one product or the gradients of LoRA.
+// BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's
+// activations, the logits of the rows that the head takes at a time, and what is laid out in bf16 for one product or
+// the gradients of LoRA.
 func (c Config) BackwardBytes(rows, rank int) int {
 	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
 	if c.Arch.QKNorm {
@@ -68,7 +70,8 @@ func (l LoRA) PackedBytes(c Config) (n int64) {
 	return 4 * n
 }
 
-// MaxRank is the rank of the largest matrix that the LoRA is added to; above it a higher rank adds nothing that a lower one cannot.
+// MaxRank is the rank of the largest matrix that the LoRA is added to; above it a higher rank adds nothing that a lower
+// one cannot.
 func (l LoRA) MaxRank(c Config) (most int) {
 	l.each(c, func(in, out, _ int) { most = max(most, min(in, out)) })
 	return most

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/nn"
 )
 
-// gradTask continues rows n0 to n1-1 of one weight's gradient: out[n,k] with dy[t,dyCol+n]*x[t,xCol+k], t upward. With run it
-// does that instead.
+// gradTask continues rows n0 to n1-1 of one weight's gradient: out[n,k] with dy[t,dyCol+n]*x[t,xCol+k], t upward. With
+// run it does that instead.
 type gradTask struct {
 	out         []float32
 	K           int
@@ -30,7 +30,8 @@ func (g gradTask) do(k *kernel.Set, sc *kernel.Scratch) {
 // taskRows is the number of a gradient's rows one task does.
 const taskRows = 64
 
-// add puts the gradient out [N,K] of one weight on the list, in tasks of some rows. A nil out is a weight that is not trained.
+// add puts the gradient out [N,K] of one weight on the list, in tasks of some rows. A nil out is a weight that is not
+// trained.
 func (d *backBuffers) add(out []float32, N, K int, dy nn.Rows, dyCol int, x nn.Rows, xCol int) {
 	if out == nil || dy.Len() == 0 {
 		return

@@ -44,9 +44,9 @@ func Check(kind string) error {
 // Monitor gathers the metrics of a step from all roles and writes them when the step is done. Safe for concurrent use.
 //
 // metrics.jsonl has exactly one line per training step, in step order, with the trainer's and the explorer's metrics of
-// that step and the evaluations that belong to it (eval/*: of the weights that the step
-// sampled with, in the last line of the trained weights; the line of step 0 is the evaluation at the start and exists only
-// when there was one). TensorBoard, Weights & Biases or MLflow get the same numbers, a run per role.
+// that step and the evaluations that belong to it (eval/*: of the weights that the step sampled with, in the last line
+// of the trained weights; the line of step 0 is the evaluation at the start and exists only when there was one).
+// TensorBoard, Weights & Biases or MLflow get the same numbers, a run per role.
 type Monitor struct {
 	config Config
 	next   int

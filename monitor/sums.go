@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// sums is metrics.jsonl.sum: behind each line of metrics.jsonl its step, the length of the file so far, and the crc32c of all that, so that a
-// line that is missing or changed is noticed when the run goes on. It is never fsynced: after a loss of power the last sums may be missing,
-// and those lines are believed.
+// sums is metrics.jsonl.sum: behind each line of metrics.jsonl its step, the length of the file so far, and the crc32c
+// of all that, so that a line that is missing or changed is noticed when the run goes on. It is never fsynced: after a
+// loss of power the last sums may be missing, and those lines are believed.
 type sums struct {
 	file *os.File
 	size int64

@@ -1,8 +1,10 @@
-// Package proxy is serve mode: an HTTP server that speaks OpenAI's chat completions and completions over the run's sampling client and records
-// every answer as experiences. Any program that uses that API can so be the agent that is trained: it asks, says afterwards by the answers' ids
-// what they were worth (POST /feedback), and commits what it has (POST /commit), which makes a step of it.
+// Package proxy is serve mode: an HTTP server that speaks OpenAI's chat completions and completions over the run's
+// sampling client and records every answer as experiences. Any program that uses that API can so be the agent that is
+// trained: it asks, says afterwards by the answers' ids what they were worth (POST /feedback), and commits what it has
+// (POST /commit), which makes a step of it.
 //
-// Endpoints, fields and names are those of Trinity-RFT's proxy. An answer is complete when it is sent: a stream has it in few pieces.
+// Endpoints, fields and names are those of Trinity-RFT's proxy. An answer is complete when it is sent: a stream has it
+// in few pieces.
 package proxy
 
 import (
@@ -44,8 +46,8 @@ type Options struct {
 	Context int                   // the most tokens of prompt and answer together; 0: no limit here
 	Now     func() time.Time
 	History *buffer.History
-	// Commit hands on the experiences of a step and returns its metrics. It is called for one step at a time, in order, and may come again
-	// with the same experiences after a restart.
+	// Commit hands on the experiences of a step and returns its metrics. It is called for one step at a time, in order,
+	// and may come again with the same experiences after a restart.
 	Commit func(ctx context.Context, step int, list []*experience.Experience) (map[string]float64, error)
 	Log    func(string) // of requests that failed; called from several goroutines
 }

@@ -12,8 +12,8 @@ var (
 	matrixBody = regexp.MustCompile(`(?s)^\\begin\{pmatrix\}(.*)\\end\{pmatrix\}$`)
 )
 
-// ExtractAnswer finds the answer of a solution as the evaluation code of Qwen2.5-Math does: the content of the last box, else what
-// follows "the answer is" on its line, else the last number. ok is false when there is none.
+// ExtractAnswer finds the answer of a solution as the evaluation code of Qwen2.5-Math does: the content of the last
+// box, else what follows "the answer is" on its line, else the last number. ok is false when there is none.
 func ExtractAnswer(text string) (answer string, ok bool) {
 	if i := strings.LastIndex(text, "boxed"); i >= 0 {
 		return afterBoxed(text[i+len("boxed"):])
@@ -89,8 +89,9 @@ func afterBoxed(rest string) (string, bool) {
 	return inside, inside != ""
 }
 
-// SameAnswer is the verdict of math_eval_workflow: whether the answers of a solution and of the truth are equal, as texts once normalised,
-// as numbers (within 1e-4, and a percentage as its fraction), as intervals, matrices or equations, or as expressions.
+// SameAnswer is the verdict of math_eval_workflow: whether the answers of a solution and of the truth are equal, as
+// texts once normalised, as numbers (within 1e-4, and a percentage as its fraction), as intervals, matrices or
+// equations, or as expressions.
 func SameAnswer(solution, truth string) bool {
 	got, ok := ExtractAnswer(solution)
 	want, has := ExtractAnswer(truth)

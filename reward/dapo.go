@@ -8,9 +8,10 @@ import (
 
 var amount = regexp.MustCompile(`^(-?[\d.,]+)\s*(million|billion|trillion)$`)
 
-// MathDAPO is math_dapo_reward: accuracy 1 or 0 of the last box behind the thinking (without one, of the whole text), and as format_score
-// the penalty for an overlong answer when enable_overlong_penalty is set: with L tokens and E = max_response_length − cache_length it is
-// 0 up to E, −penalty_factor above max_response_length, and (E − L)/cache_length·penalty_factor between (DAPO, arXiv 2503.14476, section 3.4).
+// MathDAPO is math_dapo_reward: accuracy 1 or 0 of the last box behind the thinking (without one, of the whole text),
+// and as format_score the penalty for an overlong answer when enable_overlong_penalty is set: with L tokens and E =
+// max_response_length − cache_length it is 0 up to E, −penalty_factor above max_response_length, and (E −
+// L)/cache_length·penalty_factor between (DAPO, arXiv 2503.14476, section 3.4).
 func MathDAPO(s Sample) (Scores, error) {
 	penalty, err := overlong(s)
 	if err != nil {

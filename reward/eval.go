@@ -59,8 +59,8 @@ type evaluation struct {
 	work int // on long numbers
 }
 
-// maxWork bounds the work on long numbers of one evaluation, in products of 64 by 64 bits. Beyond it values are approximate, or there is
-// none: so an answer of a thousand factorials costs milliseconds.
+// maxWork bounds the work on long numbers of one evaluation, in products of 64 by 64 bits. Beyond it values are
+// approximate, or there is none: so an answer of a thousand factorials costs milliseconds.
 const maxWork = 1 << 20
 
 // charge counts work and reports whether it may be done.

@@ -30,8 +30,8 @@ func defaultReading() reading {
 	return reading{latex: true, plain: true, anchorless: true, boxedPriority: 50, units: true, operators: true, nits: true}
 }
 
-// The work that reading one answer may take. Both bounds are far above what answers need: an answer is the last thing in a text that
-// can be read, and few are longer than a line.
+// The work that reading one answer may take. Both bounds are far above what answers need: an answer is the last thing
+// in a text that can be read, and few are longer than a line.
 const (
 	maxTried  = 64      // matches that are read, or fail to be, last ones first
 	maxAnswer = 8 << 10 // bytes of all of them; a longer one counts as it is spelled
@@ -152,8 +152,8 @@ func ranks(r reading) []rank {
 	return out
 }
 
-// find returns the last matches of a rank in the order they are to be tried. A finder's matches end one after the other, so that of
-// each only the last maxTried can be among those.
+// find returns the last matches of a rank in the order they are to be tried. A finder's matches end one after the
+// other, so that of each only the last maxTried can be among those.
 func (k rank) find(t *scanned) (all []found) {
 	for _, p := range k.finders {
 		last, n := make([]found, 0, maxTried+1), 0

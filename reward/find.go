@@ -22,11 +22,12 @@ type group struct {
 	start, end int
 }
 
-// finder is a way to look for answers, with its rank. It hands its matches, from left to right and apart from each other, to keep; their
-// groups last until keep returns.
+// finder is a way to look for answers, with its rank. It hands its matches, from left to right and apart from each
+// other, to keep; their groups last until keep returns.
 //
-// The finders are math_verify's regular expressions written out, and agree with them match for match (TestFinders holds them together):
-// an environment ends where its closing mark stands, wherever it begins, so that nothing need be tried twice.
+// The finders are math_verify's regular expressions written out, and agree with them match for match (TestFinders holds
+// them together): an environment ends where its closing mark stands, wherever it begins, so that nothing need be tried
+// twice.
 type finder struct {
 	priority int
 	latex    bool
@@ -91,8 +92,8 @@ func (t *scanned) afterIs(i int, f *found, read answerAt) bool {
 	return read(t, q, f) || q > i && read(t, q-1, f)
 }
 
-// announced is `(?i:final answer.{0,100}?)\s+is…`; the point matches newlines too if across is set. What follows the word "is" is the
-// same for all that stand before it, so that it is read once.
+// announced is `(?i:final answer.{0,100}?)\s+is…`; the point matches newlines too if across is set. What follows the
+// word "is" is the same for all that stand before it, so that it is read once.
 func (t *scanned) announced(keep func(found), across bool, read answerAt) {
 	unread := make([]bool, len(t.is.all))
 	afterEach(t, t.finals, keep, func(start int, f *found) bool {

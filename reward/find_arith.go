@@ -12,8 +12,9 @@ func inArithmetic(c rune) bool {
 	return unicode.IsDigit(c) || c == '.' || unicode.IsSpace(c) || isOperator(c)
 }
 
-// expression is arithmetic: `-?\(?-?\d`, then characters of arithmetic of which one but the last is an operator, and a mark behind them.
-// The longest that works counts. Where it ends depends on the run of such characters alone, so that each run is looked through once.
+// expression is arithmetic: `-?\(?-?\d`, then characters of arithmetic of which one but the last is an operator, and a
+// mark behind them. The longest that works counts. Where it ends depends on the run of such characters alone, so that
+// each run is looked through once.
 func (p *plain) expression(t *scanned, i int, f *found) bool {
 	return t.behind(i, func(i int) bool {
 		digit := i

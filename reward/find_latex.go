@@ -65,7 +65,8 @@ func (t *scanned) outerBox(keep func(found)) {
 	}
 }
 
-// environments reads the environment at i, which has nth before it, and those joined to it; follow must hold behind them.
+// environments reads the environment at i, which has nth before it, and those joined to it; follow must hold behind
+// them.
 func (t *scanned) environments(i, nth int, boxed bool, f *found, follow then) bool {
 	env, ok := t.environment(i, boxed)
 	if !ok {
@@ -97,7 +98,8 @@ func (t *scanned) environments(i, nth int, boxed bool, f *found, follow then) bo
 	return false
 }
 
-// percentWord reads a percent sign, or a word given without its first letter, a p in either case; no word is always there.
+// percentWord reads a percent sign, or a word given without its first letter, a p in either case; no word is always
+// there.
 func (t *scanned) percentWord(i int, word string) (end int, ok bool) {
 	if word == "" || !strings.HasPrefix(word, "e") && !strings.HasPrefix(word, "c") {
 		return i + len(word), t.follows(i, word)

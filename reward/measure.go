@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// measure is a word that is dropped where it stands by itself. It is what the expression `(^|[^\p{L}\p{N}_])word($|[^\p{L}\p{N}_])` matches,
-// in which a point stands for any character.
+// measure is a word that is dropped where it stands by itself. It is what the expression
+// `(^|[^\p{L}\p{N}_])word($|[^\p{L}\p{N}_])` matches, in which a point stands for any character.
 type measure struct {
 	head  string // the word up to its first point
 	rest  string // from there on
@@ -26,8 +26,8 @@ func newMeasure(word string) measure {
 // parts reports what stands between words.
 func parts(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' }
 
-// dropMeasures drops units, each in turn, twice. A word that the text does not have need not be looked for, and no new ones come
-// about: what is dropped leaves what stood on either side.
+// dropMeasures drops units, each in turn, twice. A word that the text does not have need not be looked for, and no new
+// ones come about: what is dropped leaves what stood on either side.
 func dropMeasures(text string) string {
 	tokens := map[string]bool{}
 	for word := range strings.FieldsFuncSeq(text, parts) {

@@ -129,7 +129,8 @@ func dropUnits(text string) string {
 	return text
 }
 
-// tailStart is a place before which no unit at the end of a text begins: behind it are a word, the spaces before it, and what they follow.
+// tailStart is a place before which no unit at the end of a text begins: behind it are a word, the spaces before it,
+// and what they follow.
 func tailStart(text string) int {
 	const longest = 64 // bytes, more than any unit has
 	at := len(strings.TrimRightFunc(text, unicode.IsSpace))

@@ -142,7 +142,8 @@ func checkFinders(t *testing.T, text string) {
 // pieces is what random texts are made of.
 var pieces = strings.Split(`$|$$|\[|\]|\(|\)|[|]| |  |`+"\n"+`|\|\boxed{|{|}|\frac{1}{2}|-\frac{3}{4,5}|\%|%|percent|Percentage|pct|,|and|or|, and |1|12|123|1,234|1 234|1.5|.5|-2|+|-|*|**|/|(|)|^|=| = |final answer is|Final Answer|answer|Answer:|: |is|is: |I hope|. I hope|x|x y|€|é|"`, "|")
 
-// TestFinders holds the finders against the expressions on texts made of what they look for, and on the goldens' responses.
+// TestFinders holds the finders against the expressions on texts made of what they look for, and on the goldens'
+// responses.
 func TestFinders(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 4000 {

@@ -2,7 +2,8 @@ package reward
 
 import "sort"
 
-// places is an ascending list of places in a text. It remembers where it was asked last, since most questions come in order.
+// places is an ascending list of places in a text. It remembers where it was asked last, since most questions come in
+// order.
 type places struct {
 	all  []int32
 	last int

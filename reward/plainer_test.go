@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestWrittenOut holds what is written out for speed against the expressions it stands for, on random texts of what they look for.
+// TestWrittenOut holds what is written out for speed against the expressions it stands for, on random texts of what
+// they look for.
 func TestWrittenOut(t *testing.T) {
 	var (
 		thenAnswer   = regexp.MustCompile(`(?ms)\A.*?<think>.*?</think>\s*<answer>.*?</answer>\s*$`)

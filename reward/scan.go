@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// scanned is a text with the places at which an answer may begin or end, so that a search never looks at a stretch of text twice.
-// Places count characters.
+// scanned is a text with the places at which an answer may begin or end, so that a search never looks at a stretch of
+// text twice. Places count characters.
 type scanned struct {
 	r []rune
 

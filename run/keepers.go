@@ -19,7 +19,8 @@ import (
 // keep writes the experiences of an explore step down beside what is trained on, once however often the step comes.
 type keep func(ctx context.Context, step int, list []*experience.Experience) error
 
-// fileSink keeps experiences as JSON lines, for people and other programs: they have no tokens, so nothing trains on them.
+// fileSink keeps experiences as JSON lines, for people and other programs: they have no tokens, so nothing trains on
+// them.
 type fileSink struct {
 	file  *buffer.JSONL
 	fs    disk.FS
@@ -84,7 +85,8 @@ func (s *fileSink) commit() error {
 	return disk.WriteJSON(s.fs, s.path, s.state)
 }
 
-// rawSink is where experiences are kept as they were sampled, before the pipeline drops or changes any: experience_pipeline.input_save_path.
+// rawSink is where experiences are kept as they were sampled, before the pipeline drops or changes any:
+// experience_pipeline.input_save_path.
 func (b *job) rawSink(ctx context.Context) (keep, error) {
 	p := b.cfg.DataProcessor.ExperiencePipeline
 	if !p.SaveInput || p.InputSavePath == "" || b.cfg.Mode == config.Bench {
@@ -93,8 +95,8 @@ func (b *job) rawSink(ctx context.Context) (keep, error) {
 	return b.openKeep(ctx, "data_processor.experience_pipeline.input_save_path", p.InputSavePath, "pipeline_input", "raw")
 }
 
-// copyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path names. Without a path there is
-// none; what is trained on is in rollouts/.
+// copyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path names.
+// Without a path there is none; what is trained on is in rollouts/.
 func (b *job) copyOf(ctx context.Context, eb *config.ExperienceBuffer) (keep, error) {
 	const key = "buffer.trainer_input.experience_buffer.path"
 	if !b.cfg.Given(key) || eb.Path == "" {

@@ -30,7 +30,8 @@ type baseModel struct {
 	stops     []int32 // to be named in requests; nil when the service knows them
 }
 
-// buildModel finds the model folder and reads its tokenizer. On a server the weights are the server's, and the tokenizer's files will do.
+// buildModel finds the model folder and reads its tokenizer. On a server the weights are the server's, and the
+// tokenizer's files will do.
 func (b *job) buildModel(ctx context.Context) error {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
@@ -55,7 +56,8 @@ func (b *job) buildModel(ctx context.Context) error {
 	return nil
 }
 
-// buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the date.
+// buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the
+// date.
 func (b *job) buildDir(context.Context) error {
 	if err := b.FS.MkdirAll(b.dir); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
@@ -81,7 +83,8 @@ func (b *job) buildDir(context.Context) error {
 	return err
 }
 
-// templateText is the chat template to use: chat_template_path, else rollout_model.chat_template or custom_chat_template, else the model's own.
+// templateText is the chat template to use: chat_template_path, else rollout_model.chat_template or
+// custom_chat_template, else the model's own.
 func (b *job) templateText(conf *tokenizer.Config) (string, error) {
 	m := b.cfg.Model
 	switch {
@@ -148,8 +151,8 @@ func (b *job) buildService(ctx context.Context) (err error) {
 	return err
 }
 
-// vocabulary is how many token ids the model has: those of its configuration, which may reserve some behind the tokenizer's, if that
-// is here.
+// vocabulary is how many token ids the model has: those of its configuration, which may reserve some behind the
+// tokenizer's, if that is here.
 func (b *job) vocabulary() int {
 	if c, err := model.LoadConfig(b.model.dir); err == nil {
 		return c.Vocab

@@ -92,8 +92,9 @@ func (r *recorder) Stepped(ctx context.Context, step int, metrics map[string]flo
 	return nil
 }
 
-// Committed implements trainer.Events: what was kept in case the step had to be repeated can go. On a service that keeps no models
-// that is all since the last saved state: the groups, and the weights that the next step behind it samples with.
+// Committed implements trainer.Events: what was kept in case the step had to be repeated can go. On a service that
+// keeps no models that is all since the last saved state: the groups, and the weights that the next step behind it
+// samples with.
 func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 	b := r.job
 	if err := b.keepCheckpoints(ctx, state.Saved); err != nil {
@@ -150,8 +151,8 @@ func (b *job) retireOld(ctx context.Context, state, back trainer.State) error {
 	return nil
 }
 
-// explorerState is <explorer>_meta.json as upstream writes it: how many explore steps are trained, and the rows they took.
-// This program goes on from trainer_meta.json; the file is there for upstream and for people.
+// explorerState is <explorer>_meta.json as upstream writes it: how many explore steps are trained, and the rows they
+// took. This program goes on from trainer_meta.json; the file is there for upstream and for people.
 type explorerState struct {
 	Step     int             `json:"latest_iteration"`
 	Tasksets json.RawMessage `json:"taskset_states"`
@@ -167,8 +168,8 @@ func (b *job) writeExplorerState(step int) error {
 	return disk.WriteJSON(b.FS, b.statePath(), explorerState{step, states})
 }
 
-// learned gives the selectors back what they had learned, and returns the step to begin with: first, or an earlier one, whose groups are
-// stored and from which they learn again, when the state that was written last is of that.
+// learned gives the selectors back what they had learned, and returns the step to begin with: first, or an earlier one,
+// whose groups are stored and from which they learn again, when the state that was written last is of that.
 func (b *job) learned(first int) (int, error) {
 	data, err := os.ReadFile(b.statePath())
 	if errors.Is(err, fs.ErrNotExist) {

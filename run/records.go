@@ -117,7 +117,8 @@ func (b *job) roles() []string {
 	return list
 }
 
-// readState is where the job goes on: where it stopped, or on a service that keeps no models at the last state it saved.
+// readState is where the job goes on: where it stopped, or on a service that keeps no models at the last state it
+// saved.
 func (b *job) readState() (trainer.State, error) {
 	state, err := trainer.ReadState(b.dir, b.cfg.Trainer.Name)
 	if err == nil && state.Foreign {

@@ -271,8 +271,8 @@ func (s *stopAt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends with
-// the metrics of an unbroken run, each step once.
+// The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends
+// with the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
 	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1", "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
@@ -301,8 +301,8 @@ func TestSurvivesEveryKill(t *testing.T) {
 	}
 }
 
-// Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed first: killed there the job goes
-// on.
+// Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed
+// first: killed there the job goes on.
 func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false", "model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
 	marked := &saveMark{Crash: &disk.Crash{FS: disk.OS()}}

@@ -27,8 +27,8 @@ type stageMeta struct {
 	Latest int `json:"latest_stage"`
 }
 
-// runStages runs the stages of a configuration one after another, each in a job directory of its own and with the weights that the one
-// before it ended with. After a kill the stage that was begun last goes on.
+// runStages runs the stages of a configuration one after another, each in a job directory of its own and with the
+// weights that the one before it ended with. After a kill the stage that was begun last goes on.
 func runStages(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	if !cfg.Continue {
 		cfg.StartFresh(o.Now())
@@ -150,8 +150,8 @@ func (b *job) beginStage(context.Context) error {
 	return nil
 }
 
-// reference is the path of the weights that the loss compares with: in a later stage, as upstream has it, those that the stage began
-// with; else none, which is the base model.
+// reference is the path of the weights that the loss compares with: in a later stage, as upstream has it, those that
+// the stage began with; else none, which is the base model.
 func (b *job) reference() string {
 	if b.stage == nil || b.stage.state == "" {
 		return ""
@@ -159,7 +159,8 @@ func (b *job) reference() string {
 	return b.startSampler
 }
 
-// importState copies the state that a stage begins with into its own checkpoints, so that its job directory is whole. Later starts find it.
+// importState copies the state that a stage begins with into its own checkpoints, so that its job directory is whole.
+// Later starts find it.
 func (b *job) importState() error {
 	if b.stage == nil || b.stage.state == "" {
 		return nil

@@ -18,8 +18,9 @@ import (
 // llamaTokenizer is an ungated copy of the tokenizer of Llama 3, which all models of that family share.
 const llamaTokenizer = "baseten/Meta-Llama-3-tokenizer"
 
-// tokenizerFolder finds the tokenizer of a model that a server has: in a folder that the configuration names, in the hub's cache, where
-// the server says or from itself, on the hub under the model's own name, or, for Llama 3, in an ungated copy.
+// tokenizerFolder finds the tokenizer of a model that a server has: in a folder that the configuration names, in the
+// hub's cache, where the server says or from itself, on the hub under the model's own name, or, for Llama 3, in an
+// ungated copy.
 func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 	name := b.cfg.Model.BaseModel()
 	var names []string
@@ -65,8 +66,8 @@ func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 	return b.fetchTokenizer(ctx, names)
 }
 
-// fromServer fetches a tokenizer from the server itself, if that serves tokenizers as a hub does. They have a cache of their own beside the
-// hub's: what a server calls by a name need not be what the hub does.
+// fromServer fetches a tokenizer from the server itself, if that serves tokenizers as a hub does. They have a cache of
+// their own beside the hub's: what a server calls by a name need not be what the hub does.
 func (b *job) fromServer(ctx context.Context, name string) (string, error) {
 	if b.Hub == nil || !hub.IsName(name) {
 		return "", fmt.Errorf("run: %s cannot be fetched from the server", name)
@@ -106,8 +107,8 @@ func (b *job) fetchTokenizer(ctx context.Context, names []string) (string, error
 	return "", fmt.Errorf("run: no tokenizer for %s: %w; %sset HF_TOKEN to a token that may read it", b.cfg.Model.BaseModel(), errors.Join(tried...), folder)
 }
 
-// serversTokenizer asks the server where the model's tokenizer is, a folder or a name on the hub; "" if it does not say. Only a model
-// tells, so one is made, in a session of its own, with which it ends.
+// serversTokenizer asks the server where the model's tokenizer is, a folder or a name on the hub; "" if it does not
+// say. Only a model tells, so one is made, in a session of its own, with which it ends.
 func (b *job) serversTokenizer(ctx context.Context) (id string, err error) {
 	say := func(p client.Pause) {
 		if p.State != client.Active {

@@ -13,7 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
-// asUpstream leaves of a job directory what Trinity-RFT with its Tinker backend would have written, and the service's checkpoints.
+// asUpstream leaves of a job directory what Trinity-RFT with its Tinker backend would have written, and the service's
+// checkpoints.
 func asUpstream(t *testing.T, job string) {
 	t.Helper()
 	for _, name := range []string{"metrics.jsonl", "metrics.jsonl.sum", "run.json", "buffer", "monitor", "rollouts", "log"} {
@@ -31,7 +32,8 @@ func asUpstream(t *testing.T, job string) {
 	}
 }
 
-// A job that Trinity-RFT began on a Tinker service goes on behind its last saved state, and the steps that its queue had are explored again.
+// A job that Trinity-RFT began on a Tinker service goes on behind its last saved state, and the steps that its queue
+// had are explored again.
 func TestContinuesUpstreamsJob(t *testing.T) {
 	dir := t.TempDir()
 	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
@@ -60,8 +62,8 @@ func TestContinuesUpstreamsJob(t *testing.T) {
 	}
 }
 
-// Upstream keeps the weights alone that it published last. Stopped between two saves it leaves notes of others, which are gone or of steps that are
-// trained again: the saved state's are published anew.
+// Upstream keeps the weights alone that it published last. Stopped between two saves it leaves notes of others, which
+// are gone or of steps that are trained again: the saved state's are published anew.
 func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
 	for _, more := range [][]string{nil, {"synchronizer.sync_interval=3", "trainer.total_steps=5", "buffer.total_steps=5"}} {
 		dir := t.TempDir()

@@ -34,8 +34,8 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 	return data, func() error { return syscall.Munmap(data) }, nil
 }
 
-// forget drops the pages of a mapping from this process; they are read again when they are touched. All of them, for the system maps
-// many around each one that is touched.
+// forget drops the pages of a mapping from this process; they are read again when they are touched. All of them, for
+// the system maps many around each one that is touched.
 func forget(data []byte) {
 	if len(data) > 0 {
 		_ = unix.Madvise(data, unix.MADV_DONTNEED) // it only saves memory

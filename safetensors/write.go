@@ -14,8 +14,8 @@ import (
 )
 
 // Write writes a file with tensors and free-form strings (metadata may be nil; Python's loaders want {"format": "pt"}).
-// The bytes go to a temporary file beside path, are synced, and take path's place in one rename; the folder is synced too,
-// so when Write returns nil the file survives a crash, and when it does not, whatever was at path is untouched.
+// The bytes go to a temporary file beside path, are synced, and take path's place in one rename; the folder is synced
+// too, so when Write returns nil the file survives a crash, and when it does not, whatever was at path is untouched.
 func Write(path string, tensors []Tensor, metadata map[string]string) error {
 	err := replace(path, func(w io.Writer) error { return Encode(w, tensors, metadata) })
 	if err != nil {
@@ -24,14 +24,14 @@ func Write(path string, tensors []Tensor, metadata map[string]string) error {
 	return nil
 }
 
-// Encode writes the bytes of a file to w. The same tensors and metadata give the same bytes, whatever their order: tensors
-// lie by element size, widest first so that all are aligned, then by name.
+// Encode writes the bytes of a file to w. The same tensors and metadata give the same bytes, whatever their order:
+// tensors lie by element size, widest first so that all are aligned, then by name.
 func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return EncodeEach(w, tensors, metadata, func(t Tensor) ([]byte, error) { return t.Data, nil })
 }
 
-// EncodeEach is Encode for tensors that are made one at a time: data is called for each of them, in the order of the file, and returns as
-// many bytes as its Data has.
+// EncodeEach is Encode for tensors that are made one at a time: data is called for each of them, in the order of the
+// file, and returns as many bytes as its Data has.
 func EncodeEach(w io.Writer, tensors []Tensor, metadata map[string]string, data func(Tensor) ([]byte, error)) error {
 	sorted := slices.Clone(tensors)
 	slices.SortStableFunc(sorted, func(a, b Tensor) int {
@@ -63,7 +63,8 @@ func EncodeEach(w io.Writer, tensors []Tensor, metadata map[string]string, data 
 	return nil
 }
 
-// encodeHeader returns the length and the JSON header, padded with spaces so that the data begin at a multiple of eight.
+// encodeHeader returns the length and the JSON header, padded with spaces so that the data begin at a multiple of
+// eight.
 func encodeHeader(tensors []Tensor, sizes []int64, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	b.Write(make([]byte, 8))

@@ -5,11 +5,13 @@ import (
 	"errors"
 )
 
-// ErrBusy says that as much waits as may wait. The request was not accepted and has not used its number: send it again later.
+// ErrBusy says that as much waits as may wait. The request was not accepted and has not used its number: send it again
+// later.
 var ErrBusy = errors.New("too much waits already")
 
-// Bounded is a Service that bounds what waits. Whoever promises a request before the Service has it (a log, a server) asks
-// first whether there is room and then calls the Service under a [Promised] context, so that nothing promised is lost.
+// Bounded is a Service that bounds what waits. Whoever promises a request before the Service has it (a log, a server)
+// asks first whether there is room and then calls the Service under a [Promised] context, so that nothing promised is
+// lost.
 type Bounded interface {
 	// Room returns an error that wraps ErrBusy if an owner's request of so many tokens should not be promised now.
 	Room(work Work, owner string, tokens int) error
@@ -27,7 +29,8 @@ const (
 // promised marks contexts.
 type promised struct{}
 
-// Promised returns a context for requests that must be taken even if the queue is full, since somebody was told that they are.
+// Promised returns a context for requests that must be taken even if the queue is full, since somebody was told that
+// they are.
 func Promised(ctx context.Context) context.Context { return context.WithValue(ctx, promised{}, true) }
 
 // IsPromised says whether ctx was made by Promised.
@@ -35,8 +38,9 @@ func IsPromised(ctx context.Context) bool { return ctx.Value(promised{}) != nil 
 
 // Sized is a Service that bounds the memory of models. Whoever promises a model before the Service has it asks first.
 type Sized interface {
-	// RoomForModel and RoomForState return an error if there is no memory for the model that a request makes: a User error if there never
-	// will be, one that wraps ErrBusy if there may be later. An error of the request itself may be returned too.
+	// RoomForModel and RoomForState return an error if there is no memory for the model that a request makes: a User
+	// error if there never will be, one that wraps ErrBusy if there may be later. An error of the request itself may be
+	// returned too.
 	RoomForModel(CreateModelRequest) error
 	RoomForState(CreateFromStateRequest) error
 }

@@ -12,8 +12,8 @@ var (
 	ErrClosed   = errors.New("service closed")
 	// ErrUnserved says that a base model is not there. It is an ErrNotFound.
 	ErrUnserved = fmt.Errorf("no such base model: %w", ErrNotFound)
-	// ErrUnusable says that a model is there and cannot be brought back now: its base model is missing, or its data is damaged. Nothing of
-	// the request was accepted.
+	// ErrUnusable says that a model is there and cannot be brought back now: its base model is missing, or its data is
+	// damaged. Nothing of the request was accepted.
 	ErrUnusable = errors.New("cannot be used now")
 )
 

@@ -14,10 +14,11 @@ type SampleRequest struct {
 	PromptLogprobs     bool           `json:"prompt_logprobs,omitempty"`
 	TopKPromptLogprobs int            `json:"topk_prompt_logprobs,omitempty"`
 	TopKSampleLogprobs int            `json:"topk_sample_logprobs,omitempty"` // SampledSequence.TopKLogprobs
-	// TargetPromptLogprobs [len(prompt)-1, K] are tokens to score: those of row i at prompt position i+1; -1 asks for nothing.
+	// TargetPromptLogprobs [len(prompt)-1, K] are tokens to score: those of row i at prompt position i+1; -1 asks for
+	// nothing.
 	TargetPromptLogprobs *Matrix[int32] `json:"target_prompt_logprobs,omitempty"`
-	// PromptAltTokens is how many tokens are drawn at each prompt position after the first, independently and with replacement, from the
-	// model's distribution at Params.Temperature; top_k and top_p do not cut it.
+	// PromptAltTokens is how many tokens are drawn at each prompt position after the first, independently and with
+	// replacement, from the model's distribution at Params.Temperature; top_k and top_p do not cut it.
 	PromptAltTokens int `json:"prompt_alt_tokens_k,omitempty"`
 }
 
@@ -52,10 +53,11 @@ type SampleResponse struct {
 	PromptLogprobs []float32 `json:"-"`
 	// TopKPromptLogprobs[j] are the k likeliest tokens at j, best first; entry 0 is nil. Nil unless asked for.
 	TopKPromptLogprobs [][]TokenLogprob `json:"-"`
-	// TargetPromptLogprobs are the logprobs of the request's targets, in the same shape and layout; 0 for -1. Nil unless asked for.
+	// TargetPromptLogprobs are the logprobs of the request's targets, in the same shape and layout; 0 for -1. Nil
+	// unless asked for.
 	TargetPromptLogprobs *Matrix[float32] `json:"-"`
-	// PromptAltTokens[j] are the tokens drawn at position j, in the order they were drawn, with their logprobs; entry 0 is nil. Nil unless
-	// asked for.
+	// PromptAltTokens[j] are the tokens drawn at position j, in the order they were drawn, with their logprobs; entry 0
+	// is nil. Nil unless asked for.
 	PromptAltTokens      [][]TokenLogprob `json:"-"`
 	PromptCacheHitTokens int              `json:"prompt_cache_hit_tokens"`
 }

@@ -16,8 +16,8 @@ type Stats struct {
 	PassTokens  int64 // tokens in them, so that PassTokens/Passes/MicroBatch is the occupancy
 	MicroBatch  int
 	Preemptions int64 // times that training gave way to sampling between two layers
-	// LongestPart is the longest that training has computed without giving way: one layer of one micro-batch, or a part of the head or of
-	// an optimizer step, which are cut to be no longer.
+	// LongestPart is the longest that training has computed without giving way: one layer of one micro-batch, or a part
+	// of the head or of an optimizer step, which are cut to be no longer.
 	LongestPart time.Duration
 
 	Waiting [2]Queue // by Work: requests accepted and not done

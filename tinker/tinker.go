@@ -1,29 +1,33 @@
 // Package tinker is the seam of the system: the words and the small interfaces of the Tinker training API.
 //
 // Package engine implements Service in this process, journal makes any Service durable, tinker/client speaks it over
-// HTTP and tinker/server serves any of them; the loops know only this package, so a run is the same code on a laptop's CPU
-// and against a remote trainer. The suite in tinker/tinkertest is the executable form of the contracts below.
+// HTTP and tinker/server serves any of them; the loops know only this package, so a run is the same code on a laptop's
+// CPU and against a remote trainer. The suite in tinker/tinkertest is the executable form of the contracts below.
 //
-// What stands above every implementation lives here too: the chunking of big batches and the combination of their results
-// (chunk.go), custom losses made of forward and cross_entropy (custom.go), and checkpoint paths (path.go).
+// What stands above every implementation lives here too: the chunking of big batches and the combination of their
+// results (chunk.go), custom losses made of forward and cross_entropy (custom.go), and checkpoint paths (path.go).
 package tinker
 
 import "context"
 
 // Service is a training and sampling service for one or more base models. All methods are safe for concurrent use.
 //
-// Errors that the caller can mend are of type *Error with Category User; ErrNotFound and ErrExists are wrapped where they apply.
+// Errors that the caller can mend are of type *Error with Category User; ErrNotFound and ErrExists are wrapped where
+// they apply.
 type Service interface {
 	// Capabilities says which base models there are and what the service promises about them.
 	Capabilities(ctx context.Context) (Capabilities, error)
-	// CreateModel starts a training run. With SessionID set the pair (SessionID, ModelSeqID) is its natural key: the same
-	// request again returns the same model in its present state, another request with the same key is a User error.
+	// CreateModel starts a training run. With SessionID set the pair (SessionID, ModelSeqID) is its natural key: the
+	// same request again returns the same model in its present state, another request with the same key is a User
+	// error.
 	CreateModel(ctx context.Context, req CreateModelRequest) (TrainingClient, error)
-	// CreateModelFromState starts a training run whose adapter (and optimizer, if asked) come from a saved state. The key is as for CreateModel.
+	// CreateModelFromState starts a training run whose adapter (and optimizer, if asked) come from a saved state. The
+	// key is as for CreateModel.
 	CreateModelFromState(ctx context.Context, req CreateFromStateRequest) (TrainingClient, error)
 	// SamplingClient samples from base weights or from saved sampler weights. The weights it holds never change.
 	SamplingClient(ctx context.Context, req SamplingClientRequest) (SamplingClient, error)
-	// DeleteCheckpoint removes a saved checkpoint by its tinker:// path; one that is not there is ErrNotFound. Open sampling clients keep theirs.
+	// DeleteCheckpoint removes a saved checkpoint by its tinker:// path; one that is not there is ErrNotFound. Open
+	// sampling clients keep theirs.
 	DeleteCheckpoint(ctx context.Context, path string) error
 	// Close ends the service; calls in flight end with ErrClosed. It returns when nothing of it runs any more.
 	Close() error
@@ -32,16 +36,17 @@ type Service interface {
 // TrainingClient drives one model. Every call returns as soon as the request is accepted; its result is the future.
 //
 // Acceptance is ordered by SeqID: 1, 2, 3 … per model, each exactly once. A request with SeqID 0 takes the next number.
-// Requests run in SeqID order whatever order they arrive in; so OptimStep can be sent right behind ForwardBackward.
-// A request whose SeqID was used before is not run again: it gets the first one's result, or a User error when it differs.
-// A request that fails has used its number all the same and changed nothing. The slices of a request must not change until its
-// future is resolved. NextSeqID of Info is one above the highest number accepted.
+// Requests run in SeqID order whatever order they arrive in; so OptimStep can be sent right behind ForwardBackward. A
+// request whose SeqID was used before is not run again: it gets the first one's result, or a User error when it
+// differs. A request that fails has used its number all the same and changed nothing. The slices of a request must not
+// change until its future is resolved. NextSeqID of Info is one above the highest number accepted.
 type TrainingClient interface {
 	// Info describes the model; it takes no SeqID and does not wait.
 	Info(ctx context.Context) (ModelInfo, error)
 	// Forward computes the loss and its outputs without touching gradients.
 	Forward(ctx context.Context, req ForwardRequest) (*Future[ForwardOutput], error)
-	// ForwardBackward also adds the gradient of the loss, a sum over all positions of all datums, to the model's gradient.
+	// ForwardBackward also adds the gradient of the loss, a sum over all positions of all datums, to the model's
+	// gradient.
 	ForwardBackward(ctx context.Context, req ForwardRequest) (*Future[ForwardOutput], error)
 	// OptimStep applies AdamW to the gradient gathered since the last one and clears it.
 	OptimStep(ctx context.Context, req OptimStepRequest) (*Future[OptimStepOutput], error)
@@ -49,15 +54,16 @@ type TrainingClient interface {
 	SaveState(ctx context.Context, req SaveRequest) (*Future[SaveOutput], error)
 	// LoadState replaces weights (and optimizer, or resets it) by a saved state's. The gradient is cleared.
 	LoadState(ctx context.Context, req LoadRequest) (*Future[LoadOutput], error)
-	// SaveWeightsForSampler freezes the weights as they are at this SeqID under tinker://<model>/sampler_weights/<name>.
+	// SaveWeightsForSampler freezes the weights as they are at this SeqID under
+	// tinker://<model>/sampler_weights/<name>.
 	SaveWeightsForSampler(ctx context.Context, req SaveRequest) (*Future[SaveOutput], error)
 }
 
 // SamplingClient samples from weights that never change.
 type SamplingClient interface {
-	// Sample draws NumSamples continuations of one prompt, all in one result in order.
-	// The result is a pure function of weights and request when Params.Seed is set. The end of ctx gives the request up: its
-	// future then has ctx's error.
+	// Sample draws NumSamples continuations of one prompt, all in one result in order. The result is a pure function of
+	// weights and request when Params.Seed is set. The end of ctx gives the request up: its future then has ctx's
+	// error.
 	Sample(ctx context.Context, req SampleRequest) (*Future[SampleResponse], error)
 }
 
@@ -66,7 +72,8 @@ type Capabilities struct {
 	Models []SupportedModel `json:"supported_models"`
 	// ExactLogprobs: a sampler's logprobs and the forward's at the same weights are the same bits.
 	ExactLogprobs bool `json:"exact_logprobs"`
-	// ExactEntropy: every loss takes entropy_coef in its loss_fn_config and then returns the entropies over the whole vocabulary.
+	// ExactEntropy: every loss takes entropy_coef in its loss_fn_config and then returns the entropies over the whole
+	// vocabulary.
 	ExactEntropy bool `json:"exact_entropy"`
 	// FullParameter: rank 0 trains all weights.
 	FullParameter bool `json:"full_parameter"`
@@ -84,6 +91,7 @@ type ModelInfo struct {
 	BaseModel string `json:"base_model"`
 	LoRA      LoRA   `json:"lora_config"`
 	NextSeqID int64  `json:"next_seq_id"` // the SeqID a request with 0 would take now
-	// TokenizerID names the base model's tokenizer on the hub or on the server itself, which may serve tokenizers as a hub does; "" if it gives none.
+	// TokenizerID names the base model's tokenizer on the hub or on the server itself, which may serve tokenizers as a
+	// hub does; "" if it gives none.
 	TokenizerID string `json:"tokenizer_id,omitempty"`
 }

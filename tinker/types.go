@@ -10,8 +10,8 @@ type LoRA struct {
 	TrainAttn    bool    `json:"train_attn"`
 	TrainMLP     bool    `json:"train_mlp"`
 	TrainUnembed bool    `json:"train_unembed"`
-	// Modules, if not empty, are the linear layers that train, and the flags do not count: names such as "q_proj,v_proj". Only a local
-	// engine offers it.
+	// Modules, if not empty, are the linear layers that train, and the flags do not count: names such as
+	// "q_proj,v_proj". Only a local engine offers it.
 	Modules string `json:"target_modules,omitempty"`
 }
 
@@ -118,9 +118,9 @@ const (
 	SequenceRatioMask = "sequence_ratio_mask" // float32 [N]: nonzero where gspo takes its sequence ratio
 	SampledMask       = "sampled_mask"        // float32 [N]: nonzero where stable_reinforce's targets were sampled
 
-	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef beside a loss's own settings. The loss is then less by
-	// EntropyCoef times the sum over positions of weight times entropy of the model's distribution, with its gradient; the weights are
-	// EntropyWeights, ones when it is not given. 0 only asks for the entropies.
+	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef beside a loss's own settings. The loss is
+	// then less by EntropyCoef times the sum over positions of weight times entropy of the model's distribution, with
+	// its gradient; the weights are EntropyWeights, ones when it is not given. 0 only asks for the entropies.
 	EntropyCoef    = "entropy_coef"
 	EntropyWeights = "entropy_weights" // float32 [N], an input
 	Entropy        = "entropy"         // float32 [N], an output: nats, temperature 1

@@ -68,7 +68,8 @@ func ReadState(jobDir, name string) (State, error) {
 	return s, nil
 }
 
-// foreign reads the state that Trinity-RFT left with its Tinker backend: what counts there is the last saved state, which the service keeps.
+// foreign reads the state that Trinity-RFT left with its Tinker backend: what counts there is the last saved state,
+// which the service keeps.
 func foreign(jobDir, path string) (State, error) {
 	step, err := os.ReadFile(filepath.Join(jobDir, "latest_checkpointed_iteration.txt"))
 	n := 0
@@ -88,7 +89,8 @@ func foreign(jobDir, path string) (State, error) {
 	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to go on from: %w; begin in another job directory", path, err)
 }
 
-// foreignPosition is how far Trinity-RFT had read data sets: of sft and dpo the one, of mix the expert's. Its queues begin anew.
+// foreignPosition is how far Trinity-RFT had read data sets: of sft and dpo the one, of mix the expert's. Its queues
+// begin anew.
 func foreignPosition(path string) (p Position) {
 	var meta struct {
 		State struct {
@@ -155,7 +157,8 @@ func (t *Trainer) openModel(ctx context.Context) error {
 	return nil
 }
 
-// sent is the number behind the last request that was surely sent: a save is committed before it is, and asked for again.
+// sent is the number behind the last request that was surely sent: a save is committed before it is, and asked for
+// again.
 func sent(next, saving int64) int64 {
 	if saving != 0 {
 		return saving
@@ -171,7 +174,8 @@ func (t *Trainer) createModel(ctx context.Context) (tinker.TrainingClient, error
 	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: t.Create.SessionID, ModelSeqID: t.Create.ModelSeqID, Path: t.From})
 }
 
-// reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to that step.
+// reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to
+// that step.
 func (t *Trainer) reopenSaved(ctx context.Context) error {
 	client, err := t.fromSaved(ctx, "remote_checkpoint_path.txt")
 	if err != nil {
@@ -250,8 +254,8 @@ func (t *Trainer) saveState(ctx context.Context, step int, seq *int64) error {
 	return t.note(step, "remote_checkpoint_path.txt", out.Path, "latest_checkpointed_iteration.txt")
 }
 
-// save saves the state of the last committed step, if that was not done. Its SeqID is committed first, so that a restart in between
-// asks for the same again.
+// save saves the state of the last committed step, if that was not done. Its SeqID is committed first, so that a
+// restart in between asks for the same again.
 func (t *Trainer) save(ctx context.Context) error {
 	if t.state.Step == 0 || t.state.Saved == t.state.Step {
 		return nil

@@ -14,8 +14,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-// benchCmd puts a Tinker server under load. Without an address it starts this program's own server in a new folder, and then also
-// measures what only the same machine can see: start, memory, and the round trip beside the engine and the disk.
+// benchCmd puts a Tinker server under load. Without an address it starts this program's own server in a new folder, and
+// then also measures what only the same machine can see: start, memory, and the round trip beside the engine and the
+// disk.
 type benchCmd struct {
 	remote
 	Base         string   `help:"Base model; default the server's first." placeholder:"MODEL"`
@@ -112,7 +113,8 @@ func (c *benchCmd) own(s *surroundings) error {
 	return errors.Join(c.report(s, found), err)
 }
 
-// trips makes round trips, engine calls and fsyncs in turn, so that whatever else the machine does meets all three alike.
+// trips makes round trips, engine calls and fsyncs in turn, so that whatever else the machine does meets all three
+// alike.
 func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, error) {
 	alone, err := openAlone(s, l.Base(), c.Models)
 	if err != nil {

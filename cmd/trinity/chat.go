@@ -36,8 +36,8 @@ type chatCmd struct {
 	Threads     int     `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
-// Run implements the command: a conversation over standard input and output. Nothing is written but a folder of links in
-// the system's place for temporary files, so a job that is running is not disturbed.
+// Run implements the command: a conversation over standard input and output. Nothing is written but a folder of links
+// in the system's place for temporary files, so a job that is running is not disturbed.
 func (c *chatCmd) Run(s *surroundings) error {
 	if c.Temperature < 0 || c.MaxTokens < 1 {
 		return usageError{fmt.Errorf("trinity: --temperature is at least 0 and --max-tokens at least 1")}
@@ -187,7 +187,8 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	return t, nil
 }
 
-// read loads what turns text into tokens. The template is the given one, else that of the job which subject belongs to, else the model's.
+// read loads what turns text into tokens. The template is the given one, else that of the job which subject belongs to,
+// else the model's.
 func (t *talk) read(folder, subject, template string) (err error) {
 	if t.tokenizer, err = tokenizer.Load(folder); err != nil {
 		return err

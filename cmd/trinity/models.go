@@ -44,8 +44,8 @@ func (m *served) names() []string {
 	return out
 }
 
-// findModels collects the base models: the folders below --models by their relative names, what the hub's cache holds by its
-// ids, and the model that the program carries. A folder's absolute path is a name of its model too.
+// findModels collects the base models: the folders below --models by their relative names, what the hub's cache holds
+// by its ids, and the model that the program carries. A folder's absolute path is a name of its model too.
 func (c *serveStart) findModels(s *surroundings) (*served, error) {
 	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, folders: map[string]string{}, tokenizers: map[string]string{}, hubNames: map[string]string{}}
 	for _, root := range c.Models {

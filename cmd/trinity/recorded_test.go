@@ -14,9 +14,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// recorded is a Backend of a server that answers at once with what the engine said: the first request for a prompt is drawn by the
-// engine from the base weights and kept, later ones are given the same sequences; a forward of a sequence that was given out returns the
-// logprobs it was given out with. Weights never change. So a loop over it waits for the network and for itself, for nothing else.
+// recorded is a Backend of a server that answers at once with what the engine said: the first request for a prompt is
+// drawn by the engine from the base weights and kept, later ones are given the same sequences; a forward of a sequence
+// that was given out returns the logprobs it was given out with. Weights never change. So a loop over it waits for the
+// network and for itself, for nothing else.
 type recorded struct {
 	tinker.Service // the engine
 	base           string

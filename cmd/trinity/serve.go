@@ -109,7 +109,8 @@ func (c *serveStart) Run(s *surroundings) error {
 	return errors.Join(err, closeAll())
 }
 
-// listenTCP listens at an address. One that is in use is tried again for a second: its server may have been killed a moment ago.
+// listenTCP listens at an address. One that is in use is tried again for a second: its server may have been killed a
+// moment ago.
 func listenTCP(addr string) (net.Listener, error) {
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		l, err := net.Listen("tcp", addr)
@@ -161,9 +162,10 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 // spare is how many more goroutines may run at once than threads compute.
 const spare = 2
 
-// spareProcessors lets requests be read and answered while all threads compute, and returns how many compute: threads, or all there are. With no
-// more of Go's processors than threads that compute, a request that arrives waits until the runtime preempts one of them, 10 ms each time; so the
-// operating system decides, which lets who has just been woken go first.
+// spareProcessors lets requests be read and answered while all threads compute, and returns how many compute: threads,
+// or all there are. With no more of Go's processors than threads that compute, a request that arrives waits until the
+// runtime preempts one of them, 10 ms each time; so the operating system decides, which lets who has just been woken go
+// first.
 func spareProcessors(threads int) int {
 	n := runtime.GOMAXPROCS(0)
 	if threads <= 0 {

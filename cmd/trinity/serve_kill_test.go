@@ -26,9 +26,9 @@ var serveKills = flag.Int("serve.kills", 4, "how often the server is killed unde
 
 const scriptSteps = 8
 
-// TestServeKilled kills a server with kill -9 at random moments of a mixed load and starts it again at once. Its clients repeat what
-// the protocol lets them repeat, and see pauses; every answer has the bits of a server that nobody killed, so nothing accepted was lost
-// and nothing was done twice.
+// TestServeKilled kills a server with kill -9 at random moments of a mixed load and starts it again at once. Its
+// clients repeat what the protocol lets them repeat, and see pauses; every answer has the bits of a server that nobody
+// killed, so nothing accepted was lost and nothing was done twice.
 func TestServeKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*20*time.Second)
 	defer cancel()
@@ -175,8 +175,8 @@ func (c *crowd) checkpoints() names {
 	return out
 }
 
-// unnamed trains a run and draws from unnamed samplers of it, as save_weights_and_get_sampling_client does, by hand: the seam has
-// none of those.
+// unnamed trains a run and draws from unnamed samplers of it, as save_weights_and_get_sampling_client does, by hand:
+// the seam has none of those.
 func (c *crowd) unnamed() []string {
 	var said []string
 	var session wire.CreateSessionResponse

@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// Full is an FS for tests: while Now is set, writes to files that were opened to append leave half of their bytes and fail.
+// Full is an FS for tests: while Now is set, writes to files that were opened to append leave half of their bytes and
+// fail.
 type Full struct {
 	FS
 	Now atomic.Bool

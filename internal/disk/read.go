@@ -18,8 +18,9 @@ const (
 	BigFile   = 512 << 20 // vocabularies and indexes of weights
 )
 
-// ReadFile reads a file that a user or a stranger named: at most limit bytes of it, so that neither /dev/zero nor a file that fills a
-// disk fills memory. A pipe is read as it delivers, as from <(command); one that nobody writes to is refused after ten seconds.
+// ReadFile reads a file that a user or a stranger named: at most limit bytes of it, so that neither /dev/zero nor a
+// file that fills a disk fills memory. A pipe is read as it delivers, as from <(command); one that nobody writes to is
+// refused after ten seconds.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readFile(path, limit, patience)
 }
@@ -51,7 +52,8 @@ func tooLong(path string, limit int64) error {
 	return fmt.Errorf("%s has more than %d bytes, which is the most that is read of such a file; give another", path, limit)
 }
 
-// OpenRegular opens a file to be read at any place. Pipes, devices and folders are refused by name, without waiting for them.
+// OpenRegular opens a file to be read at any place. Pipes, devices and folders are refused by name, without waiting for
+// them.
 func OpenRegular(path string) (*os.File, error) {
 	f, info, err := open(path)
 	if err != nil {

@@ -30,7 +30,8 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadPipe: a pipe is read when it has a writer, however late that comes, and refused when it has none or a silent one.
+// TestReadPipe: a pipe is read when it has a writer, however late that comes, and refused when it has none or a silent
+// one.
 func TestReadPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// sealKey is the last member of a sealed JSON object: the crc32c of what stands before it, without white space at the end.
+// sealKey is the last member of a sealed JSON object: the crc32c of what stands before it, without white space at the
+// end.
 const sealKey = `"crc32c": "`
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -43,7 +44,8 @@ func Seal(v any) ([]byte, error) {
 	return fmt.Appendf(body, "\n  %s%08x\"\n}\n", sealKey, crc32.Checksum(body, castagnoli)), nil
 }
 
-// ReadJSON reads what WriteJSON wrote, or an object without a checksum, which an older version or another program wrote.
+// ReadJSON reads what WriteJSON wrote, or an object without a checksum, which an older version or another program
+// wrote.
 func ReadJSON(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

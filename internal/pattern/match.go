@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Each calls visit with the matches of p in s from left to right until visit returns false: loc[0:2] is the match as byte offsets,
-// loc[2*i:2*i+2] group i, -1 where it took no part. loc is overwritten by the next match. A match may begin where the one before ended.
+// Each calls visit with the matches of p in s from left to right until visit returns false: loc[0:2] is the match as
+// byte offsets, loc[2*i:2*i+2] group i, -1 where it took no part. loc is overwritten by the next match. A match may
+// begin where the one before ended.
 func (p *Pattern) Each(s string, visit func(loc []int) bool) {
 	m := newMatcher(p.program, s)
 	for from := 0; from <= len(s); {
@@ -41,8 +42,8 @@ type matcher struct {
 	caps   []int
 	stack  []frame
 
-	// A choice met again while it is under way is an empty loop and counts as failed; what failed because of it may yet succeed
-	// when met from elsewhere, so that it is forgotten once the match is found.
+	// A choice met again while it is under way is an empty loop and counts as failed; what failed because of it may yet
+	// succeed when met from elsewhere, so that it is forgotten once the match is found.
 	looped  bool
 	forget  []int
 	bodies  []*matcher // of the checks

@@ -1,13 +1,15 @@
 // Package pattern matches regular expressions with lookahead and lookbehind in time linear in the text.
 //
-// Tokenizer files and answers come from strangers, and a backtracking engine can be made to take for ever. A limit on its time would
-// end that, but then results would depend on the machine. This engine backtracks too, in the order of Perl, but remembers for each place
-// of the program and of the text that nothing came of it (Davis, Servant and Lee, "Using Selective Memoization to Defeat Regular Expression
-// Denial of Service", IEEE S&P 2021), so that it visits each pair once: the work is at most the program's length times the text's.
+// Tokenizer files and answers come from strangers, and a backtracking engine can be made to take for ever. A limit on
+// its time would end that, but then results would depend on the machine. This engine backtracks too, in the order of
+// Perl, but remembers for each place of the program and of the text that nothing came of it (Davis, Servant and Lee,
+// "Using Selective Memoization to Defeat Regular Expression Denial of Service", IEEE S&P 2021), so that it visits each
+// pair once: the work is at most the program's length times the text's.
 //
-// Expressions are written as in .NET and Oniguruma: \s, \d, \w and \b go by Unicode, $ also matches before a last newline. Package
-// regexp/syntax reads them; lookarounds are cut out first and stand in the program as a rune that no text is compared with.
-// Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind of varying length are refused: they have no such bound.
+// Expressions are written as in .NET and Oniguruma: \s, \d, \w and \b go by Unicode, $ also matches before a last
+// newline. Package regexp/syntax reads them; lookarounds are cut out first and stand in the program as a rune that no
+// text is compared with. Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind of
+// varying length are refused: they have no such bound.
 package pattern
 
 import (
@@ -51,7 +53,8 @@ type check struct {
 	width int      // of behind, in characters
 }
 
-// The runes that stand for checks in a program; behind each stands filler, so that alternatives never fuse into one class.
+// The runes that stand for checks in a program; behind each stands filler, so that alternatives never fuse into one
+// class.
 const (
 	firstCheck = 0xF0000
 	filler     = 0xFFFFD
@@ -60,8 +63,8 @@ const (
 // maxExpression bounds the length of an expression; regexp/syntax bounds its repetitions and nesting.
 const maxExpression = 1 << 14
 
-// maxInstructions bounds the program, and so the work and the memory (a quarter of a byte each at most) for each byte of text. The split
-// patterns in use make less than 200.
+// maxInstructions bounds the program, and so the work and the memory (a quarter of a byte each at most) for each byte
+// of text. The split patterns in use make less than 200.
 const maxInstructions = 2000
 
 // Compile reads an expression.
@@ -166,7 +169,8 @@ func width(re *syntax.Regexp) (n int, fixed bool) {
 // Names returns the names of the groups in order; that of the whole and of groups without name is "".
 func (p *Pattern) Names() []string { return p.names }
 
-// Replace puts with, taken literally, in the place of each match; with gets the places of the match and its groups as Each gives them.
+// Replace puts with, taken literally, in the place of each match; with gets the places of the match and its groups as
+// Each gives them.
 func (p *Pattern) Replace(s string, with func(loc []int) string) string {
 	var out strings.Builder
 	done := 0

@@ -9,9 +9,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// All integers are little-endian. The header of a file is: magic, version (uint32), generation (uint64), crc32c of these
-// (uint32). A record is: length of the body (uint32), number of the write it belongs to (uint32), crc32c of the body (uint32),
-// crc32c of the twelve bytes before (uint32), body. The body is the kind (1 byte) and the payload, compressed with zstd.
+// All integers are little-endian. The header of a file is: magic, version (uint32), generation (uint64), crc32c of
+// these (uint32). A record is: length of the body (uint32), number of the write it belongs to (uint32), crc32c of the
+// body (uint32), crc32c of the twelve bytes before (uint32), body. The body is the kind (1 byte) and the payload,
+// compressed with zstd.
 //
 // With a checksum of its own, a frame's length is either right or known to be damaged.
 const (

@@ -110,7 +110,8 @@ func (g Legacy) read(path string, data []byte, zip *codec, each func(kind byte, 
 	return r, nil
 }
 
-// convert reads a file of an older version and replaces it by one of the present format. A kill leaves the one or the other.
+// convert reads a file of an older version and replaces it by one of the present format. A kill leaves the one or the
+// other.
 func (l *Log) convert(data []byte, each func(kind byte, payload []byte) error) error {
 	var records []record
 	report, err := l.opts.Legacy.read(l.path, data, l.zip, func(kind byte, payload []byte) error {

@@ -10,9 +10,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Beside a log lies a file of marks: after every write to the disk it says how long the log is. Marks are never fsynced, which costs
-// microseconds: a kill does not harm them, and after a loss of power they may be missing, but none ever says more than what was durable.
-// So a log that is shorter than its last mark has lost records that were promised.
+// Beside a log lies a file of marks: after every write to the disk it says how long the log is. Marks are never
+// fsynced, which costs microseconds: a kill does not harm them, and after a loss of power they may be missing, but none
+// ever says more than what was durable. So a log that is shorter than its last mark has lost records that were
+// promised.
 //
 // A mark is: generation (uint64), size (uint64), crc32c of both (uint32).
 type mark struct {

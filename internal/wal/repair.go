@@ -26,8 +26,8 @@ type record struct {
 	payload []byte
 }
 
-// Repair rewrites a log, which must not be open, with the records that are sound and that each takes. The rest is kept for people in
-// <path>.aside and returned. A log without damage is left as it is.
+// Repair rewrites a log, which must not be open, with the records that are sound and that each takes. The rest is kept
+// for people in <path>.aside and returned. A log without damage is left as it is.
 func Repair(path string, o Options, each func(kind byte, payload []byte) error) (aside []Aside, err error) {
 	o = o.withDefaults()
 	last, err := readMark(path)

@@ -17,7 +17,8 @@ type scanned struct {
 	sound      int64 // bytes up to the end of the last sound record; 0 when even the header is not whole
 }
 
-// scan hands every record of a file to each and says where the sound bytes end. What follows is torn; damage is an error.
+// scan hands every record of a file to each and says where the sound bytes end. What follows is torn; damage is an
+// error.
 func scan(path string, data []byte, last noted, zip *codec, each func(kind byte, payload []byte) error) (s scanned, err error) {
 	generation, err := readHeader(data)
 	switch {
@@ -63,8 +64,9 @@ func lost(path string, sound int64, last noted) error {
 		"restore it from a backup, or remove %s to go on without them", path, sound, last.size, markPath(path))
 }
 
-// torn reports whether a rest that is no record can be the trace of an interrupted write: of the write that came after batch, or its
-// end. Parts of one write may reach the disk in any order; a record of a later write proves that it was complete.
+// torn reports whether a rest that is no record can be the trace of an interrupted write: of the write that came after
+// batch, or its end. Parts of one write may reach the disk in any order; a record of a later write proves that it was
+// complete.
 func torn(rest []byte, batch uint32) bool {
 	for i := 1; i+frameSize < len(rest); i++ {
 		if f, _, ok := next(rest[i:]); ok && f.batch > batch+1 {

@@ -11,8 +11,8 @@ import (
 // retryAfter is how long Await waits after a failed write before it tries again.
 const retryAfter = time.Second
 
-// Sync returns when everything up to position at is durable. Whoever comes while an fsync runs shares the next one. After an
-// error the records are kept and the next Sync tries again, unless Options.Drop says otherwise.
+// Sync returns when everything up to position at is durable. Whoever comes while an fsync runs shares the next one.
+// After an error the records are kept and the next Sync tries again, unless Options.Drop says otherwise.
 func (l *Log) Sync(at int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

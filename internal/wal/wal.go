@@ -1,8 +1,9 @@
-// Package wal is a write-ahead log in one file: records are appended, made durable together, and read again at the next start.
+// Package wal is a write-ahead log in one file: records are appended, made durable together, and read again at the next
+// start.
 //
-// A file is a header (format.go) and records. Concurrent callers of Sync share one fsync. What a crash leaves unfinished at
-// the end is cut off and reported; any other damage is an error that names the file, and so is a file that has lost records
-// which were durable (mark.go). A record that a reader would refuse is refused by the writer.
+// A file is a header (format.go) and records. Concurrent callers of Sync share one fsync. What a crash leaves
+// unfinished at the end is cut off and reported; any other damage is an error that names the file, and so is a file
+// that has lost records which were durable (mark.go). A record that a reader would refuse is refused by the writer.
 package wal
 
 import (
@@ -30,8 +31,8 @@ type Options struct {
 	Limit  int                 // longest payload, bytes; default MaxPayload
 	Synced func(time.Duration) // told how long each write to the disk took; may be nil
 	Notice func(msg string)    // told what was cut off or converted; may be nil
-	// Drop forgets the records of a failed write, whose Sync reports the error. Otherwise they stay, in their order, and the
-	// next Sync writes them again.
+	// Drop forgets the records of a failed write, whose Sync reports the error. Otherwise they stay, in their order,
+	// and the next Sync writes them again.
 	Drop bool
 	// Legacy is the format of files that an older version wrote; they are converted when they are opened.
 	Legacy Legacy
@@ -77,7 +78,8 @@ type Log struct {
 	closed     bool
 }
 
-// Open reads the log at path, making it if there is none, and hands every record to each in order. payload is each's to keep.
+// Open reads the log at path, making it if there is none, and hands every record to each in order. payload is each's to
+// keep.
 func Open(path string, o Options, each func(kind byte, payload []byte) error) (*Log, error) {
 	o = o.withDefaults()
 	l := &Log{path: path, opts: o, batch: 1}
@@ -219,8 +221,8 @@ func (l *Log) Size() int64 {
 	return l.size + int64(len(l.buf))
 }
 
-// Rewrite replaces the content by the records that write adds. They must stand for everything appended so far; nobody may
-// append meanwhile.
+// Rewrite replaces the content by the records that write adds. They must stand for everything appended so far; nobody
+// may append meanwhile.
 func (l *Log) Rewrite(write func(add func(kind byte, payload []byte) error) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,8 +261,8 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.f.Close(), l.mark.close())
 }
 
-// Remove deletes the log at path, which must not be open. A missing one is no error. The marks go first, so that no crash leaves them
-// alone.
+// Remove deletes the log at path, which must not be open. A missing one is no error. The marks go first, so that no
+// crash leaves them alone.
 func Remove(dfs disk.FS, path string) error {
 	dir := filepath.Dir(path)
 	for _, name := range []string{markPath(path), path} {

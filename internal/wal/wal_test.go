@@ -240,7 +240,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// The process may be killed at any operation: everything synced is there, in order, and nothing else but a prefix of the rest.
+// The process may be killed at any operation: everything synced is there, in order, and nothing else but a prefix of
+// the rest.
 func TestEveryCrash(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {

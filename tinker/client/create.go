@@ -11,8 +11,8 @@ import (
 // alpha is that of every adapter on the protocol.
 const alpha = 32
 
-// CreateModel implements tinker.Service. The package comment tells what SessionID means here. With an empty one the model gets the
-// next number of this process's own session, whatever ModelSeqID says.
+// CreateModel implements tinker.Service. The package comment tells what SessionID means here. With an empty one the
+// model gets the next number of this process's own session, whatever ModelSeqID says.
 func (c *Client) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
 	switch {
 	case req.RandomInit:
@@ -68,8 +68,8 @@ func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateMo
 	return m, err
 }
 
-// CreateModelFromState implements tinker.Service: in one request where the server offers that, else in three, the last of which is
-// the model's seq_id 1.
+// CreateModelFromState implements tinker.Service: in one request where the server offers that, else in three, the last
+// of which is the model's seq_id 1.
 func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	s, n, err := c.place(ctx, req.SessionID, req.ModelSeqID)
 	if err != nil {

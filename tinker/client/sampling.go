@@ -144,7 +144,8 @@ func (s *sampler) isStuck() bool {
 	return time.Since(s.moved) > stuck
 }
 
-// send submits one request under a new number. A server that is too busy is asked again, after a second or five, under the same.
+// send submits one request under a new number. A server that is too busy is asked again, after a second or five, under
+// the same.
 func (s *sampler) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
 	s.mu.Lock()
 	body.SeqID = s.seq

@@ -15,7 +15,8 @@ type saved struct {
 	tenant string
 }
 
-// readable returns a checkpoint that the tenant may read: its own, a public one, or one of the account that token stands for.
+// readable returns a checkpoint that the tenant may read: its own, a public one, or one of the account that token
+// stands for.
 func (s *Server) readable(tenant, path, token string) (saved, error) {
 	k, err := s.find(path)
 	if err != nil {

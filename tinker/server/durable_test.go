@@ -109,8 +109,8 @@ func TestDamageStopsTheStart(t *testing.T) {
 	}
 }
 
-// script is a client that trains and samples; every request can be sent again. do returns what request i means, and an error
-// when the server did not answer it.
+// script is a client that trains and samples; every request can be sent again. do returns what request i means, and an
+// error when the server did not answer it.
 type script struct {
 	r       *rig
 	session string

@@ -15,8 +15,8 @@ import (
 )
 
 // Newer SDKs have a third kind of checkpoint, external_weights, in a format for others to load; their tinker command
-// downloads through one. What is saved for a sampler here is a PEFT adapter already, so an external checkpoint is one of
-// those under a name of the server's own.
+// downloads through one. What is saved for a sampler here is a PEFT adapter already, so an external checkpoint is one
+// of those under a name of the server's own.
 const (
 	kindExternal   = "external_weights"
 	typeExternal   = "external"
@@ -63,7 +63,8 @@ func (s *Server) saveExternal(c *call, req saveExternalRequest) (any, error) {
 	return s.save(c, m, req.SaveRequest, tinker.KindSampler, externalPrefix+*req.Path)
 }
 
-// tokenFile marks addresses of one file: of a checkpoint path and the file's name, one per line, and the time it expires.
+// tokenFile marks addresses of one file: of a checkpoint path and the file's name, one per line, and the time it
+// expires.
 const tokenFile = "f"
 
 // externalURLs gives an address for every file of an external checkpoint.
@@ -95,8 +96,8 @@ func (s *Server) address(c *call, kind, id string, expires time.Time) string {
 	return s.origin(c.r) + wire.Prefix + "/archive/" + s.token(kind, id, expires.Unix())
 }
 
-// origin is the scheme and host under which a client reaches this server: PublicURL, else what a proxy in between says, else what
-// the request says. A client that lies here fools nobody but itself.
+// origin is the scheme and host under which a client reaches this server: PublicURL, else what a proxy in between says,
+// else what the request says. A client that lies here fools nobody but itself.
 func (s *Server) origin(r *http.Request) string {
 	if s.opts.PublicURL != "" {
 		return strings.TrimRight(s.opts.PublicURL, "/")

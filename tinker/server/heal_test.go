@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// A full disk is said by every route and by /healthz, and when there is room the server goes on without a restart: what it could not promise is
-// promised when it comes again, and what it had is there.
+// A full disk is said by every route and by /healthz, and when there is room the server goes on without a restart: what
+// it could not promise is promised when it comes again, and what it had is there.
 func TestFullDiskHeals(t *testing.T) {
 	r := newRig(t, Options{})
 	full := &disk.Full{FS: disk.OS()}

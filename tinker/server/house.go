@@ -26,8 +26,8 @@ func (s *Server) keepHouse() {
 	}
 }
 
-// collect is one round: expired checkpoints, unnamed samplers that nobody uses, results that were fetched, idle weights; then
-// the log is rewritten if most of it is of the past.
+// collect is one round: expired checkpoints, unnamed samplers that nobody uses, results that were fetched, idle
+// weights; then the log is rewritten if most of it is of the past.
 func (s *Server) collect() error {
 	errs := []error{s.collectCheckpoints(), s.collectSamplers(), s.collectSessions()}
 	s.mu.Lock()
@@ -99,8 +99,8 @@ func (s *Server) delete(path string) error {
 	return nil
 }
 
-// collectSessions lets go of sessions whose clients have been silent for long: of their samplers, and of those that have no runs. Runs and
-// their checkpoints stay.
+// collectSessions lets go of sessions whose clients have been silent for long: of their samplers, and of those that
+// have no runs. Runs and their checkpoints stay.
 func (s *Server) collectSessions() error {
 	now := s.opts.Now()
 	return s.change(func(t *state) (at int64, err error) {

@@ -157,7 +157,8 @@ func (s *Server) remake(models []*model) {
 	}
 }
 
-// make makes a model, or opens the one that an earlier process made: that it is missing then is damage, and no reason to begin anew.
+// make makes a model, or opens the one that an earlier process made: that it is missing then is damage, and no reason
+// to begin anew.
 func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 	if m.wasMade {
 		client, err := s.backend.OpenModel(s.ctx, m.ID)

@@ -19,8 +19,9 @@ import (
 
 var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")
 
-// TestMutations damages one file of a data folder: a bit flips, the end is cut, a piece is missing, the file is gone. Whatever it is, the start
-// or a request names what is damaged, or every answer is that of a whole folder. Nothing else may happen.
+// TestMutations damages one file of a data folder: a bit flips, the end is cut, a piece is missing, the file is gone.
+// Whatever it is, the start or a request names what is damaged, or every answer is that of a whole folder. Nothing else
+// may happen.
 func TestMutations(t *testing.T) {
 	whole, recorded := mutationFolders(t)
 	var files []string // of all folders
@@ -81,7 +82,8 @@ type recordedScript struct {
 	answers                 []string
 }
 
-// mutationFolders makes data folders as a stop and as a kill leave them, with and without snapshots, and records what their client was told.
+// mutationFolders makes data folders as a stop and as a kill leave them, with and without snapshots, and records what
+// their client was told.
 func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedScript) {
 	t.Helper()
 	recorded = map[string]recordedScript{}

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// An error does not keep the text of the request that it quotes: neither the answer, nor the server's log, nor what is in memory.
+// An error does not keep the text of the request that it quotes: neither the answer, nor the server's log, nor what is
+// in memory.
 func TestErrorsAreBrief(t *testing.T) {
 	r := newRig(t, Options{})
 	m, long := r.model(r.session(), 0), strings.Repeat("x", 1<<19)

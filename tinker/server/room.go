@@ -32,8 +32,8 @@ func (s *Server) crowded(work tinker.Work, tenant string, tokens int) error {
 	return err
 }
 
-// writable returns nil when what is accepted can be made durable. After a failed write it tries once more, so that the server goes on when
-// there is room again.
+// writable returns nil when what is accepted can be made durable. After a failed write it tries once more, so that the
+// server goes on when there is room again.
 func (s *Server) writable() error {
 	err := errors.Join(s.log.Heal(), s.backend.Heal())
 	if err == nil {

@@ -131,7 +131,8 @@ func decode(body []byte, v any) error {
 	return nil
 }
 
-// strangerWait is how long the rest of a request may take whose key was refused: long enough for the client to read the answer.
+// strangerWait is how long the rest of a request may take whose key was refused: long enough for the client to read the
+// answer.
 const strangerWait = time.Second
 
 // handler lets a request in, reads its body, and writes what h returns.

@@ -61,7 +61,8 @@ func (p *sample) finish(r sampleResult) {
 	close(p.done)
 }
 
-// maxKept bounds a sampling request, which is kept until it is done: its JSON can take six times as much in the log, whose records are bounded.
+// maxKept bounds a sampling request, which is kept until it is done: its JSON can take six times as much in the log,
+// whose records are bounded.
 const maxKept = 128 << 20
 
 func (s *Server) sample(c *call) (any, error) {
@@ -171,7 +172,8 @@ func drawSeed() uint64 {
 // maxSamples bounds the continuations of one request.
 const maxSamples = 4096
 
-// sampleRequest is the seam's form of a request; seed is for one that names none. Everything wrong with it is a User error.
+// sampleRequest is the seam's form of a request; seed is for one that names none. Everything wrong with it is a User
+// error.
 func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.SampleRequest, error) {
 	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs,
 		TopKSampleLogprobs: req.TopKSampleLogprobs, PromptAltTokens: req.PromptAltTokensK}
@@ -270,7 +272,8 @@ func forgetBefore(out *tinker.SampleResponse, at int) {
 	}
 }
 
-// sampled notes the end of a request. The result is logged without an fsync: a lost one is drawn again from the same seed.
+// sampled notes the end of a request. The result is logged without an fsync: a lost one is drawn again from the same
+// seed.
 func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
 	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.opts.Now().UTC()}
 	if err != nil {

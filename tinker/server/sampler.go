@@ -227,8 +227,8 @@ func (s *Server) freeMemory() bool {
 	return done
 }
 
-// forgetWeights closes the client of the sampler that was not used for longest, if one is idle, and reports whether it did. Its weights are
-// read again when they are needed.
+// forgetWeights closes the client of the sampler that was not used for longest, if one is idle, and reports whether it
+// did. Its weights are read again when they are needed.
 func (s *Server) forgetWeights() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,8 +110,8 @@ func expiry(now time.Time, seconds int64) *time.Time {
 	return &t
 }
 
-// saveUnnamed makes a sampler of the weights as they are at this request. A client that sends it again names another sampling
-// session; the first one counts.
+// saveUnnamed makes a sampler of the weights as they are at this request. A client that sends it again names another
+// sampling session; the first one counts.
 func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error) {
 	if req.TTLSeconds != nil {
 		return s.reject(m, req.SeqID, tinker.Userf("ttl_seconds is for named checkpoints; an unnamed sampler is kept while it is used"))

@@ -1,10 +1,11 @@
-// Package server speaks the Tinker protocol over HTTP for any durable tinker.Service, so that the unmodified Python SDK, the
-// tinker command and this project's own client train and sample here as they do on the hosted service.
+// Package server speaks the Tinker protocol over HTTP for any durable tinker.Service, so that the unmodified Python
+// SDK, the tinker command and this project's own client train and sample here as they do on the hosted service.
 //
-// A request's life: the route (route.go) finds the tenant by the hash of the key (auth.go) and decodes the body; a training
-// request (train.go) goes to the Backend, which makes it durable; a session, a sampler or a sample (session.go, sampler.go,
-// sample.go) goes to the server's own log (state.go). Only then is the promise returned. Its request id is signed natural
-// key, so retrieve_future (future.go) finds the result in any later process too. Results are waited for, never polled.
+// A request's life: the route (route.go) finds the tenant by the hash of the key (auth.go) and decodes the body; a
+// training request (train.go) goes to the Backend, which makes it durable; a session, a sampler or a sample
+// (session.go, sampler.go, sample.go) goes to the server's own log (state.go). Only then is the promise returned. Its
+// request id is signed natural key, so retrieve_future (future.go) finds the result in any later process too. Results
+// are waited for, never polled.
 //
 // Logprobs of samples are raw: of the model's own distribution at temperature 1. Telemetry of the SDK is accepted and
 // dropped. What a server on one machine cannot have (billing, audit, projects, traces) is refused by name (refuse.go).
@@ -44,8 +45,8 @@ type Backend interface {
 	RestOne() (bool, error)
 	// Heal returns nil when requests can be made durable. After a write that failed it tries once more.
 	Heal() error
-	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result, nil
-	// when the result is no longer kept.
+	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result,
+	// nil when the result is no longer kept.
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
@@ -57,7 +58,8 @@ type Store interface {
 	Folder(path string) (string, error)
 }
 
-// Exporter is a Store that gives some files of a checkpoint away in another form than it keeps them. Package engine has one.
+// Exporter is a Store that gives some files of a checkpoint away in another form than it keeps them. Package engine has
+// one.
 type Exporter interface {
 	Export(path string) ([]tinker.ExportFile, error)
 }
@@ -76,11 +78,13 @@ type Options struct {
 	Order []string
 	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
 	HubNames map[string]string
-	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them (tokenizer.go).
+	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them
+	// (tokenizer.go).
 	Tokenizers map[string]string
 	// Private gives, by folder of this machine, what stands for it in the errors that clients get.
 	Private map[string]string
-	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is taken from each request.
+	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is
+	// taken from each request.
 	PublicURL string
 
 	Hold            time.Duration         // how long retrieve_future waits for a result; default 25 s
@@ -261,12 +265,12 @@ func (s *Server) resume() {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Release answers every request that waits for a result, so that an HTTP server can shut down: the result comes later, and
-// nothing new is taken.
+// Release answers every request that waits for a result, so that an HTTP server can shut down: the result comes later,
+// and nothing new is taken.
 func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
 
-// Close ends the samples under way, which the next process draws again, and closes the log. A request that is still being
-// handled, or comes later, is told to come again.
+// Close ends the samples under way, which the next process draws again, and closes the log. A request that is still
+// being handled, or comes later, is told to come again.
 func (s *Server) Close() error {
 	s.Release()
 	s.mu.Lock()

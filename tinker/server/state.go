@@ -205,8 +205,8 @@ func replay[T any](payload []byte, apply func(*T)) error {
 	return nil
 }
 
-// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. Sync up to the position
-// returned before anybody hears of it.
+// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. Sync up to the
+// position returned before anybody hears of it.
 func (s *Server) record(kind byte, v any) (int64, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -215,8 +215,8 @@ func (s *Server) record(kind byte, v any) (int64, error) {
 	return s.log.Append(kind, raw)
 }
 
-// change runs f under the lock and makes what it recorded durable. A request that was recorded before (at is 0) may still be on its way to
-// the disk: it is waited for too.
+// change runs f under the lock and makes what it recorded durable. A request that was recorded before (at is 0) may
+// still be on its way to the disk: it is waited for too.
 func (s *Server) change(f func(t *state) (at int64, err error)) error {
 	s.mu.Lock()
 	at, err := f(&s.state)
@@ -292,8 +292,8 @@ func (t *state) modelsInOrder() []*model {
 // maxRejects bounds the rejected requests of a tenant that are kept; their texts are bounded too.
 const maxRejects = 8192
 
-// addReject keeps a rejected request. Of those of a tenant beyond the bound the oldest are forgotten: the backend still knows that their
-// numbers are used.
+// addReject keeps a rejected request. Of those of a tenant beyond the bound the oldest are forgotten: the backend still
+// knows that their numbers are used.
 func (t *state) addReject(r reject) {
 	r.Error = tinker.BriefText(r.Error) // an older version kept all of it
 	if r.To != 0 {

@@ -74,8 +74,8 @@ func unreadable(err error) bool {
 	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &undecoded) || errors.As(err, &se) && se.code == http.StatusRequestEntityTooLarge
 }
 
-// refuseTraining answers a training request that could not be decoded. If its model and number can be read at all, the number is used up, so
-// that later requests do not wait for it.
+// refuseTraining answers a training request that could not be decoded. If its model and number can be read at all, the
+// number is used up, so that later requests do not wait for it.
 func (s *Server) refuseTraining(c *call, kind bodyKind, bad error) (any, error) {
 	id, seq, ok := wire.PeekTraining(c.body, kind.proto(c.r))
 	if !ok || checkSeq(seq) != nil {
@@ -162,7 +162,8 @@ func checkSeq(seq int64) error {
 	return nil
 }
 
-// count keeps the numbers of what waits until the request is done. A request sent again is counted again, and done at once.
+// count keeps the numbers of what waits until the request is done. A request sent again is counted again, and done at
+// once.
 func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64, done <-chan struct{}) {
 	s.mu.Lock()
 	s.arrived(m, seq)

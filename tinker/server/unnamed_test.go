@@ -19,7 +19,8 @@ func (r *rig) freeze(model string, seq, number int64) (id string) {
 	return r.result(r.promise("/save_weights_for_sampler", body))["sampling_session_id"].(string)
 }
 
-// Of a tenant's unnamed samplers those not used for longest go when there are too many; one in use stays, and so do another tenant's.
+// Of a tenant's unnamed samplers those not used for longest go when there are too many; one in use stays, and so do
+// another tenant's.
 func TestUnnamedSamplersAreBounded(t *testing.T) {
 	for name, o := range map[string]Options{"number": {MaxUnnamed: 3}, "bytes": {MaxUnnamedBytes: 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +93,8 @@ func TestIdleWeightsMakeRoom(t *testing.T) {
 	}
 }
 
-// Runs that nobody uses make room for others. Those with work stay, and while they fill a tenant's memory further models are refused in a way
-// that its client understands; another tenant finds room.
+// Runs that nobody uses make room for others. Those with work stay, and while they fill a tenant's memory further
+// models are refused in a way that its client understands; another tenant finds room.
 func TestModelsAreBoundedByMemory(t *testing.T) {
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.Memory = 4 << 20 })
 	session := r.session()

@@ -11,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Repair sets aside what a start could not read of the server's log in dir, which nobody may have open, and tells seen what is lost.
+// Repair sets aside what a start could not read of the server's log in dir, which nobody may have open, and tells seen
+// what is lost.
 func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 	path := filepath.Join(dir, logName)
 	s := newState()

@@ -104,7 +104,8 @@ func (s *suite) maskedLosses() {
 	}
 }
 
-// twoTargets: with K candidate targets a position the outputs have the same shape and column 0 is what one target gives.
+// twoTargets: with K candidate targets a position the outputs have the same shape and column 0 is what one target
+// gives.
 func (s *suite) twoTargets() {
 	c := s.model(0)
 	n := len(some) - 1

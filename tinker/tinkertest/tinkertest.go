@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Run runs the suite. open returns a fresh service with at least one base model of some 100 to 5,000 tokens' vocabulary and
-// a context of 64 or more, which names an end-of-turn token; the suite closes it.
+// Run runs the suite. open returns a fresh service with at least one base model of some 100 to 5,000 tokens' vocabulary
+// and a context of 64 or more, which names an end-of-turn token; the suite closes it.
 func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 	for _, tt := range []struct {
 		name string

@@ -72,8 +72,8 @@ func appendChunk(b []byte, c tinker.Chunk) []byte {
 	return appendBytes(b, 2, m)
 }
 
-// DecodeForwardBackward reads the message. When only its contents are wrong the error is a User error, and everything that
-// could be read, model and sequence number first of all, is returned with it.
+// DecodeForwardBackward reads the message. When only its contents are wrong the error is a User error, and everything
+// that could be read, model and sequence number first of all, is returned with it.
 func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 	var r ForwardBackward
 	var bad error // the first User error

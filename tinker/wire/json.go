@@ -14,8 +14,8 @@ type ClientConfigRequest struct {
 	SDKVersion string `json:"sdk_version"`
 }
 
-// ClientConfig is the answer of client/config: flags that a client keeps for its life. Pointers tell absent from zero, since
-// an absent flag has the client's default.
+// ClientConfig is the answer of client/config: flags that a client keeps for its life. Pointers tell absent from zero,
+// since an absent flag has the client's default.
 type ClientConfig struct {
 	PJWTAuthEnabled              bool   `json:"pjwt_auth_enabled"`
 	CredentialDefaultSource      string `json:"credential_default_source,omitempty"`
@@ -202,8 +202,8 @@ type SaveResponse struct {
 	SamplingSessionID string `json:"sampling_session_id,omitempty"`
 }
 
-// LoadRequest is the body of load_weights. With ModelID it loads into that model; with SessionID and ModelSeqID it creates
-// the model from the checkpoint.
+// LoadRequest is the body of load_weights. With ModelID it loads into that model; with SessionID and ModelSeqID it
+// creates the model from the checkpoint.
 type LoadRequest struct {
 	ModelID            string         `json:"model_id,omitempty"`
 	SeqID              int64          `json:"seq_id,omitempty" null:"ok"`
@@ -338,7 +338,8 @@ func (s *Seed) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Stop is a string, a list of strings, or a list of token ids. An empty list turns the model's own ends off too; without any Stop they count.
+// Stop is a string, a list of strings, or a list of token ids. An empty list turns the model's own ends off too;
+// without any Stop they count.
 type Stop struct {
 	Strings []string
 	Tokens  []int32
@@ -416,8 +417,9 @@ type Detail struct {
 	Detail string `json:"detail"`
 }
 
-// Decode reads a JSON body into v. Unknown keys are ignored; anything but white space after the value is an error. A value of the wrong type,
-// and null where a number is required, is a User error that names the field; the rest of v is filled in.
+// Decode reads a JSON body into v. Unknown keys are ignored; anything but white space after the value is an error. A
+// value of the wrong type, and null where a number is required, is a User error that names the field; the rest of v is
+// filled in.
 func Decode(b []byte, v any) error {
 	err := json.Unmarshal(b, v) // a json.Decoder lets a closing brace pass
 	var typed *json.UnmarshalTypeError

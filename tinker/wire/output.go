@@ -14,7 +14,8 @@ import (
 // outputType is the loss_fn_output_type of every result.
 const outputType = "ArrayRecord"
 
-// EncodeOutput writes message ForwardBackwardOutput. Datums whose fields have like types and trailing shapes share a record.
+// EncodeOutput writes message ForwardBackwardOutput. Datums whose fields have like types and trailing shapes share a
+// record.
 func EncodeOutput(o tinker.ForwardOutput) []byte {
 	var b []byte
 	if len(o.LossFnOutputs) > 0 {
@@ -107,7 +108,8 @@ func DecodeOutput(b []byte) (tinker.ForwardOutput, error) {
 	return o, err
 }
 
-// maxBare bounds the datums without outputs, which take no bytes, of one answer; batches have a few thousand datums at most.
+// maxBare bounds the datums without outputs, which take no bytes, of one answer; batches have a few thousand datums at
+// most.
 const maxBare = 1 << 16
 
 func readRecord(o *tinker.ForwardOutput, b []byte) error {

@@ -1,12 +1,14 @@
-// Package wire is the bytes of the Tinker protocol, in both directions: what tinker/client sends tinker/server reads, and back.
+// Package wire is the bytes of the Tinker protocol, in both directions: what tinker/client sends tinker/server reads,
+// and back.
 //
 // Three messages are protobuf (package tinker_public of the Python SDK, proto3): the request of forward_backward
-// (forward.go), its result (output.go) and the result of asample (sample.go). They are few and small, so they are written and
-// read by hand: limits are checked while reading, unknown fields are skipped, and the fields of a map are written in the
-// order of their keys. Everything else is JSON (json.go, rest.go); unknown keys are ignored, as newer clients send more.
+// (forward.go), its result (output.go) and the result of asample (sample.go). They are few and small, so they are
+// written and read by hand: limits are checked while reading, unknown fields are skipped, and the fields of a map are
+// written in the order of their keys. Everything else is JSON (json.go, rest.go); unknown keys are ignored, as newer
+// clients send more.
 //
-// An error that the sender can mend is a User error of package tinker that names the datum and the field. Bytes that are
-// no message at all are ErrMalformed.
+// An error that the sender can mend is a User error of package tinker that names the datum and the field. Bytes that
+// are no message at all are ErrMalformed.
 package wire
 
 import (
