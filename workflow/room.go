@@ -1,0 +1,64 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Metrics of an experience that the explorer counts in ways of their own. They are there only where they are not 0.
+const (
+	ContextFull  = "context_full"  // 1: the model's context ended the answer, or the episode
+	NewSequences = "new_sequences" // how often the episode went on in a new sequence, since the chat template changed earlier turns
+)
+
+// left is how many tokens the model's context has left behind n; bounded is false if the context is not known.
+func (r *Rollout) left(n int) (left int, bounded bool) { return r.Context - n, r.Context > 0 }
+
+// mostPrompt is how many tokens a prompt may have, 0 for any number: max_prompt_tokens, or what leaves one token of the context.
+func (r *Rollout) mostPrompt() int {
+	if r.Context > 0 && (r.MaxPrompt <= 0 || r.MaxPrompt >= r.Context) {
+		return r.Context - 1
+	}
+	return r.MaxPrompt
+}
+
+func (r *Rollout) tooLong(what string, n int) error {
+	return tinker.Userf("workflow: %s has %d tokens, and the context of %d leaves no room for an answer; make it shorter, or raise model.max_model_len if the model's own context is longer", what, n, r.Context)
+}
+
+// sampleOne asks for one answer of at most n tokens, 0 for as many as the context takes, and fewer where the context has not as many left. full says
+// that the context ended it.
+func (r *Rollout) sampleOne(ctx context.Context, prompt []int32, n int, seed uint64) (q tinker.SampledSequence, full bool, err error) {
+	params := r.Params
+	params.Seed, params.MaxTokens = &seed, n
+	res, capped, err := r.ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: params})
+	if err != nil {
+		return q, false, err
+	}
+	if len(res.Sequences) != 1 {
+		return q, false, fmt.Errorf("workflow: the sampler returned %d sequences where one was asked for", len(res.Sequences))
+	}
+	q = res.Sequences[0]
+	return q, capped && q.StopReason == tinker.StopLength, nil
+}
+
+// ask sends a request whose answers end with the context at the latest; capped says that this is before max_tokens.
+func (r *Rollout) ask(ctx context.Context, req tinker.SampleRequest) (res tinker.SampleResponse, capped bool, err error) {
+	tokens, _ := req.Prompt.Tokens()
+	if left, bounded := r.left(len(tokens)); bounded && (req.Params.MaxTokens == 0 || req.Params.MaxTokens > left) {
+		if left <= 0 {
+			return res, false, r.tooLong("the prompt", len(tokens))
+		}
+		req.Params.MaxTokens, capped = left, true
+	}
+	f, err := r.Sampler.Sample(ctx, req)
+	if err != nil {
+		return res, capped, fmt.Errorf("sample: %w", err)
+	}
+	if res, err = f.Wait(ctx); err != nil {
+		return res, capped, fmt.Errorf("sample: %w", err)
+	}
+	return res, capped, nil
+}
