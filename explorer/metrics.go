@@ -26,8 +26,8 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 		}
 	}
 	m := map[string]float64{"rollout/finished_task_count": float64(finished)}
-	if n := rare[workflow.ContextFull]; n > 0 {
-		m["rollout/context_full_count"] = n
+	if n := rare[workflow.OutOfRoom]; n > 0 {
+		m["rollout/out_of_room_count"] = n
 	}
 	for name, values := range perTask {
 		m["rollout/"+name+"/mean"], m["rollout/"+name+"/max"], m["rollout/"+name+"/min"] = mean(values), slices.Max(values), slices.Min(values)
@@ -50,7 +50,7 @@ func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Exp
 func rareMetrics(groups [][]*experience.Experience) map[string]float64 {
 	sums := map[string]float64{}
 	for _, g := range groups {
-		for _, name := range []string{workflow.ContextFull, workflow.NewSequences} {
+		for _, name := range []string{workflow.OutOfRoom, workflow.NewSequences} {
 			sums[name] += sumOf(g, name)
 		}
 	}
@@ -70,7 +70,7 @@ func byMetric(g []*experience.Experience) map[string][]float64 {
 	values := map[string][]float64{}
 	for _, e := range g {
 		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
-			if name != workflow.ContextFull && name != workflow.NewSequences {
+			if name != workflow.OutOfRoom && name != workflow.NewSequences {
 				values[name] = append(values[name], e.Metrics[name])
 			}
 		}

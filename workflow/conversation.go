@@ -26,7 +26,7 @@ type conversation struct {
 	mask     []bool
 	answers  []string
 	stop     tinker.StopReason
-	full     bool // the context ended the last answer, or left no room for another
+	full     bool // the context ended the last answer
 }
 
 // reading is a rendered conversation with its tokens; continues says that they begin with all of the present sequence.
@@ -63,8 +63,8 @@ func (c *conversation) say(m Message) error {
 // model's context. It is an error if not even the first prompt leaves any.
 func (c *conversation) room(limit int) (int, error) {
 	n := limit - (len(c.next.tokens) - c.prompt)
-	if left, bounded := c.r.left(len(c.next.tokens)); bounded && left < n {
-		n, c.full = left, left <= 0
+	if left, bounded := c.r.left(len(c.next.tokens)); bounded {
+		n = min(n, left)
 	}
 	if n <= 0 && len(c.answers) == 0 {
 		return 0, c.r.tooLong("the first prompt", len(c.next.tokens))
@@ -137,8 +137,8 @@ func (c *conversation) experience(t Task, run int, reward float64, cut bool) *ex
 	if cut || c.stop == tinker.StopLength {
 		e.TruncateStatus, reward = experience.ResponseTruncated, 0
 	}
-	if c.full {
-		e.Metrics[ContextFull] = 1
+	if cut || c.full {
+		e.Metrics[OutOfRoom] = 1
 	}
 	if n := len(c.starts); n > 0 {
 		e.Metrics[NewSequences] = float64(n)

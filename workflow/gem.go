@@ -193,7 +193,7 @@ func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequen
 	}
 	x.Metrics = map[string]float64{}
 	if full {
-		x.Metrics[ContextFull] = 1
+		x.Metrics[OutOfRoom] = 1
 	}
 	if a.retells && id.Step > 0 && !continues {
 		x.Metrics[NewSequences] = 1

@@ -9,7 +9,7 @@ import (
 
 // Metrics of an experience that the explorer counts in ways of their own. They are there only where they are not 0.
 const (
-	ContextFull  = "context_full"  // 1: the model's context ended the answer, or the episode
+	OutOfRoom    = "out_of_room"   // 1: the model's context ended an answer, or an episode ended because no room for another turn was left
 	NewSequences = "new_sequences" // how often the episode went on in a new sequence, since the chat template changed earlier turns
 )
 

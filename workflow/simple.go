@@ -66,7 +66,7 @@ func sample(ctx context.Context, r *Rollout, t Task, messages []Message) ([]*exp
 	for i, seq := range res.Sequences {
 		e := sampled(r, t, experience.EID{Batch: t.Batch, Task: t.ID, Run: i}, text, prompt, seq)
 		if capped && seq.StopReason == tinker.StopLength {
-			e.Metrics[ContextFull] = 1
+			e.Metrics[OutOfRoom] = 1
 		}
 		list = append(list, e)
 	}
