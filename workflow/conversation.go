@@ -60,22 +60,27 @@ func (c *conversation) say(m Message) error {
 }
 
 // room is how many tokens an answer may have so that all that follows the first prompt stays within limit, and the sequence within the
-// model's context. It is an error if not even the first prompt leaves any.
+// model's context.
 func (c *conversation) room(limit int) (int, error) {
 	n := limit - (len(c.next.tokens) - c.prompt)
 	if left, bounded := c.r.left(len(c.next.tokens)); bounded {
 		n = min(n, left)
 	}
-	if n <= 0 && len(c.answers) == 0 {
-		return 0, c.r.tooLong("the first prompt", len(c.next.tokens))
+	return n, c.checkPrompt()
+}
+
+// checkPrompt refuses a first prompt that nothing is sampled for.
+func (c *conversation) checkPrompt() error {
+	if len(c.answers) > 0 {
+		return nil
 	}
-	return n, nil
+	return c.r.checkPrompt("the first prompt", c.next.tokens)
 }
 
 // answer samples the model's next turn of at most n tokens; 0 is as many as the context takes.
 func (c *conversation) answer(ctx context.Context, n int, seed uint64) (string, error) {
-	if c.r.MaxPrompt > 0 && c.prompt > c.r.MaxPrompt {
-		return "", tinker.Userf("workflow: the first prompt has %d tokens, above max_prompt_tokens %d; raise it", c.prompt, c.r.MaxPrompt)
+	if err := c.checkPrompt(); err != nil {
+		return "", err
 	}
 	q, full, err := c.r.sampleOne(ctx, c.next.tokens, n, seed)
 	if err != nil {

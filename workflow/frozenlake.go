@@ -41,6 +41,9 @@ func (FrozenLake) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Ex
 	}
 	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
 		e, err := a.episode(ctx, r, t, run, lake, seed)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
 		return []*experience.Experience{e}, err
 	})
 }

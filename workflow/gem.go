@@ -120,6 +120,9 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	}
 	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
 		x, err := a.episode(ctx, r, t, run, starts[run], obs)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
 		return []*experience.Experience{x}, err
 	})
 }
@@ -135,9 +138,13 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 	draws := rng.New(t.Seed).Stream("episode", run)
 	var turns []*experience.Experience
 	var seq chat.Sequence
-	sum := 0.0
+	sum, long := 0.0, new(tooLong)
 	for done := false; !done; {
 		x, err := a.turn(ctx, r, t, &seq, obs, draws.Uint64(), experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: len(turns), Suffix: experience.Suffix(t.Seed + uint64(run))})
+		if errors.As(err, &long) && len(turns) > 0 {
+			turns[len(turns)-1].Metrics[OutOfRoom] = 1
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -150,18 +157,20 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 		turns = append(turns, x)
 		obs, done = next.Observation, next.Done()
 	}
-	value, anew := 0.0, 0.0
+	value, anew, full := 0.0, 0.0, 0.0
 	for i := len(turns) - 1; i >= 0; i-- {
 		value = *turns[i].Reward + float64(a.gamma*value)
 		turns[i].SetReward(value)
 		anew += turns[i].Metrics[NewSequences]
+		full = max(full, turns[i].Metrics[OutOfRoom])
 	}
 	x := turns[draws.IntN(len(turns))]
-	delete(x.Metrics, NewSequences)
-	if anew > 0 {
-		x.Metrics[NewSequences] = anew // of the episode
+	x.Metrics = map[string]float64{"accuracy": 0, "episode_return": sum, "num_turns": float64(len(turns))}
+	for name, v := range map[string]float64{NewSequences: anew, OutOfRoom: full} { // of the episode
+		if v > 0 {
+			x.Metrics[name] = v
+		}
 	}
-	x.Metrics["accuracy"], x.Metrics["episode_return"], x.Metrics["num_turns"] = 0, sum, float64(len(turns))
 	if sum >= 1-1e-9 {
 		x.Metrics["accuracy"] = 1
 	}
@@ -176,8 +185,8 @@ func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequen
 	if err != nil {
 		return nil, err
 	}
-	if r.MaxPrompt > 0 && len(prompt) > r.MaxPrompt {
-		return nil, tinker.Userf("workflow: turn %d of %s has a prompt of %d tokens, above max_prompt_tokens %d; raise it", id.Step+1, a.id, len(prompt), r.MaxPrompt)
+	if err := r.checkPrompt(fmt.Sprintf("the prompt of turn %d of %s", id.Step+1, a.id), prompt); err != nil {
+		return nil, err
 	}
 	q, full, err := r.sampleOne(ctx, prompt, r.Params.MaxTokens, seed)
 	if err != nil {

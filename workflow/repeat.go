@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
@@ -16,7 +17,7 @@ func repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*exp
 		wait.Go(func() { episodes[i], errs[i] = play(i) })
 	}
 	wait.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := distinct(errs); err != nil {
 		return nil, err
 	}
 	var list []*experience.Experience
@@ -24,4 +25,18 @@ func repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*exp
 		list = append(list, e...)
 	}
 	return list, nil
+}
+
+// distinct joins errors, those of one text once.
+func distinct(errs []error) error {
+	var list []error
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(list, func(e error) bool { return e.Error() == err.Error() }) {
+			list = append(list, err)
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return errors.Join(list...)
 }

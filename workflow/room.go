@@ -2,8 +2,10 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -24,8 +26,34 @@ func (r *Rollout) mostPrompt() int {
 	return r.MaxPrompt
 }
 
-func (r *Rollout) tooLong(what string, n int) error {
-	return tinker.Userf("workflow: %s has %d tokens, and the context of %d leaves no room for an answer; make it shorter, or raise model.max_model_len if the model's own context is longer", what, n, r.Context)
+// tooLong is the error of a prompt that nothing is sampled for.
+type tooLong struct {
+	prompt []int32 // up to the first token too many
+	text   string
+}
+
+func (e *tooLong) Error() string { return e.text }
+
+// checkPrompt refuses a prompt that is longer than mostPrompt.
+func (r *Rollout) checkPrompt(what string, prompt []int32) error {
+	most := r.mostPrompt()
+	if most <= 0 || len(prompt) <= most {
+		return nil
+	}
+	text := fmt.Sprintf("workflow: %s has %d tokens, above max_prompt_tokens %d; raise it, or set enable_prompt_truncation", what, len(prompt), r.MaxPrompt)
+	if most != r.MaxPrompt {
+		text = fmt.Sprintf("workflow: %s has %d tokens, and the context of %d leaves no room for an answer; make it shorter", what, len(prompt), r.Context)
+	}
+	return tinker.Userf("%w", &tooLong{prompt[:most+1], text})
+}
+
+// masked is an over-long prompt, the reason that a repetition failed for, as an experience that trains nothing, where the configuration wants that.
+func (r *Rollout) masked(t Task, run int, err error) (*experience.Experience, bool) {
+	var long *tooLong
+	if !r.Truncate || !errors.As(err, &long) {
+		return nil, false
+	}
+	return truncated(r, t, run, long.prompt), true
 }
 
 // sampleOne asks for one answer of at most n tokens, 0 for as many as the context takes, and fewer where the context has not as many left. full says
@@ -49,7 +77,7 @@ func (r *Rollout) ask(ctx context.Context, req tinker.SampleRequest) (res tinker
 	tokens, _ := req.Prompt.Tokens()
 	if left, bounded := r.left(len(tokens)); bounded && (req.Params.MaxTokens == 0 || req.Params.MaxTokens > left) {
 		if left <= 0 {
-			return res, false, r.tooLong("the prompt", len(tokens))
+			return res, false, tinker.Userf("workflow: a prompt of %d tokens leaves no room for an answer in the context of %d", len(tokens), r.Context)
 		}
 		req.Params.MaxTokens, capped = left, true
 	}

@@ -47,14 +47,16 @@ func sample(ctx context.Context, r *Rollout, t Task, messages []Message) ([]*exp
 	if err != nil {
 		return nil, err
 	}
-	if most := r.mostPrompt(); most > 0 && len(prompt) > most {
-		if !r.Truncate && most != r.MaxPrompt {
-			return nil, r.tooLong(fmt.Sprintf("the prompt of row %d", t.Index), len(prompt))
+	if err := r.checkPrompt(fmt.Sprintf("the prompt of row %d", t.Index), prompt); err != nil {
+		var list []*experience.Experience
+		for run := range t.Repeat {
+			e, ok := r.masked(t, run, err)
+			if !ok {
+				return nil, err
+			}
+			list = append(list, e)
 		}
-		if !r.Truncate {
-			return nil, fmt.Errorf("workflow: the prompt of row %d has %d tokens, above max_prompt_tokens %d; raise it, or set enable_prompt_truncation", t.Index, len(prompt), r.MaxPrompt)
-		}
-		return truncated(r, t, prompt[:most+1]), nil
+		return list, nil
 	}
 	params := r.Params
 	params.Seed = &t.Seed
@@ -119,19 +121,16 @@ func stamp(e *experience.Experience, r *Rollout, t Task) {
 	e.Info.ModelVersion, e.Info.TaskIndex, e.Info.Seed = r.Version, t.Index, int64(t.Seed>>1)
 }
 
-// truncated makes the experiences of an over-long prompt, cut behind its first token too many: nothing to train on, reward 0.
-func truncated(r *Rollout, t Task, prompt []int32) []*experience.Experience {
-	list := make([]*experience.Experience, t.Repeat)
-	for i := range list {
-		turn := experience.Turn{Prompt: prompt[:len(prompt)-1], Response: prompt[len(prompt)-1:], Logprobs: []float32{0}, Stop: experience.StopPromptTruncated}
-		e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: i, Suffix: experience.Suffix(t.Seed + uint64(i))})
-		e.ActionMask[0] = false
-		e.ResponseText = "[prompt truncated: nothing was sampled]"
-		e.TruncateStatus = experience.PromptTruncated
-		e.Metrics = map[string]float64{}
-		e.SetReward(0)
-		stamp(e, r, t)
-		list[i] = e
-	}
-	return list
+// truncated makes an experience of an over-long prompt, cut behind its first token too many: nothing to train on, reward 0.
+func truncated(r *Rollout, t Task, run int, prompt []int32) *experience.Experience {
+	last := len(prompt) - 1
+	turn := experience.Turn{Prompt: prompt[:last], Response: prompt[last:], Logprobs: []float32{0}, Stop: experience.StopPromptTruncated}
+	e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(t.Seed + uint64(run))})
+	e.ActionMask[0] = false
+	e.ResponseText = "[prompt truncated: nothing was sampled]"
+	e.TruncateStatus = experience.PromptTruncated
+	e.Metrics = map[string]float64{}
+	e.SetReward(0)
+	stamp(e, r, t)
+	return e
 }

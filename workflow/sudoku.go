@@ -40,7 +40,11 @@ func (Sudoku) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 		return nil, err
 	}
 	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		return playSudoku(ctx, r, t, run, puzzle, solution)
+		list, err := playSudoku(ctx, r, t, run, puzzle, solution)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return list, err
 	})
 }
 

@@ -191,3 +191,63 @@ func TestRoomOfOneTurn(t *testing.T) {
 		t.Errorf("%v, %v; want a masked experience within the context", list, err)
 	}
 }
+
+// With enable_prompt_truncation an over-long first prompt is a masked experience for each repetition, in workflows of several turns too.
+func TestLongFirstPromptsAreMasked(t *testing.T) {
+	for name, w := range map[string]Workflow{"frozen_lake_workflow": FrozenLake{}, "sudoku_workflow": Sudoku{}, "gem_workflow": Gem{}} {
+		for _, room := range [][2]int{{0, 40}, {40, 0}} { // of max_prompt_tokens, of the context
+			r, err := playing(t, scripted{answers: []string{"x"}}, guessing)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Renderer, r.MaxPrompt, r.Context, r.Truncate = turnwise{}, room[0], room[1], true
+			if name == "frozen_lake_workflow" {
+				r.Args = map[string]any{"desc": smallLake}
+			}
+			list, err := w.Run(context.Background(), &r, Task{Repeat: 3, Seed: 5})
+			if err != nil || len(list) != 3 {
+				t.Errorf("%s: %d experiences, %v; want three", name, len(list), err)
+				continue
+			}
+			for i, e := range list {
+				if e.TruncateStatus != experience.PromptTruncated || e.TrainableTokens() != 0 || *e.Reward != 0 || e.EID.Run != i || room[1] > 0 && len(e.Tokens) > room[1] {
+					t.Errorf("%s: %v: %d tokens, %q, reward %g", name, e.EID, len(e.Tokens), e.TruncateStatus, *e.Reward)
+				}
+			}
+			r.Truncate = false
+			if list, err = w.Run(context.Background(), &r, Task{Repeat: 3, Seed: 5}); tinker.CategoryOf(err) != tinker.User || list != nil || strings.Count(err.Error(), "tokens") != 1+min(1, room[0]) {
+				t.Errorf("%s: %v, %v; want one error", name, list, err)
+			}
+		}
+	}
+}
+
+// An episode of an environment whose history outgrows the context ends with the turns that it has.
+func TestGemEpisodesEndWithTheContext(t *testing.T) {
+	r, err := playing(t, scripted{answers: []string{`I say \boxed{99}`}}, guessing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := (Gem{}).Run(context.Background(), &r, Task{Repeat: 4, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Context = 0
+	for _, e := range whole {
+		if e.EID.Step == 0 {
+			r.Context = len(e.Tokens) + 10
+		}
+	}
+	if r.Context == 0 {
+		t.Fatal("no first turn was drawn")
+	}
+	list, err := (Gem{}).Run(context.Background(), &r, Task{Repeat: 4, Seed: 5})
+	if err != nil || len(list) != 4 {
+		t.Fatalf("%d experiences, %v", len(list), err)
+	}
+	for _, e := range list {
+		if e.Metrics["num_turns"] != 1 || e.Metrics[OutOfRoom] != 1 || len(e.Tokens) > r.Context {
+			t.Errorf("%d tokens, metrics %v; want one turn, counted", len(e.Tokens), e.Metrics)
+		}
+	}
+}
