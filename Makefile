@@ -2,6 +2,10 @@
 SHELL = /bin/bash
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
+.PHONY: help
+help: ## this list
+	@sed -nE 's/^([a-z][a-z0-9-]*):[^#]*## (.*)/\1\t\2/p' Makefile | sort | awk -F'\t' '{printf "%-18s %s\n", $$1, $$2}'
+
 .PHONY: build
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -160,3 +164,11 @@ arm64: ## on an emulated arm64: the kernels, and the bits of models and engine t
 avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user-static)
 	@command -v qemu-x86_64-static >/dev/null || { echo "qemu-x86_64-static is missing: apt-get install qemu-user-static"; exit 1; }
 	.ci/emulated amd64
+
+.PHONY: release
+release: ## static binaries for six platforms with checksums and SBOMs in bin/release, built twice to the same bytes (RELEASE_TARGETS picks some)
+	.ci/release
+
+.PHONY: release-check
+release-check: ## what make release wrote trains the example, alone in a chroot and on an emulated arm64; go install works (needs root and Debian's qemu-user-static); the log is kept
+	.ci/release-check 2>&1 | tee docs/results/release.log; exit $${PIPESTATUS[0]}
