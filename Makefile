@@ -165,6 +165,10 @@ avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user
 	@command -v qemu-x86_64-static >/dev/null || { echo "qemu-x86_64-static is missing: apt-get install qemu-user-static"; exit 1; }
 	.ci/emulated amd64
 
+.PHONY: extend
+extend: ## finished jobs that are planned longer: every schedule of weights, mode, stop and kill; the log is kept
+	go test ./run -run 'TestExtend|TestResumeSays' -extend -count 1 -v -timeout 30m | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:' | tee docs/results/extend.log; exit $${PIPESTATUS[0]}
+
 .PHONY: release
 release: ## static binaries for six platforms with checksums and SBOMs in bin/release, built twice to the same bytes (RELEASE_TARGETS picks some)
 	.ci/release
