@@ -73,7 +73,7 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 			want := runs(t, cfg, o)
 			countsSequences(t, cfg, want)
 			same(t, "again", runs(t, lake(t, t.TempDir(), template), options()), want)
-			for at := 5; at <= count.Count(); at += 1 + count.Count()/5 {
+			for at := 5; at <= count.Count(); at += 1 + count.Count()/3 {
 				dir := t.TempDir()
 				o.FS = &disk.Crash{FS: disk.OS(), At: at}
 				var out bytes.Buffer
@@ -134,5 +134,21 @@ func TestTemplatesOfModels(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Episodes of several sequences go over the wire, and through a table between two processes, to the same bits.
+func TestSequencesTravel(t *testing.T) {
+	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
+	want := runs(t, lake(t, t.TempDir(), editing["drops"]), options())
+	o := options()
+	o.LookupEnv = withKey
+	same(t, "on a server", runs(t, lake(t, t.TempDir(), editing["drops"], "model.tinker.base_url="+serve(t)), o), want)
+	dir := t.TempDir()
+	table := "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \"sqlite:///" + filepath.Join(dir, "shared.db") + "\"}"
+	want = only(want, trained...)
+	same(t, "through a table", only(runs(t, lake(t, dir, editing["drops"], table), options()), trained...), want)
+	if len(want[0].Metrics) < 10 {
+		t.Errorf("compared %v", want[0].Metrics)
 	}
 }
