@@ -110,7 +110,8 @@ func (h *History) Counts(ctx context.Context) (total, ready int, err error) {
 	return total, ready, err
 }
 
-// Recent returns the experiences recorded last, oldest first, as many as take about most bytes. What another program wrote is passed over.
+// Recent returns the experiences recorded last, oldest first, as many as take about most bytes. What another
+// program wrote is passed over.
 func (h *History) Recent(ctx context.Context, most int) (list []*experience.Experience, err error) {
 	err = h.db.retry(ctx, "reading the history", func(tx *sql.Tx) error {
 		list = nil

@@ -44,9 +44,10 @@ type Info struct {
 
 // Experience is one training example: a prompt of P tokens followed by a response of R tokens, R >= 0.
 //
-// An episode of several turns whose prompt was shown to the model in another way later on is several sequences (Starts). They
-// lie one behind another in Tokens, so that an episode is one experience with one reward and one advantage, counted once
-// wherever experiences are counted; only what asks a model about the tokens takes them apart (Spans).
+// An episode of several turns whose prompt was shown to the model in another way later on is several sequences
+// (Starts). They lie one behind another in Tokens, so that an episode is one experience with one reward and one
+// advantage, counted once wherever experiences are counted; only what asks a model about the tokens takes them
+// apart (Spans).
 //
 // An Experience is owned by whoever holds it last; the loops hand it on and do not touch it afterwards. Its slices are
 // never shared between two experiences.
@@ -128,8 +129,8 @@ func (e *Experience) Clone() *Experience {
 	return &c
 }
 
-// Spans are the sequences of the experience, each by its first place in Tokens and the place behind its last. A model reads each of
-// them without the others.
+// Spans are the sequences of the experience, each by its first place in Tokens and the place behind its last. A
+// model reads each of them without the others.
 func (e *Experience) Spans() [][2]int {
 	spans := make([][2]int, 0, len(e.Starts)+1)
 	from := 0
@@ -141,7 +142,8 @@ func (e *Experience) Spans() [][2]int {
 }
 
 // Validate checks that the lengths agree: 0 <= P <= len(Tokens), an action mask for every response token, every
-// other per-token slice either absent or as long as the response, and that every sequence has a token to begin with and another behind it.
+// other per-token slice either absent or as long as the response, and that every sequence has a token to begin
+// with and another behind it.
 func (e *Experience) Validate() error {
 	if e.PromptLength < 0 || e.PromptLength > len(e.Tokens) {
 		return fmt.Errorf("experience: %s has prompt length %d with %d tokens; it must lie between 0 and the number of tokens",
@@ -167,7 +169,8 @@ func (e *Experience) Validate() error {
 	return e.validateStarts()
 }
 
-// validateStarts checks the places where sequences begin. A sequence's first token has no probability, so it is not trained.
+// validateStarts checks the places where sequences begin. A sequence's first token has no probability, so it is
+// not trained.
 func (e *Experience) validateStarts() error {
 	for _, span := range e.Spans()[1:] {
 		from, to := span[0], span[1]

@@ -187,7 +187,8 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (
 	return list, err
 }
 
-// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, and no nil among them.
+// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, and
+// no nil among them.
 func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
 	if err == nil && slices.Contains(list, nil) {
 		err = errors.New("the workflow returned a nil experience without an error; it must return an error, or no such entry")

@@ -25,7 +25,8 @@ func (h holed) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task) ([
 	return list, err
 }
 
-// A task whose workflow fails, or returns holes, is a failed task: it is left out and counted, in whole and in parts, in training and evaluation.
+// A task whose workflow fails, or returns holes, is a failed task: it is left out and counted, in whole and in
+// parts, in training and evaluation.
 func TestHolesAreFailures(t *testing.T) {
 	for name, failure := range map[string]error{"with an error": errors.New("out of ice"), "without one": nil} {
 		for way, parts := range map[string]int{"whole": 0, "in parts": 1} {

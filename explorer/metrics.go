@@ -65,7 +65,8 @@ func sumOf(g []*experience.Experience, name string) float64 {
 	return sum
 }
 
-// byMetric gathers each metric's values over the experiences of a task, in order of runs, and the reward; rare ones are left out.
+// byMetric gathers each metric's values over the experiences of a task, in order of runs, and the reward; rare
+// ones are left out.
 func byMetric(g []*experience.Experience) map[string][]float64 {
 	values := map[string][]float64{}
 	for _, e := range g {

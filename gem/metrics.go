@@ -8,8 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// episodeMetrics are the seed's means over episodes, how many were lost and, where there are any, in how many turns the context ended the answer
-// (sampler/num_out_of_room) and earlier actions were read in another form than they were sampled in (sampler/num_new_sequence).
+// episodeMetrics are the seed's means over episodes, how many were lost and, where there are any, in how many
+// turns the context ended the answer (sampler/num_out_of_room) and earlier actions were read in another form
+// than they were sampled in (sampler/num_new_sequence).
 func episodeMetrics(m monitor.Metrics, episodes []Turns, failed int) {
 	sum, turns, tokens := 0.0, 0, 0
 	rare := map[string]float64{}

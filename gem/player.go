@@ -22,9 +22,10 @@ type Player struct {
 	Context     int     // tokens that the model can read and write in all; 0: not known
 }
 
-// Answer samples one answer to an observation and records it in the episode's sequence: where the observation tells the episode so far in the
-// form that the model knows, continues is true and the model reads its earlier actions as it sampled them. The draw is named by
-// stream and ids. The answer ends with the context at the latest; a prompt that leaves no room for one is an error.
+// Answer samples one answer to an observation and records it in the episode's sequence: where the observation
+// tells the episode so far in the form that the model knows, continues is true and the model reads its earlier
+// actions as it sampled them. The draw is named by stream and ids. The answer ends with the context at the
+// latest; a prompt that leaves no room for one is an error.
 func (p *Player) Answer(ctx context.Context, seq *chat.Sequence, obs env.Observation, stream string, ids ...int) (
 	turn experience.Turn, continues bool, err error) {
 	text := p.Template(obs.Prefix + obs.Text + obs.Suffix)

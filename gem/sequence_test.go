@@ -52,8 +52,8 @@ func chatter(t *testing.T, template tags, s tinker.SamplingClient, pairs ...stri
 	return tr
 }
 
-// Observations that tell the episode as the model knows it are read with the actions' own ids; in a template that changes them they are
-// encoded anew, and such turns are counted.
+// Observations that tell the episode as the model knows it are read with the actions' own ids; in a template
+// that changes them they are encoded anew, and such turns are counted.
 func TestActionsKeepTheirTokens(t *testing.T) {
 	for cut, method := range map[bool]string{false: "reinforce", true: "grpo"} {
 		tr := chatter(t, tags{cut}, &foreign{}, "method="+method, "group_size=2", "fork_turn=1")

@@ -9,8 +9,8 @@ import (
 // recallBytes bounds what the texts and tokens of a recall take together.
 const recallBytes = 64 << 20
 
-// recall remembers the sequences that were answered, the last ones up to recallBytes, so that a conversation that comes back as text goes on
-// with the tokens that were sampled. It is safe for concurrent use.
+// recall remembers the sequences that were answered, the last ones up to recallBytes, so that a conversation
+// that comes back as text goes on with the tokens that were sampled. It is safe for concurrent use.
 type recall struct {
 	mu     sync.Mutex
 	byText map[uint64][]*chat.Sequence // by the hash of the text, in order of recording
@@ -66,7 +66,8 @@ func (r *recall) forget() {
 	}
 }
 
-// find returns the sequence with the longest text that text begins with, the first recorded of several; an empty one if there is none.
+// find returns the sequence with the longest text that text begins with, the first recorded of several; an
+// empty one if there is none.
 func (r *recall) find(text string) chat.Sequence {
 	r.mu.Lock()
 	defer r.mu.Unlock()

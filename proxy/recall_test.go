@@ -51,8 +51,8 @@ func sampledText(tokens []int32) string {
 	return string(b)
 }
 
-// A conversation that comes back goes on with the ids that were sampled, also after a restart. One whose answers were changed is
-// rendered anew, and counted.
+// A conversation that comes back goes on with the ids that were sampled, also after a restart. One whose
+// answers were changed is rendered anew, and counted.
 func TestConversationsContinue(t *testing.T) {
 	address := history(t)
 	steps := map[int][]*experience.Experience{}

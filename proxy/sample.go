@@ -73,7 +73,8 @@ type request struct {
 	anew      bool // it has answers and continues none: a new sequence
 }
 
-// resume sets the tokens of a request's text, which are whole unless the text continues a recorded sequence (chat.Sequence.Next).
+// resume sets the tokens of a request's text, which are whole unless the text continues a recorded sequence
+// (chat.Sequence.Next).
 func (s *Server) resume(req *request, whole []int32) (err error) {
 	known := s.recall.find(req.text)
 	req.prompt, req.continues, err = known.Next(req.text, func(part string) ([]int32, error) {

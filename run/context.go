@@ -7,8 +7,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// buildContext finds how many tokens a sequence may have, so that every model that is asked about it can read it: the one that is
-// trained and its samplers, the reference and the teacher. A service that does not tell refuses what is too long itself.
+// buildContext finds how many tokens a sequence may have, so that every model that is asked about it can read
+// it: the one that is trained and its samplers, the reference and the teacher. A service that does not tell
+// refuses what is too long itself.
 func (b *job) buildContext(ctx context.Context) error {
 	caps, err := b.service.Capabilities(ctx)
 	if err != nil {
@@ -36,7 +37,8 @@ func contextOf(caps tinker.Capabilities, name string) int {
 	return 0
 }
 
-// mostTokens is how many tokens a sequence may have by model.max_model_len and the models' context, 0 if neither is known.
+// mostTokens is how many tokens a sequence may have by model.max_model_len and the models' context, 0 if
+// neither is known.
 func (b *job) mostTokens() int {
 	if n := b.cfg.Model.MaxModelLen; n != nil && (b.context == 0 || *n < b.context) {
 		return *n

@@ -16,8 +16,8 @@ const tinyContext = 512
 // whole are lengths that use all of the tiny model's context.
 var whole = []string{"model.max_prompt_tokens=301", "model.max_response_tokens=211"}
 
-// A conversation that grows up to the model's context ends there as a truncated rollout, which every model that is asked about it can read:
-// the run goes on, and counts it.
+// A conversation that grows up to the model's context ends there as a truncated rollout, which every model that
+// is asked about it can read: the run goes on, and counts it.
 func TestConversationsEndWithTheContext(t *testing.T) {
 	const plain = `{%- for m in messages -%}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
@@ -100,7 +100,8 @@ func TestLongQuestions(t *testing.T) {
 	}
 }
 
-// Rows of a data set are cut at the context. One that has no answer within it trains nothing and is counted, with its pair.
+// Rows of a data set are cut at the context. One that has no answer within it trains nothing and is counted,
+// with its pair.
 func TestLongRows(t *testing.T) {
 	for name, tt := range map[string]struct {
 		short, answer, question string

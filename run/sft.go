@@ -250,7 +250,8 @@ func (s *examples) most(n int) int {
 	return n
 }
 
-// tooLong stands for a row whose answer lies behind the tokens that are read: nothing of it is trained, and it is counted.
+// tooLong stands for a row whose answer lies behind the tokens that are read: nothing of it is trained, and it
+// is counted.
 func (s *examples) tooLong(id experience.EID, index int, tokens []int32) *experience.Experience {
 	s.warn(fmt.Sprintf("%s: nothing of the answer is left within %d tokens (model.max_model_len, or the model's context); the row trains nothing", s.rows.Place(index), len(tokens)))
 	last := len(tokens) - 1

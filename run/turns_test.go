@@ -15,7 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// Templates that change earlier turns: one drops what an answer says up to </think>, the other shows their beginning, trimmed.
+// Templates that change earlier turns: one drops what an answer says up to </think>, the other shows their
+// beginning, trimmed.
 var editing = map[string]string{
 	"drops": `{%- for m in messages -%}<|im_start|>{{ m.role }}
 {% if m.role == 'assistant' and '</think>' in m.content %}{{ m.content.split('</think>')[-1] }}{% else %}{{ m.content }}{% endif %}<|im_end|>
@@ -61,8 +62,8 @@ func kept(t testing.TB, cfg *config.Config, step int) (list []rollout) {
 	return list
 }
 
-// A template that changes earlier turns trains: an episode goes on in further sequences, sampler and trainer agree on each token to
-// the bit, the sequences are counted, and the run repeats, killed or not.
+// A template that changes earlier turns trains: an episode goes on in further sequences, sampler and trainer
+// agree on each token to the bit, the sequences are counted, and the run repeats, killed or not.
 func TestTemplatesThatChangeTurns(t *testing.T) {
 	for name, template := range editing {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +89,8 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 	}
 }
 
-// countsSequences compares the metrics of new sequences with the rollouts, and the trainer's logprobs with the sampler's.
+// countsSequences compares the metrics of new sequences with the rollouts, and the trainer's logprobs with the
+// sampler's.
 func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 	t.Helper()
 	for i, line := range lines {

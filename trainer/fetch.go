@@ -69,8 +69,8 @@ func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingC
 	}, nil
 }
 
-// askPrompts sends each sequence of a batch to a model as a prompt. The function it returns waits for what the model says of the
-// i-th experience's sequences.
+// askPrompts sends each sequence of a batch to a model as a prompt. The function it returns waits for what the
+// model says of the i-th experience's sequences.
 func askPrompts(ctx context.Context, model tinker.SamplingClient, what string, batch []*experience.Experience, req tinker.SampleRequest) (
 	func(i int) ([]tinker.SampleResponse, error), error) {
 	futures := make([][]*tinker.Future[tinker.SampleResponse], len(batch))

@@ -9,9 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// conversation is an episode of several turns as one experience: the model reads exactly the tokens that it wrote, so the episode can be trained on
-// as it was sampled. What it did not write is masked. Where the chat template changes earlier turns, the episode goes on in a further sequence
-// (chat.Sequence.Next).
+// conversation is an episode of several turns as one experience: the model reads exactly the tokens that it
+// wrote, so the episode can be trained on as it was sampled. What it did not write is masked. Where the chat
+// template changes earlier turns, the episode goes on in a further sequence (chat.Sequence.Next).
 type conversation struct {
 	r        *Rollout
 	messages []Message
@@ -59,8 +59,8 @@ func (c *conversation) say(m Message) error {
 	return err
 }
 
-// room is how many tokens an answer may have so that all that follows the first prompt stays within limit, and the sequence within the
-// model's context.
+// room is how many tokens an answer may have so that all that follows the first prompt stays within limit, and
+// the sequence within the model's context.
 func (c *conversation) room(limit int) (int, error) {
 	n := limit - (len(c.next.tokens) - c.prompt)
 	if left, bounded := c.r.left(len(c.next.tokens)); bounded {
@@ -120,8 +120,8 @@ func (c *conversation) append(tokens []int32, logprobs []float32, wrote bool) {
 	}
 }
 
-// unanswered takes up the last message of a conversation that was cut for want of room, as far as it continues the sequence and is known to fit
-// into the context.
+// unanswered takes up the last message of a conversation that was cut for want of room, as far as it continues
+// the sequence and is known to fit into the context.
 func (c *conversation) unanswered() {
 	if left, bounded := c.r.left(len(c.next.tokens)); c.next.continues && bounded && left >= 0 {
 		c.read()

@@ -177,8 +177,8 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 	return x, nil
 }
 
-// turn asks for one action. Where the observation tells the episode so far in the form that the model knows, the model reads the tokens of its
-// earlier actions as it sampled them.
+// turn asks for one action. Where the observation tells the episode so far in the form that the model knows,
+// the model reads the tokens of its earlier actions as it sampled them.
 func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequence, obs env.Observation, seed uint64, id experience.EID) (*experience.Experience, error) {
 	text := a.template(strings.Join([]string{obs.Prefix, obs.Text, obs.Suffix}, ""))
 	prompt, continues, err := seq.Next(text, r.Renderer.Encode)

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/experience"
 )
 
-// repeat plays n episodes side by side and returns their experiences in order. If one of them fails, the task fails as a whole: the
-// list is nil then.
+// repeat plays n episodes side by side and returns their experiences in order. If one of them fails, the task
+// fails as a whole: the list is nil then.
 func repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
 	episodes, errs := make([][]*experience.Experience, n), make([]error, n)
 	var wait sync.WaitGroup

@@ -18,7 +18,8 @@ const (
 // left is how many tokens the model's context has left behind n; bounded is false if the context is not known.
 func (r *Rollout) left(n int) (left int, bounded bool) { return r.Context - n, r.Context > 0 }
 
-// mostPrompt is how many tokens a prompt may have, 0 for any number: max_prompt_tokens, or what leaves one token of the context.
+// mostPrompt is how many tokens a prompt may have, 0 for any number: max_prompt_tokens, or what leaves one
+// token of the context.
 func (r *Rollout) mostPrompt() int {
 	if r.Context > 0 && (r.MaxPrompt <= 0 || r.MaxPrompt >= r.Context) {
 		return r.Context - 1
@@ -47,7 +48,8 @@ func (r *Rollout) checkPrompt(what string, prompt []int32) error {
 	return tinker.Userf("%w", &tooLong{prompt[:most+1], text})
 }
 
-// masked is an over-long prompt, the reason that a repetition failed for, as an experience that trains nothing, where the configuration wants that.
+// masked is an over-long prompt, the reason that a repetition failed for, as an experience that trains nothing,
+// where the configuration wants that.
 func (r *Rollout) masked(t Task, run int, err error) (*experience.Experience, bool) {
 	var long *tooLong
 	if !r.Truncate || !errors.As(err, &long) {
@@ -56,8 +58,8 @@ func (r *Rollout) masked(t Task, run int, err error) (*experience.Experience, bo
 	return truncated(r, t, run, long.prompt), true
 }
 
-// sampleOne asks for one answer of at most n tokens, 0 for as many as the context takes, and fewer where the context has not as many left. full says
-// that the context ended it.
+// sampleOne asks for one answer of at most n tokens, 0 for as many as the context takes, and fewer where the
+// context has not as many left. full says that the context ended it.
 func (r *Rollout) sampleOne(ctx context.Context, prompt []int32, n int, seed uint64) (q tinker.SampledSequence, full bool, err error) {
 	params := r.Params
 	params.Seed, params.MaxTokens = &seed, n

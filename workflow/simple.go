@@ -121,7 +121,8 @@ func stamp(e *experience.Experience, r *Rollout, t Task) {
 	e.Info.ModelVersion, e.Info.TaskIndex, e.Info.Seed = r.Version, t.Index, int64(t.Seed>>1)
 }
 
-// truncated makes an experience of an over-long prompt, cut behind its first token too many: nothing to train on, reward 0.
+// truncated makes an experience of an over-long prompt, cut behind its first token too many: nothing to train
+// on, reward 0.
 func truncated(r *Rollout, t Task, run int, prompt []int32) *experience.Experience {
 	last := len(prompt) - 1
 	turn := experience.Turn{Prompt: prompt[:last], Response: prompt[last:], Logprobs: []float32{0}, Stop: experience.StopPromptTruncated}

@@ -35,8 +35,8 @@ var (
 	path      = []string{"```Down```", "I think ```right```", "```3```", "nonsense", "``` down ```"}
 )
 
-// Where the renderer shows earlier answers in another way, the episode is several sequences of one experience: each begins with what the model
-// was shown, and only what it wrote is trained, once.
+// Where the renderer shows earlier answers in another way, the episode is several sequences of one experience:
+// each begins with what the model was shown, and only what it wrote is trained, once.
 func TestEpisodeInSeveralSequences(t *testing.T) {
 	var shown []string
 	model := byPrompt(func(prompt string) string {
@@ -119,8 +119,8 @@ func TestFailedEpisodesReturnNothing(t *testing.T) {
 	}
 }
 
-// Answers end with the context. An episode without room for another turn is cut, and has neither a reward nor, if it would not fit, the turn that was
-// not answered.
+// Answers end with the context. An episode without room for another turn is cut, and has neither a reward nor,
+// if it would not fit, the turn that was not answered.
 func TestRoom(t *testing.T) {
 	desc := []any{"SFFG", "FFFF"}
 	answer := byPrompt(func(string) string { return "```Up```" })
@@ -192,7 +192,8 @@ func TestRoomOfOneTurn(t *testing.T) {
 	}
 }
 
-// With enable_prompt_truncation an over-long first prompt is a masked experience for each repetition, in workflows of several turns too.
+// With enable_prompt_truncation an over-long first prompt is a masked experience for each repetition, in
+// workflows of several turns too.
 func TestLongFirstPromptsAreMasked(t *testing.T) {
 	for name, w := range map[string]Workflow{"frozen_lake_workflow": FrozenLake{}, "sudoku_workflow": Sudoku{}, "gem_workflow": Gem{}} {
 		for _, room := range [][2]int{{0, 40}, {40, 0}} { // of max_prompt_tokens, of the context
