@@ -26,7 +26,9 @@ func (c *talk) turn(user string, answer []int32, ended bool) []int32 {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	read, continues, err := c.seq.Next(text, func(part string) ([]int32, error) { return c.tok.Encode(part, false), nil })
+	read, continues, err := c.seq.Next(text, func(part string) ([]int32, error) {
+		return c.tok.Encode(part, false), nil
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -63,8 +65,9 @@ func TestSequencesOfRealTemplates(t *testing.T) {
 		end         string // what the model writes behind it
 		began       int    // sequences after three turns
 	}{
-		"qwen3, no thoughts":             {"qwen3", "qwen2", []string{"it", " is", " f", "our"}, "<|im_end|>", 1},
-		"qwen3, thoughts":                {"qwen3", "qwen2", []string{"<think>\nhm\n</think>\n\n", "four"}, "<|im_end|>", 3},
+		"qwen3, no thoughts": {"qwen3", "qwen2", []string{"it", " is", " f", "our"}, "<|im_end|>", 1},
+		"qwen3, thoughts": {"qwen3", "qwen2", []string{"<think>\nhm\n</think>\n\n", "four"},
+			"<|im_end|>", 3},
 		"qwen3, cut":                     {"qwen3", "qwen2", []string{"it", " is", " f"}, "", 1},
 		"qwen3, cut within its thoughts": {"qwen3", "qwen2", []string{"<think>\nhm"}, "", 1},
 		"qwen3, a line feed in front":    {"qwen3", "qwen2", []string{"\n", "four"}, "<|im_end|>", 1},

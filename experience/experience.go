@@ -56,7 +56,7 @@ type Experience struct {
 
 	Tokens       []int32   // prompt then response, [P+R]
 	PromptLength int       // P
-	Starts       []int     // where in Tokens a further sequence begins, rising, each behind the prompt; nil for one sequence
+	Starts       []int     // where in Tokens further sequences begin, rising, behind the prompt; nil for one
 	Logprobs     []float32 // log-probability of each response token when it was sampled, temperature 1, [R]
 	ActionMask   []bool    // which response tokens are trained, [R]; false on tokens the model did not choose
 
@@ -179,7 +179,8 @@ func (e *Experience) validateStarts() error {
 				"each must begin behind the prompt and have two tokens", e.EID, e.Starts, e.PromptLength, len(e.Tokens))
 		}
 		if e.ActionMask[from-e.PromptLength] {
-			return fmt.Errorf("experience: %s trains token %d, which begins a sequence; it has no probability, so the mask must leave it out", e.EID, from)
+			return fmt.Errorf("experience: %s trains token %d, which begins a sequence; it has no probability, "+
+				"so the mask must leave it out", e.EID, from)
 		}
 	}
 	return nil

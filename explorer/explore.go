@@ -156,7 +156,8 @@ func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experi
 		}
 	}
 	if len(list) > 0 && list[0].TruncateStatus == experience.PromptTruncated {
-		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than %d tokens, the most for a prompt; it is masked and trains nothing", step, t.Index, list[0].PromptLength))
+		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than %d tokens, the most for a prompt; "+
+			"it is masked and trains nothing", step, t.Index, list[0].PromptLength))
 	}
 }
 
@@ -191,7 +192,8 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (
 // no nil among them.
 func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
 	if err == nil && slices.Contains(list, nil) {
-		err = errors.New("the workflow returned a nil experience without an error; it must return an error, or no such entry")
+		err = errors.New("the workflow returned a nil experience without an error; "+
+			"it must return an error, or no such entry")
 	}
 	if err != nil {
 		return nil, err

@@ -31,7 +31,8 @@ func TestHolesAreFailures(t *testing.T) {
 	for name, failure := range map[string]error{"with an error": errors.New("out of ice"), "without one": nil} {
 		for way, parts := range map[string]int{"whole": 0, "in parts": 1} {
 			t.Run(name+" "+way, func(t *testing.T) {
-				res, err := explore(t, Options{BatchSize: 3, Runners: 2, MaxRepeat: parts}, holed{newWork(), failure}, 1, 2)
+				res, err := explore(t, Options{BatchSize: 3, Runners: 2, MaxRepeat: parts},
+					holed{newWork(), failure}, 1, 2)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -49,8 +50,9 @@ func TestHolesAreFailures(t *testing.T) {
 func TestHolesInEvaluation(t *testing.T) {
 	f := newFixture(t, t.TempDir(), 9)
 	set := Taskset{Name: "held out", Tasks: numbers(1), Workflow: holed{newWork(), errors.New("out of ice")}, Repeat: 2}
-	x := New(Options{Warn: func(string) {}, BaseModel: "base", BatchSize: 3}, service{}, f.sync, f.store, f.sink, Taskset{}, []Taskset{
-		{Name: set.Name, Tasks: three{}, Workflow: set.Workflow, Repeat: 2}})
+	x := New(Options{Warn: func(string) {}, BaseModel: "base", BatchSize: 3}, service{}, f.sync, f.store, f.sink,
+		Taskset{}, []Taskset{
+			{Name: set.Name, Tasks: three{}, Workflow: set.Workflow, Repeat: 2}})
 	m, err := x.Evaluate(t.Context(), 0, "", "eval/")
 	if err != nil {
 		t.Fatal(err)

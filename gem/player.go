@@ -29,7 +29,9 @@ type Player struct {
 func (p *Player) Answer(ctx context.Context, seq *chat.Sequence, obs env.Observation, stream string, ids ...int) (
 	turn experience.Turn, continues bool, err error) {
 	text := p.Template(obs.Prefix + obs.Text + obs.Suffix)
-	prompt, continues, err := seq.Next(text, func(part string) ([]int32, error) { return p.Tokens.Encode(part, false), nil })
+	prompt, continues, err := seq.Next(text, func(part string) ([]int32, error) {
+		return p.Tokens.Encode(part, false), nil
+	})
 	if err != nil {
 		return turn, false, err
 	}
@@ -47,7 +49,8 @@ func (p *Player) sample(ctx context.Context, prompt []int32, seed uint64) (exper
 	params.MaxTokens, params.Temperature, params.Seed = p.MaxTokens, p.Temperature, &seed
 	if left := p.Context - len(prompt); p.Context > 0 {
 		if left <= 0 {
-			return experience.Turn{}, tinker.Userf("gem: a prompt of %d tokens leaves no room for an answer in the context of %d; shorten what the observations tell", len(prompt), p.Context)
+			return experience.Turn{}, tinker.Userf("gem: a prompt of %d tokens leaves no room for an answer in the context of %d; "+
+				"shorten what the observations tell", len(prompt), p.Context)
 		}
 		params.MaxTokens = min(params.MaxTokens, left)
 	}

@@ -43,7 +43,8 @@ func (g tags) Render(messages []chat.Message, _ chat.Options) (string, error) {
 
 // chatter is a collector whose observations are chats in a template.
 func chatter(t *testing.T, template tags, s tinker.SamplingClient, pairs ...string) *Trainer {
-	tr := collector(t, t.TempDir(), s, append([]string{"template=no", "env_wrappers=concat_chat", "num_env=2", "batch_size=4"}, pairs...)...)
+	tr := collector(t, t.TempDir(), s, append([]string{"template=no", "env_wrappers=concat_chat", "num_env=2",
+		"batch_size=4"}, pairs...)...)
 	made := tr.Make
 	tr.Make = func() (env.Env, error) {
 		e, err := made()
@@ -114,7 +115,7 @@ func TestContextEndsAnswers(t *testing.T) {
 		t.Errorf("%d tokens of %d, %v; want the 4 that are left", len(turn.Response), s.most, err)
 	}
 	tr.player.Context = len(obs.Text)
-	if _, _, err := tr.player.Answer(context.Background(), new(chat.Sequence), obs, "test", 0); tinker.CategoryOf(err) != tinker.User {
+	if _, _, err := tr.player.Answer(context.Background(), new(chat.Sequence), obs, "full", 0); tinker.CategoryOf(err) != tinker.User {
 		t.Errorf("a prompt as long as the context: %v", err)
 	}
 	tr.player.Context = len(obs.Text) + 40 // one turn, no second

@@ -52,7 +52,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) (*request, error) 
 	if err := s.resume(req, whole); err != nil {
 		return nil, err
 	}
-	req.anew = !req.continues && slices.ContainsFunc(messages[:len(messages)-1], func(m chat.Message) bool { return m.Role == "assistant" })
+	req.anew = !req.continues && slices.ContainsFunc(messages[:len(messages)-1],
+		func(m chat.Message) bool { return m.Role == "assistant" })
 	return req, nil
 }
 

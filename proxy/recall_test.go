@@ -60,7 +60,8 @@ func TestConversationsContinue(t *testing.T) {
 	start := func() *fixture {
 		f := newFixture(t, address)
 		f.proxy.Model, f.proxy.Context = turnwise{}, 500
-		f.proxy.Options.Commit = func(_ context.Context, step int, list []*experience.Experience) (map[string]float64, error) {
+		f.proxy.Options.Commit = func(_ context.Context, step int,
+			list []*experience.Experience) (map[string]float64, error) {
 			steps[step] = list
 			return nil, nil
 		}
@@ -147,7 +148,8 @@ func TestHistoryRecent(t *testing.T) {
 	}
 	defer h.Close()
 	for i := range 3 {
-		e := experience.Turn{Prompt: []int32{1}, Response: []int32{int32(i)}, Logprobs: []float32{0}}.Experience(experience.EID{Task: fmt.Sprint(i)})
+		e := experience.Turn{Prompt: []int32{1}, Response: []int32{int32(i)},
+			Logprobs: []float32{0}}.Experience(experience.EID{Task: fmt.Sprint(i)})
 		if err := h.Record(t.Context(), fmt.Sprint(i), []*experience.Experience{e}); err != nil {
 			t.Fatal(err)
 		}

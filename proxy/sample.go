@@ -88,7 +88,8 @@ func (s *Server) resume(req *request, whole []int32) (err error) {
 
 // sequenceOf is an answer as what a later request may continue.
 func sequenceOf(e *experience.Experience) *chat.Sequence {
-	return &chat.Sequence{Tokens: e.Tokens, Text: e.PromptText + e.ResponseText, Ended: e.StopReason == experience.StopStop}
+	return &chat.Sequence{Tokens: e.Tokens, Text: e.PromptText + e.ResponseText,
+		Ended: e.StopReason == experience.StopStop}
 }
 
 // answered is the answer to a request.

@@ -28,16 +28,22 @@ func TestConversationsEndWithTheContext(t *testing.T) {
 		template string
 		more     []string
 	}{
-		"reference":                {plain, []string{reference}},
-		"several sequences":        {editing["drops"], []string{reference}},
-		"critic":                   {plain, []string{"algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={critic_bins: 5}", reference}},
-		"critic over sequences":    {editing["drops"], []string{"algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={critic_bins: 5}", reference}},
-		"teacher":                  {plain, []string{"algorithm.algorithm_type=on_policy_distill", "explorer.auxiliary_models=[{model_path: examples/tiny/model}]"}},
-		"teacher, over sequences":  {editing["drops"], []string{"algorithm.algorithm_type=on_policy_distill", "explorer.auxiliary_models=[{model_path: examples/tiny/model}]"}},
+		"reference":         {plain, []string{reference}},
+		"several sequences": {editing["drops"], []string{reference}},
+		"critic": {plain, []string{"algorithm.algorithm_type=ppo",
+			"algorithm.advantage_fn_args={critic_bins: 5}", reference}},
+		"critic over sequences": {editing["drops"],
+			[]string{"algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={critic_bins: 5}", reference}},
+		"teacher": {plain, []string{"algorithm.algorithm_type=on_policy_distill",
+			"explorer.auxiliary_models=[{model_path: examples/tiny/model}]"}},
+		"teacher, over sequences": {editing["drops"],
+			[]string{"algorithm.algorithm_type=on_policy_distill",
+				"explorer.auxiliary_models=[{model_path: examples/tiny/model}]"}},
 		"entropies over sequences": {editing["drops"], []string{"algorithm.advantage_fn=clipb", reference}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := lake(t, t.TempDir(), tt.template, append(append(whole, "buffer.explorer_input.taskset.rollout_args.max_tokens=211"), tt.more...)...)
+			cfg := lake(t, t.TempDir(), tt.template,
+				append(append(whole, "buffer.explorer_input.taskset.rollout_args.max_tokens=211"), tt.more...)...)
 			full := 0.0
 			for _, line := range runs(t, cfg, options()) {
 				full += line.Metrics["rollout/out_of_room_count"]
@@ -63,7 +69,8 @@ func fits(t *testing.T, cfg *config.Config, step int) {
 		from := -len(r.PromptTokens)
 		for _, to := range append(r.Starts, len(r.Tokens)) {
 			if n := to - from; n >= tinyContext {
-				t.Errorf("step %d: a sequence of %s has %d tokens; its reference needs one of %d", step, r.ID, n, tinyContext)
+				t.Errorf("step %d: a sequence of %s has %d tokens; its reference needs one of %d", step, r.ID, n,
+					tinyContext)
 			}
 			from = to
 		}
@@ -84,7 +91,8 @@ func TestLongQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, truncate := range []bool{false, true} {
-		args := []string{"seed=3", "buffer.batch_size=2", "algorithm.repeat_times=2", "buffer.total_steps=1", "trainer.total_steps=1", "model.tinker.rank=4",
+		args := []string{"seed=3", "buffer.batch_size=2", "algorithm.repeat_times=2", "buffer.total_steps=1",
+			"trainer.total_steps=1", "model.tinker.rank=4",
 			"buffer.train_batch_size=2", "buffer.explorer_input.eval_tasksets=[]", "explorer.eval_on_startup=false", "algorithm.kl_loss_fn_args.kl_coef=0.1",
 			"buffer.explorer_input.taskset.path=" + data, fmt.Sprint("model.enable_prompt_truncation=", truncate)}
 		lines := runs(t, load(t, t.TempDir(), append(args, whole...)...), options())
@@ -107,21 +115,26 @@ func TestLongRows(t *testing.T) {
 		short, answer, question string
 		count                   float64
 	}{
-		"sft": {`{"question": "2 and 3?", "response": "5"}`, `{"question": "2 and 3?", "response": %q}`, `{"question": %q, "response": "5"}`, 1},
-		"dpo": {`{"question": "2 and 3?", "response": "5", "rejected": "6"}`, `{"question": "2 and 3?", "response": "5", "rejected": %q}`,
+		"sft": {`{"question": "2 and 3?", "response": "5"}`, `{"question": "2 and 3?", "response": %q}`,
+			`{"question": %q, "response": "5"}`, 1},
+		"dpo": {`{"question": "2 and 3?", "response": "5", "rejected": "6"}`,
+			`{"question": "2 and 3?", "response": "5", "rejected": %q}`,
 			`{"question": %q, "response": "5", "rejected": "6"}`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "rows.jsonl")
-			rows := strings.Join([]string{tt.short, fmt.Sprintf(tt.answer, long), fmt.Sprintf(tt.question, long)}, "\n") + "\n"
+			rows := strings.Join([]string{tt.short, fmt.Sprintf(tt.answer, long), fmt.Sprintf(tt.question, long)},
+				"\n") + "\n"
 			if err := os.WriteFile(data, []byte(rows), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			args := append([]string{"buffer.train_batch_size=3", "buffer.total_steps=1", "trainer.total_steps=1", "model.tinker.rank=4",
+			args := append([]string{"buffer.train_batch_size=3", "buffer.total_steps=1", "trainer.total_steps=1",
+				"model.tinker.rank=4",
 				"buffer.trainer_input.experience_buffer.path=" + data}, whole...)
 			m := runs(t, example(t, t.TempDir(), name, args...), options())[0].Metrics
 			if m["sample/unread_answer_count"] != tt.count || m["response_length/max"]+m["prompt_length/min"] < 400 {
-				t.Errorf("%g answers were not read, want %g; the longest response has %g tokens", m["sample/unread_answer_count"], tt.count, m["response_length/max"])
+				t.Errorf("%g answers were not read, want %g; the longest response has %g tokens",
+					m["sample/unread_answer_count"], tt.count, m["response_length/max"])
 			}
 		})
 	}

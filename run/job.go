@@ -107,7 +107,8 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
 	parts := []func(context.Context) error{
-		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildContext, b.buildBuffer, b.buildRecords, b.buildLoops,
+		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService,
+		b.buildContext, b.buildBuffer, b.buildRecords, b.buildLoops,
 	}
 	if cfg.Model.ExternalModel.Enable {
 		parts = []func(context.Context) error{b.buildAlgorithm, b.buildExternal, b.buildRecords, b.buildLoops}

@@ -24,8 +24,8 @@ type rollout struct {
 	Metrics      any       `json:"metrics"`
 	PromptTokens []int32   `json:"prompt_tokens"`
 	Tokens       []int32   `json:"tokens"`
-	Logprobs     []float32 `json:"logprobs"`                  // nats, of each token in Tokens; 0 for those that the model read
-	Starts       []int     `json:"sequence_starts,omitempty"` // where in Tokens a further sequence of the episode begins
+	Logprobs     []float32 `json:"logprobs"`                  // nats, of each token in Tokens; 0 for what the model read
+	Starts       []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
 }
 
 // writeRollouts writes the samples of an explore step to rollouts/step_<n>.jsonl, whole or not at all.

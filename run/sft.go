@@ -62,9 +62,10 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	f := exampleFormat(eb)
-	s := &examples{rows: rows, reader: reader, model: b.model, pairs: pairs, warn: b.warn, format: dataset.Format{Section: key + ".format",
-		PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
-		ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
+	s := &examples{rows: rows, reader: reader, model: b.model, pairs: pairs, warn: b.warn,
+		format: dataset.Format{Section: key + ".format",
+			PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
+			ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
 	if f.PromptType == config.Messages {
 		s.format.MessagesKey, s.turns = f.MessagesKey, f.ConcatenatedTurn
 	}
@@ -223,7 +224,8 @@ func (s *examples) tools(index int) (jinja.List, error) {
 }
 
 // lastTurn makes an experience of a conversation whose last message is the response.
-func (s *examples) lastTurn(id experience.EID, index int, list []chat.Message, o chat.Options) (*experience.Experience, error) {
+func (s *examples) lastTurn(id experience.EID, index int, list []chat.Message,
+	o chat.Options) (*experience.Experience, error) {
 	whole, err := s.template.Encode(s.model.tokenizer, list, o)
 	if err != nil {
 		return nil, err
@@ -253,9 +255,11 @@ func (s *examples) most(n int) int {
 // tooLong stands for a row whose answer lies behind the tokens that are read: nothing of it is trained, and it
 // is counted.
 func (s *examples) tooLong(id experience.EID, index int, tokens []int32) *experience.Experience {
-	s.warn(fmt.Sprintf("%s: nothing of the answer is left within %d tokens (model.max_model_len, or the model's context); the row trains nothing", s.rows.Place(index), len(tokens)))
+	s.warn(fmt.Sprintf("%s: nothing of the answer is left within %d tokens (model.max_model_len, or the model's context); "+
+		"the row trains nothing", s.rows.Place(index), len(tokens)))
 	last := len(tokens) - 1
-	return experience.Turn{Prompt: tokens[:last], Response: tokens[last:], Stop: experience.StopPromptTruncated}.Experience(id)
+	return experience.Turn{Prompt: tokens[:last], Response: tokens[last:],
+		Stop: experience.StopPromptTruncated}.Experience(id)
 }
 
 // fileSource is the trainer's end of a data set, in mode train.

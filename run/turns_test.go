@@ -34,10 +34,12 @@ func lake(t testing.TB, dir, template string, more ...string) *config.Config {
 	aside := t.TempDir()
 	data, path := filepath.Join(aside, "tasks.jsonl"), filepath.Join(aside, "template.jinja")
 	row := `{"size": 2, "p": 0.8, "seed": 42}` + "\n"
-	if err := errors.Join(os.WriteFile(data, []byte(row+row), 0o644), os.WriteFile(path, []byte(template), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(data, []byte(row+row), 0o644),
+		os.WriteFile(path, []byte(template), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	return load(t, dir, append([]string{"name=turns", "seed=3", "buffer.batch_size=2", "algorithm.repeat_times=2", "buffer.total_steps=2", "trainer.total_steps=2",
+	return load(t, dir, append([]string{"name=turns", "seed=3", "buffer.batch_size=2", "algorithm.repeat_times=2",
+		"buffer.total_steps=2", "trainer.total_steps=2",
 		"model.max_response_tokens=200", "model.max_prompt_tokens=300", "model.chat_template_path=" + path, "model.tinker.rank=4",
 		"buffer.explorer_input.eval_tasksets=[]", "explorer.eval_on_startup=false",
 		"buffer.explorer_input.taskset.rollout_args.max_tokens=200",
@@ -110,7 +112,8 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 				}
 			}
 		}
-		if got, want := line.Metrics["rollout/new_sequences/mean"], float64(sum)/float64(len(list)); sum == 0 || got != want {
+		if got, want := line.Metrics["rollout/new_sequences/mean"], float64(sum)/float64(len(list)); sum == 0 ||
+			got != want {
 			t.Errorf("step %d: rollout/new_sequences/mean is %g, want the %d of %d rollouts", i+1, got, sum, len(list))
 		}
 		if n := line.Metrics["experience_pipeline/experience_count"]; n != 4 || len(list) != 4 {
@@ -127,11 +130,13 @@ func TestTemplatesOfModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := lake(t, t.TempDir(), string(text), "model.max_prompt_tokens=450", "model.max_response_tokens=200", "buffer.explorer_input.taskset.rollout_args.max_tokens=200")
+			cfg := lake(t, t.TempDir(), string(text), "model.max_prompt_tokens=450",
+				"model.max_response_tokens=200", "buffer.explorer_input.taskset.rollout_args.max_tokens=200")
 			lines := runs(t, cfg, options())
 			for _, line := range lines {
 				anew := line.Metrics["rollout/new_sequences/mean"]
-				if anew > 0 != wants || line.Metrics["rollout/failed_task_count"] != 0 || line.Metrics["train/kl_sample_train_v2"] != 0 {
+				if anew > 0 != wants || line.Metrics["rollout/failed_task_count"] != 0 ||
+					line.Metrics["train/kl_sample_train_v2"] != 0 {
 					t.Errorf("step %d: %v", line.Step, line.Metrics)
 				}
 			}

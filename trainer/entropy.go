@@ -94,7 +94,8 @@ func (t *Trainer) estimateEntropies(ctx context.Context, batch []*experience.Exp
 	}
 	p := tinker.DefaultSampling()
 	p.MaxTokens, p.Seed = 1, new(uint64)
-	results, err := askPrompts(ctx, sampler, "likeliest tokens", batch, tinker.SampleRequest{NumSamples: 1, Params: p, TopKPromptLogprobs: topTokens})
+	results, err := askPrompts(ctx, sampler, "likeliest tokens", batch,
+		tinker.SampleRequest{NumSamples: 1, Params: p, TopKPromptLogprobs: topTokens})
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,8 @@ func (t *Trainer) estimateEntropies(ctx context.Context, batch []*experience.Exp
 		for k, s := range e.Spans() {
 			top := all[k].TopKPromptLogprobs
 			if len(top) != s[1]-s[0] {
-				return fmt.Errorf("trainer: the service returned the likeliest tokens of %d positions for %d tokens", len(top), s[1]-s[0])
+				return fmt.Errorf("trainer: the service returned the likeliest tokens of %d positions for %d tokens",
+					len(top), s[1]-s[0])
 			}
 			tops = append(tops, top...)
 		}

@@ -48,7 +48,8 @@ func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingC
 	p.MaxTokens = 1
 	p.Seed = new(uint64)
 	what := who + " logprobs"
-	results, err := askPrompts(ctx, model, what, batch, tinker.SampleRequest{NumSamples: 1, Params: p, PromptLogprobs: true})
+	results, err := askPrompts(ctx, model, what, batch,
+		tinker.SampleRequest{NumSamples: 1, Params: p, PromptLogprobs: true})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,8 @@ func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingC
 		for k, s := range batch[i].Spans() {
 			lp := all[k].PromptLogprobs
 			if len(lp) != s[1]-s[0] {
-				return nil, fmt.Errorf("%s of sample %s: the service returned %d for %d tokens", what, batch[i].EID, len(lp), s[1]-s[0])
+				return nil, fmt.Errorf("%s of sample %s: the service returned %d for %d tokens", what, batch[i].EID,
+					len(lp), s[1]-s[0])
 			}
 			row = append(row, lp...)
 		}
@@ -71,7 +73,8 @@ func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingC
 
 // askPrompts sends each sequence of a batch to a model as a prompt. The function it returns waits for what the
 // model says of the i-th experience's sequences.
-func askPrompts(ctx context.Context, model tinker.SamplingClient, what string, batch []*experience.Experience, req tinker.SampleRequest) (
+func askPrompts(ctx context.Context, model tinker.SamplingClient, what string, batch []*experience.Experience,
+	req tinker.SampleRequest) (
 	func(i int) ([]tinker.SampleResponse, error), error) {
 	futures := make([][]*tinker.Future[tinker.SampleResponse], len(batch))
 	for i, e := range batch {

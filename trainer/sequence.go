@@ -15,12 +15,14 @@ func data(batch []*experience.Experience) ([]tinker.Datum, error) {
 			return nil, err
 		}
 		if e.PromptLength < 1 || len(e.Tokens) < 2 {
-			return nil, fmt.Errorf("trainer: experience %s has %d prompt tokens of %d; a prompt of at least one token and a response are needed", e.EID, e.PromptLength, len(e.Tokens))
+			return nil, fmt.Errorf("trainer: experience %s has %d prompt tokens of %d; "+
+				"a prompt of at least one token and a response are needed", e.EID, e.PromptLength, len(e.Tokens))
 		}
 		for _, s := range e.Spans() {
-			list = append(list, tinker.Datum{ModelInput: tinker.Text(e.Tokens[s[0] : s[1]-1]), LossFnInputs: map[string]tinker.Tensor{
-				tinker.TargetTokens: tinker.TokenInts(e.Tokens[s[0]+1 : s[1]]),
-			}})
+			list = append(list, tinker.Datum{ModelInput: tinker.Text(e.Tokens[s[0] : s[1]-1]),
+				LossFnInputs: map[string]tinker.Tensor{
+					tinker.TargetTokens: tinker.TokenInts(e.Tokens[s[0]+1 : s[1]]),
+				}})
 		}
 	}
 	return list, nil
@@ -44,13 +46,15 @@ func joined(batch []*experience.Experience, rows [][]float32, K int) ([][]float3
 	for i, e := range batch {
 		spans := e.Spans()
 		if len(rows)-at < len(spans) {
-			return nil, fmt.Errorf("trainer: the service answered for %d sequences, and sample %s is beyond them", len(rows), e.EID)
+			return nil, fmt.Errorf("trainer: the service answered for %d sequences, and sample %s is beyond them",
+				len(rows), e.EID)
 		}
 		mine := rows[at : at+len(spans)]
 		at += len(spans)
 		for k, s := range spans {
 			if want := (s[1] - s[0] - 1) * K; len(mine[k]) != want {
-				return nil, fmt.Errorf("trainer: the service returned %d numbers for the %d targets of sample %s", len(mine[k]), want, e.EID)
+				return nil, fmt.Errorf("trainer: the service returned %d numbers for the %d targets of sample %s",
+					len(mine[k]), want, e.EID)
 			}
 		}
 		if out[i] = mine[0]; len(spans) == 1 {

@@ -12,7 +12,8 @@ import (
 
 // episode is two turns in two sequences: prompt 1 2, answer 3 4; prompt 5 6 7, answer 8.
 func episode() *experience.Experience {
-	e := experience.Turn{Prompt: []int32{1, 2}, Response: []int32{3, 4, 5, 6, 7, 8}, Logprobs: []float32{-1, -2, 0, 0, 0, -3}}.Experience(experience.EID{Batch: "1", Task: "0"})
+	e := experience.Turn{Prompt: []int32{1, 2}, Response: []int32{3, 4, 5, 6, 7, 8},
+		Logprobs: []float32{-1, -2, 0, 0, 0, -3}}.Experience(experience.EID{Batch: "1", Task: "0"})
 	e.Starts = []int{4}
 	e.ActionMask = []bool{true, true, false, false, false, true}
 	e.Info.ModelVersion = 6

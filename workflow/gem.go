@@ -140,7 +140,9 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 	var seq chat.Sequence
 	sum, long := 0.0, new(tooLong)
 	for done := false; !done; {
-		x, err := a.turn(ctx, r, t, &seq, obs, draws.Uint64(), experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: len(turns), Suffix: experience.Suffix(t.Seed + uint64(run))})
+		x, err := a.turn(ctx, r, t, &seq, obs, draws.Uint64(),
+			experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: len(turns),
+				Suffix: experience.Suffix(t.Seed + uint64(run))})
 		if errors.As(err, &long) && len(turns) > 0 {
 			turns[len(turns)-1].Metrics[OutOfRoom] = 1
 			break
@@ -179,7 +181,8 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 
 // turn asks for one action. Where the observation tells the episode so far in the form that the model knows,
 // the model reads the tokens of its earlier actions as it sampled them.
-func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequence, obs env.Observation, seed uint64, id experience.EID) (*experience.Experience, error) {
+func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequence, obs env.Observation,
+	seed uint64, id experience.EID) (*experience.Experience, error) {
 	text := a.template(strings.Join([]string{obs.Prefix, obs.Text, obs.Suffix}, ""))
 	prompt, continues, err := seq.Next(text, r.Renderer.Encode)
 	if err != nil {
@@ -194,7 +197,8 @@ func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequen
 	}
 	action := r.Renderer.Decode(q.Tokens)
 	seq.Record(prompt, text, q.Tokens, action, q.StopReason == tinker.StopStop)
-	turn := experience.Turn{Prompt: prompt, Response: q.Tokens, Logprobs: q.Logprobs, Text: action, Stop: experience.StopReason(q.StopReason)}
+	turn := experience.Turn{Prompt: prompt, Response: q.Tokens, Logprobs: q.Logprobs, Text: action,
+		Stop: experience.StopReason(q.StopReason)}
 	x := turn.Experience(id)
 	x.PromptText = text
 	if q.StopReason == tinker.StopLength {

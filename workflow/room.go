@@ -11,8 +11,8 @@ import (
 
 // Metrics of an experience that the explorer counts in ways of their own. They are there only where they are not 0.
 const (
-	OutOfRoom    = "out_of_room"   // 1: the model's context ended an answer, or an episode ended because no room for another turn was left
-	NewSequences = "new_sequences" // how often the episode went on in a new sequence, since the chat template changed earlier turns
+	OutOfRoom    = "out_of_room"   // 1: the context ended an answer, or an episode had no room for another turn
+	NewSequences = "new_sequences" // how often the chat template changed earlier turns of the episode
 )
 
 // left is how many tokens the model's context has left behind n; bounded is false if the context is not known.
@@ -41,9 +41,11 @@ func (r *Rollout) checkPrompt(what string, prompt []int32) error {
 	if most <= 0 || len(prompt) <= most {
 		return nil
 	}
-	text := fmt.Sprintf("workflow: %s has %d tokens, above max_prompt_tokens %d; raise it, or set enable_prompt_truncation", what, len(prompt), r.MaxPrompt)
+	text := fmt.Sprintf("workflow: %s has %d tokens, above max_prompt_tokens %d; "+
+		"raise it, or set enable_prompt_truncation", what, len(prompt), r.MaxPrompt)
 	if most != r.MaxPrompt {
-		text = fmt.Sprintf("workflow: %s has %d tokens, and the context of %d leaves no room for an answer; make it shorter", what, len(prompt), r.Context)
+		text = fmt.Sprintf("workflow: %s has %d tokens, and the context of %d leaves no room for an answer; "+
+			"make it shorter", what, len(prompt), r.Context)
 	}
 	return tinker.Userf("%w", &tooLong{prompt[:most+1], text})
 }
@@ -60,7 +62,8 @@ func (r *Rollout) masked(t Task, run int, err error) (*experience.Experience, bo
 
 // sampleOne asks for one answer of at most n tokens, 0 for as many as the context takes, and fewer where the
 // context has not as many left. full says that the context ended it.
-func (r *Rollout) sampleOne(ctx context.Context, prompt []int32, n int, seed uint64) (q tinker.SampledSequence, full bool, err error) {
+func (r *Rollout) sampleOne(ctx context.Context, prompt []int32, n int, seed uint64) (q tinker.SampledSequence,
+	full bool, err error) {
 	params := r.Params
 	params.Seed, params.MaxTokens = &seed, n
 	res, capped, err := r.ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: params})
@@ -68,18 +71,21 @@ func (r *Rollout) sampleOne(ctx context.Context, prompt []int32, n int, seed uin
 		return q, false, err
 	}
 	if len(res.Sequences) != 1 {
-		return q, false, fmt.Errorf("workflow: the sampler returned %d sequences where one was asked for", len(res.Sequences))
+		return q, false, fmt.Errorf("workflow: the sampler returned %d sequences where one was asked for",
+			len(res.Sequences))
 	}
 	q = res.Sequences[0]
 	return q, capped && q.StopReason == tinker.StopLength, nil
 }
 
 // ask sends a request whose answers end with the context at the latest; capped says that this is before max_tokens.
-func (r *Rollout) ask(ctx context.Context, req tinker.SampleRequest) (res tinker.SampleResponse, capped bool, err error) {
+func (r *Rollout) ask(ctx context.Context, req tinker.SampleRequest) (res tinker.SampleResponse, capped bool,
+	err error) {
 	tokens, _ := req.Prompt.Tokens()
 	if left, bounded := r.left(len(tokens)); bounded && (req.Params.MaxTokens == 0 || req.Params.MaxTokens > left) {
 		if left <= 0 {
-			return res, false, tinker.Userf("workflow: a prompt of %d tokens leaves no room for an answer in the context of %d", len(tokens), r.Context)
+			return res, false, tinker.Userf("workflow: a prompt of %d tokens leaves no room for an answer in the context of %d",
+				len(tokens), r.Context)
 		}
 		req.Params.MaxTokens, capped = left, true
 	}

@@ -60,7 +60,8 @@ func sample(ctx context.Context, r *Rollout, t Task, messages []Message) ([]*exp
 	}
 	params := r.Params
 	params.Seed = &t.Seed
-	res, capped, err := r.ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: t.Repeat, Params: params})
+	res, capped, err := r.ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: t.Repeat,
+		Params: params})
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +126,10 @@ func stamp(e *experience.Experience, r *Rollout, t Task) {
 // on, reward 0.
 func truncated(r *Rollout, t Task, run int, prompt []int32) *experience.Experience {
 	last := len(prompt) - 1
-	turn := experience.Turn{Prompt: prompt[:last], Response: prompt[last:], Logprobs: []float32{0}, Stop: experience.StopPromptTruncated}
-	e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(t.Seed + uint64(run))})
+	turn := experience.Turn{Prompt: prompt[:last], Response: prompt[last:], Logprobs: []float32{0},
+		Stop: experience.StopPromptTruncated}
+	e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: run,
+		Suffix: experience.Suffix(t.Seed + uint64(run))})
 	e.ActionMask[0] = false
 	e.ResponseText = "[prompt truncated: nothing was sampled]"
 	e.TruncateStatus = experience.PromptTruncated

@@ -43,7 +43,8 @@ func TestEpisodeInSeveralSequences(t *testing.T) {
 		shown = append(shown, prompt)
 		return path[len(shown)-1]
 	})
-	r := Rollout{Args: map[string]any{"desc": smallLake}, Sampler: model, Renderer: forgetful{keep: 9}, Params: tinker.DefaultSampling()}
+	r := Rollout{Args: map[string]any{"desc": smallLake}, Sampler: model, Renderer: forgetful{keep: 9},
+		Params: tinker.DefaultSampling()}
 	r.Params.MaxTokens = 4000
 	list, err := FrozenLake{}.Run(context.Background(), &r, Task{Repeat: 1, Seed: 5})
 	if err != nil {
@@ -99,7 +100,8 @@ func (f *failing) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker
 
 // A workflow of several turns returns no experiences beside an error.
 func TestFailedEpisodesReturnNothing(t *testing.T) {
-	for name, w := range map[string]Workflow{"frozen_lake_workflow": FrozenLake{}, "sudoku_workflow": Sudoku{}, "gem_workflow": Gem{}} {
+	for name, w := range map[string]Workflow{"frozen_lake_workflow": FrozenLake{}, "sudoku_workflow": Sudoku{},
+		"gem_workflow": Gem{}} {
 		args := map[string]any{"desc": smallLake}
 		switch name {
 		case "gem_workflow":
@@ -125,7 +127,8 @@ func TestRoom(t *testing.T) {
 	desc := []any{"SFFG", "FFFF"}
 	answer := byPrompt(func(string) string { return "```Up```" })
 	run := func(room, most int) (*experience.Experience, error) {
-		r := Rollout{Args: map[string]any{"desc": desc}, Sampler: answer, Renderer: turnwise{}, Params: tinker.DefaultSampling(), Context: room}
+		r := Rollout{Args: map[string]any{"desc": desc}, Sampler: answer, Renderer: turnwise{},
+			Params: tinker.DefaultSampling(), Context: room}
 		r.Params.MaxTokens = most
 		list, err := FrozenLake{}.Run(context.Background(), &r, Task{Repeat: 1})
 		if err != nil {
@@ -155,15 +158,19 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if e.Metrics["env_steps"] != tt.steps && name != "the first answer is cut" || tt.tokens > 0 && len(e.Tokens) != tt.tokens ||
-			(e.TruncateStatus == experience.ResponseTruncated) != tt.cut || tt.cut != (e.Metrics[OutOfRoom] == 1) || e.Validate() != nil {
-			t.Errorf("%s: %d tokens (the prompt has %d), %q, metrics %v", name, len(e.Tokens), first, e.TruncateStatus, e.Metrics)
+		if e.Metrics["env_steps"] != tt.steps && name != "the first answer is cut" || tt.tokens > 0 &&
+			len(e.Tokens) != tt.tokens ||
+			(e.TruncateStatus == experience.ResponseTruncated) != tt.cut || tt.cut != (e.Metrics[OutOfRoom] == 1) ||
+			e.Validate() != nil {
+			t.Errorf("%s: %d tokens (the prompt has %d), %q, metrics %v", name, len(e.Tokens), first,
+				e.TruncateStatus, e.Metrics)
 		}
 		if len(e.Tokens) > tt.room {
 			t.Errorf("%s: %d tokens in a context of %d", name, len(e.Tokens), tt.room)
 		}
 	}
-	if _, err := run(first, 0); tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), "leaves no room") {
+	if _, err := run(first, 0); tinker.CategoryOf(err) != tinker.User ||
+		!strings.Contains(err.Error(), "leaves no room") {
 		t.Errorf("a first prompt as long as the context: %v", err)
 	}
 }
@@ -179,15 +186,18 @@ func TestRoomOfOneTurn(t *testing.T) {
 	task.Repeat = 1
 	r.Truncate, r.Context = false, len(prompt)+5
 	list, err := Math{}.Run(context.Background(), &r, task)
-	if err != nil || list[0].ResponseLength() != 5 || list[0].TruncateStatus != experience.ResponseTruncated || list[0].Metrics[OutOfRoom] != 1 {
+	if err != nil || list[0].ResponseLength() != 5 || list[0].TruncateStatus != experience.ResponseTruncated ||
+		list[0].Metrics[OutOfRoom] != 1 {
 		t.Errorf("%v, %v; want 5 tokens, cut and counted", list, err)
 	}
 	r.Context = len(prompt)
-	if _, err := (Math{}).Run(context.Background(), &r, task); tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), "the prompt of row 41 has") {
+	if _, err := (Math{}).Run(context.Background(), &r, task); tinker.CategoryOf(err) != tinker.User ||
+		!strings.Contains(err.Error(), "the prompt of row 41 has") {
 		t.Errorf("a prompt as long as the context: %v", err)
 	}
 	r.Truncate = true
-	if list, err = (Math{}).Run(context.Background(), &r, task); err != nil || list[0].TruncateStatus != experience.PromptTruncated || len(list[0].Tokens) > r.Context {
+	if list, err = (Math{}).Run(context.Background(), &r, task); err != nil ||
+		list[0].TruncateStatus != experience.PromptTruncated || len(list[0].Tokens) > r.Context {
 		t.Errorf("%v, %v; want a masked experience within the context", list, err)
 	}
 }
@@ -195,7 +205,8 @@ func TestRoomOfOneTurn(t *testing.T) {
 // With enable_prompt_truncation an over-long first prompt is a masked experience for each repetition, in
 // workflows of several turns too.
 func TestLongFirstPromptsAreMasked(t *testing.T) {
-	for name, w := range map[string]Workflow{"frozen_lake_workflow": FrozenLake{}, "sudoku_workflow": Sudoku{}, "gem_workflow": Gem{}} {
+	for name, w := range map[string]Workflow{"frozen_lake_workflow": FrozenLake{}, "sudoku_workflow": Sudoku{},
+		"gem_workflow": Gem{}} {
 		for _, room := range [][2]int{{0, 40}, {40, 0}} { // of max_prompt_tokens, of the context
 			r, err := playing(t, scripted{answers: []string{"x"}}, guessing)
 			if err != nil {
@@ -211,12 +222,16 @@ func TestLongFirstPromptsAreMasked(t *testing.T) {
 				continue
 			}
 			for i, e := range list {
-				if e.TruncateStatus != experience.PromptTruncated || e.TrainableTokens() != 0 || *e.Reward != 0 || e.EID.Run != i || room[1] > 0 && len(e.Tokens) > room[1] {
-					t.Errorf("%s: %v: %d tokens, %q, reward %g", name, e.EID, len(e.Tokens), e.TruncateStatus, *e.Reward)
+				if e.TruncateStatus != experience.PromptTruncated || e.TrainableTokens() != 0 || *e.Reward != 0 ||
+					e.EID.Run != i || room[1] > 0 && len(e.Tokens) > room[1] {
+					t.Errorf("%s: %v: %d tokens, %q, reward %g", name, e.EID, len(e.Tokens), e.TruncateStatus,
+						*e.Reward)
 				}
 			}
 			r.Truncate = false
-			if list, err = w.Run(context.Background(), &r, Task{Repeat: 3, Seed: 5}); tinker.CategoryOf(err) != tinker.User || list != nil || strings.Count(err.Error(), "tokens") != 1+min(1, room[0]) {
+			if list, err = w.Run(context.Background(), &r,
+				Task{Repeat: 3, Seed: 5}); tinker.CategoryOf(err) != tinker.User || list != nil ||
+				strings.Count(err.Error(), "tokens") != 1+min(1, room[0]) {
 				t.Errorf("%s: %v, %v; want one error", name, list, err)
 			}
 		}
