@@ -172,13 +172,16 @@ func (e *Experience) Validate() error {
 // validateStarts checks the places where sequences begin. A sequence's first token has no probability, so it is
 // not trained.
 func (e *Experience) validateStarts() error {
-	for _, span := range e.Spans()[1:] {
+	if len(e.Starts) == 0 {
+		return nil
+	}
+	for i, span := range e.Spans() {
 		from, to := span[0], span[1]
-		if from <= e.PromptLength || to-from < 2 {
+		if i > 0 && from < e.PromptLength || to-from < 2 {
 			return fmt.Errorf("experience: %s has sequences that begin at %v, with %d prompt tokens of %d tokens; "+
-				"each must begin behind the prompt and have two tokens", e.EID, e.Starts, e.PromptLength, len(e.Tokens))
+				"the further ones must begin behind the prompt, and each must have two tokens", e.EID, e.Starts, e.PromptLength, len(e.Tokens))
 		}
-		if e.ActionMask[from-e.PromptLength] {
+		if i > 0 && e.ActionMask[from-e.PromptLength] {
 			return fmt.Errorf("experience: %s trains token %d, which begins a sequence; it has no probability, "+
 				"so the mask must leave it out", e.EID, from)
 		}

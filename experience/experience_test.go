@@ -57,7 +57,7 @@ func TestSpans(t *testing.T) {
 		t.Error("a clone has other sequences, or shares them")
 	}
 	for want, starts := range map[string][]int{
-		"begin at [3 11]":          {3, 11}, // within the prompt
+		"begin at [2 11]":          {2, 11}, // within the prompt
 		"begin at [11 5]":          {11, 5},
 		"begin at [5 5]":           {5, 5},
 		"begin at [5 12]":          {5, 12}, // one token

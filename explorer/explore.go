@@ -192,7 +192,7 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (
 // no nil among them.
 func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
 	if err == nil && slices.Contains(list, nil) {
-		err = errors.New("the workflow returned a nil experience without an error; "+
+		err = errors.New("the workflow returned a nil experience without an error; " +
 			"it must return an error, or no such entry")
 	}
 	if err != nil {

@@ -44,6 +44,9 @@ func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Exp
 		}
 	}
 	maps.Copy(m, monitor.Evaluation(prefix, tasks, detailed))
+	if n := rareMetrics(groups)[workflow.OutOfRoom]; n > 0 {
+		m[prefix+"/out_of_room_count"] = n
+	}
 }
 
 // rareMetrics are the sums of the metrics that experiences have only where they are not 0.

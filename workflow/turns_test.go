@@ -267,3 +267,32 @@ func TestGemEpisodesEndWithTheContext(t *testing.T) {
 		}
 	}
 }
+
+// An answer without a single token, and a template that changes earlier turns, still make an experience that can be
+// trained on.
+func TestEmptyAnswerBeforeANewSequence(t *testing.T) {
+	c := &conversation{r: &Rollout{Renderer: &shifting{}, Sampler: byPrompt(func(string) string { return "" })}}
+	for range 2 {
+		if err := c.say(Message{"user", "go"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.answer(context.Background(), 5, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := c.experience(Task{}, 0, 0, false)
+	if err := e.Validate(); err != nil || len(e.Starts) != 1 || e.TrainableTokens() != 0 {
+		t.Errorf("sequences at %v, %d trained tokens, %v", e.Starts, e.TrainableTokens(), err)
+	}
+}
+
+// shifting renders a conversation in another way each time.
+type shifting struct {
+	turnwise
+	n int
+}
+
+func (s *shifting) Prompt(messages []Message) (string, []int32, error) {
+	s.n++
+	return s.turnwise.Prompt(append([]Message{{"system", strings.Repeat("x", s.n)}}, messages...))
+}
