@@ -223,7 +223,7 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 	if _, err := env.Wrappers(g.c.EnvWrappers, (*chat.Template)(nil)); err != nil { // before anything is written
 		return err
 	}
-	if err := g.makeDir(dir); err != nil {
+	if err := g.makeDir(ctx, dir); err != nil {
 		return err
 	}
 	renderer, err := g.ownTemplate(conf, g.identity.Date)
@@ -272,7 +272,7 @@ func exists(path string) bool {
 }
 
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
-func (g *gemRun) makeDir(dir string) error {
+func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	c := &g.c
 	if g.dir = dir; dir == "" {
 		base := filepath.Join(c.OutputDir, c.Title()+"_"+g.Now().Format("0102T15:04:05"))
@@ -283,6 +283,9 @@ func (g *gemRun) makeDir(dir string) error {
 	}
 	if err := g.FS.MkdirAll(g.dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
+	}
+	if err := g.lock(ctx); err != nil {
+		return err
 	}
 	if g.logs = g.dir; c.LogDir != "" {
 		g.logs = filepath.Join(c.LogDir, filepath.Base(g.dir))

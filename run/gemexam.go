@@ -155,6 +155,7 @@ func (b *job) openSampling(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	o.Beside = true // the run may be at work
 	if b.engine, err = engine.Open(o); err != nil {
 		return err
 	}

@@ -29,11 +29,16 @@ type stageMeta struct {
 
 // runStages runs the stages of a configuration one after another, each in a job directory of its own and with the
 // weights that the one before it ended with. After a kill the stage that was begun last goes on.
-func runStages(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
+func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *Summary, err error) {
 	if !cfg.Continue {
 		cfg.StartFresh(o.Now())
 	}
 	root := cfg.JobDir()
+	unlock, err := o.takeLock(ctx, root, roleStages)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	meta, err := readStageMeta(root)
 	if err != nil {
 		return nil, err
@@ -47,7 +52,6 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (*Summary, er
 			return nil, err
 		}
 	}
-	var sum *Summary
 	for i := meta.Latest; i < len(cfg.Stages); i++ {
 		if err := writeStageMeta(o.FS, root, stageMeta{i}); err != nil {
 			return nil, err
