@@ -43,11 +43,21 @@ func Environments(data string) (*env.Registry, error) {
 // Gem trains a model on an environment: the command trinity gem. pairs are key=value, the later over the earlier.
 func Gem(ctx context.Context, pairs []string, o Options) error {
 	o = o.withDefaults()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
 	g, err := openGem(ctx, pairs, o)
+	release()
 	if err != nil {
 		return err
 	}
+	ctx, done := g.whileReachable(ctx)
+	defer done()
 	err = g.trainer.Run(ctx, o.Stop)
+	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
+		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n", context.Cause(ctx), g.dir)
+		err = ErrInterrupted
+	}
 	if errors.Is(err, gem.ErrInterrupted) {
 		fmt.Fprintf(o.Out, "stopped after %d steps and saved; resume=%s goes on from there\n", g.trainer.Step(), g.dir)
 		err = ErrInterrupted

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,15 +18,8 @@ const (
 
 // lockFolder keeps a second server out of a data folder. Ctrl-C ends the wait.
 func lockFolder(s *surroundings, dir string) (unlock func() error, err error) {
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := s.untilStop()
 	defer cancel()
-	go func() {
-		select {
-		case <-s.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	say := func(msg string) { fmt.Fprintln(s.err, msg) }
 	l := disk.Lock{Path: filepath.Join(dir, "lock"), Grace: lockGrace, Exit: lockExit,
 		Wait: func(h disk.Holder) {
