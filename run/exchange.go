@@ -29,8 +29,7 @@ type keeper interface{ explored() int }
 // queueFeed is a queue inside the process; it also keeps count of which explore steps have been read.
 type queueFeed struct {
 	queue *buffer.Queue
-	sync  *synchronizer.Synchronizer // is told when the trainer waits
-	copy  keep                       // nil unless experience_buffer.path asks for a copy
+	copy  keep // nil unless experience_buffer.path asks for a copy
 
 	mu    sync.Mutex
 	pos   trainer.Position
@@ -41,7 +40,8 @@ type stepSize struct{ step, n int }
 
 // newQueueFeed makes a feed that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
 func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, copy keep, pos trainer.Position) *queueFeed {
-	return &queueFeed{queue: q, sync: sync, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
+	q.Starved = sync.SetIdle
+	return &queueFeed{queue: q, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
 }
 
 func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
@@ -61,7 +61,6 @@ func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experi
 	}
 	s.sizes = append(s.sizes, stepSize{step, n})
 	s.mu.Unlock()
-	s.sync.SetIdle(false)
 	err := s.queue.Put(ctx, list)
 	if errors.Is(err, buffer.ErrClosed) {
 		return nil // the trainer has ended
@@ -70,11 +69,7 @@ func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experi
 }
 
 func (s *queueFeed) take(ctx context.Context, n, _ int) ([]*experience.Experience, error) {
-	if s.queue.Len() < n {
-		s.sync.SetIdle(true)
-	}
 	list, err := s.queue.Read(ctx, n, -1)
-	s.sync.SetIdle(false)
 	if errors.Is(err, buffer.ErrClosed) {
 		return nil, io.EOF
 	}

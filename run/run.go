@@ -163,6 +163,7 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	b.monitor.Finish()
+	b.sayShort()
 	return b.summarize()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // stage is the place of a job in a run of several stages.
@@ -95,6 +96,11 @@ func (p *stage) pass(cfg *config.Config, i int) error {
 	}
 	dir := s.JobDir()
 	state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
+	if errors.Is(err, fs.ErrNotExist) {
+		if last, serr := trainer.ReadState(dir, s.Trainer.Name); serr == nil && last.Step == 0 {
+			return nil // nothing was left to train on
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("run: stage %s has left no state to go on from: %w", cfg.Stages[i].StageName, err)
 	}

@@ -36,7 +36,7 @@ func (b *job) summarize() (*Summary, error) {
 	if len(lines) > 0 {
 		s.Steps = lines[len(lines)-1].Step
 	}
-	if b.explorer != nil && b.trainer != nil {
+	if b.explorer != nil && b.trainer != nil && s.has(rewardKey) {
 		if err := b.drawRewards(); err != nil {
 			return nil, err
 		}
@@ -51,6 +51,12 @@ func (b *job) drawRewards() error {
 		return err
 	}
 	return disk.Replace(b.FS, path, func(w io.Writer) error { return plot.Rewards([]plot.Run{r}, w, plot.SVG) })
+}
+
+// has reports whether a line has a metric.
+func (s *Summary) has(key string) bool {
+	_, _, ok := s.ends(key)
+	return ok
 }
 
 // Mean is the mean of a metric over the lines of steps first to last.

@@ -158,6 +158,13 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 			}
 			idle = status.Seen >= n
 		}
+		if idle && s.style == Fixed { // another explorer may be about to put what the trainer waits for
+			all, err := f.Explorers()
+			if err != nil {
+				return err
+			}
+			idle = len(all) <= 1
+		}
 		s.SetIdle(idle)
 		if ok && status.State == Done {
 			s.Stop()
