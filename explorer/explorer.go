@@ -47,11 +47,14 @@ type Options struct {
 	Pipeline       []pipeline.Step // of the experiences, before they are scored
 	Advantage      algorithm.Advantage
 	AdvantageName  string // of Advantage, for people
-	Greedy         bool // run each task once more at temperature 0, for the reward that its samples are compared with
+	Greedy         bool   // run each task once more at temperature 0, for the reward that its samples are compared with
 	BaseModel      string
 	Warn           func(string) // called from several goroutines
 	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again after a restart.
 	Raw func(ctx context.Context, step int, list []*experience.Experience) error
+	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is that of its metrics. It
+	// may get one again after a restart.
+	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
 	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several goroutines.
 	Note func(event string, step int, detail string) error
 }
