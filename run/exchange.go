@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -107,6 +108,9 @@ type sqlFeed struct {
 	last   atomic.Int64 // explore step put; the trainer asks too
 
 	reads int // given to the trainer
+
+	mu    sync.Mutex
+	total int // experiences in the table when this process's explorer put last; more than there can be while it puts
 }
 
 // buildBuffer opens what lies between the loops, if that is on the disk, and finds where the explorer goes on.
@@ -131,7 +135,7 @@ func (b *job) buildBuffer(ctx context.Context) error {
 		return err
 	}
 	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: b.Now,
-		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved})
+		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved, Steps: value(b.cfg.Buffer.TotalSteps)})
 	if err != nil {
 		return err
 	}
@@ -197,12 +201,32 @@ func number(v any) (float64, bool) {
 func (s *sqlFeed) explored() int { return int(s.last.Load()) }
 
 func (s *sqlFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
+	s.putting(math.MaxInt)
 	if err := s.table.Put(ctx, s.writer, step, list); err != nil {
 		return err
 	}
+	total, err := s.table.Total(ctx)
+	if err != nil {
+		return err
+	}
 	s.last.Store(int64(step))
-	s.job.sync.SetIdle(false)
+	s.putting(total)
 	return nil
+}
+
+// putting notes how many experiences there are: until the trainer has seen as many, it is not said to wait for more.
+func (s *sqlFeed) putting(total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total = total
+	s.job.sync.SetIdle(false)
+}
+
+// starved hears how many experiences there were when the trainer found too few, or with seen < 0 that it found enough.
+func (s *sqlFeed) starved(seen int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.job.sync.SetIdle(seen >= s.total)
 }
 
 func (s *sqlFeed) take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
@@ -230,7 +254,7 @@ func (s *sqlFeed) finish(ctx context.Context) error {
 
 // starved hears that the trainer found too few experiences when put had been put, or with put < 0 that it found enough.
 func (b *job) starved(put int) error {
-	b.sync.SetIdle(put >= 0)
+	b.table.starved(put)
 	if !b.followed() {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,6 +51,9 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *Summary
 	var place stage
 	for i := range meta.Latest {
 		if err := place.pass(cfg, i); err != nil {
+			return nil, err
+		}
+		if err := sayPassed(cfg, i, o.Out); err != nil {
 			return nil, err
 		}
 	}
@@ -110,6 +114,20 @@ func (p *stage) pass(cfg *config.Config, i int) error {
 	}
 	p.dir, p.state, p.sampler = dir, state, sampler
 	return nil
+}
+
+// sayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun with its weights.
+func sayPassed(cfg *config.Config, i int, out io.Writer) error {
+	s, err := cfg.Stage(i)
+	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {
+		return err
+	}
+	state, err := trainer.ReadState(s.JobDir(), s.Trainer.Name)
+	if err == nil && state.Step < *s.Trainer.TotalSteps {
+		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has begun with its weights; for a longer one use another name\n",
+			cfg.Stages[i].StageName, state.Step, *s.Trainer.TotalSteps, cfg.Stages[i+1].StageName)
+	}
+	return err
 }
 
 // noted reads the path in the folder of the step that a file of the job directory names.

@@ -130,20 +130,29 @@ func (f Folder) Versions() (map[int]string, error) {
 const lookPause = 100 * time.Millisecond
 
 // Follow tells s, until ctx ends, what the trainer of another process publishes and how it stands. put says how many experiences there are by
-// now: a trainer that waits and has not seen all of them is about to go on.
+// now: a trainer that waits and has not seen all of them is about to go on. A trainer that was done before is one of a shorter plan: whoever
+// follows waits for the next, and until then the newest weights are those that it left.
 func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Context) (int, error)) error {
+	before, _, err := f.Trainer()
+	if err != nil {
+		return err
+	}
 	for {
 		// The status is read first: what was published before it was written is then seen.
 		status, ok, err := f.Trainer()
 		if err != nil {
 			return err
 		}
+		left := status == before && status.State == Done
+		if !left {
+			before = TrainerStatus{}
+		}
 		versions, err := f.Versions()
 		if err != nil {
 			return err
 		}
 		for v, path := range versions {
-			if !s.knows(v) {
+			if !s.Known(v) {
 				s.Publish(v, path)
 			}
 		}
@@ -158,15 +167,11 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 			}
 			idle = status.Seen >= n
 		}
-		if idle && s.style == Fixed { // another explorer may be about to put what the trainer waits for
-			all, err := f.Explorers()
-			if err != nil {
-				return err
-			}
-			idle = len(all) <= 1
+		if idle, err = f.standstill(s, idle, left); err != nil {
+			return err
 		}
 		s.SetIdle(idle)
-		if ok && status.State == Done {
+		if ok && status.State == Done && !left {
 			s.Stop()
 		}
 		select {
@@ -177,9 +182,13 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 	}
 }
 
-func (s *Synchronizer) knows(version int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.paths[version]
-	return ok
+// standstill reports whether the explorer need not wait for newer weights, as none will come before it puts more. In style fixed, where the
+// weights must not depend on the clock, that is so only if no other explorer may be about to put what the trainer waits for, and not
+// before there is a trainer.
+func (f Folder) standstill(s *Synchronizer, idle, left bool) (bool, error) {
+	if s.style != Fixed || !idle {
+		return idle || left && s.style != Fixed, nil
+	}
+	all, err := f.Explorers()
+	return len(all) <= 1, err
 }
