@@ -81,6 +81,22 @@ func (ps problems) err() error {
 	return errors.Join(errs...)
 }
 
+// Problem is what a part of the run found wrong with a value after loading. It has the place of key or, when nobody gave
+// that, of the nearest section around it.
+func (c *Config) Problem(key, format string, args ...any) *Problem {
+	k := checker{c: c}
+	k.bad(key, format, args...)
+	return k.found[0]
+}
+
+// Problems joins problems in the order of the text, as the error of [Load] does; nil if there are none.
+func Problems(list []*Problem) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return problems(list).err()
+}
+
 // problemReading says why a file could not be read.
 func problemReading(path string, err error) error {
 	p := &Problem{File: path, Text: "cannot read the configuration: " + err.Error()}

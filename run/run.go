@@ -76,23 +76,35 @@ var ErrInterrupted = errors.New("run: interrupted")
 func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	o = o.withDefaults()
 	if len(cfg.Stages) > 0 {
+		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
+			return nil, err
+		}
 		return runStages(ctx, cfg, o)
 	}
 	return runOne(ctx, cfg, o)
 }
 
+// inspected refuses a configuration that trinity validate refuses.
+func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
+	in, err := Inspect(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	return in.Close()
+}
+
 // runOne runs a configuration without stages, or one stage.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
-	backend, err := externalBackend(cfg), error(nil)
-	if !cfg.Model.ExternalModel.Enable {
-		backend, err = config.ChooseBackend(cfg, o.LookupEnv)
-	}
+	backend, err := backendOf(cfg, o)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintln(o.Out, backend.Reason)
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(o.Out, "note:", note)
+	}
+	if err := o.inspected(ctx, cfg); err != nil {
+		return nil, err
 	}
 	b, err := build(ctx, cfg, backend, o)
 	if err != nil {
