@@ -20,6 +20,7 @@ import (
 // Inspection is a configuration's job with every part that needs no service, writes nothing and asks nobody anything: what
 // [Run] looks at before it begins, and all that [Estimate] reckons with. It must be closed.
 type Inspection struct {
+	Backend config.Backend
 	Stage   string        // of a configuration with stages
 	Unknown []string      // what cannot be looked up here, such as a model that is not downloaded yet
 	Notes   []string      // what the parts say of arguments that they do not use
@@ -62,6 +63,14 @@ func Inspect(ctx context.Context, cfg *config.Config, o Options) (*Inspection, e
 	return whole, nil
 }
 
+// Parts are the inspections of the stages, or the one of a configuration without stages.
+func (in *Inspection) Parts() []*Inspection {
+	if in.job == nil {
+		return in.Stages
+	}
+	return []*Inspection{in}
+}
+
 // Close closes what was opened.
 func (in *Inspection) Close() error {
 	var errs []error
@@ -81,7 +90,7 @@ func inspect(ctx context.Context, cfg *config.Config, o Options, later bool) (*I
 		return nil, err
 	}
 	o.Out = io.Discard // notes are kept
-	in := &Inspection{later: later, job: &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir(), reckons: true}}
+	in := &Inspection{Backend: backend, later: later, job: &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir(), reckons: true}}
 	in.look(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, errors.Join(err, in.Close())

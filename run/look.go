@@ -81,6 +81,14 @@ func templateKey(cfg *config.Config) string {
 	return "model.custom_chat_template"
 }
 
+// tokenizer is that of the model folder dir, if it has been read; else nil.
+func (in *Inspection) tokenizer(dir string) *tokenizer.Tokenizer {
+	if in == nil || in.job.model == nil || in.job.model.dir != dir {
+		return nil
+	}
+	return in.job.model.tokenizer
+}
+
 // setTemplate makes the chat template.
 func (b *job) setTemplate() error {
 	conf, err := tokenizer.LoadConfig(b.model.dir)
@@ -109,9 +117,14 @@ func (in *Inspection) lookAtShape(key string) bool {
 	if context <= 0 {
 		context = engine.DefaultContext
 	}
-	if n := b.cfg.Model.MaxModelLen; n != nil && *n > context {
+	switch n := b.cfg.Model.MaxModelLen; {
+	case n == nil || *n <= context:
+	case b.cfg.Given("model.max_model_len"):
 		in.add("model.max_model_len", fmt.Errorf("is %d, and the context of %s is %d tokens (max_position_embeddings of its config.json); "+
 			"lower it, and max_prompt_tokens and max_response_tokens with it", *n, b.cfg.Model.BaseModel(), context))
+	default:
+		b.noteOnce("max_prompt_tokens and max_response_tokens come to %d tokens, and the context of %s is %d: a longer sequence ends there",
+			*n, b.cfg.Model.BaseModel(), context)
 	}
 	if from := b.cfg.StartAdapter(); from != "" {
 		a, err := model.ReadPEFT(b.Find(from))

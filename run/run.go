@@ -41,7 +41,8 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	stage *stage // set when the run is a stage of several
+	seen  *Inspection // what Run has looked at before it builds anything
+	stage *stage      // set when the run is a stage of several
 
 	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
@@ -103,7 +104,7 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(o.Out, "note:", note)
 	}
-	if err := o.inspected(ctx, cfg); err != nil {
+	if o.seen, err = Inspect(ctx, cfg, o); err != nil {
 		return nil, err
 	}
 	b, err := build(ctx, cfg, backend, o)
