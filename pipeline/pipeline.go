@@ -49,7 +49,8 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 		return Step{}, fmt.Errorf("pipeline: operator data_juicer needs the Data-Juicer service, a Python program, which is not asked here; leave it out, use %s, or bring an operator of your own from a Go program", strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	if !ok {
-		return Step{}, fmt.Errorf("pipeline: operator %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+		known := slices.Sorted(maps.Keys(table))
+		return Step{}, fmt.Errorf("pipeline: operator %q is not known%s; there are %s", name, spell.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	op, err := make(args)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/explorer"
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // Inspection is a configuration's job with every part that needs no service, writes nothing and asks nobody anything: what
@@ -119,11 +120,40 @@ func (in *Inspection) look(ctx context.Context) {
 	if known && model {
 		in.lookAtTeacher(ctx)
 	}
-	if in.add("explorer.auxiliary_models[0].model_path", in.absent(judgePath(b.cfg), b.buildJudge(ctx))) {
-		in.lookAtPipelines(ctx)
-		if known && model {
-			in.lookAtData(ctx)
+	judged := in.add("explorer.auxiliary_models[0].model_path", in.absent(judgePath(b.cfg), b.buildJudge(ctx)))
+	in.lookAtPipelines(ctx)
+	if known && model && judged {
+		in.lookAtData(ctx)
+	} else {
+		in.lookAtNames()
+	}
+}
+
+// lookAtNames looks up workflows and rewards where the data cannot be opened.
+func (in *Inspection) lookAtNames() {
+	b := in.job
+	if b.model == nil {
+		b.model = &baseModel{}
+	}
+	if !b.cfg.Mode.Explores() {
+		return
+	}
+	look := func(t *config.Taskset, key string) {
+		w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
+		_, plays := w.(workflow.Gem)
+		if judged := workflow.Judged(t.DefaultWorkflowType); err == nil && (plays && b.model.template == nil || judged && b.judge == nil) {
+			return // what it needs is not there
 		}
+		_, _, err = b.way(t, key)
+		in.add(key, err)
+	}
+	if b.cfg.Mode != config.Bench {
+		for i, t := range b.cfg.Buffer.ExplorerInput.Training() {
+			look(&t, b.tasksetKey(i))
+		}
+	}
+	for i := range b.cfg.Buffer.ExplorerInput.EvalTasksets {
+		look(&b.cfg.Buffer.ExplorerInput.EvalTasksets[i], fmt.Sprintf("buffer.explorer_input.eval_tasksets[%d]", i))
 	}
 }
 
@@ -162,7 +192,11 @@ func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 		return []*config.Problem{in.job.cfg.Problem(key, "%s", strings.TrimPrefix(err.Error(), "run: "))}
 	}
 	for _, a := range names {
-		list = append(list, in.job.cfg.Problem(key+"."+a.Name, "%s", a.Text))
+		p := in.job.cfg.Problem(key+"."+a.Name, "%s", a.Text)
+		if a.Unknown {
+			p = in.job.cfg.KeyProblem(key+"."+a.Name, "%s", a.Text)
+		}
+		list = append(list, p)
 	}
 	return list
 }

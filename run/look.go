@@ -291,7 +291,8 @@ func (in *Inspection) lookAtPlan(ctx context.Context) {
 	if b.cfg.Mode != config.Train {
 		b.explored, b.steps = in.explored, b.totalSteps(in.explored)
 	}
-	if b.steps < 1 && b.cfg.Mode.Trains() {
+	fed := in.explored * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / b.sampled()
+	if b.cfg.Mode.Trains() && (b.steps < 1 || in.explored > 0 && fed < 1) {
 		in.add("buffer.train_batch_size", b.noStep())
 		return
 	}

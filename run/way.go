@@ -32,6 +32,7 @@ func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Ro
 	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows()); err != nil {
 		err = b.refusedWay(t, key, r.RewardName, err)
 	} else {
+		b.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
 		for _, arg := range idle {
 			b.noteOnce("%s.%s is not used: neither %s nor its reward has such an argument", key, arg, t.DefaultWorkflowType)
 		}

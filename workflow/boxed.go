@@ -28,10 +28,7 @@ func (Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	}
 	own := *r
 	if own.SystemPrompt == "" {
-		own.SystemPrompt = boxedPrompt
-		if a.withThink {
-			own.SystemPrompt = boxedThinkPrompt
-		}
+		own.SystemPrompt = Boxed{}.builtIn(r.Args)
 	}
 	own.RewardArgs = maps.Clone(r.RewardArgs)
 	if own.RewardArgs == nil {

@@ -26,7 +26,10 @@ func DidYouMean(word string, known []string) string {
 
 // Argument is what is wrong with one argument that a configuration gives to a named part. Its name lets whoever knows
 // the configuration's text point at the place.
-type Argument struct{ Name, Text string }
+type Argument struct {
+	Name, Text string
+	Unknown    bool // there is no argument of that name
+}
 
 // Error is the name and what is wrong with it.
 func (a *Argument) Error() string { return a.Name + " " + a.Text }
@@ -40,5 +43,5 @@ func UnknownArgument(name string, known []string) *Argument {
 	default:
 		text += "; there are " + strings.Join(known, ", ")
 	}
-	return &Argument{Name: name, Text: text}
+	return &Argument{Name: name, Text: text, Unknown: true}
 }
