@@ -120,7 +120,7 @@ func (in *Inspection) look(ctx context.Context) {
 	if known && model {
 		in.lookAtTeacher(ctx)
 	}
-	judged := in.add("explorer.auxiliary_models[0].model_path", in.absent(judgePath(b.cfg), b.buildJudge(ctx)))
+	judged := in.lookAtJudge(ctx)
 	in.lookAtPipelines(ctx)
 	if known && model && judged {
 		in.lookAtData(ctx)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,9 +13,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hub"
 	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/recipe"
+	"github.com/seed-d9ad8ee0/trinity/reward"
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // absent turns the error of something that a name on the hub stands for into one that is not known yet.
@@ -164,6 +167,25 @@ func judgePath(cfg *config.Config) string {
 	return cfg.Explorer.AuxiliaryModels[0].ModelPath
 }
 
+// lookAtJudge builds the judge, and refuses answers longer than its model's context.
+func (in *Inspection) lookAtJudge(ctx context.Context) bool {
+	b := in.job
+	if !in.add("explorer.auxiliary_models[0].model_path", in.absent(judgePath(b.cfg), b.buildJudge(ctx))) {
+		return false
+	}
+	if b.judge == nil || b.backend.Kind != config.Local || b.judge.conf.MaxResponseTokens == nil {
+		return true
+	}
+	conf, err := model.LoadConfig(b.judge.model.dir)
+	if !in.add("explorer.auxiliary_models[0].model_path", err) {
+		return false
+	}
+	if n := *b.judge.conf.MaxResponseTokens; conf.MaxPos > 0 && n >= conf.MaxPos {
+		return in.add("explorer.auxiliary_models[0].max_response_tokens", fmt.Errorf("is %d, and the context of %s is %d tokens; lower it so that there is room for what the judge reads", n, b.judge.model.name, conf.MaxPos))
+	}
+	return true
+}
+
 // lookAtPipelines makes the operators of both pipelines.
 func (in *Inspection) lookAtPipelines(ctx context.Context) {
 	b := in.job
@@ -213,6 +235,8 @@ func (in *Inspection) lookAtData(ctx context.Context) {
 	plans := b.cfg.Mode != config.Bench && !b.cfg.Mode.Serves()
 	switch {
 	case !in.prepared && plans: // the tasks are made first
+		in.lookAtNames()
+		in.lookAtInputs(ctx)
 		plans = false
 	case b.cfg.Mode == config.Train:
 		plans = in.lookAtExamples(ctx) && plans
@@ -254,7 +278,69 @@ func (in *Inspection) lookAtTasks(ctx context.Context) bool {
 	}
 	var err error
 	in.train, in.explored, err = b.trainTasksets(ctx)
-	return in.add("buffer.explorer_input.taskset", err)
+	return in.add("buffer.explorer_input.taskset", err) && in.lookAtFirstStep(ctx)
+}
+
+// lookAtFirstStep refuses what fails all tasks of the first step before or after their samples, whatever the model answers: then the run
+// ends there. Workflows and rewards that a program brings are left alone.
+func (in *Inspection) lookAtFirstStep(ctx context.Context) bool {
+	b := in.job
+	tasks, err := in.train.Tasks.Batch(1, b.cfg.Buffer.BatchSize)
+	if err != nil || len(tasks) == 0 {
+		return in.add("buffer.explorer_input.taskset", err)
+	}
+	var first error
+	for _, t := range tasks {
+		err := in.try(ctx, t)
+		if err == nil {
+			return true
+		}
+		first = cmp.Or(first, err)
+	}
+	return in.add(b.tasks.sets[tasks[0].Taskset].key, fmt.Errorf("each of the %d tasks of the first step fails: %w", len(tasks), first))
+}
+
+// try asks a task's prompt and grades an empty answer.
+func (in *Inspection) try(ctx context.Context, t workflow.Task) error {
+	own := in.job.Plugins
+	_, r := in.train.Way(t)
+	set := in.job.tasks.sets[t.Taskset].config
+	if _, theirs := own.Workflows[set.DefaultWorkflowType]; theirs || len(in.train.Variants) > 0 && len(own.Workflows) > 0 {
+		return nil
+	}
+	t.Batch, t.ID = "inspection", "0"
+	if _, err := in.prompt(ctx, t); err != nil {
+		return err
+	}
+	if _, theirs := own.Rewards[r.RewardName]; theirs || r.Reward == nil {
+		return nil
+	}
+	_, err := r.Reward(reward.Sample{Prompt: t.Prompt, Truth: t.Truth, ResponseTokens: []int32{0}, Args: r.RewardArgs})
+	if err != nil {
+		err = fmt.Errorf("reward %s: %w", r.RewardName, err)
+	}
+	return err
+}
+
+// lookAtInputs lets what goes into the task pipeline stand for what will come out of it, so that there is something to reckon
+// with. What does not fit is no mistake: the pipeline may mend it.
+func (in *Inspection) lookAtInputs(ctx context.Context) {
+	b := in.job
+	if b.cfg.Mode == config.Train {
+		return
+	}
+	cfg, whole := *b.cfg, b.cfg
+	cfg.Buffer.ExplorerInput.Taskset, cfg.Buffer.ExplorerInput.Tasksets = nil, nil
+	for i, t := range whole.Buffer.ExplorerInput.Training() {
+		cfg.Buffer.ExplorerInput.Tasksets = append(cfg.Buffer.ExplorerInput.Tasksets, b.unprepared(i, t)...)
+	}
+	b.cfg = &cfg
+	train, steps, err := b.trainTasksets(ctx)
+	b.cfg = whole
+	if err == nil {
+		in.train, in.explored, b.explored = train, steps, steps
+		b.steps = b.totalSteps(steps)
+	}
 }
 
 // tasksetKey is the place of the i-th taskset that is trained on.

@@ -49,7 +49,8 @@ func (Boxed) Prepare(r *Rollout) error {
 	if r.RewardName == "" {
 		r.RewardName = "math_boxed_reward"
 	}
-	return nil
+	_, err := boxedArgs(r.Args)
+	return err
 }
 
 type boxed struct {
