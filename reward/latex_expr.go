@@ -33,7 +33,7 @@ func (p *latex) expr() (*node, error) {
 func (p *latex) mult() (*node, error) {
 	left, err := p.unary()
 	for err == nil {
-		op := p.take("*", "/", `\mod`)
+		op := p.take("*", "/", `\over`, `\mod`)
 		if op == "" {
 			break
 		}
@@ -41,7 +41,7 @@ func (p *latex) mult() (*node, error) {
 		if right, err = p.unary(); err != nil {
 			break
 		}
-		left = map[string]func(a, b *node) *node{"*": product, "/": quotient, `\mod`: modulo}[op](left, right)
+		left = map[string]func(a, b *node) *node{"*": product, "/": quotient, `\over`: quotient, `\mod`: modulo}[op](left, right)
 	}
 	return left, err
 }
@@ -210,25 +210,18 @@ func (p *latex) outsideBars(inner func() (*node, error)) func() (*node, error) {
 	}
 }
 
-// group reads {expr}, {a \over b} and {n \choose k}.
+// group reads {expr} and {n \choose k}.
 func (p *latex) group() (*node, error) {
 	return p.closed("{", "}", p.outsideBars(func() (*node, error) {
 		n, err := p.expr()
+		if err != nil || p.take(`\choose`) == "" {
+			return n, err
+		}
+		k, err := p.expr()
 		if err != nil {
 			return nil, err
 		}
-		sign := p.take(`\over`, `\choose`)
-		if sign == "" {
-			return n, nil
-		}
-		below, err := p.expr()
-		switch {
-		case err != nil:
-			return nil, err
-		case sign == `\over`:
-			return quotient(n, below), nil
-		}
-		return binomial(n, below), nil
+		return binomial(n, k), nil
 	}))
 }
 
