@@ -110,8 +110,8 @@ func newDistill(args Args) (LateAdvantage, error) {
 
 func (distill) Needs() Needs { return Needs{Old: true, Teacher: true} }
 
-// Assign is A = coef*(teacher - old), 0 outside the mask. distill/reverse_kl is the mean of old - teacher over the trained
-// tokens, kl/ its sum over a sequence.
+// Assign is A = coef*(teacher - old), 0 outside the mask. distill/reverse_kl is the mean of old - teacher over the
+// trained tokens, kl/ its sum over a sequence.
 func (a distill) Assign(batch []Graded) (map[string]float64, error) {
 	sum, n, sums := 0.0, 0, make([]float64, len(batch))
 	for i := range batch {
@@ -133,7 +133,8 @@ func sequenceMetrics(key string, sums []float64, batch []Graded) map[string]floa
 			advantages += float64(a)
 		}
 	}
-	m := map[string]float64{key + "/mean": 0, key + "/std": 0, "advantages/mean": advantages / float64(max(1, len(batch)))}
+	n := float64(max(1, len(batch)))
+	m := map[string]float64{key + "/mean": 0, key + "/std": 0, "advantages/mean": advantages / n}
 	if len(sums) > 0 {
 		m[key+"/mean"] = mean(sums)
 	}

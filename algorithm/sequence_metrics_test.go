@@ -47,7 +47,8 @@ func TestSequenceMetrics(t *testing.T) {
 				t.Errorf("%s: %s is %v, want %v", name, key, got[key], want)
 			}
 		}
-		if got, _ = a.Assign([]Graded{taught([]bool{true}, []float32{-1}, []float32{-3})}); got["kl/std"]+got["jsd/std"] != 0 {
+		got, _ = a.Assign([]Graded{taught([]bool{true}, []float32{-1}, []float32{-3})})
+		if got["kl/std"]+got["jsd/std"] != 0 {
 			t.Errorf("%s: one sequence has a deviation: %v", name, got)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// The names under which upstream reports how long tasks take, in seconds: one workflow with all its repetitions, and the
-// task with the attempts that failed before. Where a task is run in parts, both are the mean over its parts.
+// The names under which upstream reports how long tasks take, in seconds: one workflow with all its repetitions, and
+// the task with the attempts that failed before. Where a task is run in parts, both are the mean over its parts.
 const (
 	runTime  = "time/run_execution"
 	taskTime = "time/task_execution"

@@ -32,15 +32,18 @@ func TestTimesOfTasks(t *testing.T) {
 		}
 		return nil
 	}
-	o := Options{Seed: 5, First: 1, Steps: 1, BatchSize: 3, Runners: 3, Retries: 1, Advantage: keep{}, BaseModel: "base", EvalInterval: 1, EvalLast: true, Warn: func(string) {}}
-	one := []Taskset{{Name: "e", Tasks: numbers(1), Workflow: w, Repeat: 2}}
+	o := Options{Seed: 5, First: 1, Steps: 1, BatchSize: 3, Runners: 3, Retries: 1, Advantage: keep{}, BaseModel: "base",
+		EvalInterval: 1, EvalLast: true, Warn: func(string) {}}
+	train := Taskset{Name: "n", Tasks: numbers(1), Workflow: w, Repeat: 2}
+	held := Taskset{Name: "e", Tasks: numbers(1), Workflow: w, Repeat: 2}
 	for range 2 { // the second run reads the groups back
-		if err := New(o, service{}, f.sync, f.store, s, Taskset{Name: "n", Tasks: numbers(1), Workflow: w, Repeat: 2}, one).Run(t.Context(), nil); err != nil {
+		if err := New(o, service{}, f.sync, f.store, s, train, []Taskset{held}).Run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	m := s.steps[0]
-	for _, key := range []string{"rollout/time/run_execution/min", "rollout/time/run_execution/max", "eval/e/time/run_execution"} {
+	runs := []string{"rollout/time/run_execution/min", "rollout/time/run_execution/max", "eval/e/time/run_execution"}
+	for _, key := range runs {
 		if v, ok := m[key]; !ok || v < attempt.Seconds() || !monitor.IsTime(key) {
 			t.Errorf("%s is %v, want at least %v and a time", key, v, attempt)
 		}

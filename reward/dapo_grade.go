@@ -24,7 +24,7 @@ func gradeDAPO(answer, truth string) bool {
 	if strings.Contains(answer, `\pi`) || strings.Contains(truth, `\pi`) {
 		return false
 	}
-	same, err := sameParts(asSpelled(answer), asSpelled(truth))
+	same, err := sameParts(answer, truth)
 	return err == nil && same
 }
 
@@ -73,10 +73,10 @@ func sameFractions(got, want string) bool {
 // splitTuple parts what stands in one pair of brackets by commas, those inside numbers aside.
 func splitTuple(text string) []string {
 	text = ungroup(text)
-	const brackets = "()[]"
-	if len(text) > 2 && strings.ContainsRune(brackets, rune(text[0])) && strings.ContainsRune(brackets, rune(text[len(text)-1])) &&
-		!strings.ContainsAny(text[1:len(text)-1], brackets) {
-		return stripped(text[1 : len(text)-1])
+	const pairs = "()[]"
+	if n := len(text); n > 2 && strings.ContainsAny(text[:1], pairs) && strings.ContainsAny(text[n-1:], pairs) &&
+		!strings.ContainsAny(text[1:n-1], pairs) {
+		return stripped(text[1 : n-1])
 	}
 	return []string{text}
 }

@@ -14,7 +14,8 @@ var canonicalRatio = regexp.MustCompile(`^(0|-?[1-9][0-9]*)/(0|-?[1-9][0-9]*)$`)
 func mathForm(answer string) string {
 	answer = insideText(strip(answer))
 	text := removeAll(answer, "\n", `\!`)
-	text = replaceInTurn(text, `\\`, `\`, "tfrac", "frac", "dfrac", "frac", `\left`, "", `\right`, "", `^{\circ}`, "", `^\circ`, "", `\$`, "")
+	text = replaceInTurn(text, `\\`, `\`, "tfrac", "frac", "dfrac", "frac")
+	text = removeAll(text, `\left`, `\right`, `^{\circ}`, `^\circ`, `\$`)
 	if strings.Count(text, `\text{ `) > 1 {
 		return answer
 	}
@@ -26,8 +27,8 @@ func mathForm(answer string) string {
 	if text[0] == '.' {
 		text = "0" + text
 	}
-	if before, after, ok := strings.Cut(text, "="); ok && !strings.Contains(after, "=") && utf8.RuneCountInString(before) <= 2 {
-		text = after
+	if sides := strings.Split(text, "="); len(sides) == 2 && utf8.RuneCountInString(sides[0]) <= 2 {
+		text = sides[1]
 	}
 	text, ok := mathRoots(text)
 	if !ok {

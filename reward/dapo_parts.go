@@ -14,13 +14,12 @@ type part struct {
 	whole bool
 }
 
-func asSpelled(text string) part { return part{text: text} }
-
 const maxPart = 1000 // characters of an answer that sameParts looks at, as upstream
 
 var (
 	dollarNumber  = regexp.MustCompile(`^\$[0-9]`)
 	percentNumber = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:%|\\%)\n?$`)
+	brackets      = regexp.MustCompile(`(?s)^[(\[].*[)\]]$`)
 	sympyInterval = regexp.MustCompile(`^Interval(|\.Ropen|\.Lopen|\.open)\((.*)\)\n?$`)
 
 	// A matrix of numbers, as a list or a list of rows; one of other entries is not read.
@@ -30,10 +29,10 @@ var (
 	errBase = errors.New("reward: a subscript behind something that is no number")
 )
 
-// sameParts compares as verl 0.7.1's PRIME grader does (after ToRA, Gou et al. 2023): by spelling, as numbers to 10⁻⁴ of
-// the larger one where a factor of 100 either way is a percentage, and intervals, tuples, lists and sympy's matrices
+// sameParts compares as verl 0.7.1's PRIME grader does (after ToRA, Gou et al. 2023): by spelling, as numbers to 10⁻⁴
+// of the larger one where a factor of 100 either way is a percentage, and intervals, tuples, lists and sympy's matrices
 // part by part. It is an error where upstream raises one, which makes all of the answer wrong.
-func sameParts(answer, truth part) (bool, error) {
+func sameParts(answer, truth string) (bool, error) {
 	a, err := normalPart(answer)
 	if err != nil {
 		return false, err
@@ -45,8 +44,8 @@ func sameParts(answer, truth part) (bool, error) {
 	if utf8.RuneCountInString(a.text) > maxPart {
 		a.text = string([]rune(a.text)[:maxPart])
 	}
-	if !a.whole && !b.whole && (strings.ToLower(strip(a.text)) == strings.ToLower(strip(b.text)) ||
-		strings.ReplaceAll(a.text, " ", "") == strings.ReplaceAll(b.text, " ", "")) {
+	x, y := strings.ToLower(strip(a.text)), strings.ToLower(strip(b.text))
+	if !a.whole && !b.whole && (x == y || strings.ReplaceAll(a.text, " ", "") == strings.ReplaceAll(b.text, " ", "")) {
 		return true, nil
 	}
 	if x, ok := commaNumber(a.text); ok {
@@ -65,13 +64,12 @@ func sameShape(got, want string) (bool, error) {
 	if bare(got, want, got) == bare(got, want, want) {
 		return true, nil
 	}
-	if got != "" && want != "" && strings.ContainsRune("([", rune(got[0])) && strings.ContainsRune(")]", rune(got[len(got)-1])) &&
-		got[0] == want[0] && got[len(got)-1] == want[len(want)-1] {
+	if brackets.MatchString(got) && want != "" && got[0] == want[0] && got[len(got)-1] == want[len(want)-1] {
 		if same, err := sameLists(inside(got), inside(want)); same || err != nil {
 			return same, err
 		}
 	}
-	if strings.Contains(got, ",") && strings.Contains(want, ",") && strings.Count(got, ",") == strings.Count(want, ",") {
+	if n := strings.Count(got, ","); n > 0 && n == strings.Count(want, ",") {
 		return sameLists(stripped(got), stripped(want))
 	}
 	if strings.HasPrefix(got, "Point") && want != "" && want[0] == '(' && want[len(want)-1] == ')' {
@@ -111,7 +109,7 @@ func sameLists(got, want []string) (bool, error) {
 	}
 	all := true
 	for i := range got {
-		same, err := sameParts(asSpelled(got[i]), asSpelled(want[i]))
+		same, err := sameParts(got[i], want[i])
 		if err != nil {
 			return false, err
 		}
@@ -133,18 +131,16 @@ func bare(got, want, text string) string {
 }
 
 // normalPart takes off a dollar, a percent sign and a base.
-func normalPart(p part) (part, error) {
+func normalPart(text string) (part, error) {
 	switch {
-	case p.whole:
-		return p, nil
-	case dollarNumber.MatchString(p.text):
-		return asSpelled(p.text[1:]), nil
-	case percentNumber.MatchString(p.text):
-		return asSpelled(removeAll(p.text, `\%`, "%")), nil
+	case dollarNumber.MatchString(text):
+		return part{text: text[1:]}, nil
+	case percentNumber.MatchString(text):
+		return part{text: removeAll(text, `\%`, "%")}, nil
 	}
-	before, _, ok := strings.Cut(p.text, "_")
+	before, _, ok := strings.Cut(text, "_")
 	if !ok {
-		return p, nil
+		return part{text: text}, nil
 	}
 	v, ok := pyFloat(before)
 	if !ok || math.IsInf(v, 0) || math.IsNaN(v) {

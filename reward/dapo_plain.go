@@ -9,12 +9,15 @@ import (
 )
 
 var (
-	degreeSign   = regexp.MustCompile(`\^ *\\circ`)
-	thinComma    = regexp.MustCompile(`,\\! *`)
-	minusSpace   = regexp.MustCompile(`- *`)
-	mixedNumber  = regexp.MustCompile(`([0-9]) +([0-9])`)
-	floatNumber  = regexp.MustCompile(`^[+-]?(?:(?:[0-9]+(?:_[0-9]+)*\.?(?:[0-9]+(?:_[0-9]+)*)?|\.[0-9]+(?:_[0-9]+)*)(?:[eE][+-]?[0-9]+(?:_[0-9]+)*)?|(?i:inf|infinity|nan))$`)
-	plainUnits   = strings.Split("degree cm centimeter meter mile second minute hour day week month year foot feet inch yard liter", " ")
+	wholeOfText = regexp.MustCompile(`^\\text\{(.+)\}\n?$`)
+	degreeSign  = regexp.MustCompile(`\^ *\\circ`)
+	thinComma   = regexp.MustCompile(`,\\! *`)
+	minusSpace  = regexp.MustCompile(`- *`)
+	mixedNumber = regexp.MustCompile(`([0-9]) +([0-9])`)
+	floatNumber = regexp.MustCompile(strings.ReplaceAll(
+		`^[+-]?(?:(?:D\.?(?:D)?|\.D)(?:[eE][+-]?D)?|(?i:inf|infinity|nan))$`, "D", "[0-9]+(?:_[0-9]+)*"))
+	plainUnits = strings.Fields(`degree cm centimeter meter mile second minute hour day week month year
+		foot feet inch yard liter`)
 	plainUnitEnd = regexp.MustCompile(`^(?:es)?s? *(?:\^[0-9]+)?`)
 )
 
@@ -22,10 +25,8 @@ var (
 // percent and units go, "or" and "and" are commas, millions are powers of ten, whole numbers are spelled as such, LaTeX
 // becomes text (detex), a mixed number is a sum, letters are small.
 func plainForm(text string) string {
-	if inner, ok := strings.CutPrefix(text, `\text{`); ok {
-		if end, ok := strings.CutSuffix(strings.TrimSuffix(inner, "\n"), "}"); ok && end != "" && !strings.Contains(end, "\n") {
-			text = end
-		}
+	if m := wholeOfText.FindStringSubmatch(text); m != nil {
+		text = m[1]
 	}
 	text = replaceInTurn(text, `\%`, "%", `\$`, "$", "$", "", "%", "", " or ", " , ", " and ", " , ",
 		"million", "*10^6", "billion", "*10^9", "trillion", "*10^12")

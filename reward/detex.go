@@ -29,7 +29,8 @@ var texMacros = sync.OnceValue(func() map[string]texMacroText {
 })
 
 // detex is the text of LaTeX as pylatexenc 2's latex2text gives it by default: \frac{1}{2} is 1/2, \sqrt{2} is √(2),
-// Greek letters and signs are characters. It is an error where latex2text fails, and past the limits of a reading.
+// Greek letters and signs are characters. Comments are not known: no % is left where this is called. It is an error
+// where latex2text fails, and past the limits of a reading.
 func detex(latex string) (string, error) {
 	p := &texParser{text: latex, macros: texMacros(), specials: texSpecials()}
 	nodes, _, err := p.nodes(0, ending{})
@@ -55,8 +56,8 @@ type texWriter struct {
 func (w *texWriter) list(nodes []texNode, math bool) string {
 	var b strings.Builder
 	for i := range nodes {
-		if n := &nodes[i]; math && i > 0 && n.kind == charsNode && nodes[i-1].kind == macroNode && len(nodes[i-1].args) == 0 {
-			b.WriteString(nodes[i-1].behind)
+		if math && i > 0 && nodes[i].kind == charsNode && len(nodes[i-1].args) == 0 {
+			b.WriteString(nodes[i-1].behind) // only a macro has any
 		}
 		b.WriteString(w.node(&nodes[i], math))
 	}
@@ -93,6 +94,9 @@ func (w *texWriter) node(n *texNode, math bool) string {
 
 func (w *texWriter) macro(n *texNode, math bool) string {
 	text := w.macros[n.text].text
+	if text == "" || len(text) == 1 && text != "=" || !strings.ContainsAny(text, "#=@+") {
+		return text // what the arguments are does not matter, even if they have no text
+	}
 	var args []string
 	for _, a := range n.args {
 		args = append(args, w.node(a, math))
@@ -100,12 +104,10 @@ func (w *texWriter) macro(n *texNode, math bool) string {
 	switch {
 	case text == "=":
 		return strings.Join(args, "")
-	case len(text) > 1 && text[0] == '@':
+	case text[0] == '@':
 		return styled(strings.Join(args, ""), text[1:])
-	case len(text) > 1 && text[0] == '+':
+	case text[0] == '+':
 		return accented(args, text[1:])
-	case !strings.Contains(text, "#") || len(text) == 1:
-		return text
 	case !n.given && !strings.Contains(text, "#1"): // named arguments that are not there
 		w.failed = true
 		return ""

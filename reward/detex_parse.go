@@ -1,6 +1,9 @@
 package reward
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Limits of one reading of LaTeX as text. What passes them stays as it is spelled.
 const (
@@ -53,18 +56,19 @@ func (p *texParser) nodes(pos int, stop ending) (list []texNode, end int, err er
 		return nil, 0, errUnreadTex
 	}
 	defer func() { p.depth-- }()
-	var chars string
+	var chars strings.Builder
 	flush := func() {
-		if chars != "" {
-			list, chars = append(list, texNode{text: chars}), ""
+		if chars.Len() > 0 {
+			list = append(list, texNode{text: chars.String()})
+			chars.Reset()
 		}
 	}
 	for p.work < maxTexTokens {
 		t := p.token(pos, stop.brace == "]", true)
 		pos = t.end
-		chars += t.before
+		chars.WriteString(t.before)
 		if t.kind == texChar {
-			chars += t.text
+			chars.WriteString(t.text)
 			continue
 		}
 		flush()

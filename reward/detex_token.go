@@ -73,7 +73,8 @@ func (p *texParser) token(pos int, brackets, environments bool) texToken {
 		t.kind, t.text = texMath, "$"
 	default:
 		t.kind = texChar
-		if i := slices.IndexFunc(p.specials, func(s [2]string) bool { return strings.HasPrefix(rest, s[0]) }); i >= 0 {
+		begins := func(s [2]string) bool { return strings.HasPrefix(rest, s[0]) }
+		if i := slices.IndexFunc(p.specials, begins); i >= 0 {
 			t.kind, t.text = texSpecial, p.specials[i][0]
 		} else {
 			_, n := utf8.DecodeRuneInString(rest)

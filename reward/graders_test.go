@@ -63,7 +63,8 @@ func TestGraders(t *testing.T) {
 			case !agrees && !known[d]:
 				t.Errorf("%s gives %v to %q for %q, upstream does not", grader, got, row.Response, row.Truth)
 			case agrees && known[d]:
-				t.Errorf("%s agrees with upstream on %q for %q by now; take the row out of graders_differ.jsonl", grader, row.Response, row.Truth)
+				t.Errorf("%s agrees with upstream on %q for %q by now; take the row out of graders_differ.jsonl",
+					grader, row.Response, row.Truth)
 			}
 			delete(known, d)
 		}

@@ -59,11 +59,12 @@ var names = map[string]string{
 // lex splits LaTeX into tokens. Only what it knows is a token; anything else is an error, as it is upstream.
 func lex(text string) ([]token, error) {
 	var out []token
-	for len(text) > 0 {
+	for spaced := false; len(text) > 0; {
 		t, n := next(text)
-		if n == 0 {
+		if n == 0 || spaced && t.text == `\circ` { // upstream's degree takes no space before it
 			return nil, errSyntax
 		}
+		spaced = text[n-1] == ' '
 		text = text[n:]
 		if t.class != 0 {
 			out = append(out, t)

@@ -240,7 +240,9 @@ func (t *Trainer) publish(ctx context.Context, step int, f *tinker.Future[tinker
 }
 
 // synchronize publishes the weights of a step, and notes how long that took and how long it was since the time before.
-func (t *Trainer) synchronize(ctx context.Context, step int, f *tinker.Future[tinker.SaveOutput], metrics map[string]float64) error {
+func (t *Trainer) synchronize(
+	ctx context.Context, step int, f *tinker.Future[tinker.SaveOutput], metrics map[string]float64,
+) error {
 	begin := time.Now()
 	if !t.synced.IsZero() {
 		metrics["time/trainer_sync_interval"] = begin.Sub(t.synced).Seconds()

@@ -1,11 +1,11 @@
-"""Makes graders.jsonl: what Trinity-RFT's graders say of mixed LaTeX answers.
+"""Makes graders.jsonl, what Trinity-RFT's graders say of mixed LaTeX answers, and detex.jsonl, LaTeX as pylatexenc's text.
 
 The answers and truths are this file's own, drawn with a fixed seed. The verdicts are those of the published packages:
 Trinity-RFT 0.5.2 (trinity.common.rewards) over verl 0.7.1 (prime_math), math_verify, latex2sympy2_extended, sympy and
 pylatexenc as pip resolves them (graders.txt). Nothing of them is written but the verdicts.
 
     pip install -r graders.txt && pip install --no-deps trinity-rft==0.5.2 verl==0.7.1
-    python graders.py graders.jsonl
+    python graders.py graders.jsonl detex.jsonl
 """
 
 import importlib
@@ -18,7 +18,10 @@ import random
 import sys
 import types
 
+from pylatexenc import latex2text
+
 ROWS = 4000
+TEXTS = 3000
 SEED = 15
 GRADERS = ("math_reward", "math_boxed_reward", "accuracy_reward", "math_dapo_reward")
 
@@ -95,10 +98,23 @@ AROUND = [
 AROUND_TRUTH = ["@"] * 6 + ["$@$"] * 3 + [r"\boxed{@}", r"$\boxed{@}$", "#### @", "<answer>@</answer>"]
 
 
+# Answers that stand for a rule each; the first is the truth.
+NAMED = [
+    (r"5", r"\fbox{5}"), (r"5", r"\boxed{5\%}"), (r"5", r"\boxed{5\,}"), (r"5", r"\boxed{5"), (r"5", r"\boxed{{5}}"), (r"5", r"\boxed} {5}"), (r"5", r"\boxed{}"), (r"5", r"a</think>b</think>\boxed{5}"),
+    (r"10", r"\boxed{{5 \choose 2}}"), (r"$10\%$", r"$\binom{5}{2}$"), (r"$\frac{3}{2}$", r"${1+1\over 2}$"), (r"15%", r"\boxed{15\ \%}"), (r"$15\ \%$", r"\boxed{0.15}"), (r"15", r"\boxed{15\ \%}"), (r"$72$", r"$72_8$"),
+    (r"2000000", r"\boxed{2 million}"), (r"2 million", r"\boxed{2 million}"), (r"$6/8$", r"$\text{3/4}$"), (r"0.75", r"\boxed{\text{3/4}}"), (r"(1/2,3/4)", r"\boxed{(\frac12, \frac34)}"), (r"1,000/3", r"\boxed{1000/3}"),
+    (r"a_b", r"\boxed{a_c}"), (r"12_8", r"\boxed{12_9}"), (r"12.7_8", r"\boxed{12}"), (r"$5", r"\boxed{5.0001}"), (r"5", r"\boxed{5.0004}"), (r"5", r"\boxed{5.0006}"), (r"5", r"\boxed{500}"), (r"500", r"\boxed{5}"), (r"inf", r"\boxed{1e999}"), (r"nan", r"\boxed{NaN}"),
+    (r"1{,}000", r"\boxed{1000}"), (r"1{,}000", r"\boxed{1,000}"), (r"(1,2)", r"\boxed{Point(1,2)}"), (r"[1,2)", r"\boxed{Interval.Ropen(1,2)}"), (r"(1,2)", r"\boxed{Interval.open(1, 2)}"), (r"(1,2]", r"\boxed{Interval.Lopen(1, 2)}"), (r"[1,2]", r"\boxed{Interval(1, 2)}"),
+    (r"[x_1,2]", r"\boxed{[3,2]}"), (r"\pi", r"\boxed{\pi\text{ }}"), (r"2\pi", r"\boxed{6.2832}"), (r"an apple", r"\boxed{An Apple}"), (r"x or y", r"\boxed{x , y}"), (r"5 1/2", r"\boxed{5+1/2}"), (r"- 5", r"\boxed{-5}"), (r"90^\circ", r"\boxed{90^ \circ}"),
+    (r"5\text{ a}\text{ b}", r"\boxed{5\text{ a}\text{ b}}"), (r"\frac", r"\boxed{\frac}"), (r"\sqrt", r"\boxed{\sqrt}"), (r"\frac1", r"\boxed{\frac{1}}"), (r"3 degrees", r"\boxed{3}"), (r"3 feet^2", r"\boxed{3}"), (r"12,345,678", r"\boxed{12345678}"), (r"", r"\boxed{}"), (r"", r""), (r"x=y=5", r"\boxed{5}"),
+]
+
+
 def pairs():
+    yield from NAMED
     rnd = random.Random(SEED)
-    seen = set()
-    while len(seen) < ROWS:
+    seen = set(NAMED)
+    while len(seen) < ROWS + len(NAMED):
         line = rnd.choice(VALUES)
         truth = rnd.choice(line if rnd.random() < 0.5 else line[:3])
         answer = rnd.choice(line if rnd.random() < 0.9 else rnd.choice(VALUES))
@@ -106,6 +122,27 @@ def pairs():
         if row not in seen:
             seen.add(row)
             yield row
+
+
+# What LaTeX is made of, for texts that are no answers.
+PIECES = r"""\frac \frac{1} \frac{1}{2} \sqrt \sqrt[3] \sqrt{2} \text{a b} \text \mathrm{d} \mathbb{R} \mathbb \mathbf{x} \mathcal{L} \mathfrak{g} \mathsf{s} \mathtt{t} \mathit{h} \hat{x} \hat \bar{ab} \vec \dot{\imath} \'{e} \"o
+\overline{AB} \overline \underbrace{x} \left( \right) \pi \alpha \Gamma \infty \cup \cdot \times \le \neq \in \sum \int \ldots \quad \, \; \! \: \\ \\* \\[2mm] \% \$ \{ \} \_ \# \& & ~ -- --- `` '' ?` !` { } { } [ ] ( ) $ $$ \( \) \[ \] ^ _
+\begin{pmatrix} \end{pmatrix} \begin{array}{cc} \end{array} \begin{cases} \end{cases} \begin{align*} \end{align*} \begin \end \unknown \mbox{cm} \textcolor{red}{x} \hspace{1cm} \hspace* \phantom{x} \hphantom{x} \xrightarrow[a]{b} \binom{5}{2} \ensuremath{x} \not= \operatorname{tr} \emph{x} \circ \prime
+\langle \rangle \lfloor \lceil | a b x 1 2 34 5.6 - + = , . ; : / * é 日""".split() + [" ", " ", "  ", "\n", "\n\n", "\\", "\\ "]
+
+
+def texts():
+    rnd = random.Random(SEED)
+    for _ in range(TEXTS):
+        yield "".join(rnd.choice(PIECES) for _ in range(rnd.randint(1, 12))).replace("%", "")  # as the reward does before
+
+
+def as_text(latex):
+    """pylatexenc's text, None where it raises an error."""
+    try:
+        return latex2text.LatexNodes2Text().latex_to_text(latex)
+    except Exception:
+        return None
 
 
 def stand_in(name, path, **names):
@@ -159,9 +196,12 @@ def main():
             for name in row["accepted"]:
                 ones[name] += 1
             print(json.dumps(row, ensure_ascii=False), file=out)
+    with open(sys.argv[2], "w") as out:
+        for latex in texts():
+            print(json.dumps({"latex": latex, "text": as_text(latex)}, ensure_ascii=False), file=out)
     names = ("trinity-rft", "verl", "math-verify", "latex2sympy2-extended", "sympy", "antlr4-python3-runtime", "pylatexenc")
     print("verdicts of " + ", ".join(f"{n} {importlib.metadata.version(n)}" for n in names))
-    print(f"{ROWS} pairs, seed {SEED}: " + ", ".join(f"{n} accepts {v}" for n, v in ones.items()))
+    print(f"{ROWS + len(NAMED)} pairs, {TEXTS} texts, seed {SEED}: " + ", ".join(f"{n} accepts {v}" for n, v in ones.items()))
 
 
 main()
