@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -66,6 +67,7 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 				stats.left.Add(1)
 				err = x.note("left_out", step, "task "+t.ID)
 			case err != nil:
+				list = nil
 				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index, x.train.Name, err))
 				err = nil
 			}
@@ -156,7 +158,8 @@ func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experi
 		}
 	}
 	if len(list) > 0 && list[0].TruncateStatus == experience.PromptTruncated {
-		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than max_prompt_tokens %d; it is masked and trains nothing", step, t.Index, x.train.Rollout.MaxPrompt))
+		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than %d tokens, the most for a prompt; "+
+			"it is masked and trains nothing", step, t.Index, list[0].PromptLength))
 	}
 }
 
@@ -175,7 +178,7 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task, s
 			tctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v (%s)", limit, why))
 		}
 		begin := time.Now()
-		list, err = w.Run(tctx, &r, t)
+		list, err = whole(w.Run(tctx, &r, t))
 		last = time.Since(begin)
 		timedOut := tctx.Err() != nil && ctx.Err() == nil
 		cancel()
@@ -189,10 +192,20 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task, s
 	if ctx.Err() == nil {
 		spent.add(last, time.Since(first))
 	}
-	if errors.Is(err, tinker.ErrClosed) {
+	return list, err
+}
+
+// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, and
+// no nil among them.
+func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
+	if err == nil && slices.Contains(list, nil) {
+		err = errors.New("the workflow returned a nil experience without an error; " +
+			"it must return an error, or no such entry")
+	}
+	if err != nil {
 		return nil, err
 	}
-	return list, err
+	return list, nil
 }
 
 // evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or "bench/").
