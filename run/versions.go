@@ -107,7 +107,9 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 				return err
 			}
 		default:
-			b.sync.Publish(n.version, n.path)
+			if err := b.publishKnown(ctx, n, state.Step); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
