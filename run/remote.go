@@ -27,7 +27,8 @@ func (b *job) openServer(ctx context.Context) error {
 	}
 	b.opened(c.Close)
 	b.service = c
-	return nil
+	_, err = c.Capabilities(ctx) // from which the client learns whose server it is
+	return err
 }
 
 func (b *job) dial(ctx context.Context, paused func(client.Pause), warn func(string)) (*client.Client, error) {

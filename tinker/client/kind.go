@@ -1,7 +1,9 @@
 package client
 
 import (
+	"net/http"
 	"regexp"
+	"strings"
 )
 
 // kind is whose server it is, where that changes what a client has to do. Most differences show in the answers and need no name.
@@ -32,4 +34,16 @@ func (c *Client) seed(seed *uint64) *uint64 {
 	}
 	s := *seed & narrow
 	return &s
+}
+
+// bare are the calls whose failures TuFT does not translate: whatever it does not know there, a model, a session or a checkpoint, is a 500
+// without a word.
+var bare = regexp.MustCompile(`^/(get_info|session_heartbeat|weights_info|training_runs/.*)$`)
+
+// translate makes a TuFT server's 500 what it stands for, so that it is neither waited out nor taken for a failure of the server.
+func (c *Client) translate(r *request, resp *response) *response {
+	if resp.status != http.StatusInternalServerError || !c.is(tuft) || !bare.MatchString(r.path) || strings.TrimSpace(string(resp.body)) != "Internal Server Error" {
+		return resp
+	}
+	return &response{http.StatusNotFound, resp.header, []byte(`{"detail": "not found (TuFT answers 500 to what it does not know here)"}`)}
 }

@@ -123,7 +123,7 @@ func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, 
 	if resp.StatusCode == http.StatusBadRequest && resp.ContentLength <= 0 && !resp.Uncompressed {
 		return nil, &connError{errors.New("400 without a length: something between here and the server answered")}
 	}
-	return &response{resp.StatusCode, resp.Header, body}, nil
+	return c.translate(r, &response{resp.StatusCode, resp.Header, body}), nil
 }
 
 func (r *request) headers(h http.Header, key string, attempt int) {
