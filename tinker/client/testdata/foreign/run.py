@@ -134,7 +134,7 @@ def main():
         (lambda home: servers.Trinity(trinity, home, a.port, model), 24, 3, (6, 12, 18), (), True),
         (lambda home: servers.SkyRL(python, home, a.port, model), 12, 3, (2, 4, 7, 10), (4, 8), True),
         (lambda home: servers.TuFT(python, home, a.port, model, "FILE"), 40, 4, (5, 15, 30), (5, 20), True),
-        (lambda home: servers.TuFT(python, home, a.port, model, ""), 400, 10, (25, 100, 200), (25,), False),
+        (lambda home: servers.TuFT(python, home, a.port, model, ""), 60, 5, (10, 25, 45), (10,), False),
     ]
     rows, failed, recorded = [("server", "version", "killed (-9)", "behind steps", "what happened")], False, {}
     for build, steps, save, often, some, survives in make:
