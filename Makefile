@@ -2,6 +2,10 @@
 SHELL = /bin/bash
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
+.PHONY: help
+help: ## this list
+	@sed -nE 's/^([a-z][a-z0-9-]*):[^#]*## (.*)/\1\t\2/p' Makefile | sort | awk -F'\t' '{printf "%-18s %s\n", $$1, $$2}'
+
 .PHONY: build
 build: ## one static binary, bin/trinity
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
@@ -21,18 +25,18 @@ bench: ## rates of kernels, model and engine beside the bounds measured in the s
 
 .PHONY: bench-engine
 bench-engine: ## training, decoding and prefill of real shapes beside the bounds measured in the same run, many adapters, groups; the log is kept
-	go test ./model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/bench-engine.log; exit $${PIPESTATUS[0]}
-	go test ./engine -run '^$$' -bench 'TrainShared|Group' -benchtime 9x | tee -a docs/bench-engine.log; exit $${PIPESTATUS[0]}
+	go test ./model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
+	go test ./engine -run '^$$' -bench 'TrainShared|Group' -benchtime 9x | tee -a docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bench-vectors
 bench-vectors: ## the same on AVX-512 alone, beside the bound of vectors; the log is kept
-	go test ./model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/bench-vectors.log; exit $${PIPESTATUS[0]}
+	go test ./model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/results/bench-vectors.log; exit $${PIPESTATUS[0]}
 
 .PHONY: peers
 peers: ## the engine beside PyTorch and others on the same work: docs/peers.md and its log (needs Python and pip, or PYTHON=python that has the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
 	go build -o bin/peers/peers ./bench/peers
 	[ -n "$(PYTHON)" ] || TORCH="$(TORCH)" bench/peers/venvs.sh bin/peers
-	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/peers.log; exit $${PIPESTATUS[0]}
+	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/results/peers.log; exit $${PIPESTATUS[0]}
 
 .PHONY: gen
 gen: ## the assembly from its generator
@@ -53,14 +57,14 @@ learn-short: ## the example for 20 steps: the reward must rise
 
 .PHONY: learn
 learn: ## seeds 1, 2, 3 in full, the base by itself, and the control with shuffled advantages; the log is kept
-	go test ./run -run 'TestLearn$$' -count 1 -v -timeout 90m -learn.full | tee docs/learn.log
+	go test ./run -run 'TestLearn$$' -count 1 -v -timeout 90m -learn.full | tee docs/results/learn.log
 
 .PHONY: learn-gem
 learn-gem: ## the shipped models learn five games, seeds 1, 2, 3, with controls and other methods; killed, it goes on (.cache/learn-gem); log and curves are kept in docs
-	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 3h -gem.full -gem.dir $(CURDIR)/.cache/learn-gem | tee docs/gem-learn.log
+	go test ./run -run 'TestGemLearns$$' -count 1 -v -timeout 3h -gem.full -gem.dir $(CURDIR)/.cache/learn-gem | tee docs/results/gem-learn.log
 
 .PHONY: algorithms
-algorithms: ## the example trained with every algorithm, seed 1: docs/algorithms.log and the table in docs/algorithms.md
+algorithms: ## the example trained with every algorithm, seed 1: docs/results/algorithms.log and the table in docs/algorithms.md
 	go test ./run -run 'TestAlgorithmTable$$' -count 1 -v -timeout 3h -algorithms.full
 
 .PHONY: postgres
@@ -72,7 +76,7 @@ postgres: ## the SQL buffer, and a run in two processes, on a real Postgres serv
 seeds: build ## the configurations of upstream's guides as they stand, on the small Llama; log and picture are kept
 	rm -rf bin/seeds
 	go run ./examples/tiny/gen data -rows 7473 -out bin/seeds/gsm8k
-	go test ./run -run 'TestSeeds$$' -count 1 -v -timeout 180m -seeds.rows $(CURDIR)/bin/seeds/gsm8k/train.jsonl -seeds.dir $(CURDIR)/bin/seeds | tee docs/seeds.log; exit $${PIPESTATUS[0]}
+	go test ./run -run 'TestSeeds$$' -count 1 -v -timeout 180m -seeds.rows $(CURDIR)/bin/seeds/gsm8k/train.jsonl -seeds.dir $(CURDIR)/bin/seeds | tee docs/results/seeds.log; exit $${PIPESTATUS[0]}
 	bin/trinity plot $(addprefix bin/seeds/,tinker/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1 verl/Trinity-RFT-gsm8k/alignment-tinker/verl-llama3.2-3B-lora-off1) -o docs/seeds.svg
 
 .PHONY: llama
@@ -116,7 +120,7 @@ crash-server: ## the server stopped at every operation on the disk, with and wit
 
 .PHONY: kill-server
 kill-server: ## trinity serve killed a hundred times under mixed load, and as many failures of the power; the log is kept
-	(go test ./cmd/trinity -run TestServeKilled -count 1 -v -serve.kills 100 -timeout 90m && go test ./tinker/server -run TestMixedLoadOverCrashes -count 1 -v -server.crashes 100 -timeout 90m) | tee docs/kill-server.log; exit $${PIPESTATUS[0]}
+	(go test ./cmd/trinity -run TestServeKilled -count 1 -v -serve.kills 100 -timeout 90m && go test ./tinker/server -run TestMixedLoadOverCrashes -count 1 -v -server.crashes 100 -timeout 90m) | tee docs/results/kill-server.log; exit $${PIPESTATUS[0]}
 
 .PHONY: idle
 idle: ## what 0, 1,000 and 10,000 idle training runs cost a server: start, memory, first request; the log is kept
@@ -129,7 +133,7 @@ mutations: ## 3,000 damaged data folders: each is refused by name or answers as 
 
 .PHONY: bench-server
 bench-server: build ## the server under load: round trips beside their bound, 24 runs, 256 samples, 2,048 + 2,048 requests outstanding; the log is kept
-	bin/trinity bench --strict --data bin | tee docs/bench-server.log; exit $${PIPESTATUS[0]}
+	bin/trinity bench --strict --data bin | tee docs/results/bench-server.log; exit $${PIPESTATUS[0]}
 
 .PHONY: gem-python
 gem-python: ## the games beside GEM itself: fresh episodes replayed, time per step and reset (needs Python and pip)
@@ -141,22 +145,34 @@ monitors-python: ## a run's records read back by wandb, a real MLflow server and
 
 .PHONY: seed-gem
 seed-gem: build ## GEM's trainer over Tinker, unmodified, with the real gem-llm, against trinity serve; the log is kept (needs Python and pip)
-	python3 -B tinker/server/testdata/recipes/run.py gem --trinity bin/trinity --work bin/recipes --out docs/seed-gem.log
+	python3 -B tinker/server/testdata/recipes/run.py gem --trinity bin/trinity --work bin/recipes --out docs/results/seed-gem.log
 
 .PHONY: cookbook
 cookbook: build ## recipes of tinker-cookbook, unmodified, against trinity serve; the log is kept (needs Python and pip)
-	python3 -B tinker/server/testdata/recipes/run.py cookbook --trinity bin/trinity --work bin/recipes --out docs/cookbook.log
+	python3 -B tinker/server/testdata/recipes/run.py cookbook --trinity bin/trinity --work bin/recipes --out docs/results/cookbook.log
 
 .PHONY: bench-loop
 bench-loop: ## the loops over a server that is some way off, beside tinker-cookbook's if make cookbook was run before; the log is kept
-	go test ./cmd/trinity -run 'TestLoop$$' -count 1 -v -loop -loop.python="$$(ls $(CURDIR)/bin/recipes/venv/bin/python 2>/dev/null)" -timeout 60m | tee docs/bench-loop.log
+	go test ./cmd/trinity -run 'TestLoop$$' -count 1 -v -loop -loop.python="$$(ls $(CURDIR)/bin/recipes/venv/bin/python 2>/dev/null)" -timeout 60m | tee docs/results/bench-loop.log
 
 .PHONY: arm64
 arm64: ## on an emulated arm64: the kernels, and the bits of models and engine that amd64 has; the log is kept (needs Debian's qemu-user-static)
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is missing: apt-get install qemu-user-static"; exit 1; }
-	.ci/emulated arm64 | tee docs/arm64.log; exit $${PIPESTATUS[0]}
+	.ci/emulated arm64 | tee docs/results/arm64.log; exit $${PIPESTATUS[0]}
 
 .PHONY: avx2
 avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user-static)
 	@command -v qemu-x86_64-static >/dev/null || { echo "qemu-x86_64-static is missing: apt-get install qemu-user-static"; exit 1; }
 	.ci/emulated amd64
+
+.PHONY: extend
+extend: ## finished jobs that are planned longer: every schedule of weights, mode, stop and kill; the log is kept
+	go test ./run -run 'TestExtend|TestResumeSays' -extend -count 1 -v -timeout 30m | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:' | tee docs/results/extend.log; exit $${PIPESTATUS[0]}
+
+.PHONY: release
+release: ## static binaries for six platforms with checksums and SBOMs in bin/release, built twice to the same bytes (RELEASE_TARGETS picks some)
+	.ci/release
+
+.PHONY: release-check
+release-check: ## what make release wrote trains the example, alone in a chroot and on an emulated arm64; go install works (needs root and Debian's qemu-user-static); the log is kept
+	.ci/release-check 2>&1 | tee docs/results/release.log; exit $${PIPESTATUS[0]}

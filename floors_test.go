@@ -15,7 +15,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 
 // floors is the drawing: a package imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/wal internal/logfile internal/spell internal/web internal/pattern",
+	"tinker tinker/wire rng rng/python tokenizer jinja safetensors loss reward hub hub/hubtest internal/kernel internal/elementary internal/disk internal/wal internal/logfile internal/spell internal/web internal/pattern internal/sbom",
 	"experience chat dataset nn tinker/client tinker/server tinker/load tinker/tinkertest",
 	"env buffer pipeline recipe monitor plot synchronizer algorithm optim model",
 	"env/envtest env/game engine engine/cache journal workflow",

@@ -26,6 +26,8 @@ type SQL struct {
 	now     func() time.Time
 	timeout time.Duration
 	starved func(put int) error
+	steps   int
+	resumed bool // a writer was seen at work since the buffer was opened
 }
 
 // SQLOptions say how a buffer is read and how patient it is.
@@ -36,6 +38,9 @@ type SQLOptions struct {
 	Retries int              // further attempts at a transaction that failed
 	Pause   time.Duration    // between attempts
 	Hook    Hook             // called before each transaction; for tests
+	// Steps is how many explore steps a reader expects of the writers; 0 is unknown. Writers that had all finished before the buffer was opened, with
+	// fewer, are expected to begin again: the job is planned longer now.
+	Steps int
 	// Starved, if set, hears each time that a Read finds too few experiences how many had been put in all.
 	Starved func(put int) error
 }
@@ -47,7 +52,7 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 		return nil, err
 	}
 	db.retries, db.pause, db.hook = o.Retries, o.Pause, o.Hook
-	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved}
+	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved, steps: o.Steps}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -182,11 +187,9 @@ func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*e
 			return err
 		}
 		if len(ids) == 0 {
-			var finished, writers int
-			if err := tx.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(finished), 0) FROM `+s.table("_writers")).Scan(&writers, &finished); err != nil {
+			if open, err = s.open(ctx, tx); err != nil {
 				return err
 			}
-			open = writers == 0 || finished < writers
 			if put, err = s.put(ctx, tx); err != nil {
 				return err
 			}
@@ -204,6 +207,21 @@ func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*e
 		return err
 	})
 	return list, there, open, put, err
+}
+
+// open reports whether more experiences may come.
+func (s *SQL) open(ctx context.Context, tx *sql.Tx) (bool, error) {
+	var finished, writers, last int
+	err := tx.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(finished), 0), (SELECT COALESCE(MAX(step), 0) FROM `+s.table("_steps")+`) FROM `+s.table("_writers")).
+		Scan(&writers, &finished, &last)
+	if err != nil {
+		return false, err
+	}
+	if finished < writers {
+		s.resumed = true
+		return true, nil
+	}
+	return writers == 0 || !s.resumed && last < s.steps, nil
 }
 
 func (s *SQL) given(ctx context.Context, tx *sql.Tx, number int) ([]int64, error) {

@@ -182,7 +182,7 @@ func (j *Journal) create(session *string, seq int64, asked [32]byte, kind record
 	case closed:
 		return nil, tinker.ErrClosed
 	case m != nil && m.created.Asked != asked:
-		return nil, tinker.Userf("journal: model %d of session %s was created with other settings; use another model_seq_id", seq, *session)
+		return nil, m.otherSettings(seq, *session)
 	case m != nil:
 		return m, nil
 	}

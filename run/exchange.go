@@ -136,7 +136,7 @@ func (b *job) buildBuffer(ctx context.Context) error {
 		return err
 	}
 	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: b.Now,
-		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved})
+		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved, Steps: value(b.cfg.Buffer.TotalSteps)})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
@@ -38,6 +39,9 @@ func (b *job) buildLoops(ctx context.Context) error {
 	}
 	schedule, err := b.schedule()
 	if err != nil {
+		return err
+	}
+	if err := b.sayReplanned(state, schedule); err != nil {
 		return err
 	}
 	if err := b.sayEntropies(ctx); err != nil {
@@ -92,6 +96,27 @@ func (b *job) buildSource(ctx context.Context, state trainer.State) (trainer.Sou
 	return fs, nil
 }
 
+// sayReplanned tells the user when steps that are trained had other learning rates than a run that is planned as long as this one would have given
+// them: by warm-up ratios and decays they depend on the number of steps.
+func (b *job) sayReplanned(state trainer.State, now algorithm.Schedule) error {
+	if state.Planned == 0 || state.Planned == b.steps {
+		return nil
+	}
+	o := b.cfg.Algorithm.Optimizer
+	then, err := algorithm.NewSchedule(o.LR, o.MinLRRatio, o.LRWarmupSteps, o.LRWarmupStepsRatio, state.Planned, o.LRSchedulerType)
+	if err != nil {
+		return err
+	}
+	for step := 1; step <= state.Step; step++ {
+		if then.At(step) != now.At(step) {
+			b.noteOnce("the learning rates of steps 1 to %d are those of a run of %d steps, and from now on those of one of %d (algorithm.optimizer.lr_scheduler_type %s): "+
+				"the result is not that of a run that was planned for %d", state.Step, state.Planned, b.steps, o.LRSchedulerType, b.steps)
+			break
+		}
+	}
+	return nil
+}
+
 // totalSteps is how many train steps the run has: trainer.total_steps, buffer.total_steps, or as many as the tasks feed.
 func (b *job) totalSteps(exploreSteps int) int {
 	feed := 0
@@ -104,4 +129,21 @@ func (b *job) totalSteps(exploreSteps int) int {
 		return *n
 	}
 	return feed
+}
+
+// complete says that all planned steps are trained, and how to plan more; "" when some are left.
+func (b *job) complete() string {
+	if b.trainer == nil || b.steps == 0 || b.trainer.Step() < b.steps {
+		return ""
+	}
+	key := "buffer.total_steps"
+	switch n := b.cfg.Trainer.TotalSteps; {
+	case n != nil && *n == b.steps && b.cfg.Buffer.TotalSteps != nil && *b.cfg.Buffer.TotalSteps == b.steps:
+		key = "buffer.total_steps and trainer.total_steps"
+	case n != nil && *n == b.steps:
+		key = "trainer.total_steps"
+	case b.cfg.Buffer.TotalSteps == nil:
+		key = "buffer.total_epochs"
+	}
+	return fmt.Sprintf("nothing left to do: all %d steps are trained; raise %s to go on", b.steps, key)
 }

@@ -82,6 +82,10 @@ func (p *progress) plan(b *job) {
 			c.Algorithm.Type, p.total, c.Buffer.BatchSize, c.Algorithm.RepeatTimes, tokens)
 	}
 	p.log.Info("start", "job", b.dir, "seed", int64(p.seed), "steps", p.total, "behind", b.trainer.Step())
+	if done := b.complete(); done != "" {
+		fmt.Fprintln(p.out, "done    ", done)
+		return
+	}
 	if step := b.trainer.Step(); step > 0 || b.lost > 0 {
 		again := ""
 		if b.lost > 0 {

@@ -126,14 +126,12 @@ func (r *recorder) Committed(ctx context.Context, state trainer.State) error {
 	return b.retireOld(ctx, state, back)
 }
 
-// retireOld deletes the sampler weights that nobody will ask for again, even if the run went back.
+// retireOld deletes the sampler weights that nobody will ask for again, even if the run went back, or if it is planned longer when it is done:
+// those that the step behind the last samples with stay.
 func (b *job) retireOld(ctx context.Context, state, back trainer.State) error {
 	keep, err := b.needed(state)
 	if err != nil {
 		return err
-	}
-	if state.Step == b.steps && b.explorer != nil {
-		keep = state.Step // the last weights are the result
 	}
 	spare := func(int) bool { return false }
 	if !b.durable() && b.table == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // stage is the place of a job in a run of several stages.
@@ -44,6 +46,9 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (*Summary, er
 	var place stage
 	for i := range meta.Latest {
 		if err := place.pass(cfg, i); err != nil {
+			return nil, err
+		}
+		if err := sayPassed(cfg, i, o.Out); err != nil {
 			return nil, err
 		}
 	}
@@ -100,6 +105,20 @@ func (p *stage) pass(cfg *config.Config, i int) error {
 	}
 	p.dir, p.state, p.sampler = dir, state, sampler
 	return nil
+}
+
+// sayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun with its weights.
+func sayPassed(cfg *config.Config, i int, out io.Writer) error {
+	s, err := cfg.Stage(i)
+	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {
+		return err
+	}
+	state, err := trainer.ReadState(s.JobDir(), s.Trainer.Name)
+	if err == nil && state.Step < *s.Trainer.TotalSteps {
+		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has begun with its weights; for a longer one use another name\n",
+			cfg.Stages[i].StageName, state.Step, *s.Trainer.TotalSteps, cfg.Stages[i+1].StageName)
+	}
+	return err
 }
 
 // noted reads the path in the folder of the step that a file of the job directory names.

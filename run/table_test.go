@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	tableFull = flag.Bool("algorithms.full", false, "TestAlgorithmTable: train the example with every algorithm and write docs/algorithms.log and the table in docs/algorithms.md")
+	tableFull = flag.Bool("algorithms.full", false, "TestAlgorithmTable: train the example with every algorithm and write docs/results/algorithms.log and the table in docs/algorithms.md")
 	tableOnly = flag.String("algorithms.only", "", "with algorithms.full: these algorithms, with commas between; the others' lines stay as they are")
 )
 
@@ -113,7 +113,7 @@ func outcome(name string, sum *Summary) (line string, learned bool) {
 }
 
 const (
-	tableLog   = "../docs/algorithms.log"
+	tableLog   = "../docs/results/algorithms.log"
 	tableDoc   = "../docs/algorithms.md"
 	tableBegin = "<!-- table: make algorithms -->\n"
 	tableEnd   = "<!-- end of the table -->\n"

@@ -168,7 +168,7 @@ func TestTwoProcessesSurviveKills(t *testing.T) {
 		for at := 3; ; at += stride {
 			dir := t.TempDir()
 			crash := &disk.Crash{FS: disk.OS(), At: at}
-			err := oneDies(t, dir, killed, crash)
+			err := oneDies(t, dir, killed, crash, tiny...)
 			if err != nil && !errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("%s killed at %d: %v", killed, at, err)
 			}
@@ -188,7 +188,7 @@ func TestTwoProcessesSurviveKills(t *testing.T) {
 }
 
 // oneDies runs both halves until one of them has crashed, and then stops the other.
-func oneDies(t *testing.T, dir, killed string, crash *disk.Crash) error {
+func oneDies(t *testing.T, dir, killed string, crash disk.FS, base ...string) error {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	result := make(chan error, 2)
@@ -201,7 +201,7 @@ func oneDies(t *testing.T, dir, killed string, crash *disk.Crash) error {
 			o.FS = crash
 		}
 		o.Out = io.Discard
-		cfg := load(t, dir, and(tiny, overrides...)...)
+		cfg := load(t, dir, and(base, overrides...)...)
 		go func() {
 			_, err := Run(ctx, cfg, o)
 			if half == killed && err != nil {

@@ -112,6 +112,26 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 			}
 		}
 	}
+	return b.checkVersions(state)
+}
+
+// checkVersions refuses to go on when weights are gone that a step is to sample with and that no step will publish.
+func (b *job) checkVersions(state trainer.State) error {
+	if b.explorer == nil || b.cfg.Synchronizer.SyncStyle != config.Fixed {
+		return nil
+	}
+	for step := max(b.explorer.First, state.Position.Step); step <= b.explorer.Steps; step++ {
+		version := b.sync.Version(step)
+		if version > state.Step {
+			break
+		}
+		if b.sync.Known(version) {
+			continue
+		}
+		return fmt.Errorf("run: explore step %d samples with the weights of step %d, which job %s no longer has (its newest are of step %d): a job that was finished by an older version "+
+			"kept the last weights alone, and one that was trained with a smaller sync_offset or sync_interval kept no older ones; set synchronizer.sync_offset=0 and "+
+			"synchronizer.sync_interval=1 to go on with the newest, or use another name for a new job", step, version, b.dir, b.sync.Newest())
+	}
 	return nil
 }
 

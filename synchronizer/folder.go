@@ -130,20 +130,29 @@ func (f Folder) Versions() (map[int]string, error) {
 const lookPause = 100 * time.Millisecond
 
 // Follow tells s, until ctx ends, what the trainer of another process publishes and how it stands. put says how many experiences there are by
-// now: a trainer that waits and has not seen all of them is about to go on.
+// now: a trainer that waits and has not seen all of them is about to go on. A trainer that was done before is one of a shorter plan: whoever
+// follows waits for the next, and until then the newest weights are those that it left.
 func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Context) (int, error)) error {
+	before, _, err := f.Trainer()
+	if err != nil {
+		return err
+	}
 	for {
 		// The status is read first: what was published before it was written is then seen.
 		status, ok, err := f.Trainer()
 		if err != nil {
 			return err
 		}
+		left := status == before && status.State == Done
+		if !left {
+			before = TrainerStatus{}
+		}
 		versions, err := f.Versions()
 		if err != nil {
 			return err
 		}
 		for v, path := range versions {
-			if !s.knows(v) {
+			if !s.Known(v) {
 				s.Publish(v, path)
 			}
 		}
@@ -158,8 +167,8 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 			}
 			idle = status.Seen >= n
 		}
-		s.SetIdle(idle)
-		if ok && status.State == Done {
+		s.SetIdle(idle || left)
+		if ok && status.State == Done && !left {
 			s.Stop()
 		}
 		select {
@@ -168,11 +177,4 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 		case <-time.After(lookPause):
 		}
 	}
-}
-
-func (s *Synchronizer) knows(version int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.paths[version]
-	return ok
 }

@@ -96,6 +96,14 @@ func (s *Synchronizer) Publish(version int, path string) {
 	s.wake()
 }
 
+// Known reports whether a version is published and not yet retired.
+func (s *Synchronizer) Known(version int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.paths[version]
+	return ok
+}
+
 // SetIdle says whether the trainer waits for experiences: then it has no newer weights to offer than those it has published.
 func (s *Synchronizer) SetIdle(idle bool) {
 	s.mu.Lock()

@@ -28,6 +28,8 @@ type State struct {
 	// Foreign: the state is upstream's, which says nothing of what was trained; only read, never written.
 	Foreign bool `json:"-"`
 
+	Planned int `json:"planned_steps,omitempty"` // how many steps the run was to have; 0 is unknown
+
 	Critic CriticState `json:"critic,omitzero"`
 
 	KLCoefs      Coefs `json:"kl_coefs,omitzero"`       // for the next step
@@ -36,7 +38,7 @@ type State struct {
 
 // Back is where a run goes on when the service has lost its model: behind the last step whose state was saved.
 func (s State) Back() State {
-	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition,
+	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition, Planned: s.Planned,
 		KLCoefs: s.SavedKLCoefs, SavedKLCoefs: s.SavedKLCoefs}
 }
 
@@ -108,6 +110,7 @@ func foreignPosition(path string) (p Position) {
 }
 
 func (t *Trainer) writeState() error {
+	t.state.Planned = t.TotalSteps
 	return disk.WriteJSON(t.FS, statePath(t.JobDir, t.Name), t.state)
 }
 

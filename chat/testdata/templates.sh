@@ -13,5 +13,5 @@ fi
 cases=$(mktemp)
 trap 'rm -f "$cases"' EXIT
 "$venv/bin/python" chat/testdata/templates.py "$dir" "$cases"
-go test ./chat -run 'TestTemplates$' -count 1 -v -timeout 30m -chat.templates "$cases" | sed -n -e 's/^ *templates_test.go:[0-9]*: //p' -e 's/^\(ok\|FAIL\)\t\(.*\)\t.*/\1 \2/p' | tee docs/templates.log
+go test ./chat -run 'TestTemplates$' -count 1 -v -timeout 30m -chat.templates "$cases" | sed -n -e 's/^ *templates_test.go:[0-9]*: //p' -e 's/^\(ok\|FAIL\)\t\(.*\)\t.*/\1 \2/p' | tee docs/results/templates.log
 exit "${PIPESTATUS[0]}"

@@ -46,6 +46,8 @@ type commands struct {
 	Doctor     doctorCmd     `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
 	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
 	Gem        gemCmd        `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
+	Completion completionCmd `cmd:"" help:"Print what turns on completion in a shell."`
+	Man        manCmd        `cmd:"" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
@@ -74,6 +76,9 @@ func realMain(args []string, out, errOut io.Writer) int {
 		fmt.Fprintln(errOut, "trinity:", err)
 		return 1
 	}
+	if asked, err := completeLine(parser); asked || err != nil { // a shell wants to know how a line can continue
+		return exitCode(errOut, err)
+	}
 	command, err := parser.Parse(args)
 	if exited >= 0 { // help was asked for
 		return exited
@@ -85,7 +90,11 @@ func realMain(args []string, out, errOut io.Writer) int {
 	}
 	s, cleanup := surround(out, errOut)
 	defer cleanup()
-	err = command.Run(s)
+	return exitCode(errOut, command.Run(s))
+}
+
+// exitCode prints an error and returns the exit code.
+func exitCode(errOut io.Writer, err error) int {
 	var usage usageError
 	switch {
 	case err == nil:

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/alecthomas/kong"
+	mangokong "github.com/alecthomas/mango-kong"
+	kongcompletion "github.com/jotaen/kong-completion"
+	"github.com/muesli/roff"
+	"github.com/posener/complete"
+)
+
+// completionCmd prints the shell code that makes a shell ask this program how a command line can continue.
+type completionCmd struct{ kongcompletion.Completion }
+
+// completeLine answers a shell that asks how a line can continue (it has set COMP_LINE), and says whether one asked.
+func completeLine(parser *kong.Kong) (asked bool, err error) {
+	command, err := kongcompletion.Command(parser)
+	if err != nil {
+		return false, err
+	}
+	addDefaults(parser.Model.Node, &command)
+	c := complete.New(parser.Model.Name, command)
+	c.Out = parser.Stdout
+	return c.Complete(), nil
+}
+
+// addDefaults gives a command the flags of the subcommand that is taken when none is named.
+func addDefaults(node *kong.Node, c *complete.Command) {
+	for _, child := range node.Children {
+		sub := c.Sub[child.Name]
+		if d := child.DefaultCmd; d != nil {
+			maps.Copy(sub.GlobalFlags, sub.Sub[d.Name].GlobalFlags)
+		}
+		addDefaults(child, &sub)
+	}
+}
+
+// manCmd prints the man page, which is made of the same definitions as --help.
+type manCmd struct{}
+
+// Run implements the command.
+func (manCmd) Run(c *kong.Context, s *surroundings) error {
+	_, err := fmt.Fprint(s.out, mangokong.NewManPage(1, c.Model).Build(roff.NewDocument()))
+	return err
+}
