@@ -125,7 +125,7 @@ func (b *job) checkVersions(state trainer.State) error {
 		if version > state.Step {
 			break
 		}
-		if b.sync.Known(version) {
+		if b.sync.Known(version) || b.replaced[version] != "" {
 			continue
 		}
 		return fmt.Errorf("run: explore step %d samples with the weights of step %d, which job %s no longer has (its newest are of step %d): a job that was finished by an older version "+
