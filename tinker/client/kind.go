@@ -10,7 +10,7 @@ import (
 type kind int32
 
 const (
-	plain kind = iota // the hosted service, trinity serve, and whatever keeps to the protocol
+	_ kind = iota // the hosted service, trinity serve, and whatever keeps to the protocol
 	// skyrl is SkyRL's server (package skyrl.tinker): seeds are 32-bit, paths of sampler weights lack their kind, and weights can be
 	// sampled only while the model that saved them is loaded.
 	skyrl

@@ -31,7 +31,7 @@ class Job:
         self.folder, self.steps, self.save, self.process, self.lines = folder, steps, save, None, []
         self.command = [trinity, "run", "--config", CONFIG, f"checkpoint_root_dir={folder}", f"model.tinker.base_url={server.url}", f"model.tinker.base_model={model}",
                         "buffer.batch_size=4", "algorithm.repeat_times=4", f"buffer.total_steps={steps}", f"trainer.total_steps={steps}", f"trainer.save_interval={save}",
-                        "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]"]
+                        "model.max_response_tokens=16", "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]"]
 
     def start(self):
         self.process = subprocess.Popen(self.command, env={**os.environ, "TINKER_API_KEY": servers.KEY}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -132,7 +132,7 @@ def main():
     trinity = a.trinity.resolve()
     make = [
         (lambda home: servers.Trinity(trinity, home, a.port, model), 24, 3, (6, 12, 18), (), True),
-        (lambda home: servers.SkyRL(python, home, a.port, model), 12, 3, (2, 4, 7, 10), (4, 8), True),
+        (lambda home: servers.SkyRL(python, home, a.port, model), 5, 2, (1, 2, 3, 4), (3,), True),
         (lambda home: servers.TuFT(python, home, a.port, model, "FILE"), 40, 4, (5, 15, 30), (5, 20), True),
         (lambda home: servers.TuFT(python, home, a.port, model, ""), 60, 5, (10, 25, 45), (10,), False),
     ]

@@ -55,7 +55,7 @@ class Server:
         data = None if body is None else json.dumps(body).encode()
         r = urllib.request.Request(self.url + "/api/v1" + path, data, {"Content-Type": "application/json", "X-API-Key": KEY}, method=method)
         try:
-            with urllib.request.urlopen(r, timeout=120) as a:
+            with urllib.request.urlopen(r, timeout=600) as a:
                 return a.status, a.read().decode(errors="replace")
         except urllib.error.HTTPError as e:
             return e.code, e.read().decode(errors="replace")
