@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
@@ -107,6 +108,32 @@ func (h *History) Counts(ctx context.Context) (total, ready int, err error) {
 		return tx.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN consumed > 0 AND committed = 0 THEN 1 ELSE 0 END), 0) FROM proxy_history`).Scan(&total, &ready)
 	})
 	return total, ready, err
+}
+
+// Recent returns the experiences recorded last, oldest first, as many as take about most bytes. What another
+// program wrote is passed over.
+func (h *History) Recent(ctx context.Context, most int) (list []*experience.Experience, err error) {
+	err = h.db.retry(ctx, "reading the history", func(tx *sql.Tx) error {
+		list = nil
+		rows, err := tx.QueryContext(ctx, `SELECT experience_bytes FROM proxy_history ORDER BY id DESC`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for left := most; left > 0 && rows.Next(); {
+			var data []byte
+			if err := rows.Scan(&data); err != nil {
+				return err
+			}
+			left -= len(data)
+			if e, _, err := experience.Decode(data); err == nil {
+				list = append(list, e)
+			}
+		}
+		slices.Reverse(list)
+		return rows.Err()
+	})
+	return list, err
 }
 
 // Step returns the experiences of a step, those of one task together, with their rewards, tasks and runs.
