@@ -101,7 +101,9 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 	release()
 	if errors.Is(context.Cause(ctx), ErrInterrupted) {
 		if err == nil {
-			err = b.close()
+			if err := b.close(); err != nil {
+				return nil, err
+			}
 		}
 		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
 		return nil, ErrInterrupted
