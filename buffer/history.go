@@ -150,6 +150,32 @@ func (h *History) Counts(ctx context.Context) (total, ready int, err error) {
 	return total, ready, err
 }
 
+// Recent returns the experiences recorded last, oldest first, as many as take about most bytes. What another
+// program wrote is passed over.
+func (h *History) Recent(ctx context.Context, most int) (list []*experience.Experience, err error) {
+	err = h.db.retry(ctx, "reading the history", func(tx *sql.Tx) error {
+		list = nil
+		rows, err := tx.QueryContext(ctx, `SELECT experience_bytes FROM proxy_history ORDER BY id DESC`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for left := most; left > 0 && rows.Next(); {
+			var data []byte
+			if err := rows.Scan(&data); err != nil {
+				return err
+			}
+			left -= len(data)
+			if e, _, err := experience.Decode(data); err == nil {
+				list = append(list, e)
+			}
+		}
+		slices.Reverse(list)
+		return rows.Err()
+	})
+	return list, err
+}
+
 // Step returns the experiences of a step, those of one task together, with their rewards, tasks and runs.
 func (h *History) Step(ctx context.Context, step int) (list []*experience.Experience, err error) {
 	err = h.db.retry(ctx, fmt.Sprintf("reading step %d", step), func(tx *sql.Tx) error {

@@ -65,6 +65,7 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 				stats.left.Add(1)
 				err = x.note("left_out", step, "task "+t.ID)
 			case err != nil:
+				list = nil
 				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index, x.train.Name, err))
 				err = nil
 			}
@@ -155,7 +156,8 @@ func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experi
 		}
 	}
 	if len(list) > 0 && list[0].TruncateStatus == experience.PromptTruncated {
-		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than max_prompt_tokens %d; it is masked and trains nothing", step, t.Index, x.train.Rollout.MaxPrompt))
+		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than %d tokens, the most for a prompt; "+
+			"it is masked and trains nothing", step, t.Index, list[0].PromptLength))
 	}
 }
 
@@ -173,7 +175,7 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (
 			tctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v (%s)", limit, why))
 		}
 		begin := time.Now()
-		list, err = w.Run(tctx, &r, t)
+		list, err = whole(w.Run(tctx, &r, t))
 		timedOut := tctx.Err() != nil && ctx.Err() == nil
 		cancel()
 		if set == &x.train && !timedOut && ctx.Err() == nil {
@@ -183,10 +185,20 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (
 			break // another attempt at a wrong request would go wrong as well
 		}
 	}
-	if errors.Is(err, tinker.ErrClosed) {
+	return list, err
+}
+
+// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, and
+// no nil among them.
+func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
+	if err == nil && slices.Contains(list, nil) {
+		err = errors.New("the workflow returned a nil experience without an error; " +
+			"it must return an error, or no such entry")
+	}
+	if err != nil {
 		return nil, err
 	}
-	return list, err
+	return list, nil
 }
 
 // evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or "bench/").

@@ -55,7 +55,8 @@ type Options struct {
 // Server is the proxy. It answers once Use has given it a sampler.
 type Server struct {
 	Options
-	asked atomic.Int64
+	asked  atomic.Int64
+	recall *recall
 
 	mu      sync.RWMutex
 	sampler tinker.SamplingClient
@@ -68,7 +69,15 @@ type Server struct {
 // New makes a Server.
 func New(ctx context.Context, o Options) (*Server, error) {
 	last, err := o.History.Last(ctx)
-	return &Server{Options: o, step: last}, err
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, step: last, recall: newRecall()}
+	recent, err := o.History.Recent(ctx, recallBytes)
+	for _, e := range recent {
+		s.recall.add(sequenceOf(e))
+	}
+	return s, err
 }
 
 // Use makes requests from now on sample from weights of this version.

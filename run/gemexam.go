@@ -133,7 +133,11 @@ func (b *job) openPlayer(ctx context.Context, c *gem.Config, dir string, p *gem.
 	if err := b.openSampling(ctx, dir); err != nil {
 		return err
 	}
-	p.Tokens = b.model.tokenizer
+	caps, err := b.service.Capabilities(ctx)
+	if err != nil {
+		return fmt.Errorf("run: what the service can do: %w", err)
+	}
+	p.Tokens, p.Context = b.model.tokenizer, contextOf(caps, b.model.name)
 	p.Sampler, err = b.service.SamplingClient(ctx, req)
 	return err
 }

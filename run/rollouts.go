@@ -27,7 +27,8 @@ type rollout struct {
 	Metrics      any       `json:"metrics"`
 	PromptTokens []int32   `json:"prompt_tokens"`
 	Tokens       []int32   `json:"tokens"`
-	Logprobs     []float32 `json:"logprobs"` // nats, of each token in Tokens
+	Logprobs     []float32 `json:"logprobs"`                  // nats, of each token in Tokens; 0 for what the model read
+	Starts       []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
 }
 
 // writeRollouts writes the samples of an explore step to rollouts/step_<n>.jsonl.
@@ -53,6 +54,9 @@ func (b *job) writeSamples(name string, list []*experience.Experience) error {
 			r := rollout{ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
 				Prompt: e.PromptText, Response: e.ResponseText, Reward: finite(e.Reward), StopReason: string(e.StopReason), Metrics: finiteOnly(e.Metrics),
 				PromptTokens: e.Tokens[:e.PromptLength], Tokens: e.Response(), Logprobs: e.Logprobs}
+			for _, at := range e.Starts {
+				r.Starts = append(r.Starts, at-e.PromptLength)
+			}
 			if len(e.Advantages) > 0 {
 				r.Advantage = &e.Advantages[0]
 			}

@@ -45,6 +45,7 @@ type Rollout struct {
 	SystemPrompt string
 	ReplyPrefix  string // the beginning of the answer, put into the model's mouth
 	MaxPrompt    int    // tokens
+	Context      int    // tokens that the model can read and write in all; 0: not known
 	Truncate     bool   // an over-long prompt becomes a masked experience; otherwise it is an error
 	Args         map[string]any
 
