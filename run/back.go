@@ -53,7 +53,9 @@ func once(ctx context.Context, cfg *config.Config, backend config.Backend, o Opt
 	release()
 	if errors.Is(context.Cause(ctx), ErrInterrupted) {
 		if err == nil {
-			err = b.close()
+			if err := b.close(); err != nil {
+				return nil, err
+			}
 		}
 		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
 		return nil, ErrInterrupted

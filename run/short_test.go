@@ -44,7 +44,8 @@ func said(t *testing.T, o Options, args ...string) (*Summary, string) {
 	return sum, out.String()
 }
 
-// When nothing is left to train on, the step says how many samples were dropped and by which rule, and the run comes to its end.
+// When nothing is left to train on, the step says how many samples were dropped and by which rule, and the run comes
+// to its end.
 func TestNothingLeftToTrainOn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args []string
@@ -104,8 +105,8 @@ func (level) Process(list []*experience.Experience) ([]*experience.Experience, m
 	return list, nil, nil
 }
 
-// A run in which some steps are dropped whole goes on with the others, under every schedule and with explorer and trainer apart, and a
-// killed one comes to the same bits.
+// A run in which some steps are dropped whole goes on with the others, under every schedule and with explorer and
+// trainer apart, and a killed one comes to the same bits.
 func TestDroppedStepsInBetween(t *testing.T) {
 	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"), "synchronizer.sync_timeout=30")
 	o := options()
