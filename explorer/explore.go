@@ -237,6 +237,11 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 		if err := g.Wait(); err != nil {
 			return err
 		}
+		if x.Evaluated != nil {
+			if err := x.Evaluated(step, prefix, set.Name, slices.Concat(groups...)); err != nil {
+				return err
+			}
+		}
 		evalMetrics(metrics, prefix+set.Name, groups, times, x.Detailed)
 	}
 	if len(x.eval) > 0 {

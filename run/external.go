@@ -22,7 +22,7 @@ type external struct {
 }
 
 // buildExternal takes the place of the parts that know a model's folder.
-func (b *job) buildExternal(context.Context) error {
+func (b *job) buildExternal(ctx context.Context) error {
 	e := b.cfg.Model.ExternalModel
 	base, ok := b.LookupEnv(e.BaseURLEnv)
 	if !ok || base == "" {
@@ -34,6 +34,9 @@ func (b *job) buildExternal(context.Context) error {
 	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second)}
 	if err := b.FS.MkdirAll(b.dir); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
+	}
+	if err := b.lock(ctx); err != nil {
+		return err
 	}
 	var err error
 	b.progress, err = b.newProgress()

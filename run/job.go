@@ -37,6 +37,7 @@ type job struct {
 	judge        *judge         // nil: no workflow asks one
 	engine       *engine.Engine // nil on a server
 	service      tinker.Service // the engine, made durable; or a server
+	remote       reacher        // that server; nil on the engine
 	noted        []string       // what noteOnce has said
 	republish    []int          // versions that the trainer publishes before it begins
 	start        string         // path of the state that the adapter begins with; empty: a fresh one
