@@ -88,6 +88,13 @@ seeds: build ## the configurations of upstream's guides as they stand, on the sm
 	go test ./run -run 'TestSeeds$$' -count 1 -v -timeout 180m -seeds.rows $(CURDIR)/bin/seeds/gsm8k/train.jsonl -seeds.dir $(CURDIR)/bin/seeds | tee docs/results/seeds.log; exit $${PIPESTATUS[0]}
 	bin/trinity plot $(addprefix bin/seeds/,tinker/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1 verl/Trinity-RFT-gsm8k/alignment-tinker/verl-llama3.2-3B-lora-off1) -o docs/seeds.svg
 
+UPSTREAM ?= https://github.com/modelscope/Trinity-RFT
+.PHONY: upstream-examples
+upstream-examples: ## validate and run on each of the examples of Trinity-RFT 0.5.2, fetched by git (or EXAMPLES=their folder); the log is kept
+	[ -n "$(EXAMPLES)" ] || [ -d bin/upstream/examples ] || (git init -q bin/upstream && cd bin/upstream && git fetch -q --depth 1 $(UPSTREAM) eedef4b5a1f9ce205b12c6fdc64b9467fce98013 && git archive FETCH_HEAD examples | tar x)
+	mkdir -p docs/results
+	go test ./run -run 'TestUpstreamExamples$$' -count 1 -v -timeout 30m -upstream.examples $(abspath $(or $(EXAMPLES),bin/upstream/examples)) | tee docs/results/upstream-examples.log; exit $${PIPESTATUS[0]}
+
 .PHONY: llama
 llama: build ## the small Llama made again from random weights
 	rm -rf bin/llama

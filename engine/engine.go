@@ -61,10 +61,10 @@ type Options struct {
 	SkipMissing bool
 	// Beside says that another process may be saving into Dir now: what looks like the leavings of a killed one is left alone.
 	Beside bool
-	Memory      int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
-	FS          disk.FS
-	Now         func() time.Time // for the expiry of checkpoints
-	Log         *slog.Logger
+	Memory int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
+	FS     disk.FS
+	Now    func() time.Time // for the expiry of checkpoints
+	Log    *slog.Logger
 }
 
 func (o *Options) defaults() {

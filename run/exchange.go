@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
@@ -163,11 +166,12 @@ func (b *job) priority() (*buffer.Priority, error) {
 	if limited {
 		p.Limit = 3
 	}
-	for name, value := range r.PriorityFnArgs {
+	for _, name := range slices.Sorted(maps.Keys(r.PriorityFnArgs)) {
+		value := r.PriorityFnArgs[name]
 		v, ok := number(value)
 		switch {
 		case !ok || v < 0:
-			return nil, fmt.Errorf("run: replay_buffer.priority_fn_args.%s is %v; it must be a number, 0 or more", name, value)
+			return nil, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be a number, 0 or more", value)}
 		case name == "decay":
 			p.Decay = v
 		case name == "sigma" && limited:
@@ -175,7 +179,11 @@ func (b *job) priority() (*buffer.Priority, error) {
 		case name == "use_count_limit" && limited:
 			p.Limit = int(v)
 		default:
-			return nil, fmt.Errorf("run: priority_fn %s has no argument %s", r.PriorityFn, name)
+			known := []string{"decay"}
+			if limited {
+				known = append(known, "sigma", "use_count_limit")
+			}
+			return nil, fmt.Errorf("priority_fn %s: %w", r.PriorityFn, spell.UnknownArgument(name, known))
 		}
 	}
 	if r.ReuseCooldownTime != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -84,14 +85,16 @@ func (b *job) runners() int {
 // operators are the steps that experiences go through before they are scored.
 func (b *job) operators() ([]pipeline.Step, error) {
 	var steps []pipeline.Step
+	var errs []error
 	for i, op := range b.cfg.DataProcessor.ExperiencePipeline.Operators {
 		s, err := pipeline.New(op.Name, op.Args, b.Plugins.Operators)
 		if err != nil {
-			return nil, fmt.Errorf("data_processor.experience_pipeline.operators[%d]: %w", i, err)
+			key := fmt.Sprintf("data_processor.experience_pipeline.operators[%d]", i)
+			errs = append(errs, at(key+".name", atArgs(key+".args", err)))
 		}
 		steps = append(steps, s)
 	}
-	return steps, nil
+	return steps, errors.Join(errs...)
 }
 
 func value(n *int) int {

@@ -23,14 +23,9 @@ type external struct {
 
 // buildExternal takes the place of the parts that know a model's folder.
 func (b *job) buildExternal(ctx context.Context) error {
-	e := b.cfg.Model.ExternalModel
-	base, ok := b.LookupEnv(e.BaseURLEnv)
-	if !ok || base == "" {
-		return fmt.Errorf("run: model.external_model is reached through the environment variable %s, and it is not set; set it to an address such as http://127.0.0.1:8000/v1", e.BaseURLEnv)
+	if err := b.reachExternal(); err != nil {
+		return err
 	}
-	key, _ := b.LookupEnv(e.APIKeyEnv)
-	x := &external{openAI: openAI{url: completions(base), key: key, model: e.ModelName}}
-	b.external, b.service, b.model = x, x, &baseModel{name: e.ModelName}
 	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second)}
 	if err := b.FS.MkdirAll(b.dir); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
@@ -41,6 +36,19 @@ func (b *job) buildExternal(ctx context.Context) error {
 	var err error
 	b.progress, err = b.newProgress()
 	return err
+}
+
+// reachExternal finds the model in the environment's variables that the configuration names.
+func (b *job) reachExternal() error {
+	e := b.cfg.Model.ExternalModel
+	base, ok := b.LookupEnv(e.BaseURLEnv)
+	if !ok || base == "" {
+		return fmt.Errorf("run: model.external_model is reached through the environment variable %s, and it is not set; set it to an address such as http://127.0.0.1:8000/v1", e.BaseURLEnv)
+	}
+	key, _ := b.LookupEnv(e.APIKeyEnv)
+	x := &external{openAI: openAI{url: completions(base), key: key, model: e.ModelName}}
+	b.external, b.service, b.model = x, x, &baseModel{name: e.ModelName}
+	return nil
 }
 
 // completions is the address of chat completions below a base address, with or without /v1 at its end.

@@ -107,6 +107,7 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 		cfg.StartFresh(o.Now())
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
+	b.opened(o.seen.Close)
 	parts := []func(context.Context) error{
 		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService,
 		b.buildContext, b.buildBuffer, b.buildRecords, b.buildLoops,

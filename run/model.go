@@ -48,9 +48,11 @@ func (b *job) buildModel(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	tok, err := tokenizer.Load(abs)
-	if err != nil {
-		return err
+	tok := b.seen.tokenizer(abs)
+	if tok == nil {
+		if tok, err = tokenizer.Load(abs); err != nil {
+			return err
+		}
 	}
 	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Explorer.RolloutModel.EnableThinking} // model.enable_thinking where that is open
 	return nil

@@ -41,7 +41,8 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	stage *stage // set when the run is a stage of several
+	seen  *Inspection // what Run has looked at before it builds anything
+	stage *stage      // set when the run is a stage of several
 
 	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
@@ -76,17 +77,26 @@ var ErrInterrupted = errors.New("run: interrupted")
 func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	o = o.withDefaults()
 	if len(cfg.Stages) > 0 {
+		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
+			return nil, err
+		}
 		return runStages(ctx, cfg, o)
 	}
 	return runOne(ctx, cfg, o)
 }
 
+// inspected refuses a configuration that trinity validate refuses.
+func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
+	in, err := Inspect(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	return in.Close()
+}
+
 // runOne runs a configuration without stages, or one stage.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
-	backend, err := externalBackend(cfg), error(nil)
-	if !cfg.Model.ExternalModel.Enable {
-		backend, err = config.ChooseBackend(cfg, o.LookupEnv)
-	}
+	backend, err := backendOf(cfg, o)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +107,10 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) }) // nothing is under way yet that could be finished
-	b, err := build(ctx, cfg, backend, o)
+	var b *job
+	if o.seen, err = Inspect(ctx, cfg, o); err == nil {
+		b, err = build(ctx, cfg, backend, o)
+	}
 	release()
 	if errors.Is(context.Cause(ctx), ErrInterrupted) {
 		if err == nil {

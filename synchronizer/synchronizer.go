@@ -189,7 +189,9 @@ func (s *Synchronizer) Next(ctx context.Context, step int) (version int, path st
 }
 
 // Short reports whether a version is older than what a step of style fixed samples with by interval and offset.
-func (s *Synchronizer) Short(step, version int) bool { return s.style == Fixed && version < s.Version(step) }
+func (s *Synchronizer) Short(step, version int) bool {
+	return s.style == Fixed && version < s.Version(step)
+}
 
 // choose settles what a step of a driven style samples with: as it was settled before, or now.
 func (s *Synchronizer) choose(ctx context.Context, step int) (int, error) {
