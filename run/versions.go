@@ -114,7 +114,9 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 				return err
 			}
 		default:
-			b.sync.Publish(n.version, n.path)
+			if err := b.publishKnown(ctx, n, state.Step); err != nil {
+				return err
+			}
 		}
 	}
 	return b.checkVersions(state)
@@ -130,7 +132,7 @@ func (b *job) checkVersions(state trainer.State) error {
 		if version > state.Step {
 			break
 		}
-		if b.sync.Known(version) {
+		if b.sync.Known(version) || b.replaced[version] != "" {
 			continue
 		}
 		return fmt.Errorf("run: explore step %d samples with the weights of step %d, which job %s no longer has (its newest are of step %d): a job that was finished by an older version "+
