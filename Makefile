@@ -38,6 +38,15 @@ peers: ## the engine beside PyTorch and others on the same work: docs/peers.md a
 	[ -n "$(PYTHON)" ] || TORCH="$(TORCH)" bench/peers/venvs.sh bin/peers
 	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/results/peers.log; exit $${PIPESTATUS[0]}
 
+.PHONY: graders
+graders: ## what upstream's own graders say of four thousand mixed answers, and ours beside them (needs Python and pip); the log is kept
+	python3 -m venv bin/graders
+	bin/graders/bin/pip install -q -r reward/testdata/graders.txt
+	bin/graders/bin/pip install -q --no-deps trinity-rft==0.5.2 verl==0.7.1
+	mkdir -p docs/results
+	set -o pipefail; bin/graders/bin/python reward/testdata/graders.py reward/testdata/graders.jsonl reward/testdata/detex.jsonl 2>/dev/null | grep . | tee docs/results/graders.log
+	go test ./reward -run 'TestGraders$$|TestDetex$$' -count 1 -v | tee -a docs/results/graders.log; exit $${PIPESTATUS[0]}
+
 .PHONY: gen
 gen: ## the assembly from its generator
 	go run ./internal/kernel/gen

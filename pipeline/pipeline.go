@@ -50,7 +50,8 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	}
 	if !ok {
 		known := slices.Sorted(maps.Keys(table))
-		return Step{}, fmt.Errorf("pipeline: operator %q is not known%s; there are %s",
+		return Step{}, fmt.Errorf("pipeline: operator %q is not known%s; there are %s; "+
+			"a Go program can bring an operator of its own (examples/plugin)",
 			name, spell.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	op, err := make(args)
@@ -60,18 +61,33 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	return Step{name, op}, nil
 }
 
-// Run runs steps in order. Of a metric that two operators report the later one counts, as upstream has it.
-func Run(steps []Step, list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+// Drop is how many experiences a rule took out of a step.
+type Drop struct {
+	Rule string // an operator, by the name of the configuration, or what else drops them
+	N    int
+}
+
+// String says it for a person.
+func (d Drop) String() string { return fmt.Sprintf("%s %d", d.Rule, d.N) }
+
+// Run runs steps in order, and returns what they leave, their metrics, and which of them dropped how many. Of a metric that two operators
+// report the later one counts, as upstream has it.
+func Run(steps []Step, list []*experience.Experience) ([]*experience.Experience, map[string]float64, []Drop, error) {
 	all := map[string]float64{}
+	var drops []Drop
 	for _, s := range steps {
+		before := len(list) // an operator may change the slice
 		kept, metrics, err := s.Operator.Process(list)
 		if err != nil {
-			return nil, nil, fmt.Errorf("pipeline: operator %s: %w", s.Name, err)
+			return nil, nil, nil, fmt.Errorf("pipeline: operator %s: %w", s.Name, err)
+		}
+		if n := before - len(kept); n > 0 {
+			drops = append(drops, Drop{s.Name, n})
 		}
 		maps.Copy(all, metrics)
 		list = kept
 	}
-	return list, all, nil
+	return list, all, drops, nil
 }
 
 // arguments reads args strictly: every key must be one of known.

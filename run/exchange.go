@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,8 +33,7 @@ type keeper interface{ explored() int }
 // queueFeed is a queue inside the process; it also keeps count of which explore steps have been read.
 type queueFeed struct {
 	queue *buffer.Queue
-	sync  *synchronizer.Synchronizer // is told when the trainer waits
-	copy  keep                       // nil unless experience_buffer.path asks for a copy
+	copy  keep // nil unless experience_buffer.path asks for a copy
 
 	mu    sync.Mutex
 	pos   trainer.Position
@@ -44,7 +44,8 @@ type stepSize struct{ step, n int }
 
 // newQueueFeed makes a feed that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
 func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, copy keep, pos trainer.Position) *queueFeed {
-	return &queueFeed{queue: q, sync: sync, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
+	q.Starved = sync.SetIdle
+	return &queueFeed{queue: q, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
 }
 
 func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
@@ -64,7 +65,6 @@ func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experi
 	}
 	s.sizes = append(s.sizes, stepSize{step, n})
 	s.mu.Unlock()
-	s.sync.SetIdle(false)
 	err := s.queue.Put(ctx, list)
 	if errors.Is(err, buffer.ErrClosed) {
 		return nil // the trainer has ended
@@ -73,11 +73,7 @@ func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experi
 }
 
 func (s *queueFeed) take(ctx context.Context, n, _ int) ([]*experience.Experience, error) {
-	if s.queue.Len() < n {
-		s.sync.SetIdle(true)
-	}
 	list, err := s.queue.Read(ctx, n, -1)
-	s.sync.SetIdle(false)
 	if errors.Is(err, buffer.ErrClosed) {
 		return nil, io.EOF
 	}
@@ -115,6 +111,9 @@ type sqlFeed struct {
 	last   atomic.Int64 // explore step put; the trainer asks too
 
 	reads int // given to the trainer
+
+	mu    sync.Mutex
+	total int // experiences in the table when this process's explorer put last; more than there can be while it puts
 }
 
 // buildBuffer opens what lies between the loops, if that is on the disk, and finds where the explorer goes on.
@@ -210,12 +209,32 @@ func number(v any) (float64, bool) {
 func (s *sqlFeed) explored() int { return int(s.last.Load()) }
 
 func (s *sqlFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
+	s.putting(math.MaxInt)
 	if err := s.table.Put(ctx, s.writer, step, list); err != nil {
 		return err
 	}
+	total, err := s.table.Total(ctx)
+	if err != nil {
+		return err
+	}
 	s.last.Store(int64(step))
-	s.job.sync.SetIdle(false)
+	s.putting(total)
 	return nil
+}
+
+// putting notes how many experiences there are: until the trainer has seen as many, it is not said to wait for more.
+func (s *sqlFeed) putting(total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total = total
+	s.job.sync.SetIdle(false)
+}
+
+// starved hears how many experiences there were when the trainer found too few, or with seen < 0 that it found enough.
+func (s *sqlFeed) starved(seen int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.job.sync.SetIdle(seen >= s.total)
 }
 
 func (s *sqlFeed) take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
@@ -243,7 +262,7 @@ func (s *sqlFeed) finish(ctx context.Context) error {
 
 // starved hears that the trainer found too few experiences when put had been put, or with put < 0 that it found enough.
 func (b *job) starved(put int) error {
-	b.sync.SetIdle(put >= 0)
+	b.table.starved(put)
 	if !b.followed() {
 		return nil
 	}

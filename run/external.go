@@ -22,13 +22,16 @@ type external struct {
 }
 
 // buildExternal takes the place of the parts that know a model's folder.
-func (b *job) buildExternal(context.Context) error {
+func (b *job) buildExternal(ctx context.Context) error {
 	if err := b.reachExternal(); err != nil {
 		return err
 	}
 	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second)}
 	if err := b.FS.MkdirAll(b.dir); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
+	}
+	if err := b.lock(ctx); err != nil {
+		return err
 	}
 	var err error
 	b.progress, err = b.newProgress()

@@ -128,7 +128,8 @@ func (in *Inspection) lookAtShape(key string) bool {
 		b.noteOnce("max_prompt_tokens and max_response_tokens come to %d tokens, and the context of %s is %d: "+
 			"a longer sequence ends there", *n, b.cfg.Model.BaseModel(), context)
 	}
-	if from := b.cfg.StartAdapter(); from != "" {
+	_, begun := os.Stat(filepath.Join(b.dir, "run.json")) // such a job has a copy of the adapter
+	if from := b.cfg.StartAdapter(); from != "" && begun != nil {
 		a, err := model.ReadPEFT(b.Find(from))
 		if err == nil {
 			err = b.checkAdapter(a)

@@ -104,10 +104,21 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(o.Out, "note:", note)
 	}
-	if o.seen, err = Inspect(ctx, cfg, o); err != nil {
-		return nil, err
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) }) // nothing is under way yet that could be finished
+	var b *job
+	if o.seen, err = Inspect(ctx, cfg, o); err == nil {
+		b, err = build(ctx, cfg, backend, o)
 	}
-	b, err := build(ctx, cfg, backend, o)
+	release()
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		if err == nil {
+			err = b.close()
+		}
+		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
+		return nil, ErrInterrupted
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +128,8 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 
 // run runs the loops of the mode.
 func (b *job) run(ctx context.Context) (*Summary, error) {
+	ctx, cancel := b.whileReachable(ctx)
+	defer cancel()
 	b.progress.plan(b)
 	forecast, err := b.forecast(ctx)
 	if err != nil {
@@ -147,6 +160,10 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		err = b.keepCheckpoints(ctx, b.trainer.Step())
 	}
 	b.progress.done()
+	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
+		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n", context.Cause(ctx))
+		return nil, ErrInterrupted
+	}
 	if errors.Is(err, ErrInterrupted) {
 		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
 		return nil, err
@@ -159,6 +176,7 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	b.monitor.Finish()
+	b.sayShort()
 	return b.summarize()
 }
 
@@ -245,6 +263,8 @@ func (b *job) startUp(ctx context.Context) error {
 		return nil
 	}
 	b.progress.phase("evaluating the model to begin with")
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	metrics, err := b.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
 	if err != nil {
 		return err

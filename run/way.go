@@ -65,6 +65,15 @@ func (b *job) noteOnce(format string, args ...any) {
 	}
 }
 
+// warn tells the user of something that went wrong and does not end the run.
+func (b *job) warn(text string) {
+	if b.progress == nil { // an estimate, which shows none
+		b.noteOnce("%s", text)
+		return
+	}
+	b.progress.warn(text)
+}
+
 // variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that. own says that the set's
 // own way is a variant too, as it is not the first.
 func (b *job) variants(set *taskRows, to *explorer.Taskset, own bool) error {
@@ -112,7 +121,7 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 	}
 	p.StopTokens = b.model.stops
 	r := workflow.Rollout{Params: p, Renderer: b.model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
-		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix,
+		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: b.context,
 		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
 		Judges: b.judges(), OpenAI: b.reachOpenAI}
 	if n := b.cfg.Model.MaxPromptTokens; n != nil {

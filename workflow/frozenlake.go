@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
@@ -43,13 +42,13 @@ func (FrozenLake) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Ex
 	if err != nil {
 		return nil, err
 	}
-	list, errs := make([]*experience.Experience, t.Repeat), make([]error, t.Repeat)
-	var wait sync.WaitGroup
-	for i := range list {
-		wait.Go(func() { list[i], errs[i] = a.episode(ctx, r, t, i, lake, seed) })
-	}
-	wait.Wait()
-	return list, errors.Join(errs...)
+	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		e, err := a.episode(ctx, r, t, run, lake, seed)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return []*experience.Experience{e}, err
+	})
 }
 
 // Prepare implements Preparer: the lake rewards.
@@ -160,10 +159,14 @@ func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, r
 		if err := c.say(Message{"user", fmt.Sprintf("%s\nYou have %d steps left.", text, a.turns-steps)}); err != nil {
 			return nil, err
 		}
-		if cut = c.room(limit) <= 0; cut {
+		room, err := c.room(limit)
+		if err != nil {
+			return nil, err
+		}
+		if cut = room <= 0; cut {
 			break
 		}
-		answer, err := c.answer(ctx, c.room(limit), draws.Uint64())
+		answer, err := c.answer(ctx, room, draws.Uint64())
 		if err != nil {
 			return nil, err
 		}
