@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,14 +143,15 @@ func TestDroppedStepsInBetween(t *testing.T) {
 	}
 }
 
-// atStep presses Ctrl-C when the first step is shown.
+// atStep presses Ctrl-C when the first step is shown, or another line by its beginning.
 type atStep struct {
+	line string
 	stop chan struct{}
 	once sync.Once
 }
 
 func (w *atStep) Write(p []byte) (int, error) {
-	if strings.HasPrefix(string(p), "step ") {
+	if strings.HasPrefix(string(p), cmp.Or(w.line, "step ")) {
 		w.once.Do(func() { close(w.stop) })
 	}
 	return len(p), nil
