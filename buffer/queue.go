@@ -22,6 +22,10 @@ var ErrTimeout = errors.New("buffer: read timed out")
 // Queue is a bounded first-in first-out buffer of lists of experiences. It is safe for any number of writers and one
 // reader at a time; nothing in it polls.
 type Queue struct {
+	// Starved, if set before use, is told when a reader begins to wait for more than there is, and when it waits no longer. It is called
+	// under the queue's lock and must not call the queue.
+	Starved func(bool)
+
 	capacity int
 	timeout  time.Duration
 
@@ -29,6 +33,8 @@ type Queue struct {
 	items   [][]*experience.Experience // each as it was put, all not empty
 	pool    []*experience.Experience   // taken from items but not read yet
 	closed  bool
+	want    int           // what the reader that waits has asked for; 0: none waits
+	starved bool          // last told
 	changed chan struct{} // closed and replaced at every change of the above
 }
 
@@ -66,6 +72,7 @@ func (q *Queue) tryPut(list []*experience.Experience) (done bool, changed <-chan
 		return false, q.changed, nil
 	}
 	q.items = append(q.items, list)
+	q.tell()
 	q.wake()
 	return true, nil, nil
 }
@@ -82,6 +89,7 @@ func (q *Queue) Read(ctx context.Context, n, minVersion int) ([]*experience.Expe
 		defer timer.Stop()
 		expired = timer.C
 	}
+	defer q.satisfied()
 	for {
 		list, changed, err := q.tryRead(n, minVersion)
 		if list != nil || err != nil {
@@ -112,11 +120,35 @@ func (q *Queue) tryRead(n, minVersion int) (list []*experience.Experience, chang
 	case len(q.pool) >= n:
 		list = append(make([]*experience.Experience, 0, n), q.pool[:n]...)
 		q.pool = append([]*experience.Experience(nil), q.pool[n:]...)
+		q.want = 0
+		q.tell()
 		return list, nil, nil
 	case q.closed:
 		return nil, nil, ErrClosed
 	}
+	q.want = n
+	q.tell()
 	return nil, q.changed, nil
+}
+
+// satisfied says that no reader waits.
+func (q *Queue) satisfied() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.want = 0
+	q.tell()
+}
+
+// tell reports whether a reader waits for more than there is, if that has changed. The caller holds mu.
+func (q *Queue) tell() {
+	n := len(q.pool)
+	for _, item := range q.items {
+		n += len(item)
+	}
+	if starved := n < q.want; q.Starved != nil && starved != q.starved {
+		q.starved = starved
+		q.Starved(starved)
+	}
 }
 
 // wake lets everybody who waits look again. The caller holds mu.

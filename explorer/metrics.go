@@ -36,11 +36,13 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 }
 
 // evalMetrics adds an evaluated taskset's statistics over repetitions and tasks; of the tasks the mean, or with detailed the spread too.
-func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Experience, detailed bool) {
+func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Experience, times []took, detailed bool) {
 	var tasks []map[string][]float64
-	for _, g := range groups {
+	for i, g := range groups {
 		if len(g) > 0 {
-			tasks = append(tasks, byMetric(g))
+			values := byMetric(g)
+			values[runTime], values[taskTime] = times[i].run, times[i].task
+			tasks = append(tasks, values)
 		}
 	}
 	maps.Copy(m, monitor.Evaluation(prefix, tasks, detailed))

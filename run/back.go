@@ -42,7 +42,24 @@ func goingBack(ctx context.Context, cfg *config.Config, backend config.Backend, 
 
 // once makes a job and runs it to its end.
 func once(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*Summary, error) {
-	b, err := build(ctx, cfg, backend, o)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) }) // nothing is under way yet that could be finished
+	var b *job
+	var err error
+	if o.seen, err = Inspect(ctx, cfg, o); err == nil {
+		b, err = build(ctx, cfg, backend, o)
+	}
+	release()
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		if err == nil {
+			if err := b.close(); err != nil {
+				return nil, err
+			}
+		}
+		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
+		return nil, ErrInterrupted
+	}
 	if err != nil {
 		return nil, err
 	}

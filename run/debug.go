@@ -25,6 +25,8 @@ const debugTable = "debug_buffer"
 // rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
 func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err error) {
 	o = o.withDefaults()
+	ctx, cancel := o.whileWanted(ctx)
+	defer cancel()
 	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
 	if err != nil {
 		return err

@@ -27,6 +27,8 @@ type GemExam struct {
 // Exam evaluates a model, or the random player, on environments.
 func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err error) {
 	o = o.withDefaults()
+	ctx, cancel := o.whileWanted(ctx)
+	defer cancel()
 	c := gem.Default()
 	var kept []string
 	if x.Run != "" {
@@ -159,6 +161,7 @@ func (b *job) openSampling(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	o.Beside = true // the run may be at work
 	if b.engine, err = engine.Open(o); err != nil {
 		return err
 	}

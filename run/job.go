@@ -37,6 +37,7 @@ type job struct {
 	judge        *judge         // nil: no workflow asks one
 	engine       *engine.Engine // nil on a server
 	service      tinker.Service // the engine, made durable; or a server
+	remote       reacher        // that server; nil on the engine
 	noted        []string       // what noteOnce has said
 	republish    []int          // versions that the trainer publishes before it begins
 	replaced     map[int]string // the paths that they had
@@ -104,6 +105,7 @@ func (b *job) close() error {
 // build makes all parts. On an error what was opened is closed again.
 func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*job, error) {
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
+	b.opened(o.seen.Close)
 	parts := []func(context.Context) error{
 		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService,
 		b.buildContext, b.buildBuffer, b.buildRecords, b.buildLoops,

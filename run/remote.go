@@ -12,6 +12,8 @@ import (
 
 // openServer connects to the server or the hosted service that the configuration chose.
 func (b *job) openServer(ctx context.Context) error {
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	left := modelNotes{b.FS, filepath.Join(b.dir, "remote_models.json"), b.backend.URL}
 	spare, err := left.read()
 	if err != nil {
@@ -26,7 +28,7 @@ func (b *job) openServer(ctx context.Context) error {
 		return err
 	}
 	b.opened(c.Close)
-	b.service = c
+	b.service, b.remote = c, c
 	_, err = c.Capabilities(ctx) // from which the client learns whose server it is
 	return err
 }

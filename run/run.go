@@ -41,7 +41,8 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	stage *stage // set when the run is a stage of several
+	seen  *Inspection // what Run has looked at before it builds anything
+	stage *stage      // set when the run is a stage of several
 
 	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
@@ -76,17 +77,26 @@ var ErrInterrupted = errors.New("run: interrupted")
 func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	o = o.withDefaults()
 	if len(cfg.Stages) > 0 {
+		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
+			return nil, err
+		}
 		return runStages(ctx, cfg, o)
 	}
 	return runOne(ctx, cfg, o)
 }
 
+// inspected refuses a configuration that trinity validate refuses.
+func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
+	in, err := Inspect(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	return in.Close()
+}
+
 // runOne runs a configuration without stages, or one stage.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
-	backend, err := externalBackend(cfg), error(nil)
-	if !cfg.Model.ExternalModel.Enable {
-		backend, err = config.ChooseBackend(cfg, o.LookupEnv)
-	}
+	backend, err := backendOf(cfg, o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +112,8 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 
 // run runs the loops of the mode.
 func (b *job) run(ctx context.Context) (*Summary, error) {
+	ctx, cancel := b.whileReachable(ctx)
+	defer cancel()
 	b.progress.plan(b)
 	forecast, err := b.forecast(ctx)
 	if err != nil {
@@ -132,6 +144,10 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		err = b.keepCheckpoints(ctx, b.trainer.Step())
 	}
 	b.progress.done()
+	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
+		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n", context.Cause(ctx))
+		return nil, ErrInterrupted
+	}
 	if errors.Is(err, ErrInterrupted) {
 		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
 		return nil, err
@@ -144,6 +160,7 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	b.monitor.Finish()
+	b.sayShort()
 	return b.summarize()
 }
 
@@ -236,6 +253,8 @@ func (b *job) startUp(ctx context.Context) error {
 		return nil
 	}
 	b.progress.phase("evaluating the model to begin with")
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	metrics, err := b.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
 	if err != nil {
 		return err

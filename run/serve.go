@@ -196,7 +196,8 @@ func (b *job) openProxy(ctx context.Context) (*proxy.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	scorer := explorer.New(explorer.Options{Seed: b.identity.Seed, Pipeline: operators, Advantage: b.method.Advantage}, b.service, b.sync, nil, nil, explorer.Taskset{}, nil)
+	scorer := explorer.New(explorer.Options{Seed: b.identity.Seed, Pipeline: operators, Advantage: b.method.Advantage,
+		AdvantageName: b.cfg.Algorithm.AdvantageFn, Warn: b.progress.warn}, b.service, b.sync, nil, nil, explorer.Taskset{}, nil)
 	o := proxy.Options{Name: b.model.name, Model: b.model, Params: b.served(), Now: b.Now, History: history,
 		Log: b.progress.warn, Context: b.mostTokens(),
 		Commit: func(ctx context.Context, step int, list []*experience.Experience) (map[string]float64, error) {

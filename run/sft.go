@@ -46,20 +46,20 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	}
 	rows, err := b.openExampleRows(ctx, eb, schema)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, at(key+".path", err)
 	}
 	b.opened(rows.Close)
 	if eb.DataSelector != nil {
 		plan.Selector, plan.Seed, plan.Args = eb.DataSelector.SelectorType, eb.DataSelector.Seed, eb.DataSelector.Kwargs
 		if keys := eb.DataSelector.FeatureKeys; len(keys) > 0 {
 			if plan.Features, err = rows.Numbers(keys); err != nil {
-				return nil, fmt.Errorf("%s.data_selector.feature_keys: %w", key, err)
+				return nil, at(key+".data_selector.feature_keys", err)
 			}
 		}
 	}
 	reader, err := dataset.NewReader(rows.Len(), plan)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, at(key, atArgs(key+".data_selector.kwargs", err))
 	}
 	f := exampleFormat(eb)
 	s := &examples{rows: rows, reader: reader, model: b.model, pairs: pairs, warn: b.warn,
@@ -82,7 +82,7 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	}
 	if b.cfg.Given(key+".format.chat_template") && f.ChatTemplate != "" {
 		if s.template, err = b.readTemplate(f.ChatTemplate); err != nil {
-			return nil, fmt.Errorf("%s.format.chat_template: %w", key, err)
+			return nil, at(key+".format.chat_template", err)
 		}
 	}
 	_, err = s.row(dataset.Item{})

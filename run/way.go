@@ -16,25 +16,36 @@ import (
 func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
 	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
 	if err != nil {
-		return nil, workflow.Rollout{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
+		return nil, workflow.Rollout{}, at(key+".default_workflow_type", fmt.Errorf("%w%s", err, workflow.DidYouMean(t.DefaultWorkflowType, b.Plugins.workflows())))
 	}
 	r := b.rollout(t)
 	if _, plays := w.(workflow.Gem); plays && b.external != nil {
-		return nil, r, fmt.Errorf("run: %s.default_workflow_type %s needs a model's own tokens, which an external model does not show; choose another workflow", key, t.DefaultWorkflowType)
+		return nil, r, at(key+".default_workflow_type", fmt.Errorf("run: %s needs a model's own tokens, which an external model does not show; choose another workflow", t.DefaultWorkflowType))
 	} else if plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
 		if r.Environments, err = Environments(data); err != nil {
-			return nil, r, fmt.Errorf("%s.workflow_args.data_dir: %w", key, err)
+			return nil, r, at(key+".workflow_args.data_dir", err)
 		}
 		r.Chat = b.model.template
 	}
 	idle := workflow.Idle(t.DefaultWorkflowType, &r, b.Plugins.workflows())
-	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows()); err == nil {
+	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows()); err != nil {
+		err = b.refusedWay(t, key, r.RewardName, err)
+	} else {
+		b.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
 		for _, arg := range idle {
 			b.noteOnce("%s.%s is not used: neither %s nor its reward has such an argument", key, arg, t.DefaultWorkflowType)
 		}
 	}
 	return w, r, err
+}
+
+// refusedWay places what is wrong with a workflow's arguments or reward.
+func (b *job) refusedWay(t *config.Taskset, key, reward string, err error) error {
+	if err = atArgs(key+".workflow_args", err); workflow.HasReward(reward, b.Plugins.workflows()) {
+		return at(key+".default_workflow_type", err)
+	}
+	return at(key+".default_reward_fn_type", fmt.Errorf("%w%s", err, workflow.RewardDidYouMean(reward, b.Plugins.workflows())))
 }
 
 // noteOnce tells the user something that building the parts came across, perhaps several times.

@@ -173,13 +173,24 @@ func (s *Synchronizer) Next(ctx context.Context, step int) (version int, path st
 			return 0, "", err
 		}
 	}
-	if path, err = s.Wait(ctx, version); err != nil {
+	wanted := version
+	if version, path, err = s.wait(ctx, wanted, s.style == Fixed); err != nil {
 		return 0, "", err
+	}
+	if s.Tell != nil && version != wanted {
+		if err := s.Tell(ExplorerStatus{Step: step, Version: version}); err != nil {
+			return 0, "", err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current = version
 	return version, path, nil
+}
+
+// Short reports whether a version is older than what a step of style fixed samples with by interval and offset.
+func (s *Synchronizer) Short(step, version int) bool {
+	return s.style == Fixed && version < s.Version(step)
 }
 
 // choose settles what a step of a driven style samples with: as it was settled before, or now.
@@ -267,6 +278,14 @@ func (s *Synchronizer) Needed(step int) int {
 
 // Wait returns the path of a version as soon as it is published.
 func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err error) {
+	_, path, err = s.wait(ctx, version, false)
+	return path, err
+}
+
+// wait waits for a version. If the trainer has used up all experiences and is short of the next batch, as too many were dropped, it would
+// never come; then, orNewest, the newest there is takes its place. Both loops stand still at that point, so which one that is depends on
+// the experiences alone, and a restarted run finds the same.
+func (s *Synchronizer) wait(ctx context.Context, version int, orNewest bool) (got int, path string, err error) {
 	var timeout <-chan time.Time
 	if s.timeout > 0 {
 		t := time.NewTimer(s.timeout)
@@ -276,20 +295,23 @@ func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err 
 	for {
 		s.mu.Lock()
 		path, ok := s.paths[version]
-		stopped, changed, newest := s.stopped, s.changed, s.newest
+		stopped, idle, changed, newest := s.stopped, s.idle, s.changed, s.newest
+		instead := s.paths[newest]
 		s.mu.Unlock()
 		switch {
 		case ok:
-			return path, nil
+			return version, path, nil
 		case stopped:
-			return "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped, version, newest)
+			return 0, "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped, version, newest)
+		case orNewest && idle && 0 <= newest && newest < version:
+			return newest, instead, nil
 		}
 		select {
 		case <-changed:
 		case <-timeout:
-			return "", fmt.Errorf("synchronizer: weights version %d was not published within %v (the newest is %d); is the trainer short of experiences? raise synchronizer.sync_timeout if steps take that long", version, s.timeout, newest)
+			return 0, "", fmt.Errorf("synchronizer: weights version %d was not published within %v (the newest is %d); is the trainer short of experiences? raise synchronizer.sync_timeout if steps take that long", version, s.timeout, newest)
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return 0, "", context.Cause(ctx)
 		}
 	}
 }

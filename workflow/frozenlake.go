@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 )
 
@@ -62,8 +65,8 @@ type lakeOptions struct {
 
 func lakeArgs(args map[string]any) (lakeOptions, error) {
 	a := lakeOptions{pathSteps: 8, turns: 10}
-	for key, v := range args {
-		ok := true
+	for _, key := range slices.Sorted(maps.Keys(args)) {
+		v, ok := args[key], true
 		switch key {
 		case "env_max_steps", "agent_max_steps":
 			var n float64
@@ -79,10 +82,11 @@ func lakeArgs(args map[string]any) (lakeOptions, error) {
 		case "desc":
 			a.desc, ok = lakeRows(v)
 		default:
-			return a, fmt.Errorf("workflow: frozen_lake_workflow has no workflow_args.%s; it has env_max_steps, agent_max_steps, is_slippery and desc", key)
+			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w",
+				spell.UnknownArgument(key, []string{"env_max_steps", "agent_max_steps", "is_slippery", "desc"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%s is %v, which does not do", key, v)
+			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", v)})
 		}
 	}
 	return a, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -63,10 +64,10 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 		case "data_dir":
 			_, ok = value.(string)
 		default:
-			return a, fmt.Errorf("workflow: gem_workflow has no workflow_args.%s; it has env_id, wrappers, template, max_turns, gamma and data_dir", key)
+			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", spell.UnknownArgument(key, []string{"env_id", "wrappers", "template", "max_turns", "gamma", "data_dir"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%s is %v, which does not do", key, r.Args[key])
+			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", r.Args[key])})
 		}
 	}
 	if r.Environments == nil {
