@@ -131,7 +131,7 @@ def main():
     config.write_text(config.read_text().replace('"bfloat16"', '"float32"'))
     trinity = a.trinity.resolve()
     make = [
-        (lambda home: servers.Trinity(trinity, home, a.port, model), 24, 3, (6, 12, 18), (), True),
+        (lambda home: servers.Trinity(trinity, home, a.port, a.model.resolve()), 24, 3, (6, 12, 18), (), True),
         (lambda home: servers.SkyRL(python, home, a.port, model), 5, 2, (1, 2, 3, 4), (3,), True),
         (lambda home: servers.TuFT(python, home, a.port, model, "FILE"), 40, 4, (5, 15, 30), (5, 20), True),
         (lambda home: servers.TuFT(python, home, a.port, model, ""), 60, 5, (10, 25, 45), (10,), False),
@@ -144,7 +144,7 @@ def main():
             if a.only not in server.name:
                 continue
             began = time.monotonic()
-            good, said = scenario(server, Job(trinity, work / "job", server, model, steps, save), what, at)
+            good, said = scenario(server, Job(trinity, work / "job", server, server.model, steps, save), what, at)
             wanted = survives or what in ("nothing", "trinity run")
             if not wanted and not good:
                 good, said = "start the server with what it had" in said, "ends with: " + said

@@ -85,7 +85,7 @@ class TuFT(Server):
 
     def __init__(self, python, home, port, model, persistence):
         super().__init__(home, port)
-        self.python, self.name = python, f"TuFT, persistence {persistence or 'off'}"
+        self.python, self.model, self.name = python, model, f"TuFT, persistence {persistence or 'off'}"
         self.version = version(python, "tuft")
         lines = ["supported_models:", f"  - model_name: {model}", f"    model_path: {model}", "    max_model_len: 512", "    max_lora_rank: 32",
                  f"checkpoint_dir: {self.home}/checkpoints", "authorized_users:", f"  {KEY}: tester"]
