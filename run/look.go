@@ -118,6 +118,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 	if context <= 0 {
 		context = engine.DefaultContext
 	}
+	b.context = context
 	switch n := b.cfg.Model.MaxModelLen; {
 	case n == nil || *n <= context:
 	case b.cfg.Given("model.max_model_len"):
