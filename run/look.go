@@ -118,6 +118,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 	if context <= 0 {
 		context = engine.DefaultContext
 	}
+	b.context = context
 	switch n := b.cfg.Model.MaxModelLen; {
 	case n == nil || *n <= context:
 	case b.cfg.Given("model.max_model_len"):
@@ -143,7 +144,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 func weightsIn(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("the folder %s has no safetensors file with the model's weights", dir)
+		err = fmt.Errorf("the folder %s has no weights: neither model.safetensors nor model.safetensors.index.json and its parts", dir)
 	}
 	return err
 }
