@@ -122,7 +122,8 @@ func (l lasting) load(t testing.TB, dir string, overrides ...string) *config.Con
 	return load(t, dir, overrides...)
 }
 
-// lines are the metrics, of all stages. The evaluation at the end of a plan is not in a longer one.
+// lines are the metrics, of all stages. The evaluation at the end of a plan is not in a longer one. Beside a table the explorer's metrics of steps
+// that were not trained when the run stopped are not kept.
 func (l lasting) lines(t testing.TB, dir string) (lines []monitor.Line, err error) {
 	folders := []string{dir}
 	if l.kind == "sft→rft" {
@@ -135,7 +136,10 @@ func (l lasting) lines(t testing.TB, dir string) (lines []monitor.Line, err erro
 		}
 		lines = append(lines, some...)
 	}
-	if l.kind == "evals" {
+	switch l.kind {
+	case "table", "reused":
+		lines = only(lines, "actor/", "critic/", "sample/", "response_length/")
+	case "evals":
 		lines = only(lines, "actor/", "critic/", "sample/", "response_length/", "rollout/", "experience_pipeline/")
 	}
 	return timeless(lines), nil
