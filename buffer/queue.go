@@ -25,9 +25,13 @@ type Queue struct {
 	capacity int
 	timeout  time.Duration
 
+	// Starved, if set before use, is called when a Read begins to wait.
+	Starved func()
+
 	mu      sync.Mutex
 	items   [][]*experience.Experience // each as it was put, all not empty
 	pool    []*experience.Experience   // taken from items but not read yet
+	wanted  int                        // by the Read that waits; 0 when none does
 	closed  bool
 	changed chan struct{} // closed and replaced at every change of the above
 }
@@ -76,6 +80,7 @@ func (q *Queue) tryPut(list []*experience.Experience) (done bool, changed <-chan
 // The error is ErrTimeout (what is there stays for the next read), ErrClosed once the queue is closed and fewer than n
 // are left (those are never handed out), or ctx's.
 func (q *Queue) Read(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
+	defer q.want(0)
 	var expired <-chan time.Time
 	if q.timeout > 0 {
 		timer := time.NewTimer(q.timeout)
@@ -86,6 +91,9 @@ func (q *Queue) Read(ctx context.Context, n, minVersion int) ([]*experience.Expe
 		list, changed, err := q.tryRead(n, minVersion)
 		if list != nil || err != nil {
 			return list, err
+		}
+		if q.want(n) && q.Starved != nil {
+			q.Starved()
 		}
 		select {
 		case <-changed:
@@ -112,11 +120,31 @@ func (q *Queue) tryRead(n, minVersion int) (list []*experience.Experience, chang
 	case len(q.pool) >= n:
 		list = append(make([]*experience.Experience, 0, n), q.pool[:n]...)
 		q.pool = append([]*experience.Experience(nil), q.pool[n:]...)
+		q.wanted = 0
 		return list, nil, nil
 	case q.closed:
 		return nil, nil, ErrClosed
 	}
 	return nil, q.changed, nil
+}
+
+// want notes how many the Read that waits wants, and reports whether that is news.
+func (q *Queue) want(n int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	news := q.wanted != n
+	q.wanted = n
+	return news
+}
+
+// Short reports how many experiences a Read waits for and that there are fewer; wanted is 0 when none waits or it has enough.
+func (q *Queue) Short() (there, wanted int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if there = q.count(); q.wanted <= there || q.closed {
+		return there, 0
+	}
+	return there, q.wanted
 }
 
 // wake lets everybody who waits look again. The caller holds mu.
@@ -135,6 +163,11 @@ func (q *Queue) pooled() int {
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.count()
+}
+
+// count is Len for who holds mu.
+func (q *Queue) count() int {
 	n := len(q.pool)
 	for _, item := range q.items {
 		n += len(item)

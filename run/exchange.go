@@ -41,6 +41,7 @@ type stepSize struct{ step, n int }
 
 // newQueueFeed makes a feed that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
 func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, copy keep, pos trainer.Position) *queueFeed {
+	q.Starved, sync.Short = sync.Look, q.Short // only the explorer fills it
 	return &queueFeed{queue: q, sync: sync, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
 }
 

@@ -85,7 +85,7 @@ func (o *onceStopped) Write(b []byte) (int, error) {
 func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
 	result, kills := "", 0
 	for _, half := range l.halves() {
-		for at := 7; ; at += 53 {
+		for at := 31; ; at += 101 {
 			dir := t.TempDir()
 			first, err := l.crash(t, dir, l.short, at, half, url)
 			if err == nil {
@@ -128,11 +128,11 @@ func (l lasting) must(t *testing.T, dir string, n int, url string) []monitor.Lin
 func (l lasting) compare(t *testing.T, what string, got, want []monitor.Line) string {
 	t.Helper()
 	if !l.loose {
-		if reflect.DeepEqual(got, want) {
-			return "equal bits"
+		if !reflect.DeepEqual(got, want) {
+			same(t, what, got, want)
+			return "DIFFERS"
 		}
-		same(t, what, got, want)
-		return "DIFFERS"
+		return "equal bits"
 	}
 	if len(got) != len(want) {
 		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))

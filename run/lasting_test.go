@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -59,36 +60,42 @@ const (
 )
 
 // lastings are all kinds.
-func lastings() (list []lasting) {
-	often := map[string]bool{"fixed_1_1": true, "fixed_2_1": true, "explorer_driven_1_1": true, "trainer_driven_1_1": true}
-	for _, style := range []string{"fixed", "explorer_driven", "trainer_driven"} {
-		for _, s := range [][2]int{{1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {3, 2}} {
-			for _, l := range []lasting{{kind: "grpo"}, {kind: "table", more: []string{betweenTable}}, {kind: "table", apart: true}, {kind: "grpo", wire: true}} {
-				l.style, l.interval, l.offset, l.loose, l.short, l.long = style, s[0], s[1], style != "fixed", 3, 5
-				if s[0] == 1 {
-					l.short = 2
-				}
-				key := fmt.Sprintf("%s_%d_%d", style, l.interval, l.offset)
-				l.often = often[key] && (l.kind == "grpo" && !l.wire || l.apart && key == "fixed_1_1" || l.wire && key == "fixed_1_1")
-				list = append(list, l)
+func lastings() []lasting {
+	return slices.Concat(scheduled("fixed", [][2]int{{1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {3, 2}}), others(false), others(true),
+		scheduled("explorer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}), scheduled("trainer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}))
+}
+
+// scheduled are jobs of one style with some intervals and offsets, in every mode.
+func scheduled(style string, schedules [][2]int) (list []lasting) {
+	for _, s := range schedules {
+		for _, l := range []lasting{{kind: "grpo"}, {kind: "table", more: []string{betweenTable}}, {kind: "table", apart: true}, {kind: "grpo", wire: true}} {
+			l.style, l.interval, l.offset, l.loose, l.short, l.long = style, s[0], s[1], style != "fixed", 3, 5
+			if s[0] == 1 {
+				l.short = 2
 			}
+			plain := l.more == nil && !l.apart && !l.wire
+			l.often = s == [2]int{1, 1} && l.more == nil && (plain || style == "fixed") || style == "fixed" && s == [2]int{2, 1} && plain
+			list = append(list, l)
 		}
 	}
-	for _, wire := range []bool{false, true} {
-		list = append(list,
-			lasting{kind: "epochs", more: []string{fewTasks, "buffer.total_steps=null"}, short: 1, long: 2, apart: true},
-			lasting{kind: "epochs", more: []string{fewTasks, "buffer.total_steps=null"}, short: 1, long: 2, often: !wire},
-			lasting{kind: "evals", more: []string{fewHeldOut, "explorer.eval_interval=2"}, short: 2, long: 4},
-			lasting{kind: "saved", more: []string{"trainer.save_interval=2", "trainer.max_checkpoints_to_keep=1"}, short: 3, long: 5},
-			lasting{kind: "reused", more: []string{replayed}, short: 2, long: 4, loose: true},
-			lasting{kind: "sft→rft", short: 2, long: 4, often: !wire},
-			lasting{kind: "sft", short: 2, long: 4, often: !wire},
-			lasting{kind: "dpo", short: 2, long: 4})
-		for i := range list {
-			if l := &list[i]; l.style == "" {
-				l.style, l.interval, l.offset, l.wire = "fixed", 1, 1, wire
-			}
-		}
+	return list
+}
+
+// others are jobs that are planned or trained in another way, with one schedule.
+func others(wire bool) []lasting {
+	list := []lasting{
+		{kind: "epochs", more: []string{fewTasks, "buffer.total_steps=null"}, short: 1, long: 2, apart: true},
+		{kind: "epochs", more: []string{fewTasks, "buffer.total_steps=null"}, short: 1, long: 2, often: !wire},
+		{kind: "evals", more: []string{fewHeldOut, "explorer.eval_interval=2"}, short: 2, long: 4},
+		{kind: "saved", more: []string{"trainer.save_interval=2", "trainer.max_checkpoints_to_keep=1"}, short: 3, long: 5},
+		{kind: "reused", more: []string{replayed}, short: 2, long: 4, loose: true},
+		{kind: "sft→rft", short: 2, long: 4, often: !wire},
+		{kind: "sft", short: 2, long: 4, often: !wire},
+		{kind: "dpo", short: 2, long: 4},
+	}
+	for i := range list {
+		l := &list[i]
+		l.style, l.interval, l.offset, l.wire = "fixed", 1, 1, wire
 	}
 	return list
 }

@@ -55,6 +55,9 @@ const (
 // ErrGone means that a version is not there and that the trainer, which has published newer ones, will not publish it any more.
 var ErrGone = errors.New("synchronizer: weights are gone")
 
+// ErrStuck means that explorer and trainer wait for each other.
+var ErrStuck = errors.New("synchronizer: nothing can go on")
+
 // ErrStopped means that the trainer ended before it published the version.
 var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 
@@ -63,6 +66,10 @@ type Synchronizer struct {
 	Schedule
 	// Tell, if set before use, hears what the explorer is about to do: it asks for weights, or samples a step with the version it names.
 	Tell func(ExplorerStatus) error
+
+	// Short, if set before use, says how many experiences the trainer waits for and that there are fewer; wanted is 0 when it does not wait. Look is
+	// to be called when it begins to.
+	Short func() (there, wanted int)
 
 	style   Style
 	order   *Order // nil when fixed
@@ -166,6 +173,27 @@ func (s *Synchronizer) Newer(ctx context.Context, above int) (version int, path 
 			return 0, "", context.Cause(ctx)
 		}
 	}
+}
+
+// Look lets whoever waits see whether the trainer waits for experiences.
+func (s *Synchronizer) Look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake()
+}
+
+// stuck is ErrStuck when the trainer waits for experiences that the explorer, which waits for weights, cannot make.
+func (s *Synchronizer) stuck(version, newest int) error {
+	if s.Short == nil {
+		return nil
+	}
+	there, wanted := s.Short()
+	if wanted == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the explorer waits for weights version %d (the newest is %d), and the trainer for %d experiences, of which there are %d; experience_pipeline/ in the "+
+		"metrics says what was left out; lower buffer.train_batch_size, leave out less, or let the explorer be further ahead with synchronizer.sync_offset",
+		ErrStuck, version, newest, wanted, there)
 }
 
 // Stop says that nothing more will be published.
@@ -313,6 +341,9 @@ func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err 
 				"to go on with the newest, or use another name for a new job", ErrGone, version, newest)
 		case stopped:
 			return "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped, version, newest)
+		}
+		if err := s.stuck(version, newest); err != nil {
+			return "", err
 		}
 		select {
 		case <-changed:
