@@ -165,3 +165,17 @@ func TestExtendApartInEitherOrder(t *testing.T) {
 		}
 	}
 }
+
+// An explorer that is planned longer says that the trainer was done and has to be started again.
+func TestExtendedExplorerAlone(t *testing.T) {
+	l := lasting{style: "fixed", interval: 1, offset: 0, kind: "table", apart: true}
+	dir := t.TempDir()
+	l.must(t, dir, 1, "")
+	var out bytes.Buffer
+	o := options()
+	o.Out = &out
+	_, err := Run(t.Context(), load(t, dir, and(l.args(4), append(asExplorer, "synchronizer.sync_timeout=0.3")...)...), o)
+	if want := "the trainer of this job was done with step 1; start it again"; err == nil || !strings.Contains(out.String(), want) {
+		t.Errorf("%v, said\n%s\nwant an error and %q", err, out.String(), want)
+	}
+}

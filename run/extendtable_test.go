@@ -83,9 +83,12 @@ func (o *onceStopped) Write(b []byte) (int, error) {
 
 // killed ends both plans at operations on the disk all along the way.
 func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
-	result, kills := "", 0
+	result, kills, stride := "", 0, 211
+	if l.often {
+		stride = 73
+	}
 	for _, half := range l.halves() {
-		for at := 31; ; at += 101 {
+		for at := 61; ; at += stride {
 			dir := t.TempDir()
 			first, err := l.crash(t, dir, l.short, at, half, url)
 			if err == nil {
