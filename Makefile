@@ -38,6 +38,15 @@ peers: ## the engine beside PyTorch and others on the same work: docs/peers.md a
 	[ -n "$(PYTHON)" ] || TORCH="$(TORCH)" bench/peers/venvs.sh bin/peers
 	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/results/peers.log; exit $${PIPESTATUS[0]}
 
+.PHONY: graders
+graders: ## what upstream's own graders say of four thousand mixed answers, and ours beside them (needs Python and pip); the log is kept
+	python3 -m venv bin/graders
+	bin/graders/bin/pip install -q -r reward/testdata/graders.txt
+	bin/graders/bin/pip install -q --no-deps trinity-rft==0.5.2 verl==0.7.1
+	mkdir -p docs/results
+	set -o pipefail; bin/graders/bin/python reward/testdata/graders.py reward/testdata/graders.jsonl reward/testdata/detex.jsonl 2>/dev/null | grep . | tee docs/results/graders.log
+	go test ./reward -run 'TestGraders$$|TestDetex$$' -count 1 -v | tee -a docs/results/graders.log; exit $${PIPESTATUS[0]}
+
 .PHONY: gen
 gen: ## the assembly from its generator
 	go run ./internal/kernel/gen
@@ -78,6 +87,13 @@ seeds: build ## the configurations of upstream's guides as they stand, on the sm
 	go run ./examples/tiny/gen data -rows 7473 -out bin/seeds/gsm8k
 	go test ./run -run 'TestSeeds$$' -count 1 -v -timeout 180m -seeds.rows $(CURDIR)/bin/seeds/gsm8k/train.jsonl -seeds.dir $(CURDIR)/bin/seeds | tee docs/results/seeds.log; exit $${PIPESTATUS[0]}
 	bin/trinity plot $(addprefix bin/seeds/,tinker/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1 verl/Trinity-RFT-gsm8k/alignment-tinker/verl-llama3.2-3B-lora-off1) -o docs/seeds.svg
+
+UPSTREAM ?= https://github.com/modelscope/Trinity-RFT
+.PHONY: upstream-examples
+upstream-examples: ## validate and run on each of the examples of Trinity-RFT 0.5.2, fetched by git (or EXAMPLES=their folder); the log is kept
+	[ -n "$(EXAMPLES)" ] || [ -d bin/upstream/examples ] || (git init -q bin/upstream && cd bin/upstream && git fetch -q --depth 1 $(UPSTREAM) eedef4b5a1f9ce205b12c6fdc64b9467fce98013 && git archive FETCH_HEAD examples | tar x)
+	mkdir -p docs/results
+	go test ./run -run 'TestUpstreamExamples$$' -count 1 -v -timeout 30m -upstream.examples $(abspath $(or $(EXAMPLES),bin/upstream/examples)) | tee docs/results/upstream-examples.log; exit $${PIPESTATUS[0]}
 
 .PHONY: llama
 llama: build ## the small Llama made again from random weights

@@ -10,6 +10,7 @@
 package algorithm
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,6 +49,19 @@ func beside[T any](table, own map[string]T) map[string]T {
 	return table
 }
 
+// KeyError is an error about one key of section algorithm, such as policy_loss_fn_args. What it wraps joins a
+// [*spell.Argument] for each argument that is wrong.
+type KeyError struct {
+	Key string
+	Err error
+}
+
+// Error implements error.
+func (e *KeyError) Error() string { return e.Err.Error() }
+
+// Unwrap implements errors.Unwrap.
+func (e *KeyError) Unwrap() error { return e.Err }
+
 // Method is an algorithm ready to use.
 type Method struct {
 	Name           string
@@ -59,29 +73,25 @@ type Method struct {
 	Schema         string
 }
 
-// New resolves a choice against the tables. Its errors name the configuration key, the value and what is possible.
+// New resolves a choice against the tables. Its error joins one for each key that is wrong, a [*KeyError] where the key
+// is known; each names the value and what is possible.
 func New(c Choice) (*Method, error) {
 	row, err := lookup("algorithm_type", c.Type, Algorithms())
 	if err != nil {
 		return nil, err
 	}
 	m := &Method{Name: c.Type, Schema: row.Schema}
-	if m.SampleStrategy, err = build("sample_strategy", or(c.SampleStrategy, row.SampleStrategy), c.SampleArgs, SampleStrategies()); err != nil {
-		return nil, err
-	}
-	if err = m.newAdvantage(or(c.Advantage, row.Advantage), c.AdvantageArgs, c.Own); err != nil {
-		return nil, err
-	}
-	if m.Penalty, err = build("kl_penalty_fn", or(c.KLPenalty, "none"), c.KLPenaltyArgs, KLs()); err != nil {
+	var errs [4]error
+	m.SampleStrategy, errs[0] = build("sample_strategy", or(c.SampleStrategy, row.SampleStrategy), c.SampleArgs, SampleStrategies())
+	errs[1] = m.newAdvantage(or(c.Advantage, row.Advantage), c.AdvantageArgs, c.Own)
+	m.Penalty, errs[2] = build("kl_penalty_fn", or(c.KLPenalty, "none"), c.KLPenaltyArgs, KLs())
+	m.Objective, errs[3] = newObjective(c, row)
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	if m.Penalty.estimate != nil && m.Late == nil {
-		return nil, fmt.Errorf("algorithm: kl_penalty_fn %q changes rewards in the trainer, where advantage_fn %q is already computed; use none, and kl_loss_fn for a KL term in the loss",
+		return nil, keyErrorf("kl_penalty_fn", "algorithm: kl_penalty_fn %q changes rewards in the trainer, where advantage_fn %q is already computed; use none, and kl_loss_fn for a KL term in the loss",
 			c.KLPenalty, or(c.Advantage, row.Advantage))
-	}
-	m.Objective, err = newObjective(c, row)
-	if err != nil {
-		return nil, err
 	}
 	return m, nil
 }
@@ -102,7 +112,7 @@ func (m *Method) newAdvantage(name string, args Args, own Tables) (err error) {
 	default:
 		names := slices.Sorted(maps.Keys(early))
 		names = slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(late))))
-		err = fmt.Errorf("algorithm: advantage_fn %q is not known; it is one of %v", name, names)
+		err = keyErrorf("advantage_fn", "algorithm: advantage_fn %q is not known; it is one of %v", name, names)
 	}
 	return err
 }
@@ -125,14 +135,11 @@ func newObjective(c Choice, row Row) (o Objective, err error) {
 		return o, err
 	}
 	o.Aggregation = mode
-	if o.Policy, err = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, beside(PolicyLosses(), c.Own.PolicyLosses)); err != nil {
-		return o, err
-	}
-	if o.KL, err = build("kl_loss_fn", or(c.KLLoss, row.KLLoss), c.KLLossArgs, KLs()); err != nil {
-		return o, err
-	}
-	o.Entropy, err = build("entropy_loss_fn", or(c.Entropy, row.Entropy), c.EntropyArgs, Entropies())
-	return o, err
+	var errs [3]error
+	o.Policy, errs[0] = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, beside(PolicyLosses(), c.Own.PolicyLosses))
+	o.KL, errs[1] = build("kl_loss_fn", or(c.KLLoss, row.KLLoss), c.KLLossArgs, KLs())
+	o.Entropy, errs[2] = build("entropy_loss_fn", or(c.Entropy, row.Entropy), c.EntropyArgs, Entropies())
+	return o, errors.Join(errs[:]...)
 }
 
 // aggregationMode is algorithm.loss_agg_mode, or the loss_agg_mode among the policy loss's arguments when the former is
@@ -143,7 +150,7 @@ func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
 	if v, given := rest["loss_agg_mode"]; given {
 		inner := fmt.Sprint(v)
 		if mode != "" && mode != inner {
-			return nil, "", fmt.Errorf("algorithm: loss_agg_mode is %q but policy_loss_fn_args.loss_agg_mode is %q; keep only loss_agg_mode", mode, inner)
+			return nil, "", keyErrorf("loss_agg_mode", "algorithm: loss_agg_mode is %q but policy_loss_fn_args.loss_agg_mode is %q; keep only loss_agg_mode", mode, inner)
 		}
 		mode = inner
 		rest = maps.Clone(rest)
@@ -163,7 +170,7 @@ func or(a, b string) string {
 func lookup[T any](key, name string, table map[string]T) (T, error) {
 	v, ok := table[name]
 	if !ok {
-		return v, fmt.Errorf("algorithm: %s %q is not known; it is one of %v", key, name, slices.Sorted(maps.Keys(table)))
+		return v, keyErrorf(key, "algorithm: %s %q is not known; it is one of %v", key, name, slices.Sorted(maps.Keys(table)))
 	}
 	return v, nil
 }
@@ -176,7 +183,11 @@ func build[T any](key, name string, args Args, table map[string]func(Args) (T, e
 	}
 	v, err := construct(args)
 	if err != nil {
-		return zero, fmt.Errorf("algorithm: %s_args of %s: %w", key, name, err)
+		return zero, keyErrorf(key+"_args", "algorithm: %s_args of %s: %w", key, name, err)
 	}
 	return v, nil
+}
+
+func keyErrorf(key, format string, args ...any) error {
+	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
 }

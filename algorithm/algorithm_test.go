@@ -44,7 +44,7 @@ func TestNewRefuses(t *testing.T) {
 		`kl_penalty_fn "k2" changes rewards in the trainer, where advantage_fn "grpo" is already computed`: {Type: "grpo", KLPenalty: "k2"},
 		`sample_strategy "most" is not known; it is one of [default mix staleness_control warmup]`:         {Type: "grpo", SampleStrategy: "most"},
 		`sample_strategy_args of mix: expert_ratio is not an argument`:                                     {Type: "mix", SampleArgs: Args{"expert_ratio": 0.1}},
-		`kl_loss_fn_args of k2: coef is not an argument; the arguments are [`:                              {Type: "grpo", KLLossArgs: Args{"coef": 1.0}},
+		`kl_loss_fn_args of k2: coef is not an argument; there are kl_coef`:                                {Type: "grpo", KLLossArgs: Args{"coef": 1.0}},
 		`adaptive is true, but target_kl or horizon is missing`:                                            {Type: "grpo", KLLossArgs: Args{"adaptive": true, "target_kl": 0.1}},
 	}
 	for want, c := range tests {

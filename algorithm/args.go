@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // Args are the arguments of one function as they come from YAML: numbers, booleans, text or nil. A nil value means that
@@ -29,7 +31,7 @@ func (r *argReader) get(name string) (any, bool) {
 }
 
 func (r *argReader) wrong(name string, v any, want string) {
-	r.errs = append(r.errs, fmt.Errorf("%s is %v (%T); it must be %s", name, v, v, want))
+	r.errs = append(r.errs, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v (%T); it must be %s", v, v, want)})
 }
 
 // number returns the argument, or def when it is not given. Text that is a number counts, because YAML 1.2 reads 1e-6
@@ -146,7 +148,7 @@ func (r *argReader) require(ok bool, name string, v any, want string) {
 func (r *argReader) close() error {
 	for _, name := range slices.Sorted(maps.Keys(r.args)) {
 		if !slices.Contains(r.known, name) {
-			r.errs = append(r.errs, fmt.Errorf("%s is not an argument; the arguments are %v", name, r.known))
+			r.errs = append(r.errs, spell.UnknownArgument(name, r.known))
 		}
 	}
 	return errors.Join(r.errs...)

@@ -8,13 +8,15 @@ import (
 )
 
 // BatchMetrics describes the experiences of a training step under Trinity-RFT's names: critic/{score,rewards,
-// advantages,returns} and {response,prompt}_length with mean, max and min, the lengths also with clip_ratio (the share
-// that is as long as the longest), sample/model_version, sample/task_count and perf/total_num_tokens. Advantages and
-// returns are over all response tokens, masked ones included, as upstream has them. What no experience has is left out. Of an
-// expert's experiences only lengths and tokens count: nobody sampled or graded them.
+// advantages,returns} and {response,prompt}_length with mean, max and min, the lengths also with clip_ratio
+// (the share that is as long as the longest), sample/model_version, sample/task_count and
+// perf/total_num_tokens. Advantages and returns are over all response tokens, masked ones included, as upstream
+// has them. What no experience has is left out; sample/unread_answer_count is how many rows of a data set had
+// no answer within the longest sequence, where there are some. Of an expert's experiences only lengths and
+// tokens count: nobody sampled or graded them.
 func BatchMetrics(list []*experience.Experience) map[string]float64 {
 	var scores, advantages, returns, responses, prompts, versions []float64
-	tokens := 0
+	tokens, unread := 0, 0
 	tasks := make(map[string]bool)
 	for _, e := range list {
 		if !e.Info.IsExpert {
@@ -25,12 +27,18 @@ func BatchMetrics(list []*experience.Experience) map[string]float64 {
 			advantages = appendFloat64s(advantages, e.Advantages)
 			returns = appendFloat64s(returns, e.Returns)
 		}
+		if e.Logprobs == nil && e.TruncateStatus == experience.PromptTruncated {
+			unread++
+		}
 		responses = append(responses, float64(e.ResponseLength()))
 		prompts = append(prompts, float64(e.PromptLength))
 		tokens += len(e.Tokens)
 		tasks[e.EID.TID()] = true
 	}
 	m := map[string]float64{"perf/total_num_tokens": float64(tokens), "sample/task_count": float64(len(tasks))}
+	if unread > 0 {
+		m["sample/unread_answer_count"] = float64(unread)
+	}
 	for key, values := range map[string][]float64{
 		"critic/score": scores, "critic/rewards": scores, "critic/advantages": advantages, "critic/returns": returns,
 		"response_length": responses, "prompt_length": prompts, "sample/model_version": versions,

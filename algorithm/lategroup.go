@@ -110,14 +110,38 @@ func newDistill(args Args) (LateAdvantage, error) {
 
 func (distill) Needs() Needs { return Needs{Old: true, Teacher: true} }
 
-// Assign is A = coef*(teacher - old), 0 outside the mask.
+// Assign is A = coef*(teacher - old), 0 outside the mask. distill/reverse_kl is the mean of old - teacher over the
+// trained tokens, kl/ its sum over a sequence.
 func (a distill) Assign(batch []Graded) (map[string]float64, error) {
-	sum, n := 0.0, 0
+	sum, n, sums := 0.0, 0, make([]float64, len(batch))
 	for i := range batch {
 		each := func(t int) float64 { return float64(batch[i].Teacher[t]) - float64(batch[i].Logprobs[t]) }
-		sum, n = sum-batch[i].setEach(a.coef, each), n+count(batch[i].ActionMask)
+		sums[i] = -batch[i].setEach(a.coef, each)
+		sum, n = sum+sums[i], n+count(batch[i].ActionMask)
 	}
-	return map[string]float64{"distill/reverse_kl": sum / float64(max(1, n))}, nil
+	m := sequenceMetrics("kl", sums, batch)
+	m["distill/reverse_kl"] = sum / float64(max(1, n))
+	return m, nil
+}
+
+// sequenceMetrics are, as upstream has them, <key>/mean and <key>/std (over n-1, 0 for one alone) of what each sequence's
+// tokens add up to, and advantages/mean, the mean over the sequences of the sum of their advantages.
+func sequenceMetrics(key string, sums []float64, batch []Graded) map[string]float64 {
+	advantages := 0.0
+	for i := range batch {
+		for _, a := range batch[i].Advantages {
+			advantages += float64(a)
+		}
+	}
+	n := float64(max(1, len(batch)))
+	m := map[string]float64{key + "/mean": 0, key + "/std": 0, "advantages/mean": advantages / n}
+	if len(sums) > 0 {
+		m[key+"/mean"] = mean(sums)
+	}
+	if len(sums) > 1 {
+		m[key+"/std"] = stdDev(sums, m[key+"/mean"])
+	}
+	return m
 }
 
 // setEach sets the advantage of each trained token to coef*f(t), and returns the sum of f.
@@ -208,21 +232,21 @@ func (a jsd) divergence(s, t float64) float64 {
 	return float64(a.lambda*ratio*(t-m)) + float64((1-a.lambda)*(s-m))
 }
 
-// Assign sets the advantages, 0 outside the mask; jsd/mean is the mean divergence over the trained tokens.
+// Assign sets the advantages, 0 outside the mask. jsd/ is the divergence that a sequence's trained tokens add up to;
+// pointwise as upstream sums it up, else by its estimate.
 func (a jsd) Assign(batch []Graded) (map[string]float64, error) {
-	sum, n := 0.0, 0
+	sums := make([]float64, len(batch))
 	for i := range batch {
 		g := &batch[i]
 		g.setEach(a.coef, func(k int) float64 {
 			s, t := float64(g.Logprobs[k])/a.temperature, float64(g.Teacher[k])/a.temperature
-			n++
 			if a.pointwise {
-				sum += a.integrand(s, t)
+				sums[i] += a.integrand(s, t)
 				return -a.integrand(s, t)
 			}
-			sum += a.divergence(s, t)
+			sums[i] += a.divergence(s, t)
 			return a.push(s, t)
 		})
 	}
-	return map[string]float64{"jsd/mean": sum / float64(max(1, n))}, nil
+	return sequenceMetrics("jsd", sums, batch), nil
 }

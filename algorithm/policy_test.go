@@ -194,7 +194,7 @@ func TestArgsAreChecked(t *testing.T) {
 		args       Args
 		want       string
 	}{
-		{"unknown", "ppo", Args{"clip_rage": 0.2}, "clip_rage is not an argument; the arguments are [clip_range"},
+		{"unknown", "ppo", Args{"clip_rage": 0.2}, "clip_rage is not an argument; did you mean clip_range?; there are clip_range"},
 		{"wrong type", "ppo", Args{"clip_range": true}, "clip_range is true (bool); it must be a number"},
 		{"text that is no number", "ppo", Args{"clip_range": "wide"}, "it must be a number"},
 		{"out of range", "ppo", Args{"clip_ratio_c": 1.0}, "clip_ratio_c is 1 (float64); it must be greater than 1"},

@@ -21,10 +21,17 @@ type rec struct {
 
 func newREC(args Args) (PolicyLoss, error) {
 	r := readArgs(args)
+	clip := r.word("clip_mode", "none", "one-side", "gspo-one-side", "two-side", "ring")
+	// Upstream's defaults of a run without arguments are 0.6 and 2, but the ring takes an argument, clip_mode, and then
+	// upstream's are those of its class.
+	lowPrime, highPrime := 0.6, 2.0
+	if clip == "ring" {
+		lowPrime, highPrime = 0.4, 0.4
+	}
 	l := rec{
 		low: r.number("epsilon_low", 0.2), high: r.number("epsilon_high", 0.2),
-		lowPrime: r.number("epsilon_low_prime", 0.6), highPrime: r.number("epsilon_high_prime", 2),
-		clip:        r.word("clip_mode", "none", "one-side", "gspo-one-side", "two-side", "ring"),
+		lowPrime: r.number("epsilon_low_prime", lowPrime), highPrime: r.number("epsilon_high_prime", highPrime),
+		clip:        clip,
 		weight:      r.word("weight", "none", "importance_sampling", "truncated_importance_sampling", "gspo_importance_sampling", "advantage"),
 		regularizer: r.word("regularizer", "none", "k2", "forward-kl"),
 		coef:        r.number("regularizer_coef", 0),

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
@@ -54,25 +56,64 @@ func (h *History) Record(ctx context.Context, id string, list []*experience.Expe
 	})
 }
 
-// Feedback gives the answers with these ids a reward, once: of those that have one already nothing changes. It returns how many experiences that
-// were.
+// FeedbackError names the answers that could not be given a reward.
+type FeedbackError struct {
+	Unknown []string // ids of no answer
+	Used    []string // ids of answers that have a reward already
+}
+
+func (e *FeedbackError) Error() string {
+	var parts []string
+	if len(e.Unknown) > 0 {
+		parts = append(parts, "there is no answer with the id "+strings.Join(e.Unknown, ", "))
+	}
+	if len(e.Used) > 0 {
+		parts = append(parts, "a reward was given before to "+strings.Join(e.Used, ", "))
+	}
+	return strings.Join(parts, "; ") + "; nothing was changed"
+}
+
+// Feedback gives the answers with these ids a reward, all of them or none, and returns how many experiences that were. If one is not known or
+// has a reward already, the error wraps a FeedbackError.
 func (h *History) Feedback(ctx context.Context, ids []string, task string, run int, reward float64) (n int64, err error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	err = h.db.retry(ctx, "feedback", func(tx *sql.Tx) error {
 		n = 0
+		var wrong FeedbackError
 		for _, id := range ids {
 			res, err := tx.ExecContext(ctx, h.db.bind(`UPDATE proxy_history SET reward = ?, task_id = ?, run_id = ?, consumed = consumed + 1 WHERE msg_id = ? AND consumed = 0`), reward, task, run, id)
 			if err != nil {
 				return err
 			}
 			more, err := res.RowsAffected()
+			if err == nil && more == 0 {
+				err = h.whyNot(ctx, tx, id, &wrong)
+			}
 			if err != nil {
 				return err
 			}
 			n += more
 		}
+		if len(wrong.Unknown)+len(wrong.Used) > 0 {
+			return fmt.Errorf("%w: %w", errFinal, &wrong)
+		}
 		return nil
 	})
 	return n, err
+}
+
+// whyNot notes why an answer cannot be given a reward.
+func (h *History) whyNot(ctx context.Context, tx *sql.Tx, id string, into *FeedbackError) error {
+	var n int
+	if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(&n); err != nil {
+		return err
+	}
+	if n == 0 {
+		into.Unknown = append(into.Unknown, id)
+	} else {
+		into.Used = append(into.Used, id)
+	}
+	return nil
 }
 
 // Commit makes a step of all experiences that have a reward and are in no step yet, and returns how many those are; none make no step. A step
@@ -107,6 +148,32 @@ func (h *History) Counts(ctx context.Context) (total, ready int, err error) {
 		return tx.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN consumed > 0 AND committed = 0 THEN 1 ELSE 0 END), 0) FROM proxy_history`).Scan(&total, &ready)
 	})
 	return total, ready, err
+}
+
+// Recent returns the experiences recorded last, oldest first, as many as take about most bytes. What another
+// program wrote is passed over.
+func (h *History) Recent(ctx context.Context, most int) (list []*experience.Experience, err error) {
+	err = h.db.retry(ctx, "reading the history", func(tx *sql.Tx) error {
+		list = nil
+		rows, err := tx.QueryContext(ctx, `SELECT experience_bytes FROM proxy_history ORDER BY id DESC`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for left := most; left > 0 && rows.Next(); {
+			var data []byte
+			if err := rows.Scan(&data); err != nil {
+				return err
+			}
+			left -= len(data)
+			if e, _, err := experience.Decode(data); err == nil {
+				list = append(list, e)
+			}
+		}
+		slices.Reverse(list)
+		return rows.Err()
+	})
+	return list, err
 }
 
 // Step returns the experiences of a step, those of one task together, with their rewards, tasks and runs.

@@ -22,17 +22,19 @@ var ErrTimeout = errors.New("buffer: read timed out")
 // Queue is a bounded first-in first-out buffer of lists of experiences. It is safe for any number of writers and one
 // reader at a time; nothing in it polls.
 type Queue struct {
+	// Starved, if set before use, is told when a reader begins to wait for more than there is, and when it waits no longer. It is called
+	// under the queue's lock and must not call the queue.
+	Starved func(bool)
+
 	capacity int
 	timeout  time.Duration
-
-	// Starved, if set before use, is called when a Read begins to wait.
-	Starved func()
 
 	mu      sync.Mutex
 	items   [][]*experience.Experience // each as it was put, all not empty
 	pool    []*experience.Experience   // taken from items but not read yet
-	wanted  int                        // by the Read that waits; 0 when none does
 	closed  bool
+	want    int           // what the reader that waits has asked for; 0: none waits
+	starved bool          // last told
 	changed chan struct{} // closed and replaced at every change of the above
 }
 
@@ -70,6 +72,7 @@ func (q *Queue) tryPut(list []*experience.Experience) (done bool, changed <-chan
 		return false, q.changed, nil
 	}
 	q.items = append(q.items, list)
+	q.tell()
 	q.wake()
 	return true, nil, nil
 }
@@ -80,20 +83,17 @@ func (q *Queue) tryPut(list []*experience.Experience) (done bool, changed <-chan
 // The error is ErrTimeout (what is there stays for the next read), ErrClosed once the queue is closed and fewer than n
 // are left (those are never handed out), or ctx's.
 func (q *Queue) Read(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
-	defer q.want(0)
 	var expired <-chan time.Time
 	if q.timeout > 0 {
 		timer := time.NewTimer(q.timeout)
 		defer timer.Stop()
 		expired = timer.C
 	}
+	defer q.satisfied()
 	for {
 		list, changed, err := q.tryRead(n, minVersion)
 		if list != nil || err != nil {
 			return list, err
-		}
-		if q.want(n) && q.Starved != nil {
-			q.Starved()
 		}
 		select {
 		case <-changed:
@@ -120,31 +120,35 @@ func (q *Queue) tryRead(n, minVersion int) (list []*experience.Experience, chang
 	case len(q.pool) >= n:
 		list = append(make([]*experience.Experience, 0, n), q.pool[:n]...)
 		q.pool = append([]*experience.Experience(nil), q.pool[n:]...)
-		q.wanted = 0
+		q.want = 0
+		q.tell()
 		return list, nil, nil
 	case q.closed:
 		return nil, nil, ErrClosed
 	}
+	q.want = n
+	q.tell()
 	return nil, q.changed, nil
 }
 
-// want notes how many the Read that waits wants, and reports whether that is news.
-func (q *Queue) want(n int) bool {
+// satisfied says that no reader waits.
+func (q *Queue) satisfied() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	news := q.wanted != n
-	q.wanted = n
-	return news
+	q.want = 0
+	q.tell()
 }
 
-// Short reports how many experiences a Read waits for and that there are fewer; wanted is 0 when none waits or it has enough.
-func (q *Queue) Short() (there, wanted int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if there = q.count(); q.wanted <= there || q.closed {
-		return there, 0
+// tell reports whether a reader waits for more than there is, if that has changed. The caller holds mu.
+func (q *Queue) tell() {
+	n := len(q.pool)
+	for _, item := range q.items {
+		n += len(item)
 	}
-	return there, q.wanted
+	if starved := n < q.want; q.Starved != nil && starved != q.starved {
+		q.starved = starved
+		q.Starved(starved)
+	}
 }
 
 // wake lets everybody who waits look again. The caller holds mu.
@@ -163,11 +167,6 @@ func (q *Queue) pooled() int {
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.count()
-}
-
-// count is Len for who holds mu.
-func (q *Queue) count() int {
 	n := len(q.pool)
 	for _, item := range q.items {
 		n += len(item)

@@ -81,6 +81,57 @@ func (ps problems) err() error {
 	return errors.Join(errs...)
 }
 
+// Problem is what a part of the run found wrong with a value after loading. It has the place of key or, when nobody gave
+// that, of the nearest section around it.
+func (c *Config) Problem(key, format string, args ...any) *Problem {
+	k := checker{c: c}
+	k.bad(key, format, args...)
+	return k.found[0]
+}
+
+// KeyProblem is Problem at the key itself instead of its value: the key should not be there.
+func (c *Config) KeyProblem(key, format string, args ...any) *Problem {
+	at, ok := c.keyPosition(key)
+	if !ok {
+		return c.Problem(key, format, args...)
+	}
+	var found problems
+	found.add(at, key, format, args...)
+	return found[0]
+}
+
+// keyPosition is where the text has the key.
+func (c *Config) keyPosition(key string) (position, bool) {
+	i := strings.LastIndexByte(key, '.')
+	if c.tree == nil || i < 0 {
+		return position{}, false
+	}
+	steps, err := splitPath(key[:i])
+	n := c.tree
+	for _, s := range steps {
+		if n = n.child(s); n == nil {
+			return position{}, false
+		}
+	}
+	if err != nil || n.kind != mapping {
+		return position{}, false
+	}
+	for _, f := range n.fields {
+		if f.key == key[i+1:] {
+			return f.at, f.at.src != nil
+		}
+	}
+	return position{}, false
+}
+
+// Problems joins problems in the order of the text, as the error of [Load] does; nil if there are none.
+func Problems(list []*Problem) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return problems(list).err()
+}
+
 // problemReading says why a file could not be read.
 func problemReading(path string, err error) error {
 	p := &Problem{File: path, Text: "cannot read the configuration: " + err.Error()}

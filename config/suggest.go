@@ -30,19 +30,7 @@ func hint(name, path string, keys []key) string {
 }
 
 // didYouMean names the nearest of the known words, or nothing when none is near.
-func didYouMean(word string, known []string) string {
-	best, least := "", 1+max(1, len(word)/3)
-	for _, k := range known {
-		d := spell.Distance(strings.ToLower(word), k)
-		if d < least || d == least && len(k) == len(word) && len(best) != len(word) && best != "" {
-			best, least = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return "; did you mean " + best + "?"
-}
+func didYouMean(word string, known []string) string { return spell.DidYouMean(word, known) }
 
 // sectionsWith lists the sections of the schema that have the key, at most three, shortest first.
 func sectionsWith(name string) []string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/rng/python"
 )
@@ -37,6 +38,10 @@ type difficulty struct {
 	belief                 Belief
 }
 
+func difficultyArguments() []string {
+	return []string{"m", "lamb", "rho", "adaptive_rho", "target_reward", "tau", "do_sample"}
+}
+
 func newDifficulty(plan Plan) (*difficulty, error) {
 	d := &difficulty{features: plan.Features, seed: plan.Seed, m: 16, lambda: 0.2, target: 1, tau: 1}
 	d.belief = Belief{Alpha: ones(len(plan.Features)), Beta: ones(len(plan.Features)), Rho: 0.2}
@@ -60,10 +65,10 @@ func newDifficulty(plan Plan) (*difficulty, error) {
 		case "do_sample":
 			d.sample, ok = flag, isFlag
 		default:
-			return nil, fmt.Errorf("dataset: selector difficulty_based has no argument %q; there are m, lamb, rho, adaptive_rho, target_reward, tau and do_sample", key)
+			return nil, fmt.Errorf("dataset: selector difficulty_based: %w", spell.UnknownArgument(key, difficultyArguments()))
 		}
 		if !ok {
-			return nil, fmt.Errorf("dataset: selector difficulty_based: %s is %v, which does not do", key, value)
+			return nil, fmt.Errorf("dataset: selector difficulty_based: %w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", value)})
 		}
 	}
 	return d, nil

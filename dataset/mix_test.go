@@ -159,11 +159,11 @@ func TestBetaDraws(t *testing.T) {
 func TestSelectorsRefuse(t *testing.T) {
 	two := [][]float64{{1, 2}, {3, 4}}
 	for want, plan := range map[string]Plan{
-		"needs feature_keys":  {BatchSize: 1, Selector: "offline_easy2hard"},
-		"needs feature_keys:": {BatchSize: 1, Selector: "difficulty_based", Features: [][]float64{{1}, {2}}},
-		"has no argument":     {BatchSize: 1, Selector: "difficulty_based", Features: two, Args: map[string]any{"lambda": 1}},
-		"tau is -1":           {BatchSize: 1, Selector: "difficulty_based", Features: two, Args: map[string]any{"tau": -1}},
-		"a batch of 9 tasks":  {BatchSize: 9, Selector: "random"},
+		"needs feature_keys":                            {BatchSize: 1, Selector: "offline_easy2hard"},
+		"needs feature_keys:":                           {BatchSize: 1, Selector: "difficulty_based", Features: [][]float64{{1}, {2}}},
+		"lambda is not an argument; did you mean lamb?": {BatchSize: 1, Selector: "difficulty_based", Features: two, Args: map[string]any{"lambda": 1}},
+		"tau is -1":                                     {BatchSize: 1, Selector: "difficulty_based", Features: two, Args: map[string]any{"tau": -1}},
+		"a batch of 9 tasks":                            {BatchSize: 9, Selector: "random"},
 	} {
 		if _, err := NewMix([]int{2}, []Plan{plan}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one with %q", plan, err, want)

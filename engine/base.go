@@ -38,8 +38,8 @@ type TokenBytes interface {
 	Bytes(id int32) []byte
 }
 
-// defaultContext is the context length of a model whose config.json names none, tokens.
-const defaultContext = 32768
+// DefaultContext is the context length of a model whose config.json names none, tokens.
+const DefaultContext = 32768
 
 // base is a base model; what is expensive is read once, when it is needed.
 type base struct {
@@ -84,7 +84,7 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	}
 	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: c.MaxPos, tokens: m.Tokens, cache: cache.New(c.Pages(), cacheBytes), prints: map[bool]string{}}
 	if b.context <= 0 {
-		b.context = defaultContext
+		b.context = DefaultContext
 	}
 	b.ends = slices.Clone(m.EndTokens)
 	for _, id := range c.EOS {

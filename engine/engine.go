@@ -59,10 +59,12 @@ type Options struct {
 	// SkipMissing leaves out base models that are not there or cannot be read; their runs are refused by name. Without
 	// it they are errors.
 	SkipMissing bool
-	Memory      int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
-	FS          disk.FS
-	Now         func() time.Time // for the expiry of checkpoints
-	Log         *slog.Logger
+	// Beside says that another process may be saving into Dir now: what looks like the leavings of a killed one is left alone.
+	Beside bool
+	Memory int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
+	FS     disk.FS
+	Now    func() time.Time // for the expiry of checkpoints
+	Log    *slog.Logger
 }
 
 func (o *Options) defaults() {
@@ -149,8 +151,10 @@ func Open(opts Options) (*Engine, error) {
 			opts.Log.Error("a base model cannot be served; its runs are refused until it is back", "error", err)
 		}
 	}
-	if err := e.store.tidy(); err != nil {
-		return nil, err
+	if !opts.Beside {
+		if err := e.store.tidy(); err != nil {
+			return nil, err
+		}
 	}
 	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
 	e.sampler, e.trainer = newScheduler(e), newTrainer(e)

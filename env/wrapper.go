@@ -42,3 +42,14 @@ func Wrappers(names string, r Renderer) ([]Wrapper, error) {
 	}
 	return list, nil
 }
+
+// Retells reports whether wrappers, named as for Wrappers, show the model its own actions again.
+func Retells(names string) bool {
+	for name := range strings.SplitSeq(names, ",") {
+		switch strings.TrimSpace(name) {
+		case "concat_with_action", "concat_chat", "concat_chat_on_reset":
+			return true
+		}
+	}
+	return false
+}

@@ -35,6 +35,9 @@ func Decode(buf []byte) (*Experience, []byte, error) {
 	e.Info = d.info("info", version)
 	e.TruncateStatus = TruncateStatus(d.string("truncate status"))
 	e.StopReason = StopReason(d.string("stop reason"))
+	if version > 2 {
+		e.Starts = d.starts(len(e.Tokens))
+	}
 	if d.err != nil {
 		return nil, nil, d.err
 	}
@@ -140,6 +143,27 @@ func (d *decoder) promptLength(tokens int) int {
 		return 0
 	}
 	return int(p)
+}
+
+// starts reads places among the tokens, at least one.
+func (d *decoder) starts(tokens int) []int {
+	n := d.uvarint("starts")
+	if d.err == nil && (n == 0 || n > uint64(tokens)) {
+		d.fail("starts", fmt.Sprintf("%d sequences begin among %d tokens", n, tokens))
+	}
+	if d.err != nil {
+		return nil
+	}
+	out := make([]int, n)
+	for i := range out {
+		at := d.uvarint("starts")
+		if at >= uint64(tokens) {
+			d.fail("starts", fmt.Sprintf("%d with %d tokens", at, tokens))
+			return nil
+		}
+		out[i] = int(at)
+	}
+	return out
 }
 
 func (d *decoder) floats(field string) []float32 {

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// formatVersion is the first byte of every encoding. It grows when a field is added, and Decode refuses what it does not
-// know; it still reads version 1, which had no baseline.
-const formatVersion = 2
+// formatVersion is the first byte of every encoding. It grows when a field is added, and Decode refuses what it
+// does not know; it still reads version 1, which had no baseline. Version 3 is version 2 with the places where
+// further sequences begin behind it, and is written only where there are some.
+const formatVersion = 3
 
 // Append appends the binary form of e to buf and returns the longer slice. Equal experiences give equal bytes: floats
 // are written bit for bit and metrics in order of their names.
@@ -18,7 +19,11 @@ const formatVersion = 2
 // length in front (for slices the length plus one, so that nil stays nil), float32 and float64 as little-endian bits,
 // masks as packed bits.
 func Append(buf []byte, e *Experience) []byte {
-	buf = append(buf, formatVersion)
+	version := byte(2)
+	if len(e.Starts) > 0 {
+		version = formatVersion
+	}
+	buf = append(buf, version)
 	buf = appendString(buf, e.EID.Batch)
 	buf = appendString(buf, e.EID.Task)
 	buf = binary.AppendVarint(buf, int64(e.EID.Run))
@@ -38,7 +43,15 @@ func Append(buf []byte, e *Experience) []byte {
 	buf = appendMetrics(buf, e.Metrics)
 	buf = appendInfo(buf, e.Info)
 	buf = appendString(buf, string(e.TruncateStatus))
-	return appendString(buf, string(e.StopReason))
+	buf = appendString(buf, string(e.StopReason))
+	if version == 2 {
+		return buf
+	}
+	buf = binary.AppendUvarint(buf, uint64(len(e.Starts)))
+	for _, at := range e.Starts {
+		buf = binary.AppendUvarint(buf, uint64(at))
+	}
+	return buf
 }
 
 func appendString(buf []byte, s string) []byte {

@@ -44,6 +44,11 @@ type Info struct {
 
 // Experience is one training example: a prompt of P tokens followed by a response of R tokens, R >= 0.
 //
+// An episode of several turns whose prompt was shown to the model in another way later on is several sequences
+// (Starts). They lie one behind another in Tokens, so that an episode is one experience with one reward and one
+// advantage, counted once wherever experiences are counted; only what asks a model about the tokens takes them
+// apart (Spans).
+//
 // An Experience is owned by whoever holds it last; the loops hand it on and do not touch it afterwards. Its slices are
 // never shared between two experiences.
 type Experience struct {
@@ -51,6 +56,7 @@ type Experience struct {
 
 	Tokens       []int32   // prompt then response, [P+R]
 	PromptLength int       // P
+	Starts       []int     // where in Tokens further sequences begin, rising, behind the prompt; nil for one
 	Logprobs     []float32 // log-probability of each response token when it was sampled, temperature 1, [R]
 	ActionMask   []bool    // which response tokens are trained, [R]; false on tokens the model did not choose
 
@@ -101,6 +107,7 @@ func (e *Experience) TrainableTokens() int {
 func (e *Experience) Clone() *Experience {
 	c := *e
 	c.Tokens = slices.Clone(e.Tokens)
+	c.Starts = slices.Clone(e.Starts)
 	c.Logprobs = slices.Clone(e.Logprobs)
 	c.ActionMask = slices.Clone(e.ActionMask)
 	c.TokenRewards = slices.Clone(e.TokenRewards)
@@ -122,8 +129,21 @@ func (e *Experience) Clone() *Experience {
 	return &c
 }
 
-// Validate checks that the lengths agree: 0 <= P <= len(Tokens), an action mask for every response token, and every
-// other per-token slice either absent or as long as the response.
+// Spans are the sequences of the experience, each by its first place in Tokens and the place behind its last. A
+// model reads each of them without the others.
+func (e *Experience) Spans() [][2]int {
+	spans := make([][2]int, 0, len(e.Starts)+1)
+	from := 0
+	for _, at := range e.Starts {
+		spans = append(spans, [2]int{from, at})
+		from = at
+	}
+	return append(spans, [2]int{from, len(e.Tokens)})
+}
+
+// Validate checks that the lengths agree: 0 <= P <= len(Tokens), an action mask for every response token, every
+// other per-token slice either absent or as long as the response, and that every sequence has a token to begin
+// with and another behind it.
 func (e *Experience) Validate() error {
 	if e.PromptLength < 0 || e.PromptLength > len(e.Tokens) {
 		return fmt.Errorf("experience: %s has prompt length %d with %d tokens; it must lie between 0 and the number of tokens",
@@ -144,6 +164,26 @@ func (e *Experience) Validate() error {
 	} {
 		if f.n != 0 && f.n != r {
 			return fmt.Errorf("experience: %s has %d %s for %d response tokens; they must agree", e.EID, f.n, f.name, r)
+		}
+	}
+	return e.validateStarts()
+}
+
+// validateStarts checks the places where sequences begin. A sequence's first token has no probability, so it is
+// not trained.
+func (e *Experience) validateStarts() error {
+	if len(e.Starts) == 0 {
+		return nil
+	}
+	for i, span := range e.Spans() {
+		from, to := span[0], span[1]
+		if i > 0 && from < e.PromptLength || to-from < 2 {
+			return fmt.Errorf("experience: %s has sequences that begin at %v, with %d prompt tokens of %d tokens; "+
+				"the further ones must begin behind the prompt, and each must have two tokens", e.EID, e.Starts, e.PromptLength, len(e.Tokens))
+		}
+		if i > 0 && e.ActionMask[from-e.PromptLength] {
+			return fmt.Errorf("experience: %s trains token %d, which begins a sequence; it has no probability, "+
+				"so the mask must leave it out", e.EID, from)
 		}
 	}
 	return nil

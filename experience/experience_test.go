@@ -34,9 +34,55 @@ func full() *Experience {
 	return e
 }
 
+// several is full in three sequences.
+func several() *Experience {
+	e := full()
+	e.Starts = []int{5, 11}
+	return e
+}
+
+func TestSpans(t *testing.T) {
+	e := several()
+	if err := e.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	got, want := e.Spans(), [][2]int{{0, 5}, {5, 11}, {11, 13}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("spans %v, want %v", got, want)
+	}
+	if got, want := full().Spans(), [][2]int{{0, 13}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("spans of one sequence %v, want %v", got, want)
+	}
+	if c := e.Clone(); !reflect.DeepEqual(c, e) || &c.Starts[0] == &e.Starts[0] {
+		t.Error("a clone has other sequences, or shares them")
+	}
+	for want, starts := range map[string][]int{
+		"begin at [2 11]":          {2, 11}, // within the prompt
+		"begin at [11 5]":          {11, 5},
+		"begin at [5 5]":           {5, 5},
+		"begin at [5 12]":          {5, 12}, // one token
+		"trains token 6, which be": {6},
+	} {
+		e := full()
+		e.Starts = starts
+		if err := e.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("sequences at %v: %v, want %q", starts, err, want)
+		}
+	}
+}
+
+// An experience of one sequence is written as before there were several.
+func TestOneSequenceKeepsItsBytes(t *testing.T) {
+	one, some := Append(nil, full()), Append(nil, several())
+	if one[0] != 2 || some[0] != 3 || !bytes.Equal(one[1:], some[1:len(one)]) {
+		t.Errorf("versions %d and %d; want 2 and 3, with the same bytes behind them", one[0], some[0])
+	}
+}
+
 func TestEncodeDecode(t *testing.T) {
 	tests := map[string]*Experience{
 		"every field":            full(),
+		"several sequences":      several(),
 		"nothing":                {},
 		"empty slices, not nil":  {Tokens: []int32{}, Logprobs: []float32{}, ActionMask: []bool{}, Metrics: map[string]float64{}},
 		"prompt without answer":  {Tokens: []int32{1, 2}, PromptLength: 2, StopReason: StopPromptTruncated},
@@ -82,7 +128,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 }
 
 func TestDecodeRefusesEveryCut(t *testing.T) {
-	buf := Append(nil, full())
+	buf := Append(nil, several())
 	for n := range buf {
 		if _, _, err := Decode(buf[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes decode without an error", n, len(buf))
@@ -108,6 +154,7 @@ func TestDecodeVersion1(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(Append(nil, full()))
+	f.Add(Append(nil, several()))
 	f.Add(Append(nil, &Experience{}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, _, err := Decode(data)

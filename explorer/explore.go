@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 type tally struct {
 	tokens, failed, truncated, reused, left atomic.Int64
 	nanos                                   int64
+	took                                    []took // of each task
 }
 
 func (t *tally) into(m map[string]float64) {
@@ -29,6 +31,7 @@ func (t *tally) into(m map[string]float64) {
 	if n := t.left.Load(); n > 0 {
 		m["rollout/left_out_task_count"] = float64(n)
 	}
+	rolloutTimes(m, t.took)
 	m["rollout/failed_task_count"] = float64(t.failed.Load())
 	m["rollout/prompt_truncated_count"] = float64(t.truncated.Load())
 }
@@ -40,7 +43,7 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 	if err != nil {
 		return nil, nil, err
 	}
-	stats, begin := &tally{}, time.Now()
+	stats, begin := &tally{took: make([]took, len(tasks))}, time.Now()
 	groups := make([][]*experience.Experience, len(tasks))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, x.Runners))
@@ -54,7 +57,7 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 			continue
 		}
 		g.Go(func() error {
-			list, err := x.sample(enough.ctx, t)
+			list, err := x.sample(enough.ctx, t, &stats.took[i])
 			if gctx.Err() != nil {
 				return context.Cause(gctx)
 			}
@@ -64,6 +67,7 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 				stats.left.Add(1)
 				err = x.note("left_out", step, "task "+t.ID)
 			case err != nil:
+				list = nil
 				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index, x.train.Name, err))
 				err = nil
 			}
@@ -92,15 +96,15 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 }
 
 // sample runs a training task, beside its greedy rollout if there is to be one.
-func (x *Explorer) sample(ctx context.Context, t workflow.Task) ([]*experience.Experience, error) {
+func (x *Explorer) sample(ctx context.Context, t workflow.Task, spent *took) ([]*experience.Experience, error) {
 	if !x.Greedy {
-		return x.parts(ctx, t)
+		return x.parts(ctx, t, spent)
 	}
 	var list []*experience.Experience
 	var baseline float64
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		list, err = x.parts(ctx, t)
+		list, err = x.parts(ctx, t, spent)
 		return err
 	})
 	g.Go(func() (err error) {
@@ -127,7 +131,7 @@ func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error)
 	set.Workflow, set.Rollout = set.Way(t)
 	set.Rollout.Params.Temperature = 0
 	t.Repeat, t.Variant = 1, 0
-	list, err := x.attempt(ctx, &set, t)
+	list, err := x.attempt(ctx, &set, t, nil)
 	if err != nil {
 		return 0, fmt.Errorf("greedy rollout: %w", err)
 	}
@@ -154,14 +158,16 @@ func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experi
 		}
 	}
 	if len(list) > 0 && list[0].TruncateStatus == experience.PromptTruncated {
-		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than max_prompt_tokens %d; it is masked and trains nothing", step, t.Index, x.train.Rollout.MaxPrompt))
+		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than %d tokens, the most for a prompt; "+
+			"it is masked and trains nothing", step, t.Index, list[0].PromptLength))
 	}
 }
 
-// attempt runs a task until an attempt succeeds or none is left.
-func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (list []*experience.Experience, err error) {
+// attempt runs a task until an attempt succeeds or none is left, and notes how long that took.
+func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task, spent *took) (list []*experience.Experience, err error) {
 	w, r := set.Way(t)
 	r.Sampler, r.Version = x.sampler, x.version
+	first, last := time.Now(), time.Duration(0)
 	for range 1 + x.Retries {
 		tctx, cancel := ctx, context.CancelFunc(func() {})
 		limit, why := x.Timeout, "explorer.max_timeout"
@@ -172,20 +178,34 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task) (
 			tctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v (%s)", limit, why))
 		}
 		begin := time.Now()
-		list, err = w.Run(tctx, &r, t)
+		list, err = whole(w.Run(tctx, &r, t))
+		last = time.Since(begin)
 		timedOut := tctx.Err() != nil && ctx.Err() == nil
 		cancel()
 		if set == &x.train && !timedOut && ctx.Err() == nil {
-			x.pace.add(time.Since(begin))
+			x.pace.add(last)
 		}
 		if err == nil || ctx.Err() != nil || tinker.CategoryOf(err) == tinker.User {
 			break // another attempt at a wrong request would go wrong as well
 		}
 	}
-	if errors.Is(err, tinker.ErrClosed) {
-		return nil, err
+	if ctx.Err() == nil {
+		spent.add(last, time.Since(first))
 	}
 	return list, err
+}
+
+// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, and
+// no nil among them.
+func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
+	if err == nil && slices.Contains(list, nil) {
+		err = errors.New("the workflow returned a nil experience without an error; " +
+			"it must return an error, or no such entry")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or "bench/").
@@ -197,13 +217,13 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 		if err != nil {
 			return fmt.Errorf("evaluation of %s: %w", set.Name, err)
 		}
-		groups := make([][]*experience.Experience, len(tasks))
+		groups, times := make([][]*experience.Experience, len(tasks)), make([]took, len(tasks))
 		g, gctx := errgroup.WithContext(ctx)
 		g.SetLimit(max(1, x.Runners) * max(1, x.train.Repeat)) // as many samples at a time as training has
 		for i, t := range tasks {
 			x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat) // the same draws at every evaluation: what differs is the weights
 			g.Go(func() error {
-				list, err := x.attempt(gctx, set, t)
+				list, err := x.attempt(gctx, set, t, &times[i])
 				if gctx.Err() != nil {
 					return context.Cause(gctx)
 				}
@@ -217,7 +237,12 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		evalMetrics(metrics, prefix+set.Name, groups, x.Detailed)
+		if x.Evaluated != nil {
+			if err := x.Evaluated(step, prefix, set.Name, slices.Concat(groups...)); err != nil {
+				return err
+			}
+		}
+		evalMetrics(metrics, prefix+set.Name, groups, times, x.Detailed)
 	}
 	if len(x.eval) > 0 {
 		metrics["time/eval"] = time.Since(begin).Seconds()

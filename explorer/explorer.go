@@ -46,11 +46,15 @@ type Options struct {
 	EvalLast       bool            // the last step too; otherwise the weights that come of it are evaluated, by somebody else
 	Pipeline       []pipeline.Step // of the experiences, before they are scored
 	Advantage      algorithm.Advantage
-	Greedy         bool // run each task once more at temperature 0, for the reward that its samples are compared with
+	AdvantageName  string // of Advantage, for people
+	Greedy         bool   // run each task once more at temperature 0, for the reward that its samples are compared with
 	BaseModel      string
 	Warn           func(string) // called from several goroutines
 	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again after a restart.
 	Raw func(ctx context.Context, step int, list []*experience.Experience) error
+	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is that of its metrics. It
+	// may get one again after a restart.
+	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
 	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several goroutines.
 	Note func(event string, step int, detail string) error
 }
@@ -195,7 +199,8 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 
 // Score runs the pipeline's operators and then the advantages.
 func (x *Explorer) Score(step int, list []*experience.Experience, metrics map[string]float64) ([]*experience.Experience, error) {
-	list, shaped, err := pipeline.Run(x.Pipeline, list)
+	sampled := len(list)
+	list, shaped, drops, err := pipeline.Run(x.Pipeline, list)
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +208,15 @@ func (x *Explorer) Score(step int, list []*experience.Experience, metrics map[st
 		l.Learn(step, pipeline.Rates(x.Pipeline))
 	}
 	stream := rng.New(x.Seed).Stream("advantage", step)
+	left := len(list)
 	list, scored, err := x.Advantage.Assign(list, rand.New(&stream))
 	if err != nil {
 		return nil, err
 	}
+	if n := left - len(list); n > 0 {
+		drops = append(drops, pipeline.Drop{Rule: x.AdvantageName, N: n})
+	}
+	x.sayLoss(step, sampled, drops, list)
 	for _, m := range []map[string]float64{shaped, scored} {
 		for k, v := range m {
 			metrics["experience_pipeline/"+k] = v
@@ -226,6 +236,10 @@ func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
 // load makes the sampler of the version that a step samples with, waiting until it is published.
 func (x *Explorer) load(ctx context.Context, step int) (version int, err error) {
 	version, path, err := x.sync.Next(ctx, step)
+	if err == nil && x.sync.Short(step, version) {
+		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; sampling goes on with version %d",
+			step, x.sync.Version(step), version))
+	}
 	if err != nil || x.version == version {
 		return version, err
 	}

@@ -83,9 +83,9 @@ func (x *Explorer) note(event string, step int, detail string) error {
 }
 
 // parts runs a task's repetitions, in several parts if they are more than MaxRepeat. What failed of them is left out, unless it is all.
-func (x *Explorer) parts(ctx context.Context, t workflow.Task) ([]*experience.Experience, error) {
+func (x *Explorer) parts(ctx context.Context, t workflow.Task, spent *took) ([]*experience.Experience, error) {
 	if x.MaxRepeat <= 0 || t.Repeat <= x.MaxRepeat {
-		return x.attempt(ctx, &x.train, t)
+		return x.attempt(ctx, &x.train, t, spent)
 	}
 	n := (t.Repeat + x.MaxRepeat - 1) / x.MaxRepeat
 	lists, errs := make([][]*experience.Experience, n), make([]error, n)
@@ -106,7 +106,7 @@ func (x *Explorer) parts(ctx context.Context, t workflow.Task) ([]*experience.Ex
 				errs[i] = context.Cause(ctx)
 				return nil
 			}
-			lists[i], errs[i] = x.attempt(ctx, &x.train, part)
+			lists[i], errs[i] = x.attempt(ctx, &x.train, part, spent)
 			for _, e := range lists[i] {
 				e.EID.Run += base
 			}

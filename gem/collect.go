@@ -53,7 +53,7 @@ var errRecord = errors.New("an episode could not be stored")
 // seat is one episode of a round: where it is played and what its draws are named by.
 type seat struct {
 	step, round, place int
-	begin              func() (env.Env, env.Observation, error)
+	begin              func() (opened, error)
 }
 
 func (s seat) name() string { return strconv.Itoa(s.round) + "/" + strconv.Itoa(s.place) }
@@ -86,10 +86,10 @@ func (t *Trainer) round(ctx context.Context, step, round int, stored map[string]
 
 // keep plays an episode and stores it. A failed one is stored as an empty record, so that a restart counts it the same.
 func (t *Trainer) keep(ctx context.Context, s seat) (Turns, error) {
-	e, obs, err := s.begin()
+	o, err := s.begin()
 	var turns Turns
 	if err == nil {
-		turns, err = t.play(ctx, e, obs, s)
+		turns, err = t.play(ctx, o, s)
 	}
 	if ctx.Err() != nil || errors.Is(err, tinker.ErrClosed) {
 		return nil, err // the end of the process is no failure of the episode
@@ -101,14 +101,16 @@ func (t *Trainer) keep(ctx context.Context, s seat) (Turns, error) {
 }
 
 // play plays an episode to its end. Whatever fails loses all of it.
-func (t *Trainer) play(ctx context.Context, e env.Env, obs env.Observation, s seat) (Turns, error) {
+func (t *Trainer) play(ctx context.Context, o opened, s seat) (Turns, error) {
 	var turns Turns
+	retells := env.Retells(t.Config.EnvWrappers)
 	for {
-		turn, err := t.player.Answer(ctx, obs, "sample", s.step, s.round, s.place, len(turns))
+		known := len(o.seq.Tokens)
+		turn, continues, err := t.player.Answer(ctx, &o.seq, o.obs, "sample", s.step, s.round, s.place, len(turns))
 		if err != nil {
 			return nil, err
 		}
-		next, err := e.Step(t.player.Action(turn.Response))
+		next, err := o.env.Step(t.player.Action(turn.Response))
 		if err != nil {
 			return nil, err
 		}
@@ -118,10 +120,30 @@ func (t *Trainer) play(ctx context.Context, e env.Env, obs env.Observation, s se
 		if turn.Stop == experience.StopLength {
 			x.TruncateStatus = experience.ResponseTruncated
 		}
+		t.measure(x, retells && known > 0 && !continues)
 		turns = append(turns, x)
 		if next.Done() {
 			return turns, nil
 		}
-		obs = next.Observation
+		o.obs = next.Observation
+	}
+}
+
+// Metrics of a turn. They are there only where they are 1.
+const (
+	outOfRoom   = "out_of_room"  // the model's context ended the answer
+	newSequence = "new_sequence" // the model read its earlier actions in another form than it had sampled them in
+)
+
+// measure notes what the metrics count of a turn.
+func (t *Trainer) measure(x *experience.Experience, anew bool) {
+	full := x.TruncateStatus == experience.ResponseTruncated && x.ResponseLength() < t.Config.MaxTokens
+	for name, is := range map[string]bool{outOfRoom: full, newSequence: anew} {
+		if is && x.Metrics == nil {
+			x.Metrics = map[string]float64{}
+		}
+		if is {
+			x.Metrics[name] = 1
+		}
 	}
 }

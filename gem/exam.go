@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -102,13 +103,14 @@ func (x *Exam) episode(ctx context.Context, number int) (o outcome) {
 	if err != nil {
 		return outcome{err: err}
 	}
+	var seq chat.Sequence
 	random := rng.New(x.Seed).Stream("random player", number)
 	for {
 		var action string
 		if x.Player == nil {
 			action = e.SampleAction(&random)
 		} else {
-			turn, err := x.Player.Answer(ctx, obs, "evaluation", number, o.turns)
+			turn, _, err := x.Player.Answer(ctx, &seq, obs, "evaluation", number, o.turns)
 			if err != nil {
 				return outcome{err: err}
 			}

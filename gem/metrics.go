@@ -1,20 +1,29 @@
 package gem
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// episodeMetrics are the seed's means over episodes, and how many were lost.
+// episodeMetrics are the seed's means over episodes, how many were lost and, where there are any, in how many
+// turns the context ended the answer (sampler/num_out_of_room) and earlier actions were read in another form
+// than they were sampled in (sampler/num_new_sequence).
 func episodeMetrics(m monitor.Metrics, episodes []Turns, failed int) {
 	sum, turns, tokens := 0.0, 0, 0
+	rare := map[string]float64{}
 	for _, e := range episodes {
 		sum += e.Return()
 		turns += len(e)
 		for _, turn := range e {
 			tokens += turn.ResponseLength()
+			for _, name := range []string{outOfRoom, newSequence} {
+				if v := turn.Metrics[name]; v > 0 {
+					rare["sampler/num_"+name] += v
+				}
+			}
 		}
 	}
 	n := float64(len(episodes))
@@ -23,6 +32,7 @@ func episodeMetrics(m monitor.Metrics, episodes []Turns, failed int) {
 	m["sampler/action_num_tokens"] = float64(tokens) / n
 	m["sampler/num_episodes"] = n
 	m["sampler/num_failed_episodes"] = float64(failed)
+	maps.Copy(m, rare)
 }
 
 // policyMetrics compares the sampler's logprobs with those of training, nats, over the answers' tokens: v1 is the mean difference,

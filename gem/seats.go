@@ -4,9 +4,17 @@ import (
 	"context"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 )
+
+// opened is an episode that has begun: what it is played in, what the model sees, and what it has read and written.
+type opened struct {
+	env env.Env
+	obs env.Observation
+	seq chat.Sequence
+}
 
 // seats are the places of a round. With grpo the places of a group begin in one state.
 func (t *Trainer) seats(ctx context.Context, step, round int) []seat {
@@ -26,47 +34,49 @@ func (t *Trainer) seats(ctx context.Context, step, round int) []seat {
 
 // opening returns how the episodes of a group begin: each gets a fork of one environment, which was reset with the group's own
 // seed and, with fork_turn, played some turns. It is made when it is first asked for.
-func (t *Trainer) opening(ctx context.Context, step, round, group int) func() (env.Env, env.Observation, error) {
+func (t *Trainer) opening(ctx context.Context, step, round, group int) func() (opened, error) {
 	var once sync.Once
 	var lock sync.Mutex
-	var first env.Env
-	var obs env.Observation
+	var first opened
 	var err error
-	return func() (env.Env, env.Observation, error) {
+	return func() (opened, error) {
 		once.Do(func() {
-			if first, err = t.Make(); err != nil {
+			if first.env, err = t.Make(); err != nil {
 				return
 			}
 			draw := rng.New(uint64(t.Config.Seed)).Stream("environment", step, round, group)
-			if obs, err = first.Reset(draw.Uint64()); err == nil && t.Config.Method == "grpo" {
-				first, obs, err = t.advance(ctx, first, obs, step, round, group)
+			if first.obs, err = first.env.Reset(draw.Uint64()); err == nil && t.Config.Method == "grpo" {
+				first, err = t.advance(ctx, first, step, round, group)
 			}
 		})
 		if err != nil {
-			return nil, env.Observation{}, err
+			return opened{}, err
 		}
 		lock.Lock()
 		defer lock.Unlock()
-		return first.Fork(), obs, nil
+		own := first
+		own.env = first.env.Fork()
+		return own, nil
 	}
 }
 
 // advance plays fork_turn turns, or as many as leave the episode one more.
-func (t *Trainer) advance(ctx context.Context, e env.Env, obs env.Observation, step, round, group int) (env.Env, env.Observation, error) {
+func (t *Trainer) advance(ctx context.Context, o opened, step, round, group int) (opened, error) {
 	for turn := range t.Config.ForkTurn {
-		before := e.Fork()
-		answer, err := t.player.Answer(ctx, obs, "opening", step, round, group, turn)
+		before := o
+		before.env = o.env.Fork()
+		answer, _, err := t.player.Answer(ctx, &o.seq, o.obs, "opening", step, round, group, turn)
 		if err != nil {
-			return nil, obs, err
+			return o, err
 		}
-		next, err := e.Step(t.player.Action(answer.Response))
+		next, err := o.env.Step(t.player.Action(answer.Response))
 		if err != nil {
-			return nil, obs, err
+			return o, err
 		}
 		if next.Done() {
-			return before, obs, nil
+			return before, nil
 		}
-		obs = next.Observation
+		o.obs = next.Observation
 	}
-	return e, obs, nil
+	return o, nil
 }

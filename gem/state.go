@@ -73,6 +73,11 @@ func (t *Trainer) open(ctx context.Context) error {
 		return fmt.Errorf("gem: %w", err)
 	}
 	t.exact, t.state = caps.ExactLogprobs, s
+	for _, m := range caps.Models {
+		if m.Name == t.Create.BaseModel {
+			t.player.Context = m.ContextLength
+		}
+	}
 	if err := t.openModel(ctx); err != nil {
 		return fmt.Errorf("gem: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -43,10 +44,22 @@ const (
 // mlflowPause is how long a server that did not answer is left alone, so that it does not hold up every step.
 const mlflowPause = time.Minute
 
-func openMLflow(c Config, role string) (*mlflow, error) {
+func openMLflow(c Config, role string) (Sink, error) {
 	base := first(c.text("uri"), c.env("MLFLOW_TRACKING_URI"), "http://localhost:5000")
+	store, err := localMLflow(base)
+	if err != nil {
+		return nil, err
+	}
+	if store != nil {
+		m, err := openMLflowLocal(c, role, store)
+		if err != nil {
+			return nil, errors.Join(err, store.close())
+		}
+		return m, nil
+	}
 	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("monitor: monitor_args.uri %q is no address of an MLflow server; write one such as http://localhost:5000", base)
+		return nil, fmt.Errorf("monitor: monitor_args.uri %q is no address of an MLflow server and no store; write one such as "+
+			"http://localhost:5000, file:///path/to/mlruns or sqlite:///mlflow.db", base)
 	}
 	m := &mlflow{client: http.Client{Timeout: 10 * time.Second}, api: strings.TrimSuffix(base, "/") + "/api/2.0/mlflow/", warn: c.Warn, now: c.Now,
 		user: first(c.text("username"), c.env("MLFLOW_TRACKING_USERNAME")), password: first(c.text("password"), c.env("MLFLOW_TRACKING_PASSWORD"))}
@@ -58,11 +71,8 @@ func openMLflow(c Config, role string) (*mlflow, error) {
 	if err := m.create(c, role); err != nil {
 		return nil, fmt.Errorf("monitor: the MLflow server %s: %w; start one with mlflow server, or choose another monitor_type", base, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("monitor: %w", err)
-	}
-	if err := os.WriteFile(path, []byte(jsonText(m.run)), 0o644); err != nil {
-		return nil, fmt.Errorf("monitor: %w", err)
+	if err := keepMLflowRun(path, m.run); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
@@ -121,7 +131,7 @@ func parameters(settings map[string]any) []mlflowPair {
 			}
 			return
 		}
-		text := []rune(fmt.Sprint(v))
+		text := []rune(parameter(v))
 		flat[strings.TrimPrefix(prefix, ".")] = string(text[:min(len(text), mlflowValue)])
 	}
 	walk("", settings)
@@ -132,6 +142,15 @@ func parameters(settings map[string]any) []mlflowPair {
 		}
 	}
 	return out
+}
+
+// parameter is a value as text: what has parts is JSON, and so is what is not given.
+func parameter(v any) string {
+	switch reflect.ValueOf(v).Kind() {
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Invalid:
+		return jsonText(v)
+	}
+	return fmt.Sprint(v)
 }
 
 // mlflowKey is a name that the server takes: it knows no @ and few other signs.
@@ -146,17 +165,7 @@ func mlflowKey(k string) string {
 
 // Write implements Sink.
 func (m *mlflow) Write(at time.Time, step int, metrics Metrics) error {
-	type metric struct {
-		Key       string  `json:"key"`
-		Value     float64 `json:"value"`
-		Timestamp int64   `json:"timestamp"` // milliseconds
-		Step      int     `json:"step"`
-	}
-	var list []metric
-	for _, k := range metrics.Keys() {
-		list = append(list, metric{mlflowKey(k), metrics[k], at.UnixMilli(), step})
-	}
-	for part := range slices.Chunk(list, mlflowMetrics) {
+	for part := range slices.Chunk(mlflowMetricsOf(at, step, metrics), mlflowMetrics) {
 		m.tell("runs/log-batch", map[string]any{"run_id": m.run, "metrics": part})
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // Operator changes a list of experiences. It returns the list to go on with and metrics, without a prefix. It is called from one
@@ -48,7 +49,9 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 		return Step{}, fmt.Errorf("pipeline: operator data_juicer needs the Data-Juicer service, a Python program, which is not asked here; leave it out, use %s, or bring an operator of your own from a Go program", strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	if !ok {
-		return Step{}, fmt.Errorf("pipeline: operator %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+		known := slices.Sorted(maps.Keys(table))
+		return Step{}, fmt.Errorf("pipeline: operator %q is not known%s; there are %s; a Go program can bring an operator of its own (examples/plugin)",
+			name, spell.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	op, err := make(args)
 	if err != nil {
@@ -57,25 +60,40 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	return Step{name, op}, nil
 }
 
-// Run runs steps in order. Of a metric that two operators report the later one counts, as upstream has it.
-func Run(steps []Step, list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+// Drop is how many experiences a rule took out of a step.
+type Drop struct {
+	Rule string // an operator, by the name of the configuration, or what else drops them
+	N    int
+}
+
+// String says it for a person.
+func (d Drop) String() string { return fmt.Sprintf("%s %d", d.Rule, d.N) }
+
+// Run runs steps in order, and returns what they leave, their metrics, and which of them dropped how many. Of a metric that two operators
+// report the later one counts, as upstream has it.
+func Run(steps []Step, list []*experience.Experience) ([]*experience.Experience, map[string]float64, []Drop, error) {
 	all := map[string]float64{}
+	var drops []Drop
 	for _, s := range steps {
+		before := len(list) // an operator may change the slice
 		kept, metrics, err := s.Operator.Process(list)
 		if err != nil {
-			return nil, nil, fmt.Errorf("pipeline: operator %s: %w", s.Name, err)
+			return nil, nil, nil, fmt.Errorf("pipeline: operator %s: %w", s.Name, err)
+		}
+		if n := before - len(kept); n > 0 {
+			drops = append(drops, Drop{s.Name, n})
 		}
 		maps.Copy(all, metrics)
 		list = kept
 	}
-	return list, all, nil
+	return list, all, drops, nil
 }
 
 // arguments reads args strictly: every key must be one of known.
 func arguments(args map[string]any, known ...string) error {
-	for key := range args {
+	for _, key := range slices.Sorted(maps.Keys(args)) {
 		if !slices.Contains(known, key) {
-			return fmt.Errorf("unknown argument %q; there are [%s]", key, strings.Join(known, " "))
+			return spell.UnknownArgument(key, known)
 		}
 	}
 	return nil
@@ -95,6 +113,6 @@ func number(args map[string]any, name string, def float64) (float64, error) {
 	case uint64:
 		return float64(v), nil
 	default:
-		return 0, fmt.Errorf("%s is %v (%T); it must be a number", name, v, v)
+		return 0, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v (%T); it must be a number", v, v)}
 	}
 }

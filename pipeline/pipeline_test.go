@@ -65,7 +65,7 @@ func TestOperators(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		list, metrics, err := Run([]Step{s}, tt.in)
+		list, metrics, _, err := Run([]Step{s}, tt.in)
 		if err != nil || !slices.Equal(rewards(list), tt.want) || !maps.Equal(metrics, tt.metrics) {
 			t.Errorf("%s: %v, %v, %v; want %v, %v", tt.name, rewards(list), metrics, err, tt.want, tt.metrics)
 		}
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		{"reward_filter", map[string]any{"threshold": "high"}, "high"},
 		{"reward_shaping_mapper", nil, "reward_shaping_configs"},
 		{"reward_shaping_mapper", map[string]any{"reward_shaping_configs": []any{map[string]any{"stats_key": "a", "op_type": "add"}}}, "ADD, SUB, MUL or DIV"},
-		{"pass_rate_calculator", map[string]any{"x": 1}, "unknown argument"},
+		{"pass_rate_calculator", map[string]any{"x": 1}, "x is not an argument"},
 	} {
 		if _, err := New(tt.op, tt.args, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("New(%s, %v): %v, want %q in it", tt.op, tt.args, err, tt.want)

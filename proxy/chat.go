@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
@@ -44,9 +45,15 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) (*request, error) 
 		}
 	}
 	req := &request{common: in.common, chat: in}
-	if req.text, req.prompt, err = s.Model.Render(messages, o); err != nil {
+	var whole []int32
+	if req.text, whole, err = s.Model.Render(messages, o); err != nil {
 		return nil, bad("the messages cannot be rendered: %v", err)
 	}
+	if err := s.resume(req, whole); err != nil {
+		return nil, err
+	}
+	req.anew = !req.continues && slices.ContainsFunc(messages[:len(messages)-1],
+		func(m chat.Message) bool { return m.Role == "assistant" })
 	return req, nil
 }
 

@@ -55,7 +55,8 @@ type Options struct {
 // Server is the proxy. It answers once Use has given it a sampler.
 type Server struct {
 	Options
-	asked atomic.Int64
+	asked  atomic.Int64
+	recall *recall
 
 	mu      sync.RWMutex
 	sampler tinker.SamplingClient
@@ -68,7 +69,15 @@ type Server struct {
 // New makes a Server.
 func New(ctx context.Context, o Options) (*Server, error) {
 	last, err := o.History.Last(ctx)
-	return &Server{Options: o, step: last}, err
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, step: last, recall: newRecall()}
+	recent, err := o.History.Recent(ctx, recallBytes)
+	for _, e := range recent {
+		s.recall.add(sequenceOf(e))
+	}
+	return s, err
 }
 
 // Use makes requests from now on sample from weights of this version.
@@ -148,11 +157,23 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		in.Task = in.IDs[0]
 	}
 	n, err := s.History.Feedback(r.Context(), in.IDs, in.Task, in.Run, *in.Reward)
+	var wrong *buffer.FeedbackError
+	if errors.As(err, &wrong) {
+		err = refused(wrong)
+	}
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n})
+}
+
+// refused is what a client hears of ids that cannot be given a reward: 404 if one of them is of no answer, else 409.
+func refused(e *buffer.FeedbackError) error {
+	if len(e.Unknown) > 0 {
+		return &problem{http.StatusNotFound, "invalid_request_error", "unknown_msg_id", "msg_ids: " + e.Error()}
+	}
+	return &problem{http.StatusConflict, "invalid_request_error", "used_msg_id", "msg_ids: " + e.Error()}
 }
 
 func (s *Server) commit(w http.ResponseWriter, r *http.Request) {

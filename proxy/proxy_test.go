@@ -161,10 +161,23 @@ func TestAskRewardCommit(t *testing.T) {
 	if status, body := f.post("/feedback", `{"msg_ids":["`+id+`"]}`); status != 400 {
 		t.Errorf("feedback without a reward: %d %v", status, body)
 	}
-	for i, want := range []float64{2, 0, 0} {
-		ids := []string{id, id, "unknown"}[i]
-		if status, body := f.post("/feedback", `{"reward": 0.5, "msg_ids":["`+ids+`"], "task_id": "sum", "run_id": 4}`); status != 200 || body["status"] != "success" || body["experiences"] != want {
-			t.Errorf("feedback %d: %d %v, want %v experiences", i, status, body, want)
+	feedback := func(ids string) (int, string) {
+		status, body := f.post("/feedback", `{"reward": 0.5, "msg_ids":["`+ids+`"], "task_id": "sum", "run_id": 4}`)
+		return status, text(body)
+	}
+	for _, tt := range []struct {
+		ids    string
+		status int
+		want   string
+	}{
+		{id + `", "never-asked`, 404, "there is no answer with the id never-asked; nothing was changed"},
+		{id + `", "` + id, 200, `"experiences":2`}, // the answer above was left alone
+		{id, 409, "a reward was given before to " + id},
+		{"never-asked", 404, `"code":"unknown_msg_id"`},
+		{id + `", "never-asked`, 404, "never-asked; a reward was given before to " + id},
+	} {
+		if status, body := feedback(tt.ids); status != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("feedback on %s: %d %s; want %d %s", tt.ids, status, body, tt.status, tt.want)
 		}
 	}
 	resp, err := http.Get(f.URL + "/metrics")

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // common are the fields that both kinds of request have. What is not here is accepted and does nothing, as such APIs do.
@@ -66,6 +68,28 @@ type request struct {
 	text   string // of the prompt
 	prompt []int32
 	chat   *chatRequest // nil for plain completions
+
+	continues bool // the prompt begins with a sequence that was recorded
+	anew      bool // it has answers and continues none: a new sequence
+}
+
+// resume sets the tokens of a request's text, which are whole unless the text continues a recorded sequence
+// (chat.Sequence.Next).
+func (s *Server) resume(req *request, whole []int32) (err error) {
+	known := s.recall.find(req.text)
+	req.prompt, req.continues, err = known.Next(req.text, func(part string) ([]int32, error) {
+		if part == req.text {
+			return whole, nil
+		}
+		return s.Model.Encode(part)
+	})
+	return err
+}
+
+// sequenceOf is an answer as what a later request may continue.
+func sequenceOf(e *experience.Experience) *chat.Sequence {
+	return &chat.Sequence{Tokens: e.Tokens, Text: e.PromptText + e.ResponseText,
+		Ended: e.StopReason == experience.StopStop}
 }
 
 // answered is the answer to a request.
@@ -146,9 +170,18 @@ func (s *Server) sample(ctx context.Context, req *request) (*answered, error) {
 		if req.chat != nil {
 			e.MessagesJSON = string(req.chat.RawMessages)
 		}
+		if req.anew {
+			e.Metrics = map[string]float64{workflow.NewSequences: 1}
+		}
 		list = append(list, e)
 	}
-	return a, s.History.Record(context.WithoutCancel(ctx), a.id, list)
+	if err := s.History.Record(context.WithoutCancel(ctx), a.id, list); err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		s.recall.add(sequenceOf(e))
+	}
+	return a, nil
 }
 
 // params are the sampling parameters of a request.
@@ -215,7 +248,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) (*request, err
 	default:
 		return nil, bad("prompt must be a text that is not empty or a list of token ids; of several prompts each is a request of its own")
 	}
-	tokens, err := s.Model.Encode(req.text)
-	req.prompt = tokens
-	return req, err
+	whole, err := s.Model.Encode(req.text)
+	if err != nil {
+		return nil, err
+	}
+	return req, s.resume(req, whole)
 }

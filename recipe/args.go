@@ -3,12 +3,14 @@ package recipe
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/dataset"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // arguments reads an operator's arguments strictly; the first error stays.
@@ -26,7 +28,7 @@ func (a *arguments) get(name string) (any, bool) {
 
 func (a *arguments) fail(name string, v any, want string) {
 	if a.err == nil {
-		a.err = fmt.Errorf("%s is %v; it must be %s", name, v, want)
+		a.err = &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be %s", v, want)}
 	}
 }
 
@@ -86,9 +88,9 @@ func (a *arguments) texts(name string, def ...string) []string {
 
 // done returns the first error; an argument that nothing asked for is one.
 func (a *arguments) done() error {
-	for key := range a.args {
+	for _, key := range slices.Sorted(maps.Keys(a.args)) {
 		if !slices.Contains(a.used, key) && a.err == nil {
-			a.err = fmt.Errorf("unknown argument %q; there are %s", key, strings.Join(slices.Sorted(slices.Values(a.used)), ", "))
+			a.err = spell.UnknownArgument(key, slices.Sorted(slices.Values(a.used)))
 		}
 	}
 	return a.err

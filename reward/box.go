@@ -142,6 +142,16 @@ func slashFraction(text string) string {
 	return `\frac{` + a + `}{` + b + `}`
 }
 
+// rootFraction is slashFraction where what has a root in it may stand in for a whole number.
+func rootFraction(text string) string {
+	a, b, found := strings.Cut(text, "/")
+	whole := func(part string) bool { return strings.Contains(part, "sqrt") || plainInteger(part) }
+	if !found || strings.Contains(b, "/") || !whole(a) || !whole(b) {
+		return text
+	}
+	return `\frac{` + a + `}{` + b + `}`
+}
+
 func plainInteger(text string) bool {
 	n, err := strconv.Atoi(text)
 	return err == nil && strconv.Itoa(n) == text

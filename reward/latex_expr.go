@@ -33,7 +33,7 @@ func (p *latex) expr() (*node, error) {
 func (p *latex) mult() (*node, error) {
 	left, err := p.unary()
 	for err == nil {
-		op := p.take("*", "/", `\mod`)
+		op := p.take("*", "/", `\over`, `\mod`)
 		if op == "" {
 			break
 		}
@@ -41,7 +41,7 @@ func (p *latex) mult() (*node, error) {
 		if right, err = p.unary(); err != nil {
 			break
 		}
-		left = map[string]func(a, b *node) *node{"*": product, "/": quotient, `\mod`: modulo}[op](left, right)
+		left = map[string]func(a, b *node) *node{"*": product, "/": quotient, `\over`: quotient, `\mod`: modulo}[op](left, right)
 	}
 	return left, err
 }
@@ -152,6 +152,11 @@ func (p *latex) factor() (*node, error) {
 	switch t.class {
 	case 'n', 'p':
 		p.pos++
+		if t.class == 'n' && p.take("_") != "" { // the base of a number counts for nothing
+			if _, err := p.subscript(); err != nil {
+				return nil, err
+			}
+		}
 		return numeral(t)
 	case 's':
 		return p.symbol()
@@ -181,6 +186,7 @@ func (p *latex) factor() (*node, error) {
 		return wrap("ceiling", n, err)
 	case `\infty`:
 		p.pos++
+		p.take(`\%`)
 		return constant("oo"), nil
 	case `\boxed`:
 		p.pos++
@@ -204,18 +210,30 @@ func (p *latex) outsideBars(inner func() (*node, error)) func() (*node, error) {
 	}
 }
 
-// group reads {expr} and {a \over b}.
+// group reads {expr} and {n \choose k}.
 func (p *latex) group() (*node, error) {
 	return p.closed("{", "}", p.outsideBars(func() (*node, error) {
 		n, err := p.expr()
-		if err == nil && p.take(`\over`) != "" {
-			var below *node
-			if below, err = p.expr(); err == nil {
-				n = quotient(n, below)
-			}
+		if err != nil || p.take(`\choose`) == "" {
+			return n, err
 		}
-		return n, err
+		k, err := p.expr()
+		if err != nil {
+			return nil, err
+		}
+		return binomial(n, k), nil
 	}))
+}
+
+// binomial of two whole numbers is a number, as 10% is, and not a call, so that one can equal the other.
+func binomial(n, k *node) *node {
+	out := call("binomial", n, k)
+	if n.isInteger() && k.isInteger() {
+		if v, err := evaluate(out, nil); err == nil && v.rat != nil {
+			return rational(v.rat)
+		}
+	}
+	return out
 }
 
 func (p *latex) command(name string) (*node, error) {
@@ -249,7 +267,7 @@ func (p *latex) command(name string) (*node, error) {
 		return nil, err
 	}
 	if name == `\binom` {
-		return call("binomial", first, second), nil
+		return binomial(first, second), nil
 	}
 	return quotient(first, second), nil
 }

@@ -20,14 +20,14 @@ var spellings = map[string]string{
 	`\cdot`: "*", `\times`: "*", "×": "*", `\div`: "/", "÷": "/", ":": "/", "−": "-",
 	`\le`: "<=", `\leq`: "<=", `\leqslant`: "<=", "≤": "<=", `\lt`: "<",
 	`\ge`: ">=", `\geq`: ">=", `\geqslant`: ">=", "≥": ">=", `\gt`: ">",
-	`\ne`: "!=", `\neq`: "!=", "≠": "!=", `\mp`: `\pm`, `\lbrace`: `\{`, `\rbrace`: `\}`,
+	`\ne`: "!=", `\neq`: "!=", "≠": "!=", `\mp`: `\pm`, "±": `\pm`, "∓": `\pm`, "∪": `\cup`, "∅": `\emptyset`, `\lbrace`: `\{`, `\rbrace`: `\}`,
 	`\lbrack`: "[", `\rbrack`: "]", `\lgroup`: "(", `\rgroup`: ")", `\(`: "(", `\)`: ")",
-	`\lvert`: "|", `\rvert`: "|", `\vert`: "|", `\mod`: `\mod`,
+	`\lvert`: "|", `\rvert`: "|", `\vert`: "|", `\mod`: `\mod`, `\dbinom`: `\binom`, `\tbinom`: `\binom`,
 }
 
 // operators are the words that are not symbols.
 var operators = map[string]bool{
-	`\frac`: true, `\sqrt`: true, `\binom`: true, `\over`: true, `\pm`: true, `\in`: true, `\cup`: true,
+	`\frac`: true, `\sqrt`: true, `\binom`: true, `\over`: true, `\choose`: true, `\pm`: true, `\in`: true, `\cup`: true,
 	`\cap`: true, `\setminus`: true, `\infty`: true, `\emptyset`: true, `\{`: true, `\}`: true, `\approx`: true,
 	`\boxed`: true, `\begin`: true, `\end`: true, `\lfloor`: true, `\rfloor`: true, `\lceil`: true, `\rceil`: true,
 	`\\`: true, `\%`: true, `\mod`: true, `\gcd`: true, `\lcm`: true, `\max`: true, `\min`: true, `\exp`: true,
@@ -59,11 +59,12 @@ var names = map[string]string{
 // lex splits LaTeX into tokens. Only what it knows is a token; anything else is an error, as it is upstream.
 func lex(text string) ([]token, error) {
 	var out []token
-	for len(text) > 0 {
+	for spaced := false; len(text) > 0; {
 		t, n := next(text)
-		if n == 0 {
+		if n == 0 || spaced && t.text == `\circ` { // upstream's degree takes no space before it
 			return nil, errSyntax
 		}
+		spaced = text[n-1] == ' '
 		text = text[n:]
 		if t.class != 0 {
 			out = append(out, t)
@@ -162,7 +163,10 @@ func lexAccent(text string, n int, wrap string) (token, int) {
 	} else {
 		name = wrap + "{" + name + "}"
 	}
-	return token{'s', strings.ToLower(name)}, len(text) - len(rest) + end + 1
+	if name = strings.ToLower(name); name == "e" {
+		name = "E" // the variable: only a bare e is Euler's number
+	}
+	return token{'s', name}, len(text) - len(rest) + end + 1
 }
 
 func digits(text string) int {

@@ -59,7 +59,7 @@ func stripString(text string) string {
 		text = "0" + text
 	}
 	text = bareRoot.ReplaceAllString(strings.ReplaceAll(text, " ", ""), `\sqrt{$1}`)
-	text = slashFraction(braceFractions(text))
+	text = rootFraction(braceFractions(text))
 	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") || strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
 		text = text[1:max(1, len(text)-1)]
 	}

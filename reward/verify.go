@@ -184,14 +184,14 @@ func points(nodes ...*node) []map[string]*big.Rat {
 	return out
 }
 
-// agreeNames compares variables by name, a name with the product of its letters, and \text{72} with 72.
+// agreeNames compares variables by name, a name with the product of its letters, \text{72} with 72 and \text{3/4} with ¾.
 func agreeNames(gold, pred *node) bool {
 	g, okG := spelled(gold)
 	p, okP := spelled(pred)
-	if gold.kind == symNode && pred.isInteger() {
+	if gold.kind == symNode && pred.isExactRational() {
 		return gold.name == pred.num.RatString()
 	}
-	if pred.kind == symNode && gold.isInteger() {
+	if pred.kind == symNode && gold.isExactRational() {
 		return pred.name == gold.num.RatString()
 	}
 	return okG && okP && g == p

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -17,6 +18,9 @@ import (
 // benchmark is the role of mode bench among the monitors, and its mark among the files of a job directory.
 const benchmark = "benchmark"
 
+// forgetTimeout bounds the wait until a server has deleted weights that were made to be evaluated.
+const forgetTimeout = 10 * time.Second
+
 // bench evaluates the model as it is (explorer.eval_on_startup) and then every state that the job directory has, in their order; or with
 // explorer.bench_on_latest_checkpoint the last of them alone.
 func (b *job) bench(ctx context.Context) error {
@@ -24,6 +28,8 @@ func (b *job) bench(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	for _, step := range steps {
 		b.progress.phase(fmt.Sprintf("evaluating step %d", step))
 		path, forget, err := b.benchSampler(ctx, step)
@@ -95,5 +101,9 @@ func (b *job) benchSampler(ctx context.Context, step int) (path string, forget f
 		return "", forget, err
 	}
 	out, err := f.Wait(ctx)
-	return out.Path, func() error { return b.service.DeleteCheckpoint(context.WithoutCancel(ctx), out.Path) }, err
+	return out.Path, func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
+		defer cancel()
+		return b.service.DeleteCheckpoint(ctx, out.Path)
+	}, err
 }

@@ -9,196 +9,91 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Budget is what a configuration takes, reckoned before anything runs. Answers are reckoned as long as they may be, so tokens and times
-// are the most that it comes to.
+// Budget is what a configuration takes, reckoned before anything runs. Means are those of the model as it is now, measured on some tasks;
+// they are 0 where nothing was measured, as on a server. What begins with Max holds whatever the model answers.
 type Budget struct {
 	Model      model.Config // of the local engine; zero on a server
-	Memory     Memory       // the same
+	Memory     Memory       // the same, with sequences as long as they may be
 	Rows       int          // of the data
-	Prompt     int          // mean tokens of a prompt
-	Longest    int          // tokens of the longest prompt looked at
+	Prompt     int          // mean tokens of a first prompt with all that its workflow puts into it; of a whole sequence in mode train
+	Longest    int          // of those looked at
 	Looked     int          // how many were
+	Length     int          // tokens of a sequence at most
 	Steps      int
 	Samples    int   // of a step; 0 in mode train
-	MaxSampled int64 // tokens sampled in a step
-	MaxTrained int64 // tokens trained on in a step
+	Tried      int   // samples that the means of answers are of
+	Sampled    int64 // tokens sampled in a step, mean
+	MaxSampled int64 // 0: not known
+	Trained    int64 // tokens trained on in a step, mean
+	MaxTrained int64
 	Rates      Rates // zero on a server
 }
 
-// StepTime is the most that a step takes at the measured rates, 0 where they are not known.
+// StepTime is what a step takes at the measured rates, 0 where they or the means are not known.
 func (b *Budget) StepTime() time.Duration {
-	if b.Rates.Trained == 0 {
+	if b.Sampled == 0 && b.Samples > 0 {
 		return 0
 	}
-	seconds := float64(b.MaxTrained) / b.Rates.Trained
-	if b.MaxSampled > 0 {
-		seconds += float64(b.MaxSampled) / b.Rates.Sampled
+	return b.Rates.time(b.Sampled, b.Trained)
+}
+
+// MaxStepTime is the most that a step takes at the measured rates, 0 where they are not known.
+func (b *Budget) MaxStepTime() time.Duration {
+	if b.MaxSampled == 0 && b.Samples > 0 {
+		return 0
+	}
+	return b.Rates.time(b.MaxSampled, b.MaxTrained)
+}
+
+// time is how long so many tokens take.
+func (r Rates) time(sampled, trained int64) time.Duration {
+	if r.Trained == 0 {
+		return 0
+	}
+	seconds := float64(trained) / r.Trained
+	if sampled > 0 {
+		seconds += float64(sampled) / r.Sampled
 	}
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Estimate reckons the budget of a configuration without starting its job: it reads the model's configuration and tokenizer and the
-// data, and on the local engine loads the model and measures it for a moment. It asks no server anything.
+// Estimate reckons the budget of a configuration without stages, and without starting its job: see [Inspection.Estimate].
 func Estimate(ctx context.Context, cfg *config.Config, o Options) (*Budget, error) {
-	o = o.withDefaults()
-	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
+	in, err := Inspect(ctx, cfg, o)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir(), reckons: true}
-	if err := j.buildAlgorithm(ctx); err != nil {
-		return nil, err
-	}
-	if err := j.buildModel(ctx); err != nil {
-		return nil, err
-	}
-	b := &Budget{}
-	if err := b.readData(ctx, j); err != nil {
-		return nil, err
-	}
-	b.tokens(j)
-	if backend.Kind != config.Local {
-		return b, nil
-	}
-	return b, b.readModel(ctx, j)
+	b, err := in.Estimate(ctx)
+	return b, errors.Join(err, in.Close())
 }
 
-// readData counts the rows and steps and looks at some prompts.
-func (b *Budget) readData(ctx context.Context, j *job) error {
-	if j.cfg.Mode == config.Train {
-		eb := j.cfg.Buffer.TrainerInput.ExperienceBuffer
-		if eb == nil || eb.StorageType != "file" && j.method.Schema == "experience" {
-			return errors.New("run: experiences that another process writes cannot be counted before they are there")
-		}
-		rows, err := j.openExampleRows(ctx, eb, j.method.Schema)
-		if err != nil {
-			return err
-		}
-		return b.readRows(j, rows, exampleFormat(eb))
+// Estimate reckons the budget. It renders some tasks as their workflow does; on the local engine it loads the model, runs some tasks
+// with it and measures it for a moment. It asks no server anything.
+func (in *Inspection) Estimate(ctx context.Context) (*Budget, error) {
+	if in.job == nil {
+		return nil, errors.New("run: each stage has a budget of its own")
 	}
-	for i, t := range j.cfg.Buffer.ExplorerInput.Training() {
-		for _, t := range j.unprepared(i, t) {
-			rows, _, err := j.openTaskRows(ctx, &t)
-			if err != nil {
-				return err
-			}
-			if err := b.readRows(j, rows, t.Format); err != nil {
-				return err
-			}
-		}
+	b, err := in.reckon(ctx)
+	if err != nil || in.job.backend.Kind != config.Local {
+		return b, err
 	}
-	return nil
+	return b, b.readModel(ctx, in)
 }
 
-// lookAt is how many rows of a data set are rendered to learn how long prompts are.
-const lookAt = 64
-
-// readRows counts rows and closes them.
-func (b *Budget) readRows(j *job, rows *dataset.Source, f config.Format) error {
-	defer rows.Close()
-	b.Rows += rows.Len()
-	conf, err := tokenizer.LoadConfig(j.model.dir)
-	if err != nil {
-		return err
-	}
-	text, err := j.templateText(conf)
-	if err != nil {
-		return err
-	}
-	template, err := chat.New(text, conf, j.Now())
-	if err != nil {
-		return err
-	}
-	total := b.Prompt * b.Looked
-	for i := range min(lookAt, rows.Len()) {
-		n, err := promptTokens(rows, i*rows.Len()/min(lookAt, rows.Len()), f, template, j.model.tokenizer)
-		if err != nil {
-			return err
-		}
-		total, b.Looked, b.Longest = total+n, b.Looked+1, max(b.Longest, n)
-	}
-	if b.Looked > 0 {
-		b.Prompt = total / b.Looked
-	}
-	return nil
-}
-
-// promptTokens is how long a row is as a prompt; a conversation counts whole.
-func promptTokens(rows *dataset.Source, i int, f config.Format, t *chat.Template, tok *tokenizer.Tokenizer) (int, error) {
-	row, err := rows.Row(i)
-	if err != nil {
-		return 0, err
-	}
-	text := ""
-	for _, key := range []string{f.PromptKey, f.MessagesKey} {
-		if v, ok := row.Get(key); ok && text == "" {
-			text = fmt.Sprint(v)
-		}
-	}
-	messages := []chat.Message{{Role: "user", Content: text}}
-	if f.SystemPrompt != "" {
-		messages = append([]chat.Message{{Role: "system", Content: f.SystemPrompt}}, messages...)
-	}
-	rendered, err := t.Render(messages, chat.Options{AddGenerationPrompt: true})
-	if err != nil {
-		return 0, err
-	}
-	return len(tok.Encode(rendered, false)), nil
-}
-
-// tokens reckons steps and the most tokens of one.
-func (b *Budget) tokens(j *job) {
-	cfg := j.cfg
-	steps := b.Rows * cfg.Buffer.TotalEpochs / max(1, cfg.Buffer.BatchSize)
-	if n := cfg.Buffer.TotalSteps; n != nil {
-		steps = *n
-	}
-	if cfg.Mode == config.Train {
-		b.Steps = j.totalSteps(0)
-		if b.Steps == 0 {
-			b.Steps = b.Rows * cfg.Buffer.TotalEpochs / max(1, cfg.Buffer.TrainBatchSize)
-		}
-		b.MaxTrained = int64(cfg.Buffer.TrainBatchSize) * int64(b.Longest)
-		return
-	}
-	b.Steps = j.totalSteps(steps)
-	b.Samples = cfg.Buffer.BatchSize * cfg.Algorithm.RepeatTimes
-	b.MaxSampled, b.MaxTrained = mostTokens(cfg, b.Prompt)
-}
-
-// mostTokens is how many tokens a step samples and trains on if every answer is as long as it may be.
-func mostTokens(cfg *config.Config, prompt int) (sampled, trained int64) {
-	answer := 0
-	if n := cfg.Model.MaxResponseTokens; n != nil {
-		answer = *n
-	}
-	sampled = int64(cfg.Buffer.BatchSize) * int64(cfg.Algorithm.RepeatTimes) * int64(answer)
-	if cfg.Mode.Trains() {
-		trained = int64(cfg.Buffer.TrainBatchSize) * int64(prompt+answer)
-	}
-	return sampled, trained
-}
-
-// readModel reckons the memory and measures the rates on an engine of its own.
-func (b *Budget) readModel(ctx context.Context, j *job) error {
+// readModel reckons the memory, and measures rates and answers on an engine of its own.
+func (b *Budget) readModel(ctx context.Context, in *Inspection) error {
+	j := in.job
 	conf, err := model.LoadConfig(j.model.dir)
 	if err != nil {
 		return err
 	}
-	rank := j.cfg.LoRA().Rank
-	length := b.Longest
-	if n := j.cfg.Model.MaxResponseTokens; n != nil && b.Samples > 0 {
-		length += *n
-	}
-	b.Model, b.Memory = conf, MemoryOf(conf, b.Samples, length, rank)
+	b.Model, b.Memory = conf, MemoryOf(conf, b.Samples, b.Length, j.cfg.LoRA().Rank)
 	if free := FreeMemory(); j.cfg.Model.RandomInit || free > 0 && b.Memory.Training() > free {
 		return nil // nothing to load, or it would not fit
 	}
@@ -207,36 +102,47 @@ func (b *Budget) readModel(ctx context.Context, j *job) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(tmp, "engine"), Threads: j.Threads, Models: map[string]engine.Model{j.model.name: {Dir: j.model.dir}}})
+	o, err := j.engineOptions()
+	if err != nil {
+		return err
+	}
+	o.Dir = filepath.Join(tmp, "engine")
+	e, err := engine.Open(o)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	b.Rates, err = probe(ctx, e, j.model.name, conf.Vocab, b.Samples, rank)
-	return err
+	return b.measure(ctx, in, e)
 }
 
-// forecast measures the engine before a run that may be long and says how long it takes at most, so that nobody starts a month on a CPU
+// measure finds rates and means on a service.
+func (b *Budget) measure(ctx context.Context, in *Inspection, service tinker.Service) (err error) {
+	conf := b.Model
+	if b.Rates, err = probe(ctx, service, in.job.model.name, conf.Vocab, b.Samples, in.job.cfg.LoRA().Rank); err != nil || b.Samples == 0 {
+		return err
+	}
+	return b.pilot(ctx, in, service)
+}
+
+// forecast measures the engine before a run that may be long and says how long it takes, so that nobody starts a month on a CPU
 // unknowingly. It is empty for a short run, whose steps tell soon enough, and on a server.
 func (b *job) forecast(ctx context.Context) (string, error) {
 	if b.engine == nil || b.cfg.Model.RandomInit || !b.cfg.Mode.Explores() || !b.cfg.Mode.Trains() {
 		return "", nil
 	}
-	conf, err := model.LoadConfig(b.model.dir)
+	left, err := b.seen.reckon(ctx)
 	if err != nil {
+		return "", ctx.Err() // what cannot be reckoned is not told
+	}
+	if left.Model, err = model.LoadConfig(b.model.dir); err != nil {
 		return "", err
 	}
-	prompt := 0
-	if n := b.cfg.Model.MaxPromptTokens; n != nil {
-		prompt = *n
-	}
-	left := Budget{Steps: b.steps - b.trainer.Step(), Samples: b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes}
-	left.MaxSampled, left.MaxTrained = mostTokens(b.cfg, prompt)
-	products := float64(left.Steps) * float64(conf.Parameters()) * float64(2*left.MaxSampled+4*left.MaxTrained)
+	left.Steps = b.steps - b.trainer.Step()
+	products := float64(left.Steps) * float64(left.Model.Parameters()) * float64(2*left.MaxSampled+4*left.MaxTrained)
 	if products < longRun {
 		return "", nil
 	}
-	if left.Rates, err = probe(ctx, b.engine, b.model.name, conf.Vocab, left.Samples, b.cfg.LoRA().Rank); err != nil {
+	if err := left.measure(ctx, b.seen, b.engine); err != nil {
 		return "", fmt.Errorf("run: measuring the engine: %w", err)
 	}
 	return left.duration(), nil
@@ -256,23 +162,54 @@ func (b *Budget) String() string {
 		line("model", "%s parameters", Count(b.Model.Parameters()))
 		line("memory", "%s sampling, %s training; %s free here", Size(m.Sampling()), Size(m.Training()), Size(FreeMemory()))
 	}
-	line("data", "%d rows; %d tokens a prompt, the longest of %d looked at %d", b.Rows, b.Prompt, b.Looked, b.Longest)
 	if b.Samples > 0 {
-		line("plan", "%d steps of %d samples: at most %s tokens sampled and %s trained on in a step, %s in all", b.Steps, b.Samples,
-			Count(b.MaxSampled), Count(b.MaxTrained), Count(int64(b.Steps)*(b.MaxSampled+b.MaxTrained)))
+		line("data", "%d rows; %d tokens a prompt, the longest of %d looked at %d", b.Rows, b.Prompt, b.Looked, b.Longest)
+		line("plan", "%d steps of %d samples: %s and %s in a step%s", b.Steps, b.Samples, tokens(b.Sampled, b.MaxSampled, "sampled"),
+			tokens(b.Trained, b.MaxTrained, "trained on"), b.inAll())
 	} else {
-		line("plan", "%d steps: at most %s tokens trained on in a step", b.Steps, Count(b.MaxTrained))
+		line("data", "%d rows; %d tokens a sequence, the longest of %d looked at %d", b.Rows, b.Prompt, b.Looked, b.Longest)
+		line("plan", "%d steps: %s in a step%s", b.Steps, tokens(b.Trained, b.MaxTrained, "trained on"), b.inAll())
 	}
-	if b.StepTime() > 0 {
+	if b.Tried > 0 {
+		line("answers", "%d tokens sampled for each of %d that were tried with the model as it is", b.Sampled/int64(b.Samples), b.Tried)
+	}
+	if b.MaxStepTime() > 0 {
 		line("time", "%s", b.duration())
 	}
 	return t.String()
 }
 
-// duration says how long it takes at most.
+// tokens says how many tokens there are about, and at most.
+func tokens(mean, most int64, what string) string {
+	switch {
+	case most == 0 && mean == 0:
+		return "an unknown number of tokens " + what
+	case most == 0:
+		return fmt.Sprintf("about %s tokens %s", Count(mean), what)
+	case mean == 0:
+		return fmt.Sprintf("at most %s tokens %s", Count(most), what)
+	}
+	return fmt.Sprintf("about %s (at most %s) tokens %s", Count(mean), Count(most), what)
+}
+
+func (b *Budget) inAll() string {
+	if n := b.Sampled + b.Trained; n > 0 && (b.Sampled > 0 || b.Samples == 0) {
+		return fmt.Sprintf(", about %s in all", Count(int64(b.Steps)*n))
+	}
+	return ""
+}
+
+// duration says how long it takes.
 func (b *Budget) duration() string {
-	return fmt.Sprintf("at most about %s a step and %s in all (%.0f tokens/s sampled, %.0f trained); short answers take less",
-		roundTime(b.StepTime()), roundTime(time.Duration(b.Steps)*b.StepTime()), b.Rates.Sampled, b.Rates.Trained)
+	rates := fmt.Sprintf("%.0f tokens/s sampled, %.0f trained", b.Rates.Sampled, b.Rates.Trained)
+	if b.Samples == 0 {
+		rates = fmt.Sprintf("%.0f tokens/s", b.Rates.Trained)
+	}
+	steps := time.Duration(b.Steps)
+	if b.StepTime() == 0 {
+		return fmt.Sprintf("at most about %s a step and %s in all (%s); short answers take less", roundTime(b.MaxStepTime()), roundTime(steps*b.MaxStepTime()), rates)
+	}
+	return fmt.Sprintf("about %s a step and %s in all, at most %s (%s)", roundTime(b.StepTime()), roundTime(steps*b.StepTime()), roundTime(steps*b.MaxStepTime()), rates)
 }
 
 // roundTime keeps about two digits of a duration.

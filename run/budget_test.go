@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,7 +10,7 @@ import (
 
 func TestEstimate(t *testing.T) {
 	cfg := load(t, t.TempDir())
-	b, err := Estimate(context.Background(), cfg, options())
+	b, err := Estimate(t.Context(), cfg, options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,16 +22,19 @@ func TestEstimate(t *testing.T) {
 	if b.Prompt < 20 || b.Prompt > b.Longest || b.Longest > 120 {
 		t.Errorf("a prompt has %d tokens, the longest %d", b.Prompt, b.Longest)
 	}
+	if b.Tried < pilotSamples || b.Sampled <= 0 || b.Sampled > b.MaxSampled || b.Trained > b.MaxTrained {
+		t.Errorf("tried, sampled, trained = %d, %d, %d", b.Tried, b.Sampled, b.Trained)
+	}
 	if want := int64(samples) * answer; b.MaxSampled != want {
 		t.Errorf("MaxSampled = %d, want %d", b.MaxSampled, want)
 	}
-	if want := int64(samples) * (answer + int64(b.Prompt)); b.MaxTrained != want {
+	if want := int64(samples) * (answer + int64(*cfg.Model.MaxPromptTokens)); b.MaxTrained != want {
 		t.Errorf("MaxTrained = %d, want %d", b.MaxTrained, want)
 	}
 	if b.Rates.Sampled <= 0 || b.Rates.Trained <= 0 || b.StepTime() <= 0 {
 		t.Errorf("rates %+v give %v a step", b.Rates, b.StepTime())
 	}
-	for _, word := range []string{"model    886144 parameters", "data     2000 rows", "plan     50 steps of 128 samples", "time     at most about"} {
+	for _, word := range []string{"model    886144 parameters", "data     2000 rows", "plan     50 steps of 128 samples: about", "time     about"} {
 		if !strings.Contains(b.String(), word) {
 			t.Errorf("the budget does not say %q:\n%s", word, b)
 		}
@@ -63,9 +65,16 @@ func TestEstimateAsksNoServer(t *testing.T) {
 }
 
 func TestStepTime(t *testing.T) {
-	b := Budget{Steps: 10, MaxSampled: 1000, MaxTrained: 3000, Rates: Rates{Sampled: 500, Trained: 1500}}
-	if got := b.StepTime(); got != 4*time.Second {
-		t.Errorf("StepTime() = %v, want 2 s of sampling and 2 s of training", got)
+	b := Budget{Steps: 10, Samples: 1, MaxSampled: 1000, MaxTrained: 3000, Rates: Rates{Sampled: 500, Trained: 1500}}
+	if got := b.MaxStepTime(); got != 4*time.Second {
+		t.Errorf("MaxStepTime() = %v, want 2 s of sampling and 2 s of training", got)
+	}
+	if got := b.StepTime(); got != 0 {
+		t.Errorf("StepTime() = %v without means, want 0", got)
+	}
+	b.Sampled, b.Trained = 250, 750
+	if got := b.StepTime(); got != time.Second {
+		t.Errorf("StepTime() = %v, want half a second of each", got)
 	}
 	b.Rates = Rates{}
 	if got := b.StepTime(); got != 0 {

@@ -25,6 +25,8 @@ const debugTable = "debug_buffer"
 // rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
 func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err error) {
 	o = o.withDefaults()
+	ctx, cancel := o.whileWanted(ctx)
+	defer cancel()
 	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
 	if err != nil {
 		return err
@@ -36,7 +38,8 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: dir}
 	defer func() { err = errors.Join(err, b.close()) }()
-	for _, part := range []func(context.Context) error{b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService} {
+	for _, part := range []func(context.Context) error{b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher,
+		b.buildJudge, b.buildService, b.buildContext} {
 		if err := part(ctx); err != nil {
 			return err
 		}

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
@@ -29,8 +33,7 @@ type keeper interface{ explored() int }
 // queueFeed is a queue inside the process; it also keeps count of which explore steps have been read.
 type queueFeed struct {
 	queue *buffer.Queue
-	sync  *synchronizer.Synchronizer // is told when the trainer waits
-	copy  keep                       // nil unless experience_buffer.path asks for a copy
+	copy  keep // nil unless experience_buffer.path asks for a copy
 
 	mu    sync.Mutex
 	pos   trainer.Position
@@ -41,8 +44,8 @@ type stepSize struct{ step, n int }
 
 // newQueueFeed makes a feed that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
 func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, copy keep, pos trainer.Position) *queueFeed {
-	q.Starved, sync.Short = sync.Look, q.Short // only the explorer fills it
-	return &queueFeed{queue: q, sync: sync, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
+	q.Starved = sync.SetIdle
+	return &queueFeed{queue: q, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
 }
 
 func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
@@ -62,7 +65,6 @@ func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experi
 	}
 	s.sizes = append(s.sizes, stepSize{step, n})
 	s.mu.Unlock()
-	s.sync.SetIdle(false)
 	err := s.queue.Put(ctx, list)
 	if errors.Is(err, buffer.ErrClosed) {
 		return nil // the trainer has ended
@@ -71,11 +73,7 @@ func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experi
 }
 
 func (s *queueFeed) take(ctx context.Context, n, _ int) ([]*experience.Experience, error) {
-	if s.queue.Len() < n {
-		s.sync.SetIdle(true)
-	}
 	list, err := s.queue.Read(ctx, n, -1)
-	s.sync.SetIdle(false)
 	if errors.Is(err, buffer.ErrClosed) {
 		return nil, io.EOF
 	}
@@ -113,6 +111,9 @@ type sqlFeed struct {
 	last   atomic.Int64 // explore step put; the trainer asks too
 
 	reads int // given to the trainer
+
+	mu    sync.Mutex
+	total int // experiences in the table when this process's explorer put last; more than there can be while it puts
 }
 
 // buildBuffer opens what lies between the loops, if that is on the disk, and finds where the explorer goes on.
@@ -169,11 +170,12 @@ func (b *job) priority() (*buffer.Priority, error) {
 	if limited {
 		p.Limit = 3
 	}
-	for name, value := range r.PriorityFnArgs {
+	for _, name := range slices.Sorted(maps.Keys(r.PriorityFnArgs)) {
+		value := r.PriorityFnArgs[name]
 		v, ok := number(value)
 		switch {
 		case !ok || v < 0:
-			return nil, fmt.Errorf("run: replay_buffer.priority_fn_args.%s is %v; it must be a number, 0 or more", name, value)
+			return nil, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be a number, 0 or more", value)}
 		case name == "decay":
 			p.Decay = v
 		case name == "sigma" && limited:
@@ -181,7 +183,11 @@ func (b *job) priority() (*buffer.Priority, error) {
 		case name == "use_count_limit" && limited:
 			p.Limit = int(v)
 		default:
-			return nil, fmt.Errorf("run: priority_fn %s has no argument %s", r.PriorityFn, name)
+			known := []string{"decay"}
+			if limited {
+				known = append(known, "sigma", "use_count_limit")
+			}
+			return nil, fmt.Errorf("priority_fn %s: %w", r.PriorityFn, spell.UnknownArgument(name, known))
 		}
 	}
 	if r.ReuseCooldownTime != nil {
@@ -207,12 +213,32 @@ func number(v any) (float64, bool) {
 func (s *sqlFeed) explored() int { return int(s.last.Load()) }
 
 func (s *sqlFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
+	s.putting(math.MaxInt)
 	if err := s.table.Put(ctx, s.writer, step, list); err != nil {
 		return err
 	}
+	total, err := s.table.Total(ctx)
+	if err != nil {
+		return err
+	}
 	s.last.Store(int64(step))
-	s.job.sync.SetIdle(false)
+	s.putting(total)
 	return nil
+}
+
+// putting notes how many experiences there are: until the trainer has seen as many, it is not said to wait for more.
+func (s *sqlFeed) putting(total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total = total
+	s.job.sync.SetIdle(false)
+}
+
+// starved hears how many experiences there were when the trainer found too few, or with seen < 0 that it found enough.
+func (s *sqlFeed) starved(seen int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.job.sync.SetIdle(seen >= s.total)
 }
 
 func (s *sqlFeed) take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
@@ -240,7 +266,7 @@ func (s *sqlFeed) finish(ctx context.Context) error {
 
 // starved hears that the trainer found too few experiences when put had been put, or with put < 0 that it found enough.
 func (b *job) starved(put int) error {
-	b.sync.SetIdle(put >= 0)
+	b.table.starved(put)
 	if !b.followed() {
 		return nil
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -71,10 +72,10 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 	b.explorer = explorer.New(explorer.Options{
 		Seed: b.identity.Seed, First: first, Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
 		Runners: b.runners(), Retries: x.MaxRetryTimes,
-		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, EvalLast: b.aside(), Detailed: b.cfg.Monitor.DetailedStats, Pipeline: operators, Advantage: b.method.Advantage, BaseModel: b.model.name,
+		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, EvalLast: b.aside(), Detailed: b.cfg.Monitor.DetailedStats, Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn, BaseModel: b.model.name,
 		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
-		Note:   func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
-		Raw:    raw,
+		Note: func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
+		Raw:  raw, Evaluated: b.writeEvaluated,
 		Greedy: b.method.Needs().Baseline,
 		Warn:   func(msg string) { b.progress.warn(msg) },
 	}, b.service, b.sync, b.store, rec, train, b.evals)
@@ -95,14 +96,16 @@ func (b *job) runners() int {
 // operators are the steps that experiences go through before they are scored.
 func (b *job) operators() ([]pipeline.Step, error) {
 	var steps []pipeline.Step
+	var errs []error
 	for i, op := range b.cfg.DataProcessor.ExperiencePipeline.Operators {
 		s, err := pipeline.New(op.Name, op.Args, b.Plugins.Operators)
 		if err != nil {
-			return nil, fmt.Errorf("data_processor.experience_pipeline.operators[%d]: %w", i, err)
+			key := fmt.Sprintf("data_processor.experience_pipeline.operators[%d]", i)
+			errs = append(errs, at(key+".name", atArgs(key+".args", err)))
 		}
 		steps = append(steps, s)
 	}
-	return steps, nil
+	return steps, errors.Join(errs...)
 }
 
 func value(n *int) int {

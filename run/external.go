@@ -22,7 +22,24 @@ type external struct {
 }
 
 // buildExternal takes the place of the parts that know a model's folder.
-func (b *job) buildExternal(context.Context) error {
+func (b *job) buildExternal(ctx context.Context) error {
+	if err := b.reachExternal(); err != nil {
+		return err
+	}
+	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second)}
+	if err := b.FS.MkdirAll(b.dir); err != nil {
+		return fmt.Errorf("run: job directory: %w", err)
+	}
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	var err error
+	b.progress, err = b.newProgress()
+	return err
+}
+
+// reachExternal finds the model in the environment's variables that the configuration names.
+func (b *job) reachExternal() error {
 	e := b.cfg.Model.ExternalModel
 	base, ok := b.LookupEnv(e.BaseURLEnv)
 	if !ok || base == "" {
@@ -31,13 +48,7 @@ func (b *job) buildExternal(context.Context) error {
 	key, _ := b.LookupEnv(e.APIKeyEnv)
 	x := &external{openAI: openAI{url: completions(base), key: key, model: e.ModelName}}
 	b.external, b.service, b.model = x, x, &baseModel{name: e.ModelName}
-	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second)}
-	if err := b.FS.MkdirAll(b.dir); err != nil {
-		return fmt.Errorf("run: job directory: %w", err)
-	}
-	var err error
-	b.progress, err = b.newProgress()
-	return err
+	return nil
 }
 
 // completions is the address of chat completions below a base address, with or without /v1 at its end.

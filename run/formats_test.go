@@ -27,7 +27,7 @@ func TestConversationsToLearnFrom(t *testing.T) {
 	if !(last > 0 && all > last) {
 		t.Errorf("%v tokens behind the prompt with the last answer, %v with all", last, all)
 	}
-	for more, want := range map[string]string{", image_key: images": `format.image_key says that column "images" has images; the models here read text`, ", video_key: clip": `column "clip" has videos`, ", tools_key: message": ""} {
+	for more, want := range map[string]string{", image_key: images": `format.image_key: says that column "images" has images; the models here read text`, ", video_key: clip": `column "clip" has videos`, ", tools_key: message": ""} {
 		_, err := Run(context.Background(), load(t, t.TempDir(), cfg(more)...), options())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", more, err)

@@ -43,11 +43,21 @@ func Environments(data string) (*env.Registry, error) {
 // Gem trains a model on an environment: the command trinity gem. pairs are key=value, the later over the earlier.
 func Gem(ctx context.Context, pairs []string, o Options) error {
 	o = o.withDefaults()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
 	g, err := openGem(ctx, pairs, o)
+	release()
 	if err != nil {
 		return err
 	}
+	ctx, done := g.whileReachable(ctx)
+	defer done()
 	err = g.trainer.Run(ctx, o.Stop)
+	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
+		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n", context.Cause(ctx), g.dir)
+		err = ErrInterrupted
+	}
 	if errors.Is(err, gem.ErrInterrupted) {
 		fmt.Fprintf(o.Out, "stopped after %d steps and saved; resume=%s goes on from there\n", g.trainer.Step(), g.dir)
 		err = ErrInterrupted
@@ -223,7 +233,7 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 	if _, err := env.Wrappers(g.c.EnvWrappers, (*chat.Template)(nil)); err != nil { // before anything is written
 		return err
 	}
-	if err := g.makeDir(dir); err != nil {
+	if err := g.makeDir(ctx, dir); err != nil {
 		return err
 	}
 	renderer, err := g.ownTemplate(conf, g.identity.Date)
@@ -272,7 +282,7 @@ func exists(path string) bool {
 }
 
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
-func (g *gemRun) makeDir(dir string) error {
+func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	c := &g.c
 	if g.dir = dir; dir == "" {
 		base := filepath.Join(c.OutputDir, c.Title()+"_"+g.Now().Format("0102T15:04:05"))
@@ -283,6 +293,9 @@ func (g *gemRun) makeDir(dir string) error {
 	}
 	if err := g.FS.MkdirAll(g.dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
+	}
+	if err := g.lock(ctx); err != nil {
+		return err
 	}
 	if g.logs = g.dir; c.LogDir != "" {
 		g.logs = filepath.Join(c.LogDir, filepath.Base(g.dir))

@@ -27,6 +27,8 @@ type GemExam struct {
 // Exam evaluates a model, or the random player, on environments.
 func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err error) {
 	o = o.withDefaults()
+	ctx, cancel := o.whileWanted(ctx)
+	defer cancel()
 	c := gem.Default()
 	var kept []string
 	if x.Run != "" {
@@ -131,7 +133,11 @@ func (b *job) openPlayer(ctx context.Context, c *gem.Config, dir string, p *gem.
 	if err := b.openSampling(ctx, dir); err != nil {
 		return err
 	}
-	p.Tokens = b.model.tokenizer
+	caps, err := b.service.Capabilities(ctx)
+	if err != nil {
+		return fmt.Errorf("run: what the service can do: %w", err)
+	}
+	p.Tokens, p.Context = b.model.tokenizer, contextOf(caps, b.model.name)
 	p.Sampler, err = b.service.SamplingClient(ctx, req)
 	return err
 }
@@ -155,6 +161,7 @@ func (b *job) openSampling(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	o.Beside = true // the run may be at work
 	if b.engine, err = engine.Open(o); err != nil {
 		return err
 	}

@@ -24,11 +24,11 @@ func FindModel(ctx context.Context, name string, find func(string) string, h *hu
 }
 
 // whileWanted is ctx until the run is asked to stop: a download ends then and goes on with the next start.
-func (b *job) whileWanted(ctx context.Context) (context.Context, context.CancelFunc) {
+func (o Options) whileWanted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-b.Stop:
+		case <-o.Stop:
 			cancel(ErrInterrupted)
 		case <-ctx.Done():
 		}

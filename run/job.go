@@ -32,10 +32,12 @@ type job struct {
 
 	model        *baseModel
 	teacher      teacher
+	context      int            // tokens that a sequence may have for every model that reads it; 0: not known
 	external     *external      // nil unless model.external_model is evaluated
 	judge        *judge         // nil: no workflow asks one
 	engine       *engine.Engine // nil on a server
 	service      tinker.Service // the engine, made durable; or a server
+	remote       reacher        // that server; nil on the engine
 	noted        []string       // what noteOnce has said
 	republish    []int          // versions that the trainer publishes before it begins
 	start        string         // path of the state that the adapter begins with; empty: a fresh one
@@ -105,8 +107,10 @@ func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Op
 		cfg.StartFresh(o.Now())
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
+	b.opened(o.seen.Close)
 	parts := []func(context.Context) error{
-		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildBuffer, b.buildRecords, b.buildLoops,
+		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService,
+		b.buildContext, b.buildBuffer, b.buildRecords, b.buildLoops,
 	}
 	if cfg.Model.ExternalModel.Enable {
 		parts = []func(context.Context) error{b.buildAlgorithm, b.buildExternal, b.buildRecords, b.buildLoops}

@@ -16,11 +16,13 @@ import (
 
 // judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat template.
 type judge struct {
-	job    *job
-	conf   config.InferenceModel
-	model  *baseModel
-	stops  []int32
-	client func() (tinker.SamplingClient, error) // made at the first question
+	job   *job
+	conf  config.InferenceModel
+	model *baseModel
+	stops []int32
+
+	mu     sync.Mutex
+	client tinker.SamplingClient // nil until it is first asked
 }
 
 // buildJudge finds the judge if a taskset's workflow asks one.
@@ -58,7 +60,6 @@ func (b *job) buildJudge(ctx context.Context) error {
 	if j.stops, err = j.model.template.StopIDs(j.model.tokenizer); err != nil {
 		return fmt.Errorf("run: judge: %w", err)
 	}
-	j.client = sync.OnceValues(j.open)
 	b.judge = j
 	return nil
 }
@@ -71,13 +72,23 @@ func (j *judge) served() map[string]engine.Model {
 	return map[string]engine.Model{j.model.name: {Dir: j.model.dir, Tokens: j.model.tokenizer, EndTokens: j.stops}}
 }
 
-func (j *judge) open() (tinker.SamplingClient, error) {
-	return j.job.service.SamplingClient(context.Background(), tinker.SamplingClientRequest{BaseModel: j.model.name})
+// open makes the judge's sampler when it is first needed.
+func (j *judge) open(ctx context.Context) (tinker.SamplingClient, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.client != nil {
+		return j.client, nil
+	}
+	c, err := j.job.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: j.model.name})
+	if err == nil {
+		j.client = c
+	}
+	return c, err
 }
 
 // Ask implements workflow.Judge.
 func (j *judge) Ask(ctx context.Context, messages []workflow.Message, temperature float64, seed uint64) (string, error) {
-	c, err := j.client()
+	c, err := j.open(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -85,7 +85,7 @@ func (b *job) buildSource(ctx context.Context, state trainer.State) (trainer.Sou
 	}
 	if from != nil {
 		expert, err := b.openExpert(ctx, state.Position)
-		b.source = &samples{feed: from, strategy: b.method.SampleStrategy, expert: expert}
+		b.source = &samples{feed: from, strategy: b.method.SampleStrategy, expert: expert, warn: b.progress.warn}
 		return b.source, err
 	}
 	fs, err := b.buildFileSource(ctx, state.Position)

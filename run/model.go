@@ -48,9 +48,11 @@ func (b *job) buildModel(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	tok, err := tokenizer.Load(abs)
-	if err != nil {
-		return err
+	tok := b.seen.tokenizer(abs)
+	if tok == nil {
+		if tok, err = tokenizer.Load(abs); err != nil {
+			return err
+		}
 	}
 	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Explorer.RolloutModel.EnableThinking} // model.enable_thinking where that is open
 	return nil
@@ -58,9 +60,12 @@ func (b *job) buildModel(ctx context.Context) error {
 
 // buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the
 // date.
-func (b *job) buildDir(context.Context) error {
+func (b *job) buildDir(ctx context.Context) error {
 	if err := b.FS.MkdirAll(b.dir); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
+	}
+	if err := b.lock(ctx); err != nil {
+		return err
 	}
 	if err := b.openIdentity(); err != nil {
 		return err
@@ -186,6 +191,8 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err := b.importState(); err != nil {
 		return err
 	}
+	alone := !b.aside() && b.cfg.Mode != config.Bench // the journal of the job is the trainer's; sampling keeps nothing
+	o.Beside = !alone
 	e, err := engine.Open(o)
 	if err != nil {
 		return err
@@ -193,7 +200,7 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err := b.importAdapter(e); err != nil {
 		return errors.Join(err, e.Close())
 	}
-	if b.aside() || b.cfg.Mode == config.Bench { // the journal of the job is the trainer's; sampling keeps nothing
+	if !alone {
 		b.opened(e.Close)
 		b.engine, b.service = e, e
 		return nil

@@ -104,15 +104,16 @@ func (p *progress) step(step int, m monitor.Metrics) {
 	}
 	parts := []string{fmt.Sprintf("step %d", step)}
 	_, rewarded := m[rewardKey]
+	_, known := m[nllKey]
 	if p.total > 0 {
 		parts[0] = fmt.Sprintf("step %*d/%d", len(fmt.Sprint(p.total)), step, p.total)
 	}
 	for _, c := range []struct{ key, format string }{
-		{"critic/rewards/mean", "reward %.3f"}, {"rollout/accuracy/mean", "accuracy %.3f"}, {lossKey, "loss %.4f"},
+		{"critic/rewards/mean", "reward %.3f"}, {"rollout/accuracy/mean", "accuracy %.3f"}, {nllKey, "nll %.4f"}, {lossKey, "loss %.4f"},
 		{"response_length/mean", "length %.1f"}, {"perf/sampled_tokens_per_second", "sampled %.0f tok/s"},
 		{"perf/train_tokens_per_second", "trained %.0f tok/s"},
 	} {
-		if v, ok := m[c.key]; ok && !(c.key == lossKey && rewarded) { // a policy loss says nothing to a person
+		if v, ok := m[c.key]; ok && !(c.key == lossKey && (rewarded || known)) { // a policy loss says nothing to a person
 			parts = append(parts, fmt.Sprintf(c.format, v))
 		}
 	}

@@ -28,16 +28,13 @@ const (
 // prepareTasks runs data_processor.task_pipeline into the folder that its output, or else the taskset, names; a start after that finds it there.
 // The folder appears whole. One that was made otherwise is left alone and refused.
 func (b *job) prepareTasks(ctx context.Context) error {
-	p := b.cfg.DataProcessor.TaskPipeline
-	if p == nil || len(p.Operators) == 0 && p.ConfigPath == "" || b.cfg.Mode == config.Bench || b.cfg.Mode.Serves() {
+	p := b.recipe()
+	if p == nil {
 		return nil
 	}
 	const key = "data_processor.task_pipeline"
-	if p.ConfigPath != "" {
-		return fmt.Errorf("run: %s.config_path names a recipe of Data-Juicer, which is not read; write its operators into %s.operators, or run Data-Juicer beforehand and name its output in the taskset", key, key)
-	}
-	if len(p.Inputs) == 0 {
-		return fmt.Errorf("run: %s.inputs is empty; name the files of the tasks", key)
+	if err := checkRecipe(p); err != nil {
+		return err
 	}
 	out, err := b.recipeFolder(p)
 	if err != nil {
@@ -47,22 +44,52 @@ func (b *job) prepareTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch note, err := os.ReadFile(filepath.Join(out, recipeNote)); {
-	case err == nil && string(note) == made:
-		return nil
-	case err == nil:
-		return fmt.Errorf("run: %s has the output of another %s; remove the folder, or name another", out, key)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("run: %w", err)
-	}
-	if _, err := os.Stat(out); err == nil {
-		return fmt.Errorf("run: the output of %s would go to %s, which is there already; name another folder", key, out)
+	if done, err := recipeDone(out, made); done || err != nil {
+		return err
 	}
 	list, err := b.cookTasks(ctx, p, key)
 	if err != nil {
 		return err
 	}
 	return b.serveTasks(out, made, list)
+}
+
+// recipeDone reports whether a folder has what the pipeline of that mark makes. Any other folder is refused.
+func recipeDone(out, made string) (bool, error) {
+	const key = "data_processor.task_pipeline"
+	switch note, err := os.ReadFile(filepath.Join(out, recipeNote)); {
+	case err == nil && string(note) == made:
+		return true, nil
+	case err == nil:
+		return false, fmt.Errorf("run: %s has the output of another %s; remove the folder, or name another", out, key)
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("run: %w", err)
+	}
+	if _, err := os.Stat(out); err == nil {
+		return false, fmt.Errorf("run: the output of %s would go to %s, which is there already; name another folder", key, out)
+	}
+	return false, nil
+}
+
+// recipe is the task pipeline that the run goes through first, nil if there is none.
+func (b *job) recipe() *config.TaskPipeline {
+	p := b.cfg.DataProcessor.TaskPipeline
+	if p == nil || len(p.Operators) == 0 && p.ConfigPath == "" || b.cfg.Mode == config.Bench || b.cfg.Mode.Serves() {
+		return nil
+	}
+	return p
+}
+
+// checkRecipe refuses a pipeline that says nothing that can be done.
+func checkRecipe(p *config.TaskPipeline) error {
+	const key = "data_processor.task_pipeline"
+	if p.ConfigPath != "" {
+		return at(key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its operators into %s.operators, or run Data-Juicer beforehand and name its output in the taskset", key))
+	}
+	if len(p.Inputs) == 0 {
+		return at(key+".inputs", errors.New("is empty; name the files of the tasks"))
+	}
+	return nil
 }
 
 // recipeFolder is where the output goes: the folder that the output names, or the first taskset, or with sft and dpo the experience buffer.
@@ -109,18 +136,9 @@ func recipeMark(p *config.TaskPipeline) (string, error) {
 
 // cookTasks reads the inputs and gives what the operators make of them.
 func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string) ([]*recipe.Sample, error) {
-	s := recipe.Surroundings{TextKey: "text", Workers: p.NumProcess, Ask: func(model string) (func(context.Context, string, string) (string, error), error) {
-		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
-		return func(ctx context.Context, system, user string) (string, error) {
-			return judge.Ask(ctx, []workflow.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}, 0, 0)
-		}, err
-	}}
-	if len(p.TargetFields) > 0 {
-		s.TextKey = p.TargetFields[0]
-	}
 	var operators []recipe.Operator
 	for i, o := range p.Operators {
-		op, err := recipe.New(o.Name, o.Args, s)
+		op, err := recipe.New(o.Name, o.Args, b.recipeNeeds(p))
 		if err != nil {
 			return nil, fmt.Errorf("%s.operators[%d]: %w", key, i, err)
 		}
@@ -148,6 +166,20 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 	}
 	fmt.Fprintf(b.Out, "tasks    %d of %d rows, prepared by %d operators\n", len(list), read, len(operators))
 	return list, nil
+}
+
+// recipeNeeds is what the operators work with.
+func (b *job) recipeNeeds(p *config.TaskPipeline) recipe.Surroundings {
+	s := recipe.Surroundings{TextKey: "text", Workers: p.NumProcess, Ask: func(model string) (func(context.Context, string, string) (string, error), error) {
+		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
+		return func(ctx context.Context, system, user string) (string, error) {
+			return judge.Ask(ctx, []workflow.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}, 0, 0)
+		}, err
+	}}
+	if len(p.TargetFields) > 0 {
+		s.TextKey = p.TargetFields[0]
+	}
+	return s
 }
 
 // readTasks reads the rows of all inputs, but for those in which a target field is null.

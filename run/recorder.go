@@ -138,7 +138,7 @@ func (b *job) retireOld(ctx context.Context, state, back trainer.State) error {
 		first := b.sync.Needed(max(1, back.Position.Step))
 		spare = func(version int) bool { return first <= version && version <= back.Step }
 	}
-	for _, path := range b.sync.Retire(min(keep, state.Step), spare) {
+	for _, path := range b.sync.Retire(min(keep, state.Step, b.sync.Newest()), spare) {
 		if path == b.startSampler {
 			continue // no version that the run made
 		}

@@ -84,7 +84,7 @@ func (b *job) metricsFile() string {
 // buildSync makes the synchronizer of the style.
 func (b *job) buildSync() (err error) {
 	s := b.cfg.Synchronizer
-	schedule, timeout := synchronizer.Schedule{Interval: max(1, s.SyncInterval), Offset: s.SyncOffset}, seconds(s.SyncTimeout)
+	schedule, timeout := b.syncSchedule(), seconds(s.SyncTimeout)
 	b.folder = synchronizer.Folder{FS: b.FS, Dir: b.dir}
 	style := map[config.SyncStyle]synchronizer.Style{config.TrainerDriven: synchronizer.TrainerDriven, config.ExplorerDriven: synchronizer.ExplorerDriven}[s.SyncStyle]
 	if style != synchronizer.Fixed {
@@ -100,6 +100,12 @@ func (b *job) buildSync() (err error) {
 		b.sync.Tell = func(e synchronizer.ExplorerStatus) error { return b.folder.WriteExplorer(b.cfg.Explorer.Name, e) }
 	}
 	return nil
+}
+
+// syncSchedule says which weights an explore step samples with.
+func (b *job) syncSchedule() synchronizer.Schedule {
+	s := b.cfg.Synchronizer
+	return synchronizer.Schedule{Interval: max(1, s.SyncInterval), Offset: s.SyncOffset}
 }
 
 // roles are the loops whose metrics are recorded.

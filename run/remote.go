@@ -11,12 +11,14 @@ import (
 
 // openServer connects to the server or the hosted service that the configuration chose.
 func (b *job) openServer(ctx context.Context) error {
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	c, err := b.dial(ctx, b.progress.paused, b.progress.warn)
 	if err != nil {
 		return err
 	}
 	b.opened(c.Close)
-	b.service = c
+	b.service, b.remote = c, c
 	return nil
 }
 

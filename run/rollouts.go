@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -24,21 +27,36 @@ type rollout struct {
 	Metrics      any       `json:"metrics"`
 	PromptTokens []int32   `json:"prompt_tokens"`
 	Tokens       []int32   `json:"tokens"`
-	Logprobs     []float32 `json:"logprobs"` // nats, of each token in Tokens
+	Logprobs     []float32 `json:"logprobs"`                  // nats, of each token in Tokens; 0 for what the model read
+	Starts       []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
 }
 
-// writeRollouts writes the samples of an explore step to rollouts/step_<n>.jsonl, whole or not at all.
+// writeRollouts writes the samples of an explore step to rollouts/step_<n>.jsonl.
 func (b *job) writeRollouts(step int, list []*experience.Experience) error {
+	return b.writeSamples(fmt.Sprintf("step_%06d.jsonl", step), list)
+}
+
+// writeEvaluated writes the samples of an evaluation to rollouts/eval_<taskset>_step_<n>.jsonl, or with bench in the place of eval.
+func (b *job) writeEvaluated(step int, prefix, set string, list []*experience.Experience) error {
+	name := strings.TrimSuffix(prefix, "/") + "_" + strings.Map(fileRune, set) + fmt.Sprintf("_step_%06d.jsonl", step)
+	return b.writeSamples(name, list)
+}
+
+// writeSamples writes a file of rollouts/, whole or not at all.
+func (b *job) writeSamples(name string, list []*experience.Experience) error {
 	dir := filepath.Join(b.dir, "rollouts")
 	if err := b.FS.MkdirAll(dir); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	return disk.Replace(b.FS, filepath.Join(dir, fmt.Sprintf("step_%06d.jsonl", step)), func(w io.Writer) error {
+	return disk.Replace(b.FS, filepath.Join(dir, name), func(w io.Writer) error {
 		var buf []byte
 		for _, e := range list {
 			r := rollout{ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
-				Prompt: e.PromptText, Response: e.ResponseText, Reward: e.Reward, StopReason: string(e.StopReason), Metrics: e.Metrics,
+				Prompt: e.PromptText, Response: e.ResponseText, Reward: finite(e.Reward), StopReason: string(e.StopReason), Metrics: finiteOnly(e.Metrics),
 				PromptTokens: e.Tokens[:e.PromptLength], Tokens: e.Response(), Logprobs: e.Logprobs}
+			for _, at := range e.Starts {
+				r.Starts = append(r.Starts, at-e.PromptLength)
+			}
 			if len(e.Advantages) > 0 {
 				r.Advantage = &e.Advantages[0]
 			}
@@ -51,4 +69,25 @@ func (b *job) writeRollouts(step int, list []*experience.Experience) error {
 		_, err := w.Write(buf)
 		return err
 	})
+}
+
+// finite is a number that JSON has, or nil.
+func finite(v *float64) *float64 {
+	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
+		return nil
+	}
+	return v
+}
+
+// finiteOnly leaves out the metrics that JSON has no number for.
+func finiteOnly(m map[string]float64) map[string]float64 {
+	odd := func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	for key, v := range m {
+		if odd(key, v) {
+			m = maps.Clone(m)
+			maps.DeleteFunc(m, odd)
+			return m
+		}
+	}
+	return m
 }

@@ -41,7 +41,8 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	stage *stage // set when the run is a stage of several
+	seen  *Inspection // what Run has looked at before it builds anything
+	stage *stage      // set when the run is a stage of several
 
 	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
@@ -76,17 +77,26 @@ var ErrInterrupted = errors.New("run: interrupted")
 func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
 	o = o.withDefaults()
 	if len(cfg.Stages) > 0 {
+		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
+			return nil, err
+		}
 		return runStages(ctx, cfg, o)
 	}
 	return runOne(ctx, cfg, o)
 }
 
+// inspected refuses a configuration that trinity validate refuses.
+func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
+	in, err := Inspect(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	return in.Close()
+}
+
 // runOne runs a configuration without stages, or one stage.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
-	backend, err := externalBackend(cfg), error(nil)
-	if !cfg.Model.ExternalModel.Enable {
-		backend, err = config.ChooseBackend(cfg, o.LookupEnv)
-	}
+	backend, err := backendOf(cfg, o)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +104,21 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(o.Out, "note:", note)
 	}
-	b, err := build(ctx, cfg, backend, o)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) }) // nothing is under way yet that could be finished
+	var b *job
+	if o.seen, err = Inspect(ctx, cfg, o); err == nil {
+		b, err = build(ctx, cfg, backend, o)
+	}
+	release()
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		if err == nil {
+			err = b.close()
+		}
+		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
+		return nil, ErrInterrupted
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +128,8 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 
 // run runs the loops of the mode.
 func (b *job) run(ctx context.Context) (*Summary, error) {
+	ctx, cancel := b.whileReachable(ctx)
+	defer cancel()
 	b.progress.plan(b)
 	forecast, err := b.forecast(ctx)
 	if err != nil {
@@ -134,6 +160,10 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		err = b.keepCheckpoints(ctx, b.trainer.Step())
 	}
 	b.progress.done()
+	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
+		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n", context.Cause(ctx))
+		return nil, ErrInterrupted
+	}
 	if errors.Is(err, ErrInterrupted) {
 		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
 		return nil, err
@@ -146,6 +176,7 @@ func (b *job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	b.monitor.Finish()
+	b.sayShort()
 	return b.summarize()
 }
 
@@ -235,6 +266,8 @@ func (b *job) startUp(ctx context.Context) error {
 		return nil
 	}
 	b.progress.phase("evaluating the model to begin with")
+	ctx, cancel := b.whileWanted(ctx)
+	defer cancel()
 	metrics, err := b.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // Render implements proxy.Model.
@@ -195,14 +196,13 @@ func (b *job) openProxy(ctx context.Context) (*proxy.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	scorer := explorer.New(explorer.Options{Seed: b.identity.Seed, Pipeline: operators, Advantage: b.method.Advantage}, b.service, b.sync, nil, nil, explorer.Taskset{}, nil)
-	o := proxy.Options{Name: b.model.name, Model: b.model, Params: b.served(), Now: b.Now, History: history, Log: b.progress.warn,
+	scorer := explorer.New(explorer.Options{Seed: b.identity.Seed, Pipeline: operators, Advantage: b.method.Advantage,
+		AdvantageName: b.cfg.Algorithm.AdvantageFn, Warn: b.progress.warn}, b.service, b.sync, nil, nil, explorer.Taskset{}, nil)
+	o := proxy.Options{Name: b.model.name, Model: b.model, Params: b.served(), Now: b.Now, History: history,
+		Log: b.progress.warn, Context: b.mostTokens(),
 		Commit: func(ctx context.Context, step int, list []*experience.Experience) (map[string]float64, error) {
 			return b.commitServed(ctx, scorer, step, list)
 		}}
-	if n := b.cfg.Model.MaxModelLen; n != nil {
-		o.Context = *n
-	}
 	return proxy.New(ctx, o)
 }
 
@@ -221,9 +221,13 @@ func (b *job) served() tinker.SamplingParams {
 // commitServed scores the experiences of a step and hands them on.
 func (b *job) commitServed(ctx context.Context, scorer *explorer.Explorer, step int, list []*experience.Experience) (map[string]float64, error) {
 	metrics := map[string]float64{}
-	sum := 0.0
+	sum, anew := 0.0, 0.0
 	for _, e := range list {
 		sum += e.RewardOr(0)
+		anew += e.Metrics[workflow.NewSequences]
+	}
+	if anew > 0 {
+		metrics["rollout/new_sequences/mean"] = anew / float64(len(list))
 	}
 	metrics["rollout/reward/mean"], metrics["rollout/experience_count"] = sum/float64(max(1, len(list))), float64(len(list))
 	list, err := scorer.Score(step, list, metrics)

@@ -23,7 +23,7 @@ type examples struct {
 	reader *dataset.Reader
 	format dataset.Format
 	model  *baseModel
-	maxLen int  // tokens; longer rows are cut
+	maxLen int  // tokens; longer rows are cut; 0: not known
 	pairs  bool // each row is two experiences: chosen, rejected
 	turns  bool // every answer of a conversation is trained, not the last alone
 
@@ -31,6 +31,8 @@ type examples struct {
 	thinking *bool          // format.enable_thinking, or the model's
 
 	toolsKey string // the column of the tools at hand
+
+	warn func(string)
 }
 
 // openExamples opens the data set of an experience buffer, key in the configuration, to be read as plan says.
@@ -44,25 +46,26 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	}
 	rows, err := b.openExampleRows(ctx, eb, schema)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, at(key+".path", err)
 	}
 	b.opened(rows.Close)
 	if eb.DataSelector != nil {
 		plan.Selector, plan.Seed, plan.Args = eb.DataSelector.SelectorType, eb.DataSelector.Seed, eb.DataSelector.Kwargs
 		if keys := eb.DataSelector.FeatureKeys; len(keys) > 0 {
 			if plan.Features, err = rows.Numbers(keys); err != nil {
-				return nil, fmt.Errorf("%s.data_selector.feature_keys: %w", key, err)
+				return nil, at(key+".data_selector.feature_keys", err)
 			}
 		}
 	}
 	reader, err := dataset.NewReader(rows.Len(), plan)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, at(key, atArgs(key+".data_selector.kwargs", err))
 	}
 	f := exampleFormat(eb)
-	s := &examples{rows: rows, reader: reader, model: b.model, pairs: pairs, format: dataset.Format{Section: key + ".format",
-		PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
-		ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
+	s := &examples{rows: rows, reader: reader, model: b.model, pairs: pairs, warn: b.warn,
+		format: dataset.Format{Section: key + ".format",
+			PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey,
+			ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
 	if f.PromptType == config.Messages {
 		s.format.MessagesKey, s.turns = f.MessagesKey, f.ConcatenatedTurn
 	}
@@ -72,16 +75,14 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 	if err := textOnly(f, key); err != nil {
 		return nil, err
 	}
-	if m := b.cfg.Model.MaxModelLen; m != nil {
-		s.maxLen = *m
-	}
+	s.maxLen = b.mostTokens()
 	s.template, s.thinking = b.model.template, b.model.thinking
 	if f.EnableThinking != nil {
 		s.thinking = f.EnableThinking
 	}
 	if b.cfg.Given(key+".format.chat_template") && f.ChatTemplate != "" {
 		if s.template, err = b.readTemplate(f.ChatTemplate); err != nil {
-			return nil, fmt.Errorf("%s.format.chat_template: %w", key, err)
+			return nil, at(key+".format.chat_template", err)
 		}
 	}
 	_, err = s.row(dataset.Item{})
@@ -141,8 +142,14 @@ func (s *examples) row(it dataset.Item) ([]*experience.Experience, error) {
 		e.Info.TaskIndex = it.Index
 		list = append(list, e)
 	}
+	if s.pairs && (masked(list[0]) || masked(list[1])) { // half a pair prefers nothing
+		clear(list[0].ActionMask)
+		clear(list[1].ActionMask)
+	}
 	return list, nil
 }
+
+func masked(e *experience.Experience) bool { return e.TruncateStatus == experience.PromptTruncated }
 
 func messages(parts ...[]dataset.Message) []chat.Message {
 	var list []chat.Message
@@ -163,19 +170,18 @@ func (s *examples) example(id experience.EID, index int, list []chat.Message) (*
 		return nil, err
 	}
 	if !s.turns {
-		turn, err := s.turn(list, o)
-		return turn.Experience(id), err
+		return s.lastTurn(id, index, list, o)
 	}
 	c, err := s.template.Conversation(s.model.tokenizer, list, o)
 	if err != nil {
 		return nil, err
 	}
-	n := len(c.Tokens)
-	if s.maxLen > 0 {
-		n = min(n, s.maxLen)
+	if c.PromptLength == 0 {
+		return nil, errors.New("run: the row has no answer to train; drop it")
 	}
-	if c.PromptLength == 0 || c.PromptLength >= n {
-		return nil, errors.New("run: no answer is left to train within max_model_len; raise it or drop the row")
+	n := s.most(len(c.Tokens))
+	if c.PromptLength >= n {
+		return s.tooLong(id, index, c.Tokens[:n]), nil
 	}
 	e := experience.Turn{Prompt: c.Tokens[:c.PromptLength], Response: c.Tokens[c.PromptLength:n]}.Experience(id)
 	copy(e.ActionMask, c.Mask[c.PromptLength:n])
@@ -217,24 +223,43 @@ func (s *examples) tools(index int) (jinja.List, error) {
 	return list, nil
 }
 
-// turn renders a conversation; its last message is the response.
-func (s *examples) turn(list []chat.Message, o chat.Options) (experience.Turn, error) {
+// lastTurn makes an experience of a conversation whose last message is the response.
+func (s *examples) lastTurn(id experience.EID, index int, list []chat.Message,
+	o chat.Options) (*experience.Experience, error) {
 	whole, err := s.template.Encode(s.model.tokenizer, list, o)
 	if err != nil {
-		return experience.Turn{}, err
+		return nil, err
 	}
 	o.AddGenerationPrompt = true
 	prompt, err := s.template.Encode(s.model.tokenizer, list[:len(list)-1], o)
 	if err != nil {
-		return experience.Turn{}, err
-	}
-	if s.maxLen > 0 && len(whole) > s.maxLen {
-		whole = whole[:s.maxLen]
+		return nil, err
 	}
 	if len(prompt) == 0 || len(prompt) >= len(whole) {
-		return experience.Turn{}, errors.New("run: nothing of the answer is left to train within max_model_len; raise it or drop the row")
+		return nil, errors.New("run: the row has no prompt, or no answer behind it; drop it")
 	}
-	return experience.Turn{Prompt: prompt, Response: whole[len(prompt):]}, nil
+	if whole = whole[:s.most(len(whole))]; len(prompt) >= len(whole) {
+		return s.tooLong(id, index, whole), nil
+	}
+	return experience.Turn{Prompt: prompt, Response: whole[len(prompt):]}.Experience(id), nil
+}
+
+// most is how many of n tokens are read.
+func (s *examples) most(n int) int {
+	if s.maxLen > 0 {
+		n = min(n, s.maxLen)
+	}
+	return n
+}
+
+// tooLong stands for a row whose answer lies behind the tokens that are read: nothing of it is trained, and it
+// is counted.
+func (s *examples) tooLong(id experience.EID, index int, tokens []int32) *experience.Experience {
+	s.warn(fmt.Sprintf("%s: nothing of the answer is left within %d tokens (model.max_model_len, or the model's context); "+
+		"the row trains nothing", s.rows.Place(index), len(tokens)))
+	last := len(tokens) - 1
+	return experience.Turn{Prompt: tokens[:last], Response: tokens[last:],
+		Stop: experience.StopPromptTruncated}.Experience(id)
 }
 
 // fileSource is the trainer's end of a data set, in mode train.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/experience"
@@ -22,7 +23,9 @@ type feed interface {
 type samples struct {
 	feed
 	strategy algorithm.SampleStrategy
-	expert   *examples // nil unless the strategy mixes an expert's data in
+	expert   *examples    // nil unless the strategy mixes an expert's data in
+	warn     func(string) // nil in tests
+	stale    int          // samples that were passed over
 }
 
 // Read implements trainer.Source: what the sample strategy makes of n, first samples and then an expert's.
@@ -35,11 +38,13 @@ func (s *samples) Read(ctx context.Context, step, n int) ([]*experience.Experien
 		if err != nil {
 			return nil, err
 		}
+		before := len(list)
 		for _, e := range more {
 			if e.Info.ModelVersion >= oldest {
 				list = append(list, e)
 			}
 		}
+		s.passedOver(step, oldest, len(more), len(list)-before)
 	}
 	if experts == 0 {
 		return list, nil
@@ -53,6 +58,15 @@ func (s *samples) Read(ctx context.Context, step, n int) ([]*experience.Experien
 		algorithm.Expert(e)
 	}
 	return append(list, shown...), nil
+}
+
+// passedOver counts the samples that are older than a step may train on, and says so if all that were taken are.
+func (s *samples) passedOver(step, oldest, taken, used int) {
+	s.stale += taken - used
+	if used == 0 && s.warn != nil {
+		s.warn(fmt.Sprintf("train step %d: all %d samples were passed over, as weights older than version %d sampled them "+
+			"(algorithm.sample_strategy_args.max_staleness)", step, taken, oldest))
+	}
 }
 
 // Position implements trainer.Source.

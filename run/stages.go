@@ -31,11 +31,16 @@ type stageMeta struct {
 
 // runStages runs the stages of a configuration one after another, each in a job directory of its own and with the
 // weights that the one before it ended with. After a kill the stage that was begun last goes on.
-func runStages(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
+func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *Summary, err error) {
 	if !cfg.Continue {
 		cfg.StartFresh(o.Now())
 	}
 	root := cfg.JobDir()
+	unlock, err := o.takeLock(ctx, root, roleStages)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	meta, err := readStageMeta(root)
 	if err != nil {
 		return nil, err
@@ -52,7 +57,6 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (*Summary, er
 			return nil, err
 		}
 	}
-	var sum *Summary
 	for i := meta.Latest; i < len(cfg.Stages); i++ {
 		if err := writeStageMeta(o.FS, root, stageMeta{i}); err != nil {
 			return nil, err
@@ -96,6 +100,11 @@ func (p *stage) pass(cfg *config.Config, i int) error {
 	}
 	dir := s.JobDir()
 	state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
+	if errors.Is(err, fs.ErrNotExist) {
+		if last, serr := trainer.ReadState(dir, s.Trainer.Name); serr == nil && last.Step == 0 {
+			return nil // nothing was left to train on
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("run: stage %s has left no state to go on from: %w", cfg.Stages[i].StageName, err)
 	}

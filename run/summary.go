@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -22,7 +24,8 @@ type Summary struct {
 const (
 	rewardKey   = "critic/rewards/mean"
 	accuracyKey = "rollout/accuracy/mean"
-	lossKey     = "actor/final_loss"
+	nllKey      = "actor/nll"        // nats per token, of examples
+	lossKey     = "actor/final_loss" // as the optimizer sees it
 )
 
 // summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
@@ -36,7 +39,7 @@ func (b *job) summarize() (*Summary, error) {
 	if len(lines) > 0 {
 		s.Steps = lines[len(lines)-1].Step
 	}
-	if b.explorer != nil && b.trainer != nil {
+	if b.explorer != nil && b.trainer != nil && s.has(rewardKey) {
 		if err := b.drawRewards(); err != nil {
 			return nil, err
 		}
@@ -51,6 +54,12 @@ func (b *job) drawRewards() error {
 		return err
 	}
 	return disk.Replace(b.FS, path, func(w io.Writer) error { return plot.Rewards([]plot.Run{r}, w, plot.SVG) })
+}
+
+// has reports whether a line has a metric.
+func (s *Summary) has(key string) bool {
+	_, _, ok := s.ends(key)
+	return ok
 }
 
 // Mean is the mean of a metric over the lines of steps first to last.
@@ -80,19 +89,28 @@ func (s *Summary) ends(key string) (first, last float64, ok bool) {
 func (s *Summary) write(w io.Writer, b *job) error {
 	var t strings.Builder
 	window := min(10, s.Steps)
-	for _, c := range []struct{ key, name string }{{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {lossKey, "loss"}} {
-		rewarded := !math.IsNaN(s.Mean(rewardKey, 1, window))
-		if v := s.Mean(c.key, 1, window); !math.IsNaN(v) && !(c.key == lossKey && rewarded) {
-			fmt.Fprintf(&t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, s.Mean(c.key, s.Steps-window+1, s.Steps), window)
+	for _, c := range []struct{ key, name string }{{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {nllKey, "nll"}, {lossKey, "loss"}} {
+		policy := s.has(rewardKey) || s.has(nllKey)
+		v := s.Mean(c.key, 1, window)
+		switch last := s.Mean(c.key, s.Steps-window+1, s.Steps); {
+		case math.IsNaN(v), c.key == lossKey && policy:
+		case s.count(c.key) == 1:
+			fmt.Fprintf(&t, "%-8s %.3f (one step)\n", c.name, v)
+		case !math.IsNaN(last):
+			fmt.Fprintf(&t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, last, window)
 		}
 	}
 	for _, key := range s.evaluations() {
 		first, last, _ := s.ends(key)
-		if prefix, ok := strings.CutPrefix(key, "bench/"); ok {
+		prefix, bench := strings.CutPrefix(key, "bench/")
+		switch {
+		case bench:
 			fmt.Fprintf(&t, "%-8s %s: %.4f\n", "bench", prefix, last)
-			continue
+		case s.count(key) == 1:
+			fmt.Fprintf(&t, "%-8s %.3f (%s)\n", "held out", last, key)
+		default:
+			fmt.Fprintf(&t, "%-8s %.3f → %.3f (%s)\n", "held out", first, last, key)
 		}
-		fmt.Fprintf(&t, "%-8s %.3f → %.3f (%s)\n", "held out", first, last, key)
 	}
 	seconds := 0.0
 	for _, l := range s.Lines {
@@ -101,13 +119,35 @@ func (s *Summary) write(w io.Writer, b *job) error {
 	if seconds > 0 {
 		fmt.Fprintf(&t, "%-8s %d steps in %.0f s\n", "time", s.Steps, seconds)
 	}
-	what := "metrics.jsonl, reward.svg, rollouts/, monitor/tensorboard, global_step_*"
-	if b.explorer == nil {
-		what = "metrics.jsonl, monitor/tensorboard, global_step_*"
-	}
-	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, what)
+	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, strings.Join(b.results(), ", "))
 	_, err := io.WriteString(w, t.String())
 	return err
+}
+
+// results are what a person may look for in the job directory, as far as it is there.
+func (b *job) results() []string {
+	var there []string
+	for _, name := range []string{filepath.Base(b.metricsFile()), "reward.svg", "rollouts/", "monitor/tensorboard", "monitor/wandb"} {
+		if exists(filepath.Join(b.dir, name)) {
+			there = append(there, name)
+		}
+	}
+	entries, err := os.ReadDir(b.dir)
+	if err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "global_step_") }) {
+		there = append(there, "global_step_*")
+	}
+	return there
+}
+
+// count is how many lines have a metric.
+func (s *Summary) count(key string) int {
+	n := 0
+	for _, l := range s.Lines {
+		if _, ok := l.Metrics[key]; ok {
+			n++
+		}
+	}
+	return n
 }
 
 // evaluations are the keys of accuracies measured on whole tasksets.

@@ -130,12 +130,12 @@ func variant(t *config.Taskset, task dataset.Task) string {
 func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (taskRows, error) {
 	rows, added, err := b.openTaskRows(ctx, t)
 	if err != nil {
-		return taskRows{}, fmt.Errorf("%s: %w", key, err)
+		return taskRows{}, at(key+".path", err)
 	}
 	b.opened(rows.Close)
 	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
 	if err != nil {
-		return taskRows{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
+		return taskRows{}, at(key+".default_workflow_type", fmt.Errorf("%w%s", err, workflow.DidYouMean(t.DefaultWorkflowType, b.Plugins.workflows())))
 	}
 	f := t.Format
 	if err := textOnly(f, key); err != nil {
@@ -143,14 +143,15 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 	}
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
 		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
-	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key, variants: map[string]int{"": 0}}, format.Check(rows)
+	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key, variants: map[string]int{"": 0}},
+		at(key+".format", format.Check(rows))
 }
 
 // textOnly refuses a format with pictures, by the columns that it names.
 func textOnly(f config.Format, key string) error {
 	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {"video_key", "videos", f.VideoKey}} {
 		if c.column != "" {
-			return fmt.Errorf("run: %s.format.%s says that column %q has %s; the models here read text only: take the key away and use rows whose text is enough, or train such a model elsewhere", key, c.key, c.column, c.what)
+			return at(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text only: take the key away and use rows whose text is enough, or train such a model elsewhere", c.column, c.what))
 		}
 	}
 	return nil
@@ -164,7 +165,7 @@ func (b *job) evalTaskset(ctx context.Context, t *config.Taskset, key string) (e
 	}
 	reader, err := dataset.NewReader(set.rows.Len(), dataset.Plan{BatchSize: set.rows.Len(), Eval: true})
 	if err != nil {
-		return explorer.Taskset{}, fmt.Errorf("%s: %w", key, err)
+		return explorer.Taskset{}, at(key, err)
 	}
 	return b.taskset(&tasks{sets: []taskRows{set}, eval: true, reader: reader}, t.RepeatTimes)
 }
@@ -212,7 +213,7 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps in
 		}
 	}
 	if err != nil {
-		return out, 0, err
+		return out, 0, at(t.sets[0].key, atArgs(t.sets[0].key+".data_selector.kwargs", err))
 	}
 	b.tasks = t
 	out, err = b.taskset(t, b.cfg.Algorithm.RepeatTimes)
@@ -253,7 +254,7 @@ func (b *job) plan(set *taskRows) (dataset.Plan, error) {
 	if len(s.FeatureKeys) > 0 {
 		features, err := set.rows.Numbers(s.FeatureKeys)
 		if err != nil {
-			return plan, fmt.Errorf("%s.data_selector.feature_keys: %w", set.key, err)
+			return plan, at(set.key+".data_selector.feature_keys", err)
 		}
 		plan.Features = features
 	}

@@ -150,7 +150,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%d lines, want 3", len(lines))
 	}
 	_, err := Run(context.Background(), load(t, t.TempDir(), and(tiny, "buffer.trainer_input.experience_buffer={replay_buffer: {enable: true, priority_fn_args: {sigma: 1}}}")...), options())
-	if err == nil || !strings.Contains(err.Error(), "priority_fn linear_decay has no argument sigma") {
+	if err == nil || !strings.Contains(err.Error(), "priority_fn_args.sigma: is not an argument; there are decay") {
 		t.Errorf("error %v", err)
 	}
 }

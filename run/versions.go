@@ -101,6 +101,13 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 	if err != nil {
 		return err
 	}
+	newest := 0 // a step that came after dropped samples may have sampled with it, however many steps before
+	for _, n := range notes {
+		if n.version <= state.Step {
+			newest = max(newest, n.version)
+		}
+	}
+	needed = min(needed, newest)
 	for _, n := range notes {
 		switch {
 		case n.version > state.Step && b.durable(): // of the interrupted step, which publishes it again

@@ -16,25 +16,36 @@ import (
 func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
 	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
 	if err != nil {
-		return nil, workflow.Rollout{}, fmt.Errorf("%s.default_workflow_type: %w", key, err)
+		return nil, workflow.Rollout{}, at(key+".default_workflow_type", fmt.Errorf("%w%s", err, workflow.DidYouMean(t.DefaultWorkflowType, b.Plugins.workflows())))
 	}
 	r := b.rollout(t)
 	if _, plays := w.(workflow.Gem); plays && b.external != nil {
-		return nil, r, fmt.Errorf("run: %s.default_workflow_type %s needs a model's own tokens, which an external model does not show; choose another workflow", key, t.DefaultWorkflowType)
+		return nil, r, at(key+".default_workflow_type", fmt.Errorf("run: %s needs a model's own tokens, which an external model does not show; choose another workflow", t.DefaultWorkflowType))
 	} else if plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
 		if r.Environments, err = Environments(data); err != nil {
-			return nil, r, fmt.Errorf("%s.workflow_args.data_dir: %w", key, err)
+			return nil, r, at(key+".workflow_args.data_dir", err)
 		}
 		r.Chat = b.model.template
 	}
 	idle := workflow.Idle(t.DefaultWorkflowType, &r, b.Plugins.workflows())
-	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows()); err == nil {
+	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, b.Plugins.workflows()); err != nil {
+		err = b.refusedWay(t, key, r.RewardName, err)
+	} else {
+		b.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
 		for _, arg := range idle {
 			b.noteOnce("%s.%s is not used: neither %s nor its reward has such an argument", key, arg, t.DefaultWorkflowType)
 		}
 	}
 	return w, r, err
+}
+
+// refusedWay places what is wrong with a workflow's arguments or reward.
+func (b *job) refusedWay(t *config.Taskset, key, reward string, err error) error {
+	if err = atArgs(key+".workflow_args", err); workflow.HasReward(reward, b.Plugins.workflows()) {
+		return at(key+".default_workflow_type", err)
+	}
+	return at(key+".default_reward_fn_type", fmt.Errorf("%w%s", err, workflow.RewardDidYouMean(reward, b.Plugins.workflows())))
 }
 
 // noteOnce tells the user something that building the parts came across, perhaps several times.
@@ -44,6 +55,15 @@ func (b *job) noteOnce(format string, args ...any) {
 		b.noted = append(b.noted, text)
 		fmt.Fprintln(b.Out, "note:", text)
 	}
+}
+
+// warn tells the user of something that went wrong and does not end the run.
+func (b *job) warn(text string) {
+	if b.progress == nil { // an estimate, which shows none
+		b.noteOnce("%s", text)
+		return
+	}
+	b.progress.warn(text)
 }
 
 // variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that. own says that the set's
@@ -93,7 +113,7 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 	}
 	p.StopTokens = b.model.stops
 	r := workflow.Rollout{Params: p, Renderer: b.model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
-		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix,
+		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: b.context,
 		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
 		Judges: b.judges(), OpenAI: b.reachOpenAI}
 	if n := b.cfg.Model.MaxPromptTokens; n != nil {

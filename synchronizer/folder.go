@@ -169,7 +169,10 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 			}
 			idle = status.Seen >= n
 		}
-		s.SetIdle(idle || left)
+		if idle, err = f.standstill(s, idle, left); err != nil {
+			return err
+		}
+		s.SetIdle(idle)
 		if ok && status.State == Done && !left {
 			s.Stop()
 		}
@@ -179,4 +182,15 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 		case <-time.After(lookPause):
 		}
 	}
+}
+
+// standstill reports whether the explorer need not wait for newer weights, as none will come before it puts more. In style fixed, where the
+// weights must not depend on the clock, that is so only if no other explorer may be about to put what the trainer waits for, and not
+// before there is a trainer.
+func (f Folder) standstill(s *Synchronizer, idle, left bool) (bool, error) {
+	if s.style != Fixed || !idle {
+		return idle || left && s.style != Fixed, nil
+	}
+	all, err := f.Explorers()
+	return len(all) <= 1, err
 }

@@ -55,9 +55,6 @@ const (
 // ErrGone means that a version is not there and that the trainer, which has published newer ones, will not publish it any more.
 var ErrGone = errors.New("synchronizer: weights are gone")
 
-// ErrStuck means that explorer and trainer wait for each other.
-var ErrStuck = errors.New("synchronizer: nothing can go on")
-
 // ErrStopped means that the trainer ended before it published the version.
 var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 
@@ -66,10 +63,6 @@ type Synchronizer struct {
 	Schedule
 	// Tell, if set before use, hears what the explorer is about to do: it asks for weights, or samples a step with the version it names.
 	Tell func(ExplorerStatus) error
-
-	// Short, if set before use, says how many experiences the trainer waits for and that there are fewer; wanted is 0 when it does not wait. Look is
-	// to be called when it begins to.
-	Short func() (there, wanted int)
 
 	style   Style
 	order   *Order // nil when fixed
@@ -175,27 +168,6 @@ func (s *Synchronizer) Newer(ctx context.Context, above int) (version int, path 
 	}
 }
 
-// Look lets whoever waits see whether the trainer waits for experiences.
-func (s *Synchronizer) Look() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wake()
-}
-
-// stuck is ErrStuck when the trainer waits for experiences that the explorer, which waits for weights, cannot make.
-func (s *Synchronizer) stuck(version, newest int) error {
-	if s.Short == nil {
-		return nil
-	}
-	there, wanted := s.Short()
-	if wanted == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: the explorer waits for weights version %d (the newest is %d), and the trainer for %d experiences, of which there are %d; experience_pipeline/ in the "+
-		"metrics says what was left out; lower buffer.train_batch_size, leave out less, or let the explorer be further ahead with synchronizer.sync_offset",
-		ErrStuck, version, newest, wanted, there)
-}
-
 // Stop says that nothing more will be published.
 func (s *Synchronizer) Stop() {
 	s.mu.Lock()
@@ -223,13 +195,24 @@ func (s *Synchronizer) Next(ctx context.Context, step int) (version int, path st
 			return 0, "", err
 		}
 	}
-	if path, err = s.Wait(ctx, version); err != nil {
+	wanted := version
+	if version, path, err = s.wait(ctx, wanted, s.style == Fixed); err != nil {
 		return 0, "", err
+	}
+	if s.Tell != nil && version != wanted {
+		if err := s.Tell(ExplorerStatus{Step: step, Version: version}); err != nil {
+			return 0, "", err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current = version
 	return version, path, nil
+}
+
+// Short reports whether a version is older than what a step of style fixed samples with by interval and offset.
+func (s *Synchronizer) Short(step, version int) bool {
+	return s.style == Fixed && version < s.Version(step)
 }
 
 // choose settles what a step of a driven style samples with: as it was settled before, or now.
@@ -321,6 +304,14 @@ func (s *Synchronizer) Needed(step int) int {
 // Wait returns the path of a version as soon as it is published. Versions come in ascending order, promised ones aside: the error
 // is ErrGone at once when there is a newer one and not this.
 func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err error) {
+	_, path, err = s.wait(ctx, version, false)
+	return path, err
+}
+
+// wait waits for a version. If the trainer has used up all experiences and is short of the next batch, as too many were dropped, it would
+// never come; then, orNewest, the newest there is takes its place. Both loops stand still at that point, so which one that is depends on
+// the experiences alone, and a restarted run finds the same.
+func (s *Synchronizer) wait(ctx context.Context, version int, orNewest bool) (got int, path string, err error) {
 	var timeout <-chan time.Time
 	if s.timeout > 0 {
 		t := time.NewTimer(s.timeout)
@@ -330,27 +321,26 @@ func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err 
 	for {
 		s.mu.Lock()
 		path, ok := s.paths[version]
-		stopped, changed, newest := s.stopped, s.changed, s.newest
-		gone := version < newest && !s.coming[version]
+		stopped, idle, changed, newest := s.stopped, s.idle, s.changed, s.newest
+		instead, gone := s.paths[newest], version < newest && !s.coming[version]
 		s.mu.Unlock()
 		switch {
 		case ok:
-			return path, nil
+			return version, path, nil
 		case gone:
-			return "", fmt.Errorf("%w: version %d was deleted (the newest is %d); set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 "+
+			return 0, "", fmt.Errorf("%w: version %d was deleted (the newest is %d); set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 "+
 				"to go on with the newest, or use another name for a new job", ErrGone, version, newest)
 		case stopped:
-			return "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped, version, newest)
-		}
-		if err := s.stuck(version, newest); err != nil {
-			return "", err
+			return 0, "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped, version, newest)
+		case orNewest && idle && 0 <= newest && newest < version:
+			return newest, instead, nil
 		}
 		select {
 		case <-changed:
 		case <-timeout:
-			return "", fmt.Errorf("synchronizer: weights version %d was not published within %v (the newest is %d); is the trainer short of experiences? raise synchronizer.sync_timeout if steps take that long", version, s.timeout, newest)
+			return 0, "", fmt.Errorf("synchronizer: weights version %d was not published within %v (the newest is %d); is the trainer short of experiences? raise synchronizer.sync_timeout if steps take that long", version, s.timeout, newest)
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return 0, "", context.Cause(ctx)
 		}
 	}
 }

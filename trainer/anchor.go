@@ -54,13 +54,9 @@ func (t *Trainer) anchor(ctx context.Context, step int, seq *int64, sampled []*e
 // forward asks for the logprobs of a batch under the present weights, [L−1] per experience.
 func (t *Trainer) forward(ctx context.Context, seq *int64, batch []*experience.Experience) ([][]float32, error) {
 	req := tinker.ForwardRequest{SeqID: *seq, LossFn: tinker.CrossEntropy}
-	for _, e := range batch {
-		d, err := datum(e)
-		if err != nil {
-			return nil, err
-		}
-		d.LossFnInputs[tinker.Weights] = tinker.Floats(make([]float32, len(e.Tokens)-1))
-		req.Data = append(req.Data, d)
+	var err error
+	if req.Data, err = unweighted(batch); err != nil {
+		return nil, err
 	}
 	f, used, err := tinker.Submit(ctx, t.client, req, false)
 	*seq += used
@@ -71,11 +67,9 @@ func (t *Trainer) forward(ctx context.Context, seq *int64, batch []*experience.E
 	if err != nil {
 		return nil, fmt.Errorf("logprobs to begin with: %w", err)
 	}
-	lp := outputs(out)
-	for i, e := range batch {
-		if len(lp) != len(batch) || len(lp[i]) != len(e.Tokens)-1 {
-			return nil, fmt.Errorf("trainer: the service returned logprobs for %d of %d sequences, or not for every token", len(lp), len(batch))
-		}
+	lp, err := joined(batch, recorded(out, tinker.Logprobs), 1)
+	if err != nil {
+		return nil, fmt.Errorf("logprobs to begin with: %w", err)
 	}
 	return lp, nil
 }

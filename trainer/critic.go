@@ -92,7 +92,7 @@ func (c *critic) probe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with %d targets a position, which the service refuses: %w", K, err)
 	}
-	if lp := outputs(out); len(lp) != 1 || len(lp[0]) != K {
+	if lp := recorded(out, tinker.Logprobs); len(lp) != 1 || len(lp[0]) != K {
 		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with targets of two dimensions; the service did not answer for each of %d targets", K)
 	}
 	return nil
@@ -141,11 +141,15 @@ func (c *critic) values(ctx context.Context, batch []*experience.Experience) (fo
 	if err != nil {
 		return v, fmt.Errorf("critic: %w", err)
 	}
-	for i, lp := range outputs(out) {
-		if want := (len(batch[i].Tokens) - 1) * K; len(lp) != want {
-			return v, fmt.Errorf("trainer: the service returned %d logprobs for %d targets of the critic", len(lp), want)
+	rows, err := joined(batch, recorded(out, tinker.Logprobs), K)
+	if err != nil {
+		return v, fmt.Errorf("critic: %w", err)
+	}
+	for i, e := range batch {
+		for _, at := range e.Starts { // nothing is predicted there: the value stays what it was
+			copy(rows[i][(at-1)*K:at*K], rows[i][(at-2)*K:])
 		}
-		v.logprobs = append(v.logprobs, lp[(batch[i].PromptLength-1)*K:])
+		v.logprobs = append(v.logprobs, rows[i][(e.PromptLength-1)*K:])
 	}
 	if err := c.learnPrior(batch, v.logprobs); err != nil {
 		return v, err
@@ -271,19 +275,21 @@ func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*exp
 // request lays a batch out with the K reserved tokens as targets of every position; weights gives those of the i-th response, [R,K].
 func (c *critic) request(batch []*experience.Experience, weights func(i int) []float32) (tinker.ForwardRequest, error) {
 	K := len(c.Tokens)
-	req := tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy, Data: make([]tinker.Datum, len(batch))}
+	req := tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy}
+	var err error
+	if req.Data, err = data(batch); err != nil {
+		return req, err
+	}
+	rows := make([][]float32, len(batch))
 	for i, e := range batch {
-		d, err := datum(e)
-		if err != nil {
-			return req, err
-		}
-		n := len(e.Tokens) - 1
-		w := append(make([]float32, (e.PromptLength-1)*K, n*K), weights(i)...)
-		d.LossFnInputs = map[string]tinker.Tensor{
+		rows[i] = append(make([]float32, (e.PromptLength-1)*K, (len(e.Tokens)-1)*K), weights(i)...)
+	}
+	for i, w := range apart(batch, rows, K) {
+		n := len(w) / K
+		req.Data[i].LossFnInputs = map[string]tinker.Tensor{
 			tinker.TargetTokens: {Shape: []int{n, K}, Int: c.Targets(n)},
 			tinker.Weights:      {Shape: []int{n, K}, Float: w},
 		}
-		req.Data[i] = d
 	}
 	return req, nil
 }

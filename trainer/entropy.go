@@ -27,21 +27,24 @@ func (t *Trainer) askEntropies(step int, batch []*experience.Experience, req *ti
 	for i, x := range batch {
 		seqs[i] = algorithm.Sequence{Mask: x.ActionMask, Expert: x.Info.IsExpert, Step: step}
 	}
+	rows := make([][]float32, len(batch))
 	for i, w := range t.Method.Objective.EntropyWeights(seqs) {
-		row := make([]float32, len(batch[i].Tokens)-1)
-		copy(row[batch[i].PromptLength-1:], w)
+		rows[i] = make([]float32, len(batch[i].Tokens)-1)
+		copy(rows[i][batch[i].PromptLength-1:], w)
+	}
+	for i, row := range apart(batch, rows, 1) {
 		req.Data[i].LossFnInputs[tinker.EntropyWeights] = tinker.Floats(row)
 	}
 }
 
 // takeEntropies shows the responses' entropies, if the service gave any, to the algorithm.
 func takeEntropies(batch []*experience.Experience, seqs []algorithm.Sequence, out tinker.ForwardOutput) bool {
+	h, err := joined(batch, recorded(out, tinker.Entropy), 1)
+	if err != nil {
+		return false // it gave none
+	}
 	for i, e := range batch {
-		h := out.LossFnOutputs[i][tinker.Entropy].Float
-		if len(h) != len(e.Tokens)-1 {
-			return false
-		}
-		seqs[i].Entropy = h[e.PromptLength-1:]
+		seqs[i].Entropy = h[i][e.PromptLength-1:]
 	}
 	return true
 }
@@ -53,13 +56,9 @@ func (t *Trainer) fetchEntropies(ctx context.Context, seq *int64, batch []*exper
 		return t.estimateEntropies(ctx, batch, into)
 	}
 	req := tinker.ForwardRequest{SeqID: *seq, LossFn: tinker.CrossEntropy, LossFnConfig: map[string]float64{tinker.EntropyCoef: 0}}
-	for _, e := range batch {
-		d, err := datum(e)
-		if err != nil {
-			return err
-		}
-		d.LossFnInputs[tinker.Weights] = tinker.Floats(make([]float32, len(e.Tokens)-1))
-		req.Data = append(req.Data, d)
+	var err error
+	if req.Data, err = unweighted(batch); err != nil {
+		return err
 	}
 	f, used, err := tinker.Submit(ctx, t.client, req, false)
 	*seq += used
@@ -70,12 +69,16 @@ func (t *Trainer) fetchEntropies(ctx context.Context, seq *int64, batch []*exper
 	if err != nil {
 		return fmt.Errorf("entropies: %w", err)
 	}
+	h, err := joined(batch, recorded(out, tinker.Entropy), 1)
+	if err != nil {
+		return fmt.Errorf("entropies: %w", err)
+	}
+	centre, err := joined(batch, recorded(out, tinker.EntropyCentre), 1)
+	if err != nil {
+		return fmt.Errorf("centres of entropies: %w", err)
+	}
 	for i, e := range batch {
-		h, centre := out.LossFnOutputs[i][tinker.Entropy].Float, out.LossFnOutputs[i][tinker.EntropyCentre].Float
-		if len(h) != len(e.Tokens)-1 || len(centre) != len(h) {
-			return fmt.Errorf("trainer: the service returned %d entropies and %d centres for %d positions", len(h), len(centre), len(e.Tokens)-1)
-		}
-		into[i].Entropy, into[i].Centre = h[e.PromptLength-1:], centre[e.PromptLength-1:]
+		into[i].Entropy, into[i].Centre = h[i][e.PromptLength-1:], centre[i][e.PromptLength-1:]
 	}
 	return nil
 }
@@ -91,21 +94,26 @@ func (t *Trainer) estimateEntropies(ctx context.Context, batch []*experience.Exp
 	}
 	p := tinker.DefaultSampling()
 	p.MaxTokens, p.Seed = 1, new(uint64)
-	futures := make([]*tinker.Future[tinker.SampleResponse], len(batch))
-	for i, e := range batch {
-		if futures[i], err = sampler.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(e.Tokens), NumSamples: 1, Params: p, TopKPromptLogprobs: topTokens}); err != nil {
-			return fmt.Errorf("likeliest tokens of sample %s: %w", e.EID, err)
-		}
+	results, err := askPrompts(ctx, sampler, "likeliest tokens", batch,
+		tinker.SampleRequest{NumSamples: 1, Params: p, TopKPromptLogprobs: topTokens})
+	if err != nil {
+		return err
 	}
 	for i, e := range batch {
-		r, err := futures[i].Wait(ctx)
+		all, err := results(i)
 		if err != nil {
-			return fmt.Errorf("likeliest tokens of sample %s: %w", e.EID, err)
+			return err
 		}
-		if len(r.TopKPromptLogprobs) != len(e.Tokens) {
-			return fmt.Errorf("trainer: the service returned the likeliest tokens of %d positions for %d tokens", len(r.TopKPromptLogprobs), len(e.Tokens))
+		var tops [][]tinker.TokenLogprob
+		for k, s := range e.Spans() {
+			top := all[k].TopKPromptLogprobs
+			if len(top) != s[1]-s[0] {
+				return fmt.Errorf("trainer: the service returned the likeliest tokens of %d positions for %d tokens",
+					len(top), s[1]-s[0])
+			}
+			tops = append(tops, top...)
 		}
-		for _, top := range r.TopKPromptLogprobs[e.PromptLength:] {
+		for _, top := range tops[e.PromptLength:] {
 			h, centre := ofTop(top)
 			into[i].Entropy, into[i].Centre = append(into[i].Entropy, h), append(into[i].Centre, centre)
 		}

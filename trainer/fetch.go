@@ -47,23 +47,56 @@ func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingC
 	p := tinker.DefaultSampling()
 	p.MaxTokens = 1
 	p.Seed = new(uint64)
-	futures := make([]*tinker.Future[tinker.SampleResponse], len(batch))
-	for i, e := range batch {
-		f, err := model.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(e.Tokens), NumSamples: 1, Params: p, PromptLogprobs: true})
-		if err != nil {
-			return nil, fmt.Errorf("%s logprobs of sample %s: %w", who, e.EID, err)
-		}
-		futures[i] = f
+	what := who + " logprobs"
+	results, err := askPrompts(ctx, model, what, batch,
+		tinker.SampleRequest{NumSamples: 1, Params: p, PromptLogprobs: true})
+	if err != nil {
+		return nil, err
 	}
 	return func(i int) ([]float32, error) {
-		r, err := futures[i].Wait(ctx)
+		all, err := results(i)
 		if err != nil {
-			return nil, fmt.Errorf("%s logprobs of sample %s: %w", who, batch[i].EID, err)
+			return nil, err
 		}
-		if len(r.PromptLogprobs) != len(batch[i].Tokens) {
-			return nil, fmt.Errorf("%s logprobs of sample %s: the service returned %d for %d tokens", who, batch[i].EID, len(r.PromptLogprobs), len(batch[i].Tokens))
+		var row []float32
+		for k, s := range batch[i].Spans() {
+			lp := all[k].PromptLogprobs
+			if len(lp) != s[1]-s[0] {
+				return nil, fmt.Errorf("%s of sample %s: the service returned %d for %d tokens", what, batch[i].EID,
+					len(lp), s[1]-s[0])
+			}
+			row = append(row, lp...)
 		}
-		return r.PromptLogprobs[batch[i].PromptLength:], nil
+		return row[batch[i].PromptLength:], nil
+	}, nil
+}
+
+// askPrompts sends each sequence of a batch to a model as a prompt. The function it returns waits for what the
+// model says of the i-th experience's sequences.
+func askPrompts(ctx context.Context, model tinker.SamplingClient, what string, batch []*experience.Experience,
+	req tinker.SampleRequest) (
+	func(i int) ([]tinker.SampleResponse, error), error) {
+	futures := make([][]*tinker.Future[tinker.SampleResponse], len(batch))
+	for i, e := range batch {
+		for _, s := range e.Spans() {
+			own := req
+			own.Prompt = tinker.Text(e.Tokens[s[0]:s[1]])
+			f, err := model.Sample(ctx, own)
+			if err != nil {
+				return nil, fmt.Errorf("%s of sample %s: %w", what, e.EID, err)
+			}
+			futures[i] = append(futures[i], f)
+		}
+	}
+	return func(i int) ([]tinker.SampleResponse, error) {
+		all := make([]tinker.SampleResponse, len(futures[i]))
+		for k, f := range futures[i] {
+			var err error
+			if all[k], err = f.Wait(ctx); err != nil {
+				return nil, fmt.Errorf("%s of sample %s: %w", what, batch[i].EID, err)
+			}
+		}
+		return all, nil
 	}, nil
 }
 

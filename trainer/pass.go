@@ -16,14 +16,15 @@ type pass struct {
 	outcome  map[string]float64 // metrics
 }
 
-// send sends a pass. known are the logprobs that its forward would return, or nil.
+// send sends a pass. known are the logprobs that its forward would return, [L−1] per experience, or nil.
 func (t *Trainer) send(ctx context.Context, step int, seq *int64, batch []*experience.Experience, fetched []algorithm.Fetched, known [][]float32, adam tinker.AdamParams) (*pass, error) {
-	req, p := tinker.ForwardRequest{SeqID: *seq, Data: make([]tinker.Datum, len(batch))}, &pass{}
+	req, p := tinker.ForwardRequest{SeqID: *seq}, &pass{}
 	var err error
-	for i, e := range batch {
-		if req.Data[i], err = datum(e); err != nil {
-			return nil, err
-		}
+	if req.Data, err = data(batch); err != nil {
+		return nil, err
+	}
+	if known != nil {
+		known = apart(batch, known, 1)
 	}
 	t.askEntropies(step, batch, &req)
 	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
@@ -66,7 +67,11 @@ func (t *Trainer) finish(ctx context.Context, step int, p *pass, batch []*experi
 	if err != nil {
 		return nil, err
 	}
-	seqs = sequences(step, batch, outputs(p.trained), fetched)
+	trained, err := joined(batch, recorded(p.trained, tinker.Logprobs), 1)
+	if err != nil {
+		return nil, err
+	}
+	seqs = sequences(step, batch, trained, fetched)
 	entropies := takeEntropies(batch, seqs, p.trained)
 	if !t.Method.Needs().Logprobs || entropies { // the gradient did not depend on them; the reported loss does
 		if _, p.outcome, err = t.Method.Objective.Step(seqs); err != nil {

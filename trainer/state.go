@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -239,6 +240,22 @@ func (t *Trainer) publish(ctx context.Context, step int, f *tinker.Future[tinker
 		return err
 	}
 	return t.events.Published(ctx, step, out.Path)
+}
+
+// synchronize publishes the weights of a step, and notes how long that took and how long it was since the time before.
+func (t *Trainer) synchronize(
+	ctx context.Context, step int, f *tinker.Future[tinker.SaveOutput], metrics map[string]float64,
+) error {
+	begin := time.Now()
+	if !t.synced.IsZero() {
+		metrics["time/trainer_sync_interval"] = begin.Sub(t.synced).Seconds()
+	}
+	if err := t.publish(ctx, step, f); err != nil {
+		return err
+	}
+	t.synced = time.Now()
+	metrics["time/sync_weight"] = t.synced.Sub(begin).Seconds()
+	return nil
 }
 
 func (t *Trainer) saveState(ctx context.Context, step int, seq *int64) error {

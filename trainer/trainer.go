@@ -88,6 +88,7 @@ type Trainer struct {
 	critic    *critic               // only if the method needs values
 	state     State
 	started   time.Time // of the step under way
+	synced    time.Time // the end of this process's last publication of a step's weights
 }
 
 // New makes a Trainer; state is what ReadState found.
@@ -183,12 +184,11 @@ func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experi
 		return err
 	}
 	metrics["time/train_step"] = time.Since(begin).Seconds()
+	metrics["perf/time_per_step"] = metrics["time/train_step"] // upstream's step: without reading, publishing and saving
 	if published != nil {
-		begin := time.Now()
-		if err := t.publish(ctx, step, published); err != nil {
+		if err := t.synchronize(ctx, step, published, metrics); err != nil {
 			return err
 		}
-		metrics["time/sync_weight"] = time.Since(begin).Seconds()
 	}
 	t.adapt(len(batch), metrics)
 	saved, savedPosition, savedCoefs := t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs

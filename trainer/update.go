@@ -51,7 +51,11 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 		return nil, err
 	}
 	if t.exact {
-		if err := checkExact(sampled, onPolicy, outputs(passes[0].trained)); err != nil {
+		trained, err := joined(sampled, recorded(passes[0].trained, tinker.Logprobs), 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkExact(sampled, onPolicy, trained); err != nil {
 			return nil, err
 		}
 	}
@@ -65,6 +69,11 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 		first[i].Old = e.Logprobs
 	}
 	batchMetrics(metrics, batch, first, time.Since(begin).Seconds())
+	if t.Method.Schema == "sft" {
+		if nll, ok := meanNLL(first); ok {
+			metrics["actor/nll"] = nll
+		}
+	}
 	return published, nil
 }
 
@@ -82,30 +91,12 @@ func collect(into map[string]float64, from ...map[string]float64) {
 	}
 }
 
-func outputs(o tinker.ForwardOutput) [][]float32 {
-	lp := make([][]float32, len(o.LossFnOutputs))
-	for i, rec := range o.LossFnOutputs {
-		lp[i] = rec[tinker.Logprobs].Float
-	}
-	return lp
-}
-
-// datum lays an experience out as upstream does: input x₁…x_{L−1}, targets x₂…x_L.
-func datum(e *experience.Experience) (tinker.Datum, error) {
-	if err := e.Validate(); err != nil {
-		return tinker.Datum{}, err
-	}
-	if e.PromptLength < 1 || len(e.Tokens) < 2 {
-		return tinker.Datum{}, fmt.Errorf("trainer: experience %s has %d prompt tokens of %d; a prompt of at least one token and a response are needed", e.EID, e.PromptLength, len(e.Tokens))
-	}
-	n := len(e.Tokens) - 1
-	return tinker.Datum{ModelInput: tinker.Text(e.Tokens[:n]), LossFnInputs: map[string]tinker.Tensor{
-		tinker.TargetTokens: tinker.TokenInts(e.Tokens[1:]),
-	}}, nil
-}
-
-// gradient evaluates the algorithm's loss at logprobs, [L−1] per experience, and returns d loss/d logprob in the same shape.
+// gradient evaluates the algorithm's loss at logprobs, [L−1] per datum, and returns d loss/d logprob in the same shape.
 func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs [][]float32, fetched []algorithm.Fetched) ([][]float32, map[string]float64, error) {
+	logprobs, err := joined(batch, logprobs, 1)
+	if err != nil {
+		return nil, nil, err
+	}
 	outs, metrics, err := t.Method.Objective.Step(sequences(step, batch, logprobs, fetched))
 	if err != nil {
 		return nil, nil, err
@@ -115,10 +106,10 @@ func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs []
 		grad[i] = make([]float32, len(e.Tokens)-1)
 		copy(grad[i][e.PromptLength-1:], outs[i].Gradient)
 	}
-	return grad, metrics, nil
+	return apart(batch, grad, 1), metrics, nil
 }
 
-// sequences shows the responses of a step's batch to the algorithm.
+// sequences shows the responses of a step's batch to the algorithm, an episode of several sequences as one.
 func sequences(step int, batch []*experience.Experience, logprobs [][]float32, fetched []algorithm.Fetched) []algorithm.Sequence {
 	seqs := make([]algorithm.Sequence, len(batch))
 	for i, e := range batch {

@@ -31,10 +31,11 @@ func grpo(t *testing.T) *algorithm.Method {
 }
 
 func TestDatumLayout(t *testing.T) {
-	d, err := datum(sample(0, -1, -1))
-	if err != nil {
-		t.Fatal(err)
+	list, err := data([]*experience.Experience{sample(0, -1, -1)})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d datums, %v", len(list), err)
 	}
+	d := list[0]
 	in, _ := d.ModelInput.Tokens()
 	if got, want := in, []int32{1, 2, 3, 4}; len(got) != 4 || got[3] != want[3] {
 		t.Errorf("input %v, want %v", got, want)
@@ -44,7 +45,7 @@ func TestDatumLayout(t *testing.T) {
 	}
 	e := sample(0, -1, -1)
 	e.PromptLength, e.Tokens = 0, e.Tokens[3:]
-	if _, err := datum(e); err == nil {
+	if _, err := data([]*experience.Experience{e}); err == nil {
 		t.Error("a datum without a prompt is no error")
 	}
 }

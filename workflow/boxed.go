@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // Prompts of math_boxed_workflow; the second also asks for the thinking tags that its reward checks.
@@ -26,10 +28,7 @@ func (Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	}
 	own := *r
 	if own.SystemPrompt == "" {
-		own.SystemPrompt = boxedPrompt
-		if a.withThink {
-			own.SystemPrompt = boxedThinkPrompt
-		}
+		own.SystemPrompt = Boxed{}.builtIn(r.Args)
 	}
 	own.RewardArgs = maps.Clone(r.RewardArgs)
 	if own.RewardArgs == nil {
@@ -50,7 +49,8 @@ func (Boxed) Prepare(r *Rollout) error {
 	if r.RewardName == "" {
 		r.RewardName = "math_boxed_reward"
 	}
-	return nil
+	_, err := boxedArgs(r.Args)
+	return err
 }
 
 type boxed struct {
@@ -59,8 +59,8 @@ type boxed struct {
 }
 
 func boxedArgs(args map[string]any) (a boxed, err error) {
-	for name, v := range args {
-		ok := true
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		v, ok := args[name], true
 		switch name {
 		case "with_think":
 			a.withThink, ok = v.(bool)
@@ -69,10 +69,11 @@ func boxedArgs(args map[string]any) (a boxed, err error) {
 		case "format_score_coef":
 			a.coef = v
 		default:
-			return a, fmt.Errorf("workflow: math_boxed_workflow has no argument %q; there are with_think, use_base and format_score_coef", name)
+			return a, fmt.Errorf("workflow: math_boxed_workflow: workflow_args.%w",
+				spell.UnknownArgument(name, []string{"with_think", "use_base", "format_score_coef"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: workflow_args.%s is %v; it must be true or false", name, v)
+			return a, fmt.Errorf("workflow: workflow_args.%w", &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be true or false", v)})
 		}
 	}
 	return a, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/reward"
 )
 
@@ -61,9 +62,10 @@ func distillArgs(args map[string]any, name string) error {
 	for key, v := range args {
 		switch {
 		case key != "temperature":
-			return fmt.Errorf("workflow: %s has no argument %q; there is temperature", name, key)
+			return fmt.Errorf("workflow: %s: workflow_args.%w", name, spell.UnknownArgument(key, []string{"temperature"}))
 		case fmt.Sprint(v) != "1":
-			return fmt.Errorf("workflow: workflow_args.temperature of %s is %v; logprobs of model and teacher are compared at 1, give rollout_args.temperature to sample at another", name, v)
+			return fmt.Errorf("workflow: %s: workflow_args.%w", name, &spell.Argument{Name: key, Text: fmt.Sprintf(
+				"is %v; logprobs of model and teacher are compared at 1, give rollout_args.temperature to sample at another", v)})
 		}
 	}
 	return nil

@@ -171,7 +171,7 @@ func TestFrozenLakeEnds(t *testing.T) {
 
 func TestFrozenLakeRefuses(t *testing.T) {
 	for want, args := range map[string]map[string]any{
-		"has no workflow_args.size":                    {"size": 4},
+		"workflow_args.size is not an arg":             {"size": 4},
 		"workflow_args.agent_max_steps is 0":           {"agent_max_steps": 0},
 		"workflow_args.desc is [SF F], which does":     {"desc": []any{"SF", "F"}},
 		"workflow_args.is_slippery is yes, which does": {"is_slippery": "yes"},

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 )
 
@@ -40,13 +42,13 @@ func (FrozenLake) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Ex
 	if err != nil {
 		return nil, err
 	}
-	list, errs := make([]*experience.Experience, t.Repeat), make([]error, t.Repeat)
-	var wait sync.WaitGroup
-	for i := range list {
-		wait.Go(func() { list[i], errs[i] = a.episode(ctx, r, t, i, lake, seed) })
-	}
-	wait.Wait()
-	return list, errors.Join(errs...)
+	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		e, err := a.episode(ctx, r, t, run, lake, seed)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return []*experience.Experience{e}, err
+	})
 }
 
 // Prepare implements Preparer: the lake rewards.
@@ -63,8 +65,8 @@ type lakeOptions struct {
 
 func lakeArgs(args map[string]any) (lakeOptions, error) {
 	a := lakeOptions{pathSteps: 8, turns: 10}
-	for key, v := range args {
-		ok := true
+	for _, key := range slices.Sorted(maps.Keys(args)) {
+		v, ok := args[key], true
 		switch key {
 		case "env_max_steps", "agent_max_steps":
 			var n float64
@@ -80,10 +82,11 @@ func lakeArgs(args map[string]any) (lakeOptions, error) {
 		case "desc":
 			a.desc, ok = lakeRows(v)
 		default:
-			return a, fmt.Errorf("workflow: frozen_lake_workflow has no workflow_args.%s; it has env_max_steps, agent_max_steps, is_slippery and desc", key)
+			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w",
+				spell.UnknownArgument(key, []string{"env_max_steps", "agent_max_steps", "is_slippery", "desc"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%s is %v, which does not do", key, v)
+			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", v)})
 		}
 	}
 	return a, nil
@@ -155,10 +158,14 @@ func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, r
 		if err := c.say(Message{"user", fmt.Sprintf("%s\nYou have %d steps left.", text, a.turns-steps)}); err != nil {
 			return nil, err
 		}
-		if cut = c.room(limit) <= 0; cut {
+		room, err := c.room(limit)
+		if err != nil {
+			return nil, err
+		}
+		if cut = room <= 0; cut {
 			break
 		}
-		answer, err := c.answer(ctx, c.room(limit), draws.Uint64())
+		answer, err := c.answer(ctx, room, draws.Uint64())
 		if err != nil {
 			return nil, err
 		}

@@ -7,10 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -37,6 +38,7 @@ type gemArgs struct {
 	wrappers []env.Wrapper
 	template env.Template
 	gamma    float64
+	retells  bool // observations tell the actions so far
 }
 
 func readGemArgs(r *Rollout) (a gemArgs, err error) {
@@ -62,10 +64,10 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 		case "data_dir":
 			_, ok = value.(string)
 		default:
-			return a, fmt.Errorf("workflow: gem_workflow has no workflow_args.%s; it has env_id, wrappers, template, max_turns, gamma and data_dir", key)
+			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", spell.UnknownArgument(key, []string{"env_id", "wrappers", "template", "max_turns", "gamma", "data_dir"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%s is %v, which does not do", key, r.Args[key])
+			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", r.Args[key])})
 		}
 	}
 	if r.Environments == nil {
@@ -74,6 +76,7 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	if a.wrappers, err = env.Wrappers(names, r.Chat); err != nil {
 		return a, err
 	}
+	a.retells = env.Retells(names)
 	if a.template, err = env.TemplateOf(template); err != nil {
 		return a, err
 	}
@@ -112,14 +115,17 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	if err != nil {
 		return nil, err
 	}
-	list, errs := make([]*experience.Experience, t.Repeat), make([]error, t.Repeat)
-	var wait sync.WaitGroup
-	for i := range list {
-		e := first.Fork()
-		wait.Go(func() { list[i], errs[i] = a.episode(ctx, r, t, i, e, obs) })
+	starts := make([]env.Env, t.Repeat)
+	for i := range starts {
+		starts[i] = first.Fork()
 	}
-	wait.Wait()
-	return list, errors.Join(errs...)
+	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		x, err := a.episode(ctx, r, t, run, starts[run], obs)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return []*experience.Experience{x}, err
+	})
 }
 
 // Prepare implements Preparer: the environment rewards.
@@ -132,9 +138,16 @@ func (Gem) Prepare(r *Rollout) error {
 func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e env.Env, obs env.Observation) (*experience.Experience, error) {
 	draws := rng.New(t.Seed).Stream("episode", run)
 	var turns []*experience.Experience
-	sum := 0.0
+	var seq chat.Sequence
+	sum, long := 0.0, new(tooLong)
 	for done := false; !done; {
-		x, err := a.turn(ctx, r, t, obs, draws.Uint64(), experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: len(turns), Suffix: experience.Suffix(t.Seed + uint64(run))})
+		x, err := a.turn(ctx, r, t, &seq, obs, draws.Uint64(),
+			experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: len(turns),
+				Suffix: experience.Suffix(t.Seed + uint64(run))})
+		if errors.As(err, &long) && len(turns) > 0 {
+			turns[len(turns)-1].Metrics[OutOfRoom] = 1
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -147,48 +160,57 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 		turns = append(turns, x)
 		obs, done = next.Observation, next.Done()
 	}
-	value := 0.0
+	value, anew, full := 0.0, 0.0, 0.0
 	for i := len(turns) - 1; i >= 0; i-- {
 		value = *turns[i].Reward + float64(a.gamma*value)
 		turns[i].SetReward(value)
+		anew += turns[i].Metrics[NewSequences]
+		full = max(full, turns[i].Metrics[OutOfRoom])
 	}
 	x := turns[draws.IntN(len(turns))]
 	x.Metrics = map[string]float64{"accuracy": 0, "episode_return": sum, "num_turns": float64(len(turns))}
+	for name, v := range map[string]float64{NewSequences: anew, OutOfRoom: full} { // of the episode
+		if v > 0 {
+			x.Metrics[name] = v
+		}
+	}
 	if sum >= 1-1e-9 {
 		x.Metrics["accuracy"] = 1
 	}
 	return x, nil
 }
 
-// turn asks for one action.
-func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, obs env.Observation, seed uint64, id experience.EID) (*experience.Experience, error) {
+// turn asks for one action. Where the observation tells the episode so far in the form that the model knows,
+// the model reads the tokens of its earlier actions as it sampled them.
+func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequence, obs env.Observation,
+	seed uint64, id experience.EID) (*experience.Experience, error) {
 	text := a.template(strings.Join([]string{obs.Prefix, obs.Text, obs.Suffix}, ""))
-	prompt, err := r.Renderer.Encode(text)
+	prompt, continues, err := seq.Next(text, r.Renderer.Encode)
 	if err != nil {
 		return nil, err
 	}
-	if r.MaxPrompt > 0 && len(prompt) > r.MaxPrompt {
-		return nil, tinker.Userf("workflow: turn %d of %s has a prompt of %d tokens, above max_prompt_tokens %d; raise it", id.Step+1, a.id, len(prompt), r.MaxPrompt)
+	if err := r.checkPrompt(fmt.Sprintf("the prompt of turn %d of %s", id.Step+1, a.id), prompt); err != nil {
+		return nil, err
 	}
-	params := r.Params
-	params.Seed = &seed
-	f, err := r.Sampler.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: params})
+	q, full, err := r.sampleOne(ctx, prompt, r.Params.MaxTokens, seed)
 	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
+		return nil, err
 	}
-	res, err := f.Wait(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
-	}
-	if len(res.Sequences) != 1 {
-		return nil, errors.New("workflow: the sampler returned no sequence")
-	}
-	q := res.Sequences[0]
-	turn := experience.Turn{Prompt: prompt, Response: q.Tokens, Logprobs: q.Logprobs, Text: r.Renderer.Decode(q.Tokens), Stop: experience.StopReason(q.StopReason)}
+	action := r.Renderer.Decode(q.Tokens)
+	seq.Record(prompt, text, q.Tokens, action, q.StopReason == tinker.StopStop)
+	turn := experience.Turn{Prompt: prompt, Response: q.Tokens, Logprobs: q.Logprobs, Text: action,
+		Stop: experience.StopReason(q.StopReason)}
 	x := turn.Experience(id)
 	x.PromptText = text
 	if q.StopReason == tinker.StopLength {
 		x.TruncateStatus = experience.ResponseTruncated
+	}
+	x.Metrics = map[string]float64{}
+	if full {
+		x.Metrics[OutOfRoom] = 1
+	}
+	if a.retells && id.Step > 0 && !continues {
+		x.Metrics[NewSequences] = 1
 	}
 	stamp(x, r, t)
 	return x, nil

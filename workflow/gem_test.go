@@ -93,8 +93,8 @@ func TestGemWorkflowRefuses(t *testing.T) {
 		"there is no template":           {"template", "chatml"},
 		"workflow_args.max_turns is 0.5": {"max_turns", 0.5},
 		"workflow_args.gamma is 2":       {"gamma", 2},
-		"has no workflow_args.envid":     {"envid", "x"},
-		"needs a chat template":          {"wrappers", "concat_chat"},
+		"workflow_args.envid is not an argument; did you mean env_id?": {"envid", "x"},
+		"needs a chat template": {"wrappers", "concat_chat"},
 	} {
 		args := map[string]any{"env_id": "game:GuessTheNumber-v0-easy"}
 		args[change[0].(string)] = change[1]

@@ -191,7 +191,7 @@ func TestRubricOverAService(t *testing.T) {
 	if rewards, _ := play(t, "rubric_judge_openai_workflow", r, task, "Hush."); rewards[0] != 0.5 || reached != "wise OPENAI_BASE_URL KEY" {
 		t.Errorf("reward %g from %s", rewards[0], reached)
 	}
-	for want, args := range map[string]map[string]any{"needs workflow_args.judge_model_name": nil, "cannot use workflow_args.temperature": {"temperature": 1}} {
+	for want, args := range map[string]map[string]any{"needs workflow_args.judge_model_name": nil, "workflow_args.temperature is not an argument": {"temperature": 1}} {
 		if _, err := WithDefaults("rubric_judge_openai_workflow", Rollout{Args: args, OpenAI: r.OpenAI}, Own{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
 		}

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rng"
 )
 
@@ -64,10 +67,11 @@ func (w Rubric) judge(r *Rollout) (Judge, error) {
 		return judge(r, "rubric_judge_workflow")
 	}
 	args := map[string]string{"judge_model_name": "", "judge_api_base_url_env": "OPENAI_BASE_URL", "judge_api_key_env": "OPENAI_API_KEY"}
-	for key, v := range r.Args {
+	for _, key := range slices.Sorted(maps.Keys(r.Args)) {
+		v := r.Args[key]
 		text, ok := v.(string)
 		if _, known := args[key]; !known || !ok {
-			return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow cannot use workflow_args.%s: %v; it has the texts judge_model_name, judge_api_base_url_env and judge_api_key_env", key, v)
+			return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow: workflow_args.%w", badRubricArgument(key, v, known, slices.Sorted(maps.Keys(args))))
 		}
 		args[key] = text
 	}
@@ -78,6 +82,13 @@ func (w Rubric) judge(r *Rollout) (Judge, error) {
 		return nil, errors.New("workflow: rubric_judge_openai_workflow was given no way to reach a service")
 	}
 	return r.OpenAI(args["judge_model_name"], args["judge_api_base_url_env"], args["judge_api_key_env"])
+}
+
+func badRubricArgument(key string, v any, known bool, names []string) error {
+	if !known {
+		return spell.UnknownArgument(key, names)
+	}
+	return &spell.Argument{Name: key, Text: fmt.Sprintf("is %v; it must be text", v)}
 }
 
 // Prepare implements Preparer.

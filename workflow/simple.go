@@ -47,25 +47,31 @@ func sample(ctx context.Context, r *Rollout, t Task, messages []Message) ([]*exp
 	if err != nil {
 		return nil, err
 	}
-	if r.MaxPrompt > 0 && len(prompt) > r.MaxPrompt {
-		if !r.Truncate {
-			return nil, fmt.Errorf("workflow: the prompt of row %d has %d tokens, above max_prompt_tokens %d; raise it, or set enable_prompt_truncation", t.Index, len(prompt), r.MaxPrompt)
+	if err := r.checkPrompt(fmt.Sprintf("the prompt of row %d", t.Index), prompt); err != nil {
+		var list []*experience.Experience
+		for run := range t.Repeat {
+			e, ok := r.masked(t, run, err)
+			if !ok {
+				return nil, err
+			}
+			list = append(list, e)
 		}
-		return truncated(r, t, prompt), nil
+		return list, nil
 	}
 	params := r.Params
 	params.Seed = &t.Seed
-	f, err := r.Sampler.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: t.Repeat, Params: params})
+	res, capped, err := r.ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: t.Repeat,
+		Params: params})
 	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
-	}
-	res, err := f.Wait(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
+		return nil, err
 	}
 	var list []*experience.Experience
 	for i, seq := range res.Sequences {
-		list = append(list, sampled(r, t, experience.EID{Batch: t.Batch, Task: t.ID, Run: i}, text, prompt, seq))
+		e := sampled(r, t, experience.EID{Batch: t.Batch, Task: t.ID, Run: i}, text, prompt, seq)
+		if capped && seq.StopReason == tinker.StopLength {
+			e.Metrics[OutOfRoom] = 1
+		}
+		list = append(list, e)
 	}
 	if len(list) == 0 {
 		return nil, errors.New("workflow: the sampler returned no sequence")
@@ -116,19 +122,19 @@ func stamp(e *experience.Experience, r *Rollout, t Task) {
 	e.Info.ModelVersion, e.Info.TaskIndex, e.Info.Seed = r.Version, t.Index, int64(t.Seed>>1)
 }
 
-// truncated makes the experiences of an over-long prompt: its first MaxPrompt+1 tokens, nothing to train on, reward 0.
-func truncated(r *Rollout, t Task, prompt []int32) []*experience.Experience {
-	list := make([]*experience.Experience, t.Repeat)
-	for i := range list {
-		turn := experience.Turn{Prompt: prompt[:r.MaxPrompt], Response: prompt[r.MaxPrompt : r.MaxPrompt+1], Logprobs: []float32{0}, Stop: experience.StopPromptTruncated}
-		e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: i, Suffix: experience.Suffix(t.Seed + uint64(i))})
-		e.ActionMask[0] = false
-		e.ResponseText = "[prompt truncated: nothing was sampled]"
-		e.TruncateStatus = experience.PromptTruncated
-		e.Metrics = map[string]float64{}
-		e.SetReward(0)
-		stamp(e, r, t)
-		list[i] = e
-	}
-	return list
+// truncated makes an experience of an over-long prompt, cut behind its first token too many: nothing to train
+// on, reward 0.
+func truncated(r *Rollout, t Task, run int, prompt []int32) *experience.Experience {
+	last := len(prompt) - 1
+	turn := experience.Turn{Prompt: prompt[:last], Response: prompt[last:], Logprobs: []float32{0},
+		Stop: experience.StopPromptTruncated}
+	e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: run,
+		Suffix: experience.Suffix(t.Seed + uint64(run))})
+	e.ActionMask[0] = false
+	e.ResponseText = "[prompt truncated: nothing was sampled]"
+	e.TruncateStatus = experience.PromptTruncated
+	e.Metrics = map[string]float64{}
+	e.SetReward(0)
+	stamp(e, r, t)
+	return e
 }

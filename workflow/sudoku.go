@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/rng"
@@ -40,17 +39,13 @@ func (Sudoku) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 	if err != nil {
 		return nil, err
 	}
-	episodes, errs := make([][]*experience.Experience, t.Repeat), make([]error, t.Repeat)
-	var wait sync.WaitGroup
-	for i := range episodes {
-		wait.Go(func() { episodes[i], errs[i] = playSudoku(ctx, r, t, i, puzzle, solution) })
-	}
-	wait.Wait()
-	var list []*experience.Experience
-	for _, e := range episodes {
-		list = append(list, e...)
-	}
-	return list, errors.Join(errs...)
+	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		list, err := playSudoku(ctx, r, t, run, puzzle, solution)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return list, err
+	})
 }
 
 // Prepare implements Preparer: the board rewards.

@@ -45,6 +45,7 @@ type Rollout struct {
 	SystemPrompt string
 	ReplyPrefix  string // the beginning of the answer, put into the model's mouth
 	MaxPrompt    int    // tokens
+	Context      int    // tokens that the model can read and write in all; 0: not known
 	Truncate     bool   // an over-long prompt becomes a masked experience; otherwise it is an error
 	Args         map[string]any
 
@@ -115,7 +116,8 @@ func New(name string, own Own) (Workflow, error) {
 		return nil, fmt.Errorf("workflow: %s is not here: %s; a Go program can bring a workflow of its own (examples/plugin)", name, why)
 	}
 	if !ok {
-		return nil, fmt.Errorf("workflow: %q is not known; there are %s", name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a Go program can bring a workflow of its own (examples/plugin)",
+			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	return w, nil
 }
@@ -152,7 +154,7 @@ func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 		return r, errors.New("workflow: rm_gallery_reward is not here: RM-Gallery is a Python package; rubric_judge_workflow asks a judge, and a Go program can bring a reward of its own (examples/plugin)")
 	}
 	if !ok && (!prepares || r.RewardName != "") {
-		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s",
+		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s; a Go program can bring a reward of its own (examples/plugin)",
 			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
 	}
 	r.Reward = f

@@ -13,7 +13,7 @@ import (
 // debugCmd has Trinity-RFT's flags.
 type debugCmd struct {
 	configFlags
-	Module           string `short:"m" required:"" help:"What to try: workflow runs one task and shows all of it; inference_model serves the model until Ctrl-C." enum:"workflow,inference_model" placeholder:"NAME"`
+	Module           string `short:"m" required:"" help:"What to try: prompt shows the first prompt as the model reads it; workflow runs one task and shows all of it; inference_model serves the model until Ctrl-C." enum:"prompt,workflow,inference_model" placeholder:"NAME"`
 	OutputDir        string `short:"o" help:"Where the experiences and the log go." default:"debug_output" placeholder:"DIR"`
 	DisableOverwrite bool   `help:"Use DIR_<time> if DIR is not empty."`
 	Addr             string `help:"Where inference_model serves." default:"127.0.0.1:8000"`
@@ -33,6 +33,9 @@ func (c *debugCmd) Run(s *surroundings) error {
 	}
 	if c.Module == "inference_model" {
 		return c.serveModel(s, cfg.Model.BaseModel())
+	}
+	if c.Module == "prompt" {
+		return run.DebugPrompt(s.ctx, cfg, run.Options{Out: s.out, Stop: s.stop, LookupEnv: s.env, Find: s.find, Hub: s.hub()})
 	}
 	dir, err := c.output()
 	if err != nil {

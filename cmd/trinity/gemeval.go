@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -43,7 +44,11 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 		})
 		x.Each = func(r gem.Result) { head(); printResult(s.out, r) }
 	}
-	results, err := x.Exam(s.ctx, run.Options{Out: notes, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
+	results, err := x.Exam(s.ctx, run.Options{Out: notes, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
+	if errors.Is(err, run.ErrInterrupted) {
+		fmt.Fprintln(s.err, "stopped; the environments above are done")
+		return nil
+	}
 	if err != nil || !c.JSON {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/env"
 	"github.com/seed-d9ad8ee0/trinity/gem"
 )
@@ -34,9 +35,10 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 	}
 	p.seen = env.Wrap(p.game, wrappers...)
 	m := gem.Player{Sampler: t.client, Tokens: t.tokenizer, Template: template, MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: c.Seed}
+	var seq chat.Sequence
 	turn := 0
 	p.answer = func(o env.Observation) (string, error) {
-		a, err := m.Answer(s.ctx, o, "play", turn)
+		a, _, err := m.Answer(s.ctx, &seq, o, "play", turn)
 		if err != nil {
 			return "", err
 		}

@@ -107,6 +107,19 @@ func exitCode(errOut io.Writer, err error) int {
 	return 1
 }
 
+// untilStop returns a context that ends with the first Ctrl-C, for what has nothing to save.
+func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	go func() {
+		select {
+		case <-s.stop:
+			cancel(errors.New("stopped by Ctrl-C"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 // surround watches for Ctrl-C: the first asks the command to finish and save, the second ends it.
 func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())

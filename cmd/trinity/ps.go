@@ -20,7 +20,7 @@ type remote struct {
 }
 
 // dial opens a client of the server. It makes no session there.
-func (r *remote) dial(s *surroundings) (*client.Client, error) {
+func (r *remote) dial(ctx context.Context, s *surroundings) (*client.Client, error) {
 	o := client.Options{BaseURL: r.BaseURL, APIKey: r.APIKey, KeyName: "--api-key", Log: func(msg string) { fmt.Fprintln(s.err, msg) }}
 	if v, ok := s.env("TINKER_BASE_URL"); ok && o.BaseURL == "" {
 		o.BaseURL = v
@@ -34,7 +34,7 @@ func (r *remote) dial(s *surroundings) (*client.Client, error) {
 	if v, ok := s.env("TINKER_CREDENTIAL_CMD"); ok && v != "" {
 		o.Credential = client.Command(v)
 	}
-	return client.Open(s.ctx, o)
+	return client.Open(ctx, o)
 }
 
 // show prints v as JSON, or rows as a table.
@@ -75,12 +75,14 @@ func (c *psCmd) Run(s *surroundings) error {
 
 // with runs f with a client of the server.
 func with(s *surroundings, r *remote, f func(context.Context, *client.Client) error) error {
-	t, err := r.dial(s)
+	ctx, cancel := s.untilStop()
+	defer cancel()
+	t, err := r.dial(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	return f(s.ctx, t)
+	return f(ctx, t)
 }
 
 func rank(r wire.TrainingRun) string {

@@ -81,7 +81,7 @@ func (c *serveStart) Run(s *surroundings) error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return err
 	}
-	unlock, err := lockFolder(c.Data, func(msg string) { fmt.Fprintln(s.err, msg) })
+	unlock, err := lockFolder(s, c.Data)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (c *serveStart) verify(s *surroundings) error {
 
 // repair sets aside what is damaged in the logs.
 func (c *serveStart) repair(s *surroundings, say func(string)) error {
-	unlock, err := lockFolder(c.Data, func(msg string) { fmt.Fprintln(s.err, msg) })
+	unlock, err := lockFolder(s, c.Data)
 	if err != nil {
 		return err
 	}

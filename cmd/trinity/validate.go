@@ -1,10 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -13,30 +13,42 @@ type validateCmd struct {
 	NoEstimate bool `help:"Leave out what the run would take, which loads and measures the model."`
 }
 
-// Run implements the command.
+// Run implements the command: all that trinity run looks at before its first sample, and what the run would take.
 func (c *validateCmd) Run(s *surroundings) error {
 	cfg, err := c.load(s)
 	if err != nil {
 		return err
 	}
-	backend, err := config.ChooseBackend(cfg, s.env)
+	in, err := run.Inspect(s.ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(), Stop: s.stop})
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(s.out, cfg.Resolved())
-	fmt.Fprintln(s.out, "#", backend.Reason)
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(s.out, "# note:", note)
 	}
-	return c.estimate(s, cfg)
+	for _, part := range in.Parts() {
+		err = errors.Join(err, c.report(s, part))
+	}
+	return errors.Join(err, in.Close())
 }
 
-// estimate prints what the run would take. That a model or data set is not here yet is no mistake of the configuration.
-func (c *validateCmd) estimate(s *surroundings, cfg *config.Config) error {
+// report says of a configuration, or of a stage, what is not known yet and what it takes.
+func (c *validateCmd) report(s *surroundings, in *run.Inspection) error {
+	if in.Stage != "" {
+		fmt.Fprintln(s.out, "# stage", in.Stage)
+	}
+	fmt.Fprintln(s.out, "#", in.Backend.Reason)
+	for _, note := range in.Notes {
+		fmt.Fprintln(s.out, "# note:", note)
+	}
+	for _, unknown := range in.Unknown {
+		fmt.Fprintln(s.out, "# not here yet, so not looked at:", strings.ReplaceAll(unknown, "\n", " "))
+	}
 	if c.NoEstimate {
 		return nil
 	}
-	budget, err := run.Estimate(s.ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(), Stop: s.stop})
+	budget, err := in.Estimate(s.ctx)
 	if err != nil {
 		fmt.Fprintln(s.out, "# what it takes is not known:", strings.ReplaceAll(err.Error(), "\n", " "))
 		return nil

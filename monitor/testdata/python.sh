@@ -22,3 +22,4 @@ for kind in tensorboard wandb mlflow; do
   train $kind 6 "${args[@]}" # the same job goes on
 done
 $env/bin/python monitor/testdata/read_monitors.py $work
+go test ./monitor -run TestMLflowReadsStores -count 1 -mlflow.python "$PWD/$env/bin/python" # the stores that need no server

@@ -1,0 +1,23 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// An engine that samples beside a trainer in another process leaves alone what that one is writing; one that is alone clears up behind
+// a killed process.
+func TestBesideLeavesUnfinishedCheckpoints(t *testing.T) {
+	for beside, want := range map[bool]bool{true: true, false: false} {
+		dir := t.TempDir()
+		half := filepath.Join(dir, "model", "weights", "step"+unfinished)
+		if err := os.MkdirAll(half, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		open(t, Options{Dir: dir, Beside: beside})
+		if _, err := os.Stat(half); (err == nil) != want {
+			t.Errorf("beside %v: %s is there: %v; want %v", beside, half, err == nil, want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package explorer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+)
+
+// The names under which upstream reports how long tasks take, in seconds: one workflow with all its repetitions, and
+// the task with the attempts that failed before. Where a task is run in parts, both are the mean over its parts.
+const (
+	runTime  = "time/run_execution"
+	taskTime = "time/task_execution"
+)
+
+// took is how long the parts of one task took, in seconds. It is safe for several goroutines; the nil one forgets.
+type took struct {
+	mu        sync.Mutex
+	run, task []float64
+}
+
+func (t *took) add(run, task time.Duration) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.run, t.task = append(t.run, run.Seconds()), append(t.task, task.Seconds())
+}
+
+// rolloutTimes adds mean, max and min over the tasks that this process ran: one read back from the store took no time.
+func rolloutTimes(m monitor.Metrics, tasks []took) {
+	var run, task []float64
+	for i := range tasks {
+		if t := &tasks[i]; len(t.run) > 0 {
+			run, task = append(run, mean(t.run)), append(task, mean(t.task))
+		}
+	}
+	m.Merge(monitor.Summary("rollout/"+runTime, run))
+	m.Merge(monitor.Summary("rollout/"+taskTime, task))
+}

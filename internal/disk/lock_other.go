@@ -1,0 +1,15 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// lockFile has no locks to take on this system.
+func lockFile(*os.File) error { return fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOOS) }
+
+func ending(int) bool { return false }

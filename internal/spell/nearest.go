@@ -1,0 +1,47 @@
+package spell
+
+import "strings"
+
+// Nearest is the known word that a misspelt one was probably meant to be: at most a third of its letters away, and at
+// least one. Of words that are equally near, one of the same length wins, then the first. "" if none is near.
+func Nearest(word string, known []string) string {
+	best, least := "", 1+max(1, len(word)/3)
+	for _, k := range known {
+		d := Distance(strings.ToLower(word), k)
+		if d < least || d == least && len(k) == len(word) && len(best) != len(word) && best != "" {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// DidYouMean is "; did you mean WORD?" with the nearest known word, or "" if none is near.
+func DidYouMean(word string, known []string) string {
+	near := Nearest(word, known)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
+// Argument is what is wrong with one argument that a configuration gives to a named part. Its name lets whoever knows
+// the configuration's text point at the place.
+type Argument struct {
+	Name, Text string
+	Unknown    bool // there is no argument of that name
+}
+
+// Error is the name and what is wrong with it.
+func (a *Argument) Error() string { return a.Name + " " + a.Text }
+
+// UnknownArgument is the error for an argument that a part does not have. known are those that it has.
+func UnknownArgument(name string, known []string) *Argument {
+	text := "is not an argument" + DidYouMean(name, known)
+	switch {
+	case len(known) == 0:
+		text += "; there are none"
+	default:
+		text += "; there are " + strings.Join(known, ", ")
+	}
+	return &Argument{Name: name, Text: text, Unknown: true}
+}

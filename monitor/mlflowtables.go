@@ -1,0 +1,221 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// mlflowTables is MLflow's store in an SQLite file.
+type mlflowTables struct {
+	db   *sql.DB
+	path string
+}
+
+// mlflowSchema is the tables of a new file, as MLflow had them at the revision named last (mlflow/store/db_migrations/versions): the
+// first one with all that is written here. A later MLflow finds that tables are missing, and brings the file up to its own revision when it
+// opens it; the names of the constraints matter for that. What is written here is in all later revisions too.
+var mlflowSchema = []string{
+	`CREATE TABLE experiments (experiment_id INTEGER NOT NULL, name VARCHAR(256) NOT NULL, artifact_location VARCHAR(256), lifecycle_stage VARCHAR(32),
+		CONSTRAINT experiment_pk PRIMARY KEY (experiment_id), UNIQUE (name),
+		CONSTRAINT experiments_lifecycle_stage CHECK (lifecycle_stage IN ('active', 'deleted')))`,
+	`CREATE TABLE runs (run_uuid VARCHAR(32) NOT NULL, name VARCHAR(250), source_type VARCHAR(20), source_name VARCHAR(500), entry_point_name VARCHAR(50),
+		user_id VARCHAR(256), status VARCHAR(20), start_time BIGINT, end_time BIGINT, source_version VARCHAR(50), lifecycle_stage VARCHAR(20),
+		artifact_uri VARCHAR(200), experiment_id INTEGER, CONSTRAINT run_pk PRIMARY KEY (run_uuid),
+		CONSTRAINT source_type CHECK (source_type IN ('NOTEBOOK', 'JOB', 'LOCAL', 'UNKNOWN', 'PROJECT')),
+		CONSTRAINT status CHECK (status IN ('SCHEDULED', 'FAILED', 'FINISHED', 'RUNNING')),
+		CONSTRAINT runs_lifecycle_stage CHECK (lifecycle_stage IN ('active', 'deleted')),
+		FOREIGN KEY(experiment_id) REFERENCES experiments (experiment_id))`,
+	`CREATE TABLE params ("key" VARCHAR(250) NOT NULL, value VARCHAR(250) NOT NULL, run_uuid VARCHAR(32) NOT NULL,
+		CONSTRAINT param_pk PRIMARY KEY ("key", run_uuid), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
+	`CREATE TABLE tags ("key" VARCHAR(250) NOT NULL, value VARCHAR(5000), run_uuid VARCHAR(32) NOT NULL,
+		CONSTRAINT tag_pk PRIMARY KEY ("key", run_uuid), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
+	`CREATE TABLE experiment_tags ("key" VARCHAR(250) NOT NULL, value VARCHAR(5000), experiment_id INTEGER NOT NULL,
+		CONSTRAINT experiment_tag_pk PRIMARY KEY ("key", experiment_id), FOREIGN KEY(experiment_id) REFERENCES experiments (experiment_id))`,
+	`CREATE TABLE metrics ("key" VARCHAR(250) NOT NULL, value FLOAT NOT NULL, timestamp BIGINT NOT NULL, run_uuid VARCHAR(32) NOT NULL,
+		step BIGINT DEFAULT '0' NOT NULL, is_nan BOOLEAN DEFAULT '0' NOT NULL,
+		CONSTRAINT metric_pk PRIMARY KEY ("key", timestamp, step, run_uuid, value, is_nan), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
+	`CREATE TABLE latest_metrics ("key" VARCHAR(250) NOT NULL, value FLOAT NOT NULL, timestamp BIGINT, step BIGINT NOT NULL, is_nan BOOLEAN NOT NULL,
+		run_uuid VARCHAR(32) NOT NULL, CONSTRAINT latest_metric_pk PRIMARY KEY ("key", run_uuid), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
+	`CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))`,
+	`INSERT INTO alembic_version (version_num) VALUES ('89d4b8295536')`,
+}
+
+// sqliteFile opens connections to a file without the driver being registered under a name.
+type sqliteFile struct{ dsn string }
+
+// Connect implements driver.Connector.
+func (c sqliteFile) Connect(context.Context) (driver.Conn, error) { return c.Driver().Open(c.dsn) }
+
+// Driver implements driver.Connector.
+func (sqliteFile) Driver() driver.Driver { return &sqlite.Driver{} }
+
+// mlflowBusy is how long, in milliseconds, a write waits for another process that writes the file.
+const mlflowBusy = 10_000
+
+func openMLflowTables(path string) (mlflowStore, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("monitor: monitor_args.uri: %w", err)
+	}
+	query := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", mlflowBusy)}, "_txlock": {"immediate"}}
+	db := sql.OpenDB(sqliteFile{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
+	db.SetMaxOpenConns(1)
+	return &mlflowTables{db, path}, nil
+}
+
+func (s *mlflowTables) close() error { return s.db.Close() }
+
+// statement is a statement with its arguments.
+type statement struct {
+	text string
+	args []any
+}
+
+// do runs statements in one transaction.
+func (s *mlflowTables) do(prepare func(tx *sql.Tx) ([]statement, error)) error {
+	tx, err := s.db.Begin()
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	list, err := prepare(tx)
+	for _, st := range list {
+		if err == nil {
+			_, err = tx.Exec(st.text, st.args...)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.path, errors.Join(err, tx.Rollback()))
+	}
+	return tx.Commit()
+}
+
+func (s *mlflowTables) all(list ...statement) error {
+	return s.do(func(*sql.Tx) ([]statement, error) { return list, nil })
+}
+
+func (s *mlflowTables) create(r mlflowRun) error {
+	return s.do(func(tx *sql.Tx) ([]statement, error) {
+		if err := s.makeTables(tx); err != nil {
+			return nil, err
+		}
+		id, err := s.experiment(tx, r.experiment)
+		if err != nil {
+			return nil, err
+		}
+		list := []statement{{`INSERT INTO runs (run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, source_version,
+			lifecycle_stage, artifact_uri, experiment_id) VALUES (?, ?, 'LOCAL', '', '', ?, 'RUNNING', ?, '', 'active', ?, ?)`,
+			[]any{r.id, r.name, r.user, r.start, s.artifacts(id) + "/" + r.id + "/artifacts", id}}}
+		for _, p := range r.params {
+			list = append(list, statement{`INSERT INTO params ("key", value, run_uuid) VALUES (?, ?, ?)`, []any{p.Key, p.Value, r.id}})
+		}
+		for _, p := range r.tags {
+			list = append(list, statement{`INSERT INTO tags ("key", value, run_uuid) VALUES (?, ?, ?)`, []any{p.Key, p.Value, r.id}})
+		}
+		return list, nil
+	})
+}
+
+// makeTables makes the tables of a new file.
+func (s *mlflowTables) makeTables(tx *sql.Tx) error {
+	var n int
+	err := tx.QueryRow(`SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name IN ('experiments', 'runs', 'metrics')`).Scan(&n)
+	if err != nil || n == 3 {
+		return err
+	}
+	for _, text := range mlflowSchema {
+		if _, err := tx.Exec(text); err != nil {
+			return fmt.Errorf("it has no tables of MLflow, and they cannot be made: %w", err)
+		}
+	}
+	_, err = tx.Exec(`INSERT INTO experiments (experiment_id, name, artifact_location, lifecycle_stage) VALUES (0, 'Default', ?, 'active')`, s.artifacts(0))
+	return err
+}
+
+// experiment finds an experiment by its name, or makes it.
+func (s *mlflowTables) experiment(tx *sql.Tx, name string) (id int64, err error) {
+	var stage string
+	err = tx.QueryRow(`SELECT experiment_id, lifecycle_stage FROM experiments WHERE name = ?`, name).Scan(&id, &stage)
+	switch {
+	case err == nil && stage == "deleted":
+		return 0, fmt.Errorf("the experiment %s is deleted; restore it with mlflow experiments restore -x %d, or give the project another name", name, id)
+	case !errors.Is(err, sql.ErrNoRows):
+		return id, err
+	}
+	res, err := tx.Exec(`INSERT INTO experiments (name, lifecycle_stage) VALUES (?, 'active')`, name)
+	if err != nil {
+		return 0, err
+	}
+	if id, err = res.LastInsertId(); err != nil {
+		return 0, err
+	}
+	_, err = tx.Exec(`UPDATE experiments SET artifact_location = ? WHERE experiment_id = ?`, s.artifacts(id), id)
+	return id, err
+}
+
+// artifacts is where an experiment's files would be; there are none.
+func (s *mlflowTables) artifacts(id int64) string {
+	dir, err := filepath.Abs(filepath.Dir(s.path))
+	if err != nil {
+		dir = filepath.Dir(s.path)
+	}
+	return fileURL(filepath.Join(dir, "mlruns", fmt.Sprint(id)))
+}
+
+func (s *mlflowTables) log(run string, list []mlflowMetric) error {
+	var all []statement
+	for _, m := range list {
+		value, nan := columnValue(m.Value)
+		all = append(all,
+			statement{`INSERT OR IGNORE INTO metrics ("key", value, timestamp, run_uuid, step, is_nan) VALUES (?, ?, ?, ?, ?, ?)`,
+				[]any{m.Key, value, m.Timestamp, run, m.Step, nan}},
+			statement{`INSERT INTO latest_metrics ("key", value, timestamp, step, is_nan, run_uuid) VALUES (?, ?, ?, ?, ?, ?)
+				ON CONFLICT ("key", run_uuid) DO UPDATE SET value = excluded.value, timestamp = excluded.timestamp, step = excluded.step, is_nan = excluded.is_nan
+				WHERE excluded.step >= latest_metrics.step`, []any{m.Key, value, m.Timestamp, m.Step, nan, run}})
+	}
+	return s.all(all...)
+}
+
+// columnValue is how MLflow keeps a value: NaN as a mark, an infinity as the largest number.
+func columnValue(v float64) (float64, bool) {
+	switch {
+	case math.IsNaN(v):
+		return 0, true
+	case math.IsInf(v, 0):
+		return math.Copysign(math.MaxFloat64, v), false
+	}
+	return v, false
+}
+
+func (s *mlflowTables) forget(run string, step int) error {
+	return s.all(
+		statement{`DELETE FROM metrics WHERE run_uuid = ? AND step > ?`, []any{run, step}},
+		statement{`DELETE FROM latest_metrics WHERE run_uuid = ?`, []any{run}},
+		statement{`INSERT OR REPLACE INTO latest_metrics ("key", value, timestamp, step, is_nan, run_uuid)
+			SELECT "key", value, timestamp, step, is_nan, run_uuid FROM metrics WHERE run_uuid = ? ORDER BY step, timestamp`, []any{run}})
+}
+
+func (s *mlflowTables) update(run, status string, end *int64) error {
+	err := s.do(func(tx *sql.Tx) ([]statement, error) {
+		res, err := tx.Exec(`UPDATE runs SET status = ?, end_time = ? WHERE run_uuid = ?`, status, end, run)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return nil, errors.Join(err, fmt.Errorf("there is no run %s", run))
+		}
+		return nil, nil
+	})
+	if err != nil && strings.Contains(err.Error(), "no such table") {
+		return fmt.Errorf("there is no run %s: %w", run, err)
+	}
+	return err
+}

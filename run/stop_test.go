@@ -1,0 +1,152 @@
+package run
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// front stands before a server and can be made to fail as networks and servers do.
+type front struct {
+	*httptest.Server
+	state atomic.Int32
+	steps atomic.Int32 // optimizer steps that were asked for
+	over  chan struct{}
+}
+
+const (
+	passing int32 = iota
+	refusing
+	hanging
+)
+
+func newFront(t *testing.T, server string) *front {
+	t.Helper()
+	address, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := httputil.NewSingleHostReverseProxy(address)
+	next.ErrorLog = log.New(io.Discard, "", 0)
+	f := &front{over: make(chan struct{})}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/optim_step") {
+			f.steps.Add(1)
+		}
+		switch f.state.Load() {
+		case passing:
+			next.ServeHTTP(w, r)
+		case refusing:
+			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				c.Close()
+			}
+		case hanging:
+			io.Copy(io.Discard, r.Body) // or the client's end would not be seen
+			select {
+			case <-r.Context().Done():
+			case <-f.over:
+			}
+		}
+	}))
+	t.Cleanup(func() {
+		close(f.over)
+		f.CloseClientConnections()
+		f.Close()
+	})
+	return f
+}
+
+// stopWithin is the longest that a run may take to end behind Ctrl-C while its server is out of reach.
+const stopWithin = stopPatience + 2*stopPause + 4*time.Second
+
+// Ctrl-C ends a run within seconds while its server cannot be reached, or takes requests and answers none. When the server is back the
+// same command finishes the job.
+func TestStopWithoutServer(t *testing.T) {
+	server := serve(t)
+	for name, state := range map[string]int32{"refusing": refusing, "hanging": hanging} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFront(t, server)
+			dir := t.TempDir()
+			args := and(tiny, "model.tinker.base_url="+f.URL)
+			stop := make(chan struct{})
+			o := options()
+			o.LookupEnv, o.Stop = withKey, stop
+			ended := make(chan error, 1)
+			go func() {
+				_, err := Run(t.Context(), load(t, dir, args...), o)
+				ended <- err
+			}()
+			for f.steps.Load() == 0 {
+				select {
+				case err := <-ended:
+					t.Fatalf("the run ended: %v", err)
+				case <-time.After(time.Millisecond):
+				}
+			}
+			f.state.Store(state)
+			f.CloseClientConnections()
+			time.Sleep(100 * time.Millisecond)
+			stopped(t, stop, ended)
+			f.state.Store(passing)
+			o.Stop = nil
+			if sum, err := Run(t.Context(), load(t, dir, args...), o); err != nil || sum.Steps != 3 {
+				t.Errorf("when the server is back: %v", err)
+			}
+		})
+	}
+}
+
+// stopped presses Ctrl-C and expects the run to end.
+func stopped(t *testing.T, stop chan struct{}, ended chan error) {
+	t.Helper()
+	begun := time.Now()
+	close(stop)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, ErrInterrupted) {
+			t.Errorf("the run ended with %v; want ErrInterrupted", err)
+		}
+		t.Logf("ended after %v", time.Since(begun).Round(time.Millisecond))
+	case <-time.After(stopWithin):
+		t.Fatalf("no end %v after Ctrl-C", stopWithin)
+	}
+}
+
+// Ctrl-C ends at once what has nothing to finish: the wait for a server at the start.
+func TestStopBeforeServerIsThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for name, address := range map[string]string{"hanging": l.Addr().String(), "refusing": closed.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stop := make(chan struct{})
+			o := options()
+			o.LookupEnv, o.Stop = withKey, stop
+			ended := make(chan error, 1)
+			go func() {
+				_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, "model.tinker.base_url=http://"+address)...), o)
+				ended <- err
+			}()
+			time.Sleep(300 * time.Millisecond)
+			stopped(t, stop, ended)
+		})
+	}
+}
