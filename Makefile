@@ -167,6 +167,10 @@ seed-gem: build ## GEM's trainer over Tinker, unmodified, with the real gem-llm,
 cookbook: build ## recipes of tinker-cookbook, unmodified, against trinity serve; the log is kept (needs Python and pip)
 	python3 -B tinker/server/testdata/recipes/run.py cookbook --trinity bin/trinity --work bin/recipes --out docs/results/cookbook.log
 
+.PHONY: foreign
+foreign: build ## trinity run on SkyRL's JAX server and TuFT's CPU test server, and trinity serve, with kill -9 of either side; the log is kept (needs pip and Python 3.12 to 3.14, or PYTHON=python; 7 GB)
+	python3 -B tinker/client/testdata/foreign/run.py --trinity bin/trinity --model examples/tiny/model --work bin/foreign --python "$(PYTHON)" --record tinker/client/testdata/foreign/answers.json --out docs/results/foreign.log
+
 .PHONY: bench-loop
 bench-loop: ## the loops over a server that is some way off, beside tinker-cookbook's if make cookbook was run before; the log is kept
 	go test ./cmd/trinity -run 'TestLoop$$' -count 1 -v -loop -loop.python="$$(ls $(CURDIR)/bin/recipes/venv/bin/python 2>/dev/null)" -timeout 60m | tee docs/results/bench-loop.log

@@ -82,7 +82,8 @@ func New(c Choice) (*Method, error) {
 	}
 	m := &Method{Name: c.Type, Schema: row.Schema}
 	var errs [4]error
-	m.SampleStrategy, errs[0] = build("sample_strategy", or(c.SampleStrategy, row.SampleStrategy), c.SampleArgs, SampleStrategies())
+	strategy := or(c.SampleStrategy, row.SampleStrategy)
+	m.SampleStrategy, errs[0] = build("sample_strategy", strategy, c.SampleArgs, SampleStrategies())
 	errs[1] = m.newAdvantage(or(c.Advantage, row.Advantage), c.AdvantageArgs, c.Own)
 	m.Penalty, errs[2] = build("kl_penalty_fn", or(c.KLPenalty, "none"), c.KLPenaltyArgs, KLs())
 	m.Objective, errs[3] = newObjective(c, row)
@@ -90,7 +91,8 @@ func New(c Choice) (*Method, error) {
 		return nil, err
 	}
 	if m.Penalty.estimate != nil && m.Late == nil {
-		return nil, keyErrorf("kl_penalty_fn", "algorithm: kl_penalty_fn %q changes rewards in the trainer, where advantage_fn %q is already computed; use none, and kl_loss_fn for a KL term in the loss",
+		return nil, keyErrorf("kl_penalty_fn", "algorithm: kl_penalty_fn %q changes rewards in the trainer, where advantage_fn %q is "+
+			"already computed; use none, and kl_loss_fn for a KL term in the loss",
 			c.KLPenalty, or(c.Advantage, row.Advantage))
 	}
 	return m, nil
@@ -136,7 +138,8 @@ func newObjective(c Choice, row Row) (o Objective, err error) {
 	}
 	o.Aggregation = mode
 	var errs [3]error
-	o.Policy, errs[0] = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, beside(PolicyLosses(), c.Own.PolicyLosses))
+	policies := beside(PolicyLosses(), c.Own.PolicyLosses)
+	o.Policy, errs[0] = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, policies)
 	o.KL, errs[1] = build("kl_loss_fn", or(c.KLLoss, row.KLLoss), c.KLLossArgs, KLs())
 	o.Entropy, errs[2] = build("entropy_loss_fn", or(c.Entropy, row.Entropy), c.EntropyArgs, Entropies())
 	return o, errors.Join(errs[:]...)
@@ -150,7 +153,8 @@ func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
 	if v, given := rest["loss_agg_mode"]; given {
 		inner := fmt.Sprint(v)
 		if mode != "" && mode != inner {
-			return nil, "", keyErrorf("loss_agg_mode", "algorithm: loss_agg_mode is %q but policy_loss_fn_args.loss_agg_mode is %q; keep only loss_agg_mode", mode, inner)
+			return nil, "", keyErrorf("loss_agg_mode",
+				"algorithm: loss_agg_mode is %q but policy_loss_fn_args.loss_agg_mode is %q; keep only loss_agg_mode", mode, inner)
 		}
 		mode = inner
 		rest = maps.Clone(rest)

@@ -81,8 +81,8 @@ func (ps problems) err() error {
 	return errors.Join(errs...)
 }
 
-// Problem is what a part of the run found wrong with a value after loading. It has the place of key or, when nobody gave
-// that, of the nearest section around it.
+// Problem is what a part of the run found wrong with a value after loading. It has the place of key or, when nobody
+// gave that, of the nearest section around it.
 func (c *Config) Problem(key, format string, args ...any) *Problem {
 	k := checker{c: c}
 	k.bad(key, format, args...)

@@ -65,10 +65,12 @@ func newDifficulty(plan Plan) (*difficulty, error) {
 		case "do_sample":
 			d.sample, ok = flag, isFlag
 		default:
-			return nil, fmt.Errorf("dataset: selector difficulty_based: %w", spell.UnknownArgument(key, difficultyArguments()))
+			return nil, fmt.Errorf("dataset: selector difficulty_based: %w",
+				spell.UnknownArgument(key, difficultyArguments()))
 		}
 		if !ok {
-			return nil, fmt.Errorf("dataset: selector difficulty_based: %w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", value)})
+			return nil, fmt.Errorf("dataset: selector difficulty_based: %w",
+				&spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which is not a value for it", value)})
 		}
 	}
 	return d, nil

@@ -66,6 +66,7 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 				list = nil
 				stats.left.Add(1)
 				err = x.note("left_out", step, "task "+t.ID)
+			case errors.Is(err, tinker.ErrLost): // no other task will fare better
 			case err != nil:
 				list = nil
 				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index, x.train.Name, err))
@@ -185,7 +186,7 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task, s
 		if set == &x.train && !timedOut && ctx.Err() == nil {
 			x.pace.add(last)
 		}
-		if err == nil || ctx.Err() != nil || tinker.CategoryOf(err) == tinker.User {
+		if err == nil || ctx.Err() != nil || tinker.CategoryOf(err) == tinker.User || errors.Is(err, tinker.ErrLost) {
 			break // another attempt at a wrong request would go wrong as well
 		}
 	}
@@ -226,6 +227,9 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 				list, err := x.attempt(gctx, set, t, &times[i])
 				if gctx.Err() != nil {
 					return context.Cause(gctx)
+				}
+				if errors.Is(err, tinker.ErrLost) {
+					return err
 				}
 				if err != nil {
 					x.Warn(fmt.Sprintf("evaluation at step %d: task %d of %s failed and is left out: %v", step, t.Index, set.Name, err))

@@ -18,11 +18,13 @@ func (x *Explorer) sayLoss(step, sampled int, drops []pipeline.Drop, left []*exp
 		for i, d := range drops {
 			rules[i] = d.String()
 		}
-		x.Warn(fmt.Sprintf("explore step %d: nothing is left to train on: all %d samples were dropped (%s)", step, sampled, strings.Join(rules, ", ")))
+		x.Warn(fmt.Sprintf("explore step %d: nothing is left to train on: all %d samples were dropped (%s)",
+			step, sampled, strings.Join(rules, ", ")))
 		return
 	}
 	if silent(left) {
-		x.Warn(fmt.Sprintf("explore step %d: no group has a signal: the advantages (%s) of all %d samples are 0", step, x.AdvantageName, len(left)))
+		x.Warn(fmt.Sprintf("explore step %d: no group has a signal: the advantages (%s) of all %d samples are 0",
+			step, x.AdvantageName, len(left)))
 	}
 }
 

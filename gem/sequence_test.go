@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/chat"
@@ -13,16 +14,17 @@ import (
 )
 
 // foreign guesses with ids that no encoder gives, those of the bytes and 256.
-type foreign struct{ most int }
+type foreign struct{ most atomic.Int64 }
 
 func (f *foreign) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
-	f.most = req.Params.MaxTokens
+	most := req.Params.MaxTokens
+	f.most.Store(int64(most))
 	q := tinker.SampledSequence{StopReason: tinker.StopStop}
 	for _, c := range []byte(`\boxed{99}`) {
 		q.Tokens, q.Logprobs = append(q.Tokens, 256+int32(c)), append(q.Logprobs, -0.5)
 	}
-	if len(q.Tokens) > f.most {
-		q.Tokens, q.Logprobs, q.StopReason = q.Tokens[:f.most], q.Logprobs[:f.most], tinker.StopLength
+	if len(q.Tokens) > most {
+		q.Tokens, q.Logprobs, q.StopReason = q.Tokens[:most], q.Logprobs[:most], tinker.StopLength
 	}
 	return tinker.Resolved(tinker.SampleResponse{Sequences: []tinker.SampledSequence{q}}, nil), nil
 }
@@ -111,8 +113,8 @@ func TestContextEndsAnswers(t *testing.T) {
 	}
 	tr.player.Context = len(obs.Text) + 4
 	turn, _, err := tr.player.Answer(context.Background(), new(chat.Sequence), obs, "test", 0)
-	if err != nil || len(turn.Response) != 4 || s.most != 4 {
-		t.Errorf("%d tokens of %d, %v; want the 4 that are left", len(turn.Response), s.most, err)
+	if err != nil || len(turn.Response) != 4 || s.most.Load() != 4 {
+		t.Errorf("%d tokens of %d, %v; want the 4 that are left", len(turn.Response), s.most.Load(), err)
 	}
 	tr.player.Context = len(obs.Text)
 	if _, _, err := tr.player.Answer(context.Background(), new(chat.Sequence), obs, "full", 0); tinker.CategoryOf(err) != tinker.User {

@@ -14,9 +14,10 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// mlflowFolder is MLflow's store of files (mlflow/store/tracking/file_store.py, MLflow 1 to 3): a folder for each experiment with
-// meta.yaml, in it one for each run with meta.yaml and the folders params, tags, metrics and artifacts. A parameter or tag is a file with its
-// value, a metric a file with a line "milliseconds value step" for each value; slashes in a metric's name are folders.
+// mlflowFolder is MLflow's store of files (mlflow/store/tracking/file_store.py, MLflow 1 to 3): a folder for each
+// experiment with meta.yaml, in it one for each run with meta.yaml and the folders params, tags, metrics and
+// artifacts. A parameter or tag is a file with its value, a metric a file with a line "milliseconds value step" for
+// each value; slashes in a metric's name are folders.
 type mlflowFolder struct{ root string }
 
 func openMLflowFolder(path string) (mlflowStore, error) {
@@ -75,7 +76,8 @@ func (s mlflowFolder) makeExperiment(id, name string, now int64) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "meta.yaml"), []byte(fmt.Sprintf(
-		"artifact_location: %s\ncreation_time: %d\nexperiment_id: '%s'\nlast_update_time: %d\nlifecycle_stage: active\nname: %s\n",
+		"artifact_location: %s\ncreation_time: %d\nexperiment_id: '%s'\nlast_update_time: %d\n"+
+			"lifecycle_stage: active\nname: %s\n",
 		jsonText(fileURL(dir)), now, id, now, jsonText(name))), 0o644)
 }
 
@@ -98,9 +100,11 @@ func (s mlflowFolder) create(r mlflowRun) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, "meta.yaml"), []byte(fmt.Sprintf(
-		"artifact_uri: %s\nend_time: null\nentry_point_name: ''\nexperiment_id: '%s'\nlifecycle_stage: active\nrun_id: %s\nrun_name: %s\nrun_uuid: %s\n"+
+		"artifact_uri: %s\nend_time: null\nentry_point_name: ''\nexperiment_id: '%s'\nlifecycle_stage: active\n"+
+			"run_id: %s\nrun_name: %s\nrun_uuid: %s\n"+
 			"source_name: ''\nsource_type: 4\nsource_version: ''\nstart_time: %d\nstatus: %d\ntags: []\nuser_id: %s\n",
-		jsonText(fileURL(filepath.Join(dir, "artifacts"))), id, r.id, jsonText(r.name), r.id, r.start, mlflowStatus["RUNNING"], jsonText(r.user))), 0o644)
+		jsonText(fileURL(filepath.Join(dir, "artifacts"))), id, r.id, jsonText(r.name), r.id,
+		r.start, mlflowStatus["RUNNING"], jsonText(r.user))), 0o644)
 }
 
 // mlflowStatus are the numbers of MLflow's RunStatus.

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// mlflowStore is where MLflow keeps runs without a server: a folder or an SQLite file, which `mlflow server --backend-store-uri` shows.
+// mlflowStore is where MLflow keeps runs without a server: a folder or an SQLite file, which `mlflow server
+// --backend-store-uri` shows.
 type mlflowStore interface {
 	// create begins a run with its tags and parameters, in an experiment that is made if it is not there.
 	create(r mlflowRun) error
@@ -55,7 +56,8 @@ func localMLflow(uri string) (mlflowStore, error) {
 		return openMLflowTables(path)
 	}
 	if strings.HasPrefix(uri, "sqlite:") {
-		return nil, fmt.Errorf("monitor: monitor_args.uri %q names no SQLite file; write sqlite:///mlflow.db, and a fourth slash for a path from the root", uri)
+		return nil, fmt.Errorf("monitor: monitor_args.uri %q names no SQLite file; "+
+			"write sqlite:///mlflow.db, and a fourth slash for a path from the root", uri)
 	}
 	u, err := url.Parse(uri)
 	switch {
@@ -64,7 +66,8 @@ func localMLflow(uri string) (mlflowStore, error) {
 	case err != nil || u.Scheme != "file":
 		return nil, nil
 	case u.Host != "" && u.Host != "localhost" || u.Path == "" && u.Opaque == "":
-		return nil, fmt.Errorf("monitor: monitor_args.uri %q names no folder of this machine; write file:///path/to/mlruns or file:mlruns", uri)
+		return nil, fmt.Errorf("monitor: monitor_args.uri %q names no folder of this machine; "+
+			"write file:///path/to/mlruns or file:mlruns", uri)
 	}
 	return openMLflowFolder(first(u.Path, u.Opaque))
 }
@@ -81,8 +84,8 @@ func openMLflowLocal(c Config, role string, store mlflowStore) (*mlflowLocal, er
 	var id [16]byte
 	rand.Read(id[:]) // never fails
 	m.run = hex.EncodeToString(id[:])
-	r := mlflowRun{id: m.run, experiment: first(c.Project, "Default"), name: c.Name + "_" + role, user: first(c.env("USER"), "unknown"),
-		start: c.Now().UnixMilli(), params: parameters(c.Settings)}
+	r := mlflowRun{id: m.run, experiment: first(c.Project, "Default"), name: c.Name + "_" + role,
+		user: first(c.env("USER"), "unknown"), start: c.Now().UnixMilli(), params: parameters(c.Settings)}
 	r.tags = []mlflowPair{{"group", first(c.Group, c.Name)}, {"role", role}, {"mlflow.runName", r.name}}
 	if err := store.create(r); err != nil {
 		return nil, fmt.Errorf("monitor: MLflow: %w", err)

@@ -70,7 +70,8 @@ func (s stored) check(t *testing.T) {
 	}
 }
 
-// Runs in local stores need no server. A run that goes on is one run, without the metrics of the step that is done again.
+// Runs in local stores need no server. A run that goes on is one run, without the metrics of the step that is done
+// again.
 func TestMLflowStores(t *testing.T) {
 	for kind, uri := range localStores(t.TempDir()) {
 		t.Run(kind, func(t *testing.T) {

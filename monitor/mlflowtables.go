@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -21,34 +22,13 @@ type mlflowTables struct {
 	path string
 }
 
-// mlflowSchema is the tables of a new file, as MLflow had them at the revision named last (mlflow/store/db_migrations/versions): the
-// first one with all that is written here. A later MLflow finds that tables are missing, and brings the file up to its own revision when it
-// opens it; the names of the constraints matter for that. What is written here is in all later revisions too.
-var mlflowSchema = []string{
-	`CREATE TABLE experiments (experiment_id INTEGER NOT NULL, name VARCHAR(256) NOT NULL, artifact_location VARCHAR(256), lifecycle_stage VARCHAR(32),
-		CONSTRAINT experiment_pk PRIMARY KEY (experiment_id), UNIQUE (name),
-		CONSTRAINT experiments_lifecycle_stage CHECK (lifecycle_stage IN ('active', 'deleted')))`,
-	`CREATE TABLE runs (run_uuid VARCHAR(32) NOT NULL, name VARCHAR(250), source_type VARCHAR(20), source_name VARCHAR(500), entry_point_name VARCHAR(50),
-		user_id VARCHAR(256), status VARCHAR(20), start_time BIGINT, end_time BIGINT, source_version VARCHAR(50), lifecycle_stage VARCHAR(20),
-		artifact_uri VARCHAR(200), experiment_id INTEGER, CONSTRAINT run_pk PRIMARY KEY (run_uuid),
-		CONSTRAINT source_type CHECK (source_type IN ('NOTEBOOK', 'JOB', 'LOCAL', 'UNKNOWN', 'PROJECT')),
-		CONSTRAINT status CHECK (status IN ('SCHEDULED', 'FAILED', 'FINISHED', 'RUNNING')),
-		CONSTRAINT runs_lifecycle_stage CHECK (lifecycle_stage IN ('active', 'deleted')),
-		FOREIGN KEY(experiment_id) REFERENCES experiments (experiment_id))`,
-	`CREATE TABLE params ("key" VARCHAR(250) NOT NULL, value VARCHAR(250) NOT NULL, run_uuid VARCHAR(32) NOT NULL,
-		CONSTRAINT param_pk PRIMARY KEY ("key", run_uuid), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
-	`CREATE TABLE tags ("key" VARCHAR(250) NOT NULL, value VARCHAR(5000), run_uuid VARCHAR(32) NOT NULL,
-		CONSTRAINT tag_pk PRIMARY KEY ("key", run_uuid), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
-	`CREATE TABLE experiment_tags ("key" VARCHAR(250) NOT NULL, value VARCHAR(5000), experiment_id INTEGER NOT NULL,
-		CONSTRAINT experiment_tag_pk PRIMARY KEY ("key", experiment_id), FOREIGN KEY(experiment_id) REFERENCES experiments (experiment_id))`,
-	`CREATE TABLE metrics ("key" VARCHAR(250) NOT NULL, value FLOAT NOT NULL, timestamp BIGINT NOT NULL, run_uuid VARCHAR(32) NOT NULL,
-		step BIGINT DEFAULT '0' NOT NULL, is_nan BOOLEAN DEFAULT '0' NOT NULL,
-		CONSTRAINT metric_pk PRIMARY KEY ("key", timestamp, step, run_uuid, value, is_nan), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
-	`CREATE TABLE latest_metrics ("key" VARCHAR(250) NOT NULL, value FLOAT NOT NULL, timestamp BIGINT, step BIGINT NOT NULL, is_nan BOOLEAN NOT NULL,
-		run_uuid VARCHAR(32) NOT NULL, CONSTRAINT latest_metric_pk PRIMARY KEY ("key", run_uuid), FOREIGN KEY(run_uuid) REFERENCES runs (run_uuid))`,
-	`CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))`,
-	`INSERT INTO alembic_version (version_num) VALUES ('89d4b8295536')`,
-}
+// mlflowSchema is the tables of a new file, as MLflow had them at the revision named last
+// (mlflow/store/db_migrations/versions): the first one with all that is written here. A later MLflow finds that
+// tables are missing, and brings the file up to its own revision when it opens it; the names of the constraints
+// matter for that. What is written here is in all later revisions too.
+//
+//go:embed mlflow.sql
+var mlflowSchema string
 
 // sqliteFile opens connections to a file without the driver being registered under a name.
 type sqliteFile struct{ dsn string }
@@ -111,14 +91,17 @@ func (s *mlflowTables) create(r mlflowRun) error {
 		if err != nil {
 			return nil, err
 		}
-		list := []statement{{`INSERT INTO runs (run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, source_version,
-			lifecycle_stage, artifact_uri, experiment_id) VALUES (?, ?, 'LOCAL', '', '', ?, 'RUNNING', ?, '', 'active', ?, ?)`,
+		list := []statement{{`INSERT INTO runs
+			(run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, source_version, lifecycle_stage, artifact_uri,
+			experiment_id) VALUES (?, ?, 'LOCAL', '', '', ?, 'RUNNING', ?, '', 'active', ?, ?)`,
 			[]any{r.id, r.name, r.user, r.start, s.artifacts(id) + "/" + r.id + "/artifacts", id}}}
 		for _, p := range r.params {
-			list = append(list, statement{`INSERT INTO params ("key", value, run_uuid) VALUES (?, ?, ?)`, []any{p.Key, p.Value, r.id}})
+			args := []any{p.Key, p.Value, r.id}
+			list = append(list, statement{`INSERT INTO params ("key", value, run_uuid) VALUES (?, ?, ?)`, args})
 		}
 		for _, p := range r.tags {
-			list = append(list, statement{`INSERT INTO tags ("key", value, run_uuid) VALUES (?, ?, ?)`, []any{p.Key, p.Value, r.id}})
+			args := []any{p.Key, p.Value, r.id}
+			list = append(list, statement{`INSERT INTO tags ("key", value, run_uuid) VALUES (?, ?, ?)`, args})
 		}
 		return list, nil
 	})
@@ -127,16 +110,16 @@ func (s *mlflowTables) create(r mlflowRun) error {
 // makeTables makes the tables of a new file.
 func (s *mlflowTables) makeTables(tx *sql.Tx) error {
 	var n int
-	err := tx.QueryRow(`SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name IN ('experiments', 'runs', 'metrics')`).Scan(&n)
+	err := tx.QueryRow(`SELECT COUNT(*) FROM sqlite_master
+		WHERE type = 'table' AND name IN ('experiments', 'runs', 'metrics')`).Scan(&n)
 	if err != nil || n == 3 {
 		return err
 	}
-	for _, text := range mlflowSchema {
-		if _, err := tx.Exec(text); err != nil {
-			return fmt.Errorf("it has no tables of MLflow, and they cannot be made: %w", err)
-		}
+	if _, err := tx.Exec(mlflowSchema); err != nil {
+		return fmt.Errorf("it has no tables of MLflow, and they cannot be made: %w", err)
 	}
-	_, err = tx.Exec(`INSERT INTO experiments (experiment_id, name, artifact_location, lifecycle_stage) VALUES (0, 'Default', ?, 'active')`, s.artifacts(0))
+	_, err = tx.Exec(`INSERT INTO experiments (experiment_id, name, artifact_location, lifecycle_stage)
+		VALUES (0, 'Default', ?, 'active')`, s.artifacts(0))
 	return err
 }
 
@@ -146,7 +129,8 @@ func (s *mlflowTables) experiment(tx *sql.Tx, name string) (id int64, err error)
 	err = tx.QueryRow(`SELECT experiment_id, lifecycle_stage FROM experiments WHERE name = ?`, name).Scan(&id, &stage)
 	switch {
 	case err == nil && stage == "deleted":
-		return 0, fmt.Errorf("the experiment %s is deleted; restore it with mlflow experiments restore -x %d, or give the project another name", name, id)
+		return 0, fmt.Errorf("the experiment %s is deleted; restore it with mlflow experiments restore -x %d, "+
+			"or give the project another name", name, id)
 	case !errors.Is(err, sql.ErrNoRows):
 		return id, err
 	}
@@ -175,10 +159,13 @@ func (s *mlflowTables) log(run string, list []mlflowMetric) error {
 	for _, m := range list {
 		value, nan := columnValue(m.Value)
 		all = append(all,
-			statement{`INSERT OR IGNORE INTO metrics ("key", value, timestamp, run_uuid, step, is_nan) VALUES (?, ?, ?, ?, ?, ?)`,
+			statement{`INSERT OR IGNORE INTO metrics ("key", value, timestamp, run_uuid, step, is_nan)
+				VALUES (?, ?, ?, ?, ?, ?)`,
 				[]any{m.Key, value, m.Timestamp, run, m.Step, nan}},
-			statement{`INSERT INTO latest_metrics ("key", value, timestamp, step, is_nan, run_uuid) VALUES (?, ?, ?, ?, ?, ?)
-				ON CONFLICT ("key", run_uuid) DO UPDATE SET value = excluded.value, timestamp = excluded.timestamp, step = excluded.step, is_nan = excluded.is_nan
+			statement{`INSERT INTO latest_metrics ("key", value, timestamp, step, is_nan, run_uuid)
+				VALUES (?, ?, ?, ?, ?, ?)
+				ON CONFLICT ("key", run_uuid) DO UPDATE SET value = excluded.value, timestamp = excluded.timestamp,
+				step = excluded.step, is_nan = excluded.is_nan
 				WHERE excluded.step >= latest_metrics.step`, []any{m.Key, value, m.Timestamp, m.Step, nan, run}})
 	}
 	return s.all(all...)
@@ -200,7 +187,8 @@ func (s *mlflowTables) forget(run string, step int) error {
 		statement{`DELETE FROM metrics WHERE run_uuid = ? AND step > ?`, []any{run, step}},
 		statement{`DELETE FROM latest_metrics WHERE run_uuid = ?`, []any{run}},
 		statement{`INSERT OR REPLACE INTO latest_metrics ("key", value, timestamp, step, is_nan, run_uuid)
-			SELECT "key", value, timestamp, step, is_nan, run_uuid FROM metrics WHERE run_uuid = ? ORDER BY step, timestamp`, []any{run}})
+			SELECT "key", value, timestamp, step, is_nan, run_uuid FROM metrics
+			WHERE run_uuid = ? ORDER BY step, timestamp`, []any{run}})
 }
 
 func (s *mlflowTables) update(run, status string, end *int64) error {

@@ -50,7 +50,8 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	}
 	if !ok {
 		known := slices.Sorted(maps.Keys(table))
-		return Step{}, fmt.Errorf("pipeline: operator %q is not known%s; there are %s; a Go program can bring an operator of its own (examples/plugin)",
+		return Step{}, fmt.Errorf("pipeline: operator %q is not known%s; there are %s; "+
+			"a Go program can bring an operator of its own (examples/plugin)",
 			name, spell.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	op, err := make(args)

@@ -15,13 +15,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Budget is what a configuration takes, reckoned before anything runs. Means are those of the model as it is now, measured on some tasks;
-// they are 0 where nothing was measured, as on a server. What begins with Max holds whatever the model answers.
+// Budget is what a configuration takes, reckoned before anything runs. Means are those of the model as it is now,
+// measured on some tasks; they are 0 where nothing was measured, as on a server. What begins with Max holds whatever the
+// model answers.
 type Budget struct {
 	Model      model.Config // of the local engine; zero on a server
 	Memory     Memory       // the same, with sequences as long as they may be
 	Rows       int          // of the data
-	Prompt     int          // mean tokens of a first prompt with all that its workflow puts into it; of a whole sequence in mode train
+	Prompt     int          // mean tokens of a task's first prompt, system prompt included; in mode train of a sequence
 	Longest    int          // of those looked at
 	Looked     int          // how many were
 	Length     int          // tokens of a sequence at most
@@ -73,8 +74,8 @@ func Estimate(ctx context.Context, cfg *config.Config, o Options) (*Budget, erro
 	return b, errors.Join(err, in.Close())
 }
 
-// Estimate reckons the budget. It renders some tasks as their workflow does; on the local engine it loads the model, runs some tasks
-// with it and measures it for a moment. It asks no server anything.
+// Estimate reckons the budget. It renders some tasks as their workflow does; on the local engine it loads the model, runs
+// some tasks with it and measures it for a moment. It asks no server anything.
 func (in *Inspection) Estimate(ctx context.Context) (*Budget, error) {
 	if in.job == nil {
 		return nil, errors.New("run: each stage has a budget of its own")
@@ -118,14 +119,15 @@ func (b *Budget) readModel(ctx context.Context, in *Inspection) error {
 // measure finds rates and means on a service.
 func (b *Budget) measure(ctx context.Context, in *Inspection, service tinker.Service) (err error) {
 	conf := b.Model
-	if b.Rates, err = probe(ctx, service, in.job.model.name, conf.Vocab, b.Samples, in.job.cfg.LoRA().Rank); err != nil || b.Samples == 0 {
+	b.Rates, err = probe(ctx, service, in.job.model.name, conf.Vocab, b.Samples, in.job.cfg.LoRA().Rank)
+	if err != nil || b.Samples == 0 {
 		return err
 	}
 	return b.pilot(ctx, in, service)
 }
 
-// forecast measures the engine before a run that may be long and says how long it takes, so that nobody starts a month on a CPU
-// unknowingly. It is empty for a short run, whose steps tell soon enough, and on a server.
+// forecast measures the engine before a run that may be long and says how long it takes, so that nobody starts a month on
+// a CPU unknowingly. It is empty for a short run, whose steps tell soon enough, and on a server.
 func (b *job) forecast(ctx context.Context) (string, error) {
 	if b.engine == nil || b.cfg.Model.RandomInit || !b.cfg.Mode.Explores() || !b.cfg.Mode.Trains() {
 		return "", nil
@@ -164,14 +166,16 @@ func (b *Budget) String() string {
 	}
 	if b.Samples > 0 {
 		line("data", "%d rows; %d tokens a prompt, the longest of %d looked at %d", b.Rows, b.Prompt, b.Looked, b.Longest)
-		line("plan", "%d steps of %d samples: %s and %s in a step%s", b.Steps, b.Samples, tokens(b.Sampled, b.MaxSampled, "sampled"),
-			tokens(b.Trained, b.MaxTrained, "trained on"), b.inAll())
+		line("plan", "%d steps of %d samples: %s and %s in a step%s", b.Steps, b.Samples,
+			tokens(b.Sampled, b.MaxSampled, "sampled"), tokens(b.Trained, b.MaxTrained, "trained on"), b.inAll())
 	} else {
-		line("data", "%d rows; %d tokens a sequence, the longest of %d looked at %d", b.Rows, b.Prompt, b.Looked, b.Longest)
+		line("data", "%d rows; %d tokens a sequence, the longest of %d looked at %d",
+			b.Rows, b.Prompt, b.Looked, b.Longest)
 		line("plan", "%d steps: %s in a step%s", b.Steps, tokens(b.Trained, b.MaxTrained, "trained on"), b.inAll())
 	}
 	if b.Tried > 0 {
-		line("answers", "%d tokens sampled for each of %d that were tried with the model as it is", b.Sampled/int64(b.Samples), b.Tried)
+		line("answers", "%d tokens sampled for each of %d that were tried with the model as it is",
+			b.Sampled/int64(b.Samples), b.Tried)
 	}
 	if b.MaxStepTime() > 0 {
 		line("time", "%s", b.duration())
@@ -205,11 +209,13 @@ func (b *Budget) duration() string {
 	if b.Samples == 0 {
 		rates = fmt.Sprintf("%.0f tokens/s", b.Rates.Trained)
 	}
-	steps := time.Duration(b.Steps)
+	most := time.Duration(b.Steps) * b.MaxStepTime()
 	if b.StepTime() == 0 {
-		return fmt.Sprintf("at most about %s a step and %s in all (%s); short answers take less", roundTime(b.MaxStepTime()), roundTime(steps*b.MaxStepTime()), rates)
+		return fmt.Sprintf("at most about %s a step and %s in all (%s); short answers take less",
+			roundTime(b.MaxStepTime()), roundTime(most), rates)
 	}
-	return fmt.Sprintf("about %s a step and %s in all, at most %s (%s)", roundTime(b.StepTime()), roundTime(steps*b.StepTime()), roundTime(steps*b.MaxStepTime()), rates)
+	return fmt.Sprintf("about %s a step and %s in all, at most %s (%s)",
+		roundTime(b.StepTime()), roundTime(time.Duration(b.Steps)*b.StepTime()), roundTime(most), rates)
 }
 
 // roundTime keeps about two digits of a duration.

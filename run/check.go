@@ -14,12 +14,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
-// Inspection is a configuration's job with every part that needs no service, writes nothing and asks nobody anything: what
-// [Run] looks at before it begins, and all that [Estimate] reckons with. It must be closed.
+// Inspection is a configuration's job with every part that needs no service, writes nothing and asks nobody anything:
+// what [Run] looks at before it begins, and all that [Estimate] reckons with. It must be closed.
 type Inspection struct {
 	Backend config.Backend
 	Stage   string        // of a configuration with stages
@@ -91,7 +89,8 @@ func inspect(ctx context.Context, cfg *config.Config, o Options, later bool) (*I
 		return nil, err
 	}
 	o.Out = io.Discard // notes are kept
-	in := &Inspection{Backend: backend, later: later, job: &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir(), reckons: true}}
+	in := &Inspection{Backend: backend, later: later,
+		job: &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir(), reckons: true}}
 	in.look(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, errors.Join(err, in.Close())
@@ -129,36 +128,8 @@ func (in *Inspection) look(ctx context.Context) {
 	}
 }
 
-// lookAtNames looks up workflows and rewards where the data cannot be opened.
-func (in *Inspection) lookAtNames() {
-	b := in.job
-	if b.model == nil {
-		b.model = &baseModel{}
-	}
-	if !b.cfg.Mode.Explores() {
-		return
-	}
-	look := func(t *config.Taskset, key string) {
-		w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
-		_, plays := w.(workflow.Gem)
-		if judged := workflow.Judged(t.DefaultWorkflowType); err == nil && (plays && b.model.template == nil || judged && b.judge == nil) {
-			return // what it needs is not there
-		}
-		_, _, err = b.way(t, key)
-		in.add(key, err)
-	}
-	if b.cfg.Mode != config.Bench {
-		for i, t := range b.cfg.Buffer.ExplorerInput.Training() {
-			look(&t, b.tasksetKey(i))
-		}
-	}
-	for i := range b.cfg.Buffer.ExplorerInput.EvalTasksets {
-		look(&b.cfg.Buffer.ExplorerInput.EvalTasksets[i], fmt.Sprintf("buffer.explorer_input.eval_tasksets[%d]", i))
-	}
-}
-
-// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an argument or
-// a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
+// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an argument
+// or a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
 func (in *Inspection) add(key string, err error) bool {
 	var unknown *notHere
 	switch list, joined := err.(interface{ Unwrap() []error }); {
@@ -200,54 +171,6 @@ func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 	}
 	return list
 }
-
-// arguments are the errors of single arguments inside an error.
-func arguments(err error) (list []*spell.Argument) {
-	if a, ok := err.(*spell.Argument); ok {
-		return []*spell.Argument{a}
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return arguments(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, part := range e.Unwrap() {
-			list = append(list, arguments(part)...)
-		}
-	}
-	return list
-}
-
-// placed is an error at a key of the configuration.
-type placed struct {
-	key string
-	err error
-}
-
-func (p *placed) Error() string { return p.key + ": " + p.err.Error() }
-func (p *placed) Unwrap() error { return p.err }
-
-// at places an error at a key; one that has its place keeps it.
-func at(key string, err error) error {
-	var p *placed
-	if err == nil || errors.As(err, &p) {
-		return err
-	}
-	return &placed{key, err}
-}
-
-// atArgs places an error about single arguments at the section of arguments; another one stays.
-func atArgs(section string, err error) error {
-	if len(arguments(err)) == 0 {
-		return err
-	}
-	return at(section, err)
-}
-
-// notHere is an error about something that a run would fetch, so that nobody knows yet whether it is right.
-type notHere struct{ err error }
-
-func (n *notHere) Error() string { return n.err.Error() }
-func (n *notHere) Unwrap() error { return n.err }
 
 // began is the date that templates are told: that of the job's first start, or now.
 func (b *job) began() time.Time {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,9 +285,12 @@ func sampled(cfg *config.Config) bool {
 	return err == nil && len(files) > 0
 }
 
+// temporary is a folder of the test.
+var temporary = regexp.MustCompile(`/[^ "]*/TestUpstreamExamples\d+/\d+`)
+
 // line is the first line of an error, and how many problems follow.
 func line(err error) string {
-	text, rest, _ := strings.Cut(err.Error(), "\n")
+	text, rest, _ := strings.Cut(temporary.ReplaceAllString(err.Error(), "DIR"), "\n")
 	if _, place, ok := strings.Cut(text, ".yaml:"); ok {
 		text = place
 	}

@@ -94,8 +94,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	}
 	var out bytes.Buffer
 	stop := make(chan struct{})
-	close(stop)
-	o.FS, o.Out, o.Stop = nil, &out, stop
+	o.FS, o.Out, o.Stop = nil, io.MultiWriter(&out, &atStep{line: "resume", stop: stop}), stop
 	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(err, ErrInterrupted) {
 		t.Fatal(err)
 	}

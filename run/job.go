@@ -40,6 +40,7 @@ type job struct {
 	remote       reacher        // that server; nil on the engine
 	noted        []string       // what noteOnce has said
 	republish    []int          // versions that the trainer publishes before it begins
+	replaced     map[int]string // the paths that they had
 	start        string         // path of the state that the adapter begins with; empty: a fresh one
 	startSampler string         // the same to sample from
 	store        *buffer.Store
@@ -103,9 +104,6 @@ func (b *job) close() error {
 
 // build makes all parts. On an error what was opened is closed again.
 func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*job, error) {
-	if !cfg.Continue && cfg.Mode != config.Bench { // which evaluates what is there
-		cfg.StartFresh(o.Now())
-	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
 	b.opened(o.seen.Close)
 	parts := []func(context.Context) error{

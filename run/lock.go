@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// lockGrace is how long a start waits for a process that is at work on the job: one that was told to end a moment ago. lockExit is
-// the same for one that was killed, and whose memory the system is taking back.
+// lockGrace is how long a start waits for a process that is at work on the job: one that was told to end a moment
+// ago. lockExit is the same for one that was killed, and whose memory the system is taking back.
 const (
 	lockGrace = 2 * time.Second
 	lockExit  = time.Minute
@@ -73,7 +73,8 @@ func (o Options) takeLock(ctx context.Context, dir, role string) (unlock func() 
 			fmt.Fprintf(o.Out, "note: %s cannot be locked (%v): do not start two processes on it\n", dir, err)
 		}}
 	if unlock, err = l.Take(ctx); errors.Is(err, disk.ErrLocked) {
-		return nil, fmt.Errorf("run: job %s has a %s at work: %w; wait for that process or stop it, or use another name for a new job", dir, role, err)
+		return nil, fmt.Errorf("run: job %s has a %s at work: %w; wait for that process or stop it, "+
+			"or use another name for a new job", dir, role, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("run: job directory: %w", err)

@@ -23,10 +23,10 @@ func (b *job) buildLoops(ctx context.Context) error {
 			return err
 		}
 	}
+	b.explored, b.steps = exploreSteps, b.totalSteps(exploreSteps)
 	if err := b.knownVersions(ctx, state); err != nil {
 		return err
 	}
-	b.explored, b.steps = exploreSteps, b.totalSteps(exploreSteps)
 	if err := b.checkStaleness(); err != nil {
 		return err
 	}

@@ -15,16 +15,17 @@ func (b *job) noteBuiltIn(name string, w workflow.Workflow, system string, r *wo
 	switch own := workflow.BuiltInPrompt(w, system, r); {
 	case own.Text == "":
 	case own.Replaceable:
-		b.noteOnce("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model trained with that answers differently. "+
-			"Set format.system_prompt of the taskset to use another; trinity debug -m prompt shows the prompt", name)
-	default:
-		b.noteOnce("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with those answers differently. "+
+		b.noteOnce("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model trained with that "+
+			"answers differently. Set format.system_prompt of the taskset to use another; "+
 			"trinity debug -m prompt shows the prompt", name)
+	default:
+		b.noteOnce("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with those answers "+
+			"differently. trinity debug -m prompt shows the prompt", name)
 	}
 }
 
-// DebugPrompt shows the first prompt of a configuration as the model reads it, and where its template and its system prompt come from.
-// Nothing is sampled and nothing is written.
+// DebugPrompt shows the first prompt of a configuration as the model reads it, and where its template and its system
+// prompt come from. Nothing is sampled and nothing is written.
 func DebugPrompt(ctx context.Context, cfg *config.Config, o Options) error {
 	o = o.withDefaults()
 	in, err := Inspect(ctx, cfg, o)
@@ -61,7 +62,8 @@ func (in *Inspection) showPrompt(ctx context.Context, o Options) error {
 		return err
 	}
 	set := &in.job.tasks.sets[t.Taskset]
-	fmt.Fprintf(o.Out, "task     row %d of %s\ntemplate %s\nsystem   %s\n", t.Index, set.config.Path, in.templateSource(), in.systemSource(t))
+	fmt.Fprintf(o.Out, "task     row %d of %s\ntemplate %s\nsystem   %s\n",
+		t.Index, set.config.Path, in.templateSource(), in.systemSource(t))
 	in.showTokens(o, "prompt", ids)
 	return nil
 }
@@ -82,7 +84,8 @@ func (in *Inspection) showExample(o Options) error {
 	if in.job.cfg.Given(key+".format.chat_template") && format.ChatTemplate != "" {
 		template = fmt.Sprintf("%s.format.chat_template (%s)", key, in.job.cfg.Origin(key+".format.chat_template"))
 	}
-	fmt.Fprintf(o.Out, "task     row 0 of %s\ntemplate %s\nsystem   %s\n", in.job.cfg.Buffer.TrainerInput.ExperienceBuffer.Path, template, system)
+	path := in.job.cfg.Buffer.TrainerInput.ExperienceBuffer.Path
+	fmt.Fprintf(o.Out, "task     row 0 of %s\ntemplate %s\nsystem   %s\n", path, template, system)
 	for _, e := range row {
 		in.showTokens(o, "prompt", e.Tokens[:e.PromptLength])
 		in.showTokens(o, "answer", e.Response())
@@ -91,7 +94,8 @@ func (in *Inspection) showExample(o Options) error {
 }
 
 func (in *Inspection) showTokens(o Options, what string, ids []int32) {
-	fmt.Fprintf(o.Out, "\n%-8s %d tokens\n  ids %d\n%s\n", what, len(ids), ids, indented(in.job.model.tokenizer.Decode(ids, false)))
+	text := in.job.model.tokenizer.Decode(ids, false)
+	fmt.Fprintf(o.Out, "\n%-8s %d tokens\n  ids %d\n%s\n", what, len(ids), ids, indented(text))
 }
 
 // templateSource says which chat template is used.

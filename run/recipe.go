@@ -66,7 +66,8 @@ func recipeDone(out, made string) (bool, error) {
 		return false, fmt.Errorf("run: %w", err)
 	}
 	if _, err := os.Stat(out); err == nil {
-		return false, fmt.Errorf("run: the output of %s would go to %s, which is there already; name another folder", key, out)
+		return false, fmt.Errorf("run: the output of %s would go to %s, which is there already; name another folder",
+			key, out)
 	}
 	return false, nil
 }
@@ -84,7 +85,8 @@ func (b *job) recipe() *config.TaskPipeline {
 func checkRecipe(p *config.TaskPipeline) error {
 	const key = "data_processor.task_pipeline"
 	if p.ConfigPath != "" {
-		return at(key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its operators into %s.operators, or run Data-Juicer beforehand and name its output in the taskset", key))
+		return at(key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its operators into "+
+			"%s.operators, or run Data-Juicer beforehand and name its output in the taskset", key))
 	}
 	if len(p.Inputs) == 0 {
 		return at(key+".inputs", errors.New("is empty; name the files of the tasks"))
@@ -170,12 +172,14 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 
 // recipeNeeds is what the operators work with.
 func (b *job) recipeNeeds(p *config.TaskPipeline) recipe.Surroundings {
-	s := recipe.Surroundings{TextKey: "text", Workers: p.NumProcess, Ask: func(model string) (func(context.Context, string, string) (string, error), error) {
+	s := recipe.Surroundings{TextKey: "text", Workers: p.NumProcess}
+	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {
 		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
 		return func(ctx context.Context, system, user string) (string, error) {
-			return judge.Ask(ctx, []workflow.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}, 0, 0)
+			list := []workflow.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
+			return judge.Ask(ctx, list, 0, 0)
 		}, err
-	}}
+	}
 	if len(p.TargetFields) > 0 {
 		s.TextKey = p.TargetFields[0]
 	}

@@ -7,10 +7,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/dataset"
@@ -23,13 +19,6 @@ import (
 const (
 	lookAt  = 64
 	readAll = 1024
-)
-
-// The pilot that measures how long answers are: about so many samples, in so much time. One that takes longer says nothing, as
-// the answers that are finished by then are the short ones.
-const (
-	pilotSamples = 128
-	pilotTime    = 20 * time.Second
 )
 
 // reckon counts steps and tokens; nothing is sampled.
@@ -198,81 +187,4 @@ func (in *Inspection) prompt(ctx context.Context, t workflow.Task) ([]int32, err
 		return list[0].Tokens, nil
 	}
 	return nil, errors.New("run: the workflow asks nothing")
-}
-
-// counting counts what a sampler writes.
-type counting struct {
-	tinker.SamplingClient
-	sampled atomic.Int64
-}
-
-// Sample implements tinker.SamplingClient.
-func (c *counting) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
-	f, err := c.SamplingClient.Sample(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	r, err := f.Wait(ctx) // a pilot has no hurry
-	if err != nil {
-		return nil, err
-	}
-	for _, q := range r.Sequences {
-		c.sampled.Add(int64(len(q.Tokens)))
-	}
-	return f, nil
-}
-
-// pilot runs some tasks with the model as it is, and notes how long answers are. Where that takes too long, or costs money,
-// the budget keeps its bounds alone.
-func (b *Budget) pilot(ctx context.Context, in *Inspection, service tinker.Service) error {
-	w := in.train.Workflow
-	if _, own := in.job.Plugins.Workflows[in.job.cfg.Buffer.ExplorerInput.Training()[0].DefaultWorkflowType]; own || workflow.AsksService(w) {
-		return nil
-	}
-	client, err := service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: in.job.model.name})
-	if err != nil {
-		return err
-	}
-	in.job.service = service // a judge is asked there
-	repeat := max(1, in.job.cfg.Algorithm.RepeatTimes)
-	tasks, err := in.someTasks(max(8, (pilotSamples+repeat-1)/repeat))
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, pilotTime)
-	defer cancel()
-	count := &counting{SamplingClient: client}
-	var tokens, experiences atomic.Int64
-	g, gctx := errgroup.WithContext(limited)
-	begin := time.Now()
-	for _, t := range tasks {
-		t.Repeat = repeat
-		g.Go(func() error {
-			w, r := in.train.Way(t)
-			r.Sampler = count
-			list, err := w.Run(gctx, &r, t)
-			if err != nil {
-				return err
-			}
-			for _, e := range list {
-				tokens.Add(int64(len(e.Tokens)))
-				experiences.Add(1)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil || experiences.Load() == 0 {
-		return ctx.Err() // it takes too long, or the tasks fail, which the run will tell
-	}
-	took := time.Since(begin)
-	b.Tried = len(tasks) * repeat
-	perSample := float64(count.sampled.Load()) / float64(b.Tried)
-	b.Sampled = int64(math.Round(perSample * float64(b.Samples)))
-	if in.job.cfg.Mode.Trains() {
-		b.Trained = int64(math.Round(float64(tokens.Load()) / float64(experiences.Load()) * float64(in.job.cfg.Buffer.TrainBatchSize)))
-	}
-	if n := count.sampled.Load(); n > 0 && took > 0 {
-		b.Rates.Sampled = float64(n) / took.Seconds() // with the prompts, which it takes time to read
-	}
-	return nil
 }

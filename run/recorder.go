@@ -60,9 +60,9 @@ func (r *recorder) line(step int) int {
 }
 
 // Published implements trainer.Events.
-func (r *recorder) Published(_ context.Context, step int, path string) error {
+func (r *recorder) Published(ctx context.Context, step int, path string) error {
 	r.job.sync.Publish(step, path)
-	return nil
+	return r.job.dropReplaced(ctx, step, path)
 }
 
 // Stepped implements trainer.Events. The last step is evaluated before its line is written.

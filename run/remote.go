@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -13,16 +14,30 @@ import (
 func (b *job) openServer(ctx context.Context) error {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
-	c, err := b.dial(ctx, b.progress.paused, b.progress.warn)
+	left := modelNotes{b.FS, filepath.Join(b.dir, "remote_models.json"), b.backend.URL}
+	spare, err := left.read()
+	if err != nil {
+		return err
+	}
+	o := b.clientOptions(b.progress.paused, b.progress.warn)
+	if b.cfg.Mode.Trains() && b.cfg.Mode != config.Bench {
+		o.OnModel, o.Spare = left.add, spare
+	}
+	c, err := client.Open(ctx, o)
 	if err != nil {
 		return err
 	}
 	b.opened(c.Close)
 	b.service, b.remote = c, c
-	return nil
+	_, err = c.Capabilities(ctx) // from which the client learns whose server it is
+	return err
 }
 
 func (b *job) dial(ctx context.Context, paused func(client.Pause), warn func(string)) (*client.Client, error) {
+	return client.Open(ctx, b.clientOptions(paused, warn))
+}
+
+func (b *job) clientOptions(paused func(client.Pause), warn func(string)) client.Options {
 	key := ""
 	if b.backend.KeyEnv != "" {
 		key, _ = b.LookupEnv(b.backend.KeyEnv)
@@ -31,7 +46,7 @@ func (b *job) dial(ctx context.Context, paused func(client.Pause), warn func(str
 	if line, ok := b.LookupEnv("TINKER_CREDENTIAL_CMD"); ok && line != "" {
 		o.Credential = client.Command(line)
 	}
-	return client.Open(ctx, o)
+	return o
 }
 
 // serverStops are the tokens that end a turn, to be named in requests: a server need not know the chat template that is used here.

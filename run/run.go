@@ -104,26 +104,10 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(o.Out, "note:", note)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) }) // nothing is under way yet that could be finished
-	var b *job
-	if o.seen, err = Inspect(ctx, cfg, o); err == nil {
-		b, err = build(ctx, cfg, backend, o)
+	if !cfg.Continue && cfg.Mode != config.Bench { // which evaluates what is there
+		cfg.StartFresh(o.Now())
 	}
-	release()
-	if errors.Is(context.Cause(ctx), ErrInterrupted) {
-		if err == nil {
-			err = b.close()
-		}
-		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
-		return nil, ErrInterrupted
-	}
-	if err != nil {
-		return nil, err
-	}
-	sum, err := b.run(ctx)
-	return sum, errors.Join(err, b.close())
+	return goingBack(ctx, cfg, backend, o)
 }
 
 // run runs the loops of the mode.
@@ -191,12 +175,18 @@ func (b *job) both(ctx context.Context) error {
 		err := b.explorer.Run(ctx, either(ctx, finished, b.Stop))
 		return errors.Join(err, b.outlet.finish(ctx))
 	})
+	var trained error
 	g.Go(func() error {
 		defer b.sync.Stop()
 		defer close(finished)
-		return b.trainer.Run(ctx, b.Stop)
+		trained = b.trainer.Run(ctx, b.Stop)
+		return trained
 	})
-	return g.Wait()
+	err := g.Wait()
+	if errors.Is(err, synchronizer.ErrStopped) && trained != nil {
+		return trained // the explorer only heard of its end
+	}
+	return err
 }
 
 // train runs the trainer, and tells explorers of other processes how it stands.

@@ -28,6 +28,9 @@ func (b *job) shortOf() string {
 	if q, ok := b.source.feed.(*queueFeed); ok && b.cfg.Mode != config.ServeTrain {
 		text = fmt.Sprintf("the tasks are done, and %d samples are left of the %d of a batch", q.queue.Len(), n)
 	}
+	if b.source.expert != nil {
+		text += ", or the expert's data is used up"
+	}
 	if b.source.stale > 0 {
 		text += fmt.Sprintf("; %d were older than algorithm.sample_strategy_args.max_staleness allows", b.source.stale)
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,8 @@ func said(t *testing.T, o Options, args ...string) (*Summary, string) {
 	return sum, out.String()
 }
 
-// When nothing is left to train on, the step says how many samples were dropped and by which rule, and the run comes to its end.
+// When nothing is left to train on, the step says how many samples were dropped and by which rule, and the run comes
+// to its end.
 func TestNothingLeftToTrainOn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args []string
@@ -104,8 +106,8 @@ func (level) Process(list []*experience.Experience) ([]*experience.Experience, m
 	return list, nil, nil
 }
 
-// A run in which some steps are dropped whole goes on with the others, under every schedule and with explorer and trainer apart, and a
-// killed one comes to the same bits.
+// A run in which some steps are dropped whole goes on with the others, under every schedule and with explorer and
+// trainer apart, and a killed one comes to the same bits.
 func TestDroppedStepsInBetween(t *testing.T) {
 	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"), "synchronizer.sync_timeout=30")
 	o := options()
@@ -141,14 +143,15 @@ func TestDroppedStepsInBetween(t *testing.T) {
 	}
 }
 
-// atStep presses Ctrl-C when the first step is shown.
+// atStep presses Ctrl-C when the first step is shown, or another line by its beginning.
 type atStep struct {
+	line string
 	stop chan struct{}
 	once sync.Once
 }
 
 func (w *atStep) Write(p []byte) (int, error) {
-	if strings.HasPrefix(string(p), "step ") {
+	if strings.HasPrefix(string(p), cmp.Or(w.line, "step ")) {
 		w.once.Do(func() { close(w.stop) })
 	}
 	return len(p), nil

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// After Stop, a server is asked for a sign of life every stopPause; when there was none for stopPatience the run ends where it is.
+// After Stop, a server is asked for a sign of life every stopPause; when there was none for stopPatience the run ends
+// where it is.
 const (
 	stopPause    = time.Second
 	stopPatience = 5 * time.Second
@@ -39,8 +40,8 @@ func watchStop(ctx context.Context, stop <-chan struct{}, end func()) (release f
 	}
 }
 
-// whileReachable returns a context that ends when the run is to stop and its server does not answer any more: what is under way
-// could not be finished, and after a restart it is done again.
+// whileReachable returns a context that ends when the run is to stop and its server does not answer any more: what is
+// under way could not be finished, and after a restart it is done again.
 func (b *job) whileReachable(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	server := b.remote

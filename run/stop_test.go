@@ -68,8 +68,8 @@ func newFront(t *testing.T, server string) *front {
 // stopWithin is the longest that a run may take to end behind Ctrl-C while its server is out of reach.
 const stopWithin = stopPatience + 2*stopPause + 4*time.Second
 
-// Ctrl-C ends a run within seconds while its server cannot be reached, or takes requests and answers none. When the server is back the
-// same command finishes the job.
+// Ctrl-C ends a run within seconds while its server cannot be reached, or takes requests and answers none. When the
+// server is back the same command finishes the job.
 func TestStopWithoutServer(t *testing.T) {
 	server := serve(t)
 	for name, state := range map[string]int32{"refusing": refusing, "hanging": hanging} {

@@ -46,8 +46,9 @@ var sftArgs = []string{"mode=train", "algorithm.algorithm_type=sft", "buffer.tra
 	"buffer.trainer_input.experience_buffer={name: sft, storage_type: file, path: examples/tiny/data/train.jsonl, " +
 		"format: {prompt_type: plaintext, prompt_key: question, response_key: answer}}"}
 
-// What is shown of examples is the mean NLL of a token, not the loss, whose scale is the optimizer's affair. A mean over one batch of all
-// the rows it trains on is the sum of logprobs by the number of tokens, whatever the batch size is.
+// What is shown of examples is the mean NLL of a token, not the loss, whose scale is the optimizer's affair. A mean
+// over one batch of all the rows it trains on is the sum of logprobs by the number of tokens, whatever the batch size
+// is.
 func TestNLLOfExamples(t *testing.T) {
 	sum, out := said(t, options(), and(tiny, sftArgs...)...)
 	first := sum.Lines[0].Metrics

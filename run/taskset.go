@@ -135,7 +135,7 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 	b.opened(rows.Close)
 	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
 	if err != nil {
-		return taskRows{}, at(key+".default_workflow_type", fmt.Errorf("%w%s", err, workflow.DidYouMean(t.DefaultWorkflowType, b.Plugins.workflows())))
+		return taskRows{}, b.unknownWorkflow(t, key, err)
 	}
 	f := t.Format
 	if err := textOnly(f, key); err != nil {
@@ -151,7 +151,8 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 func textOnly(f config.Format, key string) error {
 	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {"video_key", "videos", f.VideoKey}} {
 		if c.column != "" {
-			return at(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text only: take the key away and use rows whose text is enough, or train such a model elsewhere", c.column, c.what))
+			return at(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text only: take the key "+
+				"away and use rows whose text is enough, or train such a model elsewhere", c.column, c.what))
 		}
 	}
 	return nil

@@ -116,7 +116,9 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 				return err
 			}
 		default:
-			b.sync.Publish(n.version, n.path)
+			if err := b.publishKnown(ctx, n, state.Step); err != nil {
+				return err
+			}
 		}
 	}
 	return b.checkVersions(ctx, state)

@@ -16,11 +16,12 @@ import (
 func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
 	w, err := workflow.New(t.DefaultWorkflowType, b.Plugins.workflows())
 	if err != nil {
-		return nil, workflow.Rollout{}, at(key+".default_workflow_type", fmt.Errorf("%w%s", err, workflow.DidYouMean(t.DefaultWorkflowType, b.Plugins.workflows())))
+		return nil, workflow.Rollout{}, b.unknownWorkflow(t, key, err)
 	}
 	r := b.rollout(t)
 	if _, plays := w.(workflow.Gem); plays && b.external != nil {
-		return nil, r, at(key+".default_workflow_type", fmt.Errorf("run: %s needs a model's own tokens, which an external model does not show; choose another workflow", t.DefaultWorkflowType))
+		return nil, r, at(key+".default_workflow_type", fmt.Errorf(
+			"run: %s needs a model's own tokens, which an external model does not show; choose another workflow", t.DefaultWorkflowType))
 	} else if plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
 		if r.Environments, err = Environments(data); err != nil {
@@ -40,12 +41,19 @@ func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Ro
 	return w, r, err
 }
 
+// unknownWorkflow names the nearest workflow to one that is not known.
+func (b *job) unknownWorkflow(t *config.Taskset, key string, err error) error {
+	near := workflow.DidYouMean(t.DefaultWorkflowType, b.Plugins.workflows())
+	return at(key+".default_workflow_type", fmt.Errorf("%w%s", err, near))
+}
+
 // refusedWay places what is wrong with a workflow's arguments or reward.
 func (b *job) refusedWay(t *config.Taskset, key, reward string, err error) error {
 	if err = atArgs(key+".workflow_args", err); workflow.HasReward(reward, b.Plugins.workflows()) {
 		return at(key+".default_workflow_type", err)
 	}
-	return at(key+".default_reward_fn_type", fmt.Errorf("%w%s", err, workflow.RewardDidYouMean(reward, b.Plugins.workflows())))
+	near := workflow.RewardDidYouMean(reward, b.Plugins.workflows())
+	return at(key+".default_reward_fn_type", fmt.Errorf("%w%s", err, near))
 }
 
 // noteOnce tells the user something that building the parts came across, perhaps several times.

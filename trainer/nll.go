@@ -2,8 +2,8 @@ package trainer
 
 import "github.com/seed-d9ad8ee0/trinity/algorithm"
 
-// meanNLL is minus the mean logprob, nats, of the trained tokens of what was not sampled: how well the model knew the examples before the
-// step.
+// meanNLL is minus the mean logprob, nats, of the trained tokens of what was not sampled: how well the model knew the
+// examples before the step.
 func meanNLL(seqs []algorithm.Sequence) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, s := range seqs {

@@ -73,7 +73,8 @@ func boxedArgs(args map[string]any) (a boxed, err error) {
 				spell.UnknownArgument(name, []string{"with_think", "use_base", "format_score_coef"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: workflow_args.%w", &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be true or false", v)})
+			return a, fmt.Errorf("workflow: workflow_args.%w",
+				&spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be true or false", v)})
 		}
 	}
 	return a, nil

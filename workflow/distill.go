@@ -64,8 +64,9 @@ func distillArgs(args map[string]any, name string) error {
 		case key != "temperature":
 			return fmt.Errorf("workflow: %s: workflow_args.%w", name, spell.UnknownArgument(key, []string{"temperature"}))
 		case fmt.Sprint(v) != "1":
-			return fmt.Errorf("workflow: %s: workflow_args.%w", name, &spell.Argument{Name: key, Text: fmt.Sprintf(
-				"is %v; logprobs of model and teacher are compared at 1, give rollout_args.temperature to sample at another", v)})
+			text := fmt.Sprintf("is %v; logprobs of model and teacher are compared at 1, "+
+				"give rollout_args.temperature to sample at another", v)
+			return fmt.Errorf("workflow: %s: workflow_args.%w", name, &spell.Argument{Name: key, Text: text})
 		}
 	}
 	return nil

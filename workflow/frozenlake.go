@@ -86,7 +86,8 @@ func lakeArgs(args map[string]any) (lakeOptions, error) {
 				spell.UnknownArgument(key, []string{"env_max_steps", "agent_max_steps", "is_slippery", "desc"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", v)})
+			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w",
+				&spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", v)})
 		}
 	}
 	return a, nil

@@ -64,10 +64,12 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 		case "data_dir":
 			_, ok = value.(string)
 		default:
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", spell.UnknownArgument(key, []string{"env_id", "wrappers", "template", "max_turns", "gamma", "data_dir"}))
+			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w",
+				spell.UnknownArgument(key, []string{"env_id", "wrappers", "template", "max_turns", "gamma", "data_dir"}))
 		}
 		if !ok {
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", &spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", r.Args[key])})
+			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w",
+				&spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", r.Args[key])})
 		}
 	}
 	if r.Environments == nil {

@@ -10,8 +10,8 @@ type Bound struct {
 	Sampled     int // of all its answers together; 0: nobody knows, as the environment draws how many turns there are
 }
 
-// Most bounds what a workflow makes of a rollout in which an answer has at most answer tokens and a prompt at most prompt
-// tokens. A workflow that a program brings is taken for one that asks once. args must have been found good.
+// Most bounds what a workflow makes of a rollout in which an answer has at most answer tokens and a prompt at most
+// prompt tokens. A workflow that a program brings is taken for one that asks once. args must have been found good.
 func Most(w Workflow, r *Rollout, prompt, answer int) Bound {
 	b := Bound{Experiences: 1, Prompt: prompt, Response: answer, Sampled: answer}
 	switch w.(type) {

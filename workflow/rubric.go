@@ -71,7 +71,8 @@ func (w Rubric) judge(r *Rollout) (Judge, error) {
 		v := r.Args[key]
 		text, ok := v.(string)
 		if _, known := args[key]; !known || !ok {
-			return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow: workflow_args.%w", badRubricArgument(key, v, known, slices.Sorted(maps.Keys(args))))
+			return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow: workflow_args.%w",
+				badRubricArgument(key, v, known, slices.Sorted(maps.Keys(args))))
 		}
 		args[key] = text
 	}

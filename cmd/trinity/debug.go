@@ -35,7 +35,8 @@ func (c *debugCmd) Run(s *surroundings) error {
 		return c.serveModel(s, cfg.Model.BaseModel())
 	}
 	if c.Module == "prompt" {
-		return run.DebugPrompt(s.ctx, cfg, run.Options{Out: s.out, Stop: s.stop, LookupEnv: s.env, Find: s.find, Hub: s.hub()})
+		o := run.Options{Out: s.out, Stop: s.stop, LookupEnv: s.env, Find: s.find, Hub: s.hub()}
+		return run.DebugPrompt(s.ctx, cfg, o)
 	}
 	dir, err := c.output()
 	if err != nil {

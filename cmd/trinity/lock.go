@@ -9,8 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// lockGrace is how long a start waits for a server that has the data folder and ends: longer than it may take to (shutdownWait).
-// lockExit is the same for one that was killed, whose memory the system is taking back: that takes time with big models.
+// lockGrace is how long a start waits for a server that has the data folder and ends: longer than it may take to
+// (shutdownWait). lockExit is the same for one that was killed, whose memory the system is taking back: that takes
+// time with big models.
 const (
 	lockGrace = 6 * time.Second
 	lockExit  = 2 * time.Minute

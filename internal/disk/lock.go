@@ -30,16 +30,17 @@ func (h Holder) String() string {
 	return fmt.Sprintf("pid %d on host %s", h.PID, h.Host)
 }
 
-// Lock is how a process takes a file for itself. The operating system holds the lock, so it ends with the process however
-// that ends; the file stays and names the holder by pid and host. On NFS the lock counts on all hosts, except where the
-// folder is mounted with local locks.
+// Lock is how a process takes a file for itself. The operating system holds the lock, so it ends with the process
+// however that ends; the file stays and names the holder by pid and host. On NFS the lock counts on all hosts, except
+// where the folder is mounted with local locks.
 type Lock struct {
 	Path string
 	// Grace bounds the wait for a holder that is alive. A holder that was killed and whose memory the system is
 	// still taking back is waited for up to Exit. 0 does not wait.
 	Grace, Exit time.Duration
 	Wait        func(Holder) // told once, when it must wait; may be nil
-	Unlocked    func(error)  // told when the file system has no locks, and nothing keeps a second process out; may be nil
+	// Unlocked is told when the file system has no locks, and nothing keeps a second process out; may be nil.
+	Unlocked func(error)
 }
 
 // lockPause is the time between two attempts.

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the lock of an open file, or returns ErrLocked, or errors.ErrUnsupported where the file system has none.
+// lockFile takes the lock of an open file, or returns ErrLocked, or errors.ErrUnsupported where the file system has
+// none.
 func lockFile(f *os.File) error {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
@@ -19,7 +20,8 @@ func lockFile(f *os.File) error {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EWOULDBLOCK):
 			return ErrLocked
-		case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.EINVAL):
+		case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS),
+			errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.EINVAL):
 			return fmt.Errorf("%w: flock: %w", errors.ErrUnsupported, err)
 		default:
 			return fmt.Errorf("flock: %w", err)

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile takes the lock of an open file, or returns ErrLocked. A locked byte cannot be read by others here, so it is one far
-// behind the text of the file.
+// lockFile takes the lock of an open file, or returns ErrLocked. A locked byte cannot be read by others here, so it
+// is one far behind the text of the file.
 func lockFile(f *os.File) error {
 	at := windows.Overlapped{OffsetHigh: 1}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &at)
 	switch {
 	case err == nil:
 		return nil

@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -51,6 +52,12 @@ type Options struct {
 	Sessions  map[string]string
 	OnSession func(name, id string) error
 
+	// OnModel is told the server's id of every model that was made, before anything else is asked of it; an error ends the call. It may
+	// be nil. Spare are such ids of earlier processes, the oldest first: when the server has no room for another model, they are
+	// unloaded, one at a time, until it has.
+	OnModel func(id string) error
+	Spare   []string
+
 	// Paused is told when requests begin to be held up, when the reason changes, and with State Active when nothing is any more.
 	// Calls do not overlap. It may be nil.
 	Paused func(Pause)
@@ -68,6 +75,8 @@ type Client struct {
 	holds  holds
 
 	billing billing
+	kind    atomic.Int32 // a kind
+	breaks  atomic.Int64 // connections that broke or were refused
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -152,9 +161,21 @@ func (c *Client) within(ctx context.Context) (context.Context, func()) {
 // Capabilities implements tinker.Service. A server may say more of itself than the protocol has: exact_logprobs and
 // exact_entropy.
 func (c *Client) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
-	var caps tinker.Capabilities
+	var caps struct {
+		tinker.Capabilities
+		Models []struct {
+			tinker.SupportedModel
+			Roles []string `json:"capabilities"` // TuFT's alone
+		} `json:"supported_models"`
+	}
 	err := c.getJSON(ctx, "/get_server_capabilities", &caps)
-	return caps, err
+	for _, m := range caps.Models {
+		caps.Capabilities.Models = append(caps.Capabilities.Models, m.SupportedModel)
+		if len(m.Roles) > 0 {
+			c.kind.Store(int32(tuft))
+		}
+	}
+	return caps.Capabilities, err
 }
 
 // sleep waits for d or until ctx ends.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -28,9 +29,14 @@ func (c *Client) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 	for k, v := range req.UserMetadata {
 		meta[k] = v
 	}
+	lora := wire.FromLoRA(req.LoRA)
+	if lora.Seed != nil && c.is(skyrl) {
+		seed := *lora.Seed & narrow
+		lora.Seed = &seed
+	}
 	return c.createModel(ctx, s, wire.CreateModelRequest{SessionID: s.id, ModelSeqID: n, BaseModel: req.BaseModel,
-		UserMetadata: meta, LoRA: wire.FromLoRA(req.LoRA), OptimizerConfig: wire.FromOptimizer(req.OptimizerType),
-		Type: "create_model"})
+		UserMetadata: meta, LoRA: lora, OptimizerConfig: wire.FromOptimizer(req.OptimizerType),
+		Type: "create_model"}, "")
 }
 
 // place is the session of a name, and the number in it.
@@ -42,19 +48,19 @@ func (c *Client) place(ctx context.Context, name string, n int64) (*session, int
 	return s, n, err
 }
 
-func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest) (*model, error) {
-	r, err := post("/create_model", body)
-	if err != nil {
-		return nil, err
-	}
-	r.window = 0
+// createModel makes a model, in place of what an earlier process left if there is no room otherwise; from is the model whose state it
+// is for.
+func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest, from string) (*model, error) {
 	ctx, done := c.within(ctx)
 	defer done()
-	p, err := c.promised(ctx, r, "CreateModel", false)
-	if err != nil {
-		return nil, err
-	}
-	out, err := result(ctx, c, p, object[wire.CreateModelResponse])
+	var out wire.CreateModelResponse
+	err := c.withRoom(ctx, from, func() error {
+		return c.inSession(ctx, &s, func() (err error) {
+			body.SessionID = s.id
+			out, err = c.askModel(ctx, body)
+			return err
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +69,33 @@ func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateMo
 	}
 	m := c.model(out.ModelID, body.LoRA.Tinker())
 	if s.reopened {
-		err = m.catchUp(ctx)
+		return m, m.catchUp(ctx)
 	}
-	return m, err
+	return m, c.made(m)
+}
+
+func (c *Client) askModel(ctx context.Context, body wire.CreateModelRequest) (out wire.CreateModelResponse, err error) {
+	r, err := post("/create_model", body)
+	if err != nil {
+		return out, err
+	}
+	r.window = 0
+	p, err := c.promised(ctx, r, "CreateModel", false)
+	if err != nil {
+		return out, err
+	}
+	return result(ctx, c, p, object[wire.CreateModelResponse])
+}
+
+// made tells the caller of a new model.
+func (c *Client) made(m *model) error {
+	if c.OnModel == nil {
+		return nil
+	}
+	if err := c.OnModel(m.id); err != nil {
+		return fmt.Errorf("client: model %s: %w", m.id, err)
+	}
+	return nil
 }
 
 // CreateModelFromState implements tinker.Service: in one request where the server offers that, else in three, the last
@@ -79,6 +109,10 @@ func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 		return c.createByLoad(ctx, s, n, req)
 	}
 	info, err := c.WeightsInfo(ctx, req.Path)
+	if errors.Is(err, tinker.ErrNotFound) {
+		return nil, fmt.Errorf("%w; %s does not have the state %s: SkyRL keeps states as long as its --database-url and --checkpoints-base stay, TuFT forgets them "+
+			"when it is restarted unless its configuration enables persistence; start the server with what it had, or begin under another name", err, c.base, req.Path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +120,13 @@ func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 		return nil, userf("client: %s has no adapter (%s gives no lora_rank for it)", req.Path, c.base)
 	}
 	lora := wire.LoRA{Rank: *info.LoRARank, TrainUnembed: orTrue(info.TrainUnembed), TrainMLP: orTrue(info.TrainMLP), TrainAttn: orTrue(info.TrainAttn)}
+	from, err := tinker.ParsePath(req.Path)
+	if err != nil {
+		return nil, err
+	}
 	m, err := c.createModel(ctx, s, wire.CreateModelRequest{SessionID: s.id, ModelSeqID: n,
 		BaseModel: info.BaseModel, LoRA: &lora,
-		OptimizerConfig: wire.FromOptimizer(req.OptimizerType), Type: "create_model"})
+		OptimizerConfig: wire.FromOptimizer(req.OptimizerType), Type: "create_model"}, from.ModelID)
 	if err != nil {
 		return nil, err
 	}
@@ -130,9 +168,9 @@ func (c *Client) createByLoad(ctx context.Context, s *session, n int64, req tink
 	}
 	m := c.model(out.ModelID, tinker.LoRA{})
 	if s.reopened {
-		err = m.catchUp(ctx)
+		return m, m.catchUp(ctx)
 	}
-	return m, err
+	return m, c.made(m)
 }
 
 // model is the one model of an id.
@@ -141,7 +179,7 @@ func (c *Client) model(id string, lora tinker.LoRA) *model {
 	defer c.mu.Unlock()
 	m := c.models[id]
 	if m == nil {
-		m = &model{client: c, id: id, turn: make(chan struct{}, 1), next: 1, lora: lora}
+		m = &model{client: c, id: id, turn: make(chan struct{}, 1), next: 1, lora: lora, breaks: c.breaks.Load()}
 		c.models[id] = m
 	}
 	return m

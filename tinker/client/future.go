@@ -29,6 +29,8 @@ var errLost = errors.New("the server lost the result")
 type promise struct {
 	RequestID string `json:"request_id"`
 	kind      string // what it was, as the SDK names it
+	model     string // whose it is, of training requests
+	sampler   string // whose it is, of samples
 	proto     bool   // the result is protobuf
 	roundTrip time.Duration
 }
@@ -63,7 +65,7 @@ func future[T any](c *Client, p promise, decode func([]byte) (T, error)) *tinker
 func result[T any](ctx context.Context, c *Client, p promise, decode func([]byte) (T, error)) (v T, err error) {
 	raw, err := c.retrieve(ctx, p)
 	if err != nil {
-		return v, err
+		return v, c.lost(p.model, p.kind, err)
 	}
 	if v, err = decode(raw); err != nil {
 		return v, serverf("client: the result of %s is not what the protocol says: %w", p.kind, err)

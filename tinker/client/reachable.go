@@ -10,8 +10,8 @@ import (
 // probeTimeout bounds the wait for a sign of life.
 const probeTimeout = 3 * time.Second
 
-// Reachable makes one short attempt to hear of the server, without repeats. Any answer of its own will do, a refusal too; one of a
-// gateway that cannot reach it is an error.
+// Reachable makes one short attempt to hear of the server, without repeats. Any answer of its own will do, a refusal
+// too; one of a gateway that cannot reach it is an error.
 func (c *Client) Reachable(ctx context.Context) error {
 	r := &request{method: http.MethodGet, path: "/healthz", timeout: probeTimeout, anonymous: true}
 	resp, err := c.once(ctx, r, 0)

@@ -27,13 +27,16 @@ const (
 // sampler is a tinker.SamplingClient.
 type sampler struct {
 	client   *Client
-	id       string
+	of       tinker.SamplingClientRequest
 	inFlight *semaphore.Weighted // samples accepted and not there yet
 	submit   *semaphore.Weighted
 	slow     *semaphore.Weighted
 	bytes    *semaphore.Weighted
 
+	opening sync.Mutex // held while the server's sampler is made anew
+
 	mu    sync.Mutex
+	id    string // of the server's sampler
 	seq   int64
 	busy  time.Time // until then nothing is sent
 	moved time.Time // the last time a sample came, or the first was asked for
@@ -49,26 +52,10 @@ func (c *Client) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 			return nil, err
 		}
 	}
-	s, err := c.session(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	r, err := post("/create_sampling_session", wire.CreateSamplingSessionRequest{SessionID: s.id, SamplingSessionSeqID: s.next(&s.frozen),
-		BaseModel: req.BaseModel, ModelPath: req.ModelPath, Type: "create_sampling_session"})
-	if err != nil {
-		return nil, err
-	}
-	r.window = 0
-	var out wire.CreateSamplingSessionResponse
-	if err := c.into(ctx, r, &out); err != nil {
-		return nil, err
-	}
-	if out.SamplingSessionID == "" {
-		return nil, serverf("client: %s made a sampler without an id", c.base)
-	}
-	return &sampler{client: c, id: out.SamplingSessionID, inFlight: semaphore.NewWeighted(c.config.Samples),
+	s := &sampler{client: c, of: req, inFlight: semaphore.NewWeighted(c.config.Samples),
 		submit: semaphore.NewWeighted(submits), slow: semaphore.NewWeighted(slowSubmits),
-		bytes: semaphore.NewWeighted(c.config.DispatchBytes), moved: time.Now()}, nil
+		bytes: semaphore.NewWeighted(c.config.DispatchBytes), moved: time.Now()}
+	return s, s.open(ctx)
 }
 
 // Sample implements tinker.SamplingClient. It waits while as many samples are in flight as the server allows.
@@ -76,11 +63,12 @@ func (s *sampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker
 	if req.Params.MaxTokens < 0 {
 		return nil, userf("client: max_tokens is %d; it must be positive, or 0 for no limit", req.Params.MaxTokens)
 	}
+	req.Params.Seed = s.client.seed(req.Params.Seed)
 	params, err := wire.FromSampling(req.Params)
 	if err != nil {
 		return nil, err
 	}
-	body := wire.SampleRequest{SamplingSessionID: s.id, NumSamples: max(1, req.NumSamples), Prompt: wire.FromInput(req.Prompt), Params: params,
+	body := wire.SampleRequest{NumSamples: max(1, req.NumSamples), Prompt: wire.FromInput(req.Prompt), Params: params,
 		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs, TopKSampleLogprobs: req.TopKSampleLogprobs,
 		TargetPromptLogprobs: wire.FromTargets(req.TargetPromptLogprobs), PromptAltTokensK: req.PromptAltTokens, Type: "sample"}
 	ctx, done := s.client.within(ctx)
@@ -92,12 +80,13 @@ func (s *sampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker
 	p, err := s.send(ctx, body, size)
 	if err != nil {
 		s.inFlight.Release(1)
-		return nil, err
+		return nil, s.lost(err)
 	}
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
 	if !s.client.spawn(func(ctx context.Context) {
 		defer s.inFlight.Release(1)
-		resolve(s.result(ctx, p, body, size))
+		r, err := s.result(ctx, p, body, size)
+		resolve(r, s.lost(err))
 	}) {
 		s.inFlight.Release(1)
 		return nil, tinker.ErrClosed
@@ -126,10 +115,10 @@ func (s *sampler) result(ctx context.Context, p promise, body wire.SampleRequest
 			s.moved = time.Now()
 			s.mu.Unlock()
 		}
-		if !errors.Is(err, errLost) || s.isStuck() {
+		if !lostSample(err) || s.isStuck() || n >= resends && !errors.Is(err, errLost) {
 			return r, err
 		}
-		if err := sleep(ctx, delay(nil, n)); err != nil {
+		if err := s.revive(ctx, p, err, n); err != nil {
 			return r, err
 		}
 		if p, err = s.send(ctx, body, size); err != nil {
@@ -144,9 +133,9 @@ func (s *sampler) isStuck() bool {
 	return time.Since(s.moved) > stuck
 }
 
-// send submits one request under a new number. A server that is too busy is asked again, after a second or five, under
+// ask submits one request under a new number. A server that is too busy is asked again, after a second or five, under
 // the same.
-func (s *sampler) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
+func (s *sampler) ask(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
 	s.mu.Lock()
 	body.SeqID = s.seq
 	s.seq++

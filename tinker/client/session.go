@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -18,7 +19,9 @@ const (
 // session is a session of the server.
 type session struct {
 	id       string
-	reopened bool // it was there before this process
+	name     string             // the caller's; empty: this process's own
+	reopened bool               // it was there before this process
+	end      context.CancelFunc // of its heartbeat
 
 	mu             sync.Mutex
 	models, frozen int64 // the next model's and sampler's number
@@ -38,15 +41,45 @@ func (c *Client) session(ctx context.Context, name string) (*session, error) {
 	if s := c.sessions[name]; s != nil {
 		return s, nil
 	}
-	s := &session{}
+	s := &session{name: name}
 	if id := c.Sessions[name]; id != "" && name != "" {
 		s.id, s.reopened = id, true
 	} else if err := c.createSession(ctx, name, s); err != nil {
 		return nil, err
 	}
 	c.sessions[name] = s
-	c.spawn(func(ctx context.Context) { c.beat(ctx, s.id) })
+	beating, end := context.WithCancel(c.ctx)
+	s.end = end
+	c.spawn(func(context.Context) { c.beat(beating, s) })
 	return s, nil
+}
+
+// forget lets the next request open a session anew: the server no longer knows this one. A session that the caller named is its way
+// back to its models, so it stays.
+func (c *Client) forget(s *session) bool {
+	if s.name != "" {
+		return false
+	}
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	s.end()
+	if c.sessions[s.name] == s {
+		delete(c.sessions, s.name)
+		c.Log(fmt.Sprintf("%s no longer knows session %s; a new one is opened", c.base, s.id))
+	}
+	return true
+}
+
+// inSession asks for something in a session, and when the server has lost that once more in a new one.
+func (c *Client) inSession(ctx context.Context, s **session, ask func() error) error {
+	err := ask()
+	if err == nil || !noSession(err) || !c.forget(*s) {
+		return err
+	}
+	if *s, err = c.session(ctx, (*s).name); err != nil {
+		return err
+	}
+	return ask()
 }
 
 func (c *Client) createSession(ctx context.Context, name string, s *session) error {
@@ -68,6 +101,9 @@ func (c *Client) createSession(ctx context.Context, name string, s *session) err
 		return serverf("client: %s opened a session without an id", c.base)
 	}
 	s.id = out.SessionID
+	if skyrlSession.MatchString(s.id) {
+		c.kind.Store(int32(skyrl))
+	}
 	if name != "" && c.OnSession != nil {
 		if err := c.OnSession(name, s.id); err != nil {
 			return fmt.Errorf("client: session %s: %w", name, err)
@@ -76,8 +112,8 @@ func (c *Client) createSession(ctx context.Context, name string, s *session) err
 	return nil
 }
 
-// beat keeps a session alive until ctx ends.
-func (c *Client) beat(ctx context.Context, id string) {
+// beat keeps a session alive until ctx ends or the server has lost it.
+func (c *Client) beat(ctx context.Context, s *session) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for last, warned := time.Now(), false; ; {
@@ -86,7 +122,7 @@ func (c *Client) beat(ctx context.Context, id string) {
 			return
 		case <-tick.C:
 		}
-		r, err := post("/session_heartbeat", wire.Heartbeat{SessionID: id, Type: "session_heartbeat"})
+		r, err := post("/session_heartbeat", wire.Heartbeat{SessionID: s.id, Type: "session_heartbeat"})
 		if err != nil {
 			return // two strings are always JSON
 		}
@@ -95,6 +131,8 @@ func (c *Client) beat(ctx context.Context, id string) {
 		switch {
 		case err == nil && resp.status/100 == 2:
 			last, warned = time.Now(), false
+		case err == nil && resp.status == http.StatusNotFound && c.forget(s):
+			return
 		case time.Since(last) > silence && !warned:
 			c.Log(fmt.Sprintf("no heartbeat has reached %s for %v; the server may end the session", c.base, silence))
 			warned = true

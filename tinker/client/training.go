@@ -17,6 +17,7 @@ type model struct {
 	turn   chan struct{} // holds the token of the request that is being submitted
 	next   int64         // the number of a request with SeqID 0; owned by the turn
 	lora   tinker.LoRA   // as it was asked for; get_info tells only the rank
+	breaks int64         // how often the connection had broken when it was made
 }
 
 // Limits says how large a chunk of a batch the server takes; tinker.Submit asks for it.
@@ -41,12 +42,17 @@ func (m *model) submit(ctx context.Context, seq int64, kind string, proto bool, 
 	if seq == 0 {
 		seq = m.next
 	}
+	if err := m.intact(); err != nil {
+		return promise{}, err
+	}
 	r, err := build(seq)
 	if err != nil {
 		return promise{}, err
 	}
 	m.next = max(m.next, seq+1)
-	return c.promised(ctx, r, kind, proto)
+	p, err := c.promised(ctx, r, kind, proto)
+	p.model = m.id
+	return p, c.lost(m.id, kind, err)
 }
 
 // Info implements tinker.TrainingClient.
@@ -73,7 +79,7 @@ func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
 
 func (m *model) info(ctx context.Context) (out wire.GetInfoResponse, err error) {
 	err = m.client.postJSON(ctx, "/get_info", wire.GetInfoRequest{ModelID: m.id, Type: "get_info"}, &out)
-	return out, err
+	return out, m.client.lost(m.id, "GetInfo", err)
 }
 
 // catchUp learns where a model of an earlier process stands.
@@ -168,7 +174,12 @@ func (m *model) save(ctx context.Context, req tinker.SaveRequest, kind string, b
 	if err != nil {
 		return nil, err
 	}
-	return future(m.client, p, object[tinker.SaveOutput]), nil
+	return tinker.Then(future(m.client, p, object[tinker.SaveOutput]), func(o tinker.SaveOutput) (tinker.SaveOutput, error) {
+		if bare := "tinker://" + m.id + "/"; kind == "SaveWeightsForSampler" && o.Path == bare+req.Name { // SkyRL's form
+			o.Path = tinker.Path{ModelID: m.id, Kind: tinker.KindSampler, Name: req.Name}.String()
+		}
+		return o, nil
+	}), nil
 }
 
 // LoadState implements tinker.TrainingClient.

@@ -108,11 +108,13 @@ func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, 
 	r.headers(req.Header, key, attempt)
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
+		c.broken(ctx, actx)
 		return nil, attemptError(ctx, actx, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(&idleReader{resp.Body, timer, limit}, maxBody+1))
 	if err != nil {
+		c.broken(ctx, actx)
 		return nil, attemptError(ctx, actx, err)
 	}
 	if len(body) > maxBody {
@@ -121,7 +123,7 @@ func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, 
 	if resp.StatusCode == http.StatusBadRequest && resp.ContentLength <= 0 && !resp.Uncompressed {
 		return nil, &connError{errors.New("400 without a length: something between here and the server answered")}
 	}
-	return &response{resp.StatusCode, resp.Header, body}, nil
+	return c.translate(r, &response{resp.StatusCode, resp.Header, body}), nil
 }
 
 func (r *request) headers(h http.Header, key string, attempt int) {
@@ -147,6 +149,13 @@ func (r *request) headers(h http.Header, key string, attempt int) {
 	h.Set("X-Stainless-Retry-Count", strconv.Itoa(attempt))
 	for k, v := range r.header {
 		h.Set(k, v)
+	}
+}
+
+// broken counts a connection that broke, unless the caller or a time limit ended it.
+func (c *Client) broken(ctx, attempt context.Context) {
+	if ctx.Err() == nil && attempt.Err() == nil {
+		c.breaks.Add(1)
 	}
 }
 

@@ -1,0 +1,61 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// modelNotes is where a job notes the models that it made on servers, so that a later start can unload them when a server has no room
+// for another: remote_models.json, which has the ids by the server's address, the oldest first.
+type modelNotes struct {
+	fs     disk.FS
+	path   string
+	server string
+}
+
+// keptNotes is how many models of a server are noted. The oldest are long gone: servers unload idle models, or are restarted.
+const keptNotes = 100
+
+// modelLists is the file.
+type modelLists struct {
+	Models map[string][]string `json:"models"`
+}
+
+func (n modelNotes) read() ([]string, error) {
+	all, err := n.all()
+	return all.Models[n.server], err
+}
+
+func (n modelNotes) all() (all modelLists, err error) {
+	data, err := os.ReadFile(n.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err == nil {
+		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &all))
+	}
+	if err != nil {
+		return all, fmt.Errorf("run: %s: %w; remove it: it only lists models that earlier starts left on servers, to be unloaded when one is full", n.path, err)
+	}
+	return all, nil
+}
+
+// add notes a model that was made.
+func (n modelNotes) add(id string) error {
+	all, err := n.all()
+	if err != nil {
+		return err
+	}
+	if all.Models == nil {
+		all.Models = map[string][]string{}
+	}
+	list := append(slices.DeleteFunc(all.Models[n.server], func(old string) bool { return old == id }), id)
+	all.Models[n.server] = list[max(0, len(list)-keptNotes):]
+	return disk.WriteJSON(n.fs, n.path, all)
+}

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// resends is how often a sample is asked for again that the server says it does not know.
+const resends = 5
+
+// open makes the server's sampler.
+func (s *sampler) open(ctx context.Context) error {
+	c := s.client
+	own, err := c.session(ctx, "")
+	if err != nil {
+		return err
+	}
+	var out wire.CreateSamplingSessionResponse
+	err = c.inSession(ctx, &own, func() error {
+		r, err := post("/create_sampling_session", wire.CreateSamplingSessionRequest{SessionID: own.id, SamplingSessionSeqID: own.next(&own.frozen),
+			BaseModel: s.of.BaseModel, ModelPath: s.of.ModelPath, Type: "create_sampling_session"})
+		if err != nil {
+			return err
+		}
+		r.window = 0
+		return c.into(ctx, r, &out)
+	})
+	if err != nil {
+		return err
+	}
+	if out.SamplingSessionID == "" {
+		return serverf("client: %s made a sampler without an id", c.base)
+	}
+	s.mu.Lock()
+	s.id = out.SamplingSessionID
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *sampler) current() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that already.
+func (s *sampler) reopen(ctx context.Context, id string) error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.current() != id {
+		return nil
+	}
+	return s.open(ctx)
+}
+
+// send submits a sample, and once more to a new sampler when the server has lost this one.
+func (s *sampler) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
+	body.SamplingSessionID = s.current()
+	p, err := s.ask(ctx, body, size)
+	if noSession(err) {
+		if err = s.reopen(ctx, body.SamplingSessionID); err != nil {
+			return p, err
+		}
+		body.SamplingSessionID = s.current()
+		p, err = s.ask(ctx, body, size)
+	}
+	p.sampler = body.SamplingSessionID
+	return p, err
+}
+
+// lostSample says that the server no longer knows a sample that it accepted, or the sampler that was to draw it.
+func lostSample(err error) bool {
+	var status *StatusError
+	return errors.Is(err, errLost) || errors.As(err, &status) && status.Status == http.StatusNotFound && !goneModel.MatchString(status.Detail)
+}
+
+// revive prepares for asking again for a sample that was lost with err, the n-th time.
+func (s *sampler) revive(ctx context.Context, p promise, err error, n int) error {
+	if err := sleep(ctx, delay(nil, n)); err != nil {
+		return err
+	}
+	if noSession(err) {
+		return s.reopen(ctx, p.sampler)
+	}
+	return nil
+}
+
+// lost makes the failure of a sample tinker.ErrLost if the weights that it was to be drawn from are gone.
+func (s *sampler) lost(err error) error {
+	var status *StatusError
+	if s.of.ModelPath == "" || !errors.As(err, &status) || status.Status != http.StatusNotFound && !goneModel.MatchString(status.Detail) {
+		return err
+	}
+	return serverf("client: %s can no longer sample from %s (%w): %w", s.client.base, s.of.ModelPath, tinker.ErrLost, err)
+}
