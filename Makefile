@@ -186,8 +186,8 @@ avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user
 	.ci/emulated amd64
 
 .PHONY: extend
-extend: ## finished jobs that are planned longer: every schedule of weights, mode, stop and kill; the log is kept
-	go test ./run -run 'TestExtend|TestResumeSays' -extend -count 1 -v -timeout 30m | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:' | tee docs/results/extend.log; exit $${PIPESTATUS[0]}
+extend: ## jobs of every style, offset, interval, stage and mode stopped, planned longer and killed: a table; the log is kept
+	go test ./run -run 'TestExtend|TestResumeSays' -extend.full -count 1 -v -timeout 60m | sed -nE 's/^ *extendtable_test.go:[0-9]+: //p; /^ *--- FAIL|^--- |^(ok|FAIL|panic)|_test.go:/{/extendtable/!p}' | tee docs/results/extend.log; exit $${PIPESTATUS[0]}
 
 .PHONY: release
 release: ## static binaries for six platforms with checksums and SBOMs in bin/release, built twice to the same bytes (RELEASE_TARGETS picks some)

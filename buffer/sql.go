@@ -27,6 +27,7 @@ type SQL struct {
 	timeout time.Duration
 	starved func(put int) error
 	steps   int
+	epochs  int
 	resumed bool // a writer was seen at work since the buffer was opened
 }
 
@@ -39,8 +40,9 @@ type SQLOptions struct {
 	Pause   time.Duration    // between attempts
 	Hook    Hook             // called before each transaction; for tests
 	// Steps is how many explore steps a reader expects of the writers; 0 is unknown. Writers that had all finished before the buffer was opened, with
-	// fewer, are expected to begin again: the job is planned longer now.
-	Steps int
+	// fewer, are expected to begin again: the job is planned longer now. Epochs is the same where the plan counts passes over the tasks; a writer that
+	// finishes notes how many were its plan.
+	Steps, Epochs int
 	// Starved, if set, hears each time that a Read finds too few experiences how many had been put in all.
 	Starved func(put int) error
 }
@@ -52,7 +54,7 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 		return nil, err
 	}
 	db.retries, db.pause, db.hook = o.Retries, o.Pause, o.Hook
-	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved, steps: o.Steps}
+	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved, steps: o.Steps, epochs: o.Epochs}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -100,9 +102,9 @@ func (s *SQL) Begin(ctx context.Context, writer string) (last int, err error) {
 	return last, err
 }
 
-// Finish says that writer will put nothing more.
+// Finish says that writer will put nothing more of as many Epochs as the buffer was opened with.
 func (s *SQL) Finish(ctx context.Context, writer string) error {
-	return s.db.retry(ctx, "ending to write", func(tx *sql.Tx) error { return s.setFinished(ctx, tx, writer, 1) })
+	return s.db.retry(ctx, "ending to write", func(tx *sql.Tx) error { return s.setFinished(ctx, tx, writer, max(1, s.epochs)) })
 }
 
 func (s *SQL) setFinished(ctx context.Context, tx *sql.Tx, writer string, finished int) error {
@@ -211,17 +213,18 @@ func (s *SQL) tryRead(ctx context.Context, number, n, minVersion int) (list []*e
 
 // open reports whether more experiences may come.
 func (s *SQL) open(ctx context.Context, tx *sql.Tx) (bool, error) {
-	var finished, writers, last int
-	err := tx.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(finished), 0), (SELECT COALESCE(MAX(step), 0) FROM `+s.table("_steps")+`) FROM `+s.table("_writers")).
-		Scan(&writers, &finished, &last)
+	var writers, working, short, last int
+	err := tx.QueryRowContext(ctx, s.db.bind(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN finished = 0 THEN 1 ELSE 0 END), 0),
+		COALESCE(SUM(CASE WHEN finished < ? THEN 1 ELSE 0 END), 0), (SELECT COALESCE(MAX(step), 0) FROM `+s.table("_steps")+`) FROM `+s.table("_writers")), s.epochs).
+		Scan(&writers, &working, &short, &last)
 	if err != nil {
 		return false, err
 	}
-	if finished < writers {
+	if working > 0 {
 		s.resumed = true
 		return true, nil
 	}
-	return writers == 0 || !s.resumed && last < s.steps, nil
+	return writers == 0 || !s.resumed && (last < s.steps || short > 0), nil
 }
 
 func (s *SQL) given(ctx context.Context, tx *sql.Tx, number int) ([]int64, error) {

@@ -137,8 +137,12 @@ func (b *job) buildBuffer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	epochs := 0
+	if b.cfg.Buffer.TotalSteps == nil {
+		epochs = b.cfg.Buffer.TotalEpochs
+	}
 	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: b.Now,
-		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved, Steps: value(b.cfg.Buffer.TotalSteps)})
+		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved, Steps: value(b.cfg.Buffer.TotalSteps), Epochs: epochs})
 	if err != nil {
 		return err
 	}

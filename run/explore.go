@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/explorer"
 	"github.com/seed-d9ad8ee0/trinity/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
@@ -20,6 +21,16 @@ func (b *job) onlyExplore() error {
 		return fmt.Errorf("run: mode %s hands its experiences to another process; set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)", b.cfg.Mode)
 	}
 	return nil
+}
+
+// sayTrainerDone tells the user of an explorer that is planned longer that the trainer has to be started again too.
+func (b *job) sayTrainerDone() error {
+	status, ok, err := b.folder.Trainer()
+	if err == nil && ok && status.State == synchronizer.Done && b.explorer.First <= b.explorer.Steps {
+		b.noteOnce("the trainer of this job was done with step %d; start it again with the longer plan, or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
+			status.Step, b.explorer.First)
+	}
+	return err
 }
 
 func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recorder) (steps int, err error) {

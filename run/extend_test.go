@@ -2,185 +2,24 @@ package run
 
 import (
 	"bytes"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
-
-var everyWay = flag.Bool("extend", false, "TestExtend: every schedule and more kills; make extend sets it")
 
 // steps sets how long a run is planned.
 func steps(n int) []string {
 	return []string{fmt.Sprint("buffer.total_steps=", n), fmt.Sprint("trainer.total_steps=", n)}
 }
 
-// A runner is a way of running a job: its name, and how a call with these overrides runs in dir.
-type runner struct {
-	name string
-	run  func(t *testing.T, dir string, overrides []string, fs disk.FS, stop string) ([]monitor.Line, error)
-}
-
-// waysToRun are the modes in which a job trains on what it samples.
-func waysToRun() []runner {
-	alone := func(more []string, change func(*Options, *testing.T) []string) func(*testing.T, string, []string, disk.FS, string) ([]monitor.Line, error) {
-		return func(t *testing.T, dir string, overrides []string, fs disk.FS, stop string) ([]monitor.Line, error) {
-			o := options()
-			o.FS, o.Out = fs, io.Discard
-			if stop != "" {
-				s := &stopAt{stop: make(chan struct{}), text: stop}
-				o.Stop, o.Out = s.stop, s
-			}
-			args := and(overrides, more...)
-			if change != nil {
-				args = append(args, change(&o, t)...)
-			}
-			sum, err := Run(t.Context(), load(t, dir, args...), o)
-			if err != nil {
-				return nil, err
-			}
-			return timeless(sum.Lines), nil
-		}
-	}
-	var servers = map[string]string{} // one server for each job
-	return []runner{
-		{"both", alone(nil, nil)},
-		{"both, on a service without models", alone(nil, func(o *Options, _ *testing.T) []string { o.fleeting = forgets; return nil })},
-		{"both, over HTTP", alone(nil, func(o *Options, t *testing.T) []string {
-			o.LookupEnv = withKey
-			if servers[t.Name()] == "" {
-				servers[t.Name()] = serve(t)
-			}
-			return []string{"model.tinker.base_url=" + servers[t.Name()]}
-		})},
-		{"both, through a table", alone([]string{"buffer.trainer_input.experience_buffer={storage_type: sql}"}, nil)},
-		{"explore and train", func(t *testing.T, dir string, overrides []string, fs disk.FS, stop string) ([]monitor.Line, error) {
-			if stop != "" {
-				return nil, nil // of two processes one is killed instead
-			}
-			if fs != nil {
-				return nil, oneDies(t, dir, "trainer", fs, overrides...)
-			}
-			return apart(t, dir, options(), overrides...)
-		}},
-	}
-}
-
-// A finished job that is planned longer goes on to the bits of one that was planned that long, whatever the schedule of weights, the mode, and
-// where it stopped, and so does one that was interrupted or killed in between.
-func TestExtend(t *testing.T) {
-	for _, w := range waysToRun() {
-		for _, schedule := range []struct{ interval, offset int }{{1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {3, 1}} {
-			if !*everyWay && (schedule.offset != 1 || schedule.interval == 3) {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s, interval %d, offset %d", w.name, schedule.interval, schedule.offset), func(t *testing.T) {
-				args := and(tiny, "trainer.save_interval=2", fmt.Sprint("synchronizer.sync_interval=", schedule.interval), fmt.Sprint("synchronizer.sync_offset=", schedule.offset),
-					"synchronizer.sync_timeout=20")
-				trained := []string{"actor/", "critic/", "sample/", "response_length/"}
-				want, err := w.run(t, t.TempDir(), and(args, steps(5)...), nil, "")
-				if err != nil {
-					t.Fatal(err)
-				}
-				want = only(want, trained...)
-				for _, plan := range [][]int{{2, 5}, {3, 4, 5}} {
-					dir := t.TempDir()
-					var got []monitor.Line
-					for _, n := range plan {
-						if got, err = w.run(t, dir, and(args, steps(n)...), nil, ""); err != nil {
-							t.Fatalf("%v, planned for %d: %v", plan, n, err)
-						}
-					}
-					same(t, fmt.Sprint("planned for ", plan), only(got, trained...), want)
-				}
-			})
-		}
-	}
-}
-
-// An extended job survives being interrupted and killed.
-func TestExtendSurvives(t *testing.T) {
-	args := and(tiny, "trainer.save_interval=2", "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20")
-	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
-	for _, w := range waysToRun() {
-		t.Run(w.name, func(t *testing.T) {
-			want, err := w.run(t, t.TempDir(), and(args, steps(5)...), nil, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = only(want, trained...)
-			kills := []int{19}
-			if *everyWay {
-				kills = []int{7, 19, 37, 61, 97, 151}
-			}
-			for _, at := range kills {
-				dir := t.TempDir()
-				if _, err := w.run(t, dir, and(args, steps(2)...), nil, ""); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := w.run(t, dir, and(args, steps(4)...), nil, "step 3/4"); err != nil && !errors.Is(err, ErrInterrupted) {
-					t.Fatal(err)
-				}
-				if _, err := w.run(t, dir, and(args, steps(4)...), &disk.Crash{FS: disk.OS(), At: at}, ""); err != nil && !errors.Is(err, disk.ErrCrash) {
-					t.Fatalf("killed at operation %d: %v", at, err)
-				}
-				got, err := w.run(t, dir, and(args, steps(5)...), nil, "")
-				if err != nil {
-					t.Fatalf("killed at operation %d of the extension: then %v", at, err)
-				}
-				same(t, fmt.Sprint("killed at operation ", at), only(got, trained...), want)
-			}
-		})
-	}
-}
-
-// In the driven styles, where the order of events decides, an extended job ends all the same.
-func TestExtendDriven(t *testing.T) {
-	for _, w := range waysToRun() {
-		for _, style := range []string{"explorer_driven", "trainer_driven"} {
-			for _, schedule := range [][]string{nil, {"synchronizer.sync_offset=1"}, {"synchronizer.sync_interval=2", "synchronizer.sync_offset=1"}} {
-				if !*everyWay && len(schedule) != 1 {
-					continue
-				}
-				t.Run(fmt.Sprint(w.name, ", ", style, schedule), func(t *testing.T) {
-					dir, args := t.TempDir(), and(tiny, append(schedule, "synchronizer.sync_style="+style, "synchronizer.sync_timeout=20")...)
-					for _, n := range []int{2, 3, 5} {
-						got, err := w.run(t, dir, and(args, steps(n)...), nil, "")
-						if err != nil || len(got) != n {
-							t.Fatalf("planned for %d: %d lines, %v", n, len(got), err)
-						}
-					}
-				})
-			}
-		}
-	}
-}
-
-// By epochs a job is extended like by steps.
-func TestExtendByEpochs(t *testing.T) {
-	epochs := func(n int) []string {
-		return and(tiny, "buffer.total_steps=null", "trainer.total_steps=null", fmt.Sprint("buffer.total_epochs=", n), "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20",
-			"buffer.explorer_input.taskset={name: few, storage_type: file, path: run/testdata/few.jsonl, format: {prompt_key: question, response_key: answer}}")
-	}
-	want := runs(t, load(t, t.TempDir(), epochs(2)...), options())
-	dir := t.TempDir()
-	first := runs(t, load(t, dir, epochs(1)...), options())
-	if len(first) == 0 || len(want) != 2*len(first) {
-		t.Fatalf("%d steps in one epoch, %d in two", len(first), len(want))
-	}
-	same(t, "extended by an epoch", runs(t, load(t, dir, epochs(2)...), options()), want)
-}
-
 // A job whose weights are gone that the next step samples with says so at once.
 func TestExtendWithoutTheWeights(t *testing.T) {
-	dir, args := t.TempDir(), and(tiny, "synchronizer.sync_timeout=20")
+	dir, args := t.TempDir(), and(tiny, "trainer.save_interval=2", "synchronizer.sync_timeout=20")
 	runs(t, load(t, dir, and(args, steps(2)...)...), options()) // offset 0: version 2 alone is kept
 	var out bytes.Buffer
 	o := options()
@@ -288,4 +127,55 @@ func TestExtendGem(t *testing.T) {
 	_, got := gemRuns(t, o, short(root, "max_steps=4", "eval_every=0", "resume=latest"))
 	_, want := gemRuns(t, o, short(whole, "max_steps=4", "eval_every=0"))
 	same(t, "extended", got, want)
+}
+
+// Sampler weights that an older program deleted when a job was finished are made again where a state was saved, and the bits are those of
+// a longer plan.
+func TestExtendFromSavedStates(t *testing.T) {
+	remote, lost := options(), options()
+	remote.LookupEnv, lost.fleeting = withKey, forgets
+	args := and(tiny, "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20")
+	want := runs(t, load(t, t.TempDir(), and(args, steps(4)...)...), options())
+	for name, o := range map[string]Options{"local": options(), "server": remote, "a service without models": lost} {
+		if name == "server" {
+			args = append(args, "model.tinker.base_url="+serve(t))
+		}
+		dir := t.TempDir()
+		runs(t, load(t, dir, and(args, steps(2)...)...), o)
+		if err := os.Remove(filepath.Join(dir, "trinity-tiny", "gsm8k", "global_step_1", "remote_sampler_path.txt")); err != nil {
+			t.Fatal(err)
+		}
+		same(t, name, runs(t, load(t, dir, and(args, steps(4)...)...), o), want)
+	}
+}
+
+// Either half of a job in two processes may be started first when it is planned longer, by steps or by epochs.
+func TestExtendApartInEitherOrder(t *testing.T) {
+	for _, kind := range []string{"table", "epochs"} {
+		l := lasting{style: "fixed", interval: 1, offset: 1, kind: kind, apart: true, short: 1, long: 2}
+		if kind == "epochs" {
+			l.more = []string{fewTasks, "buffer.total_steps=null"}
+		}
+		want := l.must(t, t.TempDir(), l.long, "")
+		for _, first := range []string{"trainer", "explorer"} {
+			dir := t.TempDir()
+			l.must(t, dir, l.short, "")
+			l.ahead = first
+			same(t, kind+", first the "+first, l.must(t, dir, l.long, ""), want)
+		}
+	}
+}
+
+// An explorer that is planned longer says that the trainer was done and has to be started again.
+func TestExtendedExplorerAlone(t *testing.T) {
+	l := lasting{style: "fixed", interval: 1, offset: 0, kind: "table", apart: true}
+	dir := t.TempDir()
+	l.must(t, dir, 1, "")
+	var out bytes.Buffer
+	o := options()
+	o.Out = &out
+	_, err := Run(t.Context(), load(t, dir, and(l.args(4), append(asExplorer, "synchronizer.sync_timeout=0.3")...)...), o)
+	if want := "the trainer of this job was done with step 1; start it again"; err == nil || !strings.Contains(out.String(), want) {
+		t.Errorf("%v, said\n%s\nwant an error and %q", err, out.String(), want)
+	}
 }

@@ -207,6 +207,9 @@ func (b *job) train(ctx context.Context) error {
 
 // explore runs the explorer beside a trainer in another process.
 func (b *job) explore(ctx context.Context) error {
+	if err := b.sayTrainerDone(); err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	follow, stop := context.WithCancel(ctx)
 	if b.table != nil {

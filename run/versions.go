@@ -86,7 +86,9 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 		return nil
 	}
 	if state.Foreign {
-		return b.knownUpstream(ctx, state)
+		err := b.knownUpstream(ctx, state)
+		b.sync.Promise(b.republish...)
+		return err
 	}
 	needed, err := b.needed(state)
 	if err != nil {
@@ -119,11 +121,13 @@ func (b *job) knownVersions(ctx context.Context, state trainer.State) error {
 			}
 		}
 	}
-	return b.checkVersions(state)
+	return b.checkVersions(ctx, state)
 }
 
-// checkVersions refuses to go on when weights are gone that a step is to sample with and that no step will publish.
-func (b *job) checkVersions(state trainer.State) error {
+// checkVersions refuses to go on when weights are gone that a step is to sample with and that no step will publish, unless they can be made
+// again.
+func (b *job) checkVersions(ctx context.Context, state trainer.State) error {
+	b.sync.Promise(b.republish...)
 	if b.explorer == nil || b.cfg.Synchronizer.SyncStyle != config.Fixed {
 		return nil
 	}
@@ -132,12 +136,19 @@ func (b *job) checkVersions(state trainer.State) error {
 		if version > state.Step {
 			break
 		}
-		if b.sync.Known(version) || b.replaced[version] != "" {
+		if b.sync.Expected(version) {
 			continue
 		}
-		return fmt.Errorf("run: explore step %d samples with the weights of step %d, which job %s no longer has (its newest are of step %d): a job that was finished by an older version "+
-			"kept the last weights alone, and one that was trained with a smaller sync_offset or sync_interval kept no older ones; set synchronizer.sync_offset=0 and "+
-			"synchronizer.sync_interval=1 to go on with the newest, or use another name for a new job", step, version, b.dir, b.sync.Newest())
+		if again, err := b.restoreVersion(ctx, version); err != nil || again {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		return fmt.Errorf("run: explore step %d samples with the weights of step %d, which job %s no longer has (its newest are of step %d), and no state was saved at that step "+
+			"to make them of: a job that was finished by an older version kept the last weights alone, and one that was trained with a smaller sync_offset or sync_interval "+
+			"kept no older ones; set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 to go on with the newest, or use another name for a new job",
+			step, version, b.dir, b.sync.Newest())
 	}
 	return nil
 }

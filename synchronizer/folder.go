@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,9 +153,9 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 		if err != nil {
 			return err
 		}
-		for v, path := range versions {
+		for _, v := range slices.Sorted(maps.Keys(versions)) { // a newer one says that the older ones there are known
 			if !s.Known(v) {
-				s.Publish(v, path)
+				s.Publish(v, versions[v])
 			}
 		}
 		idle := ok && status.Idle

@@ -52,6 +52,9 @@ const (
 	ExplorerDriven              // the trainer publishes when an explorer asks
 )
 
+// ErrGone means that a version is not there and that the trainer, which has published newer ones, will not publish it any more.
+var ErrGone = errors.New("synchronizer: weights are gone")
+
 // ErrStopped means that the trainer ended before it published the version.
 var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 
@@ -67,6 +70,7 @@ type Synchronizer struct {
 
 	mu      sync.Mutex
 	paths   map[int]string
+	coming  map[int]bool // promised
 	newest  int
 	current int // what the explorer samples with; -1 before the first step
 	asks    bool
@@ -102,6 +106,24 @@ func (s *Synchronizer) Known(version int) bool {
 	defer s.mu.Unlock()
 	_, ok := s.paths[version]
 	return ok
+}
+
+// Expected reports whether a version is there or was promised.
+func (s *Synchronizer) Expected(version int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.paths[version]
+	return ok || s.coming[version]
+}
+
+// Promise says that versions will be published although newer ones are known already.
+func (s *Synchronizer) Promise(versions ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.coming = map[int]bool{}
+	for _, v := range versions {
+		s.coming[v] = true
+	}
 }
 
 // SetIdle says whether the trainer waits for experiences: then it has no newer weights to offer than those it has published.
@@ -207,6 +229,9 @@ func (s *Synchronizer) choose(ctx context.Context, step int) (int, error) {
 		}
 		s.current = v
 	}
+	if _, there := s.paths[s.current]; !there && s.newest > s.current {
+		s.current = s.newest // an older program kept the last weights alone
+	}
 	version := s.current
 	s.mu.Unlock()
 	if s.Due(step) && !first {
@@ -276,7 +301,8 @@ func (s *Synchronizer) Needed(step int) int {
 	return 0
 }
 
-// Wait returns the path of a version as soon as it is published.
+// Wait returns the path of a version as soon as it is published. Versions come in ascending order, promised ones aside: the error
+// is ErrGone at once when there is a newer one and not this.
 func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err error) {
 	_, path, err = s.wait(ctx, version, false)
 	return path, err
@@ -296,11 +322,14 @@ func (s *Synchronizer) wait(ctx context.Context, version int, orNewest bool) (go
 		s.mu.Lock()
 		path, ok := s.paths[version]
 		stopped, idle, changed, newest := s.stopped, s.idle, s.changed, s.newest
-		instead := s.paths[newest]
+		instead, gone := s.paths[newest], version < newest && !s.coming[version]
 		s.mu.Unlock()
 		switch {
 		case ok:
 			return version, path, nil
+		case gone:
+			return 0, "", fmt.Errorf("%w: version %d was deleted (the newest is %d); set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 "+
+				"to go on with the newest, or use another name for a new job", ErrGone, version, newest)
 		case stopped:
 			return 0, "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped, version, newest)
 		case orNewest && idle && 0 <= newest && newest < version:

@@ -1,0 +1,209 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+)
+
+var fullExtend = flag.Bool("extend.full", false, "TestExtend: every style, interval, offset, stage and mode, with kills; make extend keeps the table")
+
+// A finished job that is given more steps ends with the bits of one that was planned that long, and so does one that is stopped on the way
+// or killed in either part. Where it depends on the clock which weights a step samples with, it ends with each step once.
+func TestExtend(t *testing.T) {
+	url := serve(t)
+	if *fullExtend {
+		t.Logf("%-16s %-8s %-6s %-7s %-6s %-10s %-7s %-12s %-12s %s", "style", "interval", "offset", "kind", "mode", "where", "steps", "stop", "extend", "kill")
+	}
+	for _, l := range lastings() {
+		if !*fullExtend && !l.often {
+			continue
+		}
+		t.Run(l.name(), func(t *testing.T) {
+			want := l.must(t, t.TempDir(), l.long, url)
+			row := []string{l.stopped(t, url, want), l.extended(t, url, want), "not run"}
+			if *fullExtend {
+				row[2] = l.killed(t, url, want)
+				t.Logf("%-16s %-8d %-6d %-7s %-6s %-10s %d to %-2d %-12s %-12s %s", l.style, l.interval, l.offset, l.kind, l.mode(), l.where(), l.short, l.long, row[0], row[1], row[2])
+			}
+		})
+	}
+}
+
+// extended runs the short plan and then the long one, each twice: what is complete has nothing left to do.
+func (l lasting) extended(t *testing.T, url string, want []monitor.Line) string {
+	dir := t.TempDir()
+	for _, n := range []int{l.short, l.short, l.long} {
+		l.must(t, dir, n, url)
+	}
+	return l.compare(t, "extended", l.must(t, dir, l.long, url), want)
+}
+
+// stopped interrupts the short plan behind its first step, and then the long one behind the next.
+func (l lasting) stopped(t *testing.T, url string, want []monitor.Line) string {
+	dir := t.TempDir()
+	for i, n := range []int{l.short, l.short, l.long, l.long} {
+		o := options()
+		stop := make(chan struct{})
+		o.Stop, o.Out = stop, &onceStopped{Out: &stopAt{stop: stop, text: fmt.Sprintf("step %d/", i/2*l.short+1)}}
+		if i%2 == 1 {
+			o = options()
+		}
+		got, err := l.start(t, dir, n, o, "", url)
+		if err != nil && !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("stopped, start %d: %v", i, err)
+		}
+		if i == 3 {
+			return l.compare(t, "stopped", got, want)
+		}
+	}
+	return ""
+}
+
+// onceStopped lets two processes write to one stopAt.
+type onceStopped struct {
+	mu  sync.Mutex
+	Out io.Writer
+}
+
+func (o *onceStopped) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Out.Write(b)
+}
+
+// killed ends both plans at operations on the disk all along the way.
+func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
+	result, kills, stride := "", 0, 211
+	if l.often {
+		stride = 73
+	}
+	for _, half := range l.halves() {
+		for at := 61; ; at += stride {
+			dir := t.TempDir()
+			first, err := l.crash(t, dir, l.short, at, half, url)
+			if err == nil {
+				l.must(t, dir, l.short, url)
+			}
+			second, err2 := l.crash(t, dir, l.long, at, half, url)
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatalf("killed at operation %d of %s: %v", at, half, err)
+			}
+			kills += 2
+			result = l.compare(t, fmt.Sprintf("killed at operation %d of %s", at, half), l.must(t, dir, l.long, url), want)
+			if t.Failed() || first && second { // it lived to the end
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s (%d kills)", result, kills)
+}
+
+// crash starts the job with a disk that fails at an operation. lived says that it came to the end before.
+func (l lasting) crash(t *testing.T, dir string, n, at int, half, url string) (lived bool, err error) {
+	o := options()
+	o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+	if _, err = l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disk.ErrCrash) {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+func (l lasting) must(t *testing.T, dir string, n int, url string) []monitor.Line {
+	t.Helper()
+	lines, err := l.start(t, dir, n, options(), "", url)
+	if err != nil {
+		t.Fatalf("planned for %d: %v", n, err)
+	}
+	return lines
+}
+
+// compare wants the same bits, or in a loose kind the same steps.
+func (l lasting) compare(t *testing.T, what string, got, want []monitor.Line) string {
+	t.Helper()
+	if !l.loose {
+		if !reflect.DeepEqual(got, want) {
+			same(t, what, got, want)
+			return "DIFFERS"
+		}
+		return "equal bits"
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))
+		return "DIFFERS"
+	}
+	for i := range got {
+		if got[i].Step != want[i].Step {
+			t.Errorf("%s: line %d is of step %d, want %d", what, i, got[i].Step, want[i].Step)
+		}
+	}
+	return "ends"
+}
+
+// start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.FS is for if there are two.
+func (l lasting) start(t testing.TB, dir string, n int, o Options, killed, url string) ([]monitor.Line, error) {
+	t.Helper()
+	args := l.args(n)
+	if l.wire {
+		args = and(args, "model.tinker.base_url="+url)
+		o.LookupEnv = withKey
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if l.apart {
+		return l.startApart(t, dir, o, killed, args)
+	}
+	sum, err := Run(context.Background(), l.load(t, dir, args...), o)
+	if err != nil {
+		return nil, err
+	}
+	return l.lines(t, sum.Dir)
+}
+
+// startApart runs the two halves; when one dies, the other is stopped.
+func (l lasting) startApart(t testing.TB, dir string, o Options, killed string, args []string) ([]monitor.Line, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type end struct {
+		sum *Summary
+		err error
+	}
+	ends := map[string]chan end{"trainer": make(chan end, 1), "explorer": make(chan end, 1)}
+	for half, more := range map[string][]string{"trainer": asTrainer, "explorer": asExplorer} {
+		cfg, o := l.load(t, dir, and(args, more...)...), o
+		if killed != half {
+			o.FS = nil
+		}
+		go func() {
+			if l.ahead != "" && l.ahead != half {
+				time.Sleep(time.Second)
+			}
+			sum, err := Run(ctx, cfg, o)
+			if err != nil && !errors.Is(err, ErrInterrupted) {
+				cancel()
+			}
+			ends[half] <- end{sum, err}
+		}()
+	}
+	trainer, explorer := <-ends["trainer"], <-ends["explorer"]
+	for _, err := range []error{trainer.err, explorer.err} {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+	}
+	if err := errors.Join(trainer.err, explorer.err); err != nil {
+		return nil, err
+	}
+	lines, err := l.lines(t, trainer.sum.Dir)
+	return only(lines, "actor/", "critic/", "sample/", "response_length/"), err
+}
