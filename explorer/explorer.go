@@ -43,6 +43,7 @@ type Options struct {
 	WaitAfterMin   time.Duration
 	EvalInterval   int             // explore steps between evaluations; 0: none
 	Detailed       bool            // evaluations show the spread over tasks, beside the mean
+	Apart          bool            // the trainer is in another process
 	EvalLast       bool            // the last step too; otherwise the weights that come of it are evaluated, by somebody else
 	Pipeline       []pipeline.Step // of the experiences, before they are scored
 	Advantage      algorithm.Advantage
@@ -236,14 +237,17 @@ func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
 // load makes the sampler of the version that a step samples with, waiting until it is published.
 func (x *Explorer) load(ctx context.Context, step int) (version int, err error) {
 	version, path, err := x.sync.Next(ctx, step)
+	if err == nil && x.version != version {
+		err = x.use(ctx, version, path)
+		if errors.Is(err, tinker.ErrNotFound) && x.Apart && x.sync.Replaced(ctx, version, path) {
+			return x.load(ctx, step) // the trainer went back, and publishes them again under another path
+		}
+	}
 	if err == nil && x.sync.Short(step, version) {
 		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; sampling goes on with version %d",
 			step, x.sync.Version(step), version))
 	}
-	if err != nil || x.version == version {
-		return version, err
-	}
-	return version, x.use(ctx, version, path)
+	return version, err
 }
 
 func (x *Explorer) use(ctx context.Context, version int, path string) error {

@@ -72,7 +72,7 @@ func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recor
 	b.explorer = explorer.New(explorer.Options{
 		Seed: b.identity.Seed, First: first, Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
 		Runners: b.runners(), Retries: x.MaxRetryTimes,
-		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, EvalLast: b.aside(), Detailed: b.cfg.Monitor.DetailedStats, Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn, BaseModel: b.model.name,
+		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, EvalLast: b.aside(), Apart: b.aside(), Detailed: b.cfg.Monitor.DetailedStats, Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn, BaseModel: b.model.name,
 		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
 		Note: func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
 		Raw:  raw, Evaluated: b.writeEvaluated,

@@ -154,10 +154,11 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 			return err
 		}
 		for _, v := range slices.Sorted(maps.Keys(versions)) { // a newer one says that the older ones there are known
-			if !s.Known(v) {
+			if path, known := s.path(v); !known || path != versions[v] {
 				s.Publish(v, versions[v])
 			}
 		}
+		s.keepOnly(versions)
 		idle := ok && status.Idle
 		if idle {
 			n, err := put(ctx)

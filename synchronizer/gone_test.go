@@ -91,3 +91,40 @@ func TestDrivenPassesOverGoneWeights(t *testing.T) {
 		t.Errorf("step 4 is noted with version %d, %v", v, ok)
 	}
 }
+
+// A trainer that went back deletes weights and publishes them anew under another path: who follows it hears of both, and asks for them there.
+func TestFollowHearsOfReplacedWeights(t *testing.T) {
+	dir := t.TempDir()
+	write := func(version, path string) {
+		step := filepath.Join(dir, "global_step_"+version)
+		if err := os.MkdirAll(step, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(step, "remote_sampler_path.txt"), []byte(path), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1", "old one")
+	write("2", "old two")
+	s := New(Schedule{Interval: 1}, time.Minute)
+	s.Publish(0, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- Folder{FS: disk.OS(), Dir: dir}.Follow(ctx, s, func(context.Context) (int, error) { return 0, nil })
+	}()
+	next(t, s, 3, 2, "old two")
+	if err := os.RemoveAll(filepath.Join(dir, "global_step_2")); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Replaced(t.Context(), 2, "old two") {
+		t.Error("weights that were deleted count as there")
+	}
+	go write("2", "new two")
+	next(t, s, 3, 2, "new two")
+	next(t, s, 1, 0, "")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

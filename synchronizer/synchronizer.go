@@ -100,6 +100,58 @@ func (s *Synchronizer) Publish(version int, path string) {
 	s.wake()
 }
 
+// path is where a version's weights are, if it is known.
+func (s *Synchronizer) path(version int) (path string, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path, known = s.paths[version]
+	return path, known
+}
+
+// keepOnly forgets the published versions that are not in there, but for version 0: a trainer that went back deletes those that it publishes anew.
+func (s *Synchronizer) keepOnly(there map[int]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	newest := -1
+	for v := range s.paths {
+		if _, ok := there[v]; !ok && v > 0 {
+			delete(s.paths, v)
+			continue
+		}
+		newest = max(newest, v)
+	}
+	if newest != s.newest {
+		s.newest = newest
+		s.wake()
+	}
+}
+
+// replacedWithin is how long an explorer in a process of its own looks whether weights that it does not find are being replaced.
+const replacedWithin = 5 * time.Second
+
+// Replaced waits until a version's weights are elsewhere than at path, or not known any more. It returns false when they stay there for some
+// seconds: then they are gone for good. Only whoever follows the trainer of another process hears of it.
+func (s *Synchronizer) Replaced(ctx context.Context, version int, path string) bool {
+	give := time.NewTimer(replacedWithin)
+	defer give.Stop()
+	for {
+		s.mu.Lock()
+		now, known := s.paths[version]
+		changed := s.changed
+		s.mu.Unlock()
+		if !known || now != path {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-give.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // Known reports whether a version is published and not yet retired.
 func (s *Synchronizer) Known(version int) bool {
 	s.mu.Lock()
