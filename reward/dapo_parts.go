@@ -50,7 +50,7 @@ func sameParts(answer, truth string) (bool, error) {
 	}
 	if x, ok := commaNumber(a.text); ok {
 		if y, ok := commaNumber(b.text); ok {
-			return nearTo(y/100, x) || nearTo(y, x) || nearTo(y*100, x), nil
+			return nearTo(y/100, x) || nearTo(y, x) || nearTo(float64(y*100), x), nil
 		}
 	}
 	if a.text == "" {
@@ -161,7 +161,7 @@ func nearTo(a, b float64) bool {
 	if a == b {
 		return true
 	}
-	return !math.IsInf(a, 0) && !math.IsInf(b, 0) && math.Abs(a-b) <= float64(1e-4*max(math.Abs(a), math.Abs(b)))
+	return !math.IsInf(a, 0) && !math.IsInf(b, 0) && math.Abs(a-b) <= 1e-4*max(math.Abs(a), math.Abs(b))
 }
 
 // bracketForm writes sympy's intervals with brackets.
