@@ -196,3 +196,7 @@ release: ## static binaries for six platforms with checksums and SBOMs in bin/re
 .PHONY: release-check
 release-check: ## what make release wrote trains the example, alone in a chroot and on an emulated arm64; go install works (needs root and Debian's qemu-user-static); the log is kept
 	.ci/release-check 2>&1 | tee docs/results/release.log; exit $${PIPESTATUS[0]}
+
+.PHONY: bits
+bits: build ## five jobs on the local engine leave the metrics and adapters that docs/results/bits.log has hashes of (three minutes; needs Python)
+	.ci/bits --check docs/results/bits.log
