@@ -21,16 +21,16 @@ lint: ## formatting aside, what must stay silent
 
 .PHONY: bench
 bench: ## rates of kernels, model and engine beside the bounds measured in the same run
-	go test -run '^$$' -bench . -benchtime 1s ./internal/kernel ./model ./engine ./tokenizer
+	go test -run '^$$' -bench . -benchtime 1s ./engine/kernel ./engine/model ./engine ./hf/tokenizer
 
 .PHONY: bench-engine
 bench-engine: ## training, decoding and prefill of real shapes beside the bounds measured in the same run, many adapters, groups; the log is kept
-	go test ./model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
+	go test ./engine/model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
 	go test ./engine -run '^$$' -bench 'TrainShared|Group' -benchtime 9x | tee -a docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bench-vectors
 bench-vectors: ## the same on AVX-512 alone, beside the bound of vectors; the log is kept
-	go test ./model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/results/bench-vectors.log; exit $${PIPESTATUS[0]}
+	go test ./engine/model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/results/bench-vectors.log; exit $${PIPESTATUS[0]}
 
 .PHONY: peers
 peers: ## the engine beside PyTorch and others on the same work: docs/peers.md and its log (needs Python and pip, or PYTHON=python that has the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
@@ -41,19 +41,19 @@ peers: ## the engine beside PyTorch and others on the same work: docs/peers.md a
 .PHONY: graders
 graders: ## what upstream's own graders say of four thousand mixed answers, and ours beside them (needs Python and pip); the log is kept
 	python3 -m venv bin/graders
-	bin/graders/bin/pip install -q -r reward/testdata/graders.txt
+	bin/graders/bin/pip install -q -r rl/reward/testdata/graders.txt
 	bin/graders/bin/pip install -q --no-deps trinity-rft==0.5.2 verl==0.7.1
 	mkdir -p docs/results
-	set -o pipefail; bin/graders/bin/python reward/testdata/graders.py reward/testdata/graders.jsonl reward/testdata/detex.jsonl 2>/dev/null | grep . | tee docs/results/graders.log
-	go test ./reward -run 'TestGraders$$|TestDetex$$' -count 1 -v | tee -a docs/results/graders.log; exit $${PIPESTATUS[0]}
+	set -o pipefail; bin/graders/bin/python rl/reward/testdata/graders.py rl/reward/testdata/graders.jsonl rl/reward/testdata/detex.jsonl 2>/dev/null | grep . | tee docs/results/graders.log
+	go test ./rl/reward -run 'TestGraders$$|TestDetex$$' -count 1 -v | tee -a docs/results/graders.log; exit $${PIPESTATUS[0]}
 
 .PHONY: gen
 gen: ## the assembly from its generator
-	go run ./internal/kernel/gen
+	go run ./engine/kernel/gen
 
 .PHONY: race
 race: ## everything with goroutines under the race detector
-	go test -race -short -timeout 20m ./tinker/... ./buffer ./monitor ./synchronizer ./engine/... ./journal ./workflow ./explorer ./trainer ./gem ./run ./internal/disk ./internal/wal ./internal/web ./hub ./dataset
+	go test -race -short -timeout 20m ./tinker/... ./loop/buffer ./monitor ./loop/synchronizer ./engine/... ./engine/journal ./rl/workflow ./loop/explorer ./loop/trainer ./loop/gem ./run ./internal/disk ./internal/wal ./internal/web ./hf/hub ./rl/dataset
 
 FUZZTIME ?= 10m
 .PHONY: fuzz
@@ -78,8 +78,8 @@ algorithms: ## the example trained with every algorithm, seed 1: docs/results/al
 
 .PHONY: postgres
 postgres: ## the SQL buffer, and a run in two processes, on a real Postgres server of Debian's packages
-	buffer/testdata/postgres.sh
-	buffer/testdata/postgres.sh ./run 'TestPostgres$$'
+	loop/buffer/testdata/postgres.sh
+	loop/buffer/testdata/postgres.sh ./run 'TestPostgres$$'
 
 .PHONY: seeds
 seeds: build ## the configurations of upstream's guides as they stand, on the small Llama; log and picture are kept
@@ -104,23 +104,23 @@ llama: build ## the small Llama made again from random weights
 
 .PHONY: hub-python
 hub-python: ## the Hugging Face cache, read and written by Python's huggingface_hub and by trinity in turn (needs Python and pip)
-	hub/testdata/python.sh
+	hf/hub/testdata/python.sh
 
 .PHONY: tokenizer-python
 tokenizer-python: ## ids of a large mixed corpus and of fuzzed texts beside Hugging Face tokenizers, load time and rate (needs Python and pip)
-	tokenizer/testdata/python.sh
+	hf/tokenizer/testdata/python.sh
 
 .PHONY: templates-python
 templates-python: ## every chat template below DIR beside Python's transformers; the log is kept (needs Python and pip)
-	chat/testdata/templates.sh $(DIR)
+	hf/chat/testdata/templates.sh $(DIR)
 
 .PHONY: million-rows
 million-rows: ## a million rows of each format open within a second
-	go test ./dataset -run 'TestMillionRows$$' -count 1 -v -dataset.million
+	go test ./rl/dataset -run 'TestMillionRows$$' -count 1 -v -dataset.million
 
 .PHONY: peft
 peft: ## adapters and merged models, loaded into Python's peft and transformers (needs Python and pip)
-	model/testdata/peft/peft.sh
+	engine/model/testdata/peft/peft.sh
 
 .PHONY: sdk
 sdk: build ## the unmodified Python SDK, newest and 0.25, against trinity serve; bin/sdk.md is the table (needs Python and pip)
@@ -153,7 +153,7 @@ bench-server: build ## the server under load: round trips beside their bound, 24
 
 .PHONY: gem-python
 gem-python: ## the games beside GEM itself: fresh episodes replayed, time per step and reset (needs Python and pip)
-	env/game/testdata/python.sh
+	rl/env/game/testdata/python.sh
 
 .PHONY: monitors-python
 monitors-python: ## a run's records read back by wandb, a real MLflow server and TensorBoard (needs Python and pip)

@@ -14,11 +14,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 // Model is a base model that an engine serves.

@@ -13,8 +13,8 @@ import (
 	"time"
 	"weak"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

@@ -3,7 +3,7 @@
 // The life of a request: a TrainingClient's call is numbered and queued (queue.go) and runs in SeqID order, as
 // micro-batches (train.go, micro.go) or as an optimizer step (run.go), which one loop takes from all models in a fair
 // order (trainer.go, share.go); it changes the run's state only if it succeeds. Samples of all requests run together in
-// another loop (scheduler.go) over KV pages of package engine/cache. Both take turns on the same threads (turn.go) in
+// another loop (scheduler.go) over KV pages of package engine/internal/cache. Both take turns on the same threads (turn.go) in
 // the order that the owners' computing times say (clock.go); training gives way between two layers. What runs and
 // samplers take of the memory is accounted for before it is allocated (memory.go, reckon.go).
 //
@@ -27,10 +27,10 @@ import (
 	"time"
 	"weak"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/nn"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

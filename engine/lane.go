@@ -3,9 +3,9 @@ package engine
 import (
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/cache"
-	"github.com/seed-d9ad8ee0/trinity/nn"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

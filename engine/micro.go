@@ -3,10 +3,10 @@ package engine
 import (
 	"math"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/cache"
-	"github.com/seed-d9ad8ee0/trinity/loss"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/seed-d9ad8ee0/trinity/loss"
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

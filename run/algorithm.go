@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // buildAlgorithm resolves section algorithm against the tables of package algorithm.

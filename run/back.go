@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // goBacks is how often in a row a run goes back to the same saved state.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 )
 
 // Inspection is a configuration's job with every part that needs no service, writes nothing and asks nobody anything:

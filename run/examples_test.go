@@ -20,7 +20,7 @@ import (
 	"unicode"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 )
 
 var upstreamExamples = flag.String("upstream.examples", "", "TestUpstreamExamples: the `folder` examples of Trinity-RFT")

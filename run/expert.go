@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
 // openExpert opens the auxiliary buffer that the sample strategy mixes in, at the place where the job stopped; nil if it mixes nothing.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
 // onlyExplore checks that mode explore has somewhere to put what it samples.

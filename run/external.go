@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // external is a model behind OpenAI's interface, which mode bench evaluates (model.external_model). That interface takes messages and gives

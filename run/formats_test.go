@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
 // Every answer of a conversation is trained when the format says so, and the last one alone otherwise; a row may have tools.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/plot"
+	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
 var (

@@ -14,8 +14,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
 // shippedRows are word problems in the columns of GSM8K.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
 // FindModel returns the folder of a model: the path itself, as find turns it, if there is such a folder, else what its name

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
 // Ctrl-C ends a download, and the run with it; the next start goes on.

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat template.

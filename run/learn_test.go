@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 var learnFull = flag.Bool("learn.full", false, "TestLearn: seeds 1, 2 and 3 for 50 steps, the base by itself, and the shuffled control")

@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/recipe"
-	"github.com/seed-d9ad8ee0/trinity/reward"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // lookAtPipelines makes the operators of both pipelines.
@@ -30,7 +30,7 @@ func (in *Inspection) lookAtPipelines(ctx context.Context) {
 		return
 	}
 	for i, o := range p.Operators {
-		_, err := recipe.New(o.Name, o.Args, b.recipeNeeds(p))
+		_, err := taskprep.New(o.Name, o.Args, b.recipeNeeds(p))
 		in.add(fmt.Sprintf("%s.operators[%d].name", key, i), atArgs(fmt.Sprintf("%s.operators[%d].args", key, i), err))
 	}
 	if b.method == nil {

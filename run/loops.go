@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/buffer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 )
 
 // buildLoops makes explorer and trainer, each at the place where the job goes on.

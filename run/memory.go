@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
 )
 
 // Memory is about the most that a model takes on the local engine, in bytes.

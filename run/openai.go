@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // openAI is a model of a service that speaks OpenAI's chat completions, as a judge.

@@ -4,13 +4,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/reward"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // Plugins are parts that a program of its own brings as values: what Python programs register by decorators. A configuration chooses them by the

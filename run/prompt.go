@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // noteBuiltIn says once that a workflow speaks to the model in this project's words.

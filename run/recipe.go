@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/recipe"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // recipeOutput is the file of the output's folder, as upstream names it, and recipeNote what it was made by.
@@ -137,10 +137,10 @@ func recipeMark(p *config.TaskPipeline) (string, error) {
 }
 
 // cookTasks reads the inputs and gives what the operators make of them.
-func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string) ([]*recipe.Sample, error) {
-	var operators []recipe.Operator
+func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string) ([]*taskprep.Sample, error) {
+	var operators []taskprep.Operator
 	for i, o := range p.Operators {
-		op, err := recipe.New(o.Name, o.Args, b.recipeNeeds(p))
+		op, err := taskprep.New(o.Name, o.Args, b.recipeNeeds(p))
 		if err != nil {
 			return nil, fmt.Errorf("%s.operators[%d]: %w", key, i, err)
 		}
@@ -159,10 +159,10 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 		return nil, err
 	}
 	read := len(list)
-	if list, err = recipe.Run(ctx, operators, list); err != nil {
+	if list, err = taskprep.Run(ctx, operators, list); err != nil {
 		return nil, err
 	}
-	list = recipe.Sort(list, weights, p.TopK)
+	list = taskprep.Sort(list, weights, p.TopK)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("run: %s leaves none of %d rows; loosen its operators", key, read)
 	}
@@ -171,8 +171,8 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 }
 
 // recipeNeeds is what the operators work with.
-func (b *job) recipeNeeds(p *config.TaskPipeline) recipe.Surroundings {
-	s := recipe.Surroundings{TextKey: "text", Workers: p.NumProcess}
+func (b *job) recipeNeeds(p *config.TaskPipeline) taskprep.Surroundings {
+	s := taskprep.Surroundings{TextKey: "text", Workers: p.NumProcess}
 	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {
 		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
 		return func(ctx context.Context, system, user string) (string, error) {
@@ -187,8 +187,8 @@ func (b *job) recipeNeeds(p *config.TaskPipeline) recipe.Surroundings {
 }
 
 // readTasks reads the rows of all inputs, but for those in which a target field is null.
-func (b *job) readTasks(ctx context.Context, p *config.TaskPipeline) ([]*recipe.Sample, error) {
-	var list []*recipe.Sample
+func (b *job) readTasks(ctx context.Context, p *config.TaskPipeline) ([]*taskprep.Sample, error) {
+	var list []*taskprep.Sample
 	for _, path := range p.Inputs {
 		rows, err := b.openRows(ctx, path, "", "train")
 		if err != nil {
@@ -202,7 +202,7 @@ func (b *job) readTasks(ctx context.Context, p *config.TaskPipeline) ([]*recipe.
 	return list, nil
 }
 
-func addSamples(list []*recipe.Sample, rows *dataset.Source, fields []string) ([]*recipe.Sample, error) {
+func addSamples(list []*taskprep.Sample, rows *dataset.Source, fields []string) ([]*taskprep.Sample, error) {
 	for i := range rows.Len() {
 		row, err := rows.Row(i)
 		if err != nil {
@@ -217,14 +217,14 @@ func addSamples(list []*recipe.Sample, rows *dataset.Source, fields []string) ([
 			whole = whole && v != nil
 		}
 		if whole {
-			list = append(list, &recipe.Sample{Row: row, Stats: map[string]float64{}})
+			list = append(list, &taskprep.Sample{Row: row, Stats: map[string]float64{}})
 		}
 	}
 	return list, nil
 }
 
 // serveTasks writes the output folder beside its place and moves it there.
-func (b *job) serveTasks(out, made string, list []*recipe.Sample) error {
+func (b *job) serveTasks(out, made string, list []*taskprep.Sample) error {
 	tmp := out + "~recipe"
 	err := errors.Join(b.FS.RemoveAll(tmp), b.FS.MkdirAll(tmp))
 	if err == nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 // openServer connects to the server or the hosted service that the configuration chose.

@@ -13,18 +13,18 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/experience"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/proxy"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // Render implements proxy.Model.

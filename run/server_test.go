@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 // serve starts a server that has the shipped model and the teacher, and returns its address.

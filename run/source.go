@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/experience"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // feed is where a trainer's samples come from.

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/buffer"
-	"github.com/seed-d9ad8ee0/trinity/experience"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // Samples that are too old for a step are passed over and counted as read, so that a restart does not see them again.

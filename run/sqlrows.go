@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
 // openTaskRows opens what a taskset names: a file, or the table of its name in a database; added is nil for files.

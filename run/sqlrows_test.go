@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
 // tables is a copy of a database that Trinity-RFT's own models wrote, and the rows of one of its tables as a file.
 func tables(t testing.TB, table, schema string) (url, file string) {
 	t.Helper()
 	dir := t.TempDir()
-	data, err := os.ReadFile("../buffer/testdata/tables.db")
+	data, err := os.ReadFile("../loop/buffer/testdata/tables.db")
 	if err != nil {
 		t.Fatal(err)
 	}

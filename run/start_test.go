@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
 )
 
 // lora is small with the veRL backend's section of LoRA.
@@ -105,7 +105,7 @@ func TestStartRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	rebase(t, foreign, "meta-llama/Llama-3.2-3B")
-	other, err := filepath.Abs(filepath.Join("..", "model", "testdata", "peft", "llama32-qv"))
+	other, err := filepath.Abs(filepath.Join("..", "engine", "model", "testdata", "peft", "llama32-qv"))
 	if err != nil {
 		t.Fatal(err)
 	}

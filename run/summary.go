@@ -11,7 +11,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/plot"
+	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
 // Summary is what a finished run came to.

@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // tasks deals the rows of one or several data sets out as tasks, the same ones whenever a step is asked for.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
-	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 

@@ -126,7 +126,7 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 func TestTemplatesOfModels(t *testing.T) {
 	for name, wants := range map[string]bool{"qwen3": true, "qwen25": false} { // whether it drops thoughts
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile("../jinja/testdata/" + name + ".jinja")
+			text, err := os.ReadFile("../hf/jinja/testdata/" + name + ".jinja")
 			if err != nil {
 				t.Fatal(err)
 			}

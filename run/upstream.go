@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 )
 
 // upstreamState is where a job goes on that Trinity-RFT began with its Tinker backend: the trainer behind its last saved state, the explorer

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // asUpstream leaves of a job directory what Trinity-RFT with its Tinker backend would have written, and the service's

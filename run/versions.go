@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // publishes says after which steps weights are published: every sync_interval steps, or when an explorer asks for them, and the last

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // way builds a workflow with its rollout.

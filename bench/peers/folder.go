@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/examples/tiny"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
 func layerName(l int) string { return fmt.Sprintf("model.layers.%d.", l) }

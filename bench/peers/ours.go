@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/nn"
 )
 
 // ours is trinity's engine at work: the weights that the last request named, and what is made once for them.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
 )
 
 // TestMain makes the test's binary a program of the protocol when it is started as one.

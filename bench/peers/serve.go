@@ -7,8 +7,8 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/nn"
 )
 
 // serve is trinity as a program of the protocol: it answers requests until there are no more.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/run"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 type doctorCmd struct {

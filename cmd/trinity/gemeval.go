@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 // model lets a model play.

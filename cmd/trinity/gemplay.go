@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 type gemPlayCmd struct {

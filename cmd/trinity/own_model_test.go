@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
 // TestOwnModel does what docs/own-model.md says: its files are written and its commands run, one after another, with a hub in

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/seed-d9ad8ee0/trinity/plot"
+	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
 type plotCmd struct {

@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 

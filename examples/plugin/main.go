@@ -13,14 +13,14 @@ import (
 	"io"
 	"os"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 func main() {

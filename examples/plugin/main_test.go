@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
 // Three steps with all of the program's parts; what they measure is among the metrics, and in the monitor's file.

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/reward"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // twice asks for an answer and then for all of the group's answers again, with that first one to check. Only the second ones are trained on.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	base "github.com/seed-d9ad8ee0/trinity/model"
+	base "github.com/seed-d9ad8ee0/trinity/engine/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 

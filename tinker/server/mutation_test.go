@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/journal"
 )
 
 var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")

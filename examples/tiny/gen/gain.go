@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
 // llamaGain is by what the inputs of the small Llama's linears are raised: a power of two.

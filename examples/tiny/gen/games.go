@@ -1,6 +1,6 @@
 package main
 
-import "github.com/seed-d9ad8ee0/trinity/env/game"
+import "github.com/seed-d9ad8ee0/trinity/rl/env/game"
 
 // playing teaches three short games.
 func playing() (course, error) {

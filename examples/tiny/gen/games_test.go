@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // A quarter of the demonstrated Fifteen moves are right by chance, and half of the others are the teacher's.

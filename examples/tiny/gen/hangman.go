@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // hangmanTeacher guesses the letter that most of the words left have, the first of the alphabet among equals, and one of the words

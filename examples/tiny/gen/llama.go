@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // llamaVocab is the number of rows of the small Llama's embedding: 256 bytes, merges, 256 special tokens.

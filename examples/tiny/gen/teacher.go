@@ -7,9 +7,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/env/game"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 )
 
 // numbersSplit keeps numbers of up to three digits whole, as Llama 3 does.
