@@ -101,7 +101,8 @@ func (p *stage) pass(cfg *config.Config, i int) error {
 	dir := s.JobDir()
 	state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
 	if errors.Is(err, fs.ErrNotExist) {
-		if last, serr := trainer.ReadState(dir, s.Trainer.Name); serr == nil && last.Step == 0 {
+		last, serr := trainer.ReadState(dir, s.Trainer.Name)
+		if begun := exists(filepath.Join(dir, "run.json")); begun && serr == nil && last.Step == 0 {
 			return nil // nothing was left to train on
 		}
 	}
