@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -37,9 +37,6 @@ type Model struct {
 type TokenBytes interface {
 	Bytes(id int32) []byte
 }
-
-// DefaultContext is the context length of a model whose config.json names none, tokens.
-const DefaultContext = 32768
 
 // base is a base model; what is expensive is read once, when it is needed.
 type base struct {
@@ -82,10 +79,7 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: c.MaxPos, tokens: m.Tokens, cache: cache.New(c.Pages(), cacheBytes), prints: map[bool]string{}}
-	if b.context <= 0 {
-		b.context = DefaultContext
-	}
+	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: contextOf(c), tokens: m.Tokens, cache: cache.New(c.Pages(), cacheBytes), prints: map[bool]string{}}
 	b.ends = slices.Clone(m.EndTokens)
 	for _, id := range c.EOS {
 		b.ends = append(b.ends, int32(id))

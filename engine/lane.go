@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )

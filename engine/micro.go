@@ -5,8 +5,8 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
