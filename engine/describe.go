@@ -21,7 +21,7 @@ type Description struct {
 	MLP     int // width of the MLP
 	Context int // longest sequence, tokens; 32,768 if config.json names no max_position_embeddings
 	Tied    bool
-	DType   string // of the weights: "bfloat16" or "float32"
+	DType   string // that is computed in, the weights': "bfloat16" or "float32"
 
 	RoPETheta   float64
 	RoPEScaling string // how RoPE is scaled, in words; "" if it is not
@@ -31,12 +31,15 @@ type Description struct {
 	config model.Config
 }
 
-// Describe reads config.json of the model folder dir. It does not look at the weights. A model that the engine would compute
+// Describe reads config.json of the model folder dir and, if there are weights, which dtype they have. A model that the engine would compute
 // wrongly is refused with the key that says so; the error wraps fs.ErrNotExist if there is no config.json.
 func Describe(dir string) (Description, error) {
 	c, err := model.LoadConfig(dir)
 	if err != nil {
 		return Description{}, err
+	}
+	if bf16, err := model.StoredBF16(dir, c); err == nil { // without weights that can be read config.json has the word
+		c.BF16 = bf16
 	}
 	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
 		HeadDim: c.HeadDim, MLP: c.FF, Context: contextOf(c), Tied: c.Tied, DType: "float32", RoPETheta: c.RoPE.Theta,

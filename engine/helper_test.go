@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -50,6 +51,9 @@ func write(t testing.TB, path string, raw []byte) {
 		t.Fatal(err)
 	}
 }
+
+// cacheOf is the KV cache of the base model's own weights.
+func cacheOf(e *Engine) *cache.Cache { return e.bases[baseName].kv.of(e.bases[baseName].config) }
 
 // letters gives every token two bytes, so that stop strings cross tokens: token 5 is "5;".
 type letters struct{}

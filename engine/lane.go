@@ -33,7 +33,7 @@ type lane struct {
 
 func newPromptLane(s *sampling) *lane { return &lane{s: s, sample: -1, tokens: s.prompt} }
 
-func (l *lane) cache() *cache.Cache { return l.s.version.base.cache }
+func (l *lane) cache() *cache.Cache { return l.s.version.cache }
 
 func (l *lane) owner() *share { return l.s.line.share.owner }
 

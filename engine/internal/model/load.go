@@ -110,13 +110,7 @@ func shardNames(dir string) ([]string, error) {
 
 // loadShards checks all tensors the model needs and packs them.
 func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute) (*Weights, error) {
-	from := fileSource{}
-	for _, f := range shards {
-		for _, t := range f.Tensors() {
-			from[t.Name] = fileTensor{f, t}
-		}
-	}
-	c.BF16 = true
+	from := newFileSource(shards)
 	for _, s := range parameters(c) {
 		t, ok := from[s.name]
 		if !ok {
@@ -128,9 +122,23 @@ func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute)
 		if !t.DType.Widens() {
 			return nil, fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name, t.DType)
 		}
-		c.BF16 = c.BF16 && t.DType == safetensors.BF16
 	}
+	c.BF16 = from.allBF16(c)
 	return pack(c, from, on)
+}
+
+// StoredBF16 reports whether all weights of the model folder dir are bf16, so that [Load] computes in bf16, whatever config.json says.
+// It reads the headers of the files alone.
+func StoredBF16(dir string, c Config) (bool, error) {
+	shards, err := openShards(dir)
+	if err != nil {
+		return false, err
+	}
+	bf16 := newFileSource(shards).allBF16(c)
+	for _, f := range shards {
+		err = errors.Join(err, f.Close())
+	}
+	return bf16, err
 }
 
 // fileTensor is a tensor and the file it lies in.
@@ -141,6 +149,21 @@ type fileTensor struct {
 
 // fileSource is tensors in mapped files. They are packed where they lie, and their pages are let go one after another.
 type fileSource map[string]fileTensor
+
+func newFileSource(shards []*safetensors.File) fileSource {
+	from := fileSource{}
+	for _, f := range shards {
+		for _, t := range f.Tensors() {
+			from[t.Name] = fileTensor{f, t}
+		}
+	}
+	return from
+}
+
+// allBF16 reports whether every parameter of c is there in bf16.
+func (f fileSource) allBF16(c Config) bool {
+	return !slices.ContainsFunc(parameters(c), func(s spec) bool { return f[s.name].DType != safetensors.BF16 })
+}
 
 func (f fileSource) rows(name string) kernel.Rows {
 	t := f[name]
