@@ -185,6 +185,10 @@ avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user
 	@command -v qemu-x86_64-static >/dev/null || { echo "qemu-x86_64-static is missing: apt-get install qemu-user-static"; exit 1; }
 	.ci/emulated amd64
 
+.PHONY: kills
+kills: ## a job killed at every operation on the disk, with and without a power loss
+	go test ./run -run 'TestSurvivesEveryKill$$' -kills.full -count 1 -timeout 30m
+
 .PHONY: extend
 extend: ## jobs of every style, offset, interval, stage and mode stopped, planned longer and killed: a table; the log is kept
 	go test ./run -run 'TestExtend|TestResumeSays' -extend.full -count 1 -v -timeout 60m | sed -nE 's/^ *extendtable_test.go:[0-9]+: //p; /^ *--- FAIL|^--- |^(ok|FAIL|panic)|_test.go:/{/extendtable/!p}' | tee docs/results/extend.log; exit $${PIPESTATUS[0]}
