@@ -186,7 +186,8 @@ avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user
 	.ci/emulated amd64
 
 .PHONY: kills
-kills: ## a job killed at every operation on the disk, with and without a power loss
+kills: ## a job, and the journal, killed at every operation on the disk, with and without a power loss
+	go test ./engine/journal -run 'TestEveryKill$$' -kills.full -count 1 -timeout 30m
 	go test ./run -run 'TestSurvivesEveryKill$$' -kills.full -count 1 -timeout 30m
 
 .PHONY: extend
