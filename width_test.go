@@ -14,7 +14,8 @@ import (
 // maxWidth is the longest a line of Go may be, in columns; a tab counts as four.
 const maxWidth = 120
 
-// wideRooms are the rooms, and files at the root, that still have longer lines. Take a room off this list once it has none: it then stays clean.
+// wideRooms are the rooms, and files at the root, that still have longer lines. Take a room off this list once it has
+// none: it then stays clean.
 var wideRooms = map[string]bool{
 	"bench":          true,
 	"config":         true,
@@ -53,7 +54,7 @@ func TestLineWidth(t *testing.T) {
 	}
 	for room := range wideRooms {
 		if wide[room] == 0 {
-			t.Errorf("room %s has no line of more than %d columns; take it off wideRooms so that it stays so", room, maxWidth)
+			t.Errorf("room %s has no line over %d columns; take it off wideRooms, so that it stays clean", room, maxWidth)
 		}
 	}
 }
