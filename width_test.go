@@ -18,8 +18,10 @@ const maxWidth = 120
 // none: it then stays clean.
 var wideRooms = map[string]bool{
 	"bench":          true,
+	"cmd":            true,
 	"config":         true,
 	"engine":         true,
+	"examples":       true,
 	"floors_test.go": true, // the drawing
 	"hf":             true,
 	"internal":       true,
