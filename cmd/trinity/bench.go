@@ -14,18 +14,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-// benchCmd puts a Tinker server under load. Without an address it starts a server of its own in a new folder. It then
-// also measures what is visible only on the same machine: start, memory, and the round trip beside engine and disk.
+// benchCmd puts a Tinker server under load. Without an address it starts a new server in a new folder. It then also
+// measures what is visible only on the same machine: start, memory, and the round trip beside engine and disk.
 type benchCmd struct {
 	remote
 	Base         string   `help:"Base model; default: the server's first." placeholder:"MODEL"`
-	Data         string   `help:"Where to put the own server's folder." default:"." placeholder:"DIR"`
+	Data         string   `help:"A folder on a disk, for the new server." default:"." placeholder:"DIR"`
 	Trips        int      `help:"Number of round trips of one training request." default:"400"`
 	Runs         int      `help:"Training runs at once." default:"24"`
 	Steps        int      `help:"Steps of each training run." default:"10"`
 	Samples      int      `help:"Samples at once." default:"256"`
-	Storm        int      `help:"Samples, and as many training requests, pending at once." default:"2048"`
-	Models       []string `help:"Base models of the own server, as for serve." placeholder:"DIR"`
+	Burst        int      `help:"Samples, and as many training requests, pending at once." default:"2048"`
+	Models       []string `help:"Base models of the new server, as for serve." placeholder:"DIR"`
 	Small        int      `help:"Small samples drawn beside another tenant's flood; 0 skips this." default:"200"`
 	FloodRuns    int      `help:"Training runs of the flood, each with 4 pending batches." default:"8"`
 	FloodSamples int      `help:"Pending samples of the flood, 256 tokens each." default:"64"`
@@ -66,7 +66,7 @@ func (c *benchCmd) Run(s *surroundings) error {
 	})
 }
 
-// own starts a server of this program and measures it.
+// own starts a server and measures it.
 func (c *benchCmd) own(s *surroundings) error {
 	dir, err := os.MkdirTemp(c.Data, "trinity-bench-")
 	if err != nil {
@@ -202,13 +202,13 @@ func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) 
 	found = append(found, finding{What: fmt.Sprintf("%d samples at once", c.Samples),
 		Measured: fmt.Sprintf("%s, %.0f tokens/s, all correct", show(many.Answered),
 			float64(many.Tokens)/many.Answered.Seconds())})
-	storm, err := l.Storm(ctx, c.Storm, c.Storm)
+	burst, err := l.Storm(ctx, c.Burst, c.Burst)
 	if err != nil {
 		return found, err
 	}
-	return append(found, finding{What: fmt.Sprintf("%d samples + %d forward_backwards", c.Storm, c.Storm),
+	return append(found, finding{What: fmt.Sprintf("%d samples + %d forward_backwards", c.Burst, c.Burst),
 		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d pending, all correct",
-			show(storm.Accepted), show(storm.Answered), storm.Outstanding)}), nil
+			show(burst.Accepted), show(burst.Answered), burst.Outstanding)}), nil
 }
 
 // report prints the findings; with Strict a missed bound is an error.

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
 
-// Every command about a server's runs and checkpoints, as table and as JSON, and what it says of what is not there, or
-// another's.
+// Every command about a server's runs and checkpoints, as table and as JSON, and its message for missing ones and for
+// those of another tenant.
 func TestCheckpointCommands(t *testing.T) {
 	p := newProcess(t, t.TempDir())
 	p.start()

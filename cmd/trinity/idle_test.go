@@ -24,7 +24,7 @@ var idleRuns = flag.String("serve.idle", "0,40",
 	"numbers of idle training runs to measure; 0,1000,10000 for the full test")
 
 // TestIdleRuns measures what idle training runs of the shipped model cost: the time of a start, the memory after it,
-// and the first request of a run that rests. A run that comes back has the bits it left with.
+// and the first request of an idle run. A restored run has the bits it had before.
 func TestIdleRuns(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("memory is read from /proc")

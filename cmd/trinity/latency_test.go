@@ -28,9 +28,9 @@ type far struct {
 	calls  map[string]int
 	steps  []time.Time // when an optimizer step was asked for
 	sample time.Time   // when the first sample was
-	open   int         // samples asked for whose result nobody has got
+	open   int         // requested samples whose result was not fetched
 	most   int         // of them at a time
-	hold   int         // results are given out when so many are open; 0: at once
+	hold   int         // results are returned once this many are open; 0: immediately
 	full   chan struct{}
 }
 
@@ -82,7 +82,7 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := answer{header: http.Header{}, status: http.StatusOK}
 	f.next.ServeHTTP(&answer, r)
-	if name == "client/config" && f.hold > 0 { // more than clients ask for at a time by themselves
+	if name == "client/config" && f.hold > 0 { // more than clients send at a time by default
 		text := strings.TrimSuffix(strings.TrimSpace(answer.body.String()), "}")
 		answer.body.Reset()
 		fmt.Fprintf(&answer.body, `%s,"sample_max_concurrent_requests":%d}`, text, f.hold)
@@ -118,7 +118,7 @@ func (f *far) came(name string, at time.Time) {
 	}
 }
 
-// waits is what the result of a sample has to wait for, if anything.
+// waits is the channel that a sample's result waits for, nil for none.
 func (f *far) waits(result bool) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *far) waits(result bool) <-chan struct{} {
 	return f.full
 }
 
-// intervals are the times between the optimizer steps, but the first skip ones, in order of length.
+// intervals are the times between optimizer steps without the first skip ones, sorted.
 func (f *far) intervals(skip int) []time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +140,7 @@ func (f *far) intervals(skip int) []time.Duration {
 	return d
 }
 
-// answer keeps what a handler says.
+// answer records a handler's response.
 type answer struct {
 	header http.Header
 	status int

@@ -26,7 +26,7 @@ var (
 var chain = []string{"create_sampling_session", "asample", "retrieve_future", "forward_backward", "optim_step",
 	"save_weights_for_sampler", "retrieve_future"}
 
-// tooLong is a run that hangs.
+// tooLong is the time after which a run counts as hanging.
 const tooLong = 4 * time.Minute
 
 // program is the binary, run as a user would.
@@ -49,7 +49,7 @@ func buildProgram(tb testing.TB) program {
 	return p
 }
 
-// outcome is what a run took: processor time, and the most memory, in bytes.
+// outcome is the cost of a run: processor time, and peak memory in bytes.
 type outcome struct {
 	began time.Time
 	cpu   time.Duration
@@ -60,7 +60,7 @@ func outcomeOf(began time.Time, s *os.ProcessState) outcome {
 	return outcome{began, s.UserTime() + s.SystemTime(), s.SysUsage().(*syscall.Rusage).Maxrss << 10}
 }
 
-// run trains to the end in a job directory of its own.
+// run trains to the end in a new job directory.
 func (p program) run(tb testing.TB, f *far, config string, overrides ...string) outcome {
 	tb.Helper()
 	args := append([]string{"run", "--config", config, "model.tinker.base_url=" + f.url,
@@ -82,7 +82,7 @@ func (p program) run(tb testing.TB, f *far, config string, overrides ...string) 
 	return outcomeOf(began, cmd.ProcessState)
 }
 
-// rows writes a taskset with the first n rows of a file, over and over if it has fewer.
+// rows writes a taskset with the first n rows of a file, repeated if it has fewer.
 func rows(tb testing.TB, file string, n int) string {
 	tb.Helper()
 	data, err := os.ReadFile(file)
@@ -158,7 +158,7 @@ func loopStep(t *testing.T, p program) {
 	}
 }
 
-// report says how long a step took, the median of those behind the first, and how many calls it made.
+// report logs the time of a step (the median without the first) and its number of calls.
 func report(t *testing.T, f *far, latency time.Duration, what string, o outcome) time.Duration {
 	t.Helper()
 	all := f.intervals(1)
@@ -192,7 +192,7 @@ func cookbook(t *testing.T, f *far, latency time.Duration, n int) outcome {
 	return outcomeOf(began, cmd.ProcessState)
 }
 
-// loopMemory: 10,000 rollouts of a request each, all asked for before the first is answered.
+// loopMemory measures 10,000 rollouts of one request each, all sent before the first is answered.
 func loopMemory(t *testing.T, p program) {
 	const tasks, repeats, limit = 1250, 8, 1 << 30
 	f := newFar(t, "examples/tiny/guess/model", "../../examples/tiny/guess/model")
@@ -204,12 +204,14 @@ func loopMemory(t *testing.T, p program) {
 	o := p.run(t, f, "examples/tiny/guess/workflow.yaml", overrides...)
 	t.Logf("%d rollouts in flight at a time, each a request: peak %d MiB", f.most, o.peak>>20)
 	if f.most < tasks*repeats || o.peak > limit {
-		t.Errorf("%d rollouts in flight in %d MiB; %d in %d MiB are asked for", f.most, o.peak>>20, tasks*repeats,
+		t.Errorf("%d rollouts in flight in %d MiB; want at least %d in at most %d MiB", f.most, o.peak>>20,
+			tasks*repeats,
 			limit>>20)
 	}
 }
 
-// loopStart: from exec to the first request for a sample, with the shipped tokenizer and with one of 128,000 entries.
+// loopStart measures the time from exec to the first sampling request, with the shipped tokenizer and with one of
+// 128,000 entries.
 func loopStart(t *testing.T, p program) {
 	f := newFar(t, "examples/tiny/model", "../../examples/tiny/model")
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestOwnModel does what docs/own-model.md says: its files are written and its commands run, one after another, with a
-// hub in this process that has a small model and a few problems by the names of the page.
+// hub in this process that has a small model and a few problems under the names of the page.
 func TestOwnModel(t *testing.T) {
 	page, err := os.ReadFile("../../docs/own-model.md")
 	if err != nil {

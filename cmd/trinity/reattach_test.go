@@ -26,7 +26,7 @@ func job(home, name, url string) *exec.Cmd {
 	return trinity(home, args...)
 }
 
-// atStep runs a job and calls f when it says that a step is done.
+// atStep runs a job and calls f when it reports a finished step.
 func atStep(t *testing.T, cmd *exec.Cmd, step string, f func()) (said string, err error) {
 	t.Helper()
 	out, werr := cmd.StdoutPipe()

@@ -14,10 +14,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// recorded is a Backend of a server that answers at once with what the engine said: the first request for a prompt is
-// drawn by the engine from the base weights and kept, later ones are given the same sequences; a forward of a sequence
-// that was given out returns the logprobs it was given out with. Weights never change. So a loop over it waits for the
-// network and for itself, for nothing else.
+// recorded is a server backend that answers immediately with recorded results. The engine draws the first request for a
+// prompt from the base weights; later requests get the same sequences. A forward of such a sequence returns the
+// logprobs of its sample. Weights never change. So a loop over it waits only for the network and for itself.
 type recorded struct {
 	tinker.Service // the engine
 	base           string
@@ -39,10 +38,10 @@ type answers struct {
 	next atomic.Int64
 }
 
-// kept is how many continuations of a prompt the engine draws.
+// kept is the number of continuations that the engine draws for a prompt.
 const kept = 8
 
-// newRecorded has one base model, called name, from a folder.
+// newRecorded makes a backend with one base model, called name, from a folder.
 func newRecorded(tb testing.TB, name, folder string) *recorded {
 	tb.Helper()
 	seed := uint64(1)
@@ -74,7 +73,7 @@ func (r *recorded) hash(parts ...[]int32) uint64 {
 	return h.Sum64()
 }
 
-// SamplingClient implements tinker.Service: whatever the weights.
+// SamplingClient implements tinker.Service, for any weights.
 func (r *recorded) SamplingClient(context.Context, tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	return r, nil
 }
@@ -167,7 +166,7 @@ func (r *recorded) Accepted(modelID string, seqID int64) bool {
 	return accepted
 }
 
-// Rest implements server.Backend: nothing here leaves memory.
+// Rest implements server.Backend: nothing leaves memory.
 func (r *recorded) Rest(string) error { return nil }
 
 // RestOne implements server.Backend.
@@ -214,7 +213,7 @@ func (r *recorded) Folder(path string) (string, error) {
 	return "", fmt.Errorf("%s: %w", path, tinker.ErrNotFound)
 }
 
-// recordedModel is a run that learns nothing.
+// recordedModel is a training run that never learns.
 type recordedModel struct {
 	tinker.TrainingClient
 	of      *recorded
@@ -242,7 +241,7 @@ func accepted[T any](m *recordedModel, seq int64, v T) *tinker.Future[T] {
 	return f
 }
 
-// ForwardBackward implements tinker.TrainingClient. A prompt's own logprobs were never asked for and are 0.
+// ForwardBackward implements tinker.TrainingClient. Logprobs of prompts were never requested and are 0.
 func (m *recordedModel) ForwardBackward(_ context.Context,
 	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	out := tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 0}}

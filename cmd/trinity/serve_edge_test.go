@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// Once there was a key, keys are demanded: also after the last one is revoked, after the next start, and when the
-// file cannot be read.
+// Once a key existed, keys are required: also after the last one is revoked, after a restart, and if the file cannot be
+// read.
 func TestKeysStayDemanded(t *testing.T) {
 	data := dataFlag{t.TempDir()}
 	at := func() (*keyFile, bool) {
@@ -84,7 +84,7 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// A model that cannot be read does not stop those beside it, and is named.
+// An unreadable model is named and does not stop the others.
 func TestOneModelDamaged(t *testing.T) {
 	root := t.TempDir()
 	for name, config := range map[string]string{"good": tinyConfig, "bad": "{"} {

@@ -26,9 +26,9 @@ var serveKills = flag.Int("serve.kills", 4, "how often the server is killed unde
 
 const scriptSteps = 8
 
-// TestServeKilled kills a server with kill -9 at random moments of a mixed load and starts it again at once. Its
-// clients repeat what the protocol lets them repeat, and see pauses; every answer has the bits of a server that nobody
-// killed, so nothing accepted was lost and nothing was done twice.
+// TestServeKilled kills a server with kill -9 at random moments of a mixed load and restarts it immediately. Clients
+// repeat what the protocol lets them repeat, and only see pauses. Every answer has the bits of an uninterrupted server,
+// so nothing accepted was lost and nothing was executed twice.
 func TestServeKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*20*time.Second)
 	defer cancel()
@@ -146,7 +146,7 @@ func (c *crowd) compare(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// script runs one mixed script in a session of its own; all of them are to have the same answers.
+// script runs one mixed script in a new session; all scripts must get the same answers.
 func (c *crowd) script(n int) []string {
 	said, err := c.load.Mixed(c.ctx, fmt.Sprintf("script-%06d", n), scriptSteps)
 	c.fail(err)
@@ -178,8 +178,8 @@ func (c *crowd) checkpoints() names {
 	return out
 }
 
-// unnamed trains a run and draws from unnamed samplers of it, as save_weights_and_get_sampling_client does, by hand:
-// the seam has none of those.
+// unnamed trains a run and draws from unnamed samplers of it, as save_weights_and_get_sampling_client does. It uses
+// the wire directly, because package tinker has no unnamed samplers.
 func (c *crowd) unnamed() []string {
 	var said []string
 	var session wire.CreateSessionResponse
@@ -203,7 +203,7 @@ func (c *crowd) unnamed() []string {
 	return said
 }
 
-// result posts a request and polls for its result, both for as long as the server is away.
+// result posts a request and polls for its result, and retries both while the server is down.
 func (c *crowd) result(path string, body, out any) {
 	var p wire.Promise
 	c.post(path, body, &p)

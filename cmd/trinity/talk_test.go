@@ -27,7 +27,7 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	return talk, &out
 }
 
-// TestStream: an answer asked for piece by piece is the answer asked for at once.
+// TestStream: an answer requested in pieces equals the answer requested at once.
 func TestStream(t *testing.T) {
 	talk, _ := openTalk(t, 0)
 	const ribbons = "Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of ribbons now?"
@@ -83,7 +83,7 @@ func TestShowsWholeCharacters(t *testing.T) {
 	}
 }
 
-// TestInterrupt: Ctrl-C ends an answer, what was said stays; between answers it ends the conversation.
+// TestInterrupt: Ctrl-C ends an answer and keeps what was said; between answers it ends the conversation.
 func TestInterrupt(t *testing.T) {
 	talk, out := openTalk(t, 1)
 	interrupts := make(chan os.Signal)
@@ -91,7 +91,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := talk.stream(ctx, []int32{1}); err == nil {
-		t.Error("an answer goes on after its context has ended")
+		t.Error("an answer continues after its context has ended")
 	}
 	lines, done := make(chan string), make(chan error)
 	go func() { done <- talk.loop(t.Context(), lines) }()
