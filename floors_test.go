@@ -36,7 +36,7 @@ var floors = []string{
 	"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
 		"rl/reward engine/internal/kernel engine/internal/loss internal/wal",
 	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/dataset engine/internal/nn monitor",
-	"rl/env rl/pipeline rl/taskprep rl/algorithm loop/buffer loop/synchronizer monitor/plot engine/internal/optim engine/internal/cache engine/internal/model",
+	"rl/env rl/pipeline rl/taskprep rl/algorithm loop/buffer loop/synchronizer monitor/plot engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"rl/env/envtest rl/env/game rl/workflow engine engine/enginetest engine/journal engine/measure",
 	"loop/explorer loop/trainer loop/gem loop/proxy",
 	"config",
