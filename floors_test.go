@@ -32,7 +32,7 @@ var rooms = []string{
 
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/logfile internal/spell internal/web internal/pattern internal/sbom",
+	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile internal/spell internal/web internal/pattern internal/sbom",
 	"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
 		"rl/reward engine/internal/kernel engine/internal/loss internal/wal",
 	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/dataset engine/internal/nn monitor",

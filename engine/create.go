@@ -12,6 +12,7 @@ import (
 	"weak"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -204,7 +205,8 @@ func (e *Engine) add(r *run, done int64) error {
 	r.share = party(r.owner)
 	r.q = queue{id: r.id, start: e.start, idle: func() { e.trainer.idle(r) }, backlog: &e.waiting[tinker.Training], owner: r.owner,
 		keep: e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
-		next: done + 1, done: done, oldest: done + 1, entries: map[int64]*entry{}}
+		requests: numbered.New[*entry](r.id), done: done, oldest: done + 1}
+	r.q.requests.Reserve(done)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

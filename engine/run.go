@@ -95,7 +95,7 @@ func (r *run) Info(context.Context) (tinker.ModelInfo, error) {
 	if r.q.ends() {
 		return tinker.ModelInfo{}, errUnloaded(r.id)
 	}
-	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.next}, nil
+	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.requests.Next()}, nil
 }
 
 // Forward implements tinker.TrainingClient.

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"pgregory.net/rapid"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // deep is a model of some layers, so that a pass has many pauses.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -21,16 +22,15 @@ type model struct {
 	snapping sync.Mutex // held while a snapshot is taken, and while the model comes to rest or awakes
 
 	mu       sync.Mutex
-	inner    tinker.TrainingClient // nil while it rests
-	idle     bool                  // it rests: the machine does not have it, the snapshot is all there is
-	used     time.Time             // when it was last asked for something
-	next     int64                 // the SeqID that a request with 0 takes
-	ops      map[int64]*op         // accepted, as far as their results are kept
-	running  int                   // operations whose result is not there yet
-	applied  int64                 // last SeqID in the snapshot on disk
-	snapped  bool                  // there is one
-	compute  time.Duration         // spent since that snapshot
-	bytes    int64                 // logged since that snapshot
+	inner    tinker.TrainingClient   // nil while it rests
+	idle     bool                    // it rests: the machine does not have it, the snapshot is all there is
+	used     time.Time               // when it was last asked for something
+	ops      *numbered.Requests[*op] // accepted, as far as their results are kept
+	running  int                     // operations whose result is not there yet
+	applied  int64                   // last SeqID in the snapshot on disk
+	snapped  bool                    // there is one
+	compute  time.Duration           // spent since that snapshot
+	bytes    int64                   // logged since that snapshot
 	lastDone time.Time
 
 	sending sync.WaitGroup                      // requests that are logged and on their way to the machine
@@ -51,7 +51,7 @@ type op struct {
 }
 
 func newModel(j *Journal, c created, inner tinker.TrainingClient) *model {
-	return &model{j: j, id: c.ModelID, created: c, inner: inner, next: 1, ops: map[int64]*op{}, used: time.Now()}
+	return &model{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID), used: time.Now()}
 }
 
 // Info implements tinker.TrainingClient.
@@ -68,7 +68,7 @@ func (m *model) Info(context.Context) (tinker.ModelInfo, error) {
 		return m.info, m.unusable(m.broken)
 	}
 	info := m.info
-	info.NextSeqID = m.next
+	info.NextSeqID = m.ops.Next()
 	return info, nil
 }
 
@@ -133,9 +133,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 	if err := m.awake(); err != nil {
 		return nil, err
 	}
-	if *seq == 0 {
-		*seq = m.next
-	}
+	*seq = m.ops.Number(*seq)
 	raw, err := json.Marshal(req)
 	if err != nil {
 		m.mu.Unlock()
@@ -158,10 +156,9 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 		m.mu.Unlock()
 		return nil, err
 	}
-	m.next = max(m.next, *seq+1)
 	f, resolve := tinker.NewFuture[T]()
 	o := &op{name: name, hash: hash, logged: at, future: f, noted: make(chan struct{})}
-	m.ops[*seq] = o
+	m.ops.Accept(*seq, o)
 	m.running++
 	m.sending.Add(1)
 	m.used = time.Now()
@@ -199,18 +196,17 @@ func (m *model) later(o *op, at position, forward func(), fail func(error)) {
 // repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none.
 // m.mu is held.
 func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged position, err error) {
-	o, ok := m.ops[seq]
-	if !ok {
-		if seq <= m.applied {
-			return nil, logged, tinker.Userf("journal: the result of request %d of model %s is not kept any more; the next free seq_id is %d", seq, m.id, m.next)
-		}
-		return nil, logged, nil
+	o, found, err := m.ops.Repeated(seq, m.applied, func(o *op) (ok bool) {
+		f, ok = o.future.(*tinker.Future[T])
+		return ok && o.name == name && o.hash == hash
+	})
+	if err != nil {
+		return nil, logged, tinker.Userf("journal: %w", err)
 	}
-	f, ok = o.future.(*tinker.Future[T])
-	if !ok || o.name != name || o.hash != hash {
-		return nil, logged, tinker.Userf("journal: seq_id %d of model %s was used for another request (%s); the next free one is %d", seq, m.id, o.name, m.next)
+	if found {
+		logged = o.logged
 	}
-	return f, o.logged, nil
+	return f, logged, nil
 }
 
 // append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
@@ -276,7 +272,7 @@ func closedChan() chan struct{} {
 func (m *model) dirty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.next-1 > m.applied && m.leaving == nil
+	return m.ops.Next()-1 > m.applied && m.leaving == nil
 }
 
 func (m *model) busy() bool {
@@ -289,8 +285,7 @@ func (m *model) busy() bool {
 func (m *model) restoreResult(r result) error {
 	o, err := opOf(r)
 	if err == nil {
-		m.ops[r.SeqID] = o
-		m.next = max(m.next, r.SeqID+1)
+		m.ops.Accept(r.SeqID, o)
 	}
 	return err
 }

@@ -84,7 +84,8 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 				path, s.Numerics, j.m.NumericsID()))
 		}
 		m := newModel(j, s.Created, nil)
-		m.applied, m.next, m.snapped, m.idle = s.Applied, s.Applied+1, true, true
+		m.applied, m.snapped, m.idle = s.Applied, true, true
+		m.ops.Reserve(s.Applied)
 		if s.Info == nil { // an older version wrote it
 			if err := m.wake(tinker.Promised(ctx)); err != nil {
 				if err := j.leaveOut(m, err); err != nil {
@@ -322,8 +323,12 @@ func (j *Journal) settle() {
 func (j *Journal) pending() (ends []<-chan struct{}) {
 	for _, m := range j.all() {
 		m.mu.Lock()
-		for seq := m.applied + 1; m.ops[seq] != nil; seq++ {
-			if d, ok := m.ops[seq].future.(interface{ Done() <-chan struct{} }); ok {
+		for seq := m.applied + 1; ; seq++ {
+			o, ok := m.ops.Get(seq)
+			if !ok {
+				break
+			}
+			if d, ok := o.future.(interface{ Done() <-chan struct{} }); ok {
 				ends = append(ends, d.Done())
 			}
 		}
@@ -386,8 +391,7 @@ func again[Req, T any](m *model, r operation, send func(context.Context, Req) (*
 	f, resolve := tinker.NewFuture[T]()
 	o := &op{name: r.Name, hash: hashOf(&req), future: f, noted: make(chan struct{})}
 	m.mu.Lock()
-	m.ops[r.SeqID] = o
-	m.next = max(m.next, r.SeqID+1)
+	m.ops.Accept(r.SeqID, o)
 	m.running++
 	m.bytes += int64(len(r.Request))
 	m.mu.Unlock()

@@ -97,7 +97,7 @@ func (m *model) rest() (bool, error) {
 	}
 	defer m.snapping.Unlock()
 	m.mu.Lock()
-	may, stale := m.mayRest(), !m.snapped || m.next-1 > m.applied
+	may, stale := m.mayRest(), !m.snapped || m.ops.Next()-1 > m.applied
 	m.mu.Unlock()
 	if !may {
 		return false, nil
@@ -108,11 +108,12 @@ func (m *model) rest() (bool, error) {
 		}
 	}
 	m.mu.Lock()
-	if !m.mayRest() || m.next-1 > m.applied { // a request came meanwhile
+	if !m.mayRest() || m.ops.Next()-1 > m.applied { // a request came meanwhile
 		m.mu.Unlock()
 		return false, nil
 	}
-	m.idle, m.inner, m.ops, m.created.Request = true, nil, map[int64]*op{}, nil
+	m.idle, m.inner, m.created.Request = true, nil, nil
+	m.ops.ForgetAll()
 	m.mu.Unlock()
 	if err := m.j.m.Evict(m.j.ctx, m.id); err != nil {
 		return false, fmt.Errorf("journal: model %s: %w", m.id, err)

@@ -131,7 +131,7 @@ func (m *model) kept(applied int64) ([]result, error) {
 	m.mu.Lock()
 	var done []*op // newest first
 	for seq := applied; seq > max(0, applied-int64(m.j.opts.KeepResults)); seq-- {
-		if o := m.ops[seq]; o != nil {
+		if o, ok := m.ops.Get(seq); ok {
 			done = append(done, o)
 		}
 	}
@@ -158,9 +158,9 @@ func (m *model) dropOld(kept []result) {
 	if len(kept) > 0 {
 		oldest = kept[0].SeqID
 	}
-	for seq, o := range m.ops {
+	for seq, o := range m.ops.All() {
 		if seq < oldest && o.result != nil {
-			delete(m.ops, seq)
+			m.ops.Forget(seq)
 		}
 	}
 }

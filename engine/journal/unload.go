@@ -61,7 +61,7 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 		}
 	}
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
-	m.leaving, m.info.NextSeqID = f, m.next
+	m.leaving, m.info.NextSeqID = f, m.ops.Next()
 	m.mu.Unlock()
 	m.j.background.Add(1)
 	if err := at.sync(); err != nil {
@@ -116,7 +116,7 @@ func (m *model) errUnloaded() error {
 // bury writes the tombstone; from then on the log and the snapshot of the model are not needed. m.snapping is held.
 func (m *model) bury() error {
 	m.mu.Lock()
-	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.next}
+	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.ops.Next()}
 	m.mu.Unlock()
 	fs := m.j.opts.FS
 	if err := disk.WriteJSON(fs, m.j.tombstonePath(m.id), t); err != nil {
@@ -153,7 +153,8 @@ func (j *Journal) readTombstones() error {
 			return err
 		}
 		m := newModel(j, t.Created, nil)
-		m.gone, m.info, m.next = true, t.Info, t.Next
+		m.gone, m.info = true, t.Info
+		m.ops.Reserve(t.Next - 1)
 		m.leaving = tinker.Resolved(tinker.UnloadOutput{ModelID: m.id}, nil)
 		j.add(m)
 	}

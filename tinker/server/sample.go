@@ -11,6 +11,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -89,7 +90,7 @@ func (s *Server) sample(c *call) (any, error) {
 				return 0, err
 			}
 			if p.Hash != hash {
-				return 0, tinker.Userf("seq_id %d of sampling session %s was used for another request", key.seq, key.sampler)
+				return 0, tinker.Userf("%w", numbered.Reused(key.seq, "sampling session "+key.sampler))
 			}
 			return 0, nil
 		}
