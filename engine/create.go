@@ -22,7 +22,7 @@ const defaultAlpha = 32
 // CreateModel implements tinker.Service.
 func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
 	d := newHasher("create_model").create(req)
-	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
+	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *trainingRun) error {
 		b, err := e.base(req.BaseModel)
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ func unknownModule(names string) string {
 }
 
 // begin makes the state of a new run.
-func (r *run) begin(random bool, kind string) error {
+func (r *trainingRun) begin(random bool, kind string) error {
 	seed := uint64(*r.lora.Seed)
 	if random {
 		r.bf16 = r.base.config.BF16
@@ -97,7 +97,7 @@ func (r *run) begin(random bool, kind string) error {
 	return r.start(root.w.NewLoRA(modelLoRA(r.lora), seed), kind, root)
 }
 
-func (r *run) start(params []model.Tensor, kind string, root *version) error {
+func (r *trainingRun) start(params []model.Tensor, kind string, root *version) error {
 	sortByName(params)
 	return r.install(params, newOptimizer(kind, params), root)
 }
@@ -107,7 +107,7 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 	h := newHasher("create_from_state")
 	h.optimizer(req.OptimizerType)
 	d := h.load(req.Path, req.Optimizer)
-	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
+	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *trainingRun) error {
 		e.store.mu.RLock()
 		defer e.store.mu.RUnlock()
 		m, p, dir, err := e.store.read(req.Path)
@@ -143,7 +143,7 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 }
 
 // create finds the run of a natural key or makes it.
-func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest, fill func(*run) error) (tinker.TrainingClient, error) {
+func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest, fill func(*trainingRun) error) (tinker.TrainingClient, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -164,7 +164,7 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, owner st
 		}
 		return r, nil
 	}
-	r := &run{e: e, id: id, created: d, owner: owner, promised: tinker.IsPromised(ctx)}
+	r := &trainingRun{e: e, id: id, created: d, owner: owner, promised: tinker.IsPromised(ctx)}
 	err := fill(r)
 	if err == nil {
 		err = e.add(r, 0)
@@ -188,7 +188,7 @@ func checkSession(session string, seq int64) error {
 func modelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
 
 // find returns the run of that id, nil if there is none.
-func (e *Engine) find(id string) (*run, error) {
+func (e *Engine) find(id string) (*trainingRun, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -201,9 +201,9 @@ func (e *Engine) find(id string) (*run, error) {
 }
 
 // add makes the run known, with requests up to done behind it.
-func (e *Engine) add(r *run, done int64) error {
-	r.share = party(r.owner)
-	r.q = queue{id: r.id, start: e.start, idle: func() { e.trainer.idle(r) }, backlog: &e.waiting[tinker.Training], owner: r.owner,
+func (e *Engine) add(r *trainingRun, done int64) error {
+	r.share = newShare(r.owner)
+	r.q = queue{id: r.id, start: e.start, idle: func() { e.training.idle(r) }, backlog: &e.waiting[tinker.Training], owner: r.owner,
 		keep: e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
 		requests: numbered.New[*entry](r.id), done: done, oldest: done + 1}
 	r.q.requests.Reserve(done)
@@ -269,7 +269,7 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 }
 
 func (e *Engine) client(v *version, owner string) *samplingClient {
-	return &samplingClient{e: e, version: v, line: &line{owner: owner, share: party(owner)}}
+	return &samplingClient{e: e, version: v, queue: &samplingQueue{owner: owner, share: newShare(owner)}}
 }
 
 // open returns the weights of a checkpoint: those in memory while somebody holds them, else from the disk.
@@ -290,7 +290,7 @@ func (e *Engine) open(path string) (*version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: checkpoint %s: %w", path, err)
 	}
-	r := &run{e: e, id: m.ModelID, base: b, lora: m.LoRA}
+	r := &trainingRun{e: e, id: m.ModelID, base: b, lora: m.LoRA}
 	if err := r.fits(m, path); err != nil {
 		return nil, err
 	}
@@ -304,7 +304,7 @@ func (e *Engine) open(path string) (*version, error) {
 }
 
 // packFrom reads the weights of a checkpoint folder.
-func (r *run) packFrom(dir string, m manifest) (*version, error) {
+func (r *trainingRun) packFrom(dir string, m manifest) (*version, error) {
 	name := adapterFile
 	if r.full() {
 		name = weightsFile

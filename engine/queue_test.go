@@ -214,7 +214,7 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 func TestOverflowNamesTheLayer(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
-	r := c.(*run)
+	r := c.(*trainingRun)
 	for _, p := range r.params {
 		if strings.Contains(p.Name, "layers.1.mlp.down_proj") {
 			for i := range p.Data {

@@ -86,7 +86,7 @@ func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (app
 	return applied, err
 }
 
-func (r *run) writeSnapshot(w io.Writer, applied int64) error {
+func (r *trainingRun) writeSnapshot(w io.Writer, applied int64) error {
 	print, err := r.base.fingerprint(r.full())
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	} else if r != nil {
 		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
 	}
-	r := &run{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16,
+	r := &trainingRun{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16,
 		promised: tinker.IsPromised(ctx)}
 	if err := r.readSnapshot(s, info); err != nil {
 		e.memory.release(r.id)
@@ -241,7 +241,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 }
 
 // readSnapshot fills the run with the numbers behind the header.
-func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
+func (r *trainingRun) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 	if r.base, err = r.e.base(info.BaseModel); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (r *run) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 }
 
 // setGradient restores the accumulators; none means no gradient.
-func (r *run) setGradient(values [][]float32) error {
+func (r *trainingRun) setGradient(values [][]float32) error {
 	if len(values) == 0 {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 }
 
 // forget lets go of a run's state; for good if it was unloaded.
-func (e *Engine) forget(r *run, unloaded bool) {
+func (e *Engine) forget(r *trainingRun, unloaded bool) {
 	r.state = state{}
 	e.memory.release(r.id)
 	e.mu.Lock()

@@ -13,7 +13,7 @@ func (j *Journal) Accepted(modelID string, seqID int64) bool {
 }
 
 // behind reports whether a request lies in what the model has done already; m.mu is held.
-func (m *model) behind(seq int64) bool {
+func (m *trainingClient) behind(seq int64) bool {
 	return seq >= 1 && (seq <= m.applied || m.gone && seq < m.ops.Next())
 }
 
@@ -37,14 +37,14 @@ func (j *Journal) Lookup(modelID string, seqID int64) (future any, accepted bool
 	return nil, behind
 }
 
-func (j *Journal) find(modelID string) *model {
+func (j *Journal) find(modelID string) *trainingClient {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.models[modelID]
 }
 
 // atRest reads the result of a request from the snapshot of a model that rests; nil if it is not kept.
-func (m *model) atRest(seq int64) any {
+func (m *trainingClient) atRest(seq int64) any {
 	s, err := openSnapshot(m.j.snapshotPath(m.id))
 	if err != nil {
 		return nil

@@ -83,7 +83,7 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed behind it can differ in its last bits",
 				path, s.Numerics, j.m.NumericsID()))
 		}
-		m := newModel(j, s.Created, nil)
+		m := newTrainingClient(j, s.Created, nil)
 		m.applied, m.snapped, m.idle = s.Applied, true, true
 		m.ops.Reserve(s.Applied)
 		if s.Info == nil { // an older version wrote it
@@ -103,7 +103,7 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 
 // leaveOut refuses the requests of a model that cannot be brought back, with the reason: its base model may be missing.
 // Its part of the log stays for the next start.
-func (j *Journal) leaveOut(m *model, bad error) error {
+func (j *Journal) leaveOut(m *trainingClient, bad error) error {
 	if errors.Is(bad, tinker.ErrClosed) || j.ctx.Err() != nil {
 		return bad
 	}
@@ -120,24 +120,24 @@ func (j *Journal) setAside(path string, broken error) error {
 		return broken
 	}
 	j.opts.Warn(fmt.Sprintf("model %s cannot be used: %v", id, broken))
-	m := newModel(j, created{ModelID: id}, nil)
+	m := newTrainingClient(j, created{ModelID: id}, nil)
 	m.idle, m.broken = true, broken
 	j.models[id] = m
 	return nil
 }
 
-func (j *Journal) add(m *model) {
+func (j *Journal) add(m *trainingClient) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.models[m.id], j.byKey[key{m.created.Session, m.created.Seq}] = m, m
 }
 
 // all lists the models by id.
-func (j *Journal) all() []*model {
+func (j *Journal) all() []*trainingClient {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	list := slices.Collect(maps.Values(j.models))
-	slices.SortFunc(list, func(a, b *model) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(list, func(a, b *trainingClient) int { return strings.Compare(a.id, b.id) })
 	return list
 }
 
@@ -227,7 +227,7 @@ func keep[T any](r *segmentReader, payload []byte) error {
 }
 
 // lacks reports whether a request is to be replayed. Snapshots of what has been are taken meanwhile.
-func (m *model) lacks(seq int64) bool {
+func (m *trainingClient) lacks(seq int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return seq > m.applied && !m.gone
@@ -293,12 +293,12 @@ func (j *Journal) recreate(ctx context.Context, r created) error {
 		return nil // it has no snapshot, so nobody was promised it, and its state was deleted since
 	}
 	if err != nil {
-		m := newModel(j, r, nil)
+		m := newTrainingClient(j, r, nil)
 		m.idle = true
 		j.add(m)
 		return j.leaveOut(m, fmt.Errorf("journal: create model %s again: %w", r.ModelID, err))
 	}
-	m := newModel(j, r, inner)
+	m := newTrainingClient(j, r, inner)
 	if m.info, err = inner.Info(ctx); err != nil {
 		return fmt.Errorf("journal: create model %s again: %w", r.ModelID, err)
 	}
@@ -350,7 +350,7 @@ func (r result) settled() bool {
 }
 
 // skip uses up the number of a settled request: one without data fails, and changes nothing.
-func (m *model) skip(r result) error {
+func (m *trainingClient) skip(r result) error {
 	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID, LossFn: tinker.CrossEntropy}); err != nil {
 		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
 	}
@@ -359,7 +359,7 @@ func (m *model) skip(r result) error {
 	return m.restoreResult(r)
 }
 
-func (m *model) replay(r operation) error {
+func (m *trainingClient) replay(r operation) error {
 	var err error
 	switch r.Name {
 	case opForward:
@@ -383,7 +383,7 @@ func (m *model) replay(r operation) error {
 	return nil
 }
 
-func again[Req, T any](m *model, r operation, send func(context.Context, Req) (*tinker.Future[T], error)) error {
+func again[Req, T any](m *trainingClient, r operation, send func(context.Context, Req) (*tinker.Future[T], error)) error {
 	var req Req
 	if err := json.Unmarshal(r.Request, &req); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows, pick func(*Adapter) *nn.LoRA) {
 	in, mid := on.Lay(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
 	var more []kernel.Addition
-	p.eachRun(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Down(on, more, mid, in, from-a, to-a) })
+	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Down(on, more, mid, in, from-a, to-a) })
 	l.Forward(on, y.Slice(a, b), in, more)
 }
 
@@ -26,7 +26,7 @@ func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dm
 	dy, dmid = dy.Slice(a, b), dmid.Slice(a, b)
 	in := on.Lay(0, dy, dy.Cols, l.W.BF16)
 	var more []kernel.Addition
-	p.eachRun(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Up(on, more, dmid, dy, in, from-a, to-a) })
+	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Up(on, more, dmid, dy, in, from-a, to-a) })
 	l.Backward(on, dx.Slice(a, b), in, more)
 }
 

@@ -59,7 +59,7 @@ func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
 // eachHeadRun calls f for stretches a to b-1 of rows whose adapter reaches the head. rows need not be sorted.
 func (p *pass) eachHeadRun(rows []int, f func(l *nn.LoRA, a, b int)) {
 	for a := 0; a < len(rows); {
-		u, b := p.runOf(rows[a]), a+1
+		u, b := p.segmentOf(rows[a]), a+1
 		for b < len(rows) && rows[b] >= u.a && rows[b] < u.b {
 			b++
 		}
@@ -70,16 +70,16 @@ func (p *pass) eachHeadRun(rows []int, f func(l *nn.LoRA, a, b int)) {
 	}
 }
 
-func (p *pass) runOf(row int) run {
-	lo, hi := 0, len(p.runs)-1
+func (p *pass) segmentOf(row int) segment {
+	lo, hi := 0, len(p.segments)-1
 	for lo < hi {
-		if mid := (lo + hi) / 2; p.runs[mid].b > row {
+		if mid := (lo + hi) / 2; p.segments[mid].b > row {
 			hi = mid
 		} else {
 			lo = mid + 1
 		}
 	}
-	return p.runs[lo]
+	return p.segments[lo]
 }
 
 // headEnd returns where a chunk of at most n rows, 64 or more, of the head's gradients ends that begins at from: at a

@@ -77,20 +77,20 @@ func (r *Runner) between() bool {
 // pass is one call over the rows of some sequences.
 type pass struct {
 	*Runner
-	w      *Weights
-	seqs   []Seq
-	start  []int // [len(seqs)+1] first row of each sequence
-	runs   []run
-	rank   int // largest rank of an adapter
-	table  *nn.RoPETable
-	layers []acts
-	last   nn.Rows   // [T,D] input of the final norm
-	invF   []float32 // [T]
-	hidden nn.Rows   // [T,D]
+	w        *Weights
+	seqs     []Seq
+	start    []int // [len(seqs)+1] first row of each sequence
+	segments []segment
+	rank     int // largest rank of an adapter
+	table    *nn.RoPETable
+	layers   []acts
+	last     nn.Rows   // [T,D] input of the final norm
+	invF     []float32 // [T]
+	hidden   nn.Rows   // [T,D]
 }
 
-// run is rows a to b-1, which have the same adapter.
-type run struct {
+// segment is rows a to b-1, which have the same adapter.
+type segment struct {
 	adapter *Adapter
 	a, b    int
 	grads   *Grads // where Backward adds its gradients; nil trains nothing
@@ -107,10 +107,10 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 		if s.Adapter != nil {
 			p.rank = max(p.rank, s.Adapter.LoRA.Rank)
 		}
-		if n := len(p.runs); n > 0 && p.runs[n-1].adapter == s.Adapter {
-			p.runs[n-1].b = b
+		if n := len(p.segments); n > 0 && p.segments[n-1].adapter == s.Adapter {
+			p.segments[n-1].b = b
 		} else {
-			p.runs = append(p.runs, run{adapter: s.Adapter, a: a, b: b})
+			p.segments = append(p.segments, segment{adapter: s.Adapter, a: a, b: b})
 		}
 		if err := w.checkSeq(s); err != nil {
 			return nil, fmt.Errorf("model: sequence %d: %w", i, err)
@@ -181,9 +181,9 @@ func cut(i, parts, n int) int {
 	return at
 }
 
-// eachRun calls f for the stretches of rows a to b-1 whose adapter has the addition pick names.
-func (p *pass) eachRun(a, b int, pick func(*Adapter) *nn.LoRA, f func(l *nn.LoRA, a, b int)) {
-	for _, u := range p.runs {
+// eachSegment calls f for the stretches of rows a to b-1 whose adapter has the addition pick names.
+func (p *pass) eachSegment(a, b int, pick func(*Adapter) *nn.LoRA, f func(l *nn.LoRA, a, b int)) {
+	for _, u := range p.segments {
 		from, to := max(a, u.a), min(b, u.b)
 		if u.adapter == nil || from >= to {
 			continue

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// model is the durable TrainingClient of one training run.
-type model struct {
+// trainingClient is the durable TrainingClient of one training run.
+type trainingClient struct {
 	j       *Journal
 	id      string
 	created created
@@ -50,12 +50,12 @@ type op struct {
 	noted  chan struct{} // closed when result is there, or never will be
 }
 
-func newModel(j *Journal, c created, inner tinker.TrainingClient) *model {
-	return &model{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID), used: time.Now()}
+func newTrainingClient(j *Journal, c created, inner tinker.TrainingClient) *trainingClient {
+	return &trainingClient{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID), used: time.Now()}
 }
 
 // Info implements tinker.TrainingClient.
-func (m *model) Info(context.Context) (tinker.ModelInfo, error) {
+func (m *trainingClient) Info(context.Context) (tinker.ModelInfo, error) {
 	if m.j.ctx.Err() != nil {
 		return tinker.ModelInfo{}, tinker.ErrClosed
 	}
@@ -73,7 +73,7 @@ func (m *model) Info(context.Context) (tinker.ModelInfo, error) {
 }
 
 // otherSettings refuses to make the model again as something else than it is.
-func (m *model) otherSettings(seq int64, session string) error {
+func (m *trainingClient) otherSettings(seq int64, session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return tinker.Userf("journal: model %d of session %s was created with other settings: base model %q, rank %d, train_attn %t, train_mlp %t, train_unembed %t; "+
@@ -91,39 +91,39 @@ const (
 )
 
 // Forward implements tinker.TrainingClient.
-func (m *model) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *trainingClient) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.Forward(m.j.ctx, req) })
 }
 
 // ForwardBackward implements tinker.TrainingClient.
-func (m *model) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *trainingClient) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return accept(m, opForwardBackward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.ForwardBackward(m.j.ctx, req) })
 }
 
 // OptimStep implements tinker.TrainingClient.
-func (m *model) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+func (m *trainingClient) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.inner.OptimStep(m.j.ctx, req) })
 }
 
 // SaveState implements tinker.TrainingClient.
-func (m *model) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *trainingClient) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) { return m.inner.SaveState(m.j.ctx, req) })
 }
 
 // LoadState implements tinker.TrainingClient.
-func (m *model) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+func (m *trainingClient) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
 	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput], error) { return m.inner.LoadState(m.j.ctx, req) })
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (m *model) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *trainingClient) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return accept(m, opSaveSampler, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) {
 		return m.inner.SaveWeightsForSampler(m.j.ctx, req)
 	})
 }
 
 // accept numbers a request, makes it durable and hands it on; req and seq point into what send will send.
-func accept[T any](m *model, name string, req any, seq *int64, send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
+func accept[T any](m *trainingClient, name string, req any, seq *int64, send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
 	if *seq < 0 {
 		return nil, tinker.Userf("journal: seq_id %d; numbers begin at 1", *seq)
 	}
@@ -181,7 +181,7 @@ func accept[T any](m *model, name string, req any, seq *int64, send func() (*tin
 
 // later hands a request on when the log could be written after all: the caller was told of an error, and may send it
 // again.
-func (m *model) later(o *op, at position, forward func(), fail func(error)) {
+func (m *trainingClient) later(o *op, at position, forward func(), fail func(error)) {
 	m.j.background.Go(func() {
 		if err := at.log.Await(m.j.ctx, at.at); err != nil {
 			close(o.noted)
@@ -195,7 +195,7 @@ func (m *model) later(o *op, at position, forward func(), fail func(error)) {
 
 // repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none.
 // m.mu is held.
-func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged position, err error) {
+func repeated[T any](m *trainingClient, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged position, err error) {
 	o, found, err := m.ops.Repeated(seq, m.applied, func(o *op) (ok bool) {
 		f, ok = o.future.(*tinker.Future[T])
 		return ok && o.name == name && o.hash == hash
@@ -211,14 +211,14 @@ func repeated[T any](m *model, name string, seq int64, hash [32]byte) (f *tinker
 
 // append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
 // crash can leave a gap.
-func (m *model) append(name string, seq int64, raw []byte) (position, error) {
+func (m *trainingClient) append(name string, seq int64, raw []byte) (position, error) {
 	m.bytes += int64(len(raw))
 	return m.j.log.append(recOp, operation{ModelID: m.id, SeqID: seq, Name: name, Request: raw})
 }
 
 // watch resolves a request's future when the machine is done with it, notes the result and takes a snapshot when one is
 // due.
-func watch[T any](m *model, o *op, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
+func watch[T any](m *trainingClient, o *op, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
 	start := time.Now()
 	m.j.background.Add(1)
 	go func() {
@@ -241,7 +241,7 @@ func watch[T any](m *model, o *op, seq int64, inner *tinker.Future[T], resolve f
 	}()
 }
 
-func (m *model) finish(o *op, seq int64, start time.Time, v any, err error) {
+func (m *trainingClient) finish(o *op, seq int64, start time.Time, v any, err error) {
 	r := result{ModelID: m.id, SeqID: seq, Name: o.name, Hash: o.hash}
 	if err != nil {
 		r.Error, r.Category = tinker.BriefText(err.Error()), string(tinker.CategoryOf(err))
@@ -269,20 +269,20 @@ func closedChan() chan struct{} {
 	return c
 }
 
-func (m *model) dirty() bool {
+func (m *trainingClient) dirty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ops.Next()-1 > m.applied && m.leaving == nil
 }
 
-func (m *model) busy() bool {
+func (m *trainingClient) busy() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.running > 0
 }
 
 // restoreResult makes the future of a request whose result was kept. m.mu is held, or nobody else knows the model.
-func (m *model) restoreResult(r result) error {
+func (m *trainingClient) restoreResult(r result) error {
 	o, err := opOf(r)
 	if err == nil {
 		m.ops.Accept(r.SeqID, o)
