@@ -42,7 +42,7 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	for i, t := range rows {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
-	in := on.Lay(0, h.x, h.x.Cols, p.w.head.W.BF16)
+	in := on.Pack(0, h.x, h.x.Cols, p.w.head.W.BF16)
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Down(on, more, h.mid, in, a, b) })
 	p.w.head.Forward(on, h.logits, in, more)
@@ -50,7 +50,7 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 
 // headBackward takes h.logits, which hold the gradients of the logits, to h.dx.
 func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
-	in := on.Lay(0, h.logits, h.logits.Cols, p.w.head.W.BF16)
+	in := on.Pack(0, h.logits, h.logits.Cols, p.w.head.W.BF16)
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Up(on, more, h.dmid, h.logits, in, a, b) })
 	p.w.head.Backward(on, h.dx, in, more)

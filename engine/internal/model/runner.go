@@ -96,7 +96,7 @@ type segment struct {
 	grads   *Grads // where Backward adds its gradients; nil trains nothing
 }
 
-// newPass lays out the rows of a call. It returns an error for sequences that cannot be computed.
+// newPass packs the rows of a call. It returns an error for sequences that cannot be computed.
 func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 	p := &pass{Runner: r, w: w, seqs: seqs, start: make([]int, len(seqs)+1)}
 	end := 0
@@ -146,7 +146,7 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
 	switch {
 	case n == 0:
-	case N > 1 && weights >= manyWeights && (r.K.Lays() || n <= fewRows*N):
+	case N > 1 && weights >= manyWeights && (r.K.PacksInput() || n <= fewRows*N):
 		parts := (n + sharedRows - 1) / sharedRows
 		for i := range parts {
 			f(cut(i, parts, n), cut(i+1, parts, n), nn.Products{K: r.K, SC: r.sc, P: r.P})
@@ -164,8 +164,8 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 const (
 	// manyWeights are more than a core's caches hold, so that every walk over them reads memory.
 	manyWeights = 1 << 20
-	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows are laid out once for all
-	// workers, they share products of any number of rows: weights are turned once for sharedRows.
+	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows are packed once for all
+	// workers, they share products of any number of rows: weights are transposed once for sharedRows.
 	fewRows = 128
 	// sharedRows are computed at once when the workers share each product.
 	sharedRows = 512

@@ -73,7 +73,7 @@ func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmi
 		f, dB := d.factor(), g.of(t.b(p).name)
 		factors, dA = append(factors, f), append(dA, g.of(t.a(p).name))
 		d.layouts = append(d.layouts, func(k *kernel.Set, sc *kernel.Scratch) {
-			f.Lay(k, sc, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows)
+			f.Pack(k, sc, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows)
 		})
 		if dB != nil {
 			each(l.Outputs(p), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { f.GradB(k, sc, dB, dy.From(l.Cols[p]), rows, a, b) })
