@@ -198,12 +198,12 @@ func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) 
 		return found, err
 	}
 	found = append(found, finding{What: fmt.Sprintf("%d samples at once", c.Samples), Measured: fmt.Sprintf("%s, %.0f tokens/s, all right", show(many.Answered), float64(many.Tokens)/many.Answered.Seconds())})
-	storm, err := l.Storm(ctx, c.Storm, c.Storm)
+	burst, err := l.Burst(ctx, c.Storm, c.Storm)
 	if err != nil {
 		return found, err
 	}
 	return append(found, finding{What: fmt.Sprintf("%d samples + %d forward_backwards", c.Storm, c.Storm),
-		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d outstanding, all right", show(storm.Accepted), show(storm.Answered), storm.Outstanding)}), nil
+		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d outstanding, all right", show(burst.Accepted), show(burst.Answered), burst.Outstanding)}), nil
 }
 
 // report prints what was found; with Strict a bound that was missed is an error.
