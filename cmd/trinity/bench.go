@@ -202,7 +202,7 @@ func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) 
 	found = append(found, finding{What: fmt.Sprintf("%d samples at once", c.Samples),
 		Measured: fmt.Sprintf("%s, %.0f tokens/s, all correct", show(many.Answered),
 			float64(many.Tokens)/many.Answered.Seconds())})
-	burst, err := l.Storm(ctx, c.Burst, c.Burst)
+	burst, err := l.Burst(ctx, c.Burst, c.Burst)
 	if err != nil {
 		return found, err
 	}
