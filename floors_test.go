@@ -33,9 +33,9 @@ var rooms = []string{
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/logfile internal/spell internal/web internal/pattern internal/sbom",
-	"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
-		"rl/reward engine/internal/kernel engine/internal/loss internal/wal",
-	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/dataset engine/internal/nn monitor",
+	"internal/arg tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
+		"engine/internal/kernel engine/internal/loss internal/wal",
+	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/dataset rl/reward engine/internal/nn monitor",
 	"rl/env rl/pipeline rl/taskprep rl/algorithm loop/buffer loop/synchronizer monitor/plot engine/internal/optim engine/internal/cache engine/internal/model",
 	"rl/env/envtest rl/env/game rl/workflow engine engine/enginetest engine/journal engine/measure",
 	"loop/explorer loop/trainer loop/gem loop/proxy",

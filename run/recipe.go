@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
@@ -148,7 +149,7 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 	}
 	weights := map[string]float64{}
 	for name, v := range p.PriorityWeights {
-		w, ok := number(v)
+		w, ok := arg.Float(v)
 		if !ok {
 			return nil, fmt.Errorf("run: %s.priority_weights.%s is %v; it must be a number", key, name, v)
 		}

@@ -171,10 +171,10 @@ func TestFrozenLakeEnds(t *testing.T) {
 
 func TestFrozenLakeRefuses(t *testing.T) {
 	for want, args := range map[string]map[string]any{
-		"workflow_args.size is not an arg":             {"size": 4},
-		"workflow_args.agent_max_steps is 0":           {"agent_max_steps": 0},
-		"workflow_args.desc is [SF F], which does":     {"desc": []any{"SF", "F"}},
-		"workflow_args.is_slippery is yes, which does": {"is_slippery": "yes"},
+		"workflow_args.size is not an arg":              {"size": 4},
+		"workflow_args.agent_max_steps is 0":            {"agent_max_steps": 0},
+		"workflow_args.desc is [SF F]; it must be rows": {"desc": []any{"SF", "F"}},
+		"workflow_args.is_slippery is \"yes\"; it must": {"is_slippery": "yes"},
 	} {
 		if _, err := WithDefaults("frozen_lake_workflow", Rollout{Args: args}, Own{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
