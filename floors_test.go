@@ -35,9 +35,9 @@ var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/logfile internal/spell internal/web internal/pattern internal/sbom",
 	"internal/arg tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
 		"engine/internal/kernel engine/internal/loss internal/wal",
-	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/dataset rl/reward engine/internal/nn monitor",
-	"rl/env rl/pipeline rl/taskprep rl/algorithm loop/buffer loop/synchronizer monitor/plot engine/internal/optim engine/internal/cache engine/internal/model",
-	"rl/env/envtest rl/env/game rl/workflow engine engine/enginetest engine/journal engine/measure",
+	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/reward engine/internal/nn monitor",
+	"rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot engine/internal/optim engine/internal/cache engine/internal/model",
+	"loop/buffer rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow engine engine/enginetest engine/journal engine/measure",
 	"loop/explorer loop/trainer loop/gem loop/proxy",
 	"config",
 	"run examples/tiny examples/tiny/gen",

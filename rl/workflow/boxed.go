@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -71,7 +72,7 @@ func boxedArgs(args map[string]any) (boxed, error) {
 type plain struct{ Renderer }
 
 // Prompt implements Renderer.
-func (p plain) Prompt(messages []Message) (string, []int32, error) {
+func (p plain) Prompt(messages []chat.Message) (string, []int32, error) {
 	names := map[string]string{"system": "System:", "user": "\nUser: ", "assistant": "\nAssistant: "}
 	text, answered := "", false
 	for _, m := range messages {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
@@ -49,7 +50,7 @@ func (DistillMath) Prepare(r *Rollout) error {
 }
 
 // ungraded samples and gives every experience reward 0.
-func ungraded(ctx context.Context, r *Rollout, t Task, list []Message) ([]*experience.Experience, error) {
+func ungraded(ctx context.Context, r *Rollout, t Task, list []chat.Message) ([]*experience.Experience, error) {
 	out, err := sample(ctx, r, t, list)
 	for _, e := range out {
 		e.SetReward(0)

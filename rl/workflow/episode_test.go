@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -35,7 +36,7 @@ func (f byPrompt) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.F
 // turnwise renders as bytewise does, and begins the model's turn.
 type turnwise struct{ bytewise }
 
-func (turnwise) Prompt(messages []Message) (string, []int32, error) {
+func (turnwise) Prompt(messages []chat.Message) (string, []int32, error) {
 	text, _, err := bytewise{}.Prompt(messages)
 	if err == nil && messages[len(messages)-1].Role != "assistant" {
 		text += "assistant:"

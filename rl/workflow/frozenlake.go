@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -123,7 +124,7 @@ func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, r
 	draws := rng.New(t.Seed).Stream("episode", run)
 	w := newWalker(rows, seed, a.slippery)
 	c := &conversation{r: r}
-	if err := c.say(Message{"system", lakeRules}); err != nil {
+	if err := c.say(chat.Message{Role: "system", Content: lakeRules}); err != nil {
 		return nil, err
 	}
 	limit := r.Params.MaxTokens
@@ -136,7 +137,7 @@ func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, r
 		if stuck {
 			text += "\nYour last answer did not move you. Look at its form: one of Up, Down, Left and Right between triple backticks, such as ```Up```."
 		}
-		if err := c.say(Message{"user", fmt.Sprintf("%s\nYou have %d steps left.", text, a.turns-steps)}); err != nil {
+		if err := c.say(chat.Message{Role: "user", Content: fmt.Sprintf("%s\nYou have %d steps left.", text, a.turns-steps)}); err != nil {
 			return nil, err
 		}
 		room, err := c.room(limit)

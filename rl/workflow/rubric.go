@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -46,7 +47,7 @@ func (w Rubric) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	draws := rng.New(t.Seed).Stream("judge")
 	for _, e := range list {
-		verdict, err := j.Ask(ctx, []Message{{"user", fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0, draws.Uint64())
+		verdict, err := j.Ask(ctx, []chat.Message{{Role: "user", Content: fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0, draws.Uint64())
 		if err != nil {
 			return nil, fmt.Errorf("judge: %w", err)
 		}
