@@ -17,7 +17,7 @@ import (
 )
 
 // blobFile is a blob that is being downloaded: a file of full size that fills in parts, and beside it the list of the parts it
-// has. It is called ….trinity and not ….incomplete, whose length is how Python goes on.
+// has. It is called ….trinity and not ….incomplete, whose length tells Python where to resume.
 type blobFile struct {
 	hub  *Hub
 	repo repo

@@ -89,7 +89,7 @@ func (h *Hub) Dataset(ctx context.Context, name string, choose Choose) (string, 
 }
 
 // find returns the snapshot's folder. A snapshot in the cache that has all that is needed is taken without asking the hub, so
-// that a job that goes on finds what it began with; name@revision asks for another one.
+// that a resumed job finds what it began with; name@revision asks for another one.
 func (h *Hub) find(ctx context.Context, k kind, name string, choose Choose) (string, error) {
 	r, err := parse(k, name)
 	if err != nil {

@@ -30,7 +30,7 @@ func (b bounds) keep(v float64) bool {
 func textOf(r dataset.Row, key string) (string, error) {
 	v, ok := r.Get(key)
 	if !ok {
-		return "", fmt.Errorf("recipe: no column %q; the columns are %s; set target_fields or text_key", key, strings.Join(r.Columns(), ", "))
+		return "", fmt.Errorf("taskprep: no column %q; the columns are %s; set target_fields or text_key", key, strings.Join(r.Columns(), ", "))
 	}
 	if s, isText := v.(string); isText || v == nil {
 		return s, nil
@@ -48,7 +48,7 @@ func field(r dataset.Row, path string) (any, error) {
 			at, ok = row.Get(key)
 		}
 		if !ok {
-			return nil, fmt.Errorf("recipe: no field %q in a row with columns %s", path, strings.Join(r.Columns(), ", "))
+			return nil, fmt.Errorf("taskprep: no field %q in a row with columns %s", path, strings.Join(r.Columns(), ", "))
 		}
 	}
 	return at, nil

@@ -113,7 +113,7 @@ func (j *judged) score(ctx context.Context, s *Sample) (float64, error) {
 		}
 	}
 	if !answered {
-		return 0, fmt.Errorf("recipe: %s: %w", j.stat, failed)
+		return 0, fmt.Errorf("taskprep: %s: %w", j.stat, failed)
 	}
 	return 0, nil
 }

@@ -11,7 +11,7 @@ import (
 
 // conversation is an episode of several turns as one experience: the model reads exactly the tokens that it
 // wrote, so the episode can be trained on as it was sampled. What it did not write is masked. Where the chat
-// template changes earlier turns, the episode goes on in a further sequence (chat.Sequence.Next).
+// template changes earlier turns, the episode continues in a new sequence (chat.Sequence.Next).
 type conversation struct {
 	r        *Rollout
 	messages []chat.Message
@@ -36,7 +36,7 @@ type reading struct {
 	continues bool
 }
 
-// say adds a message and renders the conversation up to the point where the model goes on.
+// say adds a message and renders the conversation up to the point where the model continues.
 func (c *conversation) say(m chat.Message) error {
 	c.messages = append(c.messages, m)
 	if m.Role == "system" {
