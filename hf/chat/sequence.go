@@ -16,8 +16,8 @@ type Sequence struct {
 	Ended bool
 }
 
-// Next returns the ids that the model reads next, when the whole conversation rendered up to where the model
-// is added is text. encode gives the ids of a text without adding any.
+// Next returns the ids that the model reads next. text is the whole conversation, rendered up to where the model
+// continues; encode gives the ids of a text without adding any.
 //
 //  1. Before the first answer the ids are those of text, and continues is false.
 //  2. If text begins with s.Text, the conversation continues: the ids are s.Tokens and behind them those of the
