@@ -324,7 +324,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 	repo := llama()
 	s := server(t, repo)
 	set := func(fs disk.FS, cache string) func(*Options) { // few parts, so few operations
-		return func(o *Options) { o.FS, o.Cache, o.Parallel, o.PartSize = fs, cache, 1, 64<<10 }
+		return func(o *Options) { o.fs, o.Cache, o.Parallel, o.PartSize = fs, cache, 1, 64<<10 }
 	}
 	count := &disk.Crash{FS: disk.OS()}
 	if _, err := client(t, s, set(count, t.TempDir())).Model(context.Background(), llamaName); err != nil {
