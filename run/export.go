@@ -31,7 +31,7 @@ func (b *job) export(step int) error {
 		return fmt.Errorf("run: export: %w", err)
 	}
 	to := filepath.Join(dir, "actor", "huggingface")
-	if err := b.FS.MkdirAll(to); err != nil {
+	if err := b.fs.MkdirAll(to); err != nil {
 		return fmt.Errorf("run: export: %w", err)
 	}
 	for _, f := range files {
@@ -56,7 +56,7 @@ func (b *job) copyFile(from, to string) error {
 		return err
 	}
 	defer src.Close()
-	return disk.Replace(b.FS, to, func(w io.Writer) error {
+	return disk.Replace(b.fs, to, func(w io.Writer) error {
 		_, err := io.Copy(w, src)
 		return err
 	})

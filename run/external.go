@@ -27,7 +27,7 @@ func (b *job) buildExternal(ctx context.Context) error {
 		return err
 	}
 	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second)}
-	if err := b.FS.MkdirAll(b.dir); err != nil {
+	if err := b.fs.MkdirAll(b.dir); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
 	}
 	if err := b.lock(ctx); err != nil {

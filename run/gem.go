@@ -248,7 +248,7 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 		return err
 	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.FS, Hook: g.hook(),
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.fs, Hook: g.hook(),
 		Make: func() (env.Env, error) {
 			e, err := registry.Make(g.c.EnvID, nil)
 			if err != nil {
@@ -291,7 +291,7 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 			g.dir = fmt.Sprintf("%s-%d", base, n)
 		}
 	}
-	if err := g.FS.MkdirAll(g.dir); err != nil {
+	if err := g.fs.MkdirAll(g.dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
 	if err := g.lock(ctx); err != nil {
@@ -338,7 +338,7 @@ func (g *gemRun) writeKeys() error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(g.FS, filepath.Join(g.dir, keysFile), append(data, '\n'))
+	return disk.WriteFile(g.fs, filepath.Join(g.dir, keysFile), append(data, '\n'))
 }
 
 // readKeys returns the keys of a run as pairs, without resume; none if it was killed before they were written.

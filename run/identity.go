@@ -50,7 +50,7 @@ func (b *job) openIdentity() error {
 		if data, err = disk.Seal(b.identity); err != nil {
 			return err
 		}
-		if err := disk.WriteNew(b.FS, path, hex.EncodeToString(drawn(8)), data); err != nil {
+		if err := disk.WriteNew(b.fs, path, hex.EncodeToString(drawn(8)), data); err != nil {
 			return err
 		}
 		data, err = os.ReadFile(path) // explorer and trainer in two processes draw one identity

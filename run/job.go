@@ -82,9 +82,9 @@ func fileRune(r rune) rune {
 	return '_'
 }
 
-// hook lets b.FS, if it is a test's, end the run between the operations of packages that keep their own files.
+// hook lets b.fs, if it is a test's, end the run between the operations of packages that keep their own files.
 func (b *job) hook() func(op, path string) error {
-	if h, ok := b.FS.(interface{ Hook(op, path string) error }); ok {
+	if h, ok := b.fs.(interface{ Hook(op, path string) error }); ok {
 		return h.Hook
 	}
 	return nil

@@ -52,15 +52,15 @@ func (b *job) dropCheckpoint(ctx context.Context, dir string) error {
 		if err != nil && !errors.Is(err, tinker.ErrNotFound) {
 			return err
 		}
-		if err := b.FS.Remove(filepath.Join(dir, file)); err != nil {
+		if err := b.fs.Remove(filepath.Join(dir, file)); err != nil {
 			return err
 		}
 	}
-	if err := b.FS.Remove(filepath.Join(dir, ".full_checkpoint")); err != nil {
+	if err := b.fs.Remove(filepath.Join(dir, ".full_checkpoint")); err != nil {
 		return err
 	}
 	if left, err := os.ReadDir(dir); err == nil && len(left) == 0 {
-		return b.FS.Remove(dir)
+		return b.fs.Remove(dir)
 	}
 	return nil
 }

@@ -35,8 +35,8 @@ type fileState struct {
 }
 
 func (b *job) openFileSink(path, state string) (*fileSink, error) {
-	s := &fileSink{fs: b.FS, path: filepath.Join(b.dir, "buffer", b.cfg.Explorer.Name+"_"+state+".json")}
-	if err := errors.Join(b.FS.MkdirAll(filepath.Dir(path)), b.FS.MkdirAll(filepath.Dir(s.path))); err != nil {
+	s := &fileSink{fs: b.fs, path: filepath.Join(b.dir, "buffer", b.cfg.Explorer.Name+"_"+state+".json")}
+	if err := errors.Join(b.fs.MkdirAll(filepath.Dir(path)), b.fs.MkdirAll(filepath.Dir(s.path))); err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	data, err := os.ReadFile(s.path)
@@ -142,7 +142,7 @@ func (b *job) openTableKeep(ctx context.Context, url, table string) (keep, error
 // makeFolder makes the folder of an SQLite file.
 func (b *job) makeFolder(url string) error {
 	if path, ok := strings.CutPrefix(url, "sqlite:///"); ok {
-		if err := b.FS.MkdirAll(filepath.Dir(path)); err != nil {
+		if err := b.fs.MkdirAll(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
 	}

@@ -60,7 +60,7 @@ func (b *job) lock(ctx context.Context) error {
 // takeLock takes <dir>/lock/<role>.
 func (o Options) takeLock(ctx context.Context, dir, role string) (unlock func() error, err error) {
 	path := filepath.Join(dir, "lock", role)
-	if err := o.FS.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := o.fs.MkdirAll(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	ctx, cancel := o.whileWanted(ctx)

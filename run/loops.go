@@ -53,7 +53,7 @@ func (b *job) buildLoops(ctx context.Context) error {
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,
 		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: b.reference(),
 		Vocab: b.vocabulary(), Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute,
-		FS: b.FS, Durable: b.durable(), Publishes: b.publishes(ctx), Republish: b.republish,
+		FS: b.fs, Durable: b.durable(), Publishes: b.publishes(ctx), Republish: b.republish,
 	}, b.service, source, rec, state)
 	return nil
 }

@@ -61,7 +61,7 @@ func (b *job) buildModel(ctx context.Context) error {
 // buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the
 // date.
 func (b *job) buildDir(ctx context.Context) error {
-	if err := b.FS.MkdirAll(b.dir); err != nil {
+	if err := b.fs.MkdirAll(b.dir); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
 	}
 	if err := b.lock(ctx); err != nil {
@@ -178,7 +178,7 @@ func (b *job) engineOptions() (engine.Options, error) {
 	maps.Copy(models, b.judge.served())
 	return engine.Options{
 		Dir: filepath.Join(b.dir, "tinker", "checkpoints"), Models: models,
-		Threads: b.Threads, Seed: &seed, FS: b.FS,
+		Threads: b.Threads, Seed: &seed, FS: b.fs,
 	}, err
 }
 
@@ -206,7 +206,7 @@ func (b *job) openEngine(ctx context.Context) error {
 		return nil
 	}
 	j, err := journal.Open(ctx, filepath.Join(b.dir, "tinker", "journal"), e, journal.Options{
-		FS: b.FS, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
+		FS: b.fs, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
 	})
 	if err != nil {
 		e.Close()

@@ -226,9 +226,9 @@ func addSamples(list []*taskprep.Sample, rows *dataset.Source, fields []string) 
 // serveTasks writes the output folder beside its place and moves it there.
 func (b *job) serveTasks(out, made string, list []*taskprep.Sample) error {
 	tmp := out + "~recipe"
-	err := errors.Join(b.FS.RemoveAll(tmp), b.FS.MkdirAll(tmp))
+	err := errors.Join(b.fs.RemoveAll(tmp), b.fs.MkdirAll(tmp))
 	if err == nil {
-		err = disk.Replace(b.FS, filepath.Join(tmp, recipeOutput), func(w io.Writer) error {
+		err = disk.Replace(b.fs, filepath.Join(tmp, recipeOutput), func(w io.Writer) error {
 			for _, s := range list {
 				line, err := json.Marshal(s.Row)
 				if err != nil {
@@ -242,13 +242,13 @@ func (b *job) serveTasks(out, made string, list []*taskprep.Sample) error {
 		})
 	}
 	if err == nil {
-		err = disk.WriteFile(b.FS, filepath.Join(tmp, recipeNote), []byte(made))
+		err = disk.WriteFile(b.fs, filepath.Join(tmp, recipeNote), []byte(made))
 	}
 	if err == nil {
-		err = b.FS.Rename(tmp, out)
+		err = b.fs.Rename(tmp, out)
 	}
 	if err == nil {
-		err = b.FS.SyncDir(filepath.Dir(out))
+		err = b.fs.SyncDir(filepath.Dir(out))
 	}
 	if err != nil {
 		return fmt.Errorf("run: prepared tasks: %w", err)

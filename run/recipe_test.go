@@ -60,7 +60,7 @@ func judging(t testing.TB) Options {
 func TestTaskPipeline(t *testing.T) {
 	o := judging(t)
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	out, dir := filepath.Join(t.TempDir(), "made")+"/", t.TempDir()
 	args := prepared(t, out, "")
 	if b, err := Estimate(t.Context(), load(t, dir, args...), o); err != nil || b.Rows != 5 {
@@ -79,11 +79,11 @@ func TestTaskPipeline(t *testing.T) {
 	for at := 3; at < 40; at += 4 {
 		out, dir := filepath.Join(t.TempDir(), "made"), t.TempDir()
 		args := prepared(t, out, "")
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, "after a kill", runs(t, load(t, dir, args...), o), want)
 	}
 }

@@ -163,7 +163,7 @@ func (b *job) writeExplorerState(step int) error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteJSON(b.FS, b.statePath(), explorerState{step, states})
+	return disk.WriteJSON(b.fs, b.statePath(), explorerState{step, states})
 }
 
 // learned gives the selectors back what they had learned, and returns the step to begin with: first, or an earlier one,

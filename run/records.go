@@ -31,7 +31,7 @@ func (b *job) buildRecords(ctx context.Context) error {
 		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", filepath.Join(b.dir, "monitor", "wandb", "*", "offline-run-*"))
 	}
 	if b.cfg.Mode.Explores() && b.cfg.Mode != config.Bench {
-		if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"+b.suffix()), b.FS); err != nil {
+		if b.store, err = buffer.OpenStore(filepath.Join(b.dir, "buffer", "explored"+b.suffix()), b.fs); err != nil {
 			return err
 		}
 		b.opened(b.store.Close)
@@ -85,10 +85,10 @@ func (b *job) metricsFile() string {
 func (b *job) buildSync() (err error) {
 	s := b.cfg.Synchronizer
 	schedule, timeout := b.syncSchedule(), seconds(s.SyncTimeout)
-	b.folder = synchronizer.Folder{FS: b.FS, Dir: b.dir}
+	b.folder = synchronizer.Folder{FS: b.fs, Dir: b.dir}
 	style := map[config.SyncStyle]synchronizer.Style{config.TrainerDriven: synchronizer.TrainerDriven, config.ExplorerDriven: synchronizer.ExplorerDriven}[s.SyncStyle]
 	if style != synchronizer.Fixed {
-		if b.order, err = synchronizer.OpenOrder(b.FS, filepath.Join(b.dir, "log", "order"+b.suffix()+".jsonl"), b.Now); err != nil {
+		if b.order, err = synchronizer.OpenOrder(b.fs, filepath.Join(b.dir, "log", "order"+b.suffix()+".jsonl"), b.Now); err != nil {
 			return err
 		}
 		b.opened(b.order.Close)

@@ -14,7 +14,7 @@ import (
 func (b *job) openServer(ctx context.Context) error {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
-	left := modelNotes{b.FS, filepath.Join(b.dir, "remote_models.json"), b.backend.URL}
+	left := modelNotes{b.fs, filepath.Join(b.dir, "remote_models.json"), b.backend.URL}
 	spare, err := left.read()
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (b *job) restoreVersion(ctx context.Context, version int) (bool, error) {
 		return false, nil
 	}
 	if err == nil {
-		err = disk.WriteFile(b.FS, filepath.Join(dir, "remote_sampler_path.txt"), []byte(path))
+		err = disk.WriteFile(b.fs, filepath.Join(dir, "remote_sampler_path.txt"), []byte(path))
 	}
 	if err != nil {
 		return false, fmt.Errorf("run: sampler weights of step %d from the state saved there: %w", version, err)

@@ -45,10 +45,10 @@ func (b *job) writeEvaluated(step int, prefix, set string, list []*experience.Ex
 // writeSamples writes a file of rollouts/, whole or not at all.
 func (b *job) writeSamples(name string, list []*experience.Experience) error {
 	dir := filepath.Join(b.dir, "rollouts")
-	if err := b.FS.MkdirAll(dir); err != nil {
+	if err := b.fs.MkdirAll(dir); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	return disk.Replace(b.FS, filepath.Join(dir, name), func(w io.Writer) error {
+	return disk.Replace(b.fs, filepath.Join(dir, name), func(w io.Writer) error {
 		var buf []byte
 		for _, e := range list {
 			r := rollout{ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,

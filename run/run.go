@@ -29,7 +29,6 @@ type Options struct {
 	Stop      <-chan struct{}             // closed: finish the step, save, end
 	LookupEnv func(string) (string, bool) // os.LookupEnv in the program
 	Now       func() time.Time            // time.Now by default
-	FS        disk.FS                     // disk.OS by default
 	Threads   int                         // of the local engine; 0 is all
 	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to serve
 	// the example that it carries.
@@ -41,6 +40,7 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
+	fs    disk.FS     // disk.OS; tests put one in its place that fails
 	seen  *Inspection // what Run has looked at before it builds anything
 	stage *stage      // set when the run is a stage of several
 
@@ -55,8 +55,8 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.FS == nil {
-		o.FS = disk.OS()
+	if o.fs == nil {
+		o.fs = disk.OS()
 	}
 	if o.Find == nil {
 		o.Find = func(path string) string { return path }

@@ -108,7 +108,7 @@ func (b *job) serveUntil(ctx context.Context, stop <-chan struct{}, first int) e
 		return fmt.Errorf("run: explorer.listen_address and explorer.proxy_port: %w", err)
 	}
 	url := "http://" + l.Addr().String()
-	if err := disk.WriteFile(b.FS, filepath.Join(b.dir, b.cfg.Explorer.Name+"_server_url.txt"), []byte(url)); err != nil {
+	if err := disk.WriteFile(b.fs, filepath.Join(b.dir, b.cfg.Explorer.Name+"_server_url.txt"), []byte(url)); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	fmt.Fprintf(b.Out, "serving  %s/v1 (OpenAI's API; then POST /feedback and /commit)\n", url)
@@ -183,7 +183,7 @@ func (b *job) openProxy(ctx context.Context) (*proxy.Server, error) {
 		url = "sqlite:///" + filepath.Join(b.dir, "buffer", "proxy_history.db")
 	}
 	if path, ok := strings.CutPrefix(url, "sqlite:///"); ok {
-		if err := b.FS.MkdirAll(filepath.Dir(path)); err != nil {
+		if err := b.fs.MkdirAll(filepath.Dir(path)); err != nil {
 			return nil, fmt.Errorf("run: %w", err)
 		}
 	}

@@ -58,7 +58,7 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *Summary
 		}
 	}
 	for i := meta.Latest; i < len(cfg.Stages); i++ {
-		if err := writeStageMeta(o.FS, root, stageMeta{i}); err != nil {
+		if err := writeStageMeta(o.fs, root, stageMeta{i}); err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(o.Out, "stage    %d of %d: %s\n", i+1, len(cfg.Stages), cfg.Stages[i].StageName)
@@ -208,7 +208,7 @@ func (b *job) importState() error {
 	}
 	to := filepath.Join(own, rel)
 	tmp := to + "~stage" // no name of a checkpoint
-	err = errors.Join(b.FS.RemoveAll(tmp), b.FS.MkdirAll(tmp))
+	err = errors.Join(b.fs.RemoveAll(tmp), b.fs.MkdirAll(tmp))
 	files, lerr := os.ReadDir(from)
 	err = errors.Join(err, lerr)
 	for _, f := range files {
@@ -217,10 +217,10 @@ func (b *job) importState() error {
 		}
 	}
 	if err == nil {
-		err = b.FS.Rename(tmp, to)
+		err = b.fs.Rename(tmp, to)
 	}
 	if err == nil {
-		err = b.FS.SyncDir(filepath.Dir(to))
+		err = b.fs.SyncDir(filepath.Dir(to))
 	}
 	if err != nil {
 		return fmt.Errorf("run: what the stage before this one left: %w", err)

@@ -53,7 +53,7 @@ func (b *job) drawRewards() error {
 	if err != nil {
 		return err
 	}
-	return disk.Replace(b.FS, path, func(w io.Writer) error { return plot.Rewards([]plot.Run{r}, w, plot.SVG) })
+	return disk.Replace(b.fs, path, func(w io.Writer) error { return plot.Rewards([]plot.Run{r}, w, plot.SVG) })
 }
 
 // has reports whether a line has a metric.

@@ -22,7 +22,7 @@ func (b *job) keepTemplate(text string) error {
 	if was, err := os.ReadFile(path); err == nil && string(was) == text {
 		return nil
 	}
-	if err := disk.WriteFile(b.FS, path, []byte(text)); err != nil {
+	if err := disk.WriteFile(b.fs, path, []byte(text)); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	return nil

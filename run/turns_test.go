@@ -72,19 +72,19 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 			cfg := lake(t, t.TempDir(), template)
 			count := &disk.Crash{FS: disk.OS()}
 			o := options()
-			o.FS = count
+			o.fs = count
 			want := runs(t, cfg, o)
 			countsSequences(t, cfg, want)
 			same(t, "again", runs(t, lake(t, t.TempDir(), template), options()), want)
 			for at := 5; at <= count.Count(); at += 1 + count.Count()/3 {
 				dir := t.TempDir()
-				o.FS = &disk.Crash{FS: disk.OS(), At: at}
+				o.fs = &disk.Crash{FS: disk.OS(), At: at}
 				var out bytes.Buffer
 				o.Out = &out
 				if _, err := Run(t.Context(), lake(t, dir, template), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 					t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 				}
-				o.FS = disk.OS()
+				o.fs = disk.OS()
 				same(t, fmt.Sprintf("killed at %d", at), runs(t, lake(t, dir, template), o), want)
 			}
 		})

@@ -190,11 +190,11 @@ func (b *job) retire(ctx context.Context, path string) error {
 	}
 	step := p.Name[strings.LastIndex(p.Name, "-")+1:]
 	dir := filepath.Join(b.dir, "global_step_"+step)
-	if err := b.FS.Remove(filepath.Join(dir, "remote_sampler_path.txt")); err != nil {
+	if err := b.fs.Remove(filepath.Join(dir, "remote_sampler_path.txt")); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	if left, err := os.ReadDir(dir); err == nil && len(left) == 0 {
-		return b.FS.Remove(dir)
+		return b.fs.Remove(dir)
 	}
 	return nil
 }
