@@ -21,16 +21,16 @@ lint: ## formatting aside, what must stay silent
 
 .PHONY: bench
 bench: ## rates of kernels, model and engine beside the bounds measured in the same run
-	go test -run '^$$' -bench . -benchtime 1s ./engine/kernel ./engine/model ./engine ./hf/tokenizer
+	go test -run '^$$' -bench . -benchtime 1s ./engine/internal/kernel ./engine/internal/model ./engine ./hf/tokenizer
 
 .PHONY: bench-engine
 bench-engine: ## training, decoding and prefill of real shapes beside the bounds measured in the same run, many adapters, groups; the log is kept
-	go test ./engine/model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
+	go test ./engine/internal/model -run '^$$' -bench 'Real' -real -benchtime 5x -timeout 60m | tee docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
 	go test ./engine -run '^$$' -bench 'TrainShared|Group' -benchtime 9x | tee -a docs/results/bench-engine.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bench-vectors
 bench-vectors: ## the same on AVX-512 alone, beside the bound of vectors; the log is kept
-	go test ./engine/model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/results/bench-vectors.log; exit $${PIPESTATUS[0]}
+	go test ./engine/internal/model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/results/bench-vectors.log; exit $${PIPESTATUS[0]}
 
 .PHONY: peers
 peers: ## the engine beside PyTorch and others on the same work: docs/peers.md and its log (needs Python and pip, or PYTHON=python that has the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
@@ -49,7 +49,7 @@ graders: ## what upstream's own graders say of four thousand mixed answers, and 
 
 .PHONY: gen
 gen: ## the assembly from its generator
-	go run ./engine/kernel/gen
+	go run ./engine/internal/kernel/gen
 
 .PHONY: race
 race: ## everything with goroutines under the race detector
@@ -120,7 +120,7 @@ million-rows: ## a million rows of each format open within a second
 
 .PHONY: peft
 peft: ## adapters and merged models, loaded into Python's peft and transformers (needs Python and pip)
-	engine/model/testdata/peft/peft.sh
+	engine/internal/model/testdata/peft/peft.sh
 
 .PHONY: sdk
 sdk: build ## the unmodified Python SDK, newest and 0.25, against trinity serve; bin/sdk.md is the table (needs Python and pip)
@@ -184,6 +184,11 @@ arm64: ## on an emulated arm64: the kernels, and the bits of models and engine t
 avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user-static)
 	@command -v qemu-x86_64-static >/dev/null || { echo "qemu-x86_64-static is missing: apt-get install qemu-user-static"; exit 1; }
 	.ci/emulated amd64
+
+.PHONY: kills
+kills: ## a job, and the journal, killed at every operation on the disk, with and without a power loss
+	go test ./engine/journal -run 'TestEveryKill$$' -kills.full -count 1 -timeout 30m
+	go test ./run -run 'TestSurvivesEveryKill$$' -kills.full -count 1 -timeout 30m
 
 .PHONY: extend
 extend: ## jobs of every style, offset, interval, stage and mode stopped, planned longer and killed: a table; the log is kept

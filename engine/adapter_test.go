@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -110,7 +110,7 @@ func importedCase(t *testing.T, base, adapter string) (tinker.TrainingClient, *E
 // familyDir is a model folder of package model's testdata.
 func familyDir(t *testing.T, base string) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("model", "testdata", "families", base))
+	dir, err := filepath.Abs(filepath.Join("internal", "model", "testdata", "families", base))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func someTokens() []int32 {
 
 func TestImportRefuses(t *testing.T) {
 	e := open(t, Options{})
-	foreign := filepath.Join("model", "testdata", "peft", "llama32-qv")
+	foreign := filepath.Join("internal", "model", "testdata", "peft", "llama32-qv")
 	for _, tt := range []struct{ base, dir, want string }{
 		{baseName, t.TempDir(), model.PEFTConfigFile},
 		{baseName, foreign, "has shape"},

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
 var updateBits = flag.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
@@ -41,7 +41,7 @@ func TestGoldenBits(t *testing.T) {
 				t.Error("nothing was compared")
 			}
 			if t.Failed() {
-				t.Log("if the arithmetic was meant to change: go test ./engine/model ./engine -run TestGoldenBits -bits.update, and another Numerics")
+				t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run TestGoldenBits -bits.update, and another Numerics")
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 	"weak"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )

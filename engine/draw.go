@@ -3,7 +3,7 @@ package engine
 import (
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
 // drawer turns a row of logits into a token. It owns its memory and is for one goroutine.

@@ -27,8 +27,8 @@ import (
 	"time"
 	"weak"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"

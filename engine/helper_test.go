@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
-	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -31,7 +31,6 @@ func writeModel(t testing.TB, bf16, tied bool) string {
 
 func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) string {
 	t.Helper()
-	dir := t.TempDir()
 	c["architectures"], c["rms_norm_eps"], c["rope_theta"] = []string{"Qwen3ForCausalLM"}, 1e-6, 10000.0
 	c["tie_word_embeddings"], c["torch_dtype"], c["eos_token_id"], c["hidden_act"] = tied, "float32", 0, "silu"
 	if bf16 {
@@ -41,28 +40,8 @@ func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "config.json"), raw)
+	dir := enginetest.Model(t, raw, scale)
 	write(t, filepath.Join(dir, "generation_config.json"), []byte(`{"eos_token_id": [0, 7]}`))
-	cfg, err := model.LoadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []safetensors.Tensor
-	for _, p := range model.RandomTensors(cfg, 1) {
-		if len(p.Shape) == 2 {
-			for i := range p.Data {
-				p.Data[i] *= scale
-			}
-		}
-		if bf16 {
-			list = append(list, safetensors.FromBF16(p.Name, p.Shape, p.Data))
-		} else {
-			list = append(list, safetensors.FromF32(p.Name, p.Shape, p.Data))
-		}
-	}
-	if err := safetensors.Write(filepath.Join(dir, "model.safetensors"), list, nil); err != nil {
-		t.Fatal(err)
-	}
 	return dir
 }
 
@@ -72,6 +51,9 @@ func write(t testing.TB, path string, raw []byte) {
 		t.Fatal(err)
 	}
 }
+
+// cacheOf is the KV cache of the base model's own weights.
+func cacheOf(e *Engine) *cache.Cache { return e.bases[baseName].kv.of(e.bases[baseName].config) }
 
 // letters gives every token two bytes, so that stop strings cross tokens: token 5 is "5;".
 type letters struct{}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -33,7 +33,7 @@ type lane struct {
 
 func newPromptLane(s *sampling) *lane { return &lane{s: s, sample: -1, tokens: s.prompt} }
 
-func (l *lane) cache() *cache.Cache { return l.s.version.base.cache }
+func (l *lane) cache() *cache.Cache { return l.s.version.cache }
 
 func (l *lane) owner() *share { return l.s.line.share.owner }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -22,8 +22,7 @@ type micro struct {
 // alone.
 func (t *trainer) pass(jobs []*job) {
 	seqs, pages, tokens := sequences(jobs)
-	base := jobs[0].r.base
-	defer base.cache.Release(pages)
+	defer jobs[0].r.version.cache.Release(pages)
 	w, back := jobs[0].r.version.w, jobs[0].backward
 	var tape *model.Tape
 	if back {
@@ -84,7 +83,7 @@ func sequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) 
 		}
 		tokens += j.tokens
 	}
-	pages = jobs[0].r.base.cache.Alloc(total, true)
+	pages = jobs[0].r.version.cache.Alloc(total, true)
 	rest := pages
 	for _, j := range jobs {
 		for i := range j.items {

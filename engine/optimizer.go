@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/optim"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

@@ -3,8 +3,8 @@ package engine
 import (
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )

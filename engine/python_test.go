@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -57,7 +57,7 @@ func TestPython(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "cases.json")
 	write(t, file, raw)
-	out, err := exec.CommandContext(t.Context(), *peftPython, filepath.Join("model", "testdata", "peft", "check.py"), file).Output()
+	out, err := exec.CommandContext(t.Context(), *peftPython, filepath.Join("internal", "model", "testdata", "peft", "check.py"), file).Output()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Error(err)

@@ -92,7 +92,7 @@ func TestPrefixesAreShared(t *testing.T) {
 	if got := draw(t, s, sampleRequest(1, 4, 1, turn)).PromptCacheHitTokens; got != want || want <= 64 {
 		t.Errorf("the next turn hits %d tokens, want %d of the sample's too", got, want)
 	}
-	if used, limit := e.bases[baseName].cache.InUse(), e.bases[baseName].cache.Limit(); used == 0 || e.bases[baseName].cache.Alloc(limit, false) == nil {
+	if used, limit := cacheOf(e).InUse(), cacheOf(e).Limit(); used == 0 || cacheOf(e).Alloc(limit, false) == nil {
 		t.Errorf("%d pages in use, and not all are free for others", used)
 	}
 }
@@ -100,7 +100,7 @@ func TestPrefixesAreShared(t *testing.T) {
 // Prefixes of weights that nobody holds any more are given up.
 func TestForgottenWeights(t *testing.T) {
 	e := open(t, Options{})
-	c, pages := create(t, e, 0, lora(2)), e.bases[baseName].cache
+	c, pages := create(t, e, 0, lora(2)), cacheOf(e)
 	for i := range 3 {
 		draw(t, sampler(t, e, c, fmt.Sprint(i)), sampleRequest(1, 2, 1, tokens(i, 100)))
 		train(t, c, 1, mixed[0])
@@ -220,7 +220,7 @@ func TestCancelledSampleFreesItsPages(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := e.bases[baseName].cache; c.Alloc(c.Limit(), false) == nil {
+	if c := cacheOf(e); c.Alloc(c.Limit(), false) == nil {
 		t.Errorf("%d pages are still held", c.InUse())
 	}
 }

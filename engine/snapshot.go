@@ -15,7 +15,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

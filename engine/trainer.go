@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 )
 
 // trainer computes what the models' queues ask for, job by job. One goroutine runs while there is work. Each model has

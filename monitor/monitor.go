@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Config says where and how a run is recorded.
@@ -19,7 +21,7 @@ type Config struct {
 	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
 	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil
-	Hook Hook             // for tests; nil otherwise
+	FS   disk.FS          // that metrics.jsonl is written through; the default is disk.OS
 
 	// What a service is told about the run.
 	Project, Group, Name string
@@ -67,7 +69,10 @@ func Open(c Config) (*Monitor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	l, err := openLog(filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep, c.Hook)
+	if c.FS == nil {
+		c.FS = disk.OS()
+	}
+	l, err := openLog(c.FS, filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep)
 	if err != nil {
 		return nil, err
 	}

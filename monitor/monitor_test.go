@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 500_000_000, time.UTC)
@@ -157,46 +158,43 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestKillPoints: the process dies at each operation on the disk, with and without a loss of power; what was committed is there.
 func TestKillPoints(t *testing.T) {
-	crash := errors.New("crash")
-	points := 0
-	for n := 1; ; n++ {
-		dir := t.TempDir()
-		calls, committed := 0, -1
-		run := func() {
-			m, err := Open(Config{Dir: dir, Keep: -1, Hook: func(op, path string) error {
-				if calls++; calls >= n {
-					return crash
-				}
-				return nil
-			}})
-			if err != nil {
-				return
-			}
-			defer m.Close()
-			for step := range 3 {
-				m.Add(step, "trainer", Metrics{"a": float64(step)})
-				if _, err := m.Commit(step); err != nil {
+	for _, power := range []bool{false, true} {
+		points := 0
+		for n := 1; ; n++ {
+			dir, committed := t.TempDir(), -1
+			crash := &disk.Crash{FS: disk.OS(), At: n, PowerLoss: power}
+			run := func() {
+				m, err := Open(Config{Dir: dir, Keep: -1, FS: crash})
+				if err != nil {
 					return
 				}
-				committed = step
+				defer m.Close()
+				for step := range 3 {
+					m.Add(step, "trainer", Metrics{"a": float64(step)})
+					if _, err := m.Commit(step); err != nil {
+						return
+					}
+					committed = step
+				}
 			}
+			run()
+			if crash.Count() < n {
+				break
+			}
+			points++
+			m := open(t, dir, committed)
+			if m.Last() != committed {
+				t.Errorf("killed at operation %d, power loss %v: committed %d, found %d", n, power, committed, m.Last())
+			}
+			m.Add(committed+1, "trainer", Metrics{"a": 1})
+			commit(t, m, committed+1)
+			m.Close()
 		}
-		run()
-		if calls < n {
-			break
+		if points < 11 {
+			t.Errorf("only %d kill points", points)
 		}
-		points++
-		m := open(t, dir, committed)
-		if m.Last() != committed {
-			t.Errorf("killed at call %d: committed %d, found %d", n, committed, m.Last())
-		}
-		m.Add(committed+1, "trainer", Metrics{"a": 1})
-		commit(t, m, committed+1)
-		m.Close()
-	}
-	if points < 8 {
-		t.Errorf("only %d kill points", points)
 	}
 }
 

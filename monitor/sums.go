@@ -7,14 +7,15 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // sums is metrics.jsonl.sum: behind each line of metrics.jsonl its step, the length of the file so far, and the crc32c
 // of all that, so that a line that is missing or changed is noticed when the run goes on. It is never fsynced: after a
 // loss of power the last sums may be missing, and those lines are believed.
 type sums struct {
-	file *os.File
-	size int64
+	file disk.File
 	last sum
 }
 
@@ -69,8 +70,8 @@ func checkSums(data []byte, list []sum) error {
 }
 
 // openSums writes the sums that stand anew and opens the file for more.
-func openSums(path string, list []sum, soFar sum) (*sums, error) {
-	f, err := os.OpenFile(path+".sum", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+func openSums(to disk.FS, path string, list []sum, soFar sum) (*sums, error) {
+	f, err := to.Create(path + ".sum")
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +80,7 @@ func openSums(path string, list []sum, soFar sum) (*sums, error) {
 	for _, x := range list {
 		text = append(text, x.line()...)
 	}
-	n, err := f.Write(text)
-	s.size = int64(n)
-	if err != nil {
+	if _, err := f.Write(text); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil
@@ -90,7 +89,6 @@ func openSums(path string, list []sum, soFar sum) (*sums, error) {
 // add notes that a step's line was written.
 func (s *sums) add(step int, line []byte) error {
 	s.last = sum{step, s.last.bytes + int64(len(line)), crc32.Update(s.last.crc, castagnoli, line)}
-	n, err := s.file.WriteAt(s.last.line(), s.size)
-	s.size += int64(n)
+	_, err := s.file.Write(s.last.line())
 	return err
 }

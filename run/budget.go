@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -19,13 +18,13 @@ import (
 // measured on some tasks; they are 0 where nothing was measured, as on a server. What begins with Max holds whatever the
 // model answers.
 type Budget struct {
-	Model      model.Config // of the local engine; zero on a server
-	Memory     Memory       // the same, with sequences as long as they may be
-	Rows       int          // of the data
-	Prompt     int          // mean tokens of a task's first prompt, system prompt included; in mode train of a sequence
-	Longest    int          // of those looked at
-	Looked     int          // how many were
-	Length     int          // tokens of a sequence at most
+	Model      engine.Description    // of the local engine; zero on a server
+	Memory     engine.MemoryEstimate // the same, with sequences as long as they may be
+	Rows       int                   // of the data
+	Prompt     int                   // mean tokens of a task's first prompt, system prompt included; in mode train of a sequence
+	Longest    int                   // of those looked at
+	Looked     int                   // how many were
+	Length     int                   // tokens of a sequence at most
 	Steps      int
 	Samples    int   // of a step; 0 in mode train
 	Tried      int   // samples that the means of answers are of
@@ -90,11 +89,11 @@ func (in *Inspection) Estimate(ctx context.Context) (*Budget, error) {
 // readModel reckons the memory, and measures rates and answers on an engine of its own.
 func (b *Budget) readModel(ctx context.Context, in *Inspection) error {
 	j := in.job
-	conf, err := model.LoadConfig(j.model.dir)
+	conf, err := engine.Describe(j.model.dir)
 	if err != nil {
 		return err
 	}
-	b.Model, b.Memory = conf, MemoryOf(conf, b.Samples, b.Length, j.cfg.LoRA().Rank)
+	b.Model, b.Memory = conf, conf.Memory(b.Samples, b.Length, j.cfg.LoRA().Rank)
 	if free := FreeMemory(); j.cfg.Model.RandomInit || free > 0 && b.Memory.Training() > free {
 		return nil // nothing to load, or it would not fit
 	}
@@ -136,11 +135,11 @@ func (b *job) forecast(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", ctx.Err() // what cannot be reckoned is not told
 	}
-	if left.Model, err = model.LoadConfig(b.model.dir); err != nil {
+	if left.Model, err = engine.Describe(b.model.dir); err != nil {
 		return "", err
 	}
 	left.Steps = b.steps - b.trainer.Step()
-	products := float64(left.Steps) * float64(left.Model.Parameters()) * float64(2*left.MaxSampled+4*left.MaxTrained)
+	products := float64(left.Steps) * float64(left.Model.Parameters) * float64(2*left.MaxSampled+4*left.MaxTrained)
 	if products < longRun {
 		return "", nil
 	}
@@ -161,7 +160,7 @@ func (b *Budget) String() string {
 	}
 	if b.Memory.Weights > 0 {
 		m := b.Memory
-		line("model", "%s parameters", Count(b.Model.Parameters()))
+		line("model", "%s parameters", Count(b.Model.Parameters))
 		line("memory", "%s sampling, %s training; %s free here", Size(m.Sampling()), Size(m.Training()), Size(FreeMemory()))
 	}
 	if b.Samples > 0 {

@@ -142,7 +142,7 @@ func (b *job) buildBuffer(ctx context.Context) error {
 		epochs = b.cfg.Buffer.TotalEpochs
 	}
 	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: b.Now,
-		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved, Steps: value(b.cfg.Buffer.TotalSteps), Epochs: epochs})
+		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), FS: b.fs, Starved: b.starved, Steps: value(b.cfg.Buffer.TotalSteps), Epochs: epochs})
 	if err != nil {
 		return err
 	}

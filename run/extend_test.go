@@ -137,8 +137,9 @@ func TestExtendFromSavedStates(t *testing.T) {
 	args := and(tiny, "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20")
 	want := runs(t, load(t, t.TempDir(), and(args, steps(4)...)...), options())
 	for name, o := range map[string]Options{"local": options(), "server": remote, "a service without models": lost} {
+		args := args // not the server's for those that follow
 		if name == "server" {
-			args = append(args, "model.tinker.base_url="+serve(t))
+			args = and(args, "model.tinker.base_url="+serve(t))
 		}
 		dir := t.TempDir()
 		runs(t, load(t, dir, and(args, steps(2)...)...), o)

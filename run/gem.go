@@ -248,7 +248,7 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 		return err
 	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.fs, Hook: g.hook(),
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.fs,
 		Make: func() (env.Env, error) {
 			e, err := registry.Make(g.c.EnvID, nil)
 			if err != nil {

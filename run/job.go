@@ -82,14 +82,6 @@ func fileRune(r rune) rune {
 	return '_'
 }
 
-// hook lets b.fs, if it is a test's, end the run between the operations of packages that keep their own files.
-func (b *job) hook() func(op, path string) error {
-	if h, ok := b.fs.(interface{ Hook(op, path string) error }); ok {
-		return h.Hook
-	}
-	return nil
-}
-
 // opened remembers how to close a part.
 func (b *job) opened(close func() error) { b.closers = append(b.closers, close) }
 

@@ -49,7 +49,7 @@ func (b *job) openFileSink(path, state string) (*fileSink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run: %s: %w", s.path, err)
 	}
-	if s.file, err = buffer.OpenJSONL(path, s.state.Bytes); err != nil {
+	if s.file, err = buffer.OpenJSONL(b.fs, path, s.state.Bytes); err != nil {
 		return nil, err
 	}
 	b.opened(s.file.Close)
@@ -128,7 +128,7 @@ func (b *job) openTableKeep(ctx context.Context, url, table string) (keep, error
 	if err := b.makeFolder(url); err != nil {
 		return nil, err
 	}
-	s, err := buffer.OpenSQL(ctx, url, table, buffer.SQLOptions{Retries: 3, Pause: seconds(1), Hook: b.hook()})
+	s, err := buffer.OpenSQL(ctx, url, table, buffer.SQLOptions{Retries: 3, Pause: seconds(1), FS: b.fs})
 	if err != nil {
 		return nil, err
 	}

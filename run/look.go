@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
@@ -107,17 +106,14 @@ func (b *job) setTemplate() error {
 // lookAtShape reads what the local engine must know of the model, and of an adapter to begin with.
 func (in *Inspection) lookAtShape(key string) bool {
 	b := in.job
-	conf, err := model.LoadConfig(b.model.dir)
+	conf, err := engine.Describe(b.model.dir)
 	if !in.add(key, err) {
 		return false
 	}
 	if !b.cfg.Model.RandomInit {
 		in.add(key, weightsIn(b.model.dir))
 	}
-	context := conf.MaxPos
-	if context <= 0 {
-		context = engine.DefaultContext
-	}
+	context := conf.Context
 	b.context = context
 	switch n := b.cfg.Model.MaxModelLen; {
 	case n == nil || *n <= context:
@@ -131,7 +127,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 	}
 	_, begun := os.Stat(filepath.Join(b.dir, "run.json")) // such a job has a copy of the adapter
 	if from := b.cfg.StartAdapter(); from != "" && begun != nil {
-		a, err := model.ReadPEFT(b.Find(from))
+		a, err := engine.ReadAdapter(b.Find(from))
 		if err == nil {
 			err = b.checkAdapter(a)
 		}
@@ -177,13 +173,13 @@ func (in *Inspection) lookAtJudge(ctx context.Context) bool {
 	if b.judge == nil || b.backend.Kind != config.Local || b.judge.conf.MaxResponseTokens == nil {
 		return true
 	}
-	conf, err := model.LoadConfig(b.judge.model.dir)
+	conf, err := engine.Describe(b.judge.model.dir)
 	if !in.add("explorer.auxiliary_models[0].model_path", err) {
 		return false
 	}
-	if n := *b.judge.conf.MaxResponseTokens; conf.MaxPos > 0 && n >= conf.MaxPos {
+	if n := *b.judge.conf.MaxResponseTokens; n >= conf.Context {
 		return in.add("explorer.auxiliary_models[0].max_response_tokens", fmt.Errorf("is %d, and the context of %s is %d "+
-			"tokens; lower it so that there is room for what the judge reads", n, b.judge.model.name, conf.MaxPos))
+			"tokens; lower it so that there is room for what the judge reads", n, b.judge.model.name, conf.Context))
 	}
 	return true
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -159,7 +158,7 @@ func (b *job) buildService(ctx context.Context) (err error) {
 // vocabulary is how many token ids the model has: those of its configuration, which may reserve some behind the
 // tokenizer's, if that is here.
 func (b *job) vocabulary() int {
-	if c, err := model.LoadConfig(b.model.dir); err == nil {
+	if c, err := engine.Describe(b.model.dir); err == nil {
 		return c.Vocab
 	}
 	return b.model.tokenizer.VocabSize()

@@ -22,7 +22,7 @@ func (b *job) buildRecords(ctx context.Context) error {
 		return err
 	}
 	keep := b.keepLines(state)
-	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Log: filepath.Base(b.metricsFile()), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs, Keep: keep, Now: b.Now, Hook: b.hook(),
+	if b.monitor, err = monitor.Open(monitor.Config{Dir: b.dir, Log: filepath.Base(b.metricsFile()), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs, Keep: keep, Now: b.Now, FS: b.fs,
 		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: b.roles(), Settings: b.cfg.Settings(), Own: b.Plugins.Monitors, LookupEnv: b.LookupEnv, Warn: b.progress.warn}); err != nil {
 		return err
 	}

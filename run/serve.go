@@ -187,7 +187,7 @@ func (b *job) openProxy(ctx context.Context) (*proxy.Server, error) {
 			return nil, fmt.Errorf("run: %w", err)
 		}
 	}
-	history, err := buffer.OpenHistory(ctx, url, b.hook())
+	history, err := buffer.OpenHistory(ctx, url, b.fs)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
 )
 
 // lora is small with the veRL backend's section of LoRA.
@@ -67,7 +66,7 @@ func TestStartFromAdapter(t *testing.T) {
 
 func adapterBytes(t *testing.T, dir string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, model.PEFTWeightsFile))
+	data, err := os.ReadFile(filepath.Join(dir, engine.AdapterWeightsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +104,11 @@ func TestStartRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	rebase(t, foreign, "meta-llama/Llama-3.2-3B")
-	other, err := filepath.Abs(filepath.Join("..", "engine", "model", "testdata", "peft", "llama32-qv"))
+	other, err := filepath.Abs(filepath.Join("..", "engine", "internal", "model", "testdata", "peft", "llama32-qv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := model.ReadPEFT(other)
+	theirs, err := engine.ReadAdapter(other)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +118,8 @@ func TestStartRefuses(t *testing.T) {
 		{"lora_rank: 4, lora_alpha: 8, target_modules: [q_proj], path: " + from, "target_modules"},
 		{"lora_rank: 4, lora_alpha: 8, path: " + foreign, "the adapter was made for meta-llama/Llama-3.2-3B"},
 		{"lora_rank: 4, lora_alpha: 8, base_model_name: other, path: " + foreign, "base_model_name is other"},
-		{"path: " + filepath.Join(from, "nowhere"), model.PEFTConfigFile},
-		{fmt.Sprintf("lora_rank: %d, lora_alpha: %g, target_modules: [q_proj, v_proj], base_model_name: %q, path: %s", theirs.LoRA.Rank, theirs.LoRA.Alpha, theirs.Base, other), "has shape"},
+		{"path: " + filepath.Join(from, "nowhere"), engine.AdapterConfigFile},
+		{fmt.Sprintf("lora_rank: %d, lora_alpha: %g, target_modules: [q_proj, v_proj], base_model_name: %q, path: %s", theirs.Rank, theirs.Alpha, theirs.Base, other), "has shape"},
 	} {
 		_, err := Run(context.Background(), load(t, t.TempDir(), lora(tt.section)...), options())
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "model.lora_configs[0].path") {
@@ -134,7 +133,7 @@ func TestStartRefuses(t *testing.T) {
 // rebase lets an adapter say that it was made for another model.
 func rebase(t *testing.T, dir, name string) {
 	t.Helper()
-	path := filepath.Join(dir, model.PEFTConfigFile)
+	path := filepath.Join(dir, engine.AdapterConfigFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

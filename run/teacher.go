@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -70,7 +69,7 @@ func (b *job) teacherModel(ctx context.Context, path string) (engine.Model, erro
 		return engine.Model{}, err
 	}
 	m := engine.Model{Dir: dir}
-	if _, err := os.Stat(filepath.Join(dir, model.PEFTConfigFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, engine.AdapterConfigFile)); err == nil {
 		m = engine.Model{Dir: b.model.dir, Adapter: dir}
 	} else if m.Dir, err = FindModel(ctx, path, func(string) string { return dir }, b.Hub); err != nil {
 		return m, err
@@ -101,7 +100,7 @@ func (b *job) sameTokens(dir string) error {
 	if dir == b.model.dir {
 		return nil
 	}
-	config, err := model.LoadConfig(dir)
+	config, err := engine.Describe(dir)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine"
 )
 
 // TestMain makes the test's binary a program of the protocol when it is started as one.
@@ -96,11 +96,11 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := model.LoadConfig(dir)
+	c, err := engine.Describe(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Parameters(); got != 98304+4*(32768+16384+147456)+4*(2*128+2*32)+128 {
+	if got := c.Parameters; got != 98304+4*(32768+16384+147456)+4*(2*128+2*32)+128 {
 		t.Errorf("%d parameters", got)
 	}
 	if again, err := shapes()[0].folder(strings.TrimSuffix(dir, "/tiny")); err != nil || again != dir {

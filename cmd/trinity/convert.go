@@ -3,20 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -64,7 +58,7 @@ func stepAbove(dir string) string {
 
 // isCheckpoint reports a folder with an adapter or a model in it.
 func isCheckpoint(dir string) bool {
-	return has(dir, model.PEFTConfigFile) || has(dir, "config.json")
+	return has(dir, engine.AdapterConfigFile) || has(dir, "config.json")
 }
 
 func has(dir, file string) bool {
@@ -86,7 +80,7 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 		return err
 	}
 	if len(steps) == 0 {
-		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; give a PEFT adapter, a checkpoint or a job directory", dir, model.PEFTConfigFile, stepPrefix)
+		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; give a PEFT adapter, a checkpoint or a job directory", dir, engine.AdapterConfigFile, stepPrefix)
 	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
 	if c.Output != "" {
@@ -131,7 +125,7 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 		}
 		return c.convert(s, dir, out)
 	}
-	if adapter := filepath.Join(step, "actor", "lora_adapter"); has(adapter, model.PEFTConfigFile) {
+	if adapter := filepath.Join(step, "actor", "lora_adapter"); has(adapter, engine.AdapterConfigFile) {
 		return c.convert(s, adapter, out)
 	}
 	return fmt.Errorf("%s has neither remote_checkpoint_path.txt nor remote_sampler_path.txt nor actor/lora_adapter: nothing was saved at this step", step)
@@ -139,14 +133,14 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 
 // convert makes out of a folder with an adapter or a model in it.
 func (c *convertCmd) convert(s *surroundings, dir, out string) error {
-	if !has(dir, model.PEFTConfigFile) {
-		if err := copyModel(dir, out); err != nil {
+	if !has(dir, engine.AdapterConfigFile) {
+		if err := engine.CopyModel(dir, out); err != nil {
 			return err
 		}
 		fmt.Fprintf(s.out, "copied the full weights of %s to %s\n", dir, out)
 		return nil
 	}
-	a, err := model.ReadPEFT(dir)
+	a, err := engine.ReadAdapter(dir)
 	if err != nil {
 		return err
 	}
@@ -155,58 +149,19 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		name = a.Base
 	}
 	if name == "" {
-		return fmt.Errorf("%s names no base model; give --base-model-dir", filepath.Join(dir, model.PEFTConfigFile))
+		return fmt.Errorf("%s names no base model; give --base-model-dir", filepath.Join(dir, engine.AdapterConfigFile))
 	}
 	base, err := run.FindModel(s.ctx, name, s.find, s.hub())
 	if err != nil {
 		return fmt.Errorf("the base model of the adapter; give --base-model-dir if it is elsewhere: %w", err)
 	}
-	k, warning := kernel.Best(kernel.Native())
+	warning, err := engine.Merge(base, a, out)
 	if warning != nil {
 		fmt.Fprintln(s.err, "warning:", warning)
 	}
-	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
-	defer pool.Close()
-	if err := disk.OS().MkdirAll(filepath.Dir(out)); err != nil {
-		return err
-	}
-	if err := model.Merge(base, a, out, disk.OS(), nn.Compute{K: k, P: pool}); err != nil {
-		return err
-	}
-	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n", dir, a.LoRA.Rank, a.LoRA.Alpha, strings.Join(a.LoRA.Targets(), " "), base, out)
-	return nil
-}
-
-// copyModel copies the files of a model folder, and none of the trainer's beside them.
-func copyModel(from, out string) error {
-	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is there already; choose another folder or remove it", out)
-	}
-	weights, err := model.WeightFiles(from)
 	if err != nil {
 		return err
 	}
-	if err := disk.OS().MkdirAll(out); err != nil {
-		return err
-	}
-	// config.json last: a folder that has it is whole
-	others := slices.DeleteFunc(model.FolderFiles(), func(name string) bool { return name == "config.json" || !has(from, name) })
-	for _, name := range slices.Concat(weights, others, []string{"config.json"}) {
-		if err := copyFile(filepath.Join(from, name), filepath.Join(out, name)); err != nil {
-			return err
-		}
-	}
+	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n", dir, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
 	return nil
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	return disk.Replace(disk.OS(), to, func(w io.Writer) error {
-		_, err := io.Copy(w, src)
-		return err
-	})
 }

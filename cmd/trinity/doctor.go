@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
@@ -37,7 +37,7 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	conf, err := model.LoadConfig(dir)
+	conf, err := engine.Describe(dir)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (c *doctorCmd) Run(s *surroundings) error {
 type diagnosis struct {
 	*surroundings
 	cmd  *doctorCmd
-	conf model.Config
+	conf engine.Description
 	dir  string
 }
 
@@ -74,25 +74,18 @@ func (d *diagnosis) line(key, format string, args ...any) {
 // shape prints what config.json says.
 func (d *diagnosis) shape() {
 	c := d.conf
-	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), MLP of %d", c.Arch.Name, c.Layers, c.Dim, c.Heads, c.HeadDim, c.KVHeads, c.FF)
+	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), MLP of %d", c.Family, c.Layers, c.Width, c.Heads, c.HeadDim, c.KVHeads, c.MLP)
 	head := "a head of its own"
 	if c.Tied {
 		head = "the head is the embedding"
 	}
 	d.line("vocabulary", "%d tokens; %s", c.Vocab, head)
 	scaling := ""
-	switch {
-	case c.RoPE.Llama3 != nil:
-		scaling = fmt.Sprintf(", scaled by %g as Llama 3 does", c.RoPE.Llama3.Factor)
-	case c.RoPE.Linear > 0:
-		scaling = fmt.Sprintf(", scaled by %g", c.RoPE.Linear)
+	if c.RoPEScaling != "" {
+		scaling = ", " + c.RoPEScaling
 	}
-	d.line("context", "%d tokens; RoPE theta %g%s", c.MaxPos, c.RoPE.Theta, scaling)
-	dtype := "float32"
-	if c.BF16 {
-		dtype = "bfloat16"
-	}
-	d.line("parameters", "%s in %s", run.Count(c.Parameters()), dtype)
+	d.line("context", "%d tokens; RoPE theta %g%s", c.Context, c.RoPETheta, scaling)
+	d.line("parameters", "%s in %s", run.Count(c.Parameters), c.DType)
 }
 
 // tokenizer prints what the tokenizer's files say.
@@ -116,12 +109,12 @@ func (d *diagnosis) tokenizer() error {
 // memory prints what sampling and training take, in bytes, and returns the larger.
 func (d *diagnosis) memory() int64 {
 	c := d.conf
-	m := run.MemoryOf(c, d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
+	m := c.Memory(d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
 	if free := run.FreeMemory(); free > 0 {
 		d.line("memory", "%s free here", run.Size(free))
 	}
 	kept := ""
-	if m.Kept {
+	if m.CacheFull {
 		kept = ", the most that is kept: they take turns"
 	}
 	d.line("sampling", "%s: weights %s, a step %s, and keys and values %s for %d samples of %d tokens%s", run.Size(m.Sampling()), run.Size(m.Weights),

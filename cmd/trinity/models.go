@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/engine/model"
 )
 
 // served is the base models of a server.
@@ -85,7 +84,7 @@ func (m *served) add(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := model.LoadConfig(abs); err != nil {
+	if _, err := engine.Describe(abs); err != nil {
 		return err
 	}
 	m.engine[name] = engine.Model{Dir: abs}

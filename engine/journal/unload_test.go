@@ -120,32 +120,37 @@ func TestEveryKillAroundUnload(t *testing.T) {
 				stride = 23
 			}
 			for at := 1; at <= n; at += stride {
-				work, got := t.TempDir(), parting{}
-				if j, err := open(t, dir, work, &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%4 < 2}, o); err == nil {
-					if err := got.run(j); err != nil && !errors.Is(err, disk.ErrCrash) {
-						t.Fatalf("kill at %d: %v", at, err)
-					}
-					j.Close()
-				} else if !errors.Is(err, disk.ErrCrash) {
-					t.Fatalf("kill at %d: %v", at, err)
-				}
-				for range 2 { // and started twice more
-					j, err := open(t, dir, work, disk.OS(), o)
-					if err != nil {
-						t.Fatalf("kill at %d: start again: %v", at, err)
-					}
-					if err := got.run(j); err != nil {
-						t.Fatalf("kill at %d: %v", at, err)
-					}
-					got.check(t, j)
-					if err := j.Close(); err != nil {
-						t.Fatalf("kill at %d: close: %v", at, err)
-					}
-					if got != want {
-						t.Fatalf("kill at %d: %+v, unbroken %+v", at, got, want)
-					}
-				}
+				t.Run(fmt.Sprint("at ", at), func(t *testing.T) {
+					t.Parallel()
+					want.checkKilled(t, dir, o, &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%4 < 2})
+				})
 			}
 		})
+	}
+}
+
+// checkKilled kills a process, starts it twice more, and compares what a client hears with p.
+func (p parting) checkKilled(t *testing.T, modelDir string, o journal.Options, crash *disk.Crash) {
+	work, got := t.TempDir(), parting{}
+	j, err := open(t, modelDir, work, crash, o)
+	if err == nil {
+		err = got.run(j)
+		j.Close()
+	}
+	if err != nil && !errors.Is(err, disk.ErrCrash) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		j := mustOpen(t, modelDir, work, disk.OS(), o)
+		if err := got.run(j); err != nil {
+			t.Fatal(err)
+		}
+		got.check(t, j)
+		if err := j.Close(); err != nil {
+			t.Fatalf("close: %v", err)
+		}
+		if got != p {
+			t.Fatalf("%+v, unbroken %+v", got, p)
+		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package disk is the handful of file operations that durable state is made of, behind an interface.
 //
-// Whatever must survive a kill writes through FS, so that a test can stop the process between any two of its
+// Everything that must survive a kill is written through FS, so that a test can stop the process between any two of its
 // operations (Crash) and see what the next start makes of the files. Reading needs no such care and uses package os.
 package disk
 
@@ -22,6 +22,9 @@ type FS interface {
 	RemoveAll(path string) error // a missing folder is no error
 	Truncate(path string, size int64) error
 	SyncDir(path string) error // makes names in the folder durable
+	// Transaction calls run, which changes what lies at path in one step by other means, such as a transaction of a database, and
+	// returns its error. It may fail without having called run.
+	Transaction(path string, run func() error) error
 }
 
 // File is an open file being written.
@@ -67,6 +70,8 @@ func (osFS) SyncDir(path string) error {
 	defer d.Close()
 	return d.Sync()
 }
+
+func (osFS) Transaction(_ string, run func() error) error { return run() }
 
 // WriteFile replaces a file in one step: readers and restarts see the old content or the new, whole.
 func WriteFile(fs FS, path string, data []byte) error {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // database is an open SQLite or Postgres database with what differs between the two.
@@ -21,7 +23,7 @@ type database struct {
 	dialect
 	retries int           // further attempts at a transaction that failed
 	pause   time.Duration // between attempts
-	hook    Hook
+	fs      disk.FS       // that transactions go through
 }
 
 // dialect is one database's way to say things.
@@ -75,13 +77,13 @@ func open(address string, query url.Values) (*database, error) {
 		}
 		db := sql.OpenDB(sqliteConnector{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
 		db.SetMaxOpenConns(1) // one writer at a time is what SQLite has
-		return &database{DB: db, dialect: sqliteDialect()}, nil
+		return &database{DB: db, fs: disk.OS(), dialect: sqliteDialect()}, nil
 	case "postgresql", "postgres":
 		conf, err := pgx.ParseConfig("postgresql://" + rest)
 		if err != nil {
 			return nil, fmt.Errorf("buffer: cannot read the database URL: %w", err)
 		}
-		return &database{DB: stdlib.OpenDB(*conf), dialect: postgresDialect()}, nil
+		return &database{DB: stdlib.OpenDB(*conf), fs: disk.OS(), dialect: postgresDialect()}, nil
 	}
 	return nil, fmt.Errorf("buffer: databases of kind %q are not supported; use sqlite:///file.db or postgresql://user:password@host/name", scheme)
 }
@@ -119,11 +121,19 @@ func (d *database) retry(ctx context.Context, what string, f func(*sql.Tx) error
 var errFinal = errors.New("buffer")
 
 func (d *database) once(ctx context.Context, what string, f func(*sql.Tx) error) error {
-	if d.hook != nil {
-		if err := d.hook("write", what); err != nil {
-			return fmt.Errorf("%w: %w", errFinal, err)
-		}
+	begun := false
+	err := d.fs.Transaction(what, func() error {
+		begun = true
+		return d.transact(ctx, f)
+	})
+	if err != nil && !begun {
+		return fmt.Errorf("%w: %w", errFinal, err)
 	}
+	return err
+}
+
+// transact is one attempt at a transaction.
+func (d *database) transact(ctx context.Context, f func(*sql.Tx) error) error {
 	tx, err := d.BeginTx(ctx, nil)
 	if err != nil {
 		return err

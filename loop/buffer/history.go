@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -16,13 +17,13 @@ import (
 // name, proxy_history, and columns, and beside them the step that took an experience.
 type History struct{ db *database }
 
-// OpenHistory opens the history at a database URL.
-func OpenHistory(ctx context.Context, address string, hook Hook) (*History, error) {
+// OpenHistory opens the history at a database URL, whose transactions go through that file system.
+func OpenHistory(ctx context.Context, address string, through disk.FS) (*History, error) {
 	db, err := openDatabase(address)
 	if err != nil {
 		return nil, err
 	}
-	db.hook, db.retries, db.pause = hook, 3, time.Second
+	db.fs, db.retries, db.pause = through, 3, time.Second
 	h := &History{db: db}
 	err = db.retry(ctx, "making the history", func(tx *sql.Tx) error {
 		for _, q := range []string{

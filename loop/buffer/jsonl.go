@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -17,46 +19,50 @@ import (
 // rows. It is safe for concurrent use.
 type JSONL struct {
 	mu   sync.Mutex
-	file *os.File
-	size int64
+	file *disk.Grown
 }
 
 // OpenJSONL opens or makes a file, and its folder, for appending. It is first cut to keep bytes, what the last
 // committed state says it had (Size), so that steps done again do not stand twice; with keep < 0 only a last line that
 // a crash left unfinished is cut.
-func OpenJSONL(path string, keep int64) (*JSONL, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+func OpenJSONL(to disk.FS, path string, keep int64) (*JSONL, error) {
+	if err := to.MkdirAll(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("buffer: cannot make the folder of %s: %w", path, err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	keep, err := kept(path, keep)
+	if err != nil {
+		return nil, err
+	}
+	f, err := disk.OpenGrown(to, path, keep)
 	if err != nil {
 		return nil, fmt.Errorf("buffer: cannot open %s: %w", path, err)
 	}
-	w := &JSONL{file: f}
-	if err := w.cut(keep); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return w, nil
+	return &JSONL{file: f}, nil
 }
 
-func (w *JSONL) cut(keep int64) error {
-	end, err := w.file.Seek(0, io.SeekEnd)
+// kept is how many bytes of a file stay.
+func kept(path string, keep int64) (int64, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && keep <= 0 {
+		return 0, nil
+	}
 	if err != nil {
-		return fmt.Errorf("buffer: cannot measure %s: %w", w.file.Name(), err)
+		return 0, fmt.Errorf("buffer: cannot open %s: %w", path, err)
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, fmt.Errorf("buffer: cannot measure %s: %w", path, err)
 	}
 	if keep > end {
-		return fmt.Errorf("buffer: %s has %d bytes but %d were committed; it was changed from outside, restore or move it", w.file.Name(), end, keep)
+		return 0, fmt.Errorf("buffer: %s has %d bytes but %d were committed; it was changed from outside, restore or move it", path, end, keep)
 	}
 	if keep < 0 {
-		if keep, err = lastLineEnd(w.file, end); err != nil {
-			return fmt.Errorf("buffer: cannot read %s: %w", w.file.Name(), err)
+		if keep, err = lastLineEnd(f, end); err != nil {
+			return 0, fmt.Errorf("buffer: cannot read %s: %w", path, err)
 		}
 	}
-	if err := w.file.Truncate(keep); err != nil {
-		return fmt.Errorf("buffer: cannot cut %s: %w", w.file.Name(), err)
-	}
-	w.size = keep
-	return nil
+	return keep, nil
 }
 
 // lastLineEnd is the offset behind the last line feed in the first end bytes of f, or 0.
@@ -82,15 +88,14 @@ func (w *JSONL) Write(rows ...any) error {
 	enc.SetEscapeHTML(false)
 	for i, row := range rows {
 		if err := enc.Encode(row); err != nil {
-			return fmt.Errorf("buffer: row %d for %s is not JSON: %w", i, w.file.Name(), err)
+			return fmt.Errorf("buffer: row %d for %s is not JSON: %w", i, w.file.Path(), err)
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.file.WriteAt(b.Bytes(), w.size); err != nil {
-		return fmt.Errorf("buffer: cannot append to %s: %w", w.file.Name(), err)
+	if _, err := w.file.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("buffer: cannot append to %s: %w", w.file.Path(), err)
 	}
-	w.size += int64(b.Len())
 	return nil
 }
 
@@ -107,7 +112,7 @@ func (w *JSONL) WriteExperiences(list []*experience.Experience) error {
 func (w *JSONL) Size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.size
+	return w.file.Size()
 }
 
 // Sync waits until the disk has everything written so far.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 func contents(t *testing.T, path string) string {
@@ -18,7 +20,7 @@ func contents(t *testing.T, path string) string {
 
 func openJSONL(t *testing.T, path string, keep int64) *JSONL {
 	t.Helper()
-	w, err := OpenJSONL(path, keep)
+	w, err := OpenJSONL(disk.OS(), path, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func TestJSONLRefuses(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenJSONL(path, 10); err == nil || !strings.Contains(err.Error(), "has 2 bytes but 10 were committed") {
+	if _, err := OpenJSONL(disk.OS(), path, 10); err == nil || !strings.Contains(err.Error(), "has 2 bytes but 10 were committed") {
 		t.Errorf("error of a file shorter than its commit = %v", err)
 	}
 	w := openJSONL(t, path, -1)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -38,7 +39,7 @@ type SQLOptions struct {
 	Now     func() time.Time // for cooling down; time.Now by default
 	Retries int              // further attempts at a transaction that failed
 	Pause   time.Duration    // between attempts
-	Hook    Hook             // called before each transaction; for tests
+	FS      disk.FS          // that transactions go through; the default is disk.OS
 	// Steps is how many explore steps a reader expects of the writers; 0 is unknown. Writers that had all finished before the buffer was opened, with
 	// fewer, are expected to begin again: the job is planned longer now. Epochs is the same where the plan counts passes over the tasks; a writer that
 	// finishes notes how many were its plan.
@@ -53,7 +54,10 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 	if err != nil {
 		return nil, err
 	}
-	db.retries, db.pause, db.hook = o.Retries, o.Pause, o.Hook
+	db.retries, db.pause = o.Retries, o.Pause
+	if o.FS != nil {
+		db.fs = o.FS
+	}
 	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved, steps: o.Steps, epochs: o.Epochs}
 	if s.now == nil {
 		s.now = time.Now

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -255,17 +256,10 @@ func TestSQLManyProcesses(t *testing.T) {
 
 // Killed before any of its transactions, writer and reader go on where they were.
 func TestSQLKillPoints(t *testing.T) {
-	dead := errors.New("dead")
 	for at := 1; ; at++ {
-		address, calls := "sqlite:///"+filepath.Join(t.TempDir(), "b.db"), 0
-		hook := func(string, string) error {
-			if calls++; calls >= at {
-				return dead
-			}
-			return nil
-		}
-		life := func(hook Hook) (got []string, err error) {
-			s, err := OpenSQL(context.Background(), address, "x", SQLOptions{Hook: hook})
+		address := "sqlite:///" + filepath.Join(t.TempDir(), "b.db")
+		life := func(fs disk.FS) (got []string, err error) {
+			s, err := OpenSQL(context.Background(), address, "x", SQLOptions{FS: fs})
 			if err != nil {
 				return nil, err
 			}
@@ -281,8 +275,8 @@ func TestSQLKillPoints(t *testing.T) {
 			}
 			return got, err
 		}
-		_, err := life(hook)
-		got, again := life(nil)
+		_, err := life(&disk.Crash{FS: disk.OS(), At: at})
+		got, again := life(disk.OS())
 		if want := names(slices.Concat(full(1, 3), full(2, 3))); again != nil || !slices.Equal(got, want) {
 			t.Fatalf("killed at transaction %d: then %v, %v, want %v", at, got, again, want)
 		}

@@ -37,10 +37,9 @@ type Options struct {
 	Make    func() (env.Env, error) // a new environment with its wrappers
 	Tokens  Tokenizer
 	FS      disk.FS
-	Hook    func(op, path string) error // of FS, for packages that keep their own files; may be nil
-	LogDir  string                      // of metrics.jsonl
-	Record  monitor.Config              // what else is recorded, and under which names; where and since when is the Trainer's matter
-	Out     io.Writer                   // progress
+	LogDir  string         // of metrics.jsonl
+	Record  monitor.Config // what else is recorded, and under which names; where and since when is the Trainer's matter
+	Out     io.Writer      // progress
 	Color   bool
 	Now     func() time.Time
 

@@ -90,7 +90,7 @@ func (t *Trainer) open(ctx context.Context) error {
 		return err
 	}
 	record := t.Record
-	record.Dir, record.Keep, record.Now, record.Hook, record.Roles = t.LogDir, t.lastLine(), t.Now, t.Hook, []string{role}
+	record.Dir, record.Keep, record.Now, record.FS, record.Roles = t.LogDir, t.lastLine(), t.Now, t.FS, []string{role}
 	if t.monitor, err = monitor.Open(record); err != nil {
 		return errors.Join(err, t.store.Close())
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -89,7 +90,7 @@ type fixture struct {
 func newFixture(t *testing.T, address string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, sampler: &scripted{text: "four"}, steps: map[int][]*experience.Experience{}}
-	h, err := buffer.OpenHistory(t.Context(), address, nil)
+	h, err := buffer.OpenHistory(t.Context(), address, disk.OS())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -142,7 +143,7 @@ func TestRecallForgets(t *testing.T) {
 }
 
 func TestHistoryRecent(t *testing.T) {
-	h, err := buffer.OpenHistory(t.Context(), history(t), nil)
+	h, err := buffer.OpenHistory(t.Context(), history(t), disk.OS())
 	if err != nil {
 		t.Fatal(err)
 	}

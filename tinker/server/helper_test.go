@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -18,9 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
-	base "github.com/seed-d9ad8ee0/trinity/engine/model"
-	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
@@ -33,30 +31,7 @@ const config = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidd
 "rope_theta":10000,"tie_word_embeddings":true,"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,"eos_token_id":0}`
 
 // tinyModel writes a model folder with random weights.
-func tinyModel(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c, err := base.LoadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []safetensors.Tensor
-	for _, p := range base.RandomTensors(c, 1) {
-		if len(p.Shape) == 2 {
-			for i := range p.Data {
-				p.Data[i] *= 8 // far from a flat distribution
-			}
-		}
-		list = append(list, safetensors.FromBF16(p.Name, p.Shape, p.Data))
-	}
-	if err := safetensors.Write(filepath.Join(dir, "model.safetensors"), list, nil); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
+func tinyModel(t testing.TB) string { return enginetest.Model(t, []byte(config), 8) }
 
 // rig is a server with everything below it, over HTTP, that can be stopped and started again on the same folders.
 type rig struct {

@@ -8,8 +8,8 @@ package cache
 import (
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
 // PageLen is the number of positions of a page.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
 var shape = nn.PageShape{Layers: 1, KVHeads: 1, HeadDim: 2}
