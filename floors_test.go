@@ -36,10 +36,12 @@ var floors = []string{
 	"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
 		"rl/reward engine/internal/kernel engine/internal/loss internal/wal",
 	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/dataset engine/internal/nn monitor",
-	"rl/env rl/pipeline rl/taskprep rl/algorithm loop/buffer loop/synchronizer monitor/plot engine/internal/optim engine/internal/cache engine/internal/model",
-	"rl/env/envtest rl/env/game rl/workflow engine engine/enginetest engine/journal engine/measure",
-	"loop/explorer loop/trainer loop/gem loop/proxy",
+	"rl/env rl/pipeline rl/taskprep rl/algorithm monitor/plot engine/internal/optim engine/internal/cache engine/internal/model",
+	"loop/buffer loop/synchronizer monitor/console rl/env/envtest rl/env/game rl/workflow engine engine/enginetest engine/journal engine/measure",
+	"loop/explorer loop/trainer loop/gem loop/proxy loop/remote",
+	"loop/record loop/bench",
 	"config",
+	"run/jobdir",
 	"run examples/tiny examples/tiny/gen",
 	"cmd/trinity",
 }

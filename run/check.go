@@ -2,14 +2,10 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
@@ -39,7 +35,7 @@ type Inspection struct {
 func Inspect(ctx context.Context, cfg *config.Config, o Options) (*Inspection, error) {
 	o = o.withDefaults()
 	if len(cfg.Stages) == 0 {
-		return inspect(ctx, cfg, o, o.stage != nil && o.stage.state != "")
+		return inspect(ctx, cfg, o, o.stage.State != "")
 	}
 	whole := &Inspection{}
 	var errs []error
@@ -170,13 +166,4 @@ func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 		list = append(list, p)
 	}
 	return list
-}
-
-// began is the date that templates are told: that of the job's first start, or now.
-func (b *job) began() time.Time {
-	var id identity
-	if data, err := os.ReadFile(filepath.Join(b.dir, "run.json")); err == nil && json.Unmarshal(data, &id) == nil {
-		return id.Date
-	}
-	return b.Now().Truncate(time.Second)
 }

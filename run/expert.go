@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // openExpert opens the auxiliary buffer that the sample strategy mixes in, at the place where the job stopped; nil if it mixes nothing.
-func (b *job) openExpert(ctx context.Context, pos trainer.Position) (*examples, error) {
+func (b *job) openExpert(ctx context.Context, pos buffer.Position) (*examples, error) {
 	s := b.method.SampleStrategy
 	usual, experts := s.Split(b.cfg.Buffer.TrainBatchSize)
 	if experts == 0 {
@@ -43,15 +44,26 @@ func (b *job) checkStaleness() error {
 	if b.cfg.Synchronizer.SyncStyle != config.Fixed || !b.cfg.Mode.Explores() || !b.cfg.Mode.Trains() {
 		return nil
 	}
-	perStep, need := b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes, b.sampled()
+	perStep, need := b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes, sampledOf(b.cfg, b.method)
 	oldest := 0
 	for step := 1; step <= min(max(1, b.explored), 10_000); step++ {
 		last := (step*perStep-1)/need + 1 // the last train step that reads of it
-		oldest = max(oldest, last-b.sync.Version(step))
+		oldest = max(oldest, last-b.travels.Version(step))
 	}
 	if float64(oldest) > most {
 		return fmt.Errorf("run: sample_strategy_args.max_staleness is %v, and with sync_interval %d and sync_offset %d samples are up to %d steps old when they are trained; raise it to %d, or lower the others",
 			most, b.cfg.Synchronizer.SyncInterval, b.cfg.Synchronizer.SyncOffset, oldest, oldest)
 	}
 	return nil
+}
+
+// expertRows is an expert's data as buffer.Samples reads it.
+type expertRows struct{ *examples }
+
+// Next implements buffer.Examples.
+func (e expertRows) Next() ([]*experience.Experience, error) { return e.next() }
+
+// Position implements buffer.Examples.
+func (e expertRows) Position() buffer.Position {
+	return buffer.Position{Count: e.reader.State().CurrentIndex}
 }

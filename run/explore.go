@@ -6,99 +6,81 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
-	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
-// onlyExplore checks that mode explore has somewhere to put what it samples.
-func (b *job) onlyExplore() error {
-	if b.aside() && b.outlet == nil {
-		return fmt.Errorf("run: mode %s hands its experiences to another process; set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)", b.cfg.Mode)
-	}
-	return nil
+// exploring is what an explorer explores and how.
+type exploring struct {
+	train explorer.Taskset // no tasks in mode bench
+	evals []explorer.Taskset
+	steps int // explore steps in all
 }
 
-// sayTrainerDone tells the user of an explorer that is planned longer that the trainer has to be started again too.
-func (b *job) sayTrainerDone() error {
-	status, ok, err := b.folder.Trainer()
-	if err == nil && ok && status.State == synchronizer.Done && b.explorer.First <= b.explorer.Steps {
-		b.noteOnce("the trainer of this job was done with step %d; start it again with the longer plan, or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
-			status.Step, b.explorer.First)
-	}
-	return err
-}
-
-func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recorder) (steps int, err error) {
-	var train explorer.Taskset
+// openTasksets opens what is explored and what is evaluated on.
+func openTasksets(ctx context.Context, b *job) (x exploring, err error) {
 	if b.cfg.Mode != config.Bench {
-		if train, steps, err = b.trainTasksets(ctx); err != nil {
-			return 0, err
+		if x.train, x.steps, err = b.trainTasksets(ctx); err != nil {
+			return x, err
 		}
 	}
-	for i := range b.cfg.Buffer.ExplorerInput.EvalTasksets {
-		t, err := b.evalTaskset(ctx, &b.cfg.Buffer.ExplorerInput.EvalTasksets[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
+	list := b.cfg.Buffer.ExplorerInput.EvalTasksets
+	for i := range list {
+		t, err := b.evalTaskset(ctx, &list[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
 		if err != nil {
-			return 0, err
+			return x, err
 		}
-		b.evals = append(b.evals, t)
+		x.evals = append(x.evals, t)
 	}
-	first := b.exploreStep(state)
-	if b.tasks != nil && b.tasks.states != nil {
-		if first, err = b.learned(first); err != nil {
-			return 0, err
-		}
-	}
-	operators, err := b.operators()
-	if err != nil {
-		return 0, err
-	}
-	raw, err := b.rawSink(ctx)
-	if err != nil {
-		return 0, err
-	}
-	x := b.cfg.Explorer
-	dynamic, least := 0.0, 0
-	if x.DynamicTimeout.Enable {
-		dynamic = x.DynamicTimeout.Ratio
-	}
-	if r := x.OverRollout.Ratio; r > 0 {
-		least = int(math.Ceil(float64(b.cfg.Buffer.BatchSize) * (1 - r)))
-	}
-	b.explorer = explorer.New(explorer.Options{
-		Seed: b.identity.Seed, First: first, Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
-		Runners: b.runners(), Retries: x.MaxRetryTimes,
-		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, EvalLast: b.aside(), Apart: b.aside(), Detailed: b.cfg.Monitor.DetailedStats, Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn, BaseModel: b.model.name,
-		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
-		Note: func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
-		Raw:  raw, Evaluated: b.writeEvaluated,
-		Greedy: b.method.Needs().Baseline,
-		Warn:   func(msg string) { b.progress.warn(msg) },
-	}, b.service, b.sync, b.store, rec, train, b.evals)
-	return steps, nil
+	return x, nil
 }
 
-// runners is how many tasks run at a time. The configuration counts them by its own inference engines; a server has a queue of its own and
+// explorerOptions are those of a configuration's explorer but for what it writes to.
+func explorerOptions(b *job, x exploring) (explorer.Options, error) {
+	operators, err := pipelineOf(b.cfg, b.Plugins)
+	if err != nil {
+		return explorer.Options{}, err
+	}
+	e := b.cfg.Explorer
+	o := explorer.Options{
+		Seed: b.identity.Seed, Steps: x.steps, BatchSize: b.cfg.Buffer.BatchSize,
+		Runners: runnersOf(b.cfg, b.backend), Retries: e.MaxRetryTimes, Timeout: seconds(e.MaxTimeout),
+		EvalInterval: e.EvalInterval, EvalLast: b.aside(), Apart: b.aside(), Detailed: b.cfg.Monitor.DetailedStats,
+		Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn,
+		Greedy: b.method.Needs().Baseline, BaseModel: b.model.name,
+		MaxRepeat: value(e.MaxRepeatTimesPerRunner), WaitAfterMin: seconds(e.OverRollout.WaitAfterMin),
+		Warn: b.progress.Warn,
+	}
+	if e.DynamicTimeout.Enable {
+		o.DynamicTimeout = e.DynamicTimeout.Ratio
+	}
+	if r := e.OverRollout.Ratio; r > 0 {
+		o.MinTasks = int(math.Ceil(float64(b.cfg.Buffer.BatchSize) * (1 - r)))
+	}
+	return o, nil
+}
+
+// runnersOf is how many tasks run at a time. The configuration counts them by its own inference engines; a server has a queue of its own and
 // says when it is full, so there all tasks of a step are asked for at once.
-func (b *job) runners() int {
-	x := b.cfg.Explorer
+func runnersOf(cfg *config.Config, backend config.Backend) int {
+	x := cfg.Explorer
 	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
-	if b.backend.Kind != config.Local {
-		n = max(n, b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes) // however finely max_repeat_times_per_runner cuts them
+	if backend.Kind != config.Local {
+		n = max(n, samplesOf(cfg)) // however finely max_repeat_times_per_runner cuts them
 	}
 	return n
 }
 
-// operators are the steps that experiences go through before they are scored.
-func (b *job) operators() ([]pipeline.Step, error) {
+// pipelineOf are the steps that experiences go through before they are scored.
+func pipelineOf(cfg *config.Config, own Plugins) ([]pipeline.Step, error) {
 	var steps []pipeline.Step
 	var errs []error
-	for i, op := range b.cfg.DataProcessor.ExperiencePipeline.Operators {
-		s, err := pipeline.New(op.Name, op.Args, b.Plugins.Operators)
+	for i, op := range cfg.DataProcessor.ExperiencePipeline.Operators {
+		s, err := pipeline.New(op.Name, op.Args, own.Operators)
 		if err != nil {
 			key := fmt.Sprintf("data_processor.experience_pipeline.operators[%d]", i)
 			errs = append(errs, at(key+".name", atArgs(key+".args", err)))
@@ -108,21 +90,50 @@ func (b *job) operators() ([]pipeline.Step, error) {
 	return steps, errors.Join(errs...)
 }
 
-func value(n *int) int {
-	if n == nil {
-		return 0
+// firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of tasks learns from how
+// earlier ones went and what it has learned was written before them.
+func firstStep(path string, t *tasks, first int) (int, error) {
+	if t == nil || t.states == nil {
+		return first, nil
 	}
-	return *n
+	s, there, err := explorer.ReadState(path)
+	if err != nil || !there {
+		return 1, err
+	}
+	if err := t.mix.Restore(s.Tasksets); err != nil {
+		return 0, fmt.Errorf("run: %s: %w", path, err)
+	}
+	return min(first, s.Step+1), nil
 }
 
-// exploreStep is the first explore step that is to be done, as far as the trainer's state knows it.
-func (b *job) exploreStep(state trainer.State) int {
-	if k, ok := b.outlet.(keeper); ok {
-		return k.explored() + 1
+// openExplorer makes the explorer, which begins with step first. kept is nil in mode bench.
+func openExplorer(
+	ctx context.Context, b *job, l *loops, x exploring, kept *explorer.Kept, between between, first int,
+) (*explorer.Explorer, error) {
+	o, err := explorerOptions(b, x)
+	if err != nil {
+		return nil, err
 	}
-	return max(1, state.Position.Step)
+	o.First = first
+	if o.Raw, err = between.openRaw(ctx); err != nil {
+		return nil, err
+	}
+	rollouts := buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")}
+	o.Evaluated = rollouts.Evaluated
+	o.Note = l.travel.order.Sampling
+	var store *buffer.Store
+	if kept != nil {
+		store = kept.Store
+	}
+	sink := &record.Explored{Rollouts: rollouts, Monitor: l.monitor, Progress: b.progress, To: l.exchange,
+		Lines: linesOf(b), Aside: b.aside(), Kept: kept}
+	return explorer.New(o, b.service, l.travel.sync, store, sink, x.train, x.evals), nil
 }
 
-func seconds(s float64) time.Duration {
-	return time.Duration(math.Min(s*float64(time.Second), math.MaxInt64/2))
+// linesOf says in which line of metrics an explore step stands.
+func linesOf(b *job) record.Lines {
+	if b.aside() {
+		return record.OwnLines{}
+	}
+	return record.TrainLines{Explored: samplesOf(b.cfg), Trained: sampledOf(b.cfg, b.method)}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
 var fullExtend = flag.Bool("extend.full", false, "TestExtend: every style, interval, offset, stage and mode, with kills; make extend keeps the table")
@@ -175,7 +176,7 @@ func (l lasting) startApart(t testing.TB, dir string, o Options, killed string, 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type end struct {
-		sum *Summary
+		sum *console.Summary
 		err error
 	}
 	ends := map[string]chan end{"trainer": make(chan end, 1), "explorer": make(chan end, 1)}

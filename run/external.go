@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -26,16 +26,14 @@ func (b *job) buildExternal(ctx context.Context) error {
 	if err := b.reachExternal(); err != nil {
 		return err
 	}
-	b.identity = identity{Seed: chooseSeed(b.cfg), Date: b.Now().Truncate(time.Second)}
-	if err := b.fs.MkdirAll(b.dir); err != nil {
-		return fmt.Errorf("run: job directory: %w", err)
-	}
-	if err := b.lock(ctx); err != nil {
+	b.identity = jobdir.Draw(b.cfg, "", b.Now())
+	if err := b.folder().Make(); err != nil {
 		return err
 	}
-	var err error
-	b.progress, err = b.newProgress()
-	return err
+	if err := b.lock(ctx, jobdir.Roles(b.cfg)...); err != nil {
+		return err
+	}
+	return b.openProgress()
 }
 
 // reachExternal finds the model in the environment's variables that the configuration names.

@@ -16,9 +16,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
 )
 
 // shippedPlayer is the model that plays when the local engine is to play and no model is named.
@@ -51,10 +53,10 @@ func Gem(ctx context.Context, pairs []string, o Options) error {
 	if err != nil {
 		return err
 	}
-	ctx, done := g.whileReachable(ctx)
+	ctx, done := remote.WhileReachable(ctx, g.Stop, g.remote)
 	defer done()
 	err = g.trainer.Run(ctx, o.Stop)
-	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
+	if err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable) {
 		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n", context.Cause(ctx), g.dir)
 		err = ErrInterrupted
 	}
@@ -294,7 +296,7 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	if err := g.fs.MkdirAll(g.dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
-	if err := g.lock(ctx); err != nil {
+	if err := g.lock(ctx, jobdir.Trainer); err != nil {
 		return err
 	}
 	if g.logs = g.dir; c.LogDir != "" {

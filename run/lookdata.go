@@ -6,8 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -17,7 +16,7 @@ import (
 func (in *Inspection) lookAtPipelines(ctx context.Context) {
 	b := in.job
 	if b.cfg.Mode != config.Train {
-		_, err := b.operators()
+		_, err := pipelineOf(b.cfg, b.Plugins)
 		in.add("data_processor.experience_pipeline.operators", err)
 	}
 	in.prepared = true
@@ -169,7 +168,7 @@ func (in *Inspection) lookAtInputs(ctx context.Context) {
 	b.cfg = whole
 	if err == nil {
 		in.train, in.explored, b.explored = train, steps, steps
-		b.steps = b.totalSteps(steps)
+		b.steps = stepsOf(b.cfg, b.method, steps)
 	}
 }
 
@@ -193,8 +192,8 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 		}
 		return false // nobody knows how many will come
 	}
-	b.steps = b.totalSteps(0)
-	s, err := b.buildFileSource(ctx, trainer.Position{})
+	b.steps = stepsOf(b.cfg, b.method, 0)
+	s, err := b.buildFileSource(ctx, buffer.Position{})
 	if !in.add(key, in.absent(eb.Path, err)) {
 		return false
 	}
@@ -206,22 +205,22 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 func (in *Inspection) lookAtPlan(ctx context.Context) {
 	b := in.job
 	if b.cfg.Mode != config.Train {
-		b.explored, b.steps = in.explored, b.totalSteps(in.explored)
+		b.explored, b.steps = in.explored, stepsOf(b.cfg, b.method, in.explored)
 	}
-	fed := in.explored * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / b.sampled()
+	fed := in.explored * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / sampledOf(b.cfg, b.method)
 	if b.cfg.Mode.Trains() && (b.steps < 1 || in.explored > 0 && fed < 1) {
 		in.add("buffer.train_batch_size", b.noStep())
 		return
 	}
-	if _, err := b.schedule(); b.cfg.Mode.Trains() {
+	if _, err := ratesOf(b.cfg, b.steps); b.cfg.Mode.Trains() {
 		in.add("algorithm.optimizer", err)
 	}
 	if s := b.cfg.Synchronizer; b.cfg.Mode != config.Train && s.SyncStyle == config.Fixed {
-		b.sync = synchronizer.New(b.syncSchedule(), seconds(s.SyncTimeout))
+		b.travels = syncSchedule(b.cfg)
 		in.add("algorithm.sample_strategy_args.max_staleness", b.checkStaleness())
 	}
 	if b.cfg.Mode.Trains() && b.cfg.Mode != config.Train {
-		_, err := b.openExpert(ctx, trainer.Position{})
+		_, err := b.openExpert(ctx, buffer.Position{})
 		name := b.method.SampleStrategy.ExpertBuffer
 		path := b.cfg.Buffer.TrainerInput.AuxiliaryBuffers[name].Path
 		in.add("buffer.trainer_input.auxiliary_buffers."+name, in.absent(path, err))

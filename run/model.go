@@ -16,6 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -60,10 +61,10 @@ func (b *job) buildModel(ctx context.Context) error {
 // buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the
 // date.
 func (b *job) buildDir(ctx context.Context) error {
-	if err := b.fs.MkdirAll(b.dir); err != nil {
-		return fmt.Errorf("run: job directory: %w", err)
+	if err := b.folder().Make(); err != nil {
+		return err
 	}
-	if err := b.lock(ctx); err != nil {
+	if err := b.lock(ctx, jobdir.Roles(b.cfg)...); err != nil {
 		return err
 	}
 	if err := b.openIdentity(); err != nil {
@@ -138,7 +139,7 @@ func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(to
 
 // buildService opens what trains and samples.
 func (b *job) buildService(ctx context.Context) (err error) {
-	if b.progress, err = b.newProgress(); err != nil {
+	if err := b.openProgress(); err != nil {
 		return err
 	}
 	switch {
@@ -187,7 +188,7 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.importState(); err != nil {
+	if err := b.folder().ImportState(b.stage); err != nil {
 		return err
 	}
 	alone := !b.aside() && b.cfg.Mode != config.Bench // the journal of the job is the trainer's; sampling keeps nothing

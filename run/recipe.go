@@ -255,3 +255,17 @@ func (b *job) serveTasks(out, made string, list []*taskprep.Sample) error {
 	}
 	return nil
 }
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case uint64:
+		return float64(n), true
+	}
+	return 0, false
+}

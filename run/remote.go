@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
 
@@ -14,14 +15,14 @@ import (
 func (b *job) openServer(ctx context.Context) error {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
-	left := modelNotes{b.fs, filepath.Join(b.dir, "remote_models.json"), b.backend.URL}
-	spare, err := left.read()
+	left := remote.ModelNotes{FS: b.fs, Path: filepath.Join(b.dir, "remote_models.json"), Server: b.backend.URL}
+	spare, err := left.Read()
 	if err != nil {
 		return err
 	}
-	o := b.clientOptions(b.progress.paused, b.progress.warn)
+	o := b.clientOptions(func(p client.Pause) { b.progress.Say(pauseText(p)) }, b.progress.Warn)
 	if b.cfg.Mode.Trains() && b.cfg.Mode != config.Bench {
-		o.OnModel, o.Spare = left.add, spare
+		o.OnModel, o.Spare = left.Add, spare
 	}
 	c, err := client.Open(ctx, o)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
-	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -266,7 +265,7 @@ func (s *examples) tooLong(id experience.EID, index int, tokens []int32) *experi
 type fileSource struct{ *examples }
 
 // buildFileSource opens the experience buffer of mode train, at the place where the job stopped.
-func (b *job) buildFileSource(ctx context.Context, pos trainer.Position) (fileSource, error) {
+func (b *job) buildFileSource(ctx context.Context, pos buffer.Position) (fileSource, error) {
 	if b.method.Schema == "experience" {
 		return fileSource{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; algorithm %s trains on experiences, so use mode both", b.cfg.Algorithm.Type)
 	}
@@ -288,6 +287,6 @@ func (s fileSource) Read(_ context.Context, _, n int) ([]*experience.Experience,
 }
 
 // Position implements trainer.Source.
-func (s fileSource) Position() trainer.Position {
-	return trainer.Position{Count: s.reader.State().CurrentIndex}
+func (s fileSource) Position() buffer.Position {
+	return buffer.Position{Count: s.reader.State().CurrentIndex}
 }

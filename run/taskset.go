@@ -99,8 +99,8 @@ func (t *tasks) Learn(_ int, rates []dataset.Rate) {
 	}
 }
 
-// before is the state of the sets before a step, as explorer_meta.json has it, and forgets those of earlier steps.
-func (t *tasks) before(step, batch int) (json.RawMessage, error) {
+// Before is the state of the sets before a step, as explorer_meta.json has it, and forgets those of earlier steps.
+func (t *tasks) Before(step, batch int) (json.RawMessage, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for s := range t.states {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
 )
 
 // templateFile is the job's chat template, whichever the configuration chose.
@@ -40,7 +41,7 @@ func JobTemplate(path string) (text string, date time.Time, err error) {
 		if err != nil {
 			continue
 		}
-		var id identity
+		var id jobdir.Identity
 		if err := json.Unmarshal(data, &id); err != nil {
 			return "", date, fmt.Errorf("run: %s: %w", filepath.Join(at, "run.json"), err)
 		}

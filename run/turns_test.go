@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
@@ -48,14 +49,14 @@ func lake(t testing.TB, dir, template string, more ...string) *config.Config {
 }
 
 // kept are the rollouts of a step.
-func kept(t testing.TB, cfg *config.Config, step int) (list []rollout) {
+func kept(t testing.TB, cfg *config.Config, step int) (list []buffer.Rollout) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(cfg.JobDir(), "rollouts", fmt.Sprintf("step_%06d.jsonl", step)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
-		var r rollout
+		var r buffer.Rollout
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -57,8 +57,10 @@ func (b *job) refusedWay(t *config.Taskset, key, reward string, err error) error
 }
 
 // noteOnce tells the user something that building the parts came across, perhaps several times.
-func (b *job) noteOnce(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+func (b *job) noteOnce(format string, args ...any) { b.note(fmt.Sprintf(format, args...)) }
+
+// note tells the user something once.
+func (b *job) note(text string) {
 	if !slices.Contains(b.noted, text) {
 		b.noted = append(b.noted, text)
 		fmt.Fprintln(b.Out, "note:", text)
@@ -68,10 +70,10 @@ func (b *job) noteOnce(format string, args ...any) {
 // warn tells the user of something that went wrong and does not end the run.
 func (b *job) warn(text string) {
 	if b.progress == nil { // an estimate, which shows none
-		b.noteOnce("%s", text)
+		b.note(text)
 		return
 	}
-	b.progress.warn(text)
+	b.progress.Warn(text)
 }
 
 // variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that. own says that the set's

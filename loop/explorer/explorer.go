@@ -52,7 +52,7 @@ type Options struct {
 	BaseModel      string
 	Warn           func(string) // called from several goroutines
 	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again after a restart.
-	Raw func(ctx context.Context, step int, list []*experience.Experience) error
+	Raw buffer.Copy
 	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is that of its metrics. It
 	// may get one again after a restart.
 	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
@@ -180,7 +180,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	metrics := rolloutMetrics(groups)
 	metrics["rollout/model_version"] = float64(version)
 	if x.Raw != nil {
-		if err := x.Raw(ctx, step, list); err != nil {
+		if err := x.Raw.Put(ctx, step, list); err != nil {
 			return err
 		}
 	}

@@ -41,10 +41,8 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 			known = nil // the weights have changed
 		}
 	}
-	if t.Publishes(step) {
-		if published, err = t.sendWeights(ctx, step, seq); err != nil {
-			return nil, err
-		}
+	if published, err = t.sendPublished(ctx, step, seq); err != nil {
+		return nil, err
 	}
 	first, outcome, err := t.finishAll(ctx, step, passes, batch, fetched)
 	if err != nil {

@@ -1,4 +1,4 @@
-package run
+package console
 
 import (
 	"fmt"
@@ -19,6 +19,8 @@ type Summary struct {
 	Dir   string
 	Steps int
 	Lines []monitor.Line // of metrics.jsonl
+
+	log string // the file that they are of
 }
 
 const (
@@ -28,37 +30,36 @@ const (
 	lossKey     = "actor/final_loss" // as the optimizer sees it
 )
 
-// summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
-func (b *job) summarize() (*Summary, error) {
-	path := b.metricsFile()
-	lines, err := monitor.ReadLog(path)
+// Summarize reads the records of a job back, of which log is the file of metrics.
+func Summarize(dir, log string) (*Summary, error) {
+	lines, err := monitor.ReadLog(filepath.Join(dir, log))
 	if err != nil {
 		return nil, err
 	}
-	s := &Summary{Dir: b.dir, Lines: lines}
+	s := &Summary{Dir: dir, Lines: lines, log: log}
 	if len(lines) > 0 {
 		s.Steps = lines[len(lines)-1].Step
 	}
-	if b.explorer != nil && b.trainer != nil && s.has(rewardKey) {
-		if err := b.drawRewards(); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.write(b.Out, b)
+	return s, nil
 }
 
-func (b *job) drawRewards() error {
-	path := filepath.Join(b.dir, "reward.svg")
-	r, err := plot.Load(b.dir, rewardKey)
+// DrawRewards draws reward.svg, if there were rewards.
+func (s *Summary) DrawRewards(dfs disk.FS) error {
+	if !s.has(rewardKey) {
+		return nil
+	}
+	r, err := plot.Load(s.Dir, rewardKey)
 	if err != nil {
 		return err
 	}
-	return disk.Replace(b.fs, path, func(w io.Writer) error { return plot.Rewards([]plot.Run{r}, w, plot.SVG) })
+	return disk.Replace(dfs, filepath.Join(s.Dir, "reward.svg"), func(w io.Writer) error {
+		return plot.Rewards([]plot.Run{r}, w, plot.SVG)
+	})
 }
 
 // has reports whether a line has a metric.
 func (s *Summary) has(key string) bool {
-	_, _, ok := s.ends(key)
+	_, _, ok := s.Ends(key)
 	return ok
 }
 
@@ -73,8 +74,8 @@ func (s *Summary) Mean(key string, first, last int) float64 {
 	return sum / float64(n)
 }
 
-// ends are the first and the last value of a metric.
-func (s *Summary) ends(key string) (first, last float64, ok bool) {
+// Ends are the first and the last value of a metric.
+func (s *Summary) Ends(key string) (first, last float64, ok bool) {
 	for _, l := range s.Lines {
 		if v, has := l.Metrics[key]; has {
 			if !ok {
@@ -86,32 +87,11 @@ func (s *Summary) ends(key string) (first, last float64, ok bool) {
 	return first, last, ok
 }
 
-func (s *Summary) write(w io.Writer, b *job) error {
+// Write tells a person how the run went and where everything is.
+func (s *Summary) Write(w io.Writer) error {
 	var t strings.Builder
-	window := min(10, s.Steps)
-	for _, c := range []struct{ key, name string }{{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {nllKey, "nll"}, {lossKey, "loss"}} {
-		policy := s.has(rewardKey) || s.has(nllKey)
-		v := s.Mean(c.key, 1, window)
-		switch last := s.Mean(c.key, s.Steps-window+1, s.Steps); {
-		case math.IsNaN(v), c.key == lossKey && policy:
-		case s.count(c.key) == 1:
-			fmt.Fprintf(&t, "%-8s %.3f (one step)\n", c.name, v)
-		case !math.IsNaN(last):
-			fmt.Fprintf(&t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, last, window)
-		}
-	}
-	for _, key := range s.evaluations() {
-		first, last, _ := s.ends(key)
-		prefix, bench := strings.CutPrefix(key, "bench/")
-		switch {
-		case bench:
-			fmt.Fprintf(&t, "%-8s %s: %.4f\n", "bench", prefix, last)
-		case s.count(key) == 1:
-			fmt.Fprintf(&t, "%-8s %.3f (%s)\n", "held out", last, key)
-		default:
-			fmt.Fprintf(&t, "%-8s %.3f → %.3f (%s)\n", "held out", first, last, key)
-		}
-	}
+	s.writeMeans(&t)
+	s.writeEvaluations(&t)
 	seconds := 0.0
 	for _, l := range s.Lines {
 		seconds += l.Metrics["time/step"]
@@ -119,20 +99,54 @@ func (s *Summary) write(w io.Writer, b *job) error {
 	if seconds > 0 {
 		fmt.Fprintf(&t, "%-8s %d steps in %.0f s\n", "time", s.Steps, seconds)
 	}
-	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, strings.Join(b.results(), ", "))
+	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, strings.Join(s.results(), ", "))
 	_, err := io.WriteString(w, t.String())
 	return err
 }
 
+// writeMeans shows how the means of the first and the last steps compare.
+func (s *Summary) writeMeans(t *strings.Builder) {
+	window := min(10, s.Steps)
+	policy := s.has(rewardKey) || s.has(nllKey)
+	for _, c := range []struct{ key, name string }{
+		{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {nllKey, "nll"}, {lossKey, "loss"},
+	} {
+		v := s.Mean(c.key, 1, window)
+		switch last := s.Mean(c.key, s.Steps-window+1, s.Steps); {
+		case math.IsNaN(v), c.key == lossKey && policy:
+		case s.count(c.key) == 1:
+			fmt.Fprintf(t, "%-8s %.3f (one step)\n", c.name, v)
+		case !math.IsNaN(last):
+			fmt.Fprintf(t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, last, window)
+		}
+	}
+}
+
+// writeEvaluations shows what was measured on whole tasksets.
+func (s *Summary) writeEvaluations(t *strings.Builder) {
+	for _, key := range s.evaluations() {
+		first, last, _ := s.Ends(key)
+		prefix, bench := strings.CutPrefix(key, "bench/")
+		switch {
+		case bench:
+			fmt.Fprintf(t, "%-8s %s: %.4f\n", "bench", prefix, last)
+		case s.count(key) == 1:
+			fmt.Fprintf(t, "%-8s %.3f (%s)\n", "held out", last, key)
+		default:
+			fmt.Fprintf(t, "%-8s %.3f → %.3f (%s)\n", "held out", first, last, key)
+		}
+	}
+}
+
 // results are what a person may look for in the job directory, as far as it is there.
-func (b *job) results() []string {
+func (s *Summary) results() []string {
 	var there []string
-	for _, name := range []string{filepath.Base(b.metricsFile()), "reward.svg", "rollouts/", "monitor/tensorboard", "monitor/wandb"} {
-		if exists(filepath.Join(b.dir, name)) {
+	for _, name := range []string{s.log, "reward.svg", "rollouts/", "monitor/tensorboard", "monitor/wandb"} {
+		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
 			there = append(there, name)
 		}
 	}
-	entries, err := os.ReadDir(b.dir)
+	entries, err := os.ReadDir(s.Dir)
 	if err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "global_step_") }) {
 		there = append(there, "global_step_*")
 	}
@@ -156,7 +170,8 @@ func (s *Summary) evaluations() []string {
 	var keys []string
 	for _, l := range s.Lines {
 		for _, key := range l.Metrics.Keys() {
-			eval := strings.HasPrefix(key, "eval/") && strings.Contains(key, "/accuracy/mean@") || strings.HasPrefix(key, "bench/") && strings.Contains(key, "/accuracy/")
+			eval := strings.HasPrefix(key, "eval/") && strings.Contains(key, "/accuracy/mean@") ||
+				strings.HasPrefix(key, "bench/") && strings.Contains(key, "/accuracy/")
 			if eval && !seen[key] {
 				seen[key] = true
 				keys = append(keys, key)
