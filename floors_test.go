@@ -32,16 +32,19 @@ var rooms = []string{
 
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/logfile internal/spell internal/web internal/pattern internal/sbom",
-	"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
-		"rl/reward engine/internal/kernel engine/internal/loss internal/wal",
-	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/dataset engine/internal/nn monitor",
-	"rl/env rl/pipeline rl/taskprep rl/algorithm monitor/plot engine/internal/optim engine/internal/cache engine/internal/model",
-	"loop/buffer loop/synchronizer monitor/console rl/env/envtest rl/env/game rl/workflow engine engine/enginetest engine/journal engine/measure",
+	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
+		"internal/spell internal/web internal/pattern internal/sbom",
+	"internal/arg internal/wal tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
+		"engine/internal/kernel engine/internal/loss",
+	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/reward engine/internal/nn monitor",
+	"rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
+	"loop/buffer monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
+		"engine engine/enginetest engine/journal engine/measure",
 	"loop/explorer loop/trainer loop/gem loop/proxy loop/remote",
 	"loop/record loop/bench",
 	"config",
-	"run/jobdir",
+	"run/internal/jobdir",
 	"run examples/tiny examples/tiny/gen",
 	"cmd/trinity",
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -22,30 +23,30 @@ func benchEngine(b *testing.B) *Engine {
 const shapeParams = 4*(128*128*2+128*64*2+3*128*384) + 1024*128
 
 // roundsOf times f beside the roof, which a pool of its own measures: the engine's sleeps between requests.
-func roundsOf(b *testing.B, e *Engine, f func()) []kernel.Round {
+func roundsOf(b *testing.B, e *Engine, f func()) []roofline.Round {
 	p := kernel.NewPool(e.opts.Threads)
 	defer p.Close()
-	gauge, err := kernel.NewGauge(e.compute.K, p)
+	meter, err := roofline.NewMeter(e.compute.K, p)
 	if err != nil {
 		b.Fatal(err)
 	}
-	var rounds []kernel.Round
+	var rounds []roofline.Round
 	for b.Loop() {
-		rounds = append(rounds, gauge.Time(f))
+		rounds = append(rounds, meter.Time(f))
 	}
 	return rounds
 }
 
 // report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak / (flops per token and weight ×
 // weights), and the roof itself.
-func report(b *testing.B, rounds []kernel.Round, tokens, flops float64) {
-	for unit, of := range map[string]func(kernel.Round) float64{
-		"tokens/s":     func(r kernel.Round) float64 { return tokens / r.Seconds },
-		"%peak":        func(r kernel.Round) float64 { return 100 * r.Roof.Seconds(tokens*flops*shapeParams, 0) / r.Seconds },
-		"GFLOP/s-peak": func(r kernel.Round) float64 { return r.Roof.BF16 },
-		"GB/s-read":    func(r kernel.Round) float64 { return r.Roof.Bandwidth },
+func report(b *testing.B, rounds []roofline.Round, tokens, flops float64) {
+	for unit, of := range map[string]func(roofline.Round) float64{
+		"tokens/s":     func(r roofline.Round) float64 { return tokens / r.Seconds },
+		"%peak":        func(r roofline.Round) float64 { return 100 * r.Roof.Seconds(tokens*flops*shapeParams, 0) / r.Seconds },
+		"GFLOP/s-peak": func(r roofline.Round) float64 { return r.Roof.BF16 },
+		"GB/s-read":    func(r roofline.Round) float64 { return r.Roof.Bandwidth },
 	} {
-		b.ReportMetric(kernel.Median(rounds, of), unit)
+		b.ReportMetric(roofline.Median(rounds, of), unit)
 	}
 	b.ReportMetric(0, "ns/op")
 }

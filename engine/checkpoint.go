@@ -31,7 +31,7 @@ const (
 
 // save writes a checkpoint of the run as it stands. One that this run saved at this SeqID or later is there because its
 // requests are run again after a crash; saving it again is then the same request.
-func (r *run) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput, error) {
+func (r *trainingRun) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput, error) {
 	if err := tinker.CheckName(req.Name); err != nil {
 		return tinker.SaveOutput{}, err
 	}
@@ -61,13 +61,13 @@ func (r *run) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput,
 }
 
 // current is the SeqID of the request that runs.
-func (r *run) current() int64 {
+func (r *trainingRun) current() int64 {
 	r.q.mu.Lock()
 	defer r.q.mu.Unlock()
 	return r.q.done + 1
 }
 
-func (r *run) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest, error) {
+func (r *trainingRun) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest, error) {
 	print, err := r.base.fingerprint(r.full())
 	if err != nil {
 		return manifest{}, err
@@ -90,7 +90,7 @@ func dtype(c model.Config) string {
 }
 
 // files lists what a checkpoint of the run consists of.
-func (r *run) files(m manifest) ([]file, error) {
+func (r *trainingRun) files(m manifest) ([]file, error) {
 	var files []file
 	if r.full() {
 		copies, err := copiedFiles(r.base.dir)

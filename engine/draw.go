@@ -91,7 +91,7 @@ func (d *drawer) pick(u float64) int32 {
 	return int32(pick)
 }
 
-// sum4 adds in four lanes.
+// sum4 adds in four sequences.
 func sum4(p []float32) float64 {
 	var s [4]float64
 	for ; len(p) >= 4; p = p[4:] {

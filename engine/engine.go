@@ -96,16 +96,16 @@ func def[T int | int64](v *T, d T) {
 
 // Engine is a tinker.Service, and what package journal needs to make it durable.
 type Engine struct {
-	opts    Options
-	compute nn.Compute
-	turn    turn
-	bases   map[string]*base
-	store   store
-	sampler *scheduler
-	trainer *trainer
-	waiting [2]backlog // by tinker.Work
-	figures figures
-	memory  memory
+	opts     Options
+	compute  nn.Compute
+	turn     turn
+	bases    map[string]*base
+	store    store
+	sampler  *scheduler
+	training *computeLoop
+	waiting  [2]backlog // by tinker.Work
+	figures  figures
+	memory   memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -115,7 +115,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	runs     map[string]*run
+	runs     map[string]*trainingRun
 	unloaded map[string]bool
 	saved    map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
 	damaged  map[string]string                // what was logged of checkpoints that cannot be read, by path
@@ -137,7 +137,7 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
+	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*trainingRun{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
 	e.memory.total = max(0, opts.Memory)
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
@@ -157,7 +157,7 @@ func Open(opts Options) (*Engine, error) {
 		}
 	}
 	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.sampler, e.trainer = newScheduler(e), newTrainer(e)
+	e.sampler, e.training = newScheduler(e), newComputeLoop(e)
 	for i := range e.waiting {
 		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
 	}

@@ -111,7 +111,7 @@ func TestGradientOfCutBatch(t *testing.T) {
 			value(t, f, err)
 			logprobs(t, cut, mixed[2])
 		}
-		a, b := whole.(*run).grads.Accumulators(), cut.(*run).grads.Accumulators()
+		a, b := whole.(*trainingRun).grads.Accumulators(), cut.(*trainingRun).grads.Accumulators()
 		if !allSame(a, b) || slices.Max(a[0]) == 0 {
 			t.Errorf("%s: the gradients differ", k.name)
 		}
@@ -210,7 +210,7 @@ func TestOtherWeightsAreSeen(t *testing.T) {
 	stale := sampler(t, e, c, "stale")
 	want := logprobs(t, c, mixed...)
 	q := draw(t, stale, sampleRequest(1, 30, 1, mixed[0])).Sequences[0]
-	r := c.(*run)
+	r := c.(*trainingRun)
 	v := &r.params[1].Data[3]
 	*v = math.Float32frombits(math.Float32bits(*v) ^ 1<<16)
 	packed, err := r.pack(r.params, r.version)

@@ -12,7 +12,7 @@ import (
 )
 
 // load replaces the run's state by a saved one. Everything is read and checked before anything changes.
-func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
+func (r *trainingRun) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 	r.e.store.mu.RLock()
 	defer r.e.store.mu.RUnlock()
 	m, p, dir, err := r.e.store.read(req.Path)
@@ -38,7 +38,7 @@ func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 }
 
 // fits refuses a checkpoint of another base model or another LoRA.
-func (r *run) fits(m manifest, path string) error {
+func (r *trainingRun) fits(m manifest, path string) error {
 	print, err := r.base.fingerprint(m.LoRA.Rank == 0)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func describe(l tinker.LoRA) string {
 }
 
 // installFrom reads a state folder into the run, whose optimizer is of that kind. root is as for pack.
-func (r *run) installFrom(dir string, m manifest, optimizer bool, kind string, root *version) error {
+func (r *trainingRun) installFrom(dir string, m manifest, optimizer bool, kind string, root *version) error {
 	name := adapterFile
 	if r.full() {
 		name = masterFile

@@ -20,8 +20,8 @@ type micro struct {
 
 // pass computes micro-batches that share one. What goes wrong with one of them is its own error and leaves the others
 // alone.
-func (t *trainer) pass(jobs []*job) {
-	seqs, pages, tokens := sequences(jobs)
+func (t *computeLoop) pass(jobs []*job) {
+	seqs, pages, tokens := pagedSequences(jobs)
 	defer jobs[0].r.version.cache.Release(pages)
 	w, back := jobs[0].r.version.w, jobs[0].backward
 	var tape *model.Tape
@@ -52,7 +52,7 @@ func (t *trainer) pass(jobs []*job) {
 }
 
 // forwarded notes whose sequences the runner's Forward could not compute.
-func (t *trainer) forwarded(jobs []*job) {
+func (t *computeLoop) forwarded(jobs []*job) {
 	at := 0
 	for _, j := range jobs {
 		for i := range j.items {
@@ -65,7 +65,7 @@ func (t *trainer) forwarded(jobs []*job) {
 }
 
 // stopped ends the jobs whose pass did not come to its end because the engine closes.
-func (t *trainer) stopped(jobs []*job) {
+func (t *computeLoop) stopped(jobs []*job) {
 	if t.e.ctx.Err() == nil {
 		return
 	}
@@ -74,8 +74,8 @@ func (t *trainer) stopped(jobs []*job) {
 	}
 }
 
-// sequences gives each item its pages.
-func sequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) {
+// pagedSequences gives each item its pages.
+func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) {
 	total := 0
 	for _, j := range jobs {
 		for i := range j.items {

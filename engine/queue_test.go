@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -20,7 +21,7 @@ func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue, send func(seq 
 	var log []byte
 	var wg sync.WaitGroup
 	t.Cleanup(wg.Wait)
-	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {}, backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, next: 1, oldest: 1, entries: map[int64]*entry{}}
+	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {}, backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, oldest: 1, requests: numbered.New[*entry]("m")}
 	send = func(seq int64, what byte) (*tinker.Future[string], error) {
 		return submit(context.Background(), q, seq, digest{what}, 0, func() (string, error) {
 			mu.Lock()
@@ -213,7 +214,7 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 func TestOverflowNamesTheLayer(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
-	r := c.(*run)
+	r := c.(*trainingRun)
 	for _, p := range r.params {
 		if strings.Contains(p.Name, "layers.1.mlp.down_proj") {
 			for i := range p.Data {

@@ -15,7 +15,7 @@ import (
 type samplingClient struct {
 	e         *Engine
 	version   *version
-	line      *line
+	queue     *samplingQueue
 	held      *held // nil: of the base model's own weights
 	collected runtime.Cleanup
 }
@@ -51,7 +51,7 @@ func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	s.resolve, s.line = resolve, c.line
+	s.resolve, s.queue = resolve, c.queue
 	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
 	s.cause = func() error { return context.Cause(ctx) }
 	if err := c.e.sampler.submit(s, tinker.IsPromised(ctx)); err != nil {
@@ -64,7 +64,7 @@ func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (
 // sampling is one request.
 type sampling struct {
 	version *version
-	line    *line
+	queue   *samplingQueue
 	prompt  []int32
 	n       int // samples
 	left    int // of them not finished

@@ -25,7 +25,7 @@ type shares struct {
 }
 
 // party makes a party of an owner.
-func party(owner string) *share { return &share{owner: &share{name: owner}} }
+func newShare(owner string) *share { return &share{owner: &share{name: owner}} }
 
 // enter notes one more request of a party.
 func (s *shares) enter(p *share) {

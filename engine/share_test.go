@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"pgregory.net/rapid"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // deep is a model of some layers, so that a pass has many pauses.
@@ -44,11 +45,11 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 		}
 		r := sampleRequest(1, 1, 7, mixed[0]) // one step each
 		want := draw(t, base, r)
-		between := e.trainer.runner.Between
+		between := e.training.runner.Between
 		pauses, late := 0, 0
 		arrived, steps := false, int64(0)
 		var futures []*tinker.Future[tinker.SampleResponse]
-		e.trainer.runner.Between = func() error { // every layer has an arrival in it
+		e.training.runner.Between = func() error { // every layer has an arrival in it
 			err := between()
 			if arrived && e.figures.steps.Load() <= steps {
 				late++
@@ -64,7 +65,7 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 		}
 		train(t, c, 2, mixed...)
 		train(t, twin, 2, mixed...)
-		e.trainer.runner.Between = between
+		e.training.runner.Between = between
 		// each micro-batch of the two steps has at least 5 layers forward, 5 backward and the head twice
 		if late > 0 || pauses < 2*2*12 || e.Stats().Preemptions < int64(pauses)*9/10 {
 			t.Errorf("%d of %d samples waited for more than a layer; %d preemptions", late, pauses, e.Stats().Preemptions)
@@ -74,7 +75,7 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 				t.Fatalf("a sample between layers differs: %v, alone %v", got, want)
 			}
 		}
-		if !allSame(c.(*run).opt.adam.M, twin.(*run).opt.adam.M) || !allSame(logprobs(t, c, mixed...), logprobs(t,
+		if !allSame(c.(*trainingRun).opt.adam.M, twin.(*trainingRun).opt.adam.M) || !allSame(logprobs(t, c, mixed...), logprobs(t,
 			twin, mixed...)) {
 			t.Error("training with samples between its layers has other bits")
 		}
@@ -86,9 +87,9 @@ func hold(e *Engine) (release func(jobs int)) {
 	e.turn.take(forSamples)
 	return func(jobs int) {
 		until(func() bool {
-			e.trainer.mu.Lock()
-			defer e.trainer.mu.Unlock()
-			return len(e.trainer.jobs) == jobs
+			e.training.mu.Lock()
+			defer e.training.mu.Unlock()
+			return len(e.training.jobs) == jobs
 		})
 		e.turn.done(forSamples)
 	}
@@ -130,8 +131,8 @@ func draft(t *rapid.T, i int) work {
 }
 
 // prepare makes the model of w; some have weights that overflow.
-func (w work) prepare(t testing.TB, e *Engine, seq int64) *run {
-	r := create(t, e, seq, lora(w.rank)).(*run)
+func (w work) prepare(t testing.TB, e *Engine, seq int64) *trainingRun {
+	r := create(t, e, seq, lora(w.rank)).(*trainingRun)
 	for _, p := range r.params {
 		for i := range p.Data {
 			p.Data[i] += 0.02 * float32(i%7-3)
@@ -173,14 +174,14 @@ func TestModelsShareAPass(t *testing.T) {
 		round++
 		e, alone := open(t, Options{Models: models, MicroBatch: rapid.SampledFrom([]int{64, 300, 2048}).Draw(rt, "micro")}), open(t, Options{Models: models})
 		var all []work
-		var runs, twins []*run
+		var runs, twins []*trainingRun
 		for i := range rapid.IntRange(2, 7).Draw(rt, "models") {
 			w := draft(rt, i)
 			all = append(all, w)
 			runs, twins = append(runs, w.prepare(t, e, int64(i))), append(twins, w.prepare(t, alone, int64(i)))
 		}
 		release := hold(e)
-		send := func(r *run, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
+		send := func(r *trainingRun, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
 			for _, req := range w.reqs {
 				f, err := r.ForwardBackward(testContext(t), req)
 				if err != nil {
@@ -263,8 +264,8 @@ func watch(names []string, futures map[string]<-chan struct{}, order *[]string) 
 // below them models, by tokens; whoever comes late begins where the others are.
 func TestTrainingIsFair(t *testing.T) {
 	e := open(t, Options{MicroBatch: 1}) // nothing shares a pass
-	tr := e.trainer
-	next := func(r *run, tokens int) {
+	tr := e.training
+	next := func(r *trainingRun, tokens int) {
 		if !r.present {
 			tr.shares.enter(r.share)
 			r.present = true
@@ -272,7 +273,7 @@ func TestTrainingIsFair(t *testing.T) {
 		tr.jobs = append(tr.jobs, &job{r: r, micro: micro{tokens: tokens}, alone: func() {}, done: make(chan struct{})})
 	}
 	model := func(owner string, tokens int) {
-		next(&run{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: party(owner), lora: lora(1)}, tokens)
+		next(&trainingRun{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: newShare(owner), lora: lora(1)}, tokens)
 	}
 	for range 10 {
 		model("a", 9)
@@ -316,11 +317,11 @@ func TestThousandRequestsWaitForOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, between := int64(-1), e.trainer.runner.Between
-	e.trainer.runner.Between = func() error {
+	seen, between := int64(-1), e.training.runner.Between
+	e.training.runner.Between = func() error {
 		select {
 		case <-f.Done():
-			if q := &big.(*run).q; seen < 0 {
+			if q := &big.(*trainingRun).q; seen < 0 {
 				q.mu.Lock()
 				seen = q.done
 				q.mu.Unlock()
@@ -408,9 +409,9 @@ func TestNeitherSideStarves(t *testing.T) {
 		}
 	}()
 	until(func() bool { return e.figures.steps.Load() > 0 })
-	layers, between, first := 0, e.trainer.runner.Between, e.figures.steps.Load()
+	layers, between, first := 0, e.training.runner.Between, e.figures.steps.Load()
 	var begun, ended [2]time.Duration
-	e.trainer.runner.Between = func() error {
+	e.training.runner.Between = func() error {
 		err := between()
 		c := &e.turn.clock
 		c.mu.Lock()
@@ -438,10 +439,10 @@ func TestLongPauseHoldsNobodyUp(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
 	pause := func(n int) {
-		e.trainer.mu.Lock()
-		defer e.trainer.mu.Unlock()
-		e.trainer.coming += n
-		e.trainer.changed.Signal()
+		e.training.mu.Lock()
+		defer e.training.mu.Unlock()
+		e.training.coming += n
+		e.training.changed.Signal()
 	}
 	pause(1) // as if its next job were here in a moment
 	defer pause(-1)

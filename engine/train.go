@@ -21,7 +21,7 @@ type item struct {
 }
 
 // check reads a request; everything wrong with it is a User error.
-func (r *run) check(req tinker.ForwardRequest) (loss.Loss, []item, error) {
+func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []item, error) {
 	l, err := loss.New(req.LossFn, req.LossFnConfig)
 	if err != nil {
 		return l, nil, err
@@ -68,7 +68,7 @@ func (b *base) text(what string, in tinker.ModelInput) ([]int32, error) {
 }
 
 // forward runs a request in micro-batches. How it is cut changes no bit: gradients add up token by token in the request's order.
-func (r *run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
+func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
 	l, items, err := r.check(req)
 	if err != nil {
 		return tinker.ForwardOutput{}, err
@@ -79,7 +79,7 @@ func (r *run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardO
 	}
 	for rest := items; len(rest) > 0; {
 		n, tokens := r.cut(rest)
-		if err := r.e.trainer.do(&job{r: r, micro: micro{loss: l, items: rest[:n], backward: backward, tokens: tokens}}); err != nil {
+		if err := r.e.training.do(&job{r: r, micro: micro{loss: l, items: rest[:n], backward: backward, tokens: tokens}}); err != nil {
 			undo()
 			return tinker.ForwardOutput{}, err
 		}
@@ -111,7 +111,7 @@ func output(items []item) tinker.ForwardOutput {
 
 // cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose rows have
 // equally many targets.
-func (r *run) cut(items []item) (n, tokens int) {
+func (r *trainingRun) cut(items []item) (n, tokens int) {
 	room := r.e.opts.MicroBatch
 	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {
 		room = n

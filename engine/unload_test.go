@@ -16,7 +16,7 @@ func TestUnloadFreesMemory(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(4))
 	train(t, c, 1, mixed...)
-	r := c.(*run)
+	r := c.(*trainingRun)
 	v, g := weak.Make(r.version), weak.Make(r.grads)
 	back, err := c.ForwardBackward(testContext(t), batch(mixed...)) // request 3
 	if err != nil {

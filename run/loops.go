@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // loops are the two halves of a run, each at the place where the job continues, and what lies between them.

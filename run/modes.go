@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/bench"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
-	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // run runs the loops of the mode, and tells how it went.
@@ -83,8 +84,8 @@ func (l *loops) summarize(b *job) (*console.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.explorer != nil && l.trainer != nil {
-		if err := s.DrawRewards(b.fs); err != nil {
+	if l.explorer != nil && l.trainer != nil && s.Rewarded() {
+		if err := disk.Replace(b.fs, b.folder().File("reward.svg"), s.DrawRewards); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
-	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // runStages runs the stages of a configuration one after another, each in a job directory of its own and with the

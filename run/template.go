@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // templateFile is the job's chat template, whichever the configuration chose.
@@ -37,6 +37,10 @@ func JobTemplate(path string) (text string, date time.Time, err error) {
 		return "", date, fmt.Errorf("run: %w", err)
 	}
 	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
+		template, err := os.ReadFile(filepath.Join(at, templateFile))
+		if err != nil { // no job, or one of an older version or of trinity gem
+			continue
+		}
 		data, err := os.ReadFile(filepath.Join(at, "run.json"))
 		if err != nil {
 			continue
@@ -44,10 +48,6 @@ func JobTemplate(path string) (text string, date time.Time, err error) {
 		var id jobdir.Identity
 		if err := json.Unmarshal(data, &id); err != nil {
 			return "", date, fmt.Errorf("run: %s: %w", filepath.Join(at, "run.json"), err)
-		}
-		template, err := os.ReadFile(filepath.Join(at, templateFile))
-		if err != nil { // of an older version, or of trinity gem
-			return "", date, nil
 		}
 		return string(template), id.Date, nil
 	}

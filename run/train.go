@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
-	"github.com/seed-d9ad8ee0/trinity/run/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // followed reports whether an explorer of another process may sample what this one trains.

@@ -96,8 +96,8 @@ type Journal struct {
 	making   sync.Mutex // held while a model is made
 	bounding sync.Mutex // held while snapshots bound the replay
 	mu       sync.Mutex // guards the rest
-	models   map[string]*model
-	byKey    map[key]*model
+	models   map[string]*trainingClient
+	byKey    map[key]*trainingClient
 	closed   bool
 
 	replayed   chan struct{}  // closed when what was accepted before Open is done again
@@ -119,7 +119,7 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 	if err := opts.FS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*model{}, byKey: map[key]*model{}, replayed: make(chan struct{})}
+	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*trainingClient{}, byKey: map[key]*trainingClient{}, replayed: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(tinker.Promised(context.Background())) // what is logged was promised
 	if err := j.recover(tinker.Promised(ctx)); err != nil {
 		j.cancel()
@@ -205,7 +205,7 @@ func (j *Journal) create(session *string, seq int64, asked [32]byte, kind record
 	if err := j.appendSynced(kind, rec); err != nil {
 		return nil, err
 	}
-	m = newModel(j, rec, inner)
+	m = newTrainingClient(j, rec, inner)
 	m.info = info
 	if kind == recCreateFromState {
 		if err := m.snapshot(); err != nil { // the state it came from may be deleted before a replay

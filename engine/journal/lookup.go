@@ -8,12 +8,13 @@ func (j *Journal) Accepted(modelID string, seqID int64) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ops[seqID] != nil || m.behind(seqID)
+	_, kept := m.ops.Get(seqID)
+	return kept || m.behind(seqID)
 }
 
 // behind reports whether a request lies in what the model has done already; m.mu is held.
-func (m *model) behind(seq int64) bool {
-	return seq >= 1 && (seq <= m.applied || m.gone && seq < m.next)
+func (m *trainingClient) behind(seq int64) bool {
+	return seq >= 1 && (seq <= m.applied || m.gone && seq < m.ops.Next())
 }
 
 // Lookup finds a training request that was accepted, in this process or before it. future is a *tinker.Future of its
@@ -24,10 +25,11 @@ func (j *Journal) Lookup(modelID string, seqID int64) (future any, accepted bool
 		return nil, false
 	}
 	m.mu.Lock()
-	o, behind, idle := m.ops[seqID], m.behind(seqID), m.idle
+	o, kept := m.ops.Get(seqID)
+	behind, idle := m.behind(seqID), m.idle
 	m.mu.Unlock()
 	switch {
-	case o != nil:
+	case kept:
 		return o.future, true
 	case behind && idle:
 		return m.atRest(seqID), true
@@ -35,14 +37,14 @@ func (j *Journal) Lookup(modelID string, seqID int64) (future any, accepted bool
 	return nil, behind
 }
 
-func (j *Journal) find(modelID string) *model {
+func (j *Journal) find(modelID string) *trainingClient {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.models[modelID]
 }
 
 // atRest reads the result of a request from the snapshot of a model that rests; nil if it is not kept.
-func (m *model) atRest(seq int64) any {
+func (m *trainingClient) atRest(seq int64) any {
 	s, err := openSnapshot(m.j.snapshotPath(m.id))
 	if err != nil {
 		return nil

@@ -37,8 +37,8 @@ func (j *Journal) keepResting() {
 
 // resting lists the models that may rest and were not used after the time, the one that was left alone for longest
 // first.
-func (j *Journal) resting(since time.Time) (list []*model) {
-	used := map[*model]time.Time{}
+func (j *Journal) resting(since time.Time) (list []*trainingClient) {
+	used := map[*trainingClient]time.Time{}
 	for _, m := range j.all() {
 		m.mu.Lock()
 		if m.mayRest() && !m.used.After(since) {
@@ -46,7 +46,7 @@ func (j *Journal) resting(since time.Time) (list []*model) {
 		}
 		m.mu.Unlock()
 	}
-	slices.SortStableFunc(list, func(a, b *model) int { return cmp.Or(used[a].Compare(used[b]), cmp.Compare(a.id, b.id)) })
+	slices.SortStableFunc(list, func(a, b *trainingClient) int { return cmp.Or(used[a].Compare(used[b]), cmp.Compare(a.id, b.id)) })
 	return list
 }
 
@@ -88,16 +88,18 @@ func (j *Journal) Resting() (resting, all int) {
 }
 
 // mayRest reports whether nothing of the model runs; m.mu is held.
-func (m *model) mayRest() bool { return !m.idle && !m.gone && m.leaving == nil && m.running == 0 }
+func (m *trainingClient) mayRest() bool {
+	return !m.idle && !m.gone && m.leaving == nil && m.running == 0
+}
 
 // rest writes the model to its snapshot and lets the machine forget it. It reports whether it did.
-func (m *model) rest() (bool, error) {
+func (m *trainingClient) rest() (bool, error) {
 	if !m.snapping.TryLock() { // it is being written down, or awakes
 		return false, nil
 	}
 	defer m.snapping.Unlock()
 	m.mu.Lock()
-	may, stale := m.mayRest(), !m.snapped || m.next-1 > m.applied
+	may, stale := m.mayRest(), !m.snapped || m.ops.Next()-1 > m.applied
 	m.mu.Unlock()
 	if !may {
 		return false, nil
@@ -108,11 +110,12 @@ func (m *model) rest() (bool, error) {
 		}
 	}
 	m.mu.Lock()
-	if !m.mayRest() || m.next-1 > m.applied { // a request came meanwhile
+	if !m.mayRest() || m.ops.Next()-1 > m.applied { // a request came meanwhile
 		m.mu.Unlock()
 		return false, nil
 	}
-	m.idle, m.inner, m.ops, m.created.Request = true, nil, map[int64]*op{}, nil
+	m.idle, m.inner, m.created.Request = true, nil, nil
+	m.ops.ForgetAll()
 	m.mu.Unlock()
 	if err := m.j.m.Evict(m.j.ctx, m.id); err != nil {
 		return false, fmt.Errorf("journal: model %s: %w", m.id, err)
@@ -121,7 +124,7 @@ func (m *model) rest() (bool, error) {
 }
 
 // awake returns with m.mu held and the model in the machine, unless there is an error.
-func (m *model) awake() error {
+func (m *trainingClient) awake() error {
 	for {
 		m.mu.Lock()
 		if !m.idle || m.leaving != nil {
@@ -136,7 +139,7 @@ func (m *model) awake() error {
 
 // wakeInto is wake for a request that was not accepted: when there is no memory for the model, the one that was left
 // alone for longest makes room, and if there is none, the request must come again.
-func (m *model) wakeInto() error {
+func (m *trainingClient) wakeInto() error {
 	for {
 		err := m.wake(context.Background())
 		if !errors.Is(err, tinker.ErrBusy) {
@@ -149,7 +152,7 @@ func (m *model) wakeInto() error {
 }
 
 // unusable makes a refusal of why a model cannot be brought back.
-func (m *model) unusable(why error) error {
+func (m *trainingClient) unusable(why error) error {
 	if errors.Is(why, tinker.ErrClosed) || errors.Is(why, tinker.ErrBusy) {
 		return why
 	}
@@ -157,7 +160,7 @@ func (m *model) unusable(why error) error {
 }
 
 // wake brings a resting model back from its snapshot.
-func (m *model) wake(ctx context.Context) error {
+func (m *trainingClient) wake(ctx context.Context) error {
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
 	m.mu.Lock()
@@ -194,7 +197,7 @@ func (m *model) wake(ctx context.Context) error {
 	return nil
 }
 
-func (m *model) restore(ctx context.Context, s *snapfile) (tinker.TrainingClient, error) {
+func (m *trainingClient) restore(ctx context.Context, s *snapfile) (tinker.TrainingClient, error) {
 	state, err := s.machine()
 	if err != nil {
 		return nil, err

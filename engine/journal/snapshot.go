@@ -17,7 +17,7 @@ func (j *Journal) snapshotPath(modelID string) string {
 	return filepath.Join(j.dir, "model-"+url.PathEscape(modelID)+".snap")
 }
 
-func (m *model) snapshotIfDue() {
+func (m *trainingClient) snapshotIfDue() {
 	m.mu.Lock()
 	due := m.compute > m.j.opts.SnapshotAfter || m.bytes > m.j.opts.SnapshotBytes
 	m.mu.Unlock()
@@ -47,7 +47,7 @@ func (j *Journal) boundReplay() error {
 }
 
 // replayable returns the model with the most compute to replay when that of all models is beyond the bound, else nil.
-func (j *Journal) replayable() (most *model) {
+func (j *Journal) replayable() (most *trainingClient) {
 	total, largest := time.Duration(0), time.Duration(0)
 	for _, m := range j.all() {
 		m.mu.Lock()
@@ -66,14 +66,14 @@ func (j *Journal) replayable() (most *model) {
 }
 
 // snapshot writes the model's state, starts a new log segment and removes those that no model needs any more.
-func (m *model) snapshot() error {
+func (m *trainingClient) snapshot() error {
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
 	return m.takeSnapshot()
 }
 
 // takeSnapshot is snapshot while m.snapping is held. That of a model which rests stands.
-func (m *model) takeSnapshot() error {
+func (m *trainingClient) takeSnapshot() error {
 	m.mu.Lock()
 	spent, logged, idle, info := m.compute, m.bytes, m.idle, m.info
 	m.mu.Unlock()
@@ -127,11 +127,11 @@ func (j *Journal) release() error {
 
 // kept returns the newest results up to applied, in order and within the bounds, the newest in any case. The machine is
 // done with those requests, so it waits for watchers that are a moment behind.
-func (m *model) kept(applied int64) ([]result, error) {
+func (m *trainingClient) kept(applied int64) ([]result, error) {
 	m.mu.Lock()
 	var done []*op // newest first
 	for seq := applied; seq > max(0, applied-int64(m.j.opts.KeepResults)); seq-- {
-		if o := m.ops[seq]; o != nil {
+		if o, ok := m.ops.Get(seq); ok {
 			done = append(done, o)
 		}
 	}
@@ -153,14 +153,14 @@ func (m *model) kept(applied int64) ([]result, error) {
 }
 
 // dropOld forgets the results that the snapshot does not keep; kept is what it does. m.mu is held.
-func (m *model) dropOld(kept []result) {
+func (m *trainingClient) dropOld(kept []result) {
 	oldest := m.applied + 1
 	if len(kept) > 0 {
 		oldest = kept[0].SeqID
 	}
-	for seq, o := range m.ops {
+	for seq, o := range m.ops.All() {
 		if seq < oldest && o.result != nil {
-			delete(m.ops, seq)
+			m.ops.Forget(seq)
 		}
 	}
 }

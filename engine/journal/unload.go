@@ -42,7 +42,7 @@ func (j *Journal) UnloadModel(ctx context.Context, modelID string) (*tinker.Futu
 }
 
 // unload logs that the model goes, if log is set, and lets it go when everything accepted before is done.
-func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.UnloadOutput], error) {
+func (m *trainingClient) unload(ctx context.Context, log bool) (*tinker.Future[tinker.UnloadOutput], error) {
 	u, ok := m.j.m.(tinker.Unloader)
 	if !ok {
 		return nil, tinker.Userf("journal: models of this service are not unloaded")
@@ -61,7 +61,7 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 		}
 	}
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
-	m.leaving, m.info.NextSeqID = f, m.next
+	m.leaving, m.info.NextSeqID = f, m.ops.Next()
 	m.mu.Unlock()
 	m.j.background.Add(1)
 	if err := at.sync(); err != nil {
@@ -83,7 +83,7 @@ func (m *model) unload(ctx context.Context, log bool) (*tinker.Future[tinker.Unl
 }
 
 // leave lets the machine's model go when everything accepted before is done.
-func (m *model) leave(u tinker.Unloader) (out tinker.UnloadOutput, err error) {
+func (m *trainingClient) leave(u tinker.Unloader) (out tinker.UnloadOutput, err error) {
 	m.sending.Wait()
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
@@ -103,20 +103,20 @@ func (m *model) leave(u tinker.Unloader) (out tinker.UnloadOutput, err error) {
 	return out, err
 }
 
-func (m *model) leaves() bool {
+func (m *trainingClient) leaves() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.leaving != nil
 }
 
-func (m *model) errUnloaded() error {
+func (m *trainingClient) errUnloaded() error {
 	return tinker.Userf("journal: model %s: %w; create another from one of its checkpoints", m.id, tinker.ErrUnloaded)
 }
 
 // bury writes the tombstone; from then on the log and the snapshot of the model are not needed. m.snapping is held.
-func (m *model) bury() error {
+func (m *trainingClient) bury() error {
 	m.mu.Lock()
-	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.next}
+	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.ops.Next()}
 	m.mu.Unlock()
 	fs := m.j.opts.FS
 	if err := disk.WriteJSON(fs, m.j.tombstonePath(m.id), t); err != nil {
@@ -152,8 +152,9 @@ func (j *Journal) readTombstones() error {
 		if err != nil {
 			return err
 		}
-		m := newModel(j, t.Created, nil)
-		m.gone, m.info, m.next = true, t.Info, t.Next
+		m := newTrainingClient(j, t.Created, nil)
+		m.gone, m.info = true, t.Info
+		m.ops.Reserve(t.Next - 1)
 		m.leaving = tinker.Resolved(tinker.UnloadOutput{ModelID: m.id}, nil)
 		j.add(m)
 	}

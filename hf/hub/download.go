@@ -17,7 +17,7 @@ import (
 )
 
 // blobFile is a blob that is being downloaded: a file of full size that fills in parts, and beside it the list of the parts it
-// has. It is called ….trinity and not ….incomplete, whose length is how Python goes on.
+// has. It is called ….trinity and not ….incomplete, whose length tells Python where to resume.
 type blobFile struct {
 	hub  *Hub
 	repo repo
@@ -222,7 +222,7 @@ func (b *blobFile) note(part int) error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(b.hub.FS, b.path()+".json", data)
+	return disk.WriteFile(b.hub.fs, b.path()+".json", data)
 }
 
 // finish gives the blob its name.
@@ -231,10 +231,10 @@ func (b *blobFile) finish() error {
 		return fmt.Errorf("hub: %s: %w", b.file.name, err)
 	}
 	name := b.hub.blob(b.repo, b.file.etag)
-	if err := b.hub.FS.Rename(b.path(), name); err != nil {
+	if err := b.hub.fs.Rename(b.path(), name); err != nil {
 		return fmt.Errorf("hub: %s: %w", b.file.name, err)
 	}
-	return b.hub.FS.Remove(b.path() + ".json")
+	return b.hub.fs.Remove(b.path() + ".json")
 }
 
 // counted tells the meter what is read.

@@ -17,7 +17,7 @@ func (h *Hub) fetch(ctx context.Context, r repo, choose Choose) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if err := h.FS.MkdirAll(h.blob(r, "")); err != nil {
+	if err := h.fs.MkdirAll(h.blob(r, "")); err != nil {
 		return "", fmt.Errorf("hub: %s: %w", r, err)
 	}
 	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte, error) { return h.read(ctx, r, v.Commit, name) }}
@@ -88,7 +88,7 @@ func (h *Hub) downloadAll(ctx context.Context, r repo, commit string, files []re
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return h.FS.SyncDir(filepath.Dir(h.blob(r, "x")))
+	return h.fs.SyncDir(filepath.Dir(h.blob(r, "x")))
 }
 
 // meter adds up the bytes of a download.

@@ -23,7 +23,7 @@ type Options struct {
 	Offline  bool           // never ask the hub
 	Progress func(Progress) // told how a download goes, by one goroutine at a time; may be nil
 	Client   *http.Client   // a client with timeouts for connecting by default
-	FS       disk.FS        // disk.OS by default
+	fs       disk.FS        // disk.OS unless a test has another
 	Parallel int            // requests at a time; 8 by default
 	PartSize int64          // bytes of a request, which is what a kill loses at most; 16 MiB by default
 	Pause    time.Duration  // before the first repetition of a failed request, doubled each time; a second by default
@@ -53,8 +53,8 @@ func New(o Options) *Hub {
 	if o.Client == nil {
 		o.Client = newClient()
 	}
-	if o.FS == nil {
-		o.FS = disk.OS()
+	if o.fs == nil {
+		o.fs = disk.OS()
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = 8
@@ -89,7 +89,7 @@ func (h *Hub) Dataset(ctx context.Context, name string, choose Choose) (string, 
 }
 
 // find returns the snapshot's folder. A snapshot in the cache that has all that is needed is taken without asking the hub, so
-// that a job that goes on finds what it began with; name@revision asks for another one.
+// that a resumed job finds what it began with; name@revision asks for another one.
 func (h *Hub) find(ctx context.Context, k kind, name string, choose Choose) (string, error) {
 	r, err := parse(k, name)
 	if err != nil {

@@ -213,7 +213,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Connections break, addresses expire, servers are busy: the download goes on where it was. Every stretch of bytes is spoilt the
+// Connections break, addresses expire, servers are busy: the download resumes where it was. Every stretch of bytes is spoilt the
 // first time that it is asked for.
 func TestUnreliableServer(t *testing.T) {
 	repo := llama()
@@ -248,7 +248,7 @@ func brokenOff(w http.ResponseWriter, content []byte) {
 	w.Write(content[:len(content)/3])
 }
 
-// A download that was ended goes on with the parts that are missing.
+// A download that was interrupted resumes with the parts that are missing.
 func TestResume(t *testing.T) {
 	repo := llama()
 	s := server(t, repo)
@@ -324,7 +324,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 	repo := llama()
 	s := server(t, repo)
 	set := func(fs disk.FS, cache string) func(*Options) { // few parts, so few operations
-		return func(o *Options) { o.FS, o.Cache, o.Parallel, o.PartSize = fs, cache, 1, 64<<10 }
+		return func(o *Options) { o.fs, o.Cache, o.Parallel, o.PartSize = fs, cache, 1, 64<<10 }
 	}
 	count := &disk.Crash{FS: disk.OS()}
 	if _, err := client(t, s, set(count, t.TempDir())).Model(context.Background(), llamaName); err != nil {

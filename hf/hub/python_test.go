@@ -73,7 +73,7 @@ func TestPython(t *testing.T) {
 			t.Errorf("Python's scan of the cache says %q", got)
 		}
 	})
-	t.Run("one goes on where the other was", func(t *testing.T) {
+	t.Run("one resumes where the other stopped", func(t *testing.T) {
 		home := t.TempDir()
 		runPython(t, home, s.URL, false, "snapshot", llamaName, "*.json")
 		dir, err := open(home, false).Model(context.Background(), llamaName)

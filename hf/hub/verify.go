@@ -30,7 +30,7 @@ func (b *blobFile) verify() error {
 		return fmt.Errorf("hub: %s: %w", b.file.name, err)
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != b.file.etag {
-		fs := b.hub.FS
+		fs := b.hub.fs
 		return errors.Join(&damagedError{b.file.name, got, b.file.etag}, fs.Remove(b.path()+".json"), fs.Remove(b.path()))
 	}
 	return nil

@@ -2,10 +2,8 @@ package buffer
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
 // limitedRandomization is the name of the priority function that limits uses and draws noise.
@@ -19,38 +17,15 @@ func NewPriority(function string, args map[string]any, p Priority) (*Priority, e
 	if limited {
 		p.Limit = 3
 	}
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		v, ok := number(args[name])
-		switch {
-		case !ok || v < 0:
-			return nil, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be a number, 0 or more", args[name])}
-		case name == "decay":
-			p.Decay = v
-		case name == "sigma" && limited:
-			p.Sigma = v
-		case name == "use_count_limit" && limited:
-			p.Limit = int(v)
-		default:
-			known := []string{"decay"}
-			if limited {
-				known = append(known, "sigma", "use_count_limit")
-			}
-			return nil, fmt.Errorf("priority_fn %s: %w", function, spell.UnknownArgument(name, known))
-		}
+	given := arg.Read(args)
+	p.Decay = given.Float("decay", p.Decay)
+	if limited {
+		p.Sigma, p.Limit = given.Float("sigma", 0), given.Int("use_count_limit", p.Limit, 0)
+	}
+	given.Require(p.Decay >= 0, "decay", p.Decay, "0 or more")
+	given.Require(p.Sigma >= 0, "sigma", p.Sigma, "0 or more")
+	if err := given.Close(); err != nil {
+		return nil, fmt.Errorf("priority_fn %s: %w", function, err)
 	}
 	return &p, nil
-}
-
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
-	}
-	return 0, false
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
@@ -43,18 +42,16 @@ func Summarize(dir, log string) (*Summary, error) {
 	return s, nil
 }
 
-// DrawRewards draws reward.svg, if there were rewards.
-func (s *Summary) DrawRewards(dfs disk.FS) error {
-	if !s.has(rewardKey) {
-		return nil
-	}
+// Rewarded reports whether there were rewards.
+func (s *Summary) Rewarded() bool { return s.has(rewardKey) }
+
+// DrawRewards draws the rewards as an SVG picture.
+func (s *Summary) DrawRewards(w io.Writer) error {
 	r, err := plot.Load(s.Dir, rewardKey)
 	if err != nil {
 		return err
 	}
-	return disk.Replace(dfs, filepath.Join(s.Dir, "reward.svg"), func(w io.Writer) error {
-		return plot.Rewards([]plot.Run{r}, w, plot.SVG)
-	})
+	return plot.Rewards([]plot.Run{r}, w, plot.SVG)
 }
 
 // has reports whether a line has a metric.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -34,7 +35,7 @@ func Advantages() map[string]func(Args) (Advantage, error) {
 // reinforce uses the reward itself.
 type reinforce struct{}
 
-func newReinforce(args Args) (Advantage, error) { return reinforce{}, readArgs(args).close() }
+func newReinforce(args Args) (Advantage, error) { return reinforce{}, arg.Read(args).Close() }
 
 func (reinforce) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {

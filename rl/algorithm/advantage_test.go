@@ -127,7 +127,7 @@ func TestAdvantagesRefuse(t *testing.T) {
 		t.Errorf("error of an ungraded experience = %v", err)
 	}
 	for want, args := range map[string]Args{
-		"std_cal_level is task":                                        {"std_cal_level": "task"},
+		"std_cal_level is \"task\"":                                    {"std_cal_level": "task"},
 		"duplicate_experiences is true but":                            {"duplicate_experiences": true},
 		"std_treshold is not an argument; did you mean std_threshold?": {"std_treshold": 0.1},
 	} {

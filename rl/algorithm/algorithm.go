@@ -50,7 +50,7 @@ func beside[T any](table, own map[string]T) map[string]T {
 }
 
 // KeyError is an error about one key of section algorithm, such as policy_loss_fn_args. What it wraps joins a
-// [*spell.Argument] for each argument that is wrong.
+// [*arg.Error] for each argument that is wrong.
 type KeyError struct {
 	Key string
 	Err error

@@ -1,6 +1,9 @@
 package algorithm
 
-import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // Entropy is a bonus for undecided weights: coef * aggregate(entropy) is taken off the loss. The zero Entropy is none.
 //
@@ -18,19 +21,19 @@ type Entropy struct {
 func Entropies() map[string]func(Args) (Entropy, error) {
 	return map[string]func(Args) (Entropy, error){
 		"none": func(args Args) (Entropy, error) {
-			r := readArgs(args)
-			r.number("entropy_coef", 0)
-			return Entropy{}, r.close()
+			r := arg.Read(args)
+			r.Float("entropy_coef", 0)
+			return Entropy{}, r.Close()
 		},
 		"default": func(args Args) (Entropy, error) {
-			r := readArgs(args)
-			e := Entropy{Coef: r.number("entropy_coef", 0), measure: true}
-			return e, r.close()
+			r := arg.Read(args)
+			e := Entropy{Coef: r.Float("entropy_coef", 0), measure: true}
+			return e, r.Close()
 		},
 		"mix": func(args Args) (Entropy, error) {
-			r := readArgs(args)
-			e := Entropy{Coef: r.number("entropy_coef", 0), measure: true, usualOnly: true}
-			return e, r.close()
+			r := arg.Read(args)
+			e := Entropy{Coef: r.Float("entropy_coef", 0), measure: true, usualOnly: true}
+			return e, r.Close()
 		},
 	}
 }

@@ -3,45 +3,18 @@ package algorithm
 import (
 	"math"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
-// twister is MT19937 (Matsumoto and Nishimura 1998), the generator behind the fixtures of Trinity-RFT's own tests.
-type twister struct {
-	state [624]uint32
-	at    int
-}
-
-func newTwister(seed uint32) *twister {
-	m := &twister{at: 624}
-	m.state[0] = seed
-	for i := 1; i < 624; i++ {
-		prev := m.state[i-1]
-		m.state[i] = 1812433253*(prev^prev>>30) + uint32(i)
-	}
-	return m
-}
-
-func (m *twister) uint32() uint32 {
-	if m.at == 624 {
-		for i := range m.state {
-			y := m.state[i]&0x80000000 | m.state[(i+1)%624]&0x7fffffff
-			m.state[i] = m.state[(i+397)%624] ^ y>>1 ^ (y&1)*0x9908b0df
-		}
-		m.at = 0
-	}
-	y := m.state[m.at]
-	m.at++
-	y ^= y >> 11
-	y ^= y << 7 & 0x9d2c5680
-	y ^= y << 15 & 0xefc60000
-	return y ^ y>>18
-}
+// torch is the generator behind the fixtures of Trinity-RFT's own tests.
+type torch struct{ *python.Random }
 
 // uniform is torch.rand in float32.
-func (m *twister) uniform() float32 { return float32(m.uint32()&0xffffff) / (1 << 24) }
+func (m torch) uniform() float32 { return float32(m.Uint32()&0xffffff) / (1 << 24) }
 
 // symmetric is 2*torch.rand-1, [B][R].
-func (m *twister) symmetric(B, R int) [][]float32 {
+func (m torch) symmetric(B, R int) [][]float32 {
 	out := make([][]float32, B)
 	for i := range out {
 		out[i] = make([]float32, R)
@@ -52,7 +25,7 @@ func (m *twister) symmetric(B, R int) [][]float32 {
 	return out
 }
 
-func (m *twister) mask(B, R int) [][]bool {
+func (m torch) mask(B, R int) [][]bool {
 	out := make([][]bool, B)
 	for i := range out {
 		out[i] = make([]bool, R)
@@ -66,7 +39,7 @@ func (m *twister) mask(B, R int) [][]bool {
 // policyFixture is the batch that upstream's policy losses are tested with, 5 sequences of 20 tokens.
 func policyFixture(t *testing.T) []Sequence {
 	t.Helper()
-	m := newTwister(42)
+	m := torch{python.Legacy(42)}
 	lp, old, ref := m.symmetric(5, 20), m.symmetric(5, 20), m.symmetric(5, 20)
 	mask := m.mask(5, 20)
 	adv := m.symmetric(5, 20)
@@ -87,7 +60,7 @@ func policyFixture(t *testing.T) []Sequence {
 
 // klFixture is the batch that upstream's KL functions are tested with, 4 sequences of 10 tokens.
 func klFixture() []Sequence {
-	m := newTwister(42)
+	m := torch{python.Legacy(42)}
 	lp, ref, old := m.symmetric(4, 10), m.symmetric(4, 10), m.symmetric(4, 10)
 	mask := m.mask(4, 10)
 	batch := make([]Sequence, 4)

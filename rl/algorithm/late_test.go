@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // lateFixture is 6 experiences of two tasks with up to 8 response tokens, and what a trainer fetched for them, from the
 // generator that testdata/late.py uses.
 func lateFixture() ([]*experience.Experience, []Fetched) {
-	m := newTwister(7)
+	m := torch{python.Legacy(7)}
 	column := func() [][]float32 { return m.symmetric(6, 8) }
 	old, ref, teacher, values, entropy, centre := column(), column(), column(), column(), column(), column()
 	mask := m.mask(6, 8)

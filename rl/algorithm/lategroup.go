@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
@@ -53,15 +54,15 @@ func newRLOO(args Args) (LateAdvantage, error) {
 			return scores
 		}
 		return shifted(scores, mean(scores), n/(n-1))
-	}}, readArgs(args).close()
+	}}, arg.Read(args).Close()
 }
 
 // newLateGRPO is grpo without its thresholds.
 func newLateGRPO(args Args) (LateAdvantage, error) {
-	r := readArgs(args)
-	epsilon := r.number("epsilon", 1e-6)
-	r.require(epsilon > 0, "epsilon", epsilon, "greater than 0")
-	return lateGroup{func(scores []float64) []float64 { return groupNormalised(scores, epsilon) }}, r.close()
+	r := arg.Read(args)
+	epsilon := r.Float("epsilon", 1e-6)
+	r.Require(epsilon > 0, "epsilon", epsilon, "greater than 0")
+	return lateGroup{func(scores []float64) []float64 { return groupNormalised(scores, epsilon) }}, r.Close()
 }
 
 // groupNormalised is (score - mean) / (deviation + epsilon); one alone has mean 0 and deviation 1.
@@ -104,8 +105,8 @@ func shifted(x []float64, m, scale float64) []float64 {
 type distill struct{ coef float64 }
 
 func newDistill(args Args) (LateAdvantage, error) {
-	r := readArgs(args)
-	return distill{r.number("kl_coef", 1)}, r.close()
+	r := arg.Read(args)
+	return distill{r.Float("kl_coef", 1)}, r.Close()
 }
 
 func (distill) Needs() Needs { return Needs{Old: true, Teacher: true} }
@@ -175,12 +176,12 @@ type jsd struct {
 }
 
 func newJSD(args Args) (LateAdvantage, error) {
-	r := readArgs(args)
-	a := jsd{r.number("lambda_coef", 0.5), r.number("kl_coef", 1), r.number("temperature", 1), r.word("estimate", "gradient", "pointwise") == "pointwise"}
-	r.numberOrNil("chunk_size") // how many tokens at a time a GPU takes
-	r.require(a.lambda >= 0 && a.lambda <= 1, "lambda_coef", a.lambda, "between 0 and 1")
-	r.require(a.temperature > 0, "temperature", a.temperature, "greater than 0")
-	return a, r.close()
+	r := arg.Read(args)
+	a := jsd{r.Float("lambda_coef", 0.5), r.Float("kl_coef", 1), r.Float("temperature", 1), r.Word("estimate", "gradient", "pointwise") == "pointwise"}
+	floatOrNil(r, "chunk_size") // how many tokens at a time a GPU takes
+	r.Require(a.lambda >= 0 && a.lambda <= 1, "lambda_coef", a.lambda, "between 0 and 1")
+	r.Require(a.temperature > 0, "temperature", a.temperature, "greater than 0")
+	return a, r.Close()
 }
 
 func (jsd) Needs() Needs { return Needs{Old: true, Teacher: true} }

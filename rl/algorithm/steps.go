@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -20,11 +21,11 @@ type stepWise struct {
 }
 
 func newStepWise(args Args) (Advantage, error) {
-	r := readArgs(args)
-	a := stepWise{r.number("epsilon", 1e-6), r.boolean("enable_step_norm", false), r.numberOrNil("std_threshold"),
-		r.word("std_cal_level", "group", "batch") == "batch"}
-	r.require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
-	return a, r.close()
+	r := arg.Read(args)
+	a := stepWise{r.Float("epsilon", 1e-6), r.Bool("enable_step_norm", false), floatOrNil(r, "std_threshold"),
+		r.Word("std_cal_level", "group", "batch") == "batch"}
+	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
+	return a, r.Close()
 }
 
 // Assign implements Advantage. Metrics are those of grpo and experience_count (kept), filtered_count (dropped) and
@@ -92,12 +93,12 @@ type gigpo struct {
 }
 
 func newGiGPO(args Args) (Advantage, error) {
-	r := readArgs(args)
-	a := gigpo{r.number("omega", 1), r.number("gamma", 1), r.number("epsilon", 1e-6), r.word("fnorm", "none", "std") == "std",
-		r.text("step_reward_key", "step_reward"), r.text("env_state_hash_key", "env_state_hash")}
-	r.require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
-	r.require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
-	return a, r.close()
+	r := arg.Read(args)
+	a := gigpo{r.Float("omega", 1), r.Float("gamma", 1), r.Float("epsilon", 1e-6), r.Word("fnorm", "none", "std") == "std",
+		r.Text("step_reward_key", "step_reward"), r.Text("env_state_hash_key", "env_state_hash")}
+	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
+	r.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
+	return a, r.Close()
 }
 
 // Assign implements Advantage; it keeps list and its order.

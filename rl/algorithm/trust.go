@@ -1,6 +1,9 @@
 package algorithm
 
-import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // The losses of this file keep the new weights near the sampler by gates other than PPO's clipping.
 
@@ -8,15 +11,15 @@ import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 type gspo struct{ low, high float64 } // the ratio is clipped to [1-low, 1+high]
 
 func newGSPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
+	r := arg.Read(args)
 	l := gspo{0.0003, 0.0004}
-	if x := r.numberOrNil("clip_range"); x != nil {
+	if x := floatOrNil(r, "clip_range"); x != nil {
 		l.low, l.high = *x, *x
 	}
-	l.low, l.high = r.number("clip_range_low", l.low), r.number("clip_range_high", l.high)
-	r.require(l.low >= 0, "clip_range_low", l.low, "0 or more")
-	r.require(l.high >= 0, "clip_range_high", l.high, "0 or more")
-	return l, r.close()
+	l.low, l.high = r.Float("clip_range_low", l.low), r.Float("clip_range_high", l.high)
+	r.Require(l.low >= 0, "clip_range_low", l.low, "0 or more")
+	r.Require(l.high >= 0, "clip_range_high", l.high, "0 or more")
+	return l, r.Close()
 }
 
 func (gspo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
@@ -60,11 +63,11 @@ type sapo struct {
 }
 
 func newSAPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := sapo{r.number("tau_pos", 1), r.number("tau_neg", 1.05), r.word("surrogate", "policy_gradient", "ratio") == "ratio"}
-	r.require(l.positive > 0, "tau_pos", l.positive, "greater than 0")
-	r.require(l.negative >= l.positive, "tau_neg", l.negative, "at least tau_pos")
-	return l, r.close()
+	r := arg.Read(args)
+	l := sapo{r.Float("tau_pos", 1), r.Float("tau_neg", 1.05), r.Word("surrogate", "policy_gradient", "ratio") == "ratio"}
+	r.Require(l.positive > 0, "tau_pos", l.positive, "greater than 0")
+	r.Require(l.negative >= l.positive, "tau_neg", l.negative, "at least tau_pos")
+	return l, r.Close()
 }
 
 func (sapo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
@@ -113,10 +116,10 @@ func (l sapo) Loss(batch []Sequence, agg Aggregation) Loss {
 type sppo struct{ epsilon float64 }
 
 func newSPPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := sppo{r.number("epsilon", 0.3)}
-	r.require(l.epsilon >= 0, "epsilon", l.epsilon, "0 or more")
-	return l, r.close()
+	r := arg.Read(args)
+	l := sppo{r.Float("epsilon", 0.3)}
+	r.Require(l.epsilon >= 0, "epsilon", l.epsilon, "0 or more")
+	return l, r.Close()
 }
 
 func (sppo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // Rate is what was learned of a row: the share of its rewards.
@@ -38,40 +38,15 @@ type difficulty struct {
 	belief                 Belief
 }
 
-func difficultyArguments() []string {
-	return []string{"m", "lamb", "rho", "adaptive_rho", "target_reward", "tau", "do_sample"}
-}
-
 func newDifficulty(plan Plan) (*difficulty, error) {
-	d := &difficulty{features: plan.Features, seed: plan.Seed, m: 16, lambda: 0.2, target: 1, tau: 1}
-	d.belief = Belief{Alpha: ones(len(plan.Features)), Beta: ones(len(plan.Features)), Rho: 0.2}
-	for key, value := range plan.Args {
-		number, isNumber := asNumber(value)
-		flag, isFlag := value.(bool)
-		ok := isNumber
-		switch key {
-		case "m":
-			d.m = number
-		case "lamb":
-			d.lambda = number
-		case "rho":
-			d.belief.Rho = number
-		case "target_reward":
-			d.target = number
-		case "tau":
-			d.tau, ok = number, isNumber && number >= 0
-		case "adaptive_rho":
-			d.adaptive, ok = flag, isFlag
-		case "do_sample":
-			d.sample, ok = flag, isFlag
-		default:
-			return nil, fmt.Errorf("dataset: selector difficulty_based: %w",
-				spell.UnknownArgument(key, difficultyArguments()))
-		}
-		if !ok {
-			return nil, fmt.Errorf("dataset: selector difficulty_based: %w",
-				&spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which is not a value for it", value)})
-		}
+	given := arg.Read(plan.Args)
+	d := &difficulty{features: plan.Features, seed: plan.Seed, m: given.Float("m", 16), lambda: given.Float("lamb", 0.2),
+		target: given.Float("target_reward", 1), tau: given.Float("tau", 1),
+		adaptive: given.Bool("adaptive_rho", false), sample: given.Bool("do_sample", false)}
+	given.Require(d.tau >= 0, "tau", d.tau, "0 or more")
+	d.belief = Belief{Alpha: ones(len(plan.Features)), Beta: ones(len(plan.Features)), Rho: given.Float("rho", 0.2)}
+	if err := given.Close(); err != nil {
+		return nil, fmt.Errorf("dataset: selector difficulty_based: %w", err)
 	}
 	return d, nil
 }
@@ -82,20 +57,6 @@ func ones(n int) []float64 {
 		v[i] = 1
 	}
 	return v
-}
-
-func asNumber(v any) (float64, bool) {
-	switch n := v.(type) {
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
-	}
-	return 0, false
 }
 
 // pick takes the n rows of the highest score at tau 0, and else draws them without replacement from softmax(score / tau), as torch.multinomial

@@ -88,7 +88,7 @@ func (f *file) indexArray(r *bufio.Reader) error {
 	}
 }
 
-// scan goes on through b, which is at offset at of the file, and appends where elements start.
+// scan continues through b, which is at offset at of the file, and appends where elements start.
 func (s *arrayScan) scan(b []byte, at int64, starts []int64) []int64 {
 	for i := 0; i < len(b); i++ {
 		if s.text {

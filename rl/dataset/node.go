@@ -15,7 +15,7 @@ type node struct {
 	name     string
 	optional bool
 	repeated bool
-	def, rep int // definition level from which it is there; repetition level at which it goes on
+	def, rep int // definition level from which it is there; repetition level at which it continues
 	kind     nodeKind
 	wraps    bool // a repeated group around the items of a list, which is nothing by itself
 	children []*node

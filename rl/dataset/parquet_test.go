@@ -14,6 +14,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
 // TestParquetGolden compares files that Python wrote (testdata/parquet.py) with their rows as JSON lines: in order,
@@ -93,7 +95,7 @@ func TestParquetTask(t *testing.T) {
 		t.Errorf("got %q, %q, %v", task.Prompt, task.Truth, err)
 	}
 	messages, err := f.Messages(s, 2)
-	if want := []Message{{"user", "2:0 ü"}, {"assistant", "2:1 ü"}}; err != nil || !reflect.DeepEqual(messages, want) {
+	if want := []chat.Message{{Role: "user", Content: "2:0 ü"}, {Role: "assistant", Content: "2:1 ü"}}; err != nil || !reflect.DeepEqual(messages, want) {
 		t.Errorf("got %v, %v, want %v", messages, err, want)
 	}
 	_, err = Format{Section: "taskset.format", PromptKey: "prompt"}.Task(s, Item{Index: 7})

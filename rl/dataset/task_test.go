@@ -3,6 +3,8 @@ package dataset
 import (
 	"reflect"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
 func TestTask(t *testing.T) {
@@ -43,18 +45,18 @@ func TestMissingColumn(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	s := open(t, folder(t, "train.jsonl", `{"q":"1+1?","a":"2","sys":"Be brief.","list":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}],"json":"[{\"role\":\"user\",\"content\":\"hi\"}]","bad":"[","odd":[{"role":"user"}],"none":[],"parts":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],"seen":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}}]}],"shown":[{"type":"image","image":"i"}]}`), "", "train")
-	turn := []Message{{"user", "1+1?"}, {"assistant", "2"}}
+	turn := []chat.Message{{Role: "user", Content: "1+1?"}, {Role: "assistant", Content: "2"}}
 	tests := []struct {
 		name   string
 		format Format
-		want   []Message
+		want   []chat.Message
 	}{
 		{"prompt and response", Format{PromptKey: "q", ResponseKey: "a"}, turn},
-		{"system prompt", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S"}, append([]Message{{"system", "S"}}, turn...)},
-		{"the column wins", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S", SystemPromptKey: "sys"}, append([]Message{{"system", "Be brief."}}, turn...)},
-		{"a list", Format{MessagesKey: "list"}, []Message{{"user", "hi"}, {"assistant", "ho"}}},
-		{"parts of text", Format{MessagesKey: "parts"}, []Message{{"user", "ab"}}},
-		{"JSON text", Format{MessagesKey: "json"}, []Message{{"user", "hi"}}},
+		{"system prompt", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S"}, append([]chat.Message{{Role: "system", Content: "S"}}, turn...)},
+		{"the column wins", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S", SystemPromptKey: "sys"}, append([]chat.Message{{Role: "system", Content: "Be brief."}}, turn...)},
+		{"a list", Format{MessagesKey: "list"}, []chat.Message{{Role: "user", Content: "hi"}, {Role: "assistant", Content: "ho"}}},
+		{"parts of text", Format{MessagesKey: "parts"}, []chat.Message{{Role: "user", Content: "ab"}}},
+		{"JSON text", Format{MessagesKey: "json"}, []chat.Message{{Role: "user", Content: "hi"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,8 +6,6 @@ package env
 
 import (
 	"errors"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // ErrOver is returned by Step when no episode is being played: before the first Reset and after the end of an episode.
@@ -31,7 +29,15 @@ type Env interface {
 
 	// SampleAction draws what a random player would say here: a well-formed action, not necessarily an allowed one. It changes
 	// nothing and draws only from r. It is called while an episode is played.
-	SampleAction(r *rng.Stream) string
+	SampleAction(r Draws) string
+}
+
+// Draws is where random choices come from. A *rand.Rand of math/rand/v2 is one.
+type Draws interface {
+	Uint64() uint64
+	IntN(n int) int   // evenly from [0,n)
+	Float64() float64 // from [0,1)
+	Perm(n int) []int // an order of 0 … n-1
 }
 
 // Observation is what a player gets to see.

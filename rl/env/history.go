@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // Mode says what a History shows.
@@ -83,7 +82,7 @@ func (h *History) Fork() Env {
 }
 
 // SampleAction is that of the wrapped environment.
-func (h *History) SampleAction(r *rng.Stream) string { return h.inner.SampleAction(r) }
+func (h *History) SampleAction(r Draws) string { return h.inner.SampleAction(r) }
 
 // show returns the newest observation with the history as its text.
 func (h *History) show(o Observation) (_ Observation, err error) {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // Snapshot is a place in an episode as data: what was made, from which seed, and all that was said. It can be written down (as
@@ -54,7 +52,7 @@ func (r *Recorder) Step(action string) (Transition, error) {
 func (r *Recorder) Fork() Env { return &Recorder{r.inner.Fork(), r.Snapshot()} }
 
 // SampleAction is that of the wrapped environment.
-func (r *Recorder) SampleAction(s *rng.Stream) string { return r.inner.SampleAction(s) }
+func (r *Recorder) SampleAction(s Draws) string { return r.inner.SampleAction(s) }
 
 // Restore makes the environment of a snapshot, wraps it and plays up to the place of the snapshot.
 func (r *Registry) Restore(s Snapshot, wrappers ...Wrapper) (*Recorder, error) {

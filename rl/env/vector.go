@@ -26,7 +26,7 @@ type VectorOptions struct {
 type Result struct {
 	Transition
 
-	// Final is the observation that ended an episode, nil while it goes on. With SameStep the Observation of the result is then
+	// Final is the observation that ended an episode, nil while it lasts. With SameStep the Observation of the result is then
 	// the first of the next episode; Reward, Terminated and Truncated are those of the episode that ended.
 	Final *Observation
 }

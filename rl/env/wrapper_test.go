@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
@@ -37,7 +36,7 @@ func (s *script) Step(action string) (env.Transition, error) {
 
 func (s *script) Fork() env.Env { c := *s; return &c }
 
-func (s *script) SampleAction(*rng.Stream) string { return "a" }
+func (s *script) SampleAction(env.Draws) string { return "a" }
 
 // tags is a chat template: <role>content</role>, and <assistant> to begin an answer.
 type tags struct{}

@@ -89,31 +89,3 @@ func Run(steps []Step, list []*experience.Experience) ([]*experience.Experience,
 	}
 	return list, all, drops, nil
 }
-
-// arguments reads args strictly: every key must be one of known.
-func arguments(args map[string]any, known ...string) error {
-	for _, key := range slices.Sorted(maps.Keys(args)) {
-		if !slices.Contains(known, key) {
-			return spell.UnknownArgument(key, known)
-		}
-	}
-	return nil
-}
-
-// number is a numeric argument, or def when it is not given.
-func number(args map[string]any, name string, def float64) (float64, error) {
-	switch v := args[name].(type) {
-	case nil:
-		return def, nil
-	case float64:
-		return v, nil
-	case int:
-		return float64(v), nil
-	case int64:
-		return float64(v), nil
-	case uint64:
-		return float64(v), nil
-	default:
-		return 0, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v (%T); it must be a number", v, v)}
-	}
-}

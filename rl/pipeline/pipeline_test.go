@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		{"reward_filter", map[string]any{"treshold": 1}, "threshold"},
 		{"reward_filter", map[string]any{"threshold": "high"}, "high"},
 		{"reward_shaping_mapper", nil, "reward_shaping_configs"},
-		{"reward_shaping_mapper", map[string]any{"reward_shaping_configs": []any{map[string]any{"stats_key": "a", "op_type": "add"}}}, "ADD, SUB, MUL or DIV"},
+		{"reward_shaping_mapper", map[string]any{"reward_shaping_configs": []any{map[string]any{"stats_key": "a", "op_type": "add"}}}, "ADD, SUB, MUL, DIV"},
 		{"pass_rate_calculator", map[string]any{"x": 1}, "x is not an argument"},
 	} {
 		if _, err := New(tt.op, tt.args, nil); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -27,7 +27,7 @@ type scanned struct {
 	spaces, anys, ops stretch
 }
 
-// stretch is the last run that was looked through: from every place in [from, end) it goes on to end.
+// stretch is the last run that was looked through: from every place in [from, end) it extends to end.
 type stretch struct{ from, end int }
 
 func scan(text string) *scanned {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
 // judged keeps the rows whose score by a model lies within bounds.
@@ -30,21 +32,21 @@ type judged struct {
 // newJudged makes an operator that has a model score rows by dimensions.
 func newJudged(stat, what string, dimensions ...string) Make {
 	return func(args map[string]any, s Surroundings) (Operator, error) {
-		a := &arguments{args: args}
-		j := &judged{bounds: a.bounds("min_score", 0.5, "max_score", 1), stat: stat, dimensions: dimensions, workers: max(1, s.Workers),
-			keys: a.texts("input_keys", "text"), names: a.texts("field_names", "Text"),
-			system: a.text("system_prompt", instruction(what, dimensions)), input: a.text("input_template", "# Data\n'''\n{data}\n'''\n\n# Response\njson\n"),
-			field: a.text("field_template", "**{field_name}**\n{field_data}"), tries: int(a.number("try_num", 3))}
-		model := a.text("api_or_hf_model", "gpt-4o")
+		a := arg.Read(args)
+		j := &judged{bounds: boundsOf(a, "min_score", 0.5, "max_score", 1), stat: stat, dimensions: dimensions, workers: max(1, s.Workers),
+			keys: a.Texts("input_keys", "text"), names: a.Texts("field_names", "Text"),
+			system: a.Text("system_prompt", instruction(what, dimensions)), input: a.Text("input_template", "# Data\n'''\n{data}\n'''\n\n# Response\njson\n"),
+			field: a.Text("field_template", "**{field_name}**\n{field_data}"), tries: a.Int("try_num", 3, 0)}
+		model := a.Text("api_or_hf_model", "gpt-4o")
 		for _, local := range []string{"is_hf_model", "enable_vllm"} {
-			if a.truth(local, false) {
-				a.fail(local, true, "false: the model is asked over OpenAI's interface")
+			if a.Bool(local, false) {
+				a.Wrong(local, true, "false: the model is asked over OpenAI's interface")
 			}
 		}
 		if len(j.keys) != len(j.names) {
-			a.fail("field_names", j.names, "as many as input_keys")
+			a.Wrong("field_names", j.names, "as many as input_keys")
 		}
-		if err := a.done(); err != nil {
+		if err := a.Close(); err != nil {
 			return nil, err
 		}
 		if s.Ask == nil {
@@ -111,7 +113,7 @@ func (j *judged) score(ctx context.Context, s *Sample) (float64, error) {
 		}
 	}
 	if !answered {
-		return 0, fmt.Errorf("recipe: %s: %w", j.stat, failed)
+		return 0, fmt.Errorf("taskprep: %s: %w", j.stat, failed)
 	}
 	return 0, nil
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
@@ -49,7 +50,7 @@ func (DistillMath) Prepare(r *Rollout) error {
 }
 
 // ungraded samples and gives every experience reward 0.
-func ungraded(ctx context.Context, r *Rollout, t Task, list []Message) ([]*experience.Experience, error) {
+func ungraded(ctx context.Context, r *Rollout, t Task, list []chat.Message) ([]*experience.Experience, error) {
 	out, err := sample(ctx, r, t, list)
 	for _, e := range out {
 		e.SetReward(0)
@@ -59,15 +60,11 @@ func ungraded(ctx context.Context, r *Rollout, t Task, list []Message) ([]*exper
 
 // distillArgs takes upstream's temperature, of the logprobs that are compared: services give them at 1.
 func distillArgs(args map[string]any, name string) error {
-	for key, v := range args {
-		switch {
-		case key != "temperature":
-			return fmt.Errorf("workflow: %s: workflow_args.%w", name, spell.UnknownArgument(key, []string{"temperature"}))
-		case fmt.Sprint(v) != "1":
-			text := fmt.Sprintf("is %v; logprobs of model and teacher are compared at 1, "+
-				"give rollout_args.temperature to sample at another", v)
-			return fmt.Errorf("workflow: %s: workflow_args.%w", name, &spell.Argument{Name: key, Text: text})
-		}
+	given := arg.Read(args)
+	given.Require(given.Float("temperature", 1) == 1, "temperature", args["temperature"],
+		"1, at which the logprobs of model and teacher are compared; rollout_args.temperature is that of sampling")
+	if err := given.Close(); err != nil {
+		return fmt.Errorf("workflow: %s: workflow_args.%w", name, err)
 	}
 	return nil
 }

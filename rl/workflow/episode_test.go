@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -35,7 +36,7 @@ func (f byPrompt) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.F
 // turnwise renders as bytewise does, and begins the model's turn.
 type turnwise struct{ bytewise }
 
-func (turnwise) Prompt(messages []Message) (string, []int32, error) {
+func (turnwise) Prompt(messages []chat.Message) (string, []int32, error) {
 	text, _, err := bytewise{}.Prompt(messages)
 	if err == nil && messages[len(messages)-1].Role != "assistant" {
 		text += "assistant:"
@@ -171,10 +172,10 @@ func TestFrozenLakeEnds(t *testing.T) {
 
 func TestFrozenLakeRefuses(t *testing.T) {
 	for want, args := range map[string]map[string]any{
-		"workflow_args.size is not an arg":             {"size": 4},
-		"workflow_args.agent_max_steps is 0":           {"agent_max_steps": 0},
-		"workflow_args.desc is [SF F], which does":     {"desc": []any{"SF", "F"}},
-		"workflow_args.is_slippery is yes, which does": {"is_slippery": "yes"},
+		"workflow_args.size is not an arg":              {"size": 4},
+		"workflow_args.agent_max_steps is 0":            {"agent_max_steps": 0},
+		"workflow_args.desc is [SF F]; it must be rows": {"desc": []any{"SF", "F"}},
+		"workflow_args.is_slippery is \"yes\"; it must": {"is_slippery": "yes"},
 	} {
 		if _, err := WithDefaults("frozen_lake_workflow", Rollout{Args: args}, Own{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)

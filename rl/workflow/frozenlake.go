@@ -2,15 +2,13 @@ package workflow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -64,31 +62,15 @@ type lakeOptions struct {
 }
 
 func lakeArgs(args map[string]any) (lakeOptions, error) {
-	a := lakeOptions{pathSteps: 8, turns: 10}
-	for _, key := range slices.Sorted(maps.Keys(args)) {
-		v, ok := args[key], true
-		switch key {
-		case "env_max_steps", "agent_max_steps":
-			var n float64
-			n, ok = number(v)
-			ok = ok && n >= 1 && n == float64(int(n))
-			if key == "env_max_steps" {
-				a.pathSteps = int(n)
-			} else {
-				a.turns = int(n)
-			}
-		case "is_slippery":
-			a.slippery, ok = v.(bool)
-		case "desc":
-			a.desc, ok = lakeRows(v)
-		default:
-			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w",
-				spell.UnknownArgument(key, []string{"env_max_steps", "agent_max_steps", "is_slippery", "desc"}))
-		}
-		if !ok {
-			return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w",
-				&spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", v)})
-		}
+	given := arg.Read(args)
+	a := lakeOptions{pathSteps: given.Int("env_max_steps", 8, 1), turns: given.Int("agent_max_steps", 10, 1),
+		slippery: given.Bool("is_slippery", false)}
+	if v, ok := given.Any("desc"); ok {
+		a.desc, ok = lakeRows(v)
+		given.Require(ok, "desc", v, "rows of one length of the letters S, F, H and G, with one S and a G")
+	}
+	if err := given.Close(); err != nil {
+		return a, fmt.Errorf("workflow: frozen_lake_workflow: workflow_args.%w", err)
 	}
 	return a, nil
 }
@@ -117,8 +99,7 @@ func (a lakeOptions) lake(t Task) (rows []string, seed uint64, err error) {
 		if !ok {
 			return nil
 		}
-		n, isNumber := v.(json.Number)
-		if f, err := n.Float64(); isNumber && err == nil {
+		if f, ok := arg.Float(v); ok {
 			*into = f
 			return nil
 		}
@@ -143,7 +124,7 @@ func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, r
 	draws := rng.New(t.Seed).Stream("episode", run)
 	w := newWalker(rows, seed, a.slippery)
 	c := &conversation{r: r}
-	if err := c.say(Message{"system", lakeRules}); err != nil {
+	if err := c.say(chat.Message{Role: "system", Content: lakeRules}); err != nil {
 		return nil, err
 	}
 	limit := r.Params.MaxTokens
@@ -156,7 +137,7 @@ func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, r
 		if stuck {
 			text += "\nYour last answer did not move you. Look at its form: one of Up, Down, Left and Right between triple backticks, such as ```Up```."
 		}
-		if err := c.say(Message{"user", fmt.Sprintf("%s\nYou have %d steps left.", text, a.turns-steps)}); err != nil {
+		if err := c.say(chat.Message{Role: "user", Content: fmt.Sprintf("%s\nYou have %d steps left.", text, a.turns-steps)}); err != nil {
 			return nil, err
 		}
 		room, err := c.room(limit)

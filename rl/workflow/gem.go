@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -44,33 +42,16 @@ type gemArgs struct {
 func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	names, template := "concat", env.GameTemplate
 	a.gamma = 0.9
-	for _, key := range slices.Sorted(maps.Keys(r.Args)) {
-		ok := true
-		switch value := r.Args[key]; key {
-		case "env_id":
-			a.id, ok = value.(string)
-		case "wrappers":
-			names, ok = value.(string)
-		case "template":
-			template, ok = value.(string)
-		case "max_turns":
-			var n float64
-			n, ok = number(value)
-			ok = ok && n >= 1 && n == float64(int(n))
-			a.params = env.Params{"max_turns": int(n)}
-		case "gamma":
-			a.gamma, ok = number(value)
-			ok = ok && a.gamma >= 0 && a.gamma <= 1
-		case "data_dir":
-			_, ok = value.(string)
-		default:
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w",
-				spell.UnknownArgument(key, []string{"env_id", "wrappers", "template", "max_turns", "gamma", "data_dir"}))
-		}
-		if !ok {
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w",
-				&spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", r.Args[key])})
-		}
+	given := arg.Read(r.Args)
+	a.id, names, template = given.Text("env_id", ""), given.Text("wrappers", names), given.Text("template", template)
+	if n := given.Int("max_turns", 0, 1); n > 0 {
+		a.params = env.Params{"max_turns": n}
+	}
+	a.gamma = given.Float("gamma", a.gamma)
+	given.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "from 0 to 1")
+	given.Text("data_dir", "")
+	if err := given.Close(); err != nil {
+		return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", err)
 	}
 	if r.Environments == nil {
 		return a, errors.New("workflow: gem_workflow was given no environments")
@@ -84,21 +65,6 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	}
 	_, err = r.Environments.Make(a.id, a.params)
 	return a, err
-}
-
-// number reads a YAML number.
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
-	}
-	return 0, false
 }
 
 // Run implements Workflow.

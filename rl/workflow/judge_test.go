@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -15,10 +16,10 @@ import (
 // says is a judge that always answers the same.
 type says struct {
 	text  string
-	asked *[]Message
+	asked *[]chat.Message
 }
 
-func (s says) Ask(_ context.Context, messages []Message, _ float64, _ uint64) (string, error) {
+func (s says) Ask(_ context.Context, messages []chat.Message, _ float64, _ uint64) (string, error) {
 	if s.asked != nil {
 		*s.asked = messages
 	}
@@ -119,7 +120,7 @@ func TestRuler(t *testing.T) {
 		"[a, b]":                       "[0 0]",
 		"neither deserves anything at": "[0 0]",
 	} {
-		var asked []Message
+		var asked []chat.Message
 		rewards, list := play(t, "math_ruler_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task, "<think></think><answer>5</answer>", "six")
 		if fmt.Sprint(rewards) != want {
 			t.Errorf("%q rewards %v, want %s", verdict, rewards, want)
@@ -170,7 +171,7 @@ func TestRubric(t *testing.T) {
 		"```json\n{\"rating\": 11}\n```":       0,
 		"eight":                                0,
 	} {
-		var asked []Message
+		var asked []chat.Message
 		rewards, list := play(t, "rubric_judge_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task, "Hush.")
 		if d := rewards[0] - want; d > 1e-12 || d < -1e-12 || (list[0].Metrics["judge_success"] == 1) != (want > 0) {
 			t.Errorf("%q rewards %g, want %g; metrics %v", verdict, rewards[0], want, list[0].Metrics)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
@@ -25,7 +26,7 @@ func (MathEval) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	own := *r
 	own.Params.Temperature, own.Params.TopP = 0.6, 0.8
-	list, err := sample(ctx, &own, t, []Message{{"system", evalSystem}, {"user", fmt.Sprint(question) + evalSuffix}})
+	list, err := sample(ctx, &own, t, []chat.Message{{Role: "system", Content: evalSystem}, {Role: "user", Content: fmt.Sprint(question) + evalSuffix}})
 	for _, e := range list {
 		e.Metrics["accuracy"] = 0
 		if reward.SameAnswer(e.ResponseText, t.Truth) {

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -48,7 +47,7 @@ func (w Rubric) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	draws := rng.New(t.Seed).Stream("judge")
 	for _, e := range list {
-		verdict, err := j.Ask(ctx, []Message{{"user", fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0, draws.Uint64())
+		verdict, err := j.Ask(ctx, []chat.Message{{Role: "user", Content: fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0, draws.Uint64())
 		if err != nil {
 			return nil, fmt.Errorf("judge: %w", err)
 		}
@@ -66,30 +65,20 @@ func (w Rubric) judge(r *Rollout) (Judge, error) {
 	if !w.API {
 		return judge(r, "rubric_judge_workflow")
 	}
-	args := map[string]string{"judge_model_name": "", "judge_api_base_url_env": "OPENAI_BASE_URL", "judge_api_key_env": "OPENAI_API_KEY"}
-	for _, key := range slices.Sorted(maps.Keys(r.Args)) {
-		v := r.Args[key]
-		text, ok := v.(string)
-		if _, known := args[key]; !known || !ok {
-			return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow: workflow_args.%w",
-				badRubricArgument(key, v, known, slices.Sorted(maps.Keys(args))))
-		}
-		args[key] = text
+	given := arg.Read(r.Args)
+	model := given.Text("judge_model_name", "")
+	urlEnv := given.Text("judge_api_base_url_env", "OPENAI_BASE_URL")
+	keyEnv := given.Text("judge_api_key_env", "OPENAI_API_KEY")
+	if err := given.Close(); err != nil {
+		return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow: workflow_args.%w", err)
 	}
-	if args["judge_model_name"] == "" {
+	if model == "" {
 		return nil, errors.New("workflow: rubric_judge_openai_workflow needs workflow_args.judge_model_name")
 	}
 	if r.OpenAI == nil {
 		return nil, errors.New("workflow: rubric_judge_openai_workflow was given no way to reach a service")
 	}
-	return r.OpenAI(args["judge_model_name"], args["judge_api_base_url_env"], args["judge_api_key_env"])
-}
-
-func badRubricArgument(key string, v any, known bool, names []string) error {
-	if !known {
-		return spell.UnknownArgument(key, names)
-	}
-	return &spell.Argument{Name: key, Text: fmt.Sprintf("is %v; it must be text", v)}
+	return r.OpenAI(model, urlEnv, keyEnv)
 }
 
 // Prepare implements Preparer.

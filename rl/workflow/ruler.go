@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -23,12 +24,12 @@ Give each solution a score between 0 (worthless) and 1 (perfect): a right result
 Write down your reasons first. Then end with the scores of all %d solutions in their order, as a list in brackets such as [0.2, 0.9].`
 
 // rulerQuestion shows the judge all solutions of a task.
-func rulerQuestion(r *Rollout, t Task, list []*experience.Experience) []Message {
+func rulerQuestion(r *Rollout, t Task, list []*experience.Experience) []chat.Message {
 	var solutions strings.Builder
 	for i, e := range list {
 		fmt.Fprintf(&solutions, "Solution %d:\n%s\n\n", i+1, e.ResponseText)
 	}
-	return []Message{{"user", fmt.Sprintf(rulerPrompt, t.Prompt, r.SystemPrompt, solutions.String(), len(list))}}
+	return []chat.Message{{Role: "user", Content: fmt.Sprintf(rulerPrompt, t.Prompt, r.SystemPrompt, solutions.String(), len(list))}}
 }
 
 // readScores reads the list between the last [ and the last ] of a text: n numbers, cut to 0 … 1.

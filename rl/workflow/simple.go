@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -42,7 +43,7 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 
 // sample asks the model with one request for all repetitions, so that they share the prompt's computation. The experiences have no reward yet,
 // but those of an over-long prompt have 0.
-func sample(ctx context.Context, r *Rollout, t Task, messages []Message) ([]*experience.Experience, error) {
+func sample(ctx context.Context, r *Rollout, t Task, messages []chat.Message) ([]*experience.Experience, error) {
 	text, prompt, err := r.Renderer.Prompt(messages)
 	if err != nil {
 		return nil, err
@@ -79,14 +80,14 @@ func sample(ctx context.Context, r *Rollout, t Task, messages []Message) ([]*exp
 	return list, nil
 }
 
-func messages(r *Rollout, t Task) []Message {
-	var m []Message
+func messages(r *Rollout, t Task) []chat.Message {
+	var m []chat.Message
 	if r.SystemPrompt != "" {
-		m = append(m, Message{"system", r.SystemPrompt})
+		m = append(m, chat.Message{Role: "system", Content: r.SystemPrompt})
 	}
-	m = append(m, Message{"user", t.Prompt})
+	m = append(m, chat.Message{Role: "user", Content: t.Prompt})
 	if r.ReplyPrefix != "" {
-		m = append(m, Message{"assistant", r.ReplyPrefix})
+		m = append(m, chat.Message{Role: "assistant", Content: r.ReplyPrefix})
 	}
 	return m
 }

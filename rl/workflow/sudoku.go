@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -172,7 +173,7 @@ func playSudoku(ctx context.Context, r *Rollout, t Task, run int, board, solutio
 	var list []*experience.Experience
 	for step := range sudokuSteps {
 		c := &conversation{r: r}
-		if err := c.say(Message{"user", fmt.Sprintf(sudokuRules, sudokuCells, step, sudokuSteps-step, &board)}); err != nil {
+		if err := c.say(chat.Message{Role: "user", Content: fmt.Sprintf(sudokuRules, sudokuCells, step, sudokuSteps-step, &board)}); err != nil {
 			return nil, err
 		}
 		answer, err := c.answer(ctx, r.Params.MaxTokens, draws.Uint64())

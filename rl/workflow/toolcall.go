@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -55,14 +56,14 @@ First reason inside <think> and </think>. Then write the calls that are needed, 
 <tool_call>[{"name": "…", "arguments": {…}}]</tool_call>`
 
 // toolMessages is the conversation of a row.
-func toolMessages(t Task) ([]Message, error) {
+func toolMessages(t Task) ([]chat.Message, error) {
 	system, _ := t.Row.Get("raw_system")
 	tools, _ := t.Row.Get("tools")
 	lines, err := toolLines(tools)
 	if err != nil {
 		return nil, fmt.Errorf("workflow: tool_call_workflow: the column tools of row %d: %w", t.Index, err)
 	}
-	list := []Message{{"system", strings.TrimSpace(plainText(system) + "\n\n" + fmt.Sprintf(toolRules, strings.Join(lines, "\n")))}}
+	list := []chat.Message{{Role: "system", Content: strings.TrimSpace(plainText(system) + "\n\n" + fmt.Sprintf(toolRules, strings.Join(lines, "\n")))}}
 	turns, _ := t.Row.Get("conversations")
 	if text, ok := turns.(string); ok {
 		var parsed []dataset.Row
@@ -89,10 +90,10 @@ func toolMessages(t Task) ([]Message, error) {
 	return list, nil
 }
 
-func toolTurn(item any) (Message, error) {
+func toolTurn(item any) (chat.Message, error) {
 	row, ok := item.(dataset.Row)
 	if !ok {
-		return Message{}, fmt.Errorf("a turn is %v; it must be an object with from and value", item)
+		return chat.Message{}, fmt.Errorf("a turn is %v; it must be an object with from and value", item)
 	}
 	from, _ := row.Get("from")
 	value, _ := row.Get("value")
@@ -103,15 +104,15 @@ func toolTurn(item any) (Message, error) {
 	text := plainText(value)
 	switch from {
 	case "human", "user":
-		return Message{"user", text}, nil
+		return chat.Message{Role: "user", Content: text}, nil
 	case "gpt", "assistant":
-		return Message{"assistant", text}, nil
+		return chat.Message{Role: "assistant", Content: text}, nil
 	case "observation", "tool":
-		return Message{"user", "<tool_response>\n" + text + "\n</tool_response>"}, nil
+		return chat.Message{Role: "user", Content: "<tool_response>\n" + text + "\n</tool_response>"}, nil
 	case "function_call":
-		return Message{"assistant", "<tool_call>" + text + "</tool_call>"}, nil
+		return chat.Message{Role: "assistant", Content: "<tool_call>" + text + "</tool_call>"}, nil
 	}
-	return Message{}, fmt.Errorf("a turn is from %v; it must be from human, gpt, observation or function_call", from)
+	return chat.Message{}, fmt.Errorf("a turn is from %v; it must be from human, gpt, observation or function_call", from)
 }
 
 // toolLines is one line of JSON for each tool.

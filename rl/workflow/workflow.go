@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -56,14 +57,11 @@ type Rollout struct {
 	Chat         env.Renderer  // the model's chat template, for gem_workflow
 }
 
-// Message is one chat message.
-type Message struct{ Role, Content string }
-
 // Renderer turns messages into what the model reads, and tokens into text.
 type Renderer interface {
-	// Prompt renders messages up to the point where the model goes on: behind the generation prompt, or inside the last message
+	// Prompt renders messages up to the point where the model continues: behind the generation prompt, or inside the last message
 	// if that is the assistant's.
-	Prompt(messages []Message) (text string, tokens []int32, err error)
+	Prompt(messages []chat.Message) (text string, tokens []int32, err error)
 	// Encode returns the tokens of plain text.
 	Encode(text string) ([]int32, error)
 	// Decode returns the text of tokens without special ones.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -36,7 +37,7 @@ func (s scripted) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.F
 // bytewise renders messages as role:content lines, one byte a token.
 type bytewise struct{}
 
-func (bytewise) Prompt(messages []Message) (string, []int32, error) {
+func (bytewise) Prompt(messages []chat.Message) (string, []int32, error) {
 	var b strings.Builder
 	for _, m := range messages {
 		b.WriteString(m.Role + ":" + m.Content + "\n")

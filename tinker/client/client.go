@@ -86,7 +86,7 @@ type Client struct {
 
 	opening  sync.Mutex // held while a session is opened
 	sessions map[string]*session
-	models   map[string]*model // by model id
+	models   map[string]*trainingClient // by model id
 }
 
 // Open asks the server for its settings and, if those say so, exchanges the key for a token. It waits up to five minutes for a server that
@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		o.Log = func(string) {}
 	}
 	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: auth,
-		sessions: map[string]*session{}, models: map[string]*model{}}
+		sessions: map[string]*session{}, models: map[string]*trainingClient{}}
 	if c.base == "" {
 		c.base = HostedURL
 	}

@@ -50,7 +50,7 @@ func (c *Client) place(ctx context.Context, name string, n int64) (*session, int
 
 // createModel makes a model, in place of what an earlier process left if there is no room otherwise; from is the model whose state it
 // is for.
-func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest, from string) (*model, error) {
+func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest, from string) (*trainingClient, error) {
 	ctx, done := c.within(ctx)
 	defer done()
 	var out wire.CreateModelResponse
@@ -88,7 +88,7 @@ func (c *Client) askModel(ctx context.Context, body wire.CreateModelRequest) (ou
 }
 
 // made tells the caller of a new model.
-func (c *Client) made(m *model) error {
+func (c *Client) made(m *trainingClient) error {
 	if c.OnModel == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func orTrue(b *bool) *bool {
 	return b
 }
 
-func (c *Client) createByLoad(ctx context.Context, s *session, n int64, req tinker.CreateFromStateRequest) (*model, error) {
+func (c *Client) createByLoad(ctx context.Context, s *session, n int64, req tinker.CreateFromStateRequest) (*trainingClient, error) {
 	r, err := post("/load_weights", wire.LoadRequest{SessionID: s.id, ModelSeqID: &n, Path: req.Path,
 		Optimizer:       req.Optimizer,
 		OptimizerConfig: wire.FromOptimizer(req.OptimizerType), Type: "load_weights"})
@@ -173,13 +173,13 @@ func (c *Client) createByLoad(ctx context.Context, s *session, n int64, req tink
 	return m, c.made(m)
 }
 
-// model is the one model of an id.
-func (c *Client) model(id string, lora tinker.LoRA) *model {
+// trainingClient is the one model of an id.
+func (c *Client) model(id string, lora tinker.LoRA) *trainingClient {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.models[id]
 	if m == nil {
-		m = &model{client: c, id: id, turn: make(chan struct{}, 1), next: 1, lora: lora, breaks: c.breaks.Load()}
+		m = &trainingClient{client: c, id: id, turn: make(chan struct{}, 1), next: 1, lora: lora, breaks: c.breaks.Load()}
 		c.models[id] = m
 	}
 	return m

@@ -33,7 +33,7 @@ func (c *Client) lost(model, kind string, err error) error {
 
 // intact refuses to go on with a model of a TuFT server behind a connection that broke: a server that was restarted has taken the model
 // back to its last checkpoint of any kind, even one without the optimizer, and says nothing of it.
-func (m *model) intact() error {
+func (m *trainingClient) intact() error {
 	if c := m.client; c.is(tuft) && c.breaks.Load() != m.breaks {
 		return serverf("client: the connection to %s broke, and a restarted TuFT takes model %s back to its last checkpoint, perhaps without its optimizer (%w)",
 			c.base, m.id, tinker.ErrLost)

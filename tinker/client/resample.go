@@ -13,7 +13,7 @@ import (
 const resends = 5
 
 // open makes the server's sampler.
-func (s *sampler) open(ctx context.Context) error {
+func (s *samplingClient) open(ctx context.Context) error {
 	c := s.client
 	own, err := c.session(ctx, "")
 	if err != nil {
@@ -41,14 +41,14 @@ func (s *sampler) open(ctx context.Context) error {
 	return nil
 }
 
-func (s *sampler) current() string {
+func (s *samplingClient) current() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
 }
 
 // reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that already.
-func (s *sampler) reopen(ctx context.Context, id string) error {
+func (s *samplingClient) reopen(ctx context.Context, id string) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if s.current() != id {
@@ -58,7 +58,7 @@ func (s *sampler) reopen(ctx context.Context, id string) error {
 }
 
 // send submits a sample, and once more to a new sampler when the server has lost this one.
-func (s *sampler) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
+func (s *samplingClient) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
 	body.SamplingSessionID = s.current()
 	p, err := s.ask(ctx, body, size)
 	if noSession(err) {
@@ -79,7 +79,7 @@ func lostSample(err error) bool {
 }
 
 // revive prepares for asking again for a sample that was lost with err, the n-th time.
-func (s *sampler) revive(ctx context.Context, p promise, err error, n int) error {
+func (s *samplingClient) revive(ctx context.Context, p promise, err error, n int) error {
 	if err := sleep(ctx, delay(nil, n)); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *sampler) revive(ctx context.Context, p promise, err error, n int) error
 }
 
 // lost makes the failure of a sample tinker.ErrLost if the weights that it was to be drawn from are gone.
-func (s *sampler) lost(err error) error {
+func (s *samplingClient) lost(err error) error {
 	var status *StatusError
 	if s.of.ModelPath == "" || !errors.As(err, &status) || status.Status != http.StatusNotFound && !goneModel.MatchString(status.Detail) {
 		return err

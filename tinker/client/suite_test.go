@@ -211,14 +211,14 @@ func TestClientComesBack(t *testing.T) {
 }
 
 // Many requests outstanding at once over HTTP are all answered, with the bits that each has alone.
-func TestStorm(t *testing.T) {
+func TestBurst(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	c := open(t, client.Options{BaseURL: url})
 	l, err := load.New(t.Context(), c, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := l.Storm(t.Context(), 64, 160)
+	got, err := l.Burst(t.Context(), 64, 160)
 	if err != nil || got.Samples != 64 || got.Passes != 160 || got.Outstanding < 2 { // how many pile up is the machine's affair
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -1,5 +1,5 @@
 // Package load puts a Tinker service under load, checks every answer and measures: round trips of single training requests, many
-// runs training at once, many samples at once, and a storm of requests that are all outstanding together.
+// runs training at once, many samples at once, and a burst of requests that are all outstanding together.
 //
 // It speaks only the interfaces of package tinker, so it loads an engine in this process, a server through tinker/client, and
 // the hosted service alike. Where the service promises exact logprobs, answers to equal requests must be equal to the last bit;

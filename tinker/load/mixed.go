@@ -117,7 +117,7 @@ func (x *mixed) train(kind int) {
 	if x.err != nil {
 		return
 	}
-	f, err := x.m.ForwardBackward(x.ctx, batch(x.next(), stormTokens, kind))
+	f, err := x.m.ForwardBackward(x.ctx, batch(x.next(), burstTokens, kind))
 	say(x, f, err)
 	adam := tinker.DefaultAdam()
 	adam.LearningRate = 1e-3
@@ -164,7 +164,7 @@ func (x *mixed) branch(i int) {
 		x.err = err
 		return
 	}
-	f, err := m.ForwardBackward(x.ctx, batch(1, stormTokens, i))
+	f, err := m.ForwardBackward(x.ctx, batch(1, burstTokens, i))
 	say(x, f, err)
 }
 

@@ -81,9 +81,9 @@ func (t *stats) compute(s *Server) {
 		count("trinity_engine_tokens_total", "Tokens computed, by phase: prefill, decode, forward, backward.", prometheus.Labels{"phase": phase}, read)
 	}
 	count("trinity_engine_sampling_steps_total", "Passes in which every sample under way gets its next token.", nil, func(v tinker.Stats) int64 { return v.Steps })
-	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of trinity_engine_sampling_lanes_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.Lanes })
+	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of trinity_engine_sampling_lanes_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.Sequences })
 	gauge("trinity_engine_sampling_lanes", "Samples and prompts under way.", nil, func(v tinker.Stats) int64 { return int64(v.Running) })
-	gauge("trinity_engine_sampling_lanes_max", "How many may be.", nil, func(v tinker.Stats) int64 { return int64(v.MaxLanes) })
+	gauge("trinity_engine_sampling_lanes_max", "How many may be.", nil, func(v tinker.Stats) int64 { return int64(v.MaxSequences) })
 	count("trinity_engine_training_passes_total", "Passes of training.", nil, func(v tinker.Stats) int64 { return v.Passes })
 	count("trinity_engine_training_models_total", "Models in those passes; above one per pass when adapters share.", nil, func(v tinker.Stats) int64 { return v.PassModels })
 	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of trinity_engine_training_tokens_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.PassTokens })

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -195,7 +196,7 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 		}
 		if s.backend.Accepted(m.ID, seq) {
 			if _, again := t.rejected(m.ID, seq); !again {
-				return 0, tinker.Userf("seq_id %d of model %s was used for another request (and this one is wrong: %w)", seq, m.ID, bad)
+				return 0, tinker.Userf("%w (and this one is wrong: %w)", numbered.Reused(seq, "model "+m.ID), bad)
 			}
 			return 0, nil
 		}

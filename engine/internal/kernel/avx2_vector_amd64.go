@@ -53,12 +53,12 @@ func (avx2) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) 
 	}
 	const side = 8
 	_, _ = dst[(words-1)*NR+rows-1], src[(rows-1)*ld+4*words-1]
-	turn, blocks, whole := avx2TransposeWords, words/side, 0
+	transpose, blocks, whole := avx2TransposeWords, words/side, 0
 	if bits {
-		turn = avx2TransposeBits
+		transpose = avx2TransposeBits
 	}
 	for ; blocks > 0 && whole+side <= rows; whole += side {
-		turn(blocks, (*float32)(unsafe.Pointer(&dst[whole])), (*float32)(unsafe.Pointer(&src[whole*ld])), ld)
+		transpose(blocks, (*float32)(unsafe.Pointer(&dst[whole])), (*float32)(unsafe.Pointer(&src[whole*ld])), ld)
 	}
 	if done := blocks * side; whole > 0 && done < words {
 		portable{}.packWords(dst[done*NR:], src[4*done:], ld, whole, words-done, bits)

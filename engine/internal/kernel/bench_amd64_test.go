@@ -34,7 +34,7 @@ func BenchmarkPeak(b *testing.B) {
 			continue
 		}
 		var w stopwatch
-		loop, operations := peakLoop(p)
+		loop, operations := PeakLoop(p)
 		for range b.N {
 			w.time(loop)
 		}
@@ -54,7 +54,7 @@ func roofOf(p Path, bf16 bool) Path {
 // path's register-only loop in the same run.
 func benchProduct(b *testing.B, p Path, bf16 bool, operations float64, f func()) {
 	var product, peak stopwatch
-	loop, peakOps := peakLoop(roofOf(p, bf16))
+	loop, peakOps := PeakLoop(roofOf(p, bf16))
 	for i := 0; b.Loop(); i++ {
 		if i%16 == 0 {
 			for range 16 {

@@ -86,13 +86,13 @@ func BenchmarkPack(b *testing.B) {
 		const N, K = 1024, 1024
 		w := noise(N*K, 0, 1)
 		for _, bf16 := range []bool{false, true} {
-			p, turned := s.Pack(w, N, K, bf16), Turned{}
+			p, transposed := s.Pack(w, N, K, bf16), Transposed{}
 			for _, c := range []struct {
 				name string
 				run  func()
 			}{
 				{"Pack", func() { s.Pack(w, N, K, bf16) }},
-				{"Transpose", func() { s.TransposePart(&turned, p, 0, N, 0, K) }},
+				{"Transpose", func() { s.TransposePart(&transposed, p, 0, N, 0, K) }},
 			} {
 				b.Run(fmt.Sprintf("%s/bf16=%t", c.name, bf16), func(b *testing.B) {
 					b.SetBytes(4 * N * K)

@@ -42,7 +42,7 @@
 //
 // # Reading rows
 //
-// What meets bf16 panels is rounded and laid out once ([Input]), by any number of workers,
+// What meets bf16 panels is rounded and packed once ([Input]), by any number of workers,
 // for all products it is in: those of the weights and of LoRA's first factor. LoRA's second
 // factor is an [Addition] to the weights' product, which continues with it while the sums
 // are at hand. Gradients are such products too, over the rows of a sequence ([Stretches]).

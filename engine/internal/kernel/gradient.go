@@ -5,7 +5,7 @@ package kernel
 // it does not matter which stretches are in one call:
 //
 //	PairRows    the panels of xᵀ
-//	LayColumns  the rows of dyᵀ
+//	PackColumns  the rows of dyᵀ
 //	Multiply    continues out [N,K] with dyᵀ·x, or MultiplyColumns out [K,N], where N is the narrow side
 
 // Stretches are rows that belong together, such as those of a sequence: stretch i is rows s[i] to s[i+1]-1.
@@ -28,7 +28,7 @@ func upToBlock(n int) int {
 
 // PairRows returns the bf16 panels of the transpose of columns c0 to c1-1 of x, whose rows are ld floats apart: [c1-c0, length of rows]. They lie in
 // to, until the next call with it.
-func (s *Set) PairRows(to *Turned, x []float32, ld int, rows Stretches, c0, c1 int) *Panels {
+func (s *Set) PairRows(to *Transposed, x []float32, ld int, rows Stretches, c0, c1 int) *Panels {
 	t := &to.panels
 	*t = Panels{N: c1 - c0, K: rows.length(), BF16: true}
 	t.Pairs = asWords(grow(&to.data, t.words()))
@@ -47,24 +47,24 @@ func (s *Set) PairRows(to *Turned, x []float32, ld int, rows Stretches, c0, c1 i
 	return t
 }
 
-// LayColumns lays out in as the transpose of the first n columns of x: [n, length of rows].
-func (s *Set) LayColumns(sc *Scratch, in *Input, x []float32, ld, n int, rows Stretches) {
+// PackColumns packs in as the transpose of the first n columns of x: [n, length of rows].
+func (s *Set) PackColumns(sc *Scratch, in *Input, x []float32, ld, n int, rows Stretches) {
 	length := rows.length()
-	turned := grow(&in.turned, n*length)
+	transposed := grow(&in.transposed, n*length)
 	at := 0
 	for i := range len(rows) - 1 {
 		a, b := rows[i], rows[i+1]
 		end := at + upToBlock(b-a)
 		if a < b {
-			s.Transpose(sc, turned[at:], length, x[a*ld:], ld, b-a, n)
+			s.Transpose(sc, transposed[at:], length, x[a*ld:], ld, b-a, n)
 		}
 		for c := range n {
-			clear(turned[c*length+at+b-a : c*length+end])
+			clear(transposed[c*length+at+b-a : c*length+end])
 		}
 		at = end
 	}
-	s.Use(in, turned, length, n, length, true)
-	s.Lay(in, 0, n)
+	s.Use(in, transposed, length, n, length, true)
+	s.PackInput(in, 0, n)
 }
 
 // MultiplyColumns is Multiply into the transpose of out: out[n,m] is folded with x[m,k]*w[n,k].

@@ -25,16 +25,16 @@ func TestGradientOfStretches(t *testing.T) {
 			for name, multiply := range map[string]func([]float32){
 				"PairRows of x": func(out []float32) {
 					var in Input
-					s.LayColumns(NewScratch(), &in, dy, N+2, N, rows)
+					s.PackColumns(NewScratch(), &in, dy, N+2, N, rows)
 					c := K / 2 / NR * NR
-					left, right := s.PairRows(&Turned{}, x, K+1, rows, 0, c), s.PairRows(&Turned{}, x, K+1, rows, c, K)
+					left, right := s.PairRows(&Transposed{}, x, K+1, rows, 0, c), s.PairRows(&Transposed{}, x, K+1, rows, c, K)
 					s.Multiply(NewScratch(), out, K, &in, 0, N, left, 0, left.Count(), true, nil)
 					s.Multiply(NewScratch(), out[c:], K, &in, 0, N, right, 0, right.Count(), true, nil)
 				},
 				"PairRows of dy": func(out []float32) {
 					var in Input
-					s.LayColumns(NewScratch(), &in, x, K+1, K, rows)
-					s.MultiplyColumns(NewScratch(), out, K, &in, s.PairRows(&Turned{}, dy, N+2, rows, 0, N))
+					s.PackColumns(NewScratch(), &in, x, K+1, K, rows)
+					s.MultiplyColumns(NewScratch(), out, K, &in, s.PairRows(&Transposed{}, dy, N+2, rows, 0, N))
 				},
 			} {
 				got := clone(start)
@@ -47,7 +47,7 @@ func TestGradientOfStretches(t *testing.T) {
 
 // gradientOfOne continues out with rows a to b-1, as a product of transposed copies.
 func gradientOfOne(s *Set, out, dy []float32, N int, x []float32, K, a, b int) {
-	turn := func(x []float32, ld, n int) []float32 {
+	transpose := func(x []float32, ld, n int) []float32 {
 		to := make([]float32, n*upToBlock(b-a))
 		for t := a; t < b; t++ {
 			for c := range n {
@@ -60,8 +60,8 @@ func gradientOfOne(s *Set, out, dy []float32, N int, x []float32, K, a, b int) {
 	if L == 0 {
 		return
 	}
-	w := s.Pack(turn(x, K+1, K), K, L, true)
-	s.MatMul(NewScratch(), out, K, turn(dy, N+2, N), L, N, w, 0, w.Count(), true)
+	w := s.Pack(transpose(x, K+1, K), K, L, true)
+	s.MatMul(NewScratch(), out, K, transpose(dy, N+2, N), L, N, w, 0, w.Count(), true)
 }
 
 func TestPairRowsIsThePortableOne(t *testing.T) {

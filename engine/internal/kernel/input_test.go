@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Products of rows that were laid out, of any part of them, of any panels, with additions inside, have the bits of products one after another.
+// Products of rows that were packed, of any part of them, of any panels, with additions inside, have the bits of products one after another.
 func TestMultiply(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		r := random(12)
@@ -19,7 +19,7 @@ func TestMultiply(t *testing.T) {
 			}
 			if !testing.Short() || s.Path() != Portable {
 				newShaped(r, s, bf16, 530, 64, 2112).part(t, r) // more rows and columns than are multiplied at once, and than stay in a cache
-				newShaped(r, s, bf16, 70, 1100, 700).part(t, r) // more of both than are turned at once
+				newShaped(r, s, bf16, 70, 1100, 700).part(t, r) // more of both than are transposed at once
 			}
 		}
 	})
@@ -27,14 +27,14 @@ func TestMultiply(t *testing.T) {
 
 // multiplication is one product x·Wᵀ or x·W with additions, and the bits it should have.
 type multiplication struct {
-	s             *Set
-	bf16          bool
-	M, N, K       int
-	x             []float32
-	w             *Panels
-	more, turned  []Addition
-	acc           bool
-	start, starts []float32
+	s                *Set
+	bf16             bool
+	M, N, K          int
+	x                []float32
+	w                *Panels
+	more, transposed []Addition
+	acc              bool
+	start, starts    []float32
 }
 
 func newMultiplication(r *rand.Rand, s *Set, bf16 bool) *multiplication {
@@ -50,7 +50,7 @@ func newShaped(r *rand.Rand, s *Set, bf16 bool, M, N, K int) *multiplication {
 	switch r.IntN(3) {
 	case 0: // one addition to all rows
 		start, most = 0, 1<<20
-	case 1: // some to so few rows that they are not laid out
+	case 1: // some to so few rows that they are not packed
 		most = 4
 	}
 	for from := start; from < M; { // stretches of rows, some without an addition
@@ -60,18 +60,18 @@ func newShaped(r *rand.Rand, s *Set, bf16 bool, M, N, K int) *multiplication {
 		}
 		first := r.IntN((N+NR-1)/NR) * NR
 		to := min(N, first+1+r.IntN(100))
-		d.more = append(d.more, Addition{from, first, d.lay(numbers(r, rows*rank, plain), rank, rows, rank), s.Pack(numbers(r, (to-first)*rank, plain), to-first, rank, bf16)})
-		d.turned = append(d.turned, Addition{from, 0, d.lay(numbers(r, rows*rank, plain), rank, rows, rank), s.Pack(numbers(r, rank*K, plain), rank, K, bf16)})
+		d.more = append(d.more, Addition{from, first, d.pack(numbers(r, rows*rank, plain), rank, rows, rank), s.Pack(numbers(r, (to-first)*rank, plain), to-first, rank, bf16)})
+		d.transposed = append(d.transposed, Addition{from, 0, d.pack(numbers(r, rows*rank, plain), rank, rows, rank), s.Pack(numbers(r, rank*K, plain), rank, K, bf16)})
 		from += rows + r.IntN(3)
 	}
 	return d
 }
 
-func (d *multiplication) lay(x []float32, ld, M, K int) *Input {
+func (d *multiplication) pack(x []float32, ld, M, K int) *Input {
 	in := new(Input)
 	d.s.Use(in, x, ld, M, K, d.bf16)
-	d.s.Lay(in, 0, min(M, InputRows))
-	d.s.Lay(in, min(M, InputRows), M)
+	d.s.PackInput(in, 0, min(M, InputRows))
+	d.s.PackInput(in, min(M, InputRows), M)
 	return in
 }
 
@@ -88,7 +88,7 @@ func (d *multiplication) part(t *testing.T, r *rand.Rand) {
 	what := fmt.Sprintf("%d×%d×%d bf16=%t rows %d:%d panels %d:%d of ", d.M, d.N, d.K, d.bf16, m0, m1, p0, p1)
 
 	got := append([]float32(nil), d.start...)
-	d.s.Multiply(NewScratch(), got, d.N, d.lay(d.x, d.K, d.M, d.K), m0, m1, d.w, p0, p1, d.acc, d.more)
+	d.s.Multiply(NewScratch(), got, d.N, d.pack(d.x, d.K, d.M, d.K), m0, m1, d.w, p0, p1, d.acc, d.more)
 	want := append([]float32(nil), d.start...)
 	d.definition(want, d.N, d.w, m0, m1, p0*NR, min(p1*NR, d.N), d.more)
 	equal(t, what+"Multiply", got, want)
@@ -96,19 +96,19 @@ func (d *multiplication) part(t *testing.T, r *rand.Rand) {
 	k0 := r.IntN((d.K+NR-1)/NR) * NR
 	k1 := min(d.K, k0+(1+r.IntN(24))*NR)
 	got = append([]float32(nil), d.starts...)
-	d.s.MultiplyTurned(NewScratch(), got, d.K, d.lay(d.x, d.N, d.M, d.N), m0, m1, d.w, k0, k1, d.acc, d.turned)
+	d.s.MultiplyTransposed(NewScratch(), got, d.K, d.pack(d.x, d.N, d.M, d.N), m0, m1, d.w, k0, k1, d.acc, d.transposed)
 	want = append([]float32(nil), d.starts...)
 	var flat []Addition
-	for _, a := range d.turned {
-		a.W = d.transposed(a.W)
+	for _, a := range d.transposed {
+		a.W = d.transpose(a.W)
 		flat = append(flat, a)
 	}
-	d.definition(want, d.K, d.transposed(d.w), m0, m1, k0, k1, flat)
-	equal(t, what+"MultiplyTurned", got, want)
+	d.definition(want, d.K, d.transpose(d.w), m0, m1, k0, k1, flat)
+	equal(t, what+"MultiplyTransposed", got, want)
 }
 
-func (d *multiplication) transposed(w *Panels) *Panels {
-	return d.s.TransposePart(&Turned{}, w, 0, w.N, 0, w.K)
+func (d *multiplication) transpose(w *Panels) *Panels {
+	return d.s.TransposePart(&Transposed{}, w, 0, w.N, 0, w.K)
 }
 
 // definition computes columns [n0,n1) of rows [m0,m1) row by row, each product by itself.

@@ -59,7 +59,7 @@ type Set struct {
 	path   Path
 	order  Order
 	ops    ops
-	layout layout // nil if the path reads rows where they lie
+	packer inputPacker // nil if the path reads rows where they lie
 }
 
 // ops is what a path implements; the definitions are those of portable. Lengths
@@ -109,7 +109,7 @@ func New(p Path, o Order) (*Set, error) {
 // fast returns the set of a path that is not Portable.
 func fast(p Path, o Order) *Set {
 	s := &Set{path: p, order: o, ops: fastOps(p, o)}
-	s.layout, _ = s.ops.(layout)
+	s.packer, _ = s.ops.(inputPacker)
 	return s
 }
 
@@ -129,8 +129,8 @@ func (s *Set) RowBlock() int {
 	return 112
 }
 
-// Lays reports whether rows are laid out once for bf16 products, whoever computes them.
-func (s *Set) Lays() bool { return s.layout != nil }
+// PacksInput reports whether rows are packed once for bf16 products, whoever computes them.
+func (s *Set) PacksInput() bool { return s.packer != nil }
 
 // MatMul computes out = x·Wᵀ for the columns of panels [p0,p1):
 //
@@ -221,8 +221,8 @@ func (s *Set) Mul(dst, x, y []float32) { s.ops.mul(dst, x[:len(dst)], y[:len(dst
 // RoundBF16 sets dst to src rounded to bf16, widened again. dst may be src.
 func (s *Set) RoundBF16(dst, src []float32) { s.ops.roundBF16(dst[:len(src)], src) }
 
-// Rotate turns the pairs (x[i], x[i+n]) of x [2n] by angles whose cosines are table[i] and whose sines are table[i+n], times s, into y: with 1 and with -1
-// it turns forth and back.
+// Rotate rotates the pairs (x[i], x[i+n]) of x [2n] by angles whose cosines are table[i] and whose sines are table[i+n], times s, into y: s = 1 and s = -1
+// rotates forth and back.
 //
 //	y[i], y[i+n] = x[i]*cos - x[i+n]*sin*s, x[i+n]*cos + x[i]*sin*s
 //

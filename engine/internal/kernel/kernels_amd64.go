@@ -452,7 +452,7 @@ func vecAXPY(n int, dst *float32, x *float32, s float32)
 //go:noescape
 func vecRoundBF16(n int, dst *float32, x *float32)
 
-// vecRotate turns the n pairs of x by the angles of table, with s times their sines, to y. In all three the second ones follow the n first ones.
+// vecRotate rotates the n pairs of x by the angles of table, with s times their sines, into y. In all three the second elements follow the n first ones.
 //
 //go:noescape
 func vecRotate(n int, y *float32, x *float32, table *float32, s float32)

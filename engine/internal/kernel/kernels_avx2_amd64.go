@@ -225,7 +225,7 @@ func avx2AXPY(n int, dst *float32, x *float32, s float32)
 //go:noescape
 func avx2RoundBF16(n int, dst *float32, x *float32)
 
-// avx2Rotate turns the n pairs of x by the angles of table, with s times their sines, to y. In all three the second ones follow the n first ones.
+// avx2Rotate rotates the n pairs of x by the angles of table, with s times their sines, into y. In all three the second elements follow the n first ones.
 //
 //go:noescape
 func avx2Rotate(n int, y *float32, x *float32, table *float32, s float32)

@@ -34,7 +34,7 @@ type family struct {
 	// round writes a row as bf16 reads it, with zeros up to the given number of elements.
 	round func(dst, x []float32, full int)
 	pair  int // floats that a pair of such a row takes
-	// columns and panel lay out packed rows and what meets them.
+	// columns and panel pack packed rows and what meets them.
 	columns func(n int, dst, src *float32, ld, rows int)
 	panel   func(n int, dst, src *float32, ld, cols int)
 }
@@ -145,12 +145,12 @@ func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 	p, few := f.newProduct(sc, kernels, out, ldo, M), p1-p0 <= fewPanels
 	p.walk(w, p0, p1, acc, func(t0, t1, s0, n int) {
 		k0 := s0 * perStep
-		p.layX(t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
+		p.packX(t0, t1, x[k0:], ldx, min(n*perStep, w.K-k0), n*perStep, w.BF16, few)
 	})
 }
 
-// walk multiplies with panels [p0,p1), some tiles and some steps at a time: lay lays out n steps from s0 on of the rows of tiles [t0,t1).
-func (p *product) walk(w *Panels, p0, p1 int, acc bool, lay func(t0, t1, s0, n int)) {
+// walk multiplies with panels [p0,p1), some tiles and some steps at a time: pack packs n steps from s0 on of the rows of tiles [t0,t1).
+func (p *product) walk(w *Panels, p0, p1 int, acc bool, pack func(t0, t1, s0, n int)) {
 	data, steps, block := unsafe.Pointer(unsafe.SliceData(w.F32)), w.steps(), blockK
 	if w.BF16 {
 		data, block, p.ahead = unsafe.Pointer(unsafe.SliceData(w.Pairs)), blockPairsK, aheadFar
@@ -162,7 +162,7 @@ func (p *product) walk(w *Panels, p0, p1 int, acc bool, lay func(t0, t1, s0, n i
 		t1 := min(t0+p.tiles.block, p.tiles.count)
 		for s0 := 0; s0 < steps; s0 += block {
 			n := min(block, steps-s0)
-			lay(t0, t1, s0, n)
+			pack(t0, t1, s0, n)
 			for q := p0; q < p1; q++ {
 				b := (*float32)(unsafe.Add(data, (q*w.stride()+s0)*NR*4))
 				p.multiply(t0, t1, n, b, q*NR, min(NR, w.N-q*NR), acc || s0 > 0)
@@ -171,16 +171,16 @@ func (p *product) walk(w *Panels, p0, p1 int, acc bool, lay func(t0, t1, s0, n i
 	}
 }
 
-// laid gives rows a distance that is no multiple of a large power of 2, as copyRows does.
-func (f *family) laid(M, K int) (words, step, block int) {
+// packedSize gives rows a distance that is no multiple of a large power of 2, as copyRows does.
+func (f *family) packedSize(M, K int) (words, step, block int) {
 	block = blockPairs * f.pair
 	step = upToBlock(K)/2*f.pair + lanes
 	return M * step, step, block
 }
 
-func (f *family) lay(in *Input, from, to int) {
+func (f *family) packInput(in *Input, from, to int) {
 	for m := from; m < to; m++ {
-		f.round(in.laid[m*in.step:], in.x[m*in.ld:m*in.ld+in.K], upToBlock(in.K))
+		f.round(in.packed[m*in.step:], in.x[m*in.ld:m*in.ld+in.K], upToBlock(in.K))
 	}
 }
 
@@ -189,12 +189,12 @@ func (f *family) inside(*Addition) bool { return false }
 func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, _ []Addition) {
 	p := f.newProduct(sc, f.bf16, out[m0*ldo:], ldo, m1-m0)
 	p.first, p.width = 0, x.step
-	p.walk(w, p0, p1, acc, func(_, _, s0, _ int) { p.a = x.laid[m0*x.step+s0*f.pair:] })
+	p.walk(w, p0, p1, acc, func(_, _, s0, _ int) { p.a = x.packed[m0*x.step+s0*f.pair:] })
 }
 
-// layX lays k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels read
+// packX packs k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels read
 // them. Rows that meet few panels are not worth copying, unless they must be rounded.
-func (p *product) layX(t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
+func (p *product) packX(t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
 	switch {
 	case bf16:
 		p.copyRows(t0, t1, full, func(dst []float32, m int) { p.round(dst, x[m*ldx:m*ldx+k], full) })

@@ -20,8 +20,8 @@ const (
 	amxHeight = 512
 	amxWords  = 1 << 18
 	amxGroup  = 8
-	// amxTurnRows and amxTurnCols are the part of W that is turned at once: 512 KiB, beside as much of the rows it meets and 1 MiB of sums.
-	amxTurnRows, amxTurnCols = 512, 512
+	// amxTransposeRows and amxTransposeCols are the part of W that is transposed at once: 512 KiB, beside as much of the rows it meets and 1 MiB of sums.
+	amxTransposeRows, amxTransposeCols = 512, 512
 	// amxFewPairs is the number of 32 rows up to which a panel passes faster than memory brings the next one.
 	amxFewPairs = 2
 	// amxStream is the size of an output that is too large for the second cache.
@@ -34,13 +34,13 @@ func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int
 		v.avx512.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
 		return
 	}
-	in, s := &sc.input, Set{ops: v, layout: v}
+	in, s := &sc.input, Set{ops: v, packer: v}
 	s.Use(in, x, ldx, M, w.K, true)
-	v.lay(in, 0, M)
+	v.packInput(in, 0, M)
 	v.multiply(sc, out, ldo, in, 0, M, w, p0, p1, acc, nil)
 }
 
-func (amx) inside(a *Addition) bool { return a.X.laid != nil }
+func (amx) inside(a *Addition) bool { return a.X.packed != nil }
 
 // multiply multiplies some hundred rows at a time.
 func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
@@ -50,15 +50,15 @@ func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w
 	}
 }
 
-// multiplyTurned keeps the sums of some columns while the rows of W pass, turned a part at a time. Additions of so few rows that they are not laid out come
+// multiplyTransposed keeps the sums of some columns while the rows of W pass, transposed a part at a time. Additions of so few rows that they are not packed come
 // behind, as in Multiply.
-func (v amx) multiplyTurned(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
-	s := Set{ops: v, layout: v}
+func (v amx) multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
+	s := Set{ops: v, packer: v}
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
-		for k := k0; k < k1; k += amxTurnCols {
-			to := min(k+amxTurnCols, k1)
-			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: s.turnAdditions(sc, more, k, to)}
-			p.turned(&s, x, w, k, to)
+		for k := k0; k < k1; k += amxTransposeCols {
+			to := min(k+amxTransposeCols, k1)
+			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: s.transposeAdditions(sc, more, k, to)}
+			p.transposed(&s, x, w, k, to)
 			for i := range p.more {
 				if !v.inside(&p.more[i]) {
 					s.addition(sc, p.out, ldo, &p.more[i], p.from, p.to, 0, p.w.Count())
@@ -109,14 +109,14 @@ func (p *amxProduct) panels(p0, p1 int) {
 // height is the number of rows for which there are sums.
 func (p *amxProduct) height() int { return (p.to - p.base + InputRows - 1) / InputRows * InputRows }
 
-// turned multiplies the rows with columns [k0,k1) of w, at most amxTurnCols.
-func (p *amxProduct) turned(s *Set, x *Input, w *Panels, k0, k1 int) {
+// transposed multiplies the rows with columns [k0,k1) of w, at most amxTransposeCols.
+func (p *amxProduct) transposed(s *Set, x *Input, w *Panels, k0, k1 int) {
 	height := p.height()
 	c := grow(&p.sc.edge, (k1-k0+NR-1)/NR*NR*height)
-	for n := 0; n < w.N; n += amxTurnRows {
-		to := min(n+amxTurnRows, w.N)
+	for n := 0; n < w.N; n += amxTransposeRows {
+		to := min(n+amxTransposeRows, w.N)
 		part := x.Columns(n, to)
-		p.x, p.w, p.begun, p.last = &part, s.TransposePart(p.sc.turn(0), w, n, to, k0, k1), n > 0, to == w.N
+		p.x, p.w, p.begun, p.last = &part, s.TransposePart(p.sc.transposedAt(0), w, n, to, k0, k1), n > 0, to == w.N
 		for q := range p.w.Count() {
 			p.fold(q, c[q*height*NR:], 0, p.w.steps())
 		}
@@ -143,7 +143,7 @@ func (p *amxProduct) ending(q int) (e ending, rest bool) {
 	for i := range p.more {
 		a := &p.more[i]
 		q0, q1, r0, r1 := a.overlap(q, q+1, p.from, p.to)
-		if a.X.laid == nil || q0 >= q1 || r0 >= r1 {
+		if a.X.packed == nil || q0 >= q1 || r0 >= r1 {
 			continue
 		}
 		if one != nil || r1-r0 < p.to-p.from || (p.base-a.From)%InputRows != 0 || p.base < a.From {
@@ -153,7 +153,7 @@ func (p *amxProduct) ending(q int) (e ending, rest bool) {
 	}
 	if one != nil {
 		steps := one.W.steps()
-		e = ending{blocks: steps / blockPairs, a: &one.X.laid[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
+		e = ending{blocks: steps / blockPairs, a: &one.X.packed[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
 	}
 	if p.direct(q) {
 		e.out = &p.out[p.base*p.ldo+q*NR]
@@ -190,7 +190,7 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 		if p.last && s+blocks*blockPairs == steps {
 			e, _ = p.ending(q)
 		}
-		a, b := p.x.laid[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*p.w.stride()+s)*NR]))
+		a, b := p.x.packed[p.x.tile(p.base)+s*InputRows:], (*float32)(unsafe.Pointer(&p.w.Pairs[(q*p.w.stride()+s)*NR]))
 		if groups > 0 {
 			tall(blocks, &a[0], b, &c[0], acc, p.x.step*4, groups, e.blocks, e.a, e.b, e.step, e.out, p.ldo*4, e.stream)
 		}
@@ -228,7 +228,7 @@ func (p *amxProduct) additions(q int, c []float32) {
 	for i := range p.more {
 		a := &p.more[i]
 		q0, q1, r0, r1 := a.overlap(q, q+1, p.from, p.to)
-		if a.X.laid != nil && q0 < q1 && r0 < r1 {
+		if a.X.packed != nil && q0 < q1 && r0 < r1 {
 			p.add(a, q0, c, r0, r1)
 		}
 	}
@@ -241,7 +241,7 @@ func (p *amxProduct) add(a *Addition, q int, c []float32, r0, r1 int) {
 	b, blocks := (*float32)(unsafe.Pointer(&a.W.Pairs[q*a.W.stride()*NR])), steps/blockPairs
 	row := func(r int) []float32 { return c[(a.From+r-p.base)*NR:] }
 	for r := r0 &^ (InputRows - 1); r < r1; {
-		x := &a.X.laid[a.X.tile(r)]
+		x := &a.X.packed[a.X.tile(r)]
 		if n := (r1 - r) / InputRows; r >= r0 && n > 0 {
 			amxRows32(blocks, x, b, &row(r)[0], 1, a.X.step*4, n, 0, nil, nil, 0, nil, 0, 0)
 			r += n * InputRows

@@ -12,12 +12,12 @@ func (avx512) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool
 		return
 	}
 	_, _ = dst[(words-1)*NR+rows-1], src[(rows-1)*ld+4*words-1]
-	turn, blocks, whole := transposeWords, words/lanes, 0
+	transpose, blocks, whole := transposeWords, words/lanes, 0
 	if bits {
-		turn = transposeBits
+		transpose = transposeBits
 	}
 	for ; blocks > 0 && whole+lanes <= rows; whole += lanes {
-		turn(blocks, (*float32)(unsafe.Pointer(&dst[whole])), (*float32)(unsafe.Pointer(&src[whole*ld])), ld)
+		transpose(blocks, (*float32)(unsafe.Pointer(&dst[whole])), (*float32)(unsafe.Pointer(&src[whole*ld])), ld)
 	}
 	if done := blocks * lanes; whole > 0 && done < words {
 		portable{}.packWords(dst[done*NR:], src[4*done:], ld, whole, words-done, bits)

@@ -28,7 +28,7 @@ func TestPanelsHoldTheMatrix(t *testing.T) {
 				what := fmt.Sprintf("%dx%d bf16=%t ", N, K, bf16)
 				p := s.Pack(w, N, K, bf16)
 				equal(t, what+"Pack", unpacked(p), want)
-				equal(t, what+"TransposePart", unpacked(s.TransposePart(&Turned{}, p, 0, N, 0, K)), wantT)
+				equal(t, what+"TransposePart", unpacked(s.TransposePart(&Transposed{}, p, 0, N, 0, K)), wantT)
 			}
 		}
 	})
@@ -84,7 +84,7 @@ func stored(w []float32, e Element, K, shift int) (Rows, []float32) {
 func TestTransposePart(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		const N, K = 150, 69
-		var turned Turned
+		var transposed Transposed
 		w := numbers(random(3), N*K, wild)
 		for _, bf16 := range []bool{false, true} {
 			p := s.Pack(w, N, K, bf16)
@@ -96,7 +96,7 @@ func TestTransposePart(t *testing.T) {
 						want = append(want, whole[n*K+k])
 					}
 				}
-				got := s.TransposePart(&turned, p, r[0], r[1], r[2], r[3])
+				got := s.TransposePart(&transposed, p, r[0], r[1], r[2], r[3])
 				equal(t, fmt.Sprintf("part %v bf16=%t", r, bf16), unpacked(got), want)
 				for i := range got.words() { // padding is zero, whatever the scratch held
 					if word := rawWord(got, i); word != 0 && i/(got.steps()*NR)*NR+i%NR >= r[3]-r[2] {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Pieces is a matrix in pieces that lie apart, as keys and values lie in pages: each is laid out as [Panels] are and has 32 of the matrix's rows or
+// Pieces is a matrix in pieces that lie apart, as keys and values lie in pages: each is packed as [Panels] are and has 32 of the matrix's rows or
 // of its columns. All have the same length.
 type Pieces struct {
 	Data [][]float32

@@ -1,6 +1,6 @@
 package kernel
 
-// newFew returns a product of few rows of k columns, laid out once for all pieces.
+// newFew returns a product of few rows of k columns, packed once for all pieces.
 func (f *family) newFew(sc *Scratch, out []float32, ldo int, x []float32, ldx, M, k int, bf16 bool) product {
 	kernels := f.direct
 	if bf16 {
@@ -11,7 +11,7 @@ func (f *family) newFew(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 	if bf16 {
 		full = (k + 2*blockPairs - 1) / (2 * blockPairs) * 2 * blockPairs
 	}
-	p.layX(0, p.tiles.count, x, ldx, k, full, bf16, true)
+	p.packX(0, p.tiles.count, x, ldx, k, full, bf16, true)
 	return p
 }
 

@@ -39,6 +39,6 @@ func (portable) pairRows(dst []uint32, step int, src []float32, ld, rows, cols i
 
 func (portable) transposePairs(dst, src []uint32, blocks, step int) {
 	for b := range blocks {
-		turnBlock(dst[b*step:], src[b*NR/2*NR:])
+		transposeBlock(dst[b*step:], src[b*NR/2*NR:])
 	}
 }

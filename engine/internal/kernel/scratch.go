@@ -15,14 +15,14 @@ type Scratch struct {
 	input  Input     // rows that are in one product only
 	inputs []*Input  // rows that are in several
 
-	turned []*Turned  // parts of weights, transposed
-	more   []Addition // with such parts
+	transposed []*Transposed // parts of weights, transposed
+	more       []Addition    // with such parts
 }
 
 // NewScratch returns an empty scratch; it grows to what the kernels ask.
 func NewScratch() *Scratch { return &Scratch{} }
 
-// Input returns the i-th place for rows that are laid out. What is there stays until the place is used again.
+// Input returns the i-th place for rows that are packed. What is there stays until the place is used again.
 func (sc *Scratch) Input(i int) *Input {
 	for len(sc.inputs) <= i {
 		sc.inputs = append(sc.inputs, &Input{})
@@ -30,15 +30,15 @@ func (sc *Scratch) Input(i int) *Input {
 	return sc.inputs[i]
 }
 
-// Turned returns the scratch's place for rows that are transposed, which MultiplyTurned uses too.
-func (sc *Scratch) Turned() *Turned { return sc.turn(0) }
+// Transposed returns the scratch's place for rows that are transposed, which MultiplyTransposed uses too.
+func (sc *Scratch) Transposed() *Transposed { return sc.transposedAt(0) }
 
-// turn returns the i-th place for a transpose.
-func (sc *Scratch) turn(i int) *Turned {
-	for len(sc.turned) <= i {
-		sc.turned = append(sc.turned, &Turned{})
+// transposedAt returns the i-th place for a transpose.
+func (sc *Scratch) transposedAt(i int) *Transposed {
+	for len(sc.transposed) <= i {
+		sc.transposed = append(sc.transposed, &Transposed{})
 	}
-	return sc.turned[i]
+	return sc.transposed[i]
 }
 
 // grow returns n aligned floats kept in *buf. The contents are arbitrary.

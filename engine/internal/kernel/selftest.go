@@ -130,8 +130,8 @@ func bf16GradProbe(s *Set) []float32 {
 	rows, dy, x := Stretches{0, 37, T}, noise(T*N, 4, 2), noise(T*K, 4, 3)
 	out, back := noise(N*K, 4, 1), noise(N*K, 4, 4)
 	var in Input
-	s.LayColumns(NewScratch(), &in, dy, N, N, rows)
-	w := s.PairRows(&Turned{}, x, K, rows, 0, K)
+	s.PackColumns(NewScratch(), &in, dy, N, N, rows)
+	w := s.PairRows(&Transposed{}, x, K, rows, 0, K)
 	s.Multiply(NewScratch(), out, K, &in, 0, N, w, 0, w.Count(), true, nil)
 	s.MultiplyColumns(NewScratch(), back, N, &in, w)
 	return append(out, back...)
@@ -164,7 +164,7 @@ func rotationProbe(s *Set) []float32 {
 	return out
 }
 
-// packProbe packs a file's bits and floats, turns some rows, and reads them back.
+// packProbe packs a file's bits and floats, transposes some rows, and reads them back.
 func packProbe(s *Set) []float32 {
 	const N, K = 70, 131
 	var out []float32
@@ -173,7 +173,7 @@ func packProbe(s *Set) []float32 {
 		for _, bf16 := range []bool{false, true} {
 			p := newPanels(N, K, bf16)
 			s.PackRows(sc, p, 0, Rows{asBytes(w)[:N*K*e.size()], e, K})
-			t := s.TransposePart(&Turned{}, p, NR, N, 0, K)
+			t := s.TransposePart(&Transposed{}, p, NR, N, 0, K)
 			back := make([]float32, N*K+t.N*t.K)
 			p.Unpack(back)
 			t.Unpack(back[N*K:])

@@ -2,15 +2,15 @@ package kernel
 
 import "runtime"
 
-// Turned is a part of a matrix, transposed. The zero value is ready; it keeps its memory.
-type Turned struct {
+// Transposed is a part of a matrix, transposed. The zero value is ready; it keeps its memory.
+type Transposed struct {
 	panels Panels
 	data   []float32
 }
 
 // TransposePart returns the panels of the transpose of rows n0 to n1-1 and columns k0 to k1-1 of W: [k1-k0, n1-n0]. n0 and k0 are multiples
 // of 32, and so are n1 and k1 unless they are W's own ends. They lie in to, until the next call with it.
-func (s *Set) TransposePart(to *Turned, p *Panels, n0, n1, k0, k1 int) *Panels {
+func (s *Set) TransposePart(to *Transposed, p *Panels, n0, n1, k0, k1 int) *Panels {
 	t := &to.panels
 	*t = Panels{N: k1 - k0, K: n1 - n0, BF16: p.BF16}
 	data := grow(&to.data, t.words())
@@ -21,17 +21,17 @@ func (s *Set) TransposePart(to *Turned, p *Panels, n0, n1, k0, k1 int) *Panels {
 	}
 	for n := 0; n < t.K; n += NR {
 		if p.BF16 {
-			s.turnPairs(t, p, n0, n, k0)
+			s.transposePairs(t, p, n0, n, k0)
 		} else {
-			s.turnFloats(t, p, n0, n, k0)
+			s.transposeFloats(t, p, n0, n, k0)
 		}
 	}
 	runtime.KeepAlive(p)
 	return t
 }
 
-// turnFloats is TransposePart for the panel of rows n0+n to n0+n+31.
-func (s *Set) turnFloats(t, p *Panels, n0, n, k0 int) {
+// transposeFloats is TransposePart for the panel of rows n0+n to n0+n+31.
+func (s *Set) transposeFloats(t, p *Panels, n0, n, k0 int) {
 	rows := min(NR, t.K-n)
 	for k := 0; k < t.N; k += NR {
 		dst, src := asWords(t.F32[t.index(k, n):]), asBytes(p.F32[p.index(n0+n, k0+k):])
@@ -43,15 +43,15 @@ func (s *Set) turnFloats(t, p *Panels, n0, n, k0 int) {
 	}
 }
 
-// turnPairs is turnFloats for bf16, whose panels have whole blocks: what is missing is zero in both.
-func (s *Set) turnPairs(t, p *Panels, n0, n, k0 int) {
+// transposePairs is transposeFloats for bf16, whose panels have whole blocks: what is missing is zero in both.
+func (s *Set) transposePairs(t, p *Panels, n0, n, k0 int) {
 	if blocks := t.Count(); blocks > 0 {
 		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, k0):], blocks, t.steps()*NR)
 	}
 }
 
-// turnBlock takes 16 rows of pairs of k, for 32 columns n, to 16 rows of pairs of n, for 32 columns k.
-func turnBlock(dst, src []uint32) {
+// transposeBlock takes 16 rows of pairs of k, for 32 columns n, to 16 rows of pairs of n, for 32 columns k.
+func transposeBlock(dst, src []uint32) {
 	var block [NR / 2 * NR]uint32
 	for k := range NR / 2 {
 		row := (*[NR]uint32)(src[k*NR:])

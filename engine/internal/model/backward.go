@@ -67,21 +67,21 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 		p.layerGradients(l)
 		d.dOut, d.dIn = d.dIn, d.dOut
 	}
-	for _, u := range p.runs {
+	for _, u := range p.segments {
 		u.grads.embedding(p, u)
 	}
 }
 
 // train gives each stretch of the pass its gradients.
 func (p *pass) train(grads []*Grads) error {
-	if len(grads) != len(p.runs) {
-		return fmt.Errorf("model: a backward over %d adapters with gradients for %d; put sequences with the same adapter together", len(p.runs), len(grads))
+	if len(grads) != len(p.segments) {
+		return fmt.Errorf("model: a backward over %d adapters with gradients for %d; put sequences with the same adapter together", len(p.segments), len(grads))
 	}
 	for i, g := range grads {
-		if g != nil && (p.runs[i].adapter == nil && len(grads) > 1 || slices.Contains(grads[:i], g)) {
+		if g != nil && (p.segments[i].adapter == nil && len(grads) > 1 || slices.Contains(grads[:i], g)) {
 			return fmt.Errorf("model: stretch %d of %d of a backward trains all weights or has another's gradients; train it by itself", i, len(grads))
 		}
-		p.runs[i].grads = g
+		p.segments[i].grads = g
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (p *pass) layerGradients(l int) {
 		p.ws.Put(ws)
 	})
 	p.layer(func(a, b int, on nn.Products) { p.projectBackward(l, a, b, on) })
-	for _, u := range p.runs {
+	for _, u := range p.segments {
 		switch {
 		case u.grads == nil:
 		case u.adapter != nil:

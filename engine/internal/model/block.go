@@ -15,18 +15,18 @@ import (
 
 // linear computes rows a to b-1 of y from those of x by l and the additions to it that pick names.
 func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows, pick func(*Adapter) *nn.LoRA) {
-	in, mid := on.Lay(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
+	in, mid := on.Pack(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
 	var more []kernel.Addition
-	p.eachRun(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Down(on, more, mid, in, from-a, to-a) })
+	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Down(on, more, mid, in, from-a, to-a) })
 	l.Forward(on, y.Slice(a, b), in, more)
 }
 
 // linearBackward computes rows a to b-1 of dx from those of dy, and of dmid.
 func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows, pick func(*Adapter) *nn.LoRA) {
 	dy, dmid = dy.Slice(a, b), dmid.Slice(a, b)
-	in := on.Lay(0, dy, dy.Cols, l.W.BF16)
+	in := on.Pack(0, dy, dy.Cols, l.W.BF16)
 	var more []kernel.Addition
-	p.eachRun(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Up(on, more, dmid, dy, in, from-a, to-a) })
+	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Up(on, more, dmid, dy, in, from-a, to-a) })
 	l.Backward(on, dx.Slice(a, b), in, more)
 }
 

@@ -72,7 +72,7 @@ func (g *Grads) ofHead() []float32 {
 }
 
 // embedding adds the gradient of the embedding for one stretch of a pass, if it is trained.
-func (g *Grads) embedding(p *pass, u run) {
+func (g *Grads) embedding(p *pass, u segment) {
 	if g == nil {
 		return
 	}

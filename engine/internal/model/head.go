@@ -42,7 +42,7 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	for i, t := range rows {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
-	in := on.Lay(0, h.x, h.x.Cols, p.w.head.W.BF16)
+	in := on.Pack(0, h.x, h.x.Cols, p.w.head.W.BF16)
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Down(on, more, h.mid, in, a, b) })
 	p.w.head.Forward(on, h.logits, in, more)
@@ -50,7 +50,7 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 
 // headBackward takes h.logits, which hold the gradients of the logits, to h.dx.
 func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
-	in := on.Lay(0, h.logits, h.logits.Cols, p.w.head.W.BF16)
+	in := on.Pack(0, h.logits, h.logits.Cols, p.w.head.W.BF16)
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Up(on, more, h.dmid, h.logits, in, a, b) })
 	p.w.head.Backward(on, h.dx, in, more)
@@ -59,7 +59,7 @@ func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
 // eachHeadRun calls f for stretches a to b-1 of rows whose adapter reaches the head. rows need not be sorted.
 func (p *pass) eachHeadRun(rows []int, f func(l *nn.LoRA, a, b int)) {
 	for a := 0; a < len(rows); {
-		u, b := p.runOf(rows[a]), a+1
+		u, b := p.segmentOf(rows[a]), a+1
 		for b < len(rows) && rows[b] >= u.a && rows[b] < u.b {
 			b++
 		}
@@ -70,16 +70,16 @@ func (p *pass) eachHeadRun(rows []int, f func(l *nn.LoRA, a, b int)) {
 	}
 }
 
-func (p *pass) runOf(row int) run {
-	lo, hi := 0, len(p.runs)-1
+func (p *pass) segmentOf(row int) segment {
+	lo, hi := 0, len(p.segments)-1
 	for lo < hi {
-		if mid := (lo + hi) / 2; p.runs[mid].b > row {
+		if mid := (lo + hi) / 2; p.segments[mid].b > row {
 			hi = mid
 		} else {
 			lo = mid + 1
 		}
 	}
-	return p.runs[lo]
+	return p.segments[lo]
 }
 
 // headEnd returns where a chunk of at most n rows, 64 or more, of the head's gradients ends that begins at from: at a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
 )
 
 var (
@@ -35,7 +36,7 @@ var realShapes = []struct {
 // realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every matrix.
 type realModel struct {
 	benchModel
-	gauge      *kernel.Gauge
+	meter      *roofline.Meter
 	body, head float64 // parameters
 }
 
@@ -65,7 +66,7 @@ func newRealModel(b *testing.B, c Config) realModel {
 	if m.adapter, err = m.w.NewAdapter(l, m.lora, k); err != nil {
 		b.Fatal(err)
 	}
-	if m.gauge, err = kernel.NewGauge(k, r.P); err != nil {
+	if m.meter, err = roofline.NewMeter(k, r.P); err != nil {
 		b.Fatal(err)
 	}
 	base, _ := flops(c, 0)
@@ -144,7 +145,7 @@ type work struct {
 }
 
 // bound is the least seconds of w by the one bound that the row is known for.
-func (w work) bound(r kernel.Roof) float64 {
+func (w work) bound(r roofline.Roof) float64 {
 	if w.bandwidth {
 		return r.Seconds(0, w.weights)
 	}
@@ -154,20 +155,20 @@ func (w work) bound(r kernel.Roof) float64 {
 // report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and the roofline (whichever of
 // arithmetic and reading takes longer) allow of it, and the roof itself.
 func (m realModel) report(b *testing.B, w work, f func()) {
-	var rounds []kernel.Round
+	var rounds []roofline.Round
 	for b.Loop() {
-		rounds = append(rounds, m.gauge.Time(f))
+		rounds = append(rounds, m.meter.Time(f))
 	}
-	for unit, of := range map[string]func(r kernel.Round) float64{
-		"tokens/s":     func(r kernel.Round) float64 { return float64(w.tokens) / r.Seconds },
-		"%bound":       func(r kernel.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
-		"%roof":        func(r kernel.Round) float64 { return 100 * r.Roof.Seconds(w.flop, w.weights+w.kv) / r.Seconds },
-		"%f32":         func(r kernel.Round) float64 { return 100 * w.flop / (r.Roof.FMA * 1e9) / r.Seconds },
-		"GFLOP/s-bf16": func(r kernel.Round) float64 { return r.Roof.BF16 },
-		"GFLOP/s-f32":  func(r kernel.Round) float64 { return r.Roof.FMA },
-		"GB/s":         func(r kernel.Round) float64 { return r.Roof.Bandwidth },
+	for unit, of := range map[string]func(r roofline.Round) float64{
+		"tokens/s":     func(r roofline.Round) float64 { return float64(w.tokens) / r.Seconds },
+		"%bound":       func(r roofline.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
+		"%roof":        func(r roofline.Round) float64 { return 100 * r.Roof.Seconds(w.flop, w.weights+w.kv) / r.Seconds },
+		"%f32":         func(r roofline.Round) float64 { return 100 * w.flop / (r.Roof.FMA * 1e9) / r.Seconds },
+		"GFLOP/s-bf16": func(r roofline.Round) float64 { return r.Roof.BF16 },
+		"GFLOP/s-f32":  func(r roofline.Round) float64 { return r.Roof.FMA },
+		"GB/s":         func(r roofline.Round) float64 { return r.Roof.Bandwidth },
 	} {
-		b.ReportMetric(kernel.Median(rounds, of), unit)
+		b.ReportMetric(roofline.Median(rounds, of), unit)
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -178,7 +179,7 @@ func (m realModel) all() float64 { return 2 * (m.body + m.head) }
 // train computes forward and backward of n sequences: 4 operations a parameter and token, and the weights twice.
 func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
 
-// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its end, without the gauge's.
+// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its end, without the meter's.
 func (m realModel) recompute(b *testing.B) {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -190,7 +191,7 @@ func (m realModel) recompute(b *testing.B) {
 	for _, line := range strings.Split(string(status), "\n") {
 		var kib float64
 		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
-			b.ReportMetric((kib-float64(m.gauge.Bytes()>>10))/(1<<20), "GiB-resident")
+			b.ReportMetric((kib-float64(m.meter.Bytes()>>10))/(1<<20), "GiB-resident")
 		}
 	}
 }

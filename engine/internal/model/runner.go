@@ -1,8 +1,6 @@
 package model
 
 import (
-	"fmt"
-	"sort"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
@@ -74,71 +72,6 @@ func (r *Runner) between() bool {
 	return r.err == nil
 }
 
-// pass is one call over the rows of some sequences.
-type pass struct {
-	*Runner
-	w      *Weights
-	seqs   []Seq
-	start  []int // [len(seqs)+1] first row of each sequence
-	runs   []run
-	rank   int // largest rank of an adapter
-	table  *nn.RoPETable
-	layers []acts
-	last   nn.Rows   // [T,D] input of the final norm
-	invF   []float32 // [T]
-	hidden nn.Rows   // [T,D]
-}
-
-// run is rows a to b-1, which have the same adapter.
-type run struct {
-	adapter *Adapter
-	a, b    int
-	grads   *Grads // where Backward adds its gradients; nil trains nothing
-}
-
-// newPass lays out the rows of a call. It returns an error for sequences that cannot be computed.
-func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
-	p := &pass{Runner: r, w: w, seqs: seqs, start: make([]int, len(seqs)+1)}
-	end := 0
-	for i, s := range seqs {
-		a, b := p.start[i], p.start[i]+len(s.Tokens)
-		p.start[i+1] = b
-		end = max(end, s.Pos+len(s.Tokens))
-		if s.Adapter != nil {
-			p.rank = max(p.rank, s.Adapter.LoRA.Rank)
-		}
-		if n := len(p.runs); n > 0 && p.runs[n-1].adapter == s.Adapter {
-			p.runs[n-1].b = b
-		} else {
-			p.runs = append(p.runs, run{adapter: s.Adapter, a: a, b: b})
-		}
-		if err := w.checkSeq(s); err != nil {
-			return nil, fmt.Errorf("model: sequence %d: %w", i, err)
-		}
-	}
-	p.table = w.rope.Table(end)
-	return p, nil
-}
-
-func (w *Weights) checkSeq(s Seq) error {
-	if s.Pos < 0 || len(s.Pages)*kernel.PageLen < s.Pos+len(s.Tokens) {
-		return fmt.Errorf("%d pages of %d positions do not cover %d tokens at position %d", len(s.Pages), kernel.PageLen, len(s.Tokens), s.Pos)
-	}
-	for _, p := range s.Pages {
-		if p == nil || len(p.Data) != w.Config.Pages().Floats() {
-			return fmt.Errorf("a page is missing or has another model's size; this one's have %d floats", w.Config.Pages().Floats())
-		}
-	}
-	for _, t := range s.Tokens {
-		if t < 0 || int(t) >= w.Config.Vocab {
-			return fmt.Errorf("token %d is outside the vocabulary of %d", t, w.Config.Vocab)
-		}
-	}
-	return nil
-}
-
-func (p *pass) rows() int { return p.start[len(p.seqs)] }
-
 // blocks runs f over all n rows that meet matrices of about so many weights, with what products run on there: blocks [a,b) of
 // rows in parallel, or, where reading the weights takes long beside the arithmetic, large blocks one after another with the workers
 // sharing each product.
@@ -146,7 +79,7 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
 	switch {
 	case n == 0:
-	case N > 1 && weights >= manyWeights && (r.K.Lays() || n <= fewRows*N):
+	case N > 1 && weights >= manyWeights && (r.K.PacksInput() || n <= fewRows*N):
 		parts := (n + sharedRows - 1) / sharedRows
 		for i := range parts {
 			f(cut(i, parts, n), cut(i+1, parts, n), nn.Products{K: r.K, SC: r.sc, P: r.P})
@@ -164,8 +97,8 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 const (
 	// manyWeights are more than a core's caches hold, so that every walk over them reads memory.
 	manyWeights = 1 << 20
-	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows are laid out once for all
-	// workers, they share products of any number of rows: weights are turned once for sharedRows.
+	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows are packed once for all
+	// workers, they share products of any number of rows: weights are transposed once for sharedRows.
 	fewRows = 128
 	// sharedRows are computed at once when the workers share each product.
 	sharedRows = 512
@@ -179,67 +112,6 @@ func cut(i, parts, n int) int {
 		at -= at % tile
 	}
 	return at
-}
-
-// eachRun calls f for the stretches of rows a to b-1 whose adapter has the addition pick names.
-func (p *pass) eachRun(a, b int, pick func(*Adapter) *nn.LoRA, f func(l *nn.LoRA, a, b int)) {
-	for _, u := range p.runs {
-		from, to := max(a, u.a), min(b, u.b)
-		if u.adapter == nil || from >= to {
-			continue
-		}
-		if l := pick(u.adapter); l != nil {
-			f(l, from, to)
-		}
-	}
-}
-
-// eachSeq calls f for the stretches of rows a to b-1 that belong to one sequence.
-func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
-	lo, hi := 0, len(p.seqs) // the first sequence that ends after a
-	for lo < hi {
-		if mid := (lo + hi) / 2; p.start[mid+1] > a {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	for i := lo; i < len(p.seqs) && p.start[i] < b; i++ {
-		if from, to := max(a, p.start[i]), min(b, p.start[i+1]); from < to {
-			s := p.seqs[i]
-			s.Tokens = s.Tokens[from-p.start[i]:]
-			s.Pos += from - p.start[i]
-			f(s, from, to)
-		}
-	}
-}
-
-// mark notes the sequences among rows a to b-1 that are not finite at place (a layer, or Layers for the final norm), as inv says.
-func (p *pass) mark(place int, inv []float32, a, b int) {
-	for t := a; t < b; t++ {
-		if inv[t] > 0 {
-			continue
-		}
-		at := &p.bad[sort.Search(len(p.seqs), func(i int) bool { return p.start[i+1] > t })]
-		for {
-			old := at.Load()
-			if old != 0 && int(old) <= place+1 || at.CompareAndSwap(old, int32(place+1)) {
-				break
-			}
-		}
-	}
-}
-
-// notFinite turns a mark into an error.
-func notFinite(at int) error {
-	switch at {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("model: the embedding is not finite; the weights are damaged")
-	default:
-		return fmt.Errorf("model: not finite after layer %d; a lower learning rate or float32 weights may help", at-2)
-	}
 }
 
 // Forward runs all layers over the new tokens of seqs, sequence after sequence, and returns the hidden rows after the final

@@ -40,7 +40,7 @@ func (c Config) PassBytes(rows, rank int) int {
 }
 
 // BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's
-// activations, the logits of the rows that the head takes at a time, and what is laid out in bf16 for one product or
+// activations, the logits of the rows that the head takes at a time, and what is packed in bf16 for one product or
 // the gradients of LoRA.
 func (c Config) BackwardBytes(rows, rank int) int {
 	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
@@ -49,7 +49,7 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	}
 	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
 	if c.BF16 {
-		n += 2*min(rows, headChunk(c), headPart(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank // mids and their gradients, turned and laid out
+		n += 2*min(rows, headChunk(c), headPart(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank // mids and their gradients, transposed and packed
 	}
 	return n
 }

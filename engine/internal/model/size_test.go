@@ -42,7 +42,7 @@ func TestBackwardBytes(t *testing.T) {
 		runtime.KeepAlive([]any{r, w, tape, grads, seqs, targets, logp})
 		said := float64(c.TapeBytes(rows, 8, false) + c.BackwardBytes(rows, 8))
 		t.Logf("vocabulary of %d: %.2f MB of %.2f", vocab, took/1e6, said/1e6)
-		const own = 1e6 // two workers' turned weights and the sums of such products
+		const own = 1e6 // two workers' transposed weights and the sums of such products
 		if took < said || took > 1.5*said+own {
 			t.Errorf("a vocabulary of %d: %.2f MB are reckoned, %.2f taken", vocab, said/1e6, took/1e6)
 		}

@@ -73,7 +73,7 @@ func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmi
 		f, dB := d.factor(), g.of(t.b(p).name)
 		factors, dA = append(factors, f), append(dA, g.of(t.a(p).name))
 		d.layouts = append(d.layouts, func(k *kernel.Set, sc *kernel.Scratch) {
-			f.Lay(k, sc, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows)
+			f.Pack(k, sc, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows)
 		})
 		if dB != nil {
 			each(l.Outputs(p), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { f.GradB(k, sc, dB, dy.From(l.Cols[p]), rows, a, b) })
@@ -112,7 +112,7 @@ func (p *pass) stretches(a, b int) kernel.Stretches {
 }
 
 // loraTasks puts the gradients of one stretch's adapter in layer l on the list.
-func (p *pass) loraTasks(l int, u run) {
+func (p *pass) loraTasks(l int, u segment) {
 	s, d, g, lora := &p.layers[l], &p.back, u.grads, u.adapter.layers[l]
 	qkv, o, gateUp, down := targets(p.w.Config, l)
 	modules := u.adapter.LoRA.Targets()
@@ -193,7 +193,7 @@ func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
 // headTasks puts the gradients of the head and the final norm for one chunk of rows, upward, on the list.
 func (p *pass) headTasks(rows []int) {
 	c, d, h := p.w.Config, &p.back, &p.back.head
-	for _, u := range p.runs {
+	for _, u := range p.segments {
 		a, _ := slices.BinarySearch(rows, u.a)
 		b, _ := slices.BinarySearch(rows, u.b)
 		if u.grads == nil || a == b {

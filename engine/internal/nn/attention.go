@@ -158,8 +158,8 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
 	ws.grads = ds.Data
 	width, bf16 := c.width(pos+M), c.keys.BF16
-	k.Multiply(on.SC, ds.Data, ds.Cols, on.Lay(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false, nil) // dp = dout·Vᵀ
-	for m := range M {                                                                                                   // p = exp*inv ; ds = p*(dp - dot(dout,out))
+	k.Multiply(on.SC, ds.Data, ds.Cols, on.Pack(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false, nil) // dp = dout·Vᵀ
+	for m := range M {                                                                                                    // p = exp*inv ; ds = p*(dp - dot(dout,out))
 		p, ds := p.Row(m)[:width], ds.Row(m)[:width]
 		k.Scale(p, ws.inv[m])
 		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])
@@ -167,7 +167,7 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 		k.AXPY(ds, -d, p)
 	}
 	keys := c.keysT.Prefix(width)
-	k.Multiply(on.SC, dq.Data, dq.Cols, on.Lay(0, ds, width, bf16), 0, M, &keys, 0, keys.Count(), false, nil)
+	k.Multiply(on.SC, dq.Data, dq.Cols, on.Pack(0, ds, width, bf16), 0, M, &keys, 0, keys.Count(), false, nil)
 	for m := range M {
 		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
 	}
@@ -185,7 +185,7 @@ func (c *context) gradient(on Products, sums []float32, s, x Rows, seen int) {
 		return
 	}
 	rows, in := kernel.Stretches{0, M}, sc.Input(0)
-	k.LayColumns(sc, in, x.Data, x.Cols, c.hd, rows)
-	w := k.PairRows(sc.Turned(), s.Data, s.Cols, rows, 0, seen)
+	k.PackColumns(sc, in, x.Data, x.Cols, c.hd, rows)
+	w := k.PairRows(sc.Transposed(), s.Data, s.Cols, rows, 0, seen)
 	k.Multiply(sc, sums, c.keys.N, in, 0, c.hd, w, 0, w.Count(), true, nil)
 }

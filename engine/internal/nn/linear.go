@@ -26,7 +26,7 @@ func (l *Linear) Forward(on Products, y Rows, x *kernel.Input, more []kernel.Add
 
 // Backward computes dx [M,K] = dy·W from dy [M,N] with the additions of LoRA.Up.
 func (l *Linear) Backward(on Products, dx Rows, dy *kernel.Input, more []kernel.Addition) {
-	on.Turned(dx, dy, 0, dy.M, l.W, false, more)
+	on.Transposed(dx, dy, 0, dy.M, l.W, false, more)
 }
 
 // LoRA is the low-rank addition to a Linear of P projections: for projection p, whose columns of y begin at Cols[p],
@@ -70,26 +70,26 @@ func (l *LoRA) Down(on Products, more []kernel.Addition, mid Rows, x *kernel.Inp
 	rows := mid.Slice(a, b)
 	l.scale(on.K, rows, b-a)
 	for p, w := range l.b {
-		in := on.Lay(1+len(more), rows.From(l.column(p)), l.Rank, w.BF16)
+		in := on.Pack(1+len(more), rows.From(l.column(p)), l.Rank, w.BF16)
 		more = append(more, kernel.Addition{From: a, First: l.Cols[p], X: in, W: w})
 	}
 	return more
 }
 
-// Up is the backward of Down for rows a to b-1 of the Linear's output, whose gradient dy is laid out as in: it writes the gradient of the unscaled
+// Up is the backward of Down for rows a to b-1 of the Linear's output, whose gradient dy is packed as in: it writes the gradient of the unscaled
 // down-projections to the same rows of dmid [M, at least P*r], and appends what is to be added to the gradient of x. dA = dmidᵀ·x and
 // dB = dyᵀ·mid.
 func (l *LoRA) Up(on Products, more []kernel.Addition, dmid, dy Rows, in *kernel.Input, a, b int) []kernel.Addition {
 	for p, w := range l.b {
 		part := in.Columns(l.Cols[p], l.Cols[p]+w.N)
 		if l.Cols[p]%kernel.NR != 0 || w.N%kernel.NR != 0 {
-			part = *on.Lay(1+len(more), dy.From(l.Cols[p]), w.N, w.BF16)
+			part = *on.Pack(1+len(more), dy.From(l.Cols[p]), w.N, w.BF16)
 		}
-		on.Turned(dmid.From(l.column(p)), &part, a, b, w, false, nil)
+		on.Transposed(dmid.From(l.column(p)), &part, a, b, w, false, nil)
 	}
 	rows := dmid.Slice(a, b)
 	l.scale(on.K, rows, b-a)
-	x := on.Lay(1+len(more), rows, l.width(), l.a.BF16)
+	x := on.Pack(1+len(more), rows, l.width(), l.a.BF16)
 	return append(more, kernel.Addition{From: a, X: x, W: l.a})
 }
 

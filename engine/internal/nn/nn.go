@@ -60,7 +60,7 @@ func resize(buf []float32, n int) []float32 {
 type Workspace struct {
 	scores, grads, inv   []float32
 	keys, values, dk, dv []float32
-	keysT, valuesT       kernel.Turned
+	keysT, valuesT       kernel.Transposed
 	ofKeys, ofValues     kernel.Pieces
 
 	Rows [2]Rows // for the caller

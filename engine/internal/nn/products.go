@@ -11,12 +11,12 @@ type Products struct {
 	P  *kernel.Pool
 }
 
-// Lay lays out x [M,K] for products with panels that are bf16 or not, in the i-th place of the scratch, where it stays until that place is used
+// Pack packs x [M,K] for products with panels that are bf16 or not, in the i-th place of the scratch, where it stays until that place is used
 // again.
-func (c Products) Lay(i int, x Rows, K int, bf16 bool) *kernel.Input {
+func (c Products) Pack(i int, x Rows, K int, bf16 bool) *kernel.Input {
 	in := c.SC.Input(i)
 	c.K.Use(in, x.Data, x.Cols, x.Len(), K, bf16)
-	c.rows(0, in.M, func(_ *kernel.Scratch, a, b int) { c.K.Lay(in, a, b) })
+	c.rows(0, in.M, func(_ *kernel.Scratch, a, b int) { c.K.PackInput(in, a, b) })
 	return in
 }
 
@@ -36,10 +36,10 @@ func (c Products) matMul(y Rows, x *kernel.Input, m0, m1 int, w *kernel.Panels, 
 	})
 }
 
-// Turned computes rows m0 to m1-1 of dx [M,K] = dy [M,N]·W, or continues them, and goes on with more.
-func (c Products) Turned(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool, more []kernel.Addition) {
-	c.share(m0, m1, (w.K+kernel.NR-1)/kernel.NR, turnedPanels, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
-		c.K.MultiplyTurned(sc, dx.Data, dx.Cols, dy, m0, m1, w, p0*kernel.NR, min(p1*kernel.NR, w.K), add, more)
+// Transposed computes rows m0 to m1-1 of dx [M,K] = dy [M,N]·W, or continues them, and goes on with more.
+func (c Products) Transposed(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool, more []kernel.Addition) {
+	c.share(m0, m1, (w.K+kernel.NR-1)/kernel.NR, transposedPanels, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
+		c.K.MultiplyTransposed(sc, dx.Data, dx.Cols, dy, m0, m1, w, p0*kernel.NR, min(p1*kernel.NR, w.K), add, more)
 	})
 }
 
@@ -76,8 +76,8 @@ const (
 	fewRows = 64
 	// fewPanels a worker are so few that rows are shared instead.
 	fewPanels = 4
-	// turnedPanels at least are a part of a product with turned weights, where each part reads all of the rows again.
-	turnedPanels = 8
+	// transposedPanels at least are a part of a product with transposed weights, where each part reads all of the rows again.
+	transposedPanels = 8
 	// parts a worker, where the work can be cut at will: it takes up what slows one of them down.
 	parts = 4
 )
@@ -98,7 +98,7 @@ func (c Products) share(m0, m1, panels, least int, f func(sc *kernel.Scratch, m0
 	}
 }
 
-// rows calls f for rows [m0,m1) in parts, if there is a pool and they are many, that begin at a unit of what is laid out.
+// rows calls f for rows [m0,m1) in parts, if there is a pool and they are many, that begin at a unit of what is packed.
 func (c Products) rows(m0, m1 int, f func(sc *kernel.Scratch, a, b int)) {
 	const unit = kernel.InputRows
 	first := m0 / unit

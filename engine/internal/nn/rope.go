@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
-// RoPEConfig says by which angles rotary position embedding turns: pair i of a head of width Dim turns by
+// RoPEConfig is the angles of rotary position embedding: pair i of a head of width Dim is rotated by
 // pos * Theta^(-2i/Dim), before scaling.
 type RoPEConfig struct {
 	Dim    int // width of a head
@@ -99,7 +99,7 @@ func (r *RoPE) Table(n int) *RoPETable {
 	return t
 }
 
-// Rotate turns the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x.
+// Rotate rotates the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x.
 func (t *RoPETable) Rotate(k *kernel.Set, y, x []float32, pos int) { k.Rotate(y, x, t.at(pos), 1) }
 
 // RotateBack is the transpose of Rotate, its backward.

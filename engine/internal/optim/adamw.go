@@ -29,13 +29,6 @@ func New(lengths []int) *AdamW {
 // Parallel runs f for every part of 0 … parts-1, in any order and on any goroutines, and returns when all are done.
 type Parallel func(parts int, f func(part int))
 
-// Serial is the Parallel of one goroutine.
-func Serial(parts int, f func(part int)) {
-	for i := range parts {
-		f(i)
-	}
-}
-
 // Check refuses settings that cannot be meant, as User errors.
 func Check(p tinker.AdamParams) error {
 	for _, c := range []struct {

@@ -34,7 +34,7 @@ func TestTorch(t *testing.T) {
 	for i, c := range golden.Cases {
 		a, p := New([]int{7, 6}), c.Start
 		for n, s := range c.Steps {
-			norm, err := a.Update(p, s.Grads, c.Adam, Serial)
+			norm, err := a.Update(p, s.Grads, c.Adam, serial)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 		}
 		return w, norm
 	}
-	w1, n1 := run(Serial)
+	w1, n1 := run(serial)
 	w2, n2 := run(func(parts int, f func(int)) {
 		var wg sync.WaitGroup
 		for i := range parts {
@@ -110,7 +110,7 @@ func TestFailedStepChangesNothing(t *testing.T) {
 				c.adam(&p)
 			}
 			a, params := New([]int{1, 2}), [][]float32{{1}, {c.param, 2}}
-			_, err := a.Update(params, [][]float32{{1}, {c.grad, 1}}, p, Serial)
+			_, err := a.Update(params, [][]float32{{1}, {c.grad, 1}}, p, serial)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -125,7 +125,7 @@ func TestZeroGradientKeepsParametersWithoutEps(t *testing.T) {
 	p := tinker.DefaultAdam()
 	p.Eps = 0
 	params := [][]float32{{1, 2}}
-	if _, err := New([]int{2}).Update(params, [][]float32{{0, 0}}, p, Serial); err != nil || !slices.Equal(params[0], []float32{1, 2}) {
+	if _, err := New([]int{2}).Update(params, [][]float32{{0, 0}}, p, serial); err != nil || !slices.Equal(params[0], []float32{1, 2}) {
 		t.Errorf("params %v, %v", params, err)
 	}
 }
@@ -137,9 +137,16 @@ func BenchmarkUpdate(b *testing.B) {
 		g[0][i] = float32(i%7) - 3
 	}
 	for b.Loop() {
-		if _, err := a.Update(w, g, tinker.DefaultAdam(), Serial); err != nil {
+		if _, err := a.Update(w, g, tinker.DefaultAdam(), serial); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mparam/s")
+}
+
+// serial is the Parallel of one goroutine.
+func serial(parts int, f func(part int)) {
+	for i := range parts {
+		f(i)
+	}
 }

@@ -51,7 +51,7 @@ func TestDimuon(t *testing.T) {
 		pairs, lengths := c.pairs()
 		d, p := NewDimuon(lengths), c.Start
 		for n, s := range c.Steps {
-			norm, err := d.Update(p, s.Grads, pairs, c.Dimuon, Serial)
+			norm, err := d.Update(p, s.Grads, pairs, c.Dimuon, serial)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestDimuonOnThreads(t *testing.T) {
 		}
 		return p
 	}
-	a, b := run(Serial), run(beside)
+	a, b := run(serial), run(beside)
 	for i := range a {
 		if !slices.Equal(a[i], b[i]) {
 			t.Errorf("tensor %d differs", i)
@@ -122,7 +122,7 @@ func TestDimuonStepLength(t *testing.T) {
 		old := [][]float32{slices.Clone(p[0]), slices.Clone(p[1])}
 		s := tinker.DefaultDimuon()
 		s.LearningRate, s.RankExponent = 0.01, 0
-		if _, err := NewDimuon([]int{160, 240}).Update(p, g, []Pair{{0, 1, 8, 20, 30}}, s, Serial); err != nil {
+		if _, err := NewDimuon([]int{160, 240}).Update(p, g, []Pair{{0, 1, 8, 20, 30}}, s, serial); err != nil {
 			t.Fatal(err)
 		}
 		for k := range p {
@@ -159,7 +159,7 @@ func TestDimuonRefuses(t *testing.T) {
 		c.change(&p)
 		w, g := [][]float32{{3e38, 1}, {-3e38, 1}}, [][]float32{{c.grad, 0}, {c.grad, 0}}
 		d := NewDimuon([]int{2, 2})
-		_, err := d.Update(w, g, []Pair{{0, 1, 1, 2, 2}}, p, Serial)
+		_, err := d.Update(w, g, []Pair{{0, 1, 1, 2, 2}}, p, serial)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", p, err, c.want)
 		}
@@ -209,7 +209,7 @@ func BenchmarkDimuonPair(b *testing.B) {
 	d, s := NewDimuon([]int{rank * in, out * rank}), tinker.DefaultDimuon()
 	s.LearningRate = 1e-4
 	for b.Loop() {
-		if _, err := d.Update(p, g, []Pair{{0, 1, rank, in, out}}, s, Serial); err != nil {
+		if _, err := d.Update(p, g, []Pair{{0, 1, rank, in, out}}, s, serial); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -148,13 +148,13 @@ func (m matrix) eigen() (values []float64, vectors matrix) {
 		tiny = max(tiny, 1e-16*math.Abs(a.v[i*n+i]))
 	}
 	for range sweeps {
-		turned := false
+		rotated := false
 		for p := range n {
 			for q := p + 1; q < n; q++ {
-				turned = a.rotate(vectors, p, q, tiny) || turned
+				rotated = a.rotate(vectors, p, q, tiny) || rotated
 			}
 		}
-		if !turned {
+		if !rotated {
 			break
 		}
 	}
@@ -164,7 +164,7 @@ func (m matrix) eigen() (values []float64, vectors matrix) {
 	return values, vectors
 }
 
-// rotate makes element p,q of the symmetric matrix zero, unless it is tiny, and turns the vectors along.
+// rotate makes element p,q of the symmetric matrix zero, unless it is tiny, and rotates the vectors with it.
 func (m matrix) rotate(vectors matrix, p, q int, tiny float64) bool {
 	n := m.rows
 	x, y, off := m.v[p*n+p], m.v[q*n+q], m.v[p*n+q]
@@ -182,13 +182,13 @@ func (m matrix) rotate(vectors matrix, p, q int, tiny float64) bool {
 		u, w := m.v[k*n+p], m.v[k*n+q]
 		m.v[k*n+p], m.v[k*n+q] = float64(c*u)-float64(s*w), float64(s*u)+float64(c*w)
 	}
-	turn(m.row(p), m.row(q), c, s)
-	turn(vectors.row(p), vectors.row(q), c, s)
+	rotateRows(m.row(p), m.row(q), c, s)
+	rotateRows(vectors.row(p), vectors.row(q), c, s)
 	m.v[p*n+q], m.v[q*n+p] = 0, 0
 	return true
 }
 
-func turn(p, q []float64, c, s float64) {
+func rotateRows(p, q []float64, c, s float64) {
 	for k, u := range p {
 		w := q[k]
 		p[k], q[k] = float64(c*u)-float64(s*w), float64(s*u)+float64(c*w)

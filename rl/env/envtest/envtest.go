@@ -87,7 +87,7 @@ func (s Suite) episode(t *testing.T, e env.Env, seed uint64) (first env.Observat
 			return first, actions, steps
 		}
 	}
-	t.Fatalf("seed %d: the episode goes on after %d turns", seed, s.MaxTurns)
+	t.Fatalf("seed %d: the episode is not over after %d turns", seed, s.MaxTurns)
 	return
 }
 

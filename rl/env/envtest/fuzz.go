@@ -37,7 +37,7 @@ func (s Suite) fuzz(t *testing.T) {
 }
 
 // broken draws an answer: scraps, or a move with a byte changed or something put in.
-func broken(e env.Env, draw *rng.Stream) string {
+func broken(e env.Env, draw env.Draws) string {
 	if draw.IntN(4) == 0 {
 		a := ""
 		for range draw.IntN(6) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -162,7 +161,7 @@ func (g *crosswords) fork() rules {
 	return &c
 }
 
-func (g *crosswords) sample(s *rng.Stream) string {
+func (g *crosswords) sample(s env.Draws) string {
 	k := s.IntN(g.open)
 	for at, c := range g.grid.cells {
 		if c == 0 || g.filled[at] {

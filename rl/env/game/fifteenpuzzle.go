@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -180,4 +179,4 @@ func (g *fifteenPuzzle) fork() rules {
 	return &c
 }
 
-func (g *fifteenPuzzle) sample(s *rng.Stream) string { return sampleDirection(s) }
+func (g *fifteenPuzzle) sample(s env.Draws) string { return sampleDirection(s) }

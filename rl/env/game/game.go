@@ -9,7 +9,6 @@ package game
 import (
 	"fmt"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -32,7 +31,7 @@ type rules interface {
 	fork() rules
 
 	// sample draws a well-formed action.
-	sample(s *rng.Stream) string
+	sample(s env.Draws) string
 }
 
 // formatReward is the reward of an answer in which no move was found.
@@ -140,7 +139,7 @@ func (g *Game) Fork() env.Env {
 }
 
 // SampleAction draws from the well-formed actions.
-func (g *Game) SampleAction(s *rng.Stream) string { return g.rules.sample(s) }
+func (g *Game) SampleAction(s env.Draws) string { return g.rules.sample(s) }
 
 // show writes the suffix.
 func (g *Game) show() {

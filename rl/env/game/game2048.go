@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -182,4 +181,4 @@ func (g *game2048) fork() rules {
 	return &c
 }
 
-func (g *game2048) sample(s *rng.Stream) string { return sampleDirection(s) }
+func (g *game2048) sample(s env.Draws) string { return sampleDirection(s) }

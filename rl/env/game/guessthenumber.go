@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -100,6 +99,6 @@ func (g *guessTheNumber) fork() rules {
 	return &c
 }
 
-func (g *guessTheNumber) sample(s *rng.Stream) string {
+func (g *guessTheNumber) sample(s env.Draws) string {
 	return boxed(g.lo + s.IntN(g.hi-g.lo+1))
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -146,7 +145,7 @@ func (g *hangman) fork() rules {
 	return &c
 }
 
-func (g *hangman) sample(s *rng.Stream) string {
+func (g *hangman) sample(s env.Draws) string {
 	if s.IntN(5) > 0 {
 		return boxedText(string(rune('a' + s.IntN(26))))
 	}

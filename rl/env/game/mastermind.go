@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -181,7 +180,7 @@ func (g *mastermind) fork() rules {
 	return &c
 }
 
-func (g *mastermind) sample(s *rng.Stream) string {
+func (g *mastermind) sample(s env.Draws) string {
 	guess := make([]int, len(g.code))
 	for i := range guess {
 		guess[i] = 1 + s.IntN(g.digits)

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -271,7 +270,7 @@ func (g *minesweeper) fork() rules {
 	return &c
 }
 
-func (g *minesweeper) sample(s *rng.Stream) string {
+func (g *minesweeper) sample(s env.Draws) string {
 	verb := "reveal "
 	if s.IntN(5) == 0 {
 		verb = "flag "

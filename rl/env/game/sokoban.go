@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -144,4 +143,4 @@ func (g *sokoban) fork() rules {
 	return &c
 }
 
-func (g *sokoban) sample(s *rng.Stream) string { return sampleDirection(s) }
+func (g *sokoban) sample(s env.Draws) string { return sampleDirection(s) }

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -232,6 +231,6 @@ func (g *sudoku) fork() rules {
 	return &c
 }
 
-func (g *sudoku) sample(s *rng.Stream) string {
+func (g *sudoku) sample(s env.Draws) string {
 	return boxed(1+s.IntN(g.n), 1+s.IntN(g.n), 1+s.IntN(g.n))
 }

@@ -145,7 +145,7 @@ func (g *minesweeper) solve() string {
 			return move("reveal", at/g.cols, at%g.cols)
 		}
 	}
-	return move("reveal", 0, 0) // all was revealed before all was flagged, and such a game goes on to its last turn
+	return move("reveal", 0, 0) // all was revealed before all was flagged, and such a game lasts until its last turn
 }
 
 // solve plays the recursion: the smallest disk that is out of place goes where it must once all smaller ones are out of its way.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -126,6 +125,6 @@ func (g *towerOfHanoi) fork() rules {
 	return &c
 }
 
-func (g *towerOfHanoi) sample(s *rng.Stream) string {
+func (g *towerOfHanoi) sample(s env.Draws) string {
 	return boxedText("ABC"[s.IntN(3):][:1] + " " + "ABC"[s.IntN(3):][:1])
 }

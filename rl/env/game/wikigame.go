@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -214,7 +213,7 @@ func (g *wikiGame) Fork() env.Env {
 }
 
 // SampleAction draws a neighboring page.
-func (g *wikiGame) SampleAction(s *rng.Stream) string {
+func (g *wikiGame) SampleAction(s env.Draws) string {
 	links := g.links()
 	return boxedText(links[s.IntN(len(links))])
 }

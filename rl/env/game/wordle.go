@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -142,4 +141,4 @@ func (g *wordle) fork() rules {
 	return &c
 }
 
-func (g *wordle) sample(s *rng.Stream) string { return boxedText(g.pool[s.IntN(len(g.pool))]) }
+func (g *wordle) sample(s env.Draws) string { return boxedText(g.pool[s.IntN(len(g.pool))]) }

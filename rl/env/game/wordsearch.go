@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -174,7 +173,7 @@ func (g *wordSearch) fork() rules {
 	return &c
 }
 
-func (g *wordSearch) sample(s *rng.Stream) string {
+func (g *wordSearch) sample(s env.Draws) string {
 	row := s.IntN(g.grid.side)
 	return boxed(row, s.IntN(g.grid.side), row, s.IntN(g.grid.side))
 }

@@ -1,6 +1,6 @@
 package main
 
-// avx2Packing writes the kernels that lay out the operands of products.
+// avx2Packing writes the kernels that pack the operands of products.
 func avx2Packing(a *asm) {
 	avx2PackColumns(a)
 	avx2PackPanel(a)
@@ -109,7 +109,7 @@ func avx2PackRowPairs(a *asm) {
 	a.end()
 }
 
-// avx2TransposeWords turns blocks of 8 rows of 8 words. flush takes subnormal halves to zeros of their sign.
+// avx2TransposeWords transposes blocks of 8 rows of 8 words. flush takes subnormal halves to zeros of their sign.
 func avx2TransposeWords(a *asm, name, what string, flush bool) {
 	a.fn(name, "writes n blocks "+what+" from 8 rows, ld bytes apart, as 8 n rows of a panel: dst[k*32+i] = src[i][k].",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"))
@@ -155,7 +155,7 @@ func avx2FlushHalves(a *asm, y int) {
 	a.ins("VPANDN Y%d, Y14, Y%d", y, y)
 }
 
-// avx2TransposePairs turns blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k. Two
+// avx2TransposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k. Two
 // words of a row, shuffled, are two words of the result: the block is transposed as 16×16 double words, 4×4 at a time.
 func avx2TransposePairs(a *asm) {
 	a.fn("avx2TransposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",

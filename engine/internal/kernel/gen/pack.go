@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// packing writes the kernels that lay out the operands of products.
+// packing writes the kernels that pack the operands of products.
 func packing(a *asm) {
 	packColumns(a)
 	packPanel(a)
@@ -141,7 +141,7 @@ func packRowPairs(a *asm) {
 	a.end()
 }
 
-// transposeWords turns blocks of 16 rows of 16 words. flush takes subnormal halves to zeros of their sign.
+// transposeWords transposes blocks of 16 rows of 16 words. flush takes subnormal halves to zeros of their sign.
 func transposeWords(a *asm, name, what string, flush bool) {
 	a.fn(name, "writes n blocks "+what+" from 16 rows, ld bytes apart, as 16 n rows of a panel: dst[k*32+i] = src[i][k].",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"))
@@ -197,7 +197,7 @@ func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 	}
 }
 
-// transposePairs turns blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k. Weights come from memory, so each line is
+// transposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k. Weights come from memory, so each line is
 // fetched 4 KiB ahead.
 func transposePairs(a *asm) {
 	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",

@@ -226,7 +226,7 @@ func elementwise(a *asm) {
 	a.end()
 }
 
-const rotationDoc = "turns the n pairs of x by the angles of table, with s times their sines, to y. In all three the second ones follow the n first ones."
+const rotationDoc = "rotates the n pairs of x by the angles of table, with s times their sines, into y. In all three the second elements follow the n first ones."
 
 // rotation writes the kernel of Rotate.
 func rotation(a *asm) {

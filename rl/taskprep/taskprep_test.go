@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{"human_preference_annotation_mapper", nil, "run Data-Juicer beforehand and name its output"},
-		{"text_length_filter", map[string]any{"min_lem": 2}, `min_lem is not an argument; did you mean min_len?; there are max_closed_interval`},
+		{"text_length_filter", map[string]any{"min_lem": 2}, `min_lem is not an argument; did you mean min_len?; there are min_len, max_len`},
 		{"text_length_filter", map[string]any{"min_len": "much"}, "must be a number"},
 		{"alphanumeric_filter", map[string]any{"tokenization": true}, "the ratio is of characters"},
 		{"llm_quality_score_filter", map[string]any{"enable_vllm": true}, "over OpenAI's interface"},

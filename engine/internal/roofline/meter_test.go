@@ -1,25 +1,27 @@
-package kernel
+package roofline
 
 import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// TestGauge: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at least the float32 peak.
-func TestGauge(t *testing.T) {
-	p := NewPool(2)
+// TestSample: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at least the float32 peak.
+func TestSample(t *testing.T) {
+	p := kernel.NewPool(2)
 	defer p.Close()
-	for path := Portable; path <= Detect(); path++ {
-		o := Sequential
-		if path == AMX {
-			o = Blocked
+	for path := kernel.Portable; path <= kernel.Detect(); path++ {
+		o := kernel.Sequential
+		if path == kernel.AMX {
+			o = kernel.Blocked
 		}
-		s, err := New(path, o)
+		s, err := kernel.New(path, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := newGauge(s, p, 8<<20)
+		g, err := newMeter(s, p, 8<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,17 +29,21 @@ func TestGauge(t *testing.T) {
 		if r.Bandwidth <= 0 || math.IsInf(r.Bandwidth, 0) {
 			t.Errorf("%v reads %v GB/s", path, r.Bandwidth)
 		}
-		if known := path > Portable; (r.FMA > 0) != known || (r.BF16 > 0) != known {
+		if known := path > kernel.Portable; (r.FMA > 0) != known || (r.BF16 > 0) != known {
 			t.Errorf("%v: %+v", path, r)
 		}
 	}
 }
 
-// TestGaugeTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's second unless that is old.
-func TestGaugeTime(t *testing.T) {
-	p := NewPool(1)
+// TestTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's second unless that is old.
+func TestTime(t *testing.T) {
+	p := kernel.NewPool(1)
 	defer p.Close()
-	g, err := newGauge(definition(Sequential), p, 4<<20)
+	portable, err := kernel.New(kernel.Portable, kernel.Sequential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := newMeter(portable, p, 4<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// StormResult is what requests that were all outstanding at once took.
-type StormResult struct {
+// BurstResult is what requests that were all outstanding at once took.
+type BurstResult struct {
 	Samples, Passes int           // asked for, and answered
 	Accepted        time.Duration // until the last was accepted
 	Answered        time.Duration // until the last was answered
@@ -23,7 +23,7 @@ type StormResult struct {
 }
 
 const (
-	stormTokens  = 32  // of a training request
+	burstTokens  = 32  // of a training request
 	sampleTokens = 256 // of a sample
 	kinds        = 4   // of requests, by prompt and seed
 	perRun       = 128 // training requests of one run
@@ -31,34 +31,34 @@ const (
 )
 
 // Samples asks for n samples at once.
-func (l *Load) Samples(ctx context.Context, n int) (StormResult, error) { return l.Storm(ctx, n, 0) }
+func (l *Load) Samples(ctx context.Context, n int) (BurstResult, error) { return l.Burst(ctx, n, 0) }
 
-// Storm sends samples and forward passes with gradients without waiting for any result, and then takes every one. The first training
+// Burst sends samples and forward passes with gradients without waiting for any result, and then takes every one. The first training
 // request of each run is sent when all others are accepted, so that all of them are outstanding together.
-func (l *Load) Storm(ctx context.Context, samples, passes int) (StormResult, error) {
-	s := &storm{l: l, StormResult: StormResult{Samples: samples, Passes: passes}}
+func (l *Load) Burst(ctx context.Context, samples, passes int) (BurstResult, error) {
+	s := &burst{l: l, BurstResult: BurstResult{Samples: samples, Passes: passes}}
 	for range (passes + perRun - 1) / perRun {
 		m, err := l.run(ctx)
 		if err != nil {
-			return s.StormResult, err
+			return s.BurstResult, err
 		}
 		s.runs = append(s.runs, m)
 	}
 	for range (samples + perSampler - 1) / perSampler {
 		c, err := l.svc.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: l.base})
 		if err != nil {
-			return s.StormResult, err
+			return s.BurstResult, err
 		}
 		s.samplers = append(s.samplers, c)
 	}
 	if err := s.reference(ctx); err != nil {
-		return s.StormResult, err
+		return s.BurstResult, err
 	}
-	return s.StormResult, s.blow(ctx)
+	return s.BurstResult, s.run(ctx)
 }
 
-type storm struct {
-	StormResult
+type burst struct {
+	BurstResult
 	l        *Load
 	runs     []tinker.TrainingClient
 	samplers []tinker.SamplingClient
@@ -70,7 +70,7 @@ type storm struct {
 }
 
 // reference asks for one of each kind alone, where the answers of all others must be the same.
-func (s *storm) reference(ctx context.Context) error {
+func (s *burst) reference(ctx context.Context) error {
 	for k := range kinds {
 		if !s.l.exact {
 			return nil
@@ -94,7 +94,7 @@ func (s *storm) reference(ctx context.Context) error {
 	for k := 0; k < kinds && err == nil; k++ {
 		var f *tinker.Future[tinker.ForwardOutput]
 		var o tinker.ForwardOutput
-		if f, err = m.ForwardBackward(ctx, batch(0, stormTokens, k)); err == nil {
+		if f, err = m.ForwardBackward(ctx, batch(0, burstTokens, k)); err == nil {
 			if o, err = f.Wait(ctx); err == nil {
 				s.passed[k] = o.LossFnOutputs[0][tinker.Logprobs].Float
 			}
@@ -110,8 +110,8 @@ func sampleRequest(kind int) tinker.SampleRequest {
 	return tinker.SampleRequest{Prompt: datum(12, kind).ModelInput, NumSamples: 1, Params: p}
 }
 
-// blow sends everything and takes the answers.
-func (s *storm) blow(ctx context.Context) error {
+// run sends everything and takes the answers.
+func (s *burst) run(ctx context.Context) error {
 	begun := time.Now()
 	answers, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -129,7 +129,7 @@ func (s *storm) blow(ctx context.Context) error {
 }
 
 // send sends everything; the runs' first requests go last.
-func (s *storm) send(ctx context.Context, answers *errgroup.Group) error {
+func (s *burst) send(ctx context.Context, answers *errgroup.Group) error {
 	var sending errgroup.Group
 	for i, m := range s.runs {
 		sending.Go(func() error {
@@ -155,9 +155,9 @@ func (s *storm) send(ctx context.Context, answers *errgroup.Group) error {
 	return nil
 }
 
-func (s *storm) sendPass(ctx context.Context, answers *errgroup.Group, m tinker.TrainingClient, seq int64) error {
+func (s *burst) sendPass(ctx context.Context, answers *errgroup.Group, m tinker.TrainingClient, seq int64) error {
 	kind := int(seq) % kinds
-	f, err := m.ForwardBackward(ctx, batch(seq, stormTokens, kind))
+	f, err := m.ForwardBackward(ctx, batch(seq, burstTokens, kind))
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *storm) sendPass(ctx context.Context, answers *errgroup.Group, m tinker.
 		defer s.open.Add(-1)
 		o, err := f.Wait(ctx)
 		if err == nil {
-			err = check(o, stormTokens)
+			err = check(o, burstTokens)
 		}
 		if err == nil && s.l.exact && !slices.Equal(o.LossFnOutputs[0][tinker.Logprobs].Float, s.passed[kind]) {
 			err = fmt.Errorf("load: request %d of a run has other logprobs than the same request alone", seq)
@@ -176,7 +176,7 @@ func (s *storm) sendPass(ctx context.Context, answers *errgroup.Group, m tinker.
 	return nil
 }
 
-func (s *storm) sendSamples(ctx context.Context, answers *errgroup.Group, c tinker.SamplingClient, n int) error {
+func (s *burst) sendSamples(ctx context.Context, answers *errgroup.Group, c tinker.SamplingClient, n int) error {
 	var sending errgroup.Group
 	sending.SetLimit(32)
 	for i := range n {
@@ -201,7 +201,7 @@ func (s *storm) sendSamples(ctx context.Context, answers *errgroup.Group, c tink
 	return sending.Wait()
 }
 
-func (s *storm) checkSample(r tinker.SampleResponse, kind int) error {
+func (s *burst) checkSample(r tinker.SampleResponse, kind int) error {
 	if len(r.Sequences) != 1 || len(r.Sequences[0].Tokens) > sampleTokens || len(r.Sequences[0].Tokens) != len(r.Sequences[0].Logprobs) {
 		return fmt.Errorf("load: one sample of at most %d tokens was asked for; the answer is %+v", sampleTokens, r.Sequences)
 	}
@@ -219,7 +219,7 @@ func (s *storm) checkSample(r tinker.SampleResponse, kind int) error {
 }
 
 // opened counts a request that was accepted.
-func (s *storm) opened() {
+func (s *burst) opened() {
 	n := s.open.Add(1)
 	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// run is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are
+// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are
 // there.
-type run struct {
+type trainingRun struct {
 	e        *Engine
 	id       string
 	created  digest // of the request that made it
@@ -38,7 +38,7 @@ type state struct {
 	version  *version     // params, packed
 }
 
-func (r *run) full() bool { return r.lora.Rank == 0 }
+func (r *trainingRun) full() bool { return r.lora.Rank == 0 }
 
 func modelLoRA(l tinker.LoRA) model.LoRA {
 	m := model.LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: l.TrainAttn, MLP: l.TrainMLP, Unembed: l.TrainUnembed}
@@ -50,7 +50,7 @@ func modelLoRA(l tinker.LoRA) model.LoRA {
 
 // install makes params, which it keeps, and opt the state, without a gradient. params are sorted by name,
 // so that sums over tensors run in one order wherever they came from.
-func (r *run) install(params []model.Tensor, opt optimizer, root *version) error {
+func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *version) error {
 	v, err := r.pack(params, root)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (r *run) install(params []model.Tensor, opt optimizer, root *version) error
 }
 
 // pack makes a version of params. root is any version of the base's weights; full parameters do without.
-func (r *run) pack(params []model.Tensor, root *version) (*version, error) {
+func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, error) {
 	if !r.full() {
 		a, err := root.w.NewAdapter(modelLoRA(r.lora), params, r.e.compute.K)
 		if err != nil {
@@ -78,7 +78,7 @@ func (r *run) pack(params []model.Tensor, root *version) (*version, error) {
 }
 
 // root returns the base's own version, which pack needs for an adapter.
-func (r *run) root() (*version, error) {
+func (r *trainingRun) root() (*version, error) {
 	if r.full() {
 		return nil, nil
 	}
@@ -86,7 +86,7 @@ func (r *run) root() (*version, error) {
 }
 
 // Info implements tinker.TrainingClient.
-func (r *run) Info(context.Context) (tinker.ModelInfo, error) {
+func (r *trainingRun) Info(context.Context) (tinker.ModelInfo, error) {
 	r.q.mu.Lock()
 	defer r.q.mu.Unlock()
 	if r.q.closed {
@@ -95,17 +95,17 @@ func (r *run) Info(context.Context) (tinker.ModelInfo, error) {
 	if r.q.ends() {
 		return tinker.ModelInfo{}, errUnloaded(r.id)
 	}
-	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.next}, nil
+	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.requests.Next()}, nil
 }
 
 // Forward implements tinker.TrainingClient.
-func (r *run) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (r *trainingRun) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("forward").forward(req), tokensOf(req),
 		func() (tinker.ForwardOutput, error) { return r.forward(req, false) }, sizeOfForward)
 }
 
 // ForwardBackward implements tinker.TrainingClient.
-func (r *run) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (r *trainingRun) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("forward_backward").forward(req), tokensOf(req),
 		func() (tinker.ForwardOutput, error) { return r.forward(req, true) }, sizeOfForward)
 }
@@ -130,37 +130,37 @@ func sizeOfForward(o tinker.ForwardOutput) int64 {
 func sizeOfSmall[T any](T) int64 { return 512 }
 
 // OptimStep implements tinker.TrainingClient.
-func (r *run) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+func (r *trainingRun) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").step(req), 0,
 		func() (tinker.OptimStepOutput, error) { return r.step(req) }, sizeOfSmall)
 }
 
 // SaveState implements tinker.TrainingClient.
-func (r *run) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (r *trainingRun) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("save_state").save(req), 0,
-		func() (tinker.SaveOutput, error) { r.e.trainer.idle(r); return r.save(req, tinker.KindState) }, sizeOfSmall)
+		func() (tinker.SaveOutput, error) { r.e.training.idle(r); return r.save(req, tinker.KindState) }, sizeOfSmall)
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (r *run) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (r *trainingRun) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("save_weights_for_sampler").save(req), 0,
-		func() (tinker.SaveOutput, error) { r.e.trainer.idle(r); return r.save(req, tinker.KindSampler) }, sizeOfSmall)
+		func() (tinker.SaveOutput, error) { r.e.training.idle(r); return r.save(req, tinker.KindSampler) }, sizeOfSmall)
 }
 
 // LoadState implements tinker.TrainingClient.
-func (r *run) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+func (r *trainingRun) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("load_state").load(req.Path, req.Optimizer), 0,
-		func() (tinker.LoadOutput, error) { r.e.trainer.idle(r); return r.load(req) }, sizeOfSmall)
+		func() (tinker.LoadOutput, error) { r.e.training.idle(r); return r.load(req) }, sizeOfSmall)
 }
 
 // step applies the gathered gradient and clears it.
-func (r *run) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput, error) {
+func (r *trainingRun) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput, error) {
 	if err := r.fitsOptimizer(req); err != nil {
 		return tinker.OptimStepOutput{}, err
 	}
 	var norm float64
 	var err error
-	closed := r.e.trainer.do(&job{r: r, alone: func() {
+	closed := r.e.training.do(&job{r: r, alone: func() {
 		norm, err = r.update(req)
 	}})
 	if closed != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 )
 
-// trainer computes what the models' queues ask for, job by job. One goroutine runs while there is work. Each model has
+// computeLoop computes what the models' queues ask for, job by job. One goroutine runs while there is work. Each model has
 // one job at a time, so their order is kept whatever is taken first. Micro-batches of different adapters on one base
 // that are small enough run in one pass and share its products; what is computed together changes no bit.
-type trainer struct {
+type computeLoop struct {
 	e      *Engine
 	runner *model.Runner  // of the loop's goroutine
 	tapes  [2]*model.Tape // likewise; the second recomputes
@@ -30,22 +30,22 @@ type trainer struct {
 
 // job is a micro-batch, or something else that computes under the turn.
 type job struct {
-	r     *run
+	r     *trainingRun
 	micro        // if there are items
 	alone func() // else
 	err   error  // once done is closed
 	done  chan struct{}
 }
 
-func newTrainer(e *Engine) *trainer {
-	t := &trainer{e: e, runner: model.NewRunner(e.compute)}
+func newComputeLoop(e *Engine) *computeLoop {
+	t := &computeLoop{e: e, runner: model.NewRunner(e.compute)}
 	t.changed.L = &t.mu
 	t.runner.Between = t.between
 	return t
 }
 
 // between is called between two layers of a pass.
-func (t *trainer) between() error {
+func (t *computeLoop) between() error {
 	if t.e.ctx.Err() != nil {
 		return errClosed()
 	}
@@ -58,7 +58,7 @@ func (t *trainer) between() error {
 }
 
 // part notes the end of what has computed without giving way.
-func (t *trainer) part() {
+func (t *computeLoop) part() {
 	now := time.Now()
 	t.e.figures.part(now.Sub(t.since))
 	t.e.turn.clock.charge(forTraining, now.Sub(t.since), t.owners...)
@@ -66,12 +66,12 @@ func (t *trainer) part() {
 }
 
 // parallel runs parts on the engine's threads, some at a time; a job of the trainer calls it.
-func (t *trainer) parallel(parts int, f func(int)) { t.parallelBy(64, parts, f) }
+func (t *computeLoop) parallel(parts int, f func(int)) { t.parallelBy(64, parts, f) }
 
 // parallelFew is parallel for parts that take long: one for each thread at a time.
-func (t *trainer) parallelFew(parts int, f func(int)) { t.parallelBy(t.e.compute.P.N(), parts, f) }
+func (t *computeLoop) parallelFew(parts int, f func(int)) { t.parallelBy(t.e.compute.P.N(), parts, f) }
 
-func (t *trainer) parallelBy(some, parts int, f func(int)) {
+func (t *computeLoop) parallelBy(some, parts int, f func(int)) {
 	for from := 0; from < parts; from += some {
 		t.between() // whoever closes the engine waits for what is small
 		t.e.compute.P.Run(min(some, parts-from), func(i int, _ *kernel.Scratch) { f(from + i) })
@@ -79,7 +79,7 @@ func (t *trainer) parallelBy(some, parts int, f func(int)) {
 }
 
 // do runs a job and waits for it.
-func (t *trainer) do(j *job) error {
+func (t *computeLoop) do(j *job) error {
 	j.done = make(chan struct{})
 	t.mu.Lock()
 	t.settle(j.r)
@@ -102,7 +102,7 @@ func (t *trainer) do(j *job) error {
 }
 
 // idle says that a model has no job to come for the time being.
-func (t *trainer) idle(r *run) {
+func (t *computeLoop) idle(r *trainingRun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settle(r)
@@ -115,7 +115,7 @@ func (t *trainer) idle(r *run) {
 }
 
 // settle takes back that a job of r is coming; t.mu is held.
-func (t *trainer) settle(r *run) {
+func (t *computeLoop) settle(r *trainingRun) {
 	if r.coming {
 		r.coming = false
 		t.coming--
@@ -123,7 +123,7 @@ func (t *trainer) settle(r *run) {
 }
 
 // loop runs until nothing is left to do.
-func (t *trainer) loop() {
+func (t *computeLoop) loop() {
 	for t.more() {
 		t.e.turn.take(forTraining)
 		t.since = time.Now()
@@ -157,7 +157,7 @@ const minWait = 20 * time.Millisecond
 // just had one, while they are between two requests, since their next jobs may share a pass with those that are here.
 // Jobs that are here wait no longer than the last ones took, or minWait: one whose next request takes long to read must
 // not hold up the others.
-func (t *trainer) more() bool {
+func (t *computeLoop) more() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waits() {
@@ -178,10 +178,10 @@ func (t *trainer) more() bool {
 }
 
 // waits says that a pass may still become fuller; t.mu is held.
-func (t *trainer) waits() bool { return t.coming > 0 && t.tokens() < t.e.opts.MicroBatch }
+func (t *computeLoop) waits() bool { return t.coming > 0 && t.tokens() < t.e.opts.MicroBatch }
 
 // tokens are those of the waiting jobs; t.mu is held.
-func (t *trainer) tokens() (n int) {
+func (t *computeLoop) tokens() (n int) {
 	for _, j := range t.jobs {
 		n += j.tokens
 	}
@@ -189,7 +189,7 @@ func (t *trainer) tokens() (n int) {
 }
 
 // choose takes the job of the model that has had least, and what can share its pass, in that order.
-func (t *trainer) choose() []*job {
+func (t *computeLoop) choose() []*job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slices.SortStableFunc(t.jobs, func(a, b *job) int { return a.r.share.compare(b.r.share) })
@@ -209,7 +209,7 @@ func (t *trainer) choose() []*job {
 }
 
 // finish tells the queues. A model whose queue goes on at once is waited for.
-func (t *trainer) finish(jobs []*job) {
+func (t *computeLoop) finish(jobs []*job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, j := range jobs {
@@ -236,7 +236,7 @@ func (j *job) cost() int64 {
 }
 
 // tape returns the memory of a forward that a backward follows.
-func (t *trainer) tape(recompute bool) *model.Tape {
+func (t *computeLoop) tape(recompute bool) *model.Tape {
 	i := 0
 	if recompute {
 		i = 1

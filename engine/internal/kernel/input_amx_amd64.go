@@ -5,7 +5,7 @@ import "unsafe"
 // tileWords is the size of a block of 32 k of InputRows rows, or of a panel.
 const tileWords = InputRows * blockPairs
 
-func (amx) laid(M, K int) (words, step, block int) {
+func (amx) packedSize(M, K int) (words, step, block int) {
 	if M <= amxFew {
 		return 0, 0, 0
 	}
@@ -13,8 +13,8 @@ func (amx) laid(M, K int) (words, step, block int) {
 	return (M + InputRows - 1) / InputRows * step, step, tileWords
 }
 
-// lay rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in the second.
-func (amx) lay(in *Input, from, to int) {
+// packInput rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in the second.
+func (amx) packInput(in *Input, from, to int) {
 	blocks := in.K / (2 * blockPairs)
 	for m := from; m < to; m += amxTile {
 		whole := blocks
@@ -22,19 +22,19 @@ func (amx) lay(in *Input, from, to int) {
 			whole = 0
 		}
 		if whole > 0 {
-			packTile(whole, &in.laid[in.tile(m)], &in.x[m*in.ld], in.ld*4, tileWords*4)
+			packTile(whole, &in.packed[in.tile(m)], &in.x[m*in.ld], in.ld*4, tileWords*4)
 		}
-		in.layEdge(m, whole)
+		in.packEdge(m, whole)
 	}
 }
 
 // tile returns the place of row m's first block.
 func (in *Input) tile(m int) int { return m/InputRows*in.step + m%InputRows*blockPairs }
 
-// layEdge lays out what is not whole of the 16 rows from m on: their blocks from first on, and rows that do not exist.
-func (in *Input) layEdge(m, first int) {
+// packEdge packs what is not whole of the 16 rows from m on: their blocks from first on, and rows that do not exist.
+func (in *Input) packEdge(m, first int) {
 	for r := range amxTile {
-		to := in.laid[in.tile(m+r):]
+		to := in.packed[in.tile(m+r):]
 		for b := first; b*2*blockPairs < in.K; b++ {
 			block := to[b*tileWords:][:blockPairs]
 			clear(block)
@@ -45,7 +45,7 @@ func (in *Input) layEdge(m, first int) {
 	}
 }
 
-// pairRows lays out whole panels along the rows.
+// pairRows packs whole panels along the rows.
 func (v amx) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int) {
 	pairs, panels := rows/2, cols/NR
 	if pairs == 0 || panels == 0 {

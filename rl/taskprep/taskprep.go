@@ -1,4 +1,4 @@
-// Package recipe prepares tasks before a run: operators drop rows of a data set and measure them, the measures become a priority, and the
+// Package taskprep prepares tasks before a run: operators drop rows of a data set and measure them, the measures become a priority, and the
 // rows with the highest come first (data_processor.task_pipeline).
 //
 // Names, arguments, measures and weights are those of Data-Juicer's operators and of Trinity-RFT's service around it; here are the
@@ -60,12 +60,12 @@ func New(name string, args map[string]any, s Surroundings) (Operator, error) {
 	table := Operators()
 	make, ok := table[name]
 	if !ok {
-		return nil, fmt.Errorf("recipe: operator %q is one of Data-Juicer's that need its Python package or a service; run Data-Juicer beforehand and name its output in the taskset, or use %s",
+		return nil, fmt.Errorf("taskprep: operator %q is one of Data-Juicer's that need its Python package or a service; run Data-Juicer beforehand and name its output in the taskset, or use %s",
 			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	op, err := make(args, s)
 	if err != nil {
-		return nil, fmt.Errorf("recipe: operator %s: %w", name, err)
+		return nil, fmt.Errorf("taskprep: operator %s: %w", name, err)
 	}
 	return op, nil
 }

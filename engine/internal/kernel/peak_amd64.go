@@ -8,8 +8,8 @@ import (
 // peakRounds is the number of rounds of the register-only loops.
 const peakRounds = 2000
 
-// peakLoop returns the register-only loop of path p's products and its operations; nil if the processor lacks them.
-func peakLoop(p Path) (loop func(), operations float64) {
+// PeakLoop returns the register-only loop of path p's products and its operations; nil if the processor lacks them.
+func PeakLoop(p Path) (loop func(), operations float64) {
 	if p > Detect() {
 		return nil, 0
 	}

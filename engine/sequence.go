@@ -9,9 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// lane is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A lane that
+// sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A sequence that
 // has no pages any more computes its tokens again; the bits are the same.
-type lane struct {
+type sequence struct {
 	s      *sampling
 	sample int
 	stream rng.Stream
@@ -31,25 +31,25 @@ type lane struct {
 	granted int  // samples that may begin
 }
 
-func newPromptLane(s *sampling) *lane { return &lane{s: s, sample: -1, tokens: s.prompt} }
+func newPromptSequence(s *sampling) *sequence { return &sequence{s: s, sample: -1, tokens: s.prompt} }
 
-func (l *lane) cache() *cache.Cache { return l.s.version.cache }
+func (l *sequence) cache() *cache.Cache { return l.s.version.cache }
 
-func (l *lane) owner() *share { return l.s.line.share.owner }
+func (l *sequence) owner() *share { return l.s.queue.share.owner }
 
-// ready says that more samples of the lane's prompt can begin.
-func (l *lane) ready() bool {
+// ready says that more samples of the sequence's prompt can begin.
+func (l *sequence) ready() bool {
 	return l.prompting() && l.logits != nil && l.s.next < l.s.n && !l.s.closed
 }
 
-// prompting says that the lane stands for the request and not for a sample.
-func (l *lane) prompting() bool { return l.sample < 0 }
+// prompting says that the sequence stands for the request and not for a sample.
+func (l *sequence) prompting() bool { return l.sample < 0 }
 
-// idle says that there is nothing to compute: the lane only waits to begin more samples.
-func (l *lane) idle() bool { return l.done == len(l.tokens) }
+// idle says that there is nothing to compute: the sequence only waits to begin more samples.
+func (l *sequence) idle() bool { return l.done == len(l.tokens) }
 
-// resume finds what is known of the lane's tokens. Scored prompts are computed whole.
-func (l *lane) resume() {
+// resume finds what is known of the sequence's tokens. Scored prompts are computed whole.
+func (l *sequence) resume() {
 	if l.done > 0 || l.asked {
 		return
 	}
@@ -64,7 +64,7 @@ func (l *lane) resume() {
 	}
 }
 
-func (l *lane) add(pages []*cache.Page) {
+func (l *sequence) add(pages []*cache.Page) {
 	for _, p := range pages {
 		l.pages = append(l.pages, p)
 		l.view = append(l.view, &p.Page)
@@ -72,7 +72,7 @@ func (l *lane) add(pages []*cache.Page) {
 }
 
 // room sees to it that pages cover the next n tokens, if need be beyond the budget.
-func (l *lane) room(n int, force bool) bool {
+func (l *sequence) room(n int, force bool) bool {
 	missing := pagesFor(l.done+n) - len(l.pages)
 	if missing <= 0 {
 		return true
@@ -83,14 +83,14 @@ func (l *lane) room(n int, force bool) bool {
 }
 
 // drop gives the pages back.
-func (l *lane) drop() {
+func (l *sequence) drop() {
 	l.cache().Release(l.pages)
 	l.pages, l.view = l.pages[:0], l.view[:0]
 	l.done, l.asked, l.logits = 0, false, nil
 }
 
 // computed notes that the step's tokens are done, and makes full pages known.
-func (l *lane) computed() {
+func (l *sequence) computed() {
 	before := l.done / cache.PageLen
 	l.done += l.take
 	if l.done/cache.PageLen == before {
@@ -102,11 +102,11 @@ func (l *lane) computed() {
 	}
 }
 
-// fork makes the lane of the next sample, which has drawn its first token. The last one takes the prompt's pages over.
+// fork makes the sequence of the next sample, which has drawn its first token. The last one takes the prompt's pages over.
 // It returns nil if the pages do not suffice.
-func (l *lane) fork(token int32, force bool) *lane {
+func (l *sequence) fork(token int32, force bool) *sequence {
 	s := l.s
-	c := &lane{s: s, sample: s.next, stream: s.seed.Stream("sample", s.next), asked: true, done: l.done}
+	c := &sequence{s: s, sample: s.next, stream: s.seed.Stream("sample", s.next), asked: true, done: l.done}
 	if s.next == s.n-1 {
 		c.pages, c.view = l.pages, l.view
 		l.pages, l.view = nil, nil
@@ -118,7 +118,7 @@ func (l *lane) fork(token int32, force bool) *lane {
 }
 
 // copyPages shares the full pages of l and copies the partial one.
-func (l *lane) copyPages(from *lane, force bool) bool {
+func (l *sequence) copyPages(from *sequence, force bool) bool {
 	full := from.done / cache.PageLen
 	if full < len(from.pages) {
 		own := l.cache().Alloc(1, force)
