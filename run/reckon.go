@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -44,15 +45,15 @@ func (in *Inspection) reckon(ctx context.Context) (*Budget, error) {
 }
 
 // readExamples measures rows of sft or dpo as they are trained on: all, or some of many.
-func (b *Budget) readExamples(s *examples, batch int) error {
-	b.Rows = s.rows.Len()
+func (b *Budget) readExamples(s *supervised.Examples, batch int) error {
+	b.Rows = s.Rows.Len()
 	n := b.Rows
 	if n > readAll {
 		n = lookAt
 	}
 	sum := 0
 	for i := range n {
-		row, err := s.row(dataset.Item{Index: i * b.Rows / n})
+		row, err := s.Row(dataset.Item{Index: i * b.Rows / n})
 		if err != nil {
 			return err
 		}
@@ -64,8 +65,8 @@ func (b *Budget) readExamples(s *examples, batch int) error {
 	}
 	perRow := b.Looked / max(1, n)
 	most := b.Longest
-	if n < b.Rows && s.maxLen > 0 {
-		most = s.maxLen
+	if n < b.Rows && s.MaxTokens > 0 {
+		most = s.MaxTokens
 	}
 	b.Prompt = roundDiv(sum, b.Looked)
 	b.Trained = int64(math.Round(float64(batch) * float64(perRow) * float64(sum) / float64(max(1, b.Looked))))

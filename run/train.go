@@ -98,7 +98,7 @@ func (l *loops) openSource(ctx context.Context, b *job) (trainer.Source, error) 
 		if err != nil {
 			return nil, err
 		}
-		l.steps = fs.reader.Steps()
+		l.steps = fs.Reader.Steps()
 		b.steps = l.steps
 		return fs, nil
 	}
@@ -108,7 +108,7 @@ func (l *loops) openSource(ctx context.Context, b *job) (trainer.Source, error) 
 		return nil, err
 	}
 	if expert != nil {
-		l.samples.Expert = expertRows{expert}
+		l.samples.Expert = buffer.DataSet{Examples: expert}
 	}
 	return l.samples, nil
 }
