@@ -11,9 +11,11 @@ import (
 )
 
 // openExamples opens the data set of an experience buffer, key in the configuration, to be read as plan says.
-func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key string, plan dataset.Plan, pairs bool) (*supervised.Examples, error) {
+func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key string, plan dataset.Plan,
+	pairs bool) (*supervised.Examples, error) {
 	if eb.StorageType != "file" && eb.StorageType != "sql" {
-		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is a file or a table, so write storage_type: file or sql", key, eb.StorageType)
+		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is a file or a table, so write "+
+			"storage_type: file or sql", key, eb.StorageType)
 	}
 	schema := "sft"
 	if pairs {
@@ -67,7 +69,8 @@ func (b *job) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key
 func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 	f := eb.Format
 	if eb.StorageType == "sql" {
-		f.PromptType, f.MessagesKey, f.ChosenKey, f.RejectedKey = config.Messages, buffer.MessagesColumn, buffer.ChosenColumn, buffer.RejectedColumn
+		f.PromptType, f.MessagesKey, f.ChosenKey, f.RejectedKey = config.Messages, buffer.MessagesColumn,
+			buffer.ChosenColumn, buffer.RejectedColumn
 	}
 	return f
 }
@@ -75,10 +78,12 @@ func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 // buildFileSource opens the experience buffer of mode train, at the place where the job stopped.
 func (b *job) buildFileSource(ctx context.Context, pos buffer.Position) (buffer.DataSet, error) {
 	if b.method.Schema == "experience" {
-		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; algorithm %s trains on experiences, so use mode both", b.cfg.Algorithm.Type)
+		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; "+
+			"algorithm %s trains on experiences, so use mode both", b.cfg.Algorithm.Type)
 	}
 	plan := dataset.Plan{BatchSize: b.cfg.Buffer.TrainBatchSize, Epochs: b.cfg.Buffer.TotalEpochs, TotalSteps: b.steps}
-	s, err := b.openExamples(ctx, b.cfg.Buffer.TrainerInput.ExperienceBuffer, "buffer.trainer_input.experience_buffer", plan, b.method.Schema == "dpo")
+	s, err := b.openExamples(ctx, b.cfg.Buffer.TrainerInput.ExperienceBuffer, "buffer.trainer_input.experience_buffer",
+		plan, b.method.Schema == "dpo")
 	if err != nil {
 		return buffer.DataSet{}, err
 	}
