@@ -44,7 +44,7 @@ var floors = []string{
 		"engine engine/enginetest engine/journal engine/measure",
 	"loop/buffer",
 	"loop/explorer loop/trainer loop/gem loop/proxy loop/remote",
-	"loop/record loop/bench",
+	"loop/record loop/bench run/budget",
 	"config",
 	"run/internal/jobdir run/internal/openai",
 	"run examples/tiny examples/tiny/gen",

@@ -1,51 +1,28 @@
-package run
+package budget
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// lookAt is how many tasks are rendered to learn how long prompts are, and readAll up to how many rows of sft and dpo are all read.
+// lookAt is how many tasks are rendered to learn how long prompts are, and readAll up to how many rows of sft and dpo
+// are all read.
 const (
 	lookAt  = 64
 	readAll = 1024
 )
 
-// reckon counts steps and tokens; nothing is sampled.
-func (in *Inspection) reckon(ctx context.Context) (*Budget, error) {
-	b := in.job
-	if len(in.Unknown) > 0 {
-		return nil, errors.New(strings.Join(in.Unknown, "; "))
-	}
-	budget := &Budget{Steps: b.steps}
-	switch m := b.cfg.Mode; {
-	case m == config.Train && in.examples != nil:
-		return budget, budget.readExamples(in.examples, b.cfg.Buffer.TrainBatchSize)
-	case m == config.Train:
-		return nil, errors.New("run: experiences that another process writes cannot be counted before they are there")
-	case b.external != nil:
-		return nil, errors.New("run: a model behind OpenAI's interface counts tokens of its own")
-	case m.Explores() && m != config.Bench && in.train.Tasks == nil:
-		return nil, errors.New("run: the tasks are not prepared yet")
-	case m.Explores() && m != config.Bench:
-		return budget, budget.readTasks(ctx, in)
-	}
-	return nil, fmt.Errorf("run: how much mode %s does is for those to say who ask it", b.cfg.Mode)
-}
-
-// readExamples measures rows of sft or dpo as they are trained on: all, or some of many.
-func (b *Budget) readExamples(s *supervised.Examples, batch int) error {
+// CountExamples measures rows of sft or dpo as they are trained on: all, or some of many.
+func (b *Budget) CountExamples(s *supervised.Examples, batch int) error {
 	b.Rows = s.Rows.Len()
 	n := b.Rows
 	if n > readAll {
@@ -76,49 +53,50 @@ func (b *Budget) readExamples(s *supervised.Examples, batch int) error {
 
 func roundDiv(a, b int) int { return (a + b/2) / max(1, b) }
 
-// readTasks renders some tasks as their workflow does, and bounds what a step comes to.
-func (b *Budget) readTasks(ctx context.Context, in *Inspection) error {
-	cfg := in.job.cfg
-	for _, set := range in.job.tasks.sets {
-		b.Rows += set.rows.Len()
-	}
-	tasks, err := in.someTasks(lookAt)
+// Plan is what a run explores and trains on.
+type Plan struct {
+	Tasks      explorer.Taskset
+	Rows       int
+	Steps      int // explore steps
+	Batch      int // tasks of one
+	Repeat     int // samples of a task
+	TrainBatch int // experiences of a train step; 0: nothing is trained
+	Longest    int // tokens of a sequence at most, where the tasks do not bound it
+}
+
+// Count renders some tasks as their workflow does, and bounds what a step comes to.
+func (p *Plan) Count(ctx context.Context, b *Budget) error {
+	b.Rows = p.Rows
+	tasks, err := p.some(lookAt)
 	if err != nil {
 		return err
 	}
 	sum := 0
 	for _, t := range tasks {
-		p, perr := in.prompt(ctx, t)
+		ids, perr := Prompt(ctx, p.Tasks, t)
 		if perr != nil { // a row that a run leaves out
 			err = perr
 			continue
 		}
-		sum, b.Longest, b.Looked = sum+len(p), max(b.Longest, len(p)), b.Looked+1
+		sum, b.Longest, b.Looked = sum+len(ids), max(b.Longest, len(ids)), b.Looked+1
 	}
 	if b.Looked == 0 {
 		return err
 	}
 	b.Prompt = roundDiv(sum, b.Looked)
-	b.Samples = cfg.Buffer.BatchSize * cfg.Algorithm.RepeatTimes
-	most := in.most()
+	b.Samples = p.Batch * p.Repeat
+	most := p.most()
 	b.Length = most.Prompt + most.Response
 	b.MaxSampled = int64(b.Samples) * int64(most.Sampled)
-	if cfg.Mode.Trains() {
-		b.MaxTrained = int64(cfg.Buffer.TrainBatchSize) * int64(b.Length)
-	}
+	b.MaxTrained = int64(p.TrainBatch) * int64(b.Length)
 	return nil
 }
 
 // most bounds one repetition of any task.
-func (in *Inspection) most() workflow.Bound {
-	cfg := in.job.cfg
-	whole := engine.DefaultContext
-	if n := cfg.Model.MaxModelLen; n != nil {
-		whole = *n
-	}
+func (p *Plan) most() workflow.Bound {
 	bound := workflow.Bound{}
 	add := func(w workflow.Workflow, r workflow.Rollout) {
-		prompt, answer := whole, whole
+		prompt, answer := p.Longest, p.Longest
 		if r.MaxPrompt > 0 {
 			prompt = r.MaxPrompt
 		}
@@ -130,20 +108,20 @@ func (in *Inspection) most() workflow.Bound {
 		bound.Prompt, bound.Response = max(bound.Prompt, one.Prompt), max(bound.Response, one.Response)
 		bound.Sampled = max(bound.Sampled, one.Sampled)
 	}
-	add(in.train.Workflow, in.train.Rollout)
-	for _, v := range in.train.Variants {
+	add(p.Tasks.Workflow, p.Tasks.Rollout)
+	for _, v := range p.Tasks.Variants {
 		add(v.Workflow, v.Rollout)
 	}
 	return bound
 }
 
-// someTasks are n tasks of steps all over the run, or fewer if it has not as many.
-func (in *Inspection) someTasks(n int) (list []workflow.Task, err error) {
-	batch, steps := in.job.cfg.Buffer.BatchSize, in.explored
+// some are n tasks of steps all over the run, or fewer if it has not as many.
+func (p *Plan) some(n int) (list []workflow.Task, err error) {
+	batch, steps := p.Batch, p.Steps
 	n = min(n, steps*batch)
 	perStep := (n + steps - 1) / max(1, steps)
 	for i := 0; i < n; {
-		tasks, err := in.train.Tasks.Batch(1+i*steps/n, batch)
+		tasks, err := p.Tasks.Tasks.Batch(1+i*steps/n, batch)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +136,7 @@ func (in *Inspection) someTasks(n int) (list []workflow.Task, err error) {
 }
 
 // errSeen ends a workflow whose first prompt has been seen.
-var errSeen = errors.New("run: the prompt was seen")
+var errSeen = errors.New("budget: the prompt was seen")
 
 // seeing is a sampler that looks at the first prompt and answers nothing.
 type seeing struct {
@@ -172,10 +150,10 @@ func (s *seeing) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Fu
 	return nil, errSeen
 }
 
-// prompt is what a task's workflow asks first.
-func (in *Inspection) prompt(ctx context.Context, t workflow.Task) ([]int32, error) {
+// Prompt is what a task's workflow asks first.
+func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32, error) {
 	s := &seeing{}
-	w, r := in.train.Way(t)
+	w, r := set.Way(t)
 	r.Sampler = s
 	t.Repeat = 1
 	list, err := w.Run(ctx, &r, t)
@@ -187,5 +165,5 @@ func (in *Inspection) prompt(ctx context.Context, t workflow.Task) ([]int32, err
 	case len(list) > 0: // an over-long prompt, which nobody is asked
 		return list[0].Tokens, nil
 	}
-	return nil, errors.New("run: the workflow asks nothing")
+	return nil, errors.New("budget: the workflow asks nothing")
 }
