@@ -126,8 +126,8 @@ func (b *Budget) measure(ctx context.Context, in *Inspection, service tinker.Ser
 }
 
 // forecast measures the engine before a run that may be long and says how long it takes, so that nobody starts a month on
-// a CPU unknowingly. trained steps are done. It is empty for a short run, whose steps tell soon enough, and on a server.
-func (b *job) forecast(ctx context.Context, trained int) (string, error) {
+// a CPU unknowingly. steps are to come. It is empty for a short run, whose steps tell soon enough, and on a server.
+func (b *job) forecast(ctx context.Context, steps int) (string, error) {
 	if b.engine == nil || b.cfg.Model.RandomInit || !b.cfg.Mode.Explores() || !b.cfg.Mode.Trains() {
 		return "", nil
 	}
@@ -138,7 +138,7 @@ func (b *job) forecast(ctx context.Context, trained int) (string, error) {
 	if left.Model, err = engine.Describe(b.model.dir); err != nil {
 		return "", err
 	}
-	left.Steps = b.steps - trained
+	left.Steps = steps
 	products := float64(left.Steps) * float64(left.Model.Parameters) * float64(2*left.MaxSampled+4*left.MaxTrained)
 	if products < longRun {
 		return "", nil

@@ -27,7 +27,7 @@ func (in *Inspection) reckon(ctx context.Context) (*Budget, error) {
 	if len(in.Unknown) > 0 {
 		return nil, errors.New(strings.Join(in.Unknown, "; "))
 	}
-	budget := &Budget{Steps: b.steps}
+	budget := &Budget{Steps: in.steps}
 	switch m := b.cfg.Mode; {
 	case m == config.Train && in.examples != nil:
 		return budget, budget.readExamples(in.examples, b.cfg.Buffer.TrainBatchSize)
@@ -78,7 +78,7 @@ func roundDiv(a, b int) int { return (a + b/2) / max(1, b) }
 // readTasks renders some tasks as their workflow does, and bounds what a step comes to.
 func (b *Budget) readTasks(ctx context.Context, in *Inspection) error {
 	cfg := in.job.cfg
-	for _, set := range in.job.tasks.sets {
+	for _, set := range in.tasks.sets {
 		b.Rows += set.rows.Len()
 	}
 	tasks, err := in.someTasks(lookAt)
