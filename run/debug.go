@@ -44,7 +44,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 			return err
 		}
 	}
-	set, _, err := b.trainTasksets(ctx)
+	set, _, _, err := b.trainTasksets(ctx)
 	if err != nil {
 		return err
 	}

@@ -88,9 +88,9 @@ func (in *Inspection) measure(ctx context.Context, b *budget.Budget, service tin
 }
 
 // forecast measures the engine before a run that may be long and says how long it takes, so that nobody starts a month
-// on a CPU unknowingly. trained steps are done. It is empty for a short run, whose steps tell soon enough, and on a
+// on a CPU unknowingly. steps are to come. It is empty for a short run, whose steps tell soon enough, and on a
 // server.
-func (b *job) forecast(ctx context.Context, trained int) (string, error) {
+func (b *job) forecast(ctx context.Context, steps int) (string, error) {
 	if b.engine == nil || b.cfg.Model.RandomInit || !b.cfg.Mode.Explores() || !b.cfg.Mode.Trains() {
 		return "", nil
 	}
@@ -101,7 +101,7 @@ func (b *job) forecast(ctx context.Context, trained int) (string, error) {
 	if left.Model, err = engine.Describe(b.model.dir); err != nil {
 		return "", err
 	}
-	left.Steps = b.steps - trained
+	left.Steps = steps
 	products := float64(left.Steps) * float64(left.Model.Parameters) * float64(2*left.MaxSampled+4*left.MaxTrained)
 	if products < longRun {
 		return "", nil
@@ -121,7 +121,7 @@ func (in *Inspection) reckon(ctx context.Context) (*budget.Budget, error) {
 	if len(in.Unknown) > 0 {
 		return nil, errors.New(strings.Join(in.Unknown, "; "))
 	}
-	out := &budget.Budget{Steps: b.steps}
+	out := &budget.Budget{Steps: in.steps}
 	switch m := b.cfg.Mode; {
 	case m == config.Train && in.examples != nil:
 		return out, out.CountExamples(in.examples, b.cfg.Buffer.TrainBatchSize)
@@ -143,7 +143,7 @@ func (in *Inspection) plan() *budget.Plan {
 	p := &budget.Plan{Tasks: in.train, Steps: in.explored, Batch: cfg.Buffer.BatchSize,
 		Repeat:  cfg.Algorithm.RepeatTimes,
 		Longest: engine.DefaultContext}
-	for _, set := range in.job.tasks.sets {
+	for _, set := range in.tasks.sets {
 		p.Rows += set.rows.Len()
 	}
 	if cfg.Mode.Trains() {

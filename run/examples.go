@@ -75,13 +75,13 @@ func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 	return f
 }
 
-// buildFileSource opens the experience buffer of mode train, at the place where the job stopped.
-func (b *job) buildFileSource(ctx context.Context, pos buffer.Position) (buffer.DataSet, error) {
+// buildFileSource opens the experience buffer of mode train, at the place where the job stopped, for so many steps.
+func (b *job) buildFileSource(ctx context.Context, pos buffer.Position, steps int) (buffer.DataSet, error) {
 	if b.method.Schema == "experience" {
 		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; "+
 			"algorithm %s trains on experiences, so use mode both", b.cfg.Algorithm.Type)
 	}
-	plan := dataset.Plan{BatchSize: b.cfg.Buffer.TrainBatchSize, Epochs: b.cfg.Buffer.TotalEpochs, TotalSteps: b.steps}
+	plan := dataset.Plan{BatchSize: b.cfg.Buffer.TrainBatchSize, Epochs: b.cfg.Buffer.TotalEpochs, TotalSteps: steps}
 	s, err := b.openExamples(ctx, b.cfg.Buffer.TrainerInput.ExperienceBuffer, "buffer.trainer_input.experience_buffer",
 		plan, b.method.Schema == "dpo")
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
-	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -24,9 +23,6 @@ type job struct {
 	identity jobdir.Identity
 	backend  config.Backend
 	method   *algorithm.Method
-	steps    int                   // train steps in all; 0 when only the data's end tells
-	explored int                   // explore steps in all; likewise
-	travels  synchronizer.Schedule // which weights an explore step samples with, in style fixed
 
 	gem bool // of trinity gem, whose keys have other names
 
@@ -41,7 +37,6 @@ type job struct {
 	noted        []string        // what noteOnce has said
 	start        string          // path of the state that the adapter begins with; empty: a fresh one
 	startSampler string          // the same to sample from
-	tasks        *tasks          // trained on
 	progress     *console.Progress
 	closers      []func() error // of what was opened, in order
 }

@@ -51,19 +51,19 @@ func (l *loops) serveAndTrain(ctx context.Context, b *job) error {
 	g, gctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{})
 	g.Go(func() error {
-		err := l.serveUntil(gctx, b, either(gctx, finished, b.Stop), l.state.Position.Step)
-		if l.table == nil { // a table is finished when all is well
-			err = errors.Join(err, l.exchange.Finish(gctx))
+		err := l.serveUntil(gctx, b, either(gctx, finished, b.Stop), l.resumed.Position.Step)
+		if l.between.table == nil { // a table is finished when all is well
+			err = errors.Join(err, l.between.exchange.Finish(gctx))
 		}
 		return err
 	})
 	g.Go(func() error {
 		defer close(finished)
-		return l.trainer.Run(gctx, b.Stop)
+		return l.training.trainer.Run(gctx, b.Stop)
 	})
 	err := g.Wait()
-	if l.table != nil && (err == nil || errors.Is(err, trainer.ErrInterrupted)) {
-		err = errors.Join(err, l.table.Finish(gctx))
+	if l.between.table != nil && (err == nil || errors.Is(err, trainer.ErrInterrupted)) {
+		err = errors.Join(err, l.between.table.Finish(gctx))
 	}
 	return err
 }
@@ -74,7 +74,7 @@ func (l *loops) serveUntil(ctx context.Context, b *job, stop <-chan struct{}, fi
 	if err != nil {
 		return err
 	}
-	if step, kept := l.exchange.Explored(); kept {
+	if step, kept := l.between.exchange.Explored(); kept {
 		first = step + 1
 	}
 	if err := p.Replay(ctx, first); err != nil {
@@ -153,7 +153,7 @@ func (l *loops) openServed(b *job) (*record.Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lines record.Lines = l.events
+	var lines record.Lines = l.training.events
 	if b.aside() {
 		lines = record.OwnLines{}
 	}
@@ -162,7 +162,7 @@ func (l *loops) openServed(b *job) (*record.Served, error) {
 			AdvantageName: b.cfg.Algorithm.AdvantageFn, Warn: b.progress.Warn},
 			b.service, l.travel.sync, nil, nil, explorer.Taskset{}, nil),
 		Sink: &record.Explored{Rollouts: buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")}, Monitor: l.monitor,
-			Progress: b.progress, To: l.exchange, Lines: lines, Aside: b.aside()},
+			Progress: b.progress, To: l.between.exchange, Lines: lines, Aside: b.aside()},
 	}, nil
 }
 

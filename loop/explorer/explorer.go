@@ -161,7 +161,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	if err != nil {
 		return err
 	}
-	version, err := x.load(ctx, step)
+	version, err := x.awaitSampler(ctx, step)
 	if err != nil {
 		return err
 	}
@@ -234,13 +234,13 @@ func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
 	t.Seed = s.Uint64()
 }
 
-// load makes the sampler of the version that a step samples with, waiting until it is published.
-func (x *Explorer) load(ctx context.Context, step int) (version int, err error) {
+// awaitSampler makes the sampler of the version that a step samples with, waiting until it is published.
+func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err error) {
 	version, path, err := x.sync.Next(ctx, step)
 	if err == nil && x.version != version {
 		err = x.use(ctx, version, path)
 		if errors.Is(err, tinker.ErrNotFound) && x.Apart && x.sync.Replaced(ctx, version, path) {
-			return x.load(ctx, step) // the trainer went back, and publishes them again under another path
+			return x.awaitSampler(ctx, step) // the trainer went back, and publishes them again under another path
 		}
 	}
 	if err == nil && x.sync.Short(step, version) {
