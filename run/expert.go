@@ -8,12 +8,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 )
 
 // openExpert opens the auxiliary buffer that the sample strategy mixes in, at the place where the job stopped; nil if it mixes nothing.
 // It must last for so many train steps.
-func (b *job) openExpert(ctx context.Context, pos buffer.Position, steps int) (*examples, error) {
+func (b *job) openExpert(ctx context.Context, pos buffer.Position, steps int) (*supervised.Examples, error) {
 	s := b.method.SampleStrategy
 	usual, experts := s.Split(b.cfg.Buffer.TrainBatchSize)
 	if experts == 0 {
@@ -33,10 +33,10 @@ func (b *job) openExpert(ctx context.Context, pos buffer.Position, steps int) (*
 	if err != nil {
 		return nil, err
 	}
-	if n := rows.reader.Steps(); n < steps {
-		return nil, fmt.Errorf("run: %s has %d rows for %d epochs, enough for %d of %d steps with %d each; raise its total_epochs", key, rows.rows.Len(), eb.TotalEpochs, n, steps, experts)
+	if n := rows.Reader.Steps(); n < steps {
+		return nil, fmt.Errorf("run: %s has %d rows for %d epochs, enough for %d of %d steps with %d each; raise its total_epochs", key, rows.Rows.Len(), eb.TotalEpochs, n, steps, experts)
 	}
-	return rows, rows.reader.Restore(dataset.State{CurrentIndex: pos.Expert})
+	return rows, rows.Reader.Restore(dataset.State{CurrentIndex: pos.Expert})
 }
 
 // checkStaleness refuses a sample strategy that would wait for ever: with a fixed schedule the age of each sample is known, and a step
@@ -57,15 +57,4 @@ func checkStaleness(cfg *config.Config, m *algorithm.Method, exploreSteps int) e
 			most, cfg.Synchronizer.SyncInterval, cfg.Synchronizer.SyncOffset, oldest, oldest)
 	}
 	return nil
-}
-
-// expertRows is an expert's data as buffer.Samples reads it.
-type expertRows struct{ *examples }
-
-// Next implements buffer.Examples.
-func (e expertRows) Next() ([]*experience.Experience, error) { return e.next() }
-
-// Position implements buffer.Examples.
-func (e expertRows) Position() buffer.Position {
-	return buffer.Position{Count: e.reader.State().CurrentIndex}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -27,15 +28,15 @@ type job struct {
 
 	model        *baseModel
 	teacher      teacher
-	context      int            // tokens that a sequence may have for every model that reads it; 0: not known
-	external     *external      // nil unless model.external_model is evaluated
-	judge        *judge         // nil: no workflow asks one
-	engine       *engine.Engine // nil on a server
-	service      tinker.Service // the engine, made durable; or a server
-	remote       remote.Server  // that server; nil on the engine
-	noted        []string       // what noteOnce has said
-	start        string         // path of the state that the adapter begins with; empty: a fresh one
-	startSampler string         // the same to sample from
+	context      int             // tokens that a sequence may have for every model that reads it; 0: not known
+	external     *openai.Service // nil unless model.external_model is evaluated
+	judge        *judge          // nil: no workflow asks one
+	engine       *engine.Engine  // nil on a server
+	service      tinker.Service  // the engine, made durable; or a server
+	remote       remote.Server   // that server; nil on the engine
+	noted        []string        // what noteOnce has said
+	start        string          // path of the state that the adapter begins with; empty: a fresh one
+	startSampler string          // the same to sample from
 	progress     *console.Progress
 	closers      []func() error // of what was opened, in order
 }

@@ -197,7 +197,7 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 	if !in.add(key, in.absent(eb.Path, err)) {
 		return false
 	}
-	in.examples, in.steps = s.examples, s.reader.Steps()
+	in.examples, in.steps = s.Examples, s.Reader.Steps()
 	return true
 }
 

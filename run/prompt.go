@@ -70,7 +70,7 @@ func (in *Inspection) showPrompt(ctx context.Context, o Options) error {
 
 // showExample shows the first row of sft or dpo.
 func (in *Inspection) showExample(o Options) error {
-	row, err := in.examples.row(dataset.Item{})
+	row, err := in.examples.Row(dataset.Item{})
 	if err != nil {
 		return err
 	}

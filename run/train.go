@@ -125,7 +125,7 @@ func openSource(
 		if err != nil {
 			return nil, training{}, err
 		}
-		return rows, training{steps: rows.reader.Steps()}, nil
+		return rows, training{steps: rows.Reader.Steps()}, nil
 	}
 	samples := &buffer.Samples{From: from, Strategy: b.method.SampleStrategy, Warn: b.progress.Warn}
 	expert, err := b.openExpert(ctx, pos, steps)
@@ -133,7 +133,7 @@ func openSource(
 		return nil, training{}, err
 	}
 	if expert != nil {
-		samples.Expert = expertRows{expert}
+		samples.Expert = buffer.DataSet{Examples: expert}
 	}
 	return samples, training{samples: samples, steps: steps}, nil
 }

@@ -128,7 +128,7 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 	r := workflow.Rollout{Params: p, Renderer: b.model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
 		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: b.context,
 		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
-		Judges: b.judges(), OpenAI: b.reachOpenAI}
+		Judges: b.judges(), OpenAI: b.reachJudge}
 	if n := b.cfg.Model.MaxPromptTokens; n != nil {
 		r.MaxPrompt = *n
 	}
