@@ -26,8 +26,8 @@ type Inspection struct {
 	found    []*config.Problem
 	train    explorer.Taskset     // what is trained on; no tasks where it is not known
 	tasks    *tasks               // its tasks
-	explored int                  // explore steps
 	steps    int                  // train steps; 0 where only the data's end tells
+	explored int                  // explore steps
 	examples *supervised.Examples // of sft and dpo
 	later    bool                 // a stage behind others
 	prepared bool                 // what the task pipeline makes is there

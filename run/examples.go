@@ -75,7 +75,7 @@ func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 	return f
 }
 
-// buildFileSource opens the experience buffer of mode train, at the place where the job stopped, for so many steps.
+// buildFileSource opens the experience buffer of mode train, at the place where the job stopped.
 func (b *job) buildFileSource(ctx context.Context, pos buffer.Position, steps int) (buffer.DataSet, error) {
 	if b.method.Schema == "experience" {
 		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; "+

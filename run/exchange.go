@@ -39,7 +39,8 @@ func openBetween(ctx context.Context, o exchangeOptions, pos buffer.Position) (b
 		return between{}, nil
 	case aside && eb != nil && eb.StorageType == "file":
 		return o.openFile(eb)
-	case eb != nil && eb.StorageType == "sql" && o.schema == "experience": // sft and dpo read a table as they read a file
+	// sft and dpo read a table as they read a file
+	case eb != nil && eb.StorageType == "sql" && o.schema == "experience":
 		return o.openTable(ctx, eb, pos)
 	case aside:
 		return between{}, fmt.Errorf("run: mode %s hands its experiences to another process; "+
@@ -47,7 +48,8 @@ func openBetween(ctx context.Context, o exchangeOptions, pos buffer.Position) (b
 	case !m.Explores() && !m.Serves():
 		return between{}, nil
 	case eb.StorageType != "queue":
-		return between{}, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue or sql", eb.StorageType, m)
+		return between{}, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue "+
+			"or sql", eb.StorageType, m)
 	}
 	kept, err := o.openCopyOf(ctx, eb)
 	if err != nil {
@@ -71,7 +73,8 @@ func (o exchangeOptions) state(what string) string {
 	return o.dir.File("buffer", o.cfg.Explorer.Name+"_"+what+".json")
 }
 
-func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuffer, pos buffer.Position) (x between, err error) {
+func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuffer, pos buffer.Position) (between, error) {
+	var x between
 	first, err := priorityOf(eb, o.id.Seed)
 	if err != nil {
 		return x, err
@@ -112,8 +115,8 @@ func priorityOf(eb *config.ExperienceBuffer, seed uint64) (*buffer.Priority, err
 	return buffer.NewPriority(r.PriorityFn, r.PriorityFnArgs, p)
 }
 
-// openCopyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path names.
-// Without a path there is none; what is trained on is in rollouts/.
+// openCopyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path
+// names. Without a path there is none; what is trained on is in rollouts/.
 func (o exchangeOptions) openCopyOf(ctx context.Context, eb *config.ExperienceBuffer) (buffer.Copy, error) {
 	const key = "buffer.trainer_input.experience_buffer.path"
 	if !o.cfg.Given(key) || eb.Path == "" {
@@ -129,7 +132,8 @@ func (o exchangeOptions) openRaw(ctx context.Context) (buffer.Copy, error) {
 	if !p.SaveInput || p.InputSavePath == "" || o.cfg.Mode == config.Bench {
 		return nil, nil
 	}
-	return o.openCopy(ctx, "data_processor.experience_pipeline.input_save_path", p.InputSavePath, "pipeline_input", "raw")
+	return o.openCopy(ctx, "data_processor.experience_pipeline.input_save_path", p.InputSavePath, "pipeline_input",
+		"raw")
 }
 
 func (o exchangeOptions) openCopy(ctx context.Context, key, path, table, state string) (buffer.Copy, error) {

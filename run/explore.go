@@ -98,8 +98,8 @@ func explorerOptions(b *job, x exploring) (explorer.Options, error) {
 	return o, nil
 }
 
-// runnersOf is how many tasks run at a time. The configuration counts them by its own inference engines; a server has a queue of its own and
-// says when it is full, so there all tasks of a step are asked for at once.
+// runnersOf is how many tasks run at a time. The configuration counts them by its own inference engines; a server has
+// a queue of its own and says when it is full, so there all tasks of a step are asked for at once.
 func runnersOf(cfg *config.Config, backend config.Backend) int {
 	x := cfg.Explorer
 	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
@@ -124,8 +124,8 @@ func pipelineOf(cfg *config.Config, own Plugins) ([]pipeline.Step, error) {
 	return steps, errors.Join(errs...)
 }
 
-// firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of tasks learns from how
-// earlier ones went and what it has learned was written before them.
+// firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of
+// tasks learns from how earlier ones went and what it has learned was written before them.
 func firstStep(path string, t *tasks, first int) (int, error) {
 	if t.states == nil {
 		return first, nil

@@ -64,23 +64,42 @@ func (b *job) close() error {
 
 // build makes the model and the service.
 func (b *job) build(ctx context.Context) error {
-	parts := []func(context.Context) error{
-		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildContext,
+	if err := b.buildAlgorithm(ctx); err != nil {
+		return err
 	}
 	if b.cfg.Model.ExternalModel.Enable {
-		parts = []func(context.Context) error{b.buildAlgorithm, b.buildExternal}
+		return b.buildExternal(ctx)
 	}
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
-			return err
-		}
+	if err := b.beginStage(); err != nil {
+		return err
 	}
-	return nil
+	return b.buildModels(ctx)
+}
+
+// buildModels makes what a model's folder says, and the service that trains and samples it.
+func (b *job) buildModels(ctx context.Context) error {
+	if err := b.buildModel(ctx); err != nil {
+		return err
+	}
+	if err := b.buildDir(ctx); err != nil {
+		return err
+	}
+	if err := b.buildTeacher(ctx); err != nil {
+		return err
+	}
+	if err := b.buildJudge(ctx); err != nil {
+		return err
+	}
+	if err := b.buildService(ctx); err != nil {
+		return err
+	}
+	return b.buildContext(ctx)
 }
 
 // beginStage sets what the model of a later stage begins with.
-func (b *job) beginStage(context.Context) (err error) {
-	b.start, b.startSampler, err = startOf(b.stage, b.backend.Kind == config.Local, b.cfg.Mode.Explores() || b.method.Needs().Ref)
+func (b *job) beginStage() (err error) {
+	b.start, b.startSampler, err = startOf(b.stage, b.backend.Kind == config.Local,
+		b.cfg.Mode.Explores() || b.method.Needs().Ref)
 	return err
 }
 

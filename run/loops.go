@@ -76,18 +76,21 @@ type resumed struct {
 	lost int // train steps that are done again, as the server lost the model
 }
 
-// resume is where the trainer continues: where it stopped, or on a service that keeps no models at the last state it saved.
+// resume is where the trainer continues: where it stopped, or on a service that keeps no models at the last state it
+// saved.
 func resume(b *job) (resumed, error) {
 	state, err := trainer.ReadState(b.dir, b.cfg.Trainer.Name)
 	switch {
 	case err != nil || b.durable() && !state.Foreign:
 		return resumed{State: state}, err
 	case state.Foreign && b.durable():
-		return resumed{}, fmt.Errorf("run: job %s was begun by Trinity-RFT on a Tinker service, which has its weights; "+
+		return resumed{}, fmt.Errorf("run: job %s was begun by Trinity-RFT on a Tinker service, which has its "+
+			"weights; "+
 			"set model.tinker.base_url to that service, or use another name for a new job", b.dir)
 	case state.Foreign:
-		state, err = record.Foreign{Explorer: explorerState(b), Store: storePath(b.folder()), Explored: samplesOf(b.cfg),
-			Trained: sampledOf(b.cfg, b.method), Sampled: b.method.Schema == "experience"}.Resume(state)
+		state, err = record.Foreign{Explorer: explorerState(b), Store: storePath(b.folder()),
+			Explored: samplesOf(b.cfg),
+			Trained:  sampledOf(b.cfg, b.method), Sampled: b.method.Schema == "experience"}.Resume(state)
 		return resumed{State: state}, err
 	}
 	return resumed{state.Back(), state.Step - state.Saved}, nil
@@ -96,22 +99,24 @@ func resume(b *job) (resumed, error) {
 // explorerState is the path of the explorer's state.
 func explorerState(b *job) string { return filepath.Join(b.dir, b.cfg.Explorer.Name+"_meta.json") }
 
-// openMonitor opens the metrics. Its lines stand up to what is done: trained, or in a process that samples beside a trainer the steps
-// before explore step next.
+// openMonitor opens the metrics. Its lines stand up to what is done: trained, or in a process that samples beside a
+// trainer the steps before explore step next.
 func openMonitor(b *job, next, trained int) (*monitor.Monitor, error) {
 	d := b.folder()
 	m, err := monitor.Open(monitor.Config{
 		Dir: b.dir, Log: d.Metrics(), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs,
 		Keep: linesToKeep(b, d, next, trained), Now: b.Now, FS: b.fs,
-		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: monitored(b.cfg.Mode), Settings: b.cfg.Settings(),
-		Own: b.Plugins.Monitors, LookupEnv: b.LookupEnv, Warn: b.progress.Warn,
+		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: monitored(b.cfg.Mode),
+		Settings: b.cfg.Settings(),
+		Own:      b.Plugins.Monitors, LookupEnv: b.LookupEnv, Warn: b.progress.Warn,
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.opened(m.Close)
 	if b.cfg.Monitor.MonitorType == "wandb" {
-		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*", "offline-run-*"))
+		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
+			"offline-run-*"))
 	}
 	return m, nil
 }

@@ -36,13 +36,15 @@ func (l *loops) run(ctx context.Context, b *job) (*console.Summary, error) {
 	b.progress.Done()
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n", context.Cause(ctx))
+		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n",
+			context.Cause(ctx))
 		return nil, ErrInterrupted
 	case errors.Is(err, ErrInterrupted):
 		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
 		return nil, err
 	case errors.Is(err, trainer.ErrInterrupted):
-		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n", l.training.trainer.Step())
+		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n",
+			l.training.trainer.Step())
 		return nil, ErrInterrupted
 	case err != nil:
 		return nil, err
@@ -69,7 +71,8 @@ func (l *loops) runMode(ctx context.Context, b *job) error {
 	case config.Bench:
 		return l.bench(ctx, b)
 	default:
-		return fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and serve+train", m)
+		return fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and "+
+			"serve+train", m)
 	}
 }
 
@@ -150,7 +153,8 @@ func (l *loops) explore(ctx context.Context, b *job) error {
 	})
 }
 
-// following does work while what the trainer of another process publishes is followed, if there is a table between the two.
+// following does work while what the trainer of another process publishes is followed, if there is a table between
+// the two.
 func (l *loops) following(ctx context.Context, work func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	follow, stop := context.WithCancel(ctx)
@@ -169,7 +173,8 @@ func (l *loops) sayTrainerDone(b *job) error {
 	status, ok, err := l.travel.folder.Trainer()
 	if err == nil && ok && status.State == synchronizer.Done && l.exploring.first <= l.exploring.steps {
 		b.noteOnce("the trainer of this job was done with step %d; start it again with the longer plan, "+
-			"or explore step %d may wait for its weights until synchronizer.sync_timeout is over", status.Step, l.exploring.first)
+			"or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
+			status.Step, l.exploring.first)
 	}
 	return err
 }
@@ -178,7 +183,8 @@ func (l *loops) sayTrainerDone(b *job) error {
 func (l *loops) bench(ctx context.Context, b *job) error {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
-	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: b.progress, Role: jobdir.Benchmark,
+	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: b.progress,
+		Role:  jobdir.Benchmark,
 		Start: b.startSampler, Samples: b.backend.Kind == config.Local,
 		First: b.cfg.Explorer.EvalOnStartup, Latest: b.cfg.Explorer.BenchOnLatestCheckpoint}
 	return e.Run(ctx)

@@ -24,11 +24,14 @@ func (l *loops) sayPlan(b *job) {
 		}
 		return
 	case config.ServeTrain:
-		fmt.Fprintf(b.Out, "plan     %s: steps of %d experiences that are committed\n", c.Algorithm.Type, c.Buffer.TrainBatchSize)
+		fmt.Fprintf(b.Out, "plan     %s: steps of %d experiences that are committed\n", c.Algorithm.Type,
+			c.Buffer.TrainBatchSize)
 	case config.Train:
-		fmt.Fprintf(b.Out, "plan     %s: %d steps of %d examples\n", c.Algorithm.Type, l.training.steps, c.Buffer.TrainBatchSize)
+		fmt.Fprintf(b.Out, "plan     %s: %d steps of %d examples\n", c.Algorithm.Type, l.training.steps,
+			c.Buffer.TrainBatchSize)
 	default:
-		fmt.Fprintf(b.Out, "plan     %s: %d steps, each %d tasks × %d samples, at most %s tokens; the time left is shown from the second step on\n",
+		fmt.Fprintf(b.Out, "plan     %s: %d steps, each %d tasks × %d samples, at most %s tokens; the time left "+
+			"is shown from the second step on\n",
 			c.Algorithm.Type, l.training.steps, c.Buffer.BatchSize, c.Algorithm.RepeatTimes, mostTokensOf(c))
 	}
 	l.sayWhere(b)
@@ -46,7 +49,8 @@ func mostTokensOf(c *config.Config) string {
 // sayWhere says where the trainer continues.
 func (l *loops) sayWhere(b *job) {
 	step := l.training.trainer.Step()
-	b.progress.Start(l.training.steps, "job", b.dir, "seed", int64(b.identity.Seed), "steps", l.training.steps, "behind", step)
+	b.progress.Start(l.training.steps, "job", b.dir, "seed", int64(b.identity.Seed), "steps", l.training.steps,
+		"behind", step)
 	if done := complete(b.cfg, step, l.training.steps); done != "" {
 		fmt.Fprintln(b.Out, "done    ", done)
 		return
@@ -56,7 +60,8 @@ func (l *loops) sayWhere(b *job) {
 	}
 	again := ""
 	if l.resumed.lost > 0 {
-		again = fmt.Sprintf(", the last state that was saved; up to step %d training repeats, on the samples there are", step+l.resumed.lost)
+		again = fmt.Sprintf(", the last state that was saved; up to step %d training repeats, on the samples "+
+			"there are", step+l.resumed.lost)
 	}
 	fmt.Fprintf(b.Out, "resume   behind step %d%s\n", step, again)
 }

@@ -23,7 +23,8 @@ type training struct {
 }
 
 // recoverVersions finds the weights that the job has published, and deletes what a killed process meant to.
-func recoverVersions(ctx context.Context, b *job, l *loops, asking record.Asking, steps int) (*synchronizer.Versions, error) {
+func recoverVersions(ctx context.Context, b *job, l *loops, asking record.Asking, steps int) (*synchronizer.Versions,
+	error) {
 	x, at := l.exploring, l.resumed
 	v := &synchronizer.Versions{Weights: l.weights, Sync: l.travel.sync, Start: b.startSampler, Durable: b.durable(),
 		Here: x.explorer != nil, Over: steps > 0 && at.Step >= steps, Note: b.note, Warn: b.progress.Warn}
@@ -38,7 +39,8 @@ func recoverVersions(ctx context.Context, b *job, l *loops, asking record.Asking
 	if at.Foreign {
 		return v, v.RecoverForeign(ctx, at.Step, needed)
 	}
-	if x.explorer != nil { // perhaps the selectors learn from before: what they know was written after the trainer's state
+	// perhaps the selectors learn from before: what they know was written after the trainer's state
+	if x.explorer != nil {
 		needed = min(needed, l.travel.sync.Needed(x.first))
 	}
 	if err := v.Recover(ctx, at.Step, needed); err != nil || x.explorer == nil {
@@ -62,7 +64,8 @@ func openTraining(
 	if err := sayChanges(ctx, b, l.resumed.State, t.steps, rates); err != nil {
 		return t, err
 	}
-	t.events = &record.Trained{Monitor: l.monitor, Progress: b.progress, Weights: l.weights, Keep: b.cfg.Trainer.MaxCheckpoints,
+	t.events = &record.Trained{Monitor: l.monitor, Progress: b.progress, Weights: l.weights,
+		Keep:     b.cfg.Trainer.MaxCheckpoints,
 		Versions: versions, Report: l.between.report, Durable: b.durable()}
 	if t.samples != nil {
 		t.events.Sampled = &record.Sampled{Table: l.between.table, Kept: l.exploring.kept, Asking: asking}
@@ -85,7 +88,8 @@ func trainerOptions(b *job, steps int, rates algorithm.Schedule) trainer.Options
 		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: jobdir.Prefix(b.cfg), TotalSteps: steps,
 		BatchSize: b.cfg.Buffer.TrainBatchSize, SaveInterval: b.cfg.Trainer.SaveInterval,
 		Method: b.method, Schedule: rates, Adam: adamOf(b.cfg),
-		Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: referenceOf(b), Vocab: b.vocabulary(),
+		Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: referenceOf(b),
+		Vocab:  b.vocabulary(),
 		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: b.fs, Durable: b.durable(),
 	}
 }
@@ -102,8 +106,8 @@ func sayChanges(ctx context.Context, b *job, state trainer.State, steps int, rat
 	return sayEntropies(ctx, b.service, b.cfg, b.method, b.Out)
 }
 
-// referenceOf is the path of the weights that the loss compares with: in a later stage, as upstream has it, those that the stage began with;
-// else none, which is the base model.
+// referenceOf is the path of the weights that the loss compares with: in a later stage, as upstream has it, those
+// that the stage began with; else none, which is the base model.
 func referenceOf(b *job) string {
 	if b.stage.State == "" {
 		return ""
@@ -111,7 +115,8 @@ func referenceOf(b *job) string {
 	return b.startSampler
 }
 
-// openSource makes the trainer's source, at the place where the job continues: the samples of the exchange, or a data set.
+// openSource makes the trainer's source, at the place where the job continues: the samples of the exchange, or a data
+// set.
 func openSource(
 	ctx context.Context, b *job, from buffer.Exchange, pos buffer.Position, steps int,
 ) (trainer.Source, training, error) {
@@ -133,7 +138,8 @@ func openSource(
 	return samples, training{samples: samples, steps: steps}, nil
 }
 
-// exportModel copies the weights that a full-parameter run saved to where upstream puts a model. Adapters stay in their checkpoint.
+// exportModel copies the weights that a full-parameter run saved to where upstream puts a model. Adapters stay in
+// their checkpoint.
 func (l *loops) exportModel(b *job) error {
 	step := l.training.trainer.Step()
 	if b.cfg.LoRA().Rank > 0 || b.cfg.Trainer.SaveHFCheckpoint == "never" || step == 0 {
@@ -161,7 +167,8 @@ func (t training) short(cfg *config.Config) string {
 		what = "ended, and no step was trained"
 	}
 	if t.samples == nil {
-		return fmt.Sprintf("%s: the data has no more batches of %d (buffer.train_batch_size)", what, cfg.Buffer.TrainBatchSize)
+		return fmt.Sprintf("%s: the data has no more batches of %d (buffer.train_batch_size)", what,
+			cfg.Buffer.TrainBatchSize)
 	}
 	return what + ": " + t.samples.LeftOver(cfg.Buffer.TrainBatchSize, cfg.Mode != config.ServeTrain)
 }
