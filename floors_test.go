@@ -40,10 +40,13 @@ var floors = []string{
 		"engine/internal/nn monitor",
 	"rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
-	"loop/buffer rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
+	"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
 		"engine engine/enginetest engine/journal engine/measure",
-	"loop/explorer loop/trainer loop/gem loop/proxy",
+	"loop/buffer",
+	"loop/explorer loop/trainer loop/gem loop/proxy loop/remote",
+	"loop/record loop/bench run/budget",
 	"config",
+	"run/internal/jobdir run/internal/openai",
 	"run examples/tiny examples/tiny/gen",
 	"cmd/trinity",
 }

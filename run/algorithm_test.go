@@ -96,16 +96,16 @@ func TestPPOSurvivesKills(t *testing.T) {
 		"algorithm.advantage_fn_args={critic_bins: 5}", "algorithm.kl_loss_fn_args={adaptive: true, target_kl: 1, horizon: 10, kl_coef: 0.1}")
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, load(t, t.TempDir(), args...), o)
 	for at := 1; at <= count.Count(); at += 11 {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		o.Out = io.Discard
 		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = &disk.Crash{FS: disk.OS()} // does not crash
+		o.fs = &disk.Crash{FS: disk.OS()} // does not crash
 		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
 		if t.Failed() {
 			return

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -124,7 +125,7 @@ func TestGoesBackByItself(t *testing.T) {
 // A server that loses the run again and again behind the same state ends it, with what was lost.
 func TestGoesBackOnlySoOften(t *testing.T) {
 	r := &restarted{models: map[string]bool{}}
-	for n := 1; n <= 2*goBacks; n++ {
+	for n := 1; n <= 2*remote.GoBacks; n++ {
 		r.at = append(r.at, n)
 	}
 	o := options()

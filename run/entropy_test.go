@@ -115,15 +115,15 @@ func TestFetchingSurvivesKills(t *testing.T) {
 	} {
 		count := &disk.Crash{FS: disk.OS()}
 		o := options()
-		o.FS = count
+		o.fs = count
 		want := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), o)
 		for at := 7; at <= count.Count(); at += 31 {
 			dir := t.TempDir()
-			o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+			o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("%s: kill at %d: the run failed otherwise: %v", name, at, err)
 			}
-			o.FS = disk.OS()
+			o.fs = disk.OS()
 			same(t, fmt.Sprintf("%s killed at operation %d", name, at), runs(t, ofAlgorithm(t, dir, name, args...), o), want)
 			if t.Failed() {
 				return

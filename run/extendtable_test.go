@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
 var fullExtend = flag.Bool("extend.full", false, "TestExtend: every style, interval, offset, stage and mode, with kills; make extend keeps the table")
@@ -111,7 +112,7 @@ func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
 // crash starts the job with a disk that fails at an operation. lived says that it came to the end before.
 func (l lasting) crash(t *testing.T, dir string, n, at int, half, url string) (lived bool, err error) {
 	o := options()
-	o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+	o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 	if _, err = l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disk.ErrCrash) {
 		return false, err
 	}
@@ -149,7 +150,7 @@ func (l lasting) compare(t *testing.T, what string, got, want []monitor.Line) st
 	return "ends"
 }
 
-// start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.FS is for if there are two.
+// start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.fs is for if there are two.
 func (l lasting) start(t testing.TB, dir string, n int, o Options, killed, url string) ([]monitor.Line, error) {
 	t.Helper()
 	args := l.args(n)
@@ -175,14 +176,14 @@ func (l lasting) startApart(t testing.TB, dir string, o Options, killed string, 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type end struct {
-		sum *Summary
+		sum *console.Summary
 		err error
 	}
 	ends := map[string]chan end{"trainer": make(chan end, 1), "explorer": make(chan end, 1)}
 	for half, more := range map[string][]string{"trainer": asTrainer, "explorer": asExplorer} {
 		cfg, o := l.load(t, dir, and(args, more...)...), o
 		if killed != half {
-			o.FS = nil
+			o.fs = nil
 		}
 		go func() {
 			if l.ahead != "" && l.ahead != half {

@@ -41,7 +41,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	o := options()
 	o.fleeting = forgets
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
 	stride := 29
 	if testing.Short() {
@@ -49,11 +49,11 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	}
 	for at := 5; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, few...), o), want)
 		if t.Failed() {
 			return
@@ -66,7 +66,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	dir := t.TempDir()
 	o := options()
 	o.fleeting = forgets
-	o.FS = &stopBehind{FS: disk.OS(), step: 3}
+	o.fs = &stopBehind{FS: disk.OS(), step: 3}
 	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(err, errEnough) {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	}
 	var out bytes.Buffer
 	stop := make(chan struct{})
-	o.FS, o.Out, o.Stop = nil, io.MultiWriter(&out, &atStep{line: "resume", stop: stop}), stop
+	o.fs, o.Out, o.Stop = nil, io.MultiWriter(&out, &atStep{line: "resume", stop: stop}), stop
 	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(err, ErrInterrupted) {
 		t.Fatal(err)
 	}

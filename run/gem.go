@@ -16,9 +16,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // shippedPlayer is the model that plays when the local engine is to play and no model is named.
@@ -51,10 +53,10 @@ func Gem(ctx context.Context, pairs []string, o Options) error {
 	if err != nil {
 		return err
 	}
-	ctx, done := g.whileReachable(ctx)
+	ctx, done := remote.WhileReachable(ctx, g.Stop, g.remote)
 	defer done()
 	err = g.trainer.Run(ctx, o.Stop)
-	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
+	if err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable) {
 		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n", context.Cause(ctx), g.dir)
 		err = ErrInterrupted
 	}
@@ -248,7 +250,7 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 		return err
 	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.FS,
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.fs,
 		Make: func() (env.Env, error) {
 			e, err := registry.Make(g.c.EnvID, nil)
 			if err != nil {
@@ -291,10 +293,10 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 			g.dir = fmt.Sprintf("%s-%d", base, n)
 		}
 	}
-	if err := g.FS.MkdirAll(g.dir); err != nil {
+	if err := g.fs.MkdirAll(g.dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
-	if err := g.lock(ctx); err != nil {
+	if err := g.lock(ctx, jobdir.Trainer); err != nil {
 		return err
 	}
 	if g.logs = g.dir; c.LogDir != "" {
@@ -338,7 +340,7 @@ func (g *gemRun) writeKeys() error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(g.FS, filepath.Join(g.dir, keysFile), append(data, '\n'))
+	return disk.WriteFile(g.fs, filepath.Join(g.dir, keysFile), append(data, '\n'))
 }
 
 // readKeys returns the keys of a run as pairs, without resume; none if it was killed before they were written.

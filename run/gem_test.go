@@ -170,7 +170,7 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	}
 	_, want := gemRuns(t, options(), short(t.TempDir(), local...))
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
 	same(t, "unbroken", unbroken, want)
 	if testing.Short() {
@@ -179,11 +179,11 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	pairs = append(pairs, "resume=latest")
 	for at := 2; at <= count.Count() && !t.Failed(); at += stride {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		_, got := gemRuns(t, o, short(dir, pairs...))
 		same(t, fmt.Sprintf("killed at operation %d", at), got, want)
 		if runs, err := os.ReadDir(dir); err != nil || len(runs) != 1 {

@@ -152,7 +152,7 @@ func (b *job) openSampling(ctx context.Context, dir string) (err error) {
 		b.opened(func() error { return os.RemoveAll(b.dir) })
 	}
 	if b.backend.Kind != config.Local {
-		if b.progress, err = b.newProgress(); err != nil {
+		if err = b.openProgress(); err != nil {
 			return err
 		}
 		return b.openServer(ctx)

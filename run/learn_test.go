@@ -12,8 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+)
+
+// The metrics that show whether a run learned.
+const (
+	rewardKey   = "critic/rewards/mean"
+	accuracyKey = "rollout/accuracy/mean"
 )
 
 var learnFull = flag.Bool("learn.full", false, "TestLearn: seeds 1, 2 and 3 for 50 steps, the base by itself, and the shuffled control")
@@ -40,7 +47,7 @@ func TestLearn(t *testing.T) {
 	for seed := 1; seed <= 3; seed++ {
 		l := learn(t, seed, 50, options())
 		first, last := l.Mean(trainAccuracy, 1, 1), l.Mean(trainAccuracy, 41, 50)
-		before, after, _ := l.ends(heldOut)
+		before, after, _ := l.Ends(heldOut)
 		if first > 0.5 || last < 0.8 || after-before < 0.3 {
 			t.Errorf("seed %d: training accuracy %.3f → %.3f, held out %.3f → %.3f; wanted at most 0.50 → at least 0.80, and 0.30 more", seed, first, last, before, after)
 		}
@@ -48,12 +55,12 @@ func TestLearn(t *testing.T) {
 	control := options()
 	control.score = func(a algorithm.Advantage) algorithm.Advantage { return shuffled{a} }
 	l := learn(t, 1, 50, control)
-	if before, after, _ := l.ends(heldOut); after-before > 0.03 { // it may fall: steps in no direction do a model no good
+	if before, after, _ := l.Ends(heldOut); after-before > 0.03 { // it may fall: steps in no direction do a model no good
 		t.Errorf("with advantages shuffled inside each group held-out accuracy rose from %.3f to %.3f", before, after)
 	}
 }
 
-func learn(t *testing.T, seed, steps int, o Options) *Summary {
+func learn(t *testing.T, seed, steps int, o Options) *console.Summary {
 	t.Helper()
 	n := strconv.Itoa(steps)
 	cfg := load(t, t.TempDir(), "seed="+strconv.Itoa(seed), "buffer.total_steps="+n, "trainer.total_steps="+n)
@@ -68,7 +75,7 @@ func learn(t *testing.T, seed, steps int, o Options) *Summary {
 	if o.score != nil {
 		what = ", advantages shuffled"
 	}
-	before, after, _ := sum.ends(heldOut)
+	before, after, _ := sum.Ends(heldOut)
 	t.Logf("seed %d%s, %d steps in %.0f s: reward %.3f → %.3f, training accuracy %.3f → %.3f (first and last 10 steps; step 1: %.3f), held out %s → %s, %.0f tokens/s sampled, %.0f trained",
 		seed, what, steps, time.Since(begin).Seconds(), sum.Mean(rewardKey, 1, 10), sum.Mean(rewardKey, steps-9, steps),
 		sum.Mean(trainAccuracy, 1, 10), sum.Mean(trainAccuracy, steps-9, steps), sum.Mean(trainAccuracy, 1, 1), interval(before), interval(after),

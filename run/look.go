@@ -40,7 +40,7 @@ func (in *Inspection) mode() {
 		in.add(storage, fmt.Errorf("is file, which is not for mode %s; use queue or sql", m))
 	}
 	if eb != nil {
-		_, err := in.job.priority()
+		_, err := priorityOf(eb, in.job.identity.Seed)
 		in.add("buffer.trainer_input.experience_buffer.replay_buffer.priority_fn_args", err)
 	}
 }
@@ -63,7 +63,7 @@ func (in *Inspection) lookAtModel(ctx context.Context) bool {
 	if !in.add(key, in.absent(b.cfg.Model.BaseModel(), err)) {
 		return false
 	}
-	b.identity.Date = b.began()
+	b.identity.Date = b.folder().Began(b.Now())
 	good := in.add(templateKey(b.cfg), b.setTemplate())
 	if b.backend.Kind == config.Local {
 		good = in.lookAtShape(key) && good

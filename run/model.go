@@ -15,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -59,10 +60,10 @@ func (b *job) buildModel(ctx context.Context) error {
 // buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the
 // date.
 func (b *job) buildDir(ctx context.Context) error {
-	if err := b.FS.MkdirAll(b.dir); err != nil {
-		return fmt.Errorf("run: job directory: %w", err)
+	if err := b.folder().Make(); err != nil {
+		return err
 	}
-	if err := b.lock(ctx); err != nil {
+	if err := b.lock(ctx, jobdir.Roles(b.cfg)...); err != nil {
 		return err
 	}
 	if err := b.openIdentity(); err != nil {
@@ -133,7 +134,7 @@ func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(to
 
 // buildService opens what trains and samples.
 func (b *job) buildService(ctx context.Context) (err error) {
-	if b.progress, err = b.newProgress(); err != nil {
+	if err := b.openProgress(); err != nil {
 		return err
 	}
 	switch {
@@ -172,7 +173,7 @@ func (b *job) engineOptions() (engine.Options, error) {
 	maps.Copy(models, b.judge.served())
 	return engine.Options{
 		Dir: filepath.Join(b.dir, "tinker", "checkpoints"), Models: models,
-		Threads: b.Threads, Seed: &seed, FS: b.FS,
+		Threads: b.Threads, Seed: &seed, FS: b.fs,
 	}, err
 }
 
@@ -182,7 +183,7 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.importState(); err != nil {
+	if err := b.folder().ImportState(b.stage); err != nil {
 		return err
 	}
 	alone := !b.aside() && b.cfg.Mode != config.Bench // the journal of the job is the trainer's; sampling keeps nothing
@@ -200,7 +201,7 @@ func (b *job) openEngine(ctx context.Context) error {
 		return nil
 	}
 	j, err := journal.Open(ctx, filepath.Join(b.dir, "tinker", "journal"), e, journal.Options{
-		FS: b.FS, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
+		FS: b.fs, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
 	})
 	if err != nil {
 		e.Close()

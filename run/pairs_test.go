@@ -42,15 +42,15 @@ func TestDPOSurvivesKills(t *testing.T) {
 	args := []string{"buffer.train_batch_size=2", "buffer.total_steps=3", "trainer.total_steps=3", "trainer.save_interval=1", "model.tinker.rank=4"}
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, example(t, t.TempDir(), "dpo", args...), o)
 	for at := 1; at <= count.Count(); at += 13 {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		if _, err := Run(t.Context(), example(t, dir, "dpo", args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = disk.OS()
+		o.fs = disk.OS()
 		same(t, "killed", runs(t, example(t, dir, "dpo", args...), o), want)
 	}
 }

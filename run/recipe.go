@@ -175,7 +175,7 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 func (b *job) recipeNeeds(p *config.TaskPipeline) taskprep.Surroundings {
 	s := taskprep.Surroundings{TextKey: "text", Workers: p.NumProcess}
 	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {
-		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
+		judge, err := b.reachJudge(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
 		return func(ctx context.Context, system, user string) (string, error) {
 			list := []chat.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
 			return judge.Ask(ctx, list, 0, 0)
@@ -227,9 +227,9 @@ func addSamples(list []*taskprep.Sample, rows *dataset.Source, fields []string) 
 // serveTasks writes the output folder beside its place and moves it there.
 func (b *job) serveTasks(out, made string, list []*taskprep.Sample) error {
 	tmp := out + "~recipe"
-	err := errors.Join(b.FS.RemoveAll(tmp), b.FS.MkdirAll(tmp))
+	err := errors.Join(b.fs.RemoveAll(tmp), b.fs.MkdirAll(tmp))
 	if err == nil {
-		err = disk.Replace(b.FS, filepath.Join(tmp, recipeOutput), func(w io.Writer) error {
+		err = disk.Replace(b.fs, filepath.Join(tmp, recipeOutput), func(w io.Writer) error {
 			for _, s := range list {
 				line, err := json.Marshal(s.Row)
 				if err != nil {
@@ -243,13 +243,13 @@ func (b *job) serveTasks(out, made string, list []*taskprep.Sample) error {
 		})
 	}
 	if err == nil {
-		err = disk.WriteFile(b.FS, filepath.Join(tmp, recipeNote), []byte(made))
+		err = disk.WriteFile(b.fs, filepath.Join(tmp, recipeNote), []byte(made))
 	}
 	if err == nil {
-		err = b.FS.Rename(tmp, out)
+		err = b.fs.Rename(tmp, out)
 	}
 	if err == nil {
-		err = b.FS.SyncDir(filepath.Dir(out))
+		err = b.fs.SyncDir(filepath.Dir(out))
 	}
 	if err != nil {
 		return fmt.Errorf("run: prepared tasks: %w", err)

@@ -281,7 +281,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, load(t, t.TempDir(), few...), o)
 	stride := 1
 	if testing.Short() {
@@ -293,12 +293,12 @@ func TestSurvivesEveryKill(t *testing.T) {
 				continue // each operation once, in one of both ways
 			}
 			dir := t.TempDir()
-			o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
 			o.Out = io.Discard
 			if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 			}
-			o.FS = &disk.Crash{FS: disk.OS()} // does not crash
+			o.fs = &disk.Crash{FS: disk.OS()} // does not crash
 			same(t, fmt.Sprintf("killed at operation %d (power loss %v)", at, power), runs(t, load(t, dir, few...), o), want)
 			if t.Failed() {
 				return
@@ -313,7 +313,7 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false", "model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
 	marked := &saveMark{Crash: &disk.Crash{FS: disk.OS()}}
 	o := options()
-	o.FS = marked
+	o.fs = marked
 	want := runs(t, load(t, t.TempDir(), args...), o)
 	first := int(marked.at.Load())
 	if first == 0 {
@@ -321,11 +321,11 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	}
 	for at := first; at <= first+8; at++ {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
 	}
 }

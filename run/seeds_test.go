@@ -7,6 +7,8 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
 var (
@@ -19,14 +21,14 @@ var (
 type curve struct{ first, last, se float64 }
 
 // rise is the mean reward of the first ten steps and of the last ten, and the standard error of the difference over steps.
-func rise(s *Summary) curve {
+func rise(s *console.Summary) curve {
 	a, va := tenSteps(s, 1)
 	b, vb := tenSteps(s, s.Steps-9)
 	return curve{a, b, math.Sqrt((va + vb) / 10)}
 }
 
 // tenSteps is the mean and the variance of the steps' rewards.
-func tenSteps(s *Summary, from int) (mean, variance float64) {
+func tenSteps(s *console.Summary, from int) (mean, variance float64) {
 	mean = s.Mean(rewardKey, from, from+9)
 	for step := from; step < from+10; step++ {
 		d := s.Mean(rewardKey, step, step) - mean
@@ -76,7 +78,7 @@ func TestSeeds(t *testing.T) {
 }
 
 // trainGuide runs a configuration of the guide, with as many rows as the steps take and its jobs below root. A job that is there goes on.
-func trainGuide(t *testing.T, file, root string, steps int) *Summary {
+func trainGuide(t *testing.T, file, root string, steps int) *console.Summary {
 	t.Helper()
 	online, _ := guideHub(t, *seedsRows, 96*steps)
 	var out bytes.Buffer

@@ -72,18 +72,18 @@ func TestRunOnServer(t *testing.T) {
 	o := options()
 	o.LookupEnv = withKey
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	dir := t.TempDir()
 	same(t, "on a server", runs(t, load(t, dir, remote...), o), want)
 	same(t, "started again when it was done", runs(t, load(t, dir, remote...), o), want)
 	for _, part := range []int{3, 2} {
 		at := count.Count() / part
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, remote...), o); !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, "killed on a server", runs(t, load(t, dir, remote...), o), want)
 	}
 }

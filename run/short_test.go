@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
@@ -32,7 +33,7 @@ func operatorsOf(list string) string {
 }
 
 // said runs a job, which must end well, and returns what it told the user.
-func said(t *testing.T, o Options, args ...string) (*Summary, string) {
+func said(t *testing.T, o Options, args ...string) (*console.Summary, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()

@@ -61,15 +61,15 @@ func TestTasksInADatabase(t *testing.T) {
 	same(t, "in a database", runs(t, load(t, t.TempDir(), set("sql", url)...), options()), want)
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	runs(t, load(t, t.TempDir(), set("sql", url)...), o)
 	for at := 7; at <= count.Count(); at += count.Count()/3 + 1 {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at}
+		o.fs = &disk.Crash{FS: disk.OS(), At: at}
 		if _, err := Run(context.Background(), load(t, dir, set("sql", url)...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, "after a kill", runs(t, load(t, dir, set("sql", url)...), o), want)
 	}
 }

@@ -82,7 +82,7 @@ func TestReferenceOfAStage(t *testing.T) {
 func TestStagesSurviveKills(t *testing.T) {
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := staged(t, t.TempDir(), o)
 	stride := 11
 	if testing.Short() {
@@ -90,11 +90,11 @@ func TestStagesSurviveKills(t *testing.T) {
 	}
 	for at := 2; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		got := staged(t, dir, o)
 		for _, stage := range []string{"warmup", "rft"} {
 			same(t, fmt.Sprintf("killed at operation %d, stage %s", at, stage), got[stage], want[stage])

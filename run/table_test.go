@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
 var (
@@ -82,12 +83,12 @@ func examined(t *testing.T, dir, name, line string) (string, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b, _ := sum.ends(strings.Replace(heldOut, "eval/", "bench/", 1))
+	a, b, _ := sum.Ends(strings.Replace(heldOut, "eval/", "bench/", 1))
 	return fmt.Sprintf("held-out accuracy %.3f → %.3f, %s", a, b, line), b > a+0.1
 }
 
 // outcome says in a line what a run came to.
-func outcome(name string, sum *Summary) (line string, learned bool) {
+func outcome(name string, sum *console.Summary) (line string, learned bool) {
 	last := len(sum.Lines) - 1
 	n := sum.Lines[last].Step
 	between := func(key string) (first, end float64) { return sum.Mean(key, 1, 4), sum.Mean(key, n-3, n) }
@@ -100,7 +101,7 @@ func outcome(name string, sum *Summary) (line string, learned bool) {
 		c, d := between("actor/accuracy_mean")
 		return fmt.Sprintf("loss on pairs not seen before %.3f → %.3f, pairs told apart %.2f → %.2f, %d steps", a, b, c, d, n), b < 0.8*a && d > 0.9
 	}
-	a, b, _ := sum.ends(heldOut)
+	a, b, _ := sum.Ends(heldOut)
 	line = fmt.Sprintf("held-out accuracy %.3f → %.3f, %d steps", a, b, n)
 	if v, ok := sum.Lines[last].Metrics["critic/vf_explained_var"]; ok {
 		best := v

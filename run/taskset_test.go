@@ -86,7 +86,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 			o.fleeting = forgets
 		}
 		count := &disk.Crash{FS: disk.OS()}
-		o.FS = count
+		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
 		stride := 17
 		if testing.Short() {
@@ -94,11 +94,11 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		}
 		for at := 5; at <= count.Count(); at += stride {
 			dir := t.TempDir()
-			o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+			o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("kill at %d: %v", at, err)
 			}
-			o.FS = nil
+			o.fs = nil
 			same(t, fmt.Sprintf("%s service, killed at operation %d", service, at), runs(t, load(t, dir, cfg...), o), want)
 			if t.Failed() {
 				return
@@ -113,15 +113,15 @@ func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
 	for _, every := range []string{"3", "10"} {
 		cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval="+every)
 		o, count := options(), &killBehind{Crash: &disk.Crash{FS: disk.OS()}}
-		o.FS = count
+		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
 		for at := 1; at <= count.seen; at++ {
 			dir := t.TempDir()
-			o.FS, o.Out = &killBehind{Crash: &disk.Crash{FS: disk.OS()}, at: at}, io.Discard
+			o.fs, o.Out = &killBehind{Crash: &disk.Crash{FS: disk.OS()}, at: at}, io.Discard
 			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 				t.Fatal(err)
 			}
-			o.FS = nil
+			o.fs = nil
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			sum, err := Run(ctx, load(t, dir, cfg...), o)
 			cancel()

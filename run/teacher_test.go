@@ -67,7 +67,7 @@ func TestMixSurvivesKills(t *testing.T) {
 	args := append(tinyRun, "buffer.train_batch_size=3", "trainer.save_interval=1", "explorer.eval_on_startup=false", "model.tinker.rank=4", "buffer.total_steps=3", "trainer.total_steps=3")
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, example(t, t.TempDir(), "mix", args...), o)
 	if n := want[2].Metrics["actor/expert/sft_loss"]; !(n > 0) {
 		t.Fatalf("the expert's loss is %v", n)
@@ -77,9 +77,9 @@ func TestMixSurvivesKills(t *testing.T) {
 	}
 	for at := 1; at <= count.Count(); at += 17 {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		Run(t.Context(), example(t, dir, "mix", args...), o) // an error unless it was done
-		o.FS = disk.OS()
+		o.fs = disk.OS()
 		same(t, "killed", runs(t, example(t, dir, "mix", args...), o), want)
 		if t.Failed() {
 			return

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
@@ -48,14 +49,14 @@ func lake(t testing.TB, dir, template string, more ...string) *config.Config {
 }
 
 // kept are the rollouts of a step.
-func kept(t testing.TB, cfg *config.Config, step int) (list []rollout) {
+func kept(t testing.TB, cfg *config.Config, step int) (list []buffer.Rollout) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(cfg.JobDir(), "rollouts", fmt.Sprintf("step_%06d.jsonl", step)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
-		var r rollout
+		var r buffer.Rollout
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -72,19 +73,19 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 			cfg := lake(t, t.TempDir(), template)
 			count := &disk.Crash{FS: disk.OS()}
 			o := options()
-			o.FS = count
+			o.fs = count
 			want := runs(t, cfg, o)
 			countsSequences(t, cfg, want)
 			same(t, "again", runs(t, lake(t, t.TempDir(), template), options()), want)
 			for at := 5; at <= count.Count(); at += 1 + count.Count()/3 {
 				dir := t.TempDir()
-				o.FS = &disk.Crash{FS: disk.OS(), At: at}
+				o.fs = &disk.Crash{FS: disk.OS(), At: at}
 				var out bytes.Buffer
 				o.Out = &out
 				if _, err := Run(t.Context(), lake(t, dir, template), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 					t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 				}
-				o.FS = disk.OS()
+				o.fs = disk.OS()
 				same(t, fmt.Sprintf("killed at %d", at), runs(t, lake(t, dir, template), o), want)
 			}
 		})

@@ -198,7 +198,7 @@ func oneDies(t *testing.T, dir, killed string, crash disk.FS, base ...string) er
 			overrides = asExplorer
 		}
 		if half == killed {
-			o.FS = crash
+			o.fs = crash
 		}
 		o.Out = io.Discard
 		cfg := load(t, dir, and(base, overrides...)...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -104,7 +105,7 @@ func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
 // How far data sets were read is taken over from upstream's notes.
 func TestContinuesUpstreamsDataSets(t *testing.T) {
 	dir := t.TempDir()
-	for text, want := range map[string]trainer.Position{
+	for text, want := range map[string]buffer.Position{
 		`{"latest_iteration": 2, "sample_strategy_state": {"current_index": 8}}`:                                                           {Count: 8},
 		`{"latest_iteration": 2, "sample_strategy_state": {"usual_buffer": {"current_index": 0}, "expert_buffer": {"current_index": 64}}}`: {Expert: 64},
 		`{"latest_iteration": 2, "latest_exp_index": 6}`:                                                                                   {Count: 6},

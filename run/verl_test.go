@@ -55,7 +55,7 @@ func TestEpochsOfPPO(t *testing.T) {
 	}
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, load(t, t.TempDir(), args(3)...), o)
 	for _, l := range want {
 		if l.Metrics["actor/ppo_kl"] == 0 || l.Metrics["train/kl_sample_train_v1"] != 0 {
@@ -67,11 +67,11 @@ func TestEpochsOfPPO(t *testing.T) {
 	}
 	for at := 9; at <= count.Count(); at += count.Count()/4 + 1 {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, args(3)...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, fmt.Sprintf("killed at %d", at), runs(t, load(t, dir, args(3)...), o), want)
 	}
 }

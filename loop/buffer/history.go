@@ -17,8 +17,11 @@ import (
 // name, proxy_history, and columns, and beside them the step that took an experience.
 type History struct{ db *database }
 
-// OpenHistory opens the history at a database URL, whose transactions go through that file system.
+// OpenHistory opens or makes the history at a database URL, whose transactions go through that file system.
 func OpenHistory(ctx context.Context, address string, through disk.FS) (*History, error) {
+	if err := makeFolder(through, address); err != nil {
+		return nil, err
+	}
 	db, err := openDatabase(address)
 	if err != nil {
 		return nil, err

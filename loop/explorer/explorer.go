@@ -52,7 +52,7 @@ type Options struct {
 	BaseModel      string
 	Warn           func(string) // called from several goroutines
 	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again after a restart.
-	Raw func(ctx context.Context, step int, list []*experience.Experience) error
+	Raw buffer.Copy
 	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is that of its metrics. It
 	// may get one again after a restart.
 	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
@@ -161,7 +161,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	if err != nil {
 		return err
 	}
-	version, err := x.load(ctx, step)
+	version, err := x.awaitSampler(ctx, step)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	metrics := rolloutMetrics(groups)
 	metrics["rollout/model_version"] = float64(version)
 	if x.Raw != nil {
-		if err := x.Raw(ctx, step, list); err != nil {
+		if err := x.Raw.Put(ctx, step, list); err != nil {
 			return err
 		}
 	}
@@ -234,13 +234,13 @@ func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
 	t.Seed = s.Uint64()
 }
 
-// load makes the sampler of the version that a step samples with, waiting until it is published.
-func (x *Explorer) load(ctx context.Context, step int) (version int, err error) {
+// awaitSampler makes the sampler of the version that a step samples with, waiting until it is published.
+func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err error) {
 	version, path, err := x.sync.Next(ctx, step)
 	if err == nil && x.version != version {
 		err = x.use(ctx, version, path)
 		if errors.Is(err, tinker.ErrNotFound) && x.Apart && x.sync.Replaced(ctx, version, path) {
-			return x.load(ctx, step) // the trainer went back, and publishes them again under another path
+			return x.awaitSampler(ctx, step) // the trainer went back, and publishes them again under another path
 		}
 	}
 	if err == nil && x.sync.Short(step, version) {

@@ -104,6 +104,19 @@ func (f Folder) Explorers() ([]ExplorerStatus, error) {
 	return list, nil
 }
 
+// Oldest is the oldest version that an explorer of another process samples with; 0 when there is none.
+func (f Folder) Oldest() (int, error) {
+	others, err := f.Explorers()
+	if err != nil || len(others) == 0 {
+		return 0, err
+	}
+	oldest := others[0].Version
+	for _, e := range others {
+		oldest = min(oldest, e.Version)
+	}
+	return oldest, nil
+}
+
 // Versions are the published weights by version.
 func (f Folder) Versions() (map[int]string, error) {
 	files, err := filepath.Glob(filepath.Join(f.Dir, "global_step_*", "remote_sampler_path.txt"))

@@ -116,6 +116,11 @@ func (o *Order) Note(event string, step, version int, detail string) error {
 	return nil
 }
 
+// Sampling writes down an event of the explorer. Like Note, it may be called on nil.
+func (o *Order) Sampling(event string, step int, detail string) error {
+	return o.Note(event, step, 0, detail)
+}
+
 // keep remembers a choice.
 func (o *Order) keep(e Event) {
 	switch e.Event {

@@ -120,9 +120,9 @@ func (t *Trainer) openOthers(ctx context.Context) (err error) {
 	return nil
 }
 
-// score computes the advantages that are late, and sends the critic, if there is one, what it has to learn from the returns.
+// assignAdvantages computes the advantages that are late, and sends the critic, if there is one, what it has to learn from the returns.
 // learned waits for that and returns its metrics.
-func (t *Trainer) score(ctx context.Context, step int, batch []*experience.Experience, fetched []algorithm.Fetched) (
+func (t *Trainer) assignAdvantages(ctx context.Context, step int, batch []*experience.Experience, fetched []algorithm.Fetched) (
 	metrics map[string]float64, learned func(context.Context) (map[string]float64, error), err error) {
 	learned = func(context.Context) (map[string]float64, error) { return nil, nil }
 	if t.critic == nil {

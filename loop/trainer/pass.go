@@ -74,7 +74,7 @@ func (t *Trainer) finish(ctx context.Context, step int, p *pass, batch []*experi
 	seqs = sequences(step, batch, trained, fetched)
 	entropies := takeEntropies(batch, seqs, p.trained)
 	if !t.Method.Needs().Logprobs || entropies { // the gradient did not depend on them; the reported loss does
-		if _, p.outcome, err = t.Method.Objective.Step(seqs); err != nil {
+		if _, p.outcome, err = t.Method.Objective.Evaluate(seqs); err != nil {
 			return nil, err
 		}
 	}

@@ -12,19 +12,20 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // State is what the last committed step left: the content of <name>_meta.json. Its first key is upstream's.
 type State struct {
-	Step      int      `json:"latest_iteration"`
-	Saved     int      `json:"latest_saved"` // the last step whose state was saved
-	NextSeqID int64    `json:"next_seq_id"`
-	Saving    int64    `json:"saving,omitempty"` // SeqID of a save of Step that was begun outside a step
-	ModelID   string   `json:"model_id"`
-	Position  Position `json:"sample_strategy_state"` // what has been trained
+	Step      int             `json:"latest_iteration"`
+	Saved     int             `json:"latest_saved"` // the last step whose state was saved
+	NextSeqID int64           `json:"next_seq_id"`
+	Saving    int64           `json:"saving,omitempty"` // SeqID of a save of Step that was begun outside a step
+	ModelID   string          `json:"model_id"`
+	Position  buffer.Position `json:"sample_strategy_state"` // what has been trained
 
-	SavedPosition Position `json:"saved_position,omitzero"` // what had been trained at step Saved
+	SavedPosition buffer.Position `json:"saved_position,omitzero"` // what had been trained at step Saved
 
 	// Foreign: the state is upstream's, which says nothing of what was trained; only read, never written.
 	Foreign bool `json:"-"`
@@ -94,7 +95,7 @@ func foreign(jobDir, path string) (State, error) {
 
 // foreignPosition is how far Trinity-RFT had read data sets: of sft and dpo the one, of mix the expert's. Its queues
 // begin anew.
-func foreignPosition(path string) (p Position) {
+func foreignPosition(path string) (p buffer.Position) {
 	var meta struct {
 		State struct {
 			Index  int `json:"current_index"`
@@ -228,6 +229,20 @@ func (t *Trainer) sendWeights(ctx context.Context, step int, seq *int64) (*tinke
 	f, err := t.client.SaveWeightsForSampler(ctx, tinker.SaveRequest{SeqID: *seq, Name: fmt.Sprintf("%s-sampler-%d", t.Prefix, step)})
 	*seq++
 	return f, err
+}
+
+// sendPublished asks for the weights of a step if they are to be published; nil if not.
+func (t *Trainer) sendPublished(
+	ctx context.Context, step int, seq *int64,
+) (*tinker.Future[tinker.SaveOutput], error) {
+	if t.Publisher == nil {
+		return nil, nil
+	}
+	publishes, err := t.Publisher.Publishes(ctx, step)
+	if err != nil || !publishes {
+		return nil, err
+	}
+	return t.sendWeights(ctx, step, seq)
 }
 
 // publish waits for the weights of a step and tells where they are.

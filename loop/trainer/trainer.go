@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -44,8 +45,14 @@ type Options struct {
 	Durable bool
 	// Republish are versions that are published first, all with the weights to begin with.
 	Republish []int
-	// Publishes says after which steps weights are published for the explorer; nil never.
-	Publishes func(step int) bool
+	// Publisher says after which steps weights are published; nil never.
+	Publisher Publisher
+}
+
+// Publisher says after which steps weights are published for those that sample.
+type Publisher interface {
+	// Publishes is asked once in each step, when its gradient has been sent; a step that is run again must get the same answer.
+	Publishes(ctx context.Context, step int) (bool, error)
 }
 
 // Source gives the experiences of each step.
@@ -53,15 +60,7 @@ type Source interface {
 	// Read returns the next n experiences, those of the given step, in the same order in every run. io.EOF means that there are no more.
 	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
 	// Position describes what has been read, so that a restarted run can go on behind it.
-	Position() Position
-}
-
-// Position is how far a Source has been read: Count experiences of explore step Step, or Count rows of a data set; and beside
-// the former, Expert rows of an expert's data set.
-type Position struct {
-	Step   int `json:"step"`
-	Count  int `json:"count"`
-	Expert int `json:"expert,omitempty"`
+	Position() buffer.Position
 }
 
 // Events are told about what the loop does. Errors end the loop. Every call may come again with the same content after a restart.
@@ -93,9 +92,6 @@ type Trainer struct {
 
 // New makes a Trainer; state is what ReadState found.
 func New(o Options, service tinker.Service, source Source, events Events, state State) *Trainer {
-	if o.Publishes == nil {
-		o.Publishes = func(int) bool { return false }
-	}
 	m := *o.Method // its coefficients may change
 	o.Method = &m
 	t := &Trainer{Options: o, service: service, source: source, events: events, state: state}

@@ -24,7 +24,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 	if err != nil {
 		return nil, err
 	}
-	scored, learned, err := t.score(ctx, step, batch, fetched)
+	scored, learned, err := t.assignAdvantages(ctx, step, batch, fetched)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,8 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 			known = nil // the weights have changed
 		}
 	}
-	if t.Publishes(step) {
-		if published, err = t.sendWeights(ctx, step, seq); err != nil {
-			return nil, err
-		}
+	if published, err = t.sendPublished(ctx, step, seq); err != nil {
+		return nil, err
 	}
 	first, outcome, err := t.finishAll(ctx, step, passes, batch, fetched)
 	if err != nil {
@@ -97,7 +95,7 @@ func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs []
 	if err != nil {
 		return nil, nil, err
 	}
-	outs, metrics, err := t.Method.Objective.Step(sequences(step, batch, logprobs, fetched))
+	outs, metrics, err := t.Method.Objective.Evaluate(sequences(step, batch, logprobs, fetched))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,7 +17,7 @@ func TestExactEntropyWeights(t *testing.T) {
 			Entropy: []float32{3, 4}, Expert: true},
 	}
 	loss := func(o *Objective) (float64, [][]float32) {
-		outs, _, err := o.Step(batch)
+		outs, _, err := o.Evaluate(batch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestEntropyMetricNames(t *testing.T) {
 		if !tt.there {
 			one.Entropy = nil
 		}
-		_, m, err := o.Step([]Sequence{one})
+		_, m, err := o.Evaluate([]Sequence{one})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,9 +37,9 @@ type Outcome struct {
 	Metrics  map[string]float64 // actor/..., of the part
 }
 
-// evaluate is the loss of one part. Without reference log-probabilities the KL term is 0 and has no metric; likewise
-// the entropy's when it is exact and not there yet. Its gradient is the service's affair then.
-func (o *Objective) evaluate(part stepPart) []Outcome {
+// evaluatePart is the loss of one part. Without reference log-probabilities the KL term is 0 and has no metric;
+// likewise the entropy's when it is exact and not there yet. Its gradient is the service's affair then.
+func (o *Objective) evaluatePart(part stepPart) []Outcome {
 	batch, agg, scale := part.rows, part.agg, part.scale
 	p := part.policy(batch, o.Aggregation)
 	total, grad := p.Value, p.Gradient

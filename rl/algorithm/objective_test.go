@@ -17,7 +17,7 @@ func TestObjectiveGradient(t *testing.T) {
 		o := m.Objective
 		o.Aggregation = agg
 		batch := policyFixture(t)
-		outcomes, _, err := o.Step(batch)
+		outcomes, _, err := o.Evaluate(batch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestObjectiveGradient(t *testing.T) {
 
 func totalLoss(t *testing.T, o *Objective, batch []Sequence) float64 {
 	t.Helper()
-	outcomes, _, err := o.Step(batch)
+	outcomes, _, err := o.Evaluate(batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func oneOf(o *Objective, s Sequence, n int) (Outcome, error) {
 	for i := range batch {
 		batch[i] = s
 	}
-	out, _, err := o.Step(batch)
+	out, _, err := o.Evaluate(batch)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -130,7 +130,7 @@ func TestObjectiveRefusesMissingInputs(t *testing.T) {
 	} {
 		s := ok
 		spoil(&s)
-		if _, _, err := o.Step([]Sequence{ok, s}); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, _, err := o.Evaluate([]Sequence{ok, s}); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "sequence 1") {
 			t.Errorf("error = %v, want %q of sequence 1", err, want)
 		}

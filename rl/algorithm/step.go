@@ -2,10 +2,10 @@ package algorithm
 
 import "fmt"
 
-// Step evaluates all sequences of a step and averages their metrics as Trinity-RFT does (each metric over the
-// parts that have it). The outcomes are in the order of the batch. The error names an input that is missing or has the
-// wrong length.
-func (o *Objective) Step(batch []Sequence) ([]Outcome, map[string]float64, error) {
+// Evaluate gives the loss of all sequences of a step and its derivative by each logprob, and averages their metrics as
+// Trinity-RFT does (each metric over the parts that have it). The outcomes are in the order of the batch. The error
+// names an input that is missing or has the wrong length.
+func (o *Objective) Evaluate(batch []Sequence) ([]Outcome, map[string]float64, error) {
 	if err := o.check(batch); err != nil {
 		return nil, nil, err
 	}
@@ -13,7 +13,7 @@ func (o *Objective) Step(batch []Sequence) ([]Outcome, map[string]float64, error
 	sums := make(map[string]float64)
 	counts := make(map[string]float64)
 	for _, p := range o.parts(batch) {
-		got := o.evaluate(p)
+		got := o.evaluatePart(p)
 		out = append(out, got...)
 		for k, v := range got[0].Metrics {
 			sums[k] += v

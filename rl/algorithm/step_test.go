@@ -36,7 +36,7 @@ func TestStepGradients(t *testing.T) {
 				full := mustObjective(t, terms)
 				full.Batched, full.MicroBatch, full.TokenScale = o.Batched, o.MicroBatch, o.TokenScale
 				batch := policyFixture(t)
-				out, _, err := full.Step(batch)
+				out, _, err := full.Evaluate(batch)
 				if err != nil || len(out) != len(batch) {
 					t.Fatalf("%d outcomes, %v", len(out), err)
 				}
@@ -109,17 +109,17 @@ func TestWholeStepAggregatesPerSequence(t *testing.T) {
 func TestStepRefuses(t *testing.T) {
 	batch := policyFixture(t)
 	o := Objective{Policy: mustPolicy(t, "dpo", nil), Aggregation: TokenMean}
-	if _, _, err := o.Step(batch); err == nil ||
+	if _, _, err := o.Evaluate(batch); err == nil ||
 		!strings.Contains(err.Error(), "a step has 5 sequences; the loss needs pairs") {
 		t.Errorf("error of an odd step = %v", err)
 	}
 	batch[3].Ref = nil
-	if _, _, err := o.Step(batch[:4]); err == nil ||
+	if _, _, err := o.Evaluate(batch[:4]); err == nil ||
 		!strings.Contains(err.Error(), "sequence 3: algorithm: a sequence of 20 response tokens has 0 reference "+
 			"logprobs") {
 		t.Errorf("error of a missing reference = %v", err)
 	}
-	if out, m, err := o.Step(nil); len(out) != 0 || len(m) != 0 || err != nil {
+	if out, m, err := o.Evaluate(nil); len(out) != 0 || len(m) != 0 || err != nil {
 		t.Errorf("a step of nothing gives %v, %v, %v", out, m, err)
 	}
 }
