@@ -1,12 +1,12 @@
-// Package journal makes a deterministic tinker.Service durable: accepted means it survives a kill.
+// Package journal makes a deterministic tinker.Service durable: an accepted request survives a kill.
 //
-// A request is appended to a log and fsynced (concurrent requests share one fsync) before its future is returned. The
-// service below is a state machine: the same requests in the same order give the same bits. So after a kill Open
-// restores each model's last snapshot, runs the logged requests behind it again, and everything is as it was: weights,
-// optimizer, gradient, unfinished work and the futures of requests that a client asks for once more.
+// A request is appended to a write-ahead log and fsynced (concurrent requests share one fsync) before its future is
+// returned. The service below is a state machine: the same requests in the same order give the same bits. After a
+// kill, Open restores the last snapshot of each model and replays the later requests of the log. This restores
+// weights, optimizer, gradient, unfinished work and the futures of requests that a client may ask for again.
 //
-// Logged are requests and every choice that chance made for them. Results are logged lazily, without an fsync of their
-// own: a lost one is computed again. Sampling changes nothing and is passed through.
+// The log has the requests and every random choice that was made for them. Results are logged without an fsync of
+// their own: a lost result is recomputed. Sampling changes no state and is passed through.
 package journal
 
 import (

@@ -1,7 +1,8 @@
-// Package disk is the handful of file operations that durable state is made of, behind an interface.
+// Package disk has the file operations that durable state is made of, behind the interface FS.
 //
-// Everything that must survive a kill is written through FS, so that a test can stop the process between any two of its
-// operations (Crash) and see what the next start makes of the files. Reading needs no such care and uses package os.
+// Everything that must survive a kill is written through FS, so that a test can stop the process between any two
+// operations (Crash) and check what the next start makes of the files. Reading needs no such care and uses package
+// os.
 package disk
 
 import (

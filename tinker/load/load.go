@@ -1,9 +1,10 @@
-// Package load puts a Tinker service under load, checks every answer and measures: round trips of single training requests, many
-// runs training at once, many samples at once, and a burst of requests that are all outstanding together.
+// Package load puts a Tinker service under load, checks every answer and measures: round trips of single training
+// requests, many training runs at once, many samples at once, and a burst of requests that are all outstanding
+// together.
 //
-// It speaks only the interfaces of package tinker, so it loads an engine in this process, a server through tinker/client, and
-// the hosted service alike. Where the service promises exact logprobs, answers to equal requests must be equal to the last bit;
-// elsewhere they must be well formed, finite, and the losses of training must fall.
+// It uses only the interfaces of package tinker, so it can load an engine in this process, a server through
+// tinker/client, or the hosted service. If the service promises exact logprobs, answers to equal requests must be
+// equal to the last bit. Otherwise they must be well formed and finite, and training losses must fall.
 package load
 
 import (

@@ -20,7 +20,7 @@ func TestQueueIsBounded(t *testing.T) {
 		accepted = append(accepted, r.promise("/forward_backward", batch(m, seq, false)))
 	}
 	code, h, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 5, false))
-	if code != http.StatusServiceUnavailable || h.Get("Retry-After") != "5" || !strings.Contains(string(raw), "3 requests with 21 tokens wait, 3 and 21 of them yours") {
+	if code != http.StatusServiceUnavailable || h.Get("Retry-After") != "5" || !strings.Contains(string(raw), "queue full: 3 requests with 21 tokens pending, 3 with 21 of them yours") {
 		t.Errorf("beyond the bound: %d, Retry-After %q, %s", code, h.Get("Retry-After"), raw)
 	}
 	again := r.promise("/forward_backward", batch(m, 3, false)) // is answered, not counted

@@ -27,8 +27,8 @@ func newQuota(what string, requests int, bytes int64) *quota {
 	return &quota{what: what, most: amount{requests, bytes}, tenants: map[string]*amount{}}
 }
 
-// room returns an error if a tenant's request of so many bytes is too much. The first request of a tenant may be of
-// any size.
+// room returns an error if a tenant's request of that many bytes does not fit. The first request of a tenant may
+// have any size.
 func (q *quota) room(tenant string, bytes int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,19 +47,19 @@ func (q *quota) full(tenant string, bytes int64) error {
 	if small || first {
 		return nil
 	}
-	return fmt.Errorf("%d %s with %d bytes wait, %d with %d bytes of them yours; "+
-		"a tenant may not hold more than what is free (of %d and %d bytes)",
+	return fmt.Errorf("queue full: %d %s with %d bytes pending, %d with %d bytes of them yours; "+
+		"a tenant's backlog may not exceed the remaining capacity (of %d requests and %d bytes)",
 		q.all.requests, q.what, q.all.bytes, own.requests, own.bytes, q.most.requests, q.most.bytes)
 }
 
-// take counts a request in, whether there is room or not: one that an earlier process accepted is taken in any case.
+// take counts a request in, whether it fits or not: what an earlier process accepted must be executed.
 func (q *quota) take(tenant string, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.add(tenant, amount{1, bytes})
 }
 
-// try counts a request in if there is room.
+// try counts a request in if it fits.
 func (q *quota) try(tenant string, bytes int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

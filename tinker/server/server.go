@@ -1,14 +1,17 @@
-// Package server speaks the Tinker protocol over HTTP for any durable tinker.Service, so that the unmodified Python
+// Package server serves any durable tinker.Service over the HTTP protocol of Tinker, so that the unmodified Python
 // SDK, the tinker command and this project's own client train and sample here as they do on the hosted service.
 //
-// A request's life: the route (route.go) finds the tenant by the hash of the key (auth.go) and decodes the body; a
-// training request (train.go) goes to the Backend, which makes it durable; a session, a sampler or a sample
-// (session.go, sampler.go, sample.go) goes to the server's own log (state.go). Only then is the promise returned. Its
-// request id is signed natural key, so retrieve_future (future.go) finds the result in any later process too. Results
-// are waited for, never polled.
+// The life of a request: the route (route.go) finds the tenant by the hash of the API key (auth.go) and decodes the
+// body. A training request (train.go) goes to the Backend, which makes it durable. A session, a sampler or a sample
+// (session.go, sampler.go, sample.go) is written to the server's own log (state.go). Only then is the promise
+// returned. Its request id is a signed key, so that retrieve_future (future.go) finds the result after a restart
+// too. The server waits for results without polling.
 //
-// Logprobs of samples are raw: of the model's own distribution at temperature 1. Telemetry of the SDK is accepted and
-// dropped. What a server on one machine cannot have (billing, audit, projects, traces) is refused by name (refuse.go).
+// Another tenant's resources return 404.
+//
+// Logprobs of samples are those of the model's own distribution at temperature 1. Telemetry of the SDK is accepted
+// and dropped. What a server on one machine does not offer (billing, audit, projects, traces) is refused with an
+// error that names it (refuse.go).
 package server
 
 import (

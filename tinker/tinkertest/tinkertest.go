@@ -1,4 +1,5 @@
-// Package tinkertest is the contract of package tinker as a suite: every implementation passes it.
+// Package tinkertest is the test suite for implementations of package tinker. It is the contract of the interfaces
+// there.
 package tinkertest
 
 import (

@@ -1,5 +1,6 @@
-// Package python draws what CPython's random.Random and NumPy's default_rng draw, so that an environment of the Python world
-// gives the same episode for the same seed. Nothing else should draw from it: package rng is the project's own generator.
+// Package python draws what CPython's random.Random and NumPy's generators draw, so that an environment ported from
+// Python gives the same episode for the same seed. Nothing else should use it: package rng is the project's own
+// generator.
 package python
 
 import "math/bits"
