@@ -17,8 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// segments is the log: numbered files, of which the last is written. Each begins with a header that says how long the
-// one before is.
+// segments is the write-ahead log: numbered files, the last of which is appended to. Each begins with a header that
+// has the length of the previous one.
 type segments struct {
 	dir      string
 	opts     wal.Options
@@ -188,7 +188,7 @@ func (s *segments) full() bool {
 	return s.current.Size() > s.limit
 }
 
-// heal returns nil when the log takes records.
+// heal returns nil when the log accepts records.
 func (s *segments) heal() error {
 	s.mu.Lock()
 	l := s.current

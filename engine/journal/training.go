@@ -17,14 +17,14 @@ type trainingClient struct {
 	id      string
 	created created
 
-	snapping sync.Mutex // held while a snapshot is taken, and while the model comes to rest or awakes
+	snapping sync.Mutex // held during a snapshot, an eviction and a restore
 
 	mu       sync.Mutex
-	inner    tinker.TrainingClient   // nil while it rests
-	idle     bool                    // it rests: the machine does not have it, the snapshot is all there is
-	used     time.Time               // when it was last asked for something
+	inner    tinker.TrainingClient   // nil while the model is evicted
+	idle     bool                    // evicted: only the snapshot exists
+	used     time.Time               // time of the last request
 	ops      *numbered.Requests[*op] // accepted, as far as their results are kept
-	running  int                     // operations whose result is not there yet
+	running  int                     // requests without a result
 	applied  int64                   // last SeqID in the snapshot on disk
 	snapped  bool                    // there is one
 	compute  time.Duration           // spent since that snapshot
@@ -60,7 +60,7 @@ func (m *trainingClient) Info(context.Context) (tinker.ModelInfo, error) {
 	return info, nil
 }
 
-// otherSettings refuses to make the model again as something else than it is.
+// otherSettings is the error of creating the model again with other settings.
 func (m *trainingClient) otherSettings(seq int64, session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *trainingClient) SaveWeightsForSampler(ctx context.Context, req tinker.S
 	})
 }
 
-// accept numbers a request, makes it durable and hands it on; req and seq point into what send will send.
+// accept numbers a request, makes it durable and passes it on; req and seq point into what send will send.
 func accept[T any](m *trainingClient, name string, req any, seq *int64, send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
 	if *seq < 0 {
 		return nil, tinker.Userf("journal: seq_id %d; numbers begin at 1", *seq)
@@ -167,8 +167,7 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64, send fun
 	return f, nil
 }
 
-// later hands a request on when the log could be written after all: the caller was told of an error, and may send it
-// again.
+// later passes a request on when the log could be written after all. The caller got an error, and may send it again.
 func (m *trainingClient) later(o *op, at position, forward func(), fail func(error)) {
 	m.j.background.Go(func() {
 		if err := at.log.Await(m.j.ctx, at.at); err != nil {
@@ -197,8 +196,8 @@ func repeated[T any](m *trainingClient, name string, seq int64, hash [32]byte) (
 	return f, logged, nil
 }
 
-// append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
-// crash can leave a gap.
+// append logs a request. m.mu is held, so that the log has a model's requests in the order of their numbers and a
+// crash leaves no gap.
 func (m *trainingClient) append(name string, seq int64, raw []byte) (position, error) {
 	m.bytes += int64(len(raw))
 	return m.j.log.append(recOp, operation{ModelID: m.id, SeqID: seq, Name: name, Request: raw})
