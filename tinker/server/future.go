@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// pending is a result that comes.
+// pending is a result that is not there yet.
 type pending struct {
 	done   <-chan struct{}
 	result func() (any, error) // to be called when done
@@ -20,7 +20,8 @@ type pending struct {
 	state func() (queue, reason string)
 }
 
-// retrieve waits for a result. While there is none it answers try_again after Hold, which is below the SDK's own limit.
+// retrieve waits for a result. If there is none after Hold, which is below the SDK's own limit, it answers
+// try_again.
 func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	p, err := s.lookup(c.tenant, req.RequestID)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	return s.render(c, v)
 }
 
-// listen counts in a call that waits for a result, of which a tenant may have its share; leave counts it out.
+// listen counts a call that waits for a result against its tenant's limit; leave counts it out.
 func (s *Server) listen(c *call) (leave func(), err error) {
 	tenant := c.tenant
 	if err := s.listening.try(tenant, 0); err != nil {
@@ -126,7 +127,7 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 // errUnknownFuture is the answer for ids that were never given out, and for those of others.
 var errUnknownFuture = fmt.Errorf("request_id: %w", tinker.ErrNotFound)
 
-// gone is the answer for a result that was there and is not kept: the SDK samples again.
+// gone is the answer for a result that is no longer kept: the SDK samples again.
 func gone(format string, args ...any) error { return status(http.StatusGone, format, args...) }
 
 // lookup finds a request of the tenant's by its id.
@@ -221,7 +222,7 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 	return func() (any, error) { return f.Wait(context.Background()) }
 }
 
-// crowd says when a sample of a tenant takes long because many others are under way.
+// crowd is the reason why a sample takes long: many others are in progress.
 func (s *Server) crowd(tenant string) (queue, reason string) {
 	if all, own := s.sampling.now(tenant); all.requests > s.opts.Crowd {
 		return wire.QueuePausedCapacity, fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// stats are the numbers of /metrics.
+// stats are the metrics of /metrics.
 type stats struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
@@ -98,7 +98,7 @@ func (t *stats) compute(s *Server) {
 	}
 }
 
-// Fsynced notes a group commit of the Backend's log.
+// Fsynced records a group commit of the Backend's log.
 func (s *Server) Fsynced(took time.Duration) {
 	s.stats.fsync.WithLabelValues("journal").Observe(took.Seconds())
 }
@@ -113,7 +113,7 @@ func (t *stats) tokens(phase string, n int) {
 	}
 }
 
-// metrics is for whoever has a key, and for everybody on this machine where any key will do.
+// metrics serves /metrics to every client with a known key, and to local clients if any key is accepted.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if s.keyed() && s.authenticate(r) == "" {
 		s.fail(w, r, s.noKey())

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Options set a server up. Dir and Store are needed; zero values of the others mean their defaults.
+// Options configure a server. Dir and Store are required; the zero value of any other field means its default.
 type Options struct {
 	Dir   string // the server's own log and secret
 	Store Store

@@ -11,9 +11,9 @@ type amount struct {
 	bytes    int64
 }
 
-// quota counts one kind of work that waits, bounds it, and shares the bound among tenants: a tenant may never hold
-// more than what is still free. So one tenant alone fills half, two a third each, and whoever comes next finds room.
-// Its methods may be called at the same time.
+// quota counts the pending work of one kind, limits it, and divides the limit among tenants: a tenant's backlog may
+// not exceed the remaining capacity. So one tenant alone fills half, two fill a third each, and a new tenant always
+// finds room. The methods are safe for concurrent use.
 type quota struct {
 	what string // of the work, for errors
 	most amount
@@ -92,7 +92,7 @@ func (q *quota) add(tenant string, n amount) {
 	}
 }
 
-// now is what waits of all tenants, and of one.
+// now is the pending work of all tenants, and of one.
 func (q *quota) now(tenant string) (all, own amount) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

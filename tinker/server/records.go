@@ -44,7 +44,7 @@ type madeRecord struct {
 	ID string `json:"id"`
 }
 
-// reject is a training request whose contents were wrong: it has used its number, and this is its result.
+// reject is a training request with invalid contents: it has used up its number, and this is its result.
 type reject struct {
 	Model    string          `json:"model"`
 	Seq      int64           `json:"seq"`
@@ -53,7 +53,7 @@ type reject struct {
 	Category tinker.Category `json:"category"`
 }
 
-// mark is what a user decided about a checkpoint. The one that counts has the SeqID of the request that saved it.
+// mark is a user's decision about a checkpoint. It applies to the checkpoint that the request with that SeqID saved.
 type mark struct {
 	Path         string            `json:"path"`
 	Seq          int64             `json:"seq"`

@@ -33,7 +33,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Backend is the durable service behind a server. Package journal has one.
+// Backend is the durable service behind a server, such as journal.Journal.
 type Backend interface {
 	tinker.Service
 	tinker.Unloader
@@ -52,7 +52,7 @@ type Backend interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
-// Store lists and reads what the Backend saved. Package engine has one.
+// Store lists and reads what the Backend saved, such as engine.Engine.
 type Store interface {
 	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
 	Checkpoint(path string) (tinker.Checkpoint, error)
@@ -60,8 +60,8 @@ type Store interface {
 	Folder(path string) (string, error)
 }
 
-// Exporter is a Store that gives some files of a checkpoint away in another form than it keeps them. Package engine has
-// one.
+// Exporter is a Store that exports some files of a checkpoint in another form than it keeps them, such as
+// engine.Engine.
 type Exporter interface {
 	Export(path string) ([]tinker.ExportFile, error)
 }
@@ -92,8 +92,8 @@ type Server struct {
 	free  freeSpace
 }
 
-// Open reads the server's log and takes up what an earlier process accepted: models are found again or made, unfinished
-// samples are drawn again from their seeds.
+// Open reads the server's log and resumes what an earlier process accepted: models are found again or created,
+// unfinished samples are drawn again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
@@ -141,7 +141,7 @@ func readSecret(dfs disk.FS, path string) ([]byte, error) {
 	return secret, nil
 }
 
-// resume takes up unfinished work.
+// resume continues unfinished work.
 func (s *Server) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,14 +162,14 @@ func (s *Server) resume() {
 		}
 	}
 	s.resumeKept()
-	s.work.begin(s.keepHouse)
+	s.work.begin(s.runRetention)
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Release answers every request that waits for a result, so that an HTTP server can shut down: the result comes later,
-// and nothing new is taken.
+// Release answers every request that waits for a result with try_again, and accepts nothing new, so that an HTTP
+// server can shut down.
 func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
 
 // Close ends the samples under way, which the next process draws again, and closes the log. A request that is still

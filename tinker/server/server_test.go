@@ -259,7 +259,7 @@ func TestMissingRequestIsGivenUp(t *testing.T) {
 	if code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false)); code != http.StatusOK {
 		t.Errorf("the late request: %d %s", code, raw)
 	}
-	if text, _ := r.failure(r.promise("/forward_backward", batch(m, 2, false))); !strings.Contains(text, "given up") {
+	if text, _ := r.failure(r.promise("/forward_backward", batch(m, 2, false))); !strings.Contains(text, "cancelled") {
 		t.Errorf("the late request failed with %q", text)
 	}
 }

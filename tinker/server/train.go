@@ -163,8 +163,7 @@ func checkSeq(seq int64) error {
 	return nil
 }
 
-// count keeps the numbers of what waits until the request is done. A request sent again is counted again, and done at
-// once.
+// count counts a pending request until it is done. A repeated request is counted again, and done at once.
 func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64, done <-chan struct{}) {
 	s.mu.Lock()
 	s.arrived(m, seq)
