@@ -65,9 +65,9 @@ type version struct {
 	cache   *cache.Cache   // the base's KV pages of w's shape
 }
 
-// kvCaches is the KV caches of a base model by the shape of their pages. The dtype of a page is that of the weights it is computed
-// with, and one base model can have weights in two: its own as they are stored, and those of a run that began with random weights,
-// for which config.json names the dtype.
+// kvCaches is the KV caches of a base model by the shape of their pages. The dtype of a page is that of the weights it
+// is computed with, and one base model can have weights in two: its own as they are stored, and those of a run that
+// began with random weights, for which config.json names the dtype.
 type kvCaches struct {
 	bytes int64 // budget of each
 

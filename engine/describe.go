@@ -31,8 +31,9 @@ type Description struct {
 	config model.Config
 }
 
-// Describe reads config.json of the model folder dir and, if there are weights, which dtype they have. A model that the engine would compute
-// wrongly is refused with the key that says so; the error wraps fs.ErrNotExist if there is no config.json.
+// Describe reads config.json of the model folder dir and, if there are weights, which dtype they have. A model that
+// the engine would compute wrongly is refused with the key that says so; the error wraps fs.ErrNotExist if there is no
+// config.json.
 func Describe(dir string) (Description, error) {
 	c, err := model.LoadConfig(dir)
 	if err != nil {

@@ -29,8 +29,8 @@ const (
 	stepLogits   = 64 << 20 // logits of a sampling step, at most
 )
 
-// Memory estimates the memory for samples sequences of length tokens each, prompt and answer together, and for training a
-// LoRA of that rank; rank 0 trains all weights.
+// Memory estimates the memory for samples sequences of length tokens each, prompt and answer together, and for
+// training a LoRA of that rank; rank 0 trains all weights.
 func (d Description) Memory(samples, length, rank int) MemoryEstimate {
 	var o Options
 	o.defaults()

@@ -118,8 +118,8 @@ func TestGradientOfCutBatch(t *testing.T) {
 	}
 }
 
-// A state saved and loaded, created from, or moved in a snapshot to another engine, and trained on, gives the bits of the
-// run that never stopped.
+// A state saved and loaded, created from, or moved in a snapshot to another engine, and trained on, gives the bits of
+// the run that never stopped.
 func TestContinuedRunsAreTheSame(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 const tinyModel = "../examples/tiny/model"
 
-// The log-probability of a token is the same number however it is computed: while it is sampled, in a later forward pass, beside
-// other sequences.
+// The log-probability of a token is the same number however it is computed: while it is sampled, in a later forward
+// pass, beside other sequences.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

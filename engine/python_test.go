@@ -26,8 +26,8 @@ type pythonCase struct {
 	Bound    float64   `json:"bound"`
 }
 
-// What the engine trains and saves gives Python's peft the logprobs that the engine has, and so does the merged model in
-// transformers.
+// What the engine trains and saves gives Python's peft the logprobs that the engine has, and so does the merged model
+// in transformers.
 func TestPython(t *testing.T) {
 	if *peftPython == "" {
 		t.Skip("no -peft.python; make peft has one")

@@ -21,7 +21,8 @@ func sameSamples(a, b tinker.SampleResponse) bool {
 	}) && sameBits(a.PromptLogprobs, b.PromptLogprobs)
 }
 
-// Requests of several versions at once, with room for few pages or many, beside training: every sample is what it is alone.
+// Requests of several versions at once, with room for few pages or many, beside training: every sample is what it is
+// alone.
 func TestSamplesDoNotDependOnCompany(t *testing.T) {
 	dir := writeModel(t, true, true)
 	type work struct {

@@ -67,7 +67,8 @@ func (b *base) text(what string, in tinker.ModelInput) ([]int32, error) {
 	return tokens, nil
 }
 
-// forward runs a request in micro-batches. How it is cut changes no bit: gradients add up token by token in the request's order.
+// forward runs a request in micro-batches. How it is cut changes no bit: gradients add up token by token in the
+// request's order.
 func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
 	l, items, err := r.check(req)
 	if err != nil {
@@ -109,8 +110,8 @@ func output(items []item) tinker.ForwardOutput {
 	return out
 }
 
-// cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose rows have
-// equally many targets.
+// cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose
+// rows have equally many targets.
 func (r *trainingRun) cut(items []item) (n, tokens int) {
 	room := r.e.opts.MicroBatch
 	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are
-// there.
+// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their
+// results are there.
 type trainingRun struct {
 	e        *Engine
 	id       string

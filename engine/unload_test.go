@@ -11,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// What an unloaded model held is free, though its client is still there; requests that waited for one that never came are told.
+// What an unloaded model held is free, though its client is still there; requests that waited for one that never came
+// are told.
 func TestUnloadFreesMemory(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(4))

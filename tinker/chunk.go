@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Limits bound one chunk of a batch. The estimate of a datum's bytes is the SDK's: 4 per text token, the length of an image,
-// and the bytes of its tensors.
+// Limits bound one chunk of a batch. The estimate of a datum's bytes is the SDK's: 4 per text token, the length of an
+// image, and the bytes of its tensors.
 type Limits struct {
 	Datums int
 	Bytes  int
@@ -25,7 +25,8 @@ func limitsOf(c TrainingClient) Limits {
 	return DefaultLimits()
 }
 
-// Split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte limit.
+// Split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte
+// limit.
 func Split(data []Datum, lim Limits) [][]Datum {
 	var chunks [][]Datum
 	start, bytes := 0, 0

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each, and returns the gradient of a loss of the
-// caller's by each of them, same shapes.
+// CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each, and returns the gradient of a loss of
+// the caller's by each of them, same shapes.
 type CustomLoss func(logprobs [][]float32) (gradient [][]float32, err error)
 
-// ForwardBackwardCustom adds the gradient of a custom loss: a forward gives the logprobs, loss gives d loss/d logprob, and a
-// forward_backward of cross_entropy with weights −d loss/d logprob has exactly that gradient, since its loss is −Σ w·logp.
-// known, if not nil, are the logprobs that the forward would return (the sampler's, on a service with exact logprobs and
-// weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
+// ForwardBackwardCustom adds the gradient of a custom loss: a forward gives the logprobs, loss gives d loss/d logprob,
+// and a forward_backward of cross_entropy with weights −d loss/d logprob has exactly that gradient, since its loss is
+// −Σ w·logp. known, if not nil, are the logprobs that the forward would return (the sampler's, on a service with exact
+// logprobs and weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
 //
 // An entropy_coef in the request's LossFnConfig, with the data's entropy_weights, goes with the forward_backward.
 func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32, loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {

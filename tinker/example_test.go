@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// model is the folder of the example model, which the engine trains in this process. A client of package tinker/client is a
-// Service too: the functions below work on both.
+// model is the folder of the example model, which the engine trains in this process. A client of package tinker/client
+// is a Service too: the functions below work on both.
 const model = "../examples/tiny/model"
 
 // open starts a service on the example model.

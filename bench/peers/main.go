@@ -128,7 +128,8 @@ func choosePeers(names string) ([]peer, error) {
 	return out, nil
 }
 
-// all measures the rows beside the peers; those that are slow come last, for time may be short. What was measured before an error comes with it.
+// all measures the rows beside the peers; those that are slow come last, for time may be short. What was measured
+// before an error comes with it.
 func (c contest) all(ctx context.Context, list []row, beside []peer) (results []result, err error) {
 	for _, slow := range []bool{false, true} {
 		if err == nil {
@@ -142,7 +143,8 @@ func (c contest) all(ctx context.Context, list []row, beside []peer) (results []
 	return results, err
 }
 
-// models measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the memory holds it twice at most.
+// models measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the
+// memory holds it twice at most.
 func (c contest) models(ctx context.Context, list []row, beside []peer) ([]result, error) {
 	var results []result
 	for len(list) > 0 {

@@ -108,8 +108,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestServe: trinity's side computes each kind of work. The loss of random weights is about that of a guess, and one thread gives the
-// bits of two.
+// TestServe: trinity's side computes each kind of work. The loss of random weights is about that of a guess, and one
+// thread gives the bits of two.
 func TestServe(t *testing.T) {
 	dir, err := shapes()[0].folder(t.TempDir())
 	if err != nil {

@@ -61,7 +61,8 @@ func common() []string {
 	}
 }
 
-// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *; "common" are the common rows.
+// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *;
+// "common" are the common rows.
 func choose(names string) ([]row, error) {
 	list := rows()
 	wanted := map[string]bool{}
@@ -96,7 +97,8 @@ func (r row) count() int {
 	return r.sequences * r.tokens
 }
 
-// alike names the rows of a model that one setting suits: products with one row are bound by the memory, others by arithmetic.
+// alike names the rows of a model that one setting suits: products with one row are bound by the memory, others by
+// arithmetic.
 func (r row) alike() string {
 	if r.kind == decode && r.sequences == 1 {
 		return "decode alone"

@@ -8,7 +8,8 @@ type shape struct {
 	theta, eps                                      float64
 }
 
-// shapes are the models that are measured: that of examples/tiny (0.9 million parameters), one of 9.4 million, and three in use.
+// shapes are the models that are measured: that of examples/tiny (0.9 million parameters), one of 9.4 million, and
+// three in use.
 func shapes() []shape {
 	return []shape{
 		{name: "tiny", qwen: true, vocab: 768, dim: 128, layers: 4, heads: 4, kvHeads: 2, headDim: 32, ff: 384, theta: 10000, eps: 1e-6},

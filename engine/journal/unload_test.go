@@ -26,7 +26,8 @@ func second(svc tinker.Service) (tinker.TrainingClient, error) {
 		LoRA: tinker.LoRA{Rank: 2, Seed: &seed, TrainAttn: true}})
 }
 
-// run does what is left of the script; every request has its number, so that those that were promised are only asked again.
+// run does what is left of the script; every request has its number, so that those that were promised are only asked
+// again.
 func (p *parting) run(svc tinker.Service) error {
 	c, err := begin(svc)
 	if err != nil {
@@ -90,8 +91,8 @@ func (p *parting) check(t *testing.T, svc tinker.Service) {
 	}
 }
 
-// The process dies at each operation on the disk around an unload: a promised one is done after the next start, nothing accepted before it
-// is lost, and the model that stays knows nothing of it.
+// The process dies at each operation on the disk around an unload: a promised one is done after the next start,
+// nothing accepted before it is lost, and the model that stays knows nothing of it.
 func TestEveryKillAroundUnload(t *testing.T) {
 	dir := tinyModel(t)
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": {SnapshotAfter: time.Nanosecond}} {

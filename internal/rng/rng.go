@@ -1,6 +1,7 @@
-// Package rng gives named random streams. A stream is named by a seed, a word and some numbers (rng.New(7).Stream("sample", 3));
-// its k-th draw is a pure function of that name and k, so neither scheduling nor resuming changes what is drawn. The bits are
-// the same on every machine and must never change: runs are repeated from their seed.
+// Package rng gives named random streams. A stream is named by a seed, a word and some numbers
+// (rng.New(7).Stream("sample", 3)); its k-th draw is a pure function of that name and k, so neither scheduling nor
+// resuming changes what is drawn. The bits are the same on every machine and must never change: runs are repeated from
+// their seed.
 package rng
 
 import (

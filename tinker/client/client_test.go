@@ -327,7 +327,8 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// The key is exchanged when the server says so, and the token five minutes before its end; a failed exchange leaves the old one.
+// The key is exchanged when the server says so, and the token five minutes before its end; a failed exchange leaves
+// the old one.
 func TestToken(t *testing.T) {
 	token := func(exp time.Time) string {
 		claims := fmt.Sprintf(`{"exp": %d}`, exp.Unix())
@@ -369,7 +370,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A command gives the credential when there is no key, or when the server asks for it, and is run again for every token.
+// A command gives the credential when there is no key, or when the server asks for it, and is run again for every
+// token.
 func TestCredentialCommand(t *testing.T) {
 	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1", Credential: Command("echo no login >&2; false")}); err == nil || !strings.Contains(err.Error(), "no login") {
 		t.Errorf("a command that fails: %v", err)

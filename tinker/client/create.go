@@ -48,8 +48,8 @@ func (c *Client) place(ctx context.Context, name string, n int64) (*session, int
 	return s, n, err
 }
 
-// createModel makes a model, in place of what an earlier process left if there is no room otherwise; from is the model whose state it
-// is for.
+// createModel makes a model, in place of what an earlier process left if there is no room otherwise; from is the model
+// whose state it is for.
 func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest, from string) (*trainingClient, error) {
 	ctx, done := c.within(ctx)
 	defer done()

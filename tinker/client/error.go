@@ -119,7 +119,8 @@ type remote struct {
 func (e *remote) Error() string { return e.text }
 func (e *remote) Unwrap() error { return e.is }
 
-// failed makes the error of a future that failed. Results carry words only, so what the seam has a word for is known by it.
+// failed makes the error of a future that failed. Results carry words only, so what the seam has a word for is known
+// by it.
 func failed(kind, text, cat string) error {
 	c := tinker.Category(cat)
 	if c != tinker.User && c != tinker.Server {

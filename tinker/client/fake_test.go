@@ -34,8 +34,8 @@ type received struct {
 	body map[string]any
 }
 
-// script is a server that answers each path's requests from a list; the last entry stands for all further ones. It is the
-// http.RoundTripper of a client, so that no network is needed and time is the test's.
+// script is a server that answers each path's requests from a list; the last entry stands for all further ones. It is
+// the http.RoundTripper of a client, so that no network is needed and time is the test's.
 type script struct {
 	answers map[string][]answer
 	start   time.Time

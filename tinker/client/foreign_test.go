@@ -95,7 +95,8 @@ func TestForeignLosesModel(t *testing.T) {
 	}
 }
 
-// When the server is full, what earlier processes left is unloaded, the oldest first and the model of the state last, until there is room.
+// When the server is full, what earlier processes left is unloaded, the oldest first and the model of the state last,
+// until there is room.
 func TestForeignMakesRoom(t *testing.T) {
 	r := recorded(t, skyrlServer)
 	var noted []string
@@ -266,8 +267,8 @@ func TestForeignLosesSession(t *testing.T) {
 	})
 }
 
-// A restarted TuFT that keeps its records has the model of its last checkpoint, without a word: behind a connection that broke its models
-// are lost, those of other servers are not.
+// A restarted TuFT that keeps its records has the model of its last checkpoint, without a word: behind a connection
+// that broke its models are lost, those of other servers are not.
 func TestForeignTakesModelBack(t *testing.T) {
 	r := recorded(t, tuftFile)
 	if later := answered(t, r, "restarted: optimizer step: result")[0]; later.status != 200 {

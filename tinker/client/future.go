@@ -14,7 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The SDK's limits of polling; quick is ours: an answer that comes sooner is no long poll, and the next one waits a little.
+// The SDK's limits of polling; quick is ours: an answer that comes sooner is no long poll, and the next one waits a
+// little.
 const (
 	pollTimeout    = 45 * time.Second
 	badRequests    = 3

@@ -47,7 +47,8 @@ func (s *samplingClient) current() string {
 	return s.id
 }
 
-// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that already.
+// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that
+// already.
 func (s *samplingClient) reopen(ctx context.Context, id string) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()

@@ -52,7 +52,8 @@ func readRecording(t *testing.T, file, scenario string) []exchange {
 	return list
 }
 
-// replay answers each request with the recorded answer to the next request of the same method and path, and compares the two.
+// replay answers each request with the recorded answer to the next request of the same method and path, and compares
+// the two.
 type replay struct {
 	*testing.T
 	mu     sync.Mutex
@@ -144,7 +145,8 @@ func (p *replay) compare(e exchange, h http.Header, body []byte) {
 	}
 }
 
-// canonical puts the entries of maps in order, as the order is the writer's choice: fields 5 and 7 of the request, 2 of a datum.
+// canonical puts the entries of maps in order, as the order is the writer's choice: fields 5 and 7 of the request, 2
+// of a datum.
 func canonical(t *testing.T, b []byte, dropV2 bool) []byte {
 	return reorder(t, b, func(id protowire.Number, raw []byte) ([]byte, bool) {
 		if id == 3 {
@@ -189,8 +191,9 @@ func reorder(t *testing.T, b []byte, field func(protowire.Number, []byte) (raw [
 	return append(out, entries...)
 }
 
-// The bodies of our requests are those that the unmodified Python SDK sends for the same calls. The lists say what one of the two
-// releases has more of, always at its default: the keys that newer releases added, and calls that we do without.
+// The bodies of our requests are those that the unmodified Python SDK sends for the same calls. The lists say what one
+// of the two releases has more of, always at its default: the keys that newer releases added, and calls that we do
+// without.
 func TestSameBytesAsSDK(t *testing.T) {
 	for _, tt := range []struct {
 		release string

@@ -138,7 +138,8 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// A server that is restarted under a client's feet is a pause: what was accepted comes, what comes later goes on, to the same bits.
+// A server that is restarted under a client's feet is a pause: what was accepted comes, what comes later goes on, to
+// the same bits.
 func TestServerRestarts(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	want := trained(t, newModel(t, open(t, client.Options{BaseURL: url})), 1, 12)

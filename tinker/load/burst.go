@@ -33,8 +33,9 @@ const (
 // Samples asks for n samples at once.
 func (l *Load) Samples(ctx context.Context, n int) (BurstResult, error) { return l.Burst(ctx, n, 0) }
 
-// Burst sends samples and forward passes with gradients without waiting for any result, and then takes every one. The first training
-// request of each run is sent when all others are accepted, so that all of them are outstanding together.
+// Burst sends samples and forward passes with gradients without waiting for any result, and then takes every one. The
+// first training request of each run is sent when all others are accepted, so that all of them are outstanding
+// together.
 func (l *Load) Burst(ctx context.Context, samples, passes int) (BurstResult, error) {
 	s := &burst{l: l, BurstResult: BurstResult{Samples: samples, Passes: passes}}
 	for range (passes + perRun - 1) / perRun {

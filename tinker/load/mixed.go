@@ -11,9 +11,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Mixed is a training script that does everything there is, one of each kind again and again: training, named samplers and seeded samples,
-// states saved, loaded, deleted, ended by time, and models made from states. It returns what every answer was, to the last bit; services
-// with the same weights give the same answers, whatever happens to them in between. name is of its session, steps at least 6.
+// Mixed is a training script that does everything there is, one of each kind again and again: training, named samplers
+// and seeded samples, states saved, loaded, deleted, ended by time, and models made from states. It returns what every
+// answer was, to the last bit; services with the same weights give the same answers, whatever happens to them in
+// between. name is of its session, steps at least 6.
 func (l *Load) Mixed(ctx context.Context, name string, steps int) ([]string, error) {
 	seed := int64(len(name))
 	m, err := l.svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: l.base, LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// What waits in the engine is bounded: one tenant may fill half, another still finds room, what others wait for is always taken, and
-// what was accepted is done.
+// What waits in the engine is bounded: one tenant may fill half, another still finds room, what others wait for is
+// always taken, and what was accepted is done.
 func TestQueueIsBounded(t *testing.T) {
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.MaxWaiting = 6 })
 	bob := r.as("tml-bob")

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The server may close while requests are being handled: each is answered, and what was promised is there after the next start.
+// The server may close while requests are being handled: each is answered, and what was promised is there after the
+// next start.
 func TestCloseWhileHandling(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()

@@ -18,8 +18,8 @@ func entropic(loss string, coef float64, weights []float32) tinker.ForwardReques
 	return tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: loss, LossFnConfig: map[string]float64{tinker.EntropyCoef: coef}}
 }
 
-// entropy: a service with exact entropies returns them with every loss, takes them off the loss with their weights, and training on
-// nothing else moves them. One without refuses the setting.
+// entropy: a service with exact entropies returns them with every loss, takes them off the loss with their weights,
+// and training on nothing else moves them. One without refuses the setting.
 func (s *suite) entropy() {
 	c := s.model(0)
 	n := len(some) - 1

@@ -6,7 +6,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// unload: what was accepted is done, what comes later is refused, checkpoints stay, and other models know nothing of it.
+// unload: what was accepted is done, what comes later is refused, checkpoints stay, and other models know nothing of
+// it.
 func (s *suite) unload() {
 	u, ok := s.svc.(tinker.Unloader)
 	if !ok {

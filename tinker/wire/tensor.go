@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// MaxDense bounds how many elements the sparse tensors of one request may unfold to, so that a small message cannot fill the
-// memory: 32 Mi elements.
+// MaxDense bounds how many elements the sparse tensors of one request may unfold to, so that a small message cannot
+// fill the memory: 32 Mi elements.
 const MaxDense = 1 << 25
 
 // csr is the message SparseCsr: values of the tensor's type, row and column indices int64.

@@ -50,8 +50,8 @@ func (c *Cache) InUse() int {
 	return c.used
 }
 
-// Alloc returns n zeroed pages, each with one user. If they do not fit, kept prefixes are given up; if that is not enough
-// and force is not set, it returns nil.
+// Alloc returns n zeroed pages, each with one user. If they do not fit, kept prefixes are given up; if that is not
+// enough and force is not set, it returns nil.
 func (c *Cache) Alloc(n int, force bool) []*Page {
 	c.mu.Lock()
 	defer c.mu.Unlock()

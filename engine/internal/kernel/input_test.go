@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Products of rows that were packed, of any part of them, of any panels, with additions inside, have the bits of products one after another.
+// Products of rows that were packed, of any part of them, of any panels, with additions inside, have the bits of
+// products one after another.
 func TestMultiply(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		r := random(12)

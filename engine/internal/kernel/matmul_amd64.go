@@ -20,8 +20,9 @@ const (
 	oneWalk = 4
 	// blockPairsK is the length of a block of pairs of k: as large as the panel of blockK.
 	blockPairsK = 256
-	// aheadNear and aheadFar are how many bytes ahead of a walk memory is fetched. Few rows take less time than memory does, which then
-	// must be asked early: 4 KiB instead of 1 took a single row from 75 to 93 percent of the rate of reading. It helps with many rows and bf16 too.
+	// aheadNear and aheadFar are how many bytes ahead of a walk memory is fetched. Few rows take less time than memory
+	// does, which then must be asked early: 4 KiB instead of 1 took a single row from 75 to 93 percent of the rate of
+	// reading. It helps with many rows and bf16 too.
 	aheadNear, aheadFar = 1024, 4096
 )
 
@@ -149,7 +150,8 @@ func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 	})
 }
 
-// walk multiplies with panels [p0,p1), some tiles and some steps at a time: pack packs n steps from s0 on of the rows of tiles [t0,t1).
+// walk multiplies with panels [p0,p1), some tiles and some steps at a time: pack packs n steps from s0 on of the rows
+// of tiles [t0,t1).
 func (p *product) walk(w *Panels, p0, p1 int, acc bool, pack func(t0, t1, s0, n int)) {
 	data, steps, block := unsafe.Pointer(unsafe.SliceData(w.F32)), w.steps(), blockK
 	if w.BF16 {

@@ -127,8 +127,9 @@ func foldBlocksInWords(x, w []float32) (sum float32) {
 	return sum
 }
 
-// Against float64, a product errs by no more than rounding each of its sums: (K+1)/2^24 of the sum of |x*w|, x and w as rounded to bf16, of which
-// in practice a hundredth is seen. What bf16 itself costs is in the inputs: each differs from the float32 that was given by up to 2^-9 of it.
+// Against float64, a product errs by no more than rounding each of its sums: (K+1)/2^24 of the sum of |x*w|, x and w
+// as rounded to bf16, of which in practice a hundredth is seen. What bf16 itself costs is in the inputs: each differs
+// from the float32 that was given by up to 2^-9 of it.
 func TestProductsAreCloseToFloat64(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		const M, N = 3, 40

@@ -120,8 +120,8 @@ func (l LoRA) specs(c Config) []spec {
 	return append(list, headTarget(c).of(modules).specs(l.Rank)...)
 }
 
-// NewLoRA returns the tensors of a fresh adapter: A uniform in ±1/sqrt(inputs), B zero, so that it adds nothing yet. Each
-// tensor is a function of seed and its name.
+// NewLoRA returns the tensors of a fresh adapter: A uniform in ±1/sqrt(inputs), B zero, so that it adds nothing yet.
+// Each tensor is a function of seed and its name.
 func (w *Weights) NewLoRA(l LoRA, seed uint64) []Tensor {
 	var out []Tensor
 	for _, s := range l.specs(w.Config) {

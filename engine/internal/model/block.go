@@ -60,8 +60,8 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 	})
 }
 
-// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys normed and rotated into keys
-// [KVDim].
+// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys
+// normed and rotated into keys [KVDim].
 func (p *pass) rotate(l, t, pos int, keys []float32) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
 	hd, row, q := c.HeadDim, s.qkv.Row(t), s.q.Row(t)
@@ -84,8 +84,8 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 	}
 }
 
-// projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the layer's
-// input, in d.dIn.
+// projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the
+// layer's input, in d.dIn.
 func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
@@ -104,8 +104,8 @@ func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	})
 }
 
-// rotateBack is the backward of rotate for row t, in d.dqkv. With QK-norm d.dNormed receives the gradients of the normed
-// heads.
+// rotateBack is the backward of rotate for row t, in d.dqkv. With QK-norm d.dNormed receives the gradients of the
+// normed heads.
 func (p *pass) rotateBack(l, t, pos int) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
 	hd, row, dy := c.HeadDim, s.qkv.Row(t), d.dqkv.Row(t)
@@ -142,8 +142,8 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(s.h.Slice(a, b).Data, s.x.Slice(a, b).Data) })
 }
 
-// attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on, each with
-// all its rows: see attentionBackward.
+// attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on,
+// each with all its rows: see attentionBackward.
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, d := &p.w.layers[l], &p.back
 	p.linearBackward(a, b, on, w.o, d.datt, d.dh, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })

@@ -97,7 +97,8 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// eachPath runs f with every set of fast kernels that this processor has, or with the portable ones if there is no other.
+// eachPath runs f with every set of fast kernels that this processor has, or with the portable ones if there is no
+// other.
 func eachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set)) {
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
 		for _, k := range setsOf(order) {

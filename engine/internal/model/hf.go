@@ -117,8 +117,8 @@ func (h *hfConfig) refuse(a Arch) error {
 	return h.refuseSliding(a)
 }
 
-// refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the model's
-// context hides nothing.
+// refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the
+// model's context hides nothing.
 func (h *hfConfig) refuseSliding(a Arch) error {
 	const supported = "only full attention is computed; choose a model without a sliding window"
 	for _, t := range h.LayerTypes {

@@ -127,8 +127,8 @@ func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute)
 	return pack(c, from, on)
 }
 
-// StoredBF16 reports whether all weights of the model folder dir are bf16, so that [Load] computes in bf16, whatever config.json says.
-// It reads the headers of the files alone.
+// StoredBF16 reports whether all weights of the model folder dir are bf16, so that [Load] computes in bf16, whatever
+// config.json says. It reads the headers of the files alone.
 func StoredBF16(dir string, c Config) (bool, error) {
 	shards, err := openShards(dir)
 	if err != nil {

@@ -21,7 +21,8 @@ var loadTrain = flag.Bool("load.train", false, "with -load.folder: train for two
 
 var loadFolder = flag.String("load.folder", "", "a model folder to load and train for a step: seconds and memory are printed")
 
-// TestLoadFolder measures what the weights of a real-sized model take: go test ./engine/internal/model -run TestLoadFolder -load.folder DIR -v
+// TestLoadFolder measures what the weights of a real-sized model take: go test ./engine/internal/model -run
+// TestLoadFolder -load.folder DIR -v
 func TestLoadFolder(t *testing.T) {
 	if *loadFolder == "" {
 		t.Skip("no -load.folder")

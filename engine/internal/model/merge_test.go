@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// An adapter merged into its model gives the logits of the two, to the precision of the model's type; shards, dtypes and a
-// tied embedding stay what they are, unless the adapter reaches the head.
+// An adapter merged into its model gives the logits of the two, to the precision of the model's type; shards, dtypes
+// and a tied embedding stay what they are, unless the adapter reaches the head.
 func TestMerge(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, tt := range []struct {

@@ -79,8 +79,8 @@ func (c Config) panelBytes() int {
 	return n
 }
 
-// collectFrom is the size of weights from which the garbage of earlier versions, whose memory the collector does not see, is
-// worth looking for.
+// collectFrom is the size of weights from which the garbage of earlier versions, whose memory the collector does not
+// see, is worth looking for.
 const collectFrom = 64 << 20
 
 // pack builds the weights. The widest matrices come first: their bytes lie in memory twice while they are packed.

@@ -106,7 +106,8 @@ func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
 	}
 }
 
-// mark notes the sequences among rows a to b-1 that are not finite at place (a layer, or Layers for the final norm), as inv says.
+// mark notes the sequences among rows a to b-1 that are not finite at place (a layer, or Layers for the final norm),
+// as inv says.
 func (p *pass) mark(place int, inv []float32, a, b int) {
 	for t := a; t < b; t++ {
 		if inv[t] > 0 {

@@ -33,7 +33,8 @@ var realShapes = []struct {
 	{"3B", Config{Vocab: 128256, Dim: 3072, Layers: 28, Heads: 24, KVHeads: 8, HeadDim: 128, FF: 8192, Tied: true}},
 }
 
-// realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every matrix.
+// realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every
+// matrix.
 type realModel struct {
 	benchModel
 	meter      *roofline.Meter
@@ -152,8 +153,8 @@ func (w work) bound(r roofline.Roof) float64 {
 	return r.Seconds(w.flop, 0)
 }
 
-// report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and the roofline (whichever of
-// arithmetic and reading takes longer) allow of it, and the roof itself.
+// report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and
+// the roofline (whichever of arithmetic and reading takes longer) allow of it, and the roof itself.
 func (m realModel) report(b *testing.B, w work, f func()) {
 	var rounds []roofline.Round
 	for b.Loop() {
@@ -179,7 +180,8 @@ func (m realModel) all() float64 { return 2 * (m.body + m.head) }
 // train computes forward and backward of n sequences: 4 operations a parameter and token, and the weights twice.
 func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
 
-// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its end, without the meter's.
+// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its
+// end, without the meter's.
 func (m realModel) recompute(b *testing.B) {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -209,9 +211,9 @@ func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 	})
 }
 
-// decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by arithmetic. With each row
-// of logits it does what the engine does: its log-sum-exp and the probabilities that a token is drawn from. The context is computed once and
-// copied: every sequence reads its own.
+// decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by
+// arithmetic. With each row of logits it does what the engine does: its log-sum-exp and the probabilities that a token
+// is drawn from. The context is computed once and copied: every sequence reads its own.
 func (m realModel) decode(b *testing.B, n int) {
 	const context = 256
 	c := m.w.Config

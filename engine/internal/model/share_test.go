@@ -48,7 +48,8 @@ func (m exact) parts(t *rapid.T, k *kernel.Set) []part {
 	return list
 }
 
-// pass trains parts together and returns each one's gradients; those that are not finite are left out, as the engine does.
+// pass trains parts together and returns each one's gradients; those that are not finite are left out, as the engine
+// does.
 func (m exact) pass(r *Runner, tape *Tape, parts []part) (grads []*Grads, logp []float32) {
 	var seqs []Seq
 	var targets []int32

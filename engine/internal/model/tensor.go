@@ -104,8 +104,8 @@ func attnInputs(c Config) []projection {
 	return []projection{{"q_proj", c.QDim(), 0}, {"k_proj", c.KVDim(), c.QDim()}, {"v_proj", c.KVDim(), c.QDim() + c.KVDim()}}
 }
 
-// RandomTensors returns the full parameters of an untrained model: matrices normal with deviation 0.02, those that end in
-// the residual stream divided by sqrt(2*Layers), norms 1, biases 0. Each tensor is a function of seed and its name.
+// RandomTensors returns the full parameters of an untrained model: matrices normal with deviation 0.02, those that end
+// in the residual stream divided by sqrt(2*Layers), norms 1, biases 0. Each tensor is a function of seed and its name.
 func RandomTensors(c Config, seed uint64) []Tensor {
 	var out []Tensor
 	for _, s := range parameters(c) {

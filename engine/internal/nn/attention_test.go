@@ -90,8 +90,8 @@ func textbook(s *attended, i, h int) []float64 {
 	return out
 }
 
-// A row that is alone has the bits it has in the middle of others, whatever path multiplies in which order: groups of as many heads as models have,
-// and more than a micro-kernel's rows.
+// A row that is alone has the bits it has in the middle of others, whatever path multiplies in which order: groups of
+// as many heads as models have, and more than a micro-kernel's rows.
 func TestAttentionRowOnPages(t *testing.T) {
 	for _, k := range sets(t) {
 		for _, z := range []struct {
@@ -133,8 +133,8 @@ func sets(t *testing.T) []*kernel.Set {
 	return list
 }
 
-// A row has the same bits whether it is computed with all others (more than fit in the score budget), alone as a decoding
-// step is, or with a few neighbours.
+// A row has the same bits whether it is computed with all others (more than fit in the score budget), alone as a
+// decoding step is, or with a few neighbours.
 func TestAttentionRowsAlone(t *testing.T) {
 	const n, hd, heads = 600, 6, 2
 	s := newAttended(t, hd, heads, 1, 0, n)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Llama 3's scaling leaves short wavelengths, divides long ones and joins the two without a step. The numbers between are
-// checked against transformers in package model.
+// Llama 3's scaling leaves short wavelengths, divides long ones and joins the two without a step. The numbers between
+// are checked against transformers in package model.
 func TestLlama3Frequencies(t *testing.T) {
 	s := &Llama3Scaling{Factor: 8, LowFactor: 1, HighFactor: 4, OriginalMax: 8192}
 	plain := RoPEConfig{Dim: 128, Theta: 500000}.frequencies()

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// TestSample: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at least the float32 peak.
+// TestSample: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at least
+// the float32 peak.
 func TestSample(t *testing.T) {
 	p := kernel.NewPool(2)
 	defer p.Close()
@@ -35,7 +36,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's second unless that is old.
+// TestTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's
+// second unless that is old.
 func TestTime(t *testing.T) {
 	p := kernel.NewPool(1)
 	defer p.Close()

@@ -10,8 +10,8 @@ const (
 	shift = 397
 )
 
-// Random is CPython's random.Random: MT19937 (Matsumoto and Nishimura, ACM TOMACS 8, 1998) and what CPython 3 makes of its words.
-// A copy draws the same again. One Random is for one goroutine.
+// Random is CPython's random.Random: MT19937 (Matsumoto and Nishimura, ACM TOMACS 8, 1998) and what CPython 3 makes of
+// its words. A copy draws the same again. One Random is for one goroutine.
 type Random struct {
 	state [words]uint32
 	next  int // index of the next word, words when the state is used up
