@@ -27,7 +27,8 @@ func (b *backlog) room(owner string, tokens int) error {
 	if small || own.Requests == 0 && free.Requests > 0 && free.Tokens > 0 { // a tenant's first request may have any size
 		return nil
 	}
-	return tinker.Serverf("engine: queue full: %d requests with %d tokens pending, %d with %d of them yours: %w", b.all.Requests, b.all.Tokens, own.Requests, own.Tokens, tinker.ErrBusy)
+	return tinker.Serverf("engine: queue full: %d requests with %d tokens pending, %d with %d of them yours: %w",
+		b.all.Requests, b.all.Tokens, own.Requests, own.Tokens, tinker.ErrBusy)
 }
 
 // take counts a request in. A promised request is always accepted.

@@ -105,7 +105,8 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: contextOf(c), tokens: m.Tokens, kv: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}
+	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: contextOf(c), tokens: m.Tokens,
+		kv: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}
 	b.ends = slices.Clone(m.EndTokens)
 	for _, id := range c.EOS {
 		b.ends = append(b.ends, int32(id))

@@ -56,7 +56,8 @@ func bits(t *testing.T, p kernel.Path) []string {
 			continue // the path has the other order alone
 		}
 		for _, k := range kinds {
-			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, Kernel: p.String(), Order: order.String()})
+			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}},
+				Kernel: p.String(), Order: order.String()})
 			c := create(t, e, 0, lora(k.rank))
 			train(t, c, 2, mixed[0], mixed[1], mixed[3])
 			trained := logprobs(t, c, mixed[0], mixed[1])
@@ -65,7 +66,8 @@ func bits(t *testing.T, p kernel.Path) []string {
 				sampled = append(sampled, q.Logprobs)
 				fmt.Fprintln(tokens, q.Tokens)
 			}
-			lines = append(lines, fmt.Sprintf("%v %s: trained %s sampled %s tokens %x", order, k.name, bitsHash(trained...), bitsHash(sampled...), tokens.Sum(nil)[:6]))
+			lines = append(lines, fmt.Sprintf("%v %s: trained %s sampled %s tokens %x", order, k.name,
+				bitsHash(trained...), bitsHash(sampled...), tokens.Sum(nil)[:6]))
 		}
 	}
 	return lines

@@ -223,7 +223,8 @@ func (t *computeLoop) finish(jobs []*job) {
 
 // sharesPass reports whether two micro-batches can be computed in one pass.
 func (j *job) sharesPass(k *job) bool {
-	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w && j.backward == k.backward &&
+	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w &&
+		j.backward == k.backward &&
 		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
 }
 

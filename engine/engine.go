@@ -144,7 +144,8 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*trainingRun{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
+	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*trainingRun{}, unloaded: map[string]bool{},
+		saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
 	e.memory.total = max(0, opts.Memory)
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
@@ -208,7 +209,8 @@ func (e *Engine) base(name string) (*base, error) {
 	if b, ok := e.bases[name]; ok {
 		return b, nil
 	}
-	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name, slices.Sorted(maps.Keys(e.bases)), tinker.ErrUnserved)
+	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name,
+		slices.Sorted(maps.Keys(e.bases)), tinker.ErrUnserved)
 }
 
 // Close fails every request with tinker.ErrClosed and returns when no goroutine of the engine is left.

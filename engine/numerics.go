@@ -80,7 +80,8 @@ func pick(name string, order kernel.Order, log *slog.Logger) (*kernel.Set, error
 		}
 		names = append(names, p.String())
 	}
-	return nil, tinker.Userf("engine: kernel %q is unknown; use one of %s, or leave it empty", name, strings.Join(names, ", "))
+	return nil, tinker.Userf("engine: kernel %q is unknown; use one of %s, or leave it empty", name,
+		strings.Join(names, ", "))
 }
 
 // NumericsID returns Numerics and the order of the products.

@@ -28,7 +28,8 @@ func (c *scheduler) pass(sequences []*sequence) {
 	row := 0
 	for _, l := range sequences {
 		l.first = row
-		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view, Adapter: l.s.version.adapter})
+		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view,
+			Adapter: l.s.version.adapter})
 		c.wanted(l)
 		row += l.take
 	}

@@ -37,7 +37,9 @@ func (c *scheduler) plan() {
 		rows = math.MaxInt
 	}
 	c.share(func(l *sequence) bool { return !mine(l) }, rows, &budget, &short)
-	if i := slices.IndexFunc(c.sequences, func(l *sequence) bool { return l.short || l == last && !l.planned && !l.idle() }); i >= 0 {
+	if i := slices.IndexFunc(c.sequences, func(l *sequence) bool {
+		return l.short || l == last && !l.planned && !l.idle()
+	}); i >= 0 {
 		c.short = c.sequences[i]
 	}
 	slices.SortStableFunc(c.batch, func(a, b *sequence) int {

@@ -13,7 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-var peftPython = flag.String("peft.python", "", "a Python with torch, transformers and peft: checkpoints are loaded there too (make peft)")
+var peftPython = flag.String("peft.python", "",
+	"a Python with torch, transformers and peft: checkpoints are loaded there too (make peft)")
 
 // pythonCase is one element of what testdata/peft/check.py of package model reads.
 type pythonCase struct {
@@ -57,7 +58,8 @@ func TestPython(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "cases.json")
 	write(t, file, raw)
-	out, err := exec.CommandContext(t.Context(), *peftPython, filepath.Join("internal", "model", "testdata", "peft", "check.py"), file).Output()
+	out, err := exec.CommandContext(t.Context(), *peftPython,
+		filepath.Join("internal", "model", "testdata", "peft", "check.py"), file).Output()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Error(err)

@@ -60,7 +60,8 @@ type drawn struct {
 }
 
 func newScheduler(e *Engine) *scheduler {
-	return &scheduler{e: e, runner: model.NewRunner(e.compute), drawers: sync.Pool{New: func() any { return new(drawer) }}}
+	return &scheduler{e: e, runner: model.NewRunner(e.compute),
+		drawers: sync.Pool{New: func() any { return new(drawer) }}}
 }
 
 // samplingQueue is the waiting requests of one sampling client, in order.
@@ -209,7 +210,9 @@ func (c *scheduler) first(closed bool) (best *samplingQueue) {
 
 // rather reports whether a running request with samples left to begin comes before a queue; c.mu is held.
 func (c *scheduler) rather(l *samplingQueue) bool {
-	return slices.ContainsFunc(c.sequences, func(v *sequence) bool { return v.ready() && v.s.queue.share.compare(l.share) < 0 })
+	return slices.ContainsFunc(c.sequences, func(v *sequence) bool {
+		return v.ready() && v.s.queue.share.compare(l.share) < 0
+	})
 }
 
 // end resolves a request once.

@@ -35,13 +35,15 @@ func TestUnloadFreesMemory(t *testing.T) {
 	if err := failure(t, waits, nil); !errors.Is(err, tinker.ErrUnloaded) {
 		t.Errorf("a request that waited for request 4: %v", err)
 	}
-	if _, err := c.OptimStep(testContext(t), adam(1)); !errors.Is(err, tinker.ErrNotFound) || !strings.Contains(err.Error(), "s:train:0: model was unloaded") {
+	if _, err := c.OptimStep(testContext(t), adam(1)); !errors.Is(err, tinker.ErrNotFound) ||
+		!strings.Contains(err.Error(), "s:train:0: model was unloaded") {
 		t.Errorf("a later request: %v", err)
 	}
 	if _, err := e.OpenModel(testContext(t), "s:train:0"); !errors.Is(err, tinker.ErrUnloaded) {
 		t.Errorf("opened: %v", err)
 	}
-	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName, LoRA: lora(4)}); !errors.Is(err, tinker.ErrUnloaded) {
+	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName,
+		LoRA: lora(4)}); !errors.Is(err, tinker.ErrUnloaded) {
 		t.Errorf("made again under its key: %v", err)
 	}
 	if w := e.Stats().Waiting[tinker.Training]; w != (tinker.Queue{}) {

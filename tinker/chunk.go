@@ -57,7 +57,8 @@ func (d Datum) bytes() int {
 
 // Submit sends a batch of any size, forward only or with gradients, in chunks that each take one SeqID (the first is
 // req.SeqID if that is set), and combines their results. used is how many SeqIDs it took.
-func Submit(ctx context.Context, c TrainingClient, req ForwardRequest, backward bool) (f *Future[ForwardOutput], used int64, err error) {
+func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
+	backward bool) (f *Future[ForwardOutput], used int64, err error) {
 	if len(req.Data) == 0 {
 		return nil, 0, Userf("tinker: no data in the batch")
 	}
@@ -79,7 +80,8 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest, backward 
 		parts = append(parts, p)
 	}
 	if len(parts) == 1 {
-		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), 1, nil
+		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), 1,
+			nil
 	}
 	g, resolve := NewFuture[ForwardOutput]()
 	go func() {

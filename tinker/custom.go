@@ -15,13 +15,15 @@ type CustomLoss func(logprobs [][]float32) (gradient [][]float32, err error)
 // logprobs and weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
 //
 // An entropy_coef in the request's LossFnConfig, with the data's entropy_weights, goes with the forward_backward.
-func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32, loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {
+func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32,
+	loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {
 	data := make([]Datum, len(req.Data))
 	for i, d := range req.Data {
 		data[i] = withWeights(d, make([]float32, d.LossFnInputs[TargetTokens].Len()))
 	}
 	if known == nil {
-		if known, used, err = forwardLogprobs(ctx, c, ForwardRequest{SeqID: req.SeqID, Data: data, LossFn: CrossEntropy}); err != nil {
+		if known, used, err = forwardLogprobs(ctx, c,
+			ForwardRequest{SeqID: req.SeqID, Data: data, LossFn: CrossEntropy}); err != nil {
 			return nil, used, err
 		}
 		if req.SeqID > 0 {
@@ -37,7 +39,8 @@ func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardReq
 	}
 	for i, g := range grad {
 		if len(g) != data[i].LossFnInputs[TargetTokens].Len() {
-			return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for the %d targets of datum %d", len(g), data[i].LossFnInputs[TargetTokens].Len(), i)
+			return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for the %d targets of datum %d",
+				len(g), data[i].LossFnInputs[TargetTokens].Len(), i)
 		}
 		w := data[i].LossFnInputs[Weights].Float
 		for j, v := range g {
@@ -79,7 +82,8 @@ func forwardLogprobs(ctx context.Context, c TrainingClient, req ForwardRequest) 
 			lp[i] = out.LossFnOutputs[i][Logprobs].Float
 		}
 		if len(lp[i]) != d.LossFnInputs[TargetTokens].Len() {
-			return nil, used, Serverf("tinker: the service returned %d logprobs for the %d targets of datum %d", len(lp[i]), d.LossFnInputs[TargetTokens].Len(), i)
+			return nil, used, Serverf("tinker: the service returned %d logprobs for the %d targets of datum %d",
+				len(lp[i]), d.LossFnInputs[TargetTokens].Len(), i)
 		}
 	}
 	return lp, used, nil

@@ -65,7 +65,8 @@ type contest struct {
 
 // measure takes turns at a row. The peer's setting is the best for such work on this model, which is found with the
 // first such row and kept in best.
-func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer, best map[string]setting) result {
+func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer,
+	best map[string]setting) result {
 	out := result{row: r, peer: p.name, version: them.Version}
 	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
 	theirs := job

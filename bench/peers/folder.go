@@ -77,7 +77,8 @@ func (s shape) blank() []safetensors.Tensor {
 	memory := make([]byte, largest.bytes())
 	var list []safetensors.Tensor
 	for _, t := range all {
-		list = append(list, safetensors.Tensor{Name: t.name, DType: safetensors.BF16, Shape: t.shape, Data: memory[:t.bytes()]})
+		list = append(list, safetensors.Tensor{Name: t.name, DType: safetensors.BF16, Shape: t.shape,
+			Data: memory[:t.bytes()]})
 	}
 	return list
 }

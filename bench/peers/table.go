@@ -28,7 +28,8 @@ func writeTable(w io.Writer, results []result) {
 			fmt.Fprintf(w, "%s | | | – | | %s |\n", work, strings.ReplaceAll(r.missing, "|", "/"))
 			continue
 		}
-		fmt.Fprintf(w, "%s, %s | %s (%s) | %s (%s) | %s | %s | %d |\n", work, r.setting, digits(r.rate(r.ours)), r.noise(r.ours),
+		fmt.Fprintf(w, "%s, %s | %s (%s) | %s (%s) | %s | %s | %d |\n", work, r.setting, digits(r.rate(r.ours)),
+			r.noise(r.ours),
 			digits(r.rate(r.theirs)), r.noise(r.theirs), digits(r.ratio())+r.note(), digits(r.wanted()), len(r.ours))
 	}
 }

@@ -43,8 +43,9 @@ type Machine interface {
 // Options configure a journal. The zero value is the default.
 type Options struct {
 	FS            disk.FS
-	SnapshotAfter time.Duration       // replayable compute of one model after which it is snapshotted; default 30 s
-	ReplayMax     time.Duration       // replayable compute of all models, which limits the time of a start; default 4 × SnapshotAfter
+	SnapshotAfter time.Duration // replayable compute of one model after which it is snapshotted; default 30 s
+	// replayable compute of all models, which limits the time of a start; default 4 × SnapshotAfter
+	ReplayMax     time.Duration
 	Synced        func(time.Duration) // called with the duration of each fsync of the log; may be nil
 	SnapshotBytes int64               // log of one model after which it is snapshotted; default 256 MiB
 	SegmentBytes  int64               // a log segment's size; default 64 MiB
@@ -119,7 +120,8 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 	if err := opts.FS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*trainingClient{}, byKey: map[key]*trainingClient{}, replayed: make(chan struct{})}
+	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*trainingClient{}, byKey: map[key]*trainingClient{},
+		replayed: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(tinker.Promised(context.Background())) // what is logged was promised
 	if err := j.recover(tinker.Promised(ctx)); err != nil {
 		j.cancel()
@@ -161,15 +163,18 @@ func (j *Journal) CreateModel(ctx context.Context, req tinker.CreateModelRequest
 }
 
 // CreateModelFromState implements tinker.Service.
-func (j *Journal) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
-	return j.create(&req.SessionID, req.ModelSeqID, hashOf(req), recCreateFromState, &req, func() (tinker.TrainingClient, error) {
-		return j.m.CreateModelFromState(ctx, req)
-	})
+func (j *Journal) CreateModelFromState(ctx context.Context,
+	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+	return j.create(&req.SessionID, req.ModelSeqID, hashOf(req), recCreateFromState, &req,
+		func() (tinker.TrainingClient, error) {
+			return j.m.CreateModelFromState(ctx, req)
+		})
 }
 
 // create makes a model in the machine first and then logs it. Nothing is promised until it is logged and, if it was
 // made from a state, has a snapshot.
-func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any, make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
+func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any,
+	make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
 	j.making.Lock()
 	defer j.making.Unlock()
 	if *session == "" {

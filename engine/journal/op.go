@@ -104,7 +104,8 @@ func opOf(r result) (o *op, err error) {
 func resolved[T any](r result) (*tinker.Future[T], error) {
 	var v T
 	if r.Error != "" {
-		return tinker.Resolved(v, error(&tinker.Error{Category: tinker.Category(r.Category), Err: errors.New(r.Error)})), nil
+		return tinker.Resolved(v, error(&tinker.Error{Category: tinker.Category(r.Category),
+			Err: errors.New(r.Error)})), nil
 	}
 	err := json.Unmarshal(r.Value, &v)
 	return tinker.Resolved(v, nil), err

@@ -134,7 +134,8 @@ func (r result) settled() bool {
 
 // skip uses up the number of a settled request: a request without data fails and changes nothing.
 func (m *trainingClient) skip(r result) error {
-	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID, LossFn: tinker.CrossEntropy}); err != nil {
+	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID,
+		LossFn: tinker.CrossEntropy}); err != nil {
 		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
 	}
 	m.mu.Lock()
@@ -166,7 +167,8 @@ func (m *trainingClient) replay(r operation) error {
 	return nil
 }
 
-func again[Req, T any](m *trainingClient, r operation, send func(context.Context, Req) (*tinker.Future[T], error)) error {
+func again[Req, T any](m *trainingClient, r operation,
+	send func(context.Context, Req) (*tinker.Future[T], error)) error {
 	var req Req
 	if err := json.Unmarshal(r.Request, &req); err != nil {
 		return err

@@ -46,7 +46,10 @@ func (j *Journal) resting(since time.Time) (list []*trainingClient) {
 		}
 		m.mu.Unlock()
 	}
-	slices.SortStableFunc(list, func(a, b *trainingClient) int { return cmp.Or(used[a].Compare(used[b]), cmp.Compare(a.id, b.id)) })
+	slices.SortStableFunc(list, func(a, b *trainingClient) int {
+		return cmp.Or(used[a].Compare(used[b]),
+			cmp.Compare(a.id, b.id))
+	})
 	return list
 }
 

@@ -88,7 +88,8 @@ func (m *trainingClient) takeSnapshot() error {
 			if err != nil {
 				return t, nil, err
 			}
-			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Info: &info}
+			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied,
+				Info: &info}
 			kept, err := m.kept(applied)
 			return t, kept, err
 		})

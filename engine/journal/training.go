@@ -39,7 +39,8 @@ type trainingClient struct {
 }
 
 func newTrainingClient(j *Journal, c created, inner tinker.TrainingClient) *trainingClient {
-	return &trainingClient{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID), used: time.Now()}
+	return &trainingClient{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID),
+		used: time.Now()}
 }
 
 // Info implements tinker.TrainingClient.
@@ -65,7 +66,8 @@ func (m *trainingClient) otherSettings(seq int64, session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return tinker.Userf("journal: model %d of session %s was created with other settings: base model %q, rank %d, train_attn %t, train_mlp %t, train_unembed %t; "+
-		"ask for the same, or use another model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank, m.info.LoRA.TrainAttn, m.info.LoRA.TrainMLP, m.info.LoRA.TrainUnembed)
+		"ask for the same, or use another model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank,
+		m.info.LoRA.TrainAttn, m.info.LoRA.TrainMLP, m.info.LoRA.TrainUnembed)
 }
 
 // The operations by name: how the log calls them and how they are sent.
@@ -79,39 +81,59 @@ const (
 )
 
 // Forward implements tinker.TrainingClient.
-func (m *trainingClient) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
-	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.Forward(m.j.ctx, req) })
+func (m *trainingClient) Forward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput],
+		error) {
+		return m.inner.Forward(m.j.ctx, req)
+	})
 }
 
 // ForwardBackward implements tinker.TrainingClient.
-func (m *trainingClient) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
-	return accept(m, opForwardBackward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.ForwardBackward(m.j.ctx, req) })
+func (m *trainingClient) ForwardBackward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return accept(m, opForwardBackward, &req, &req.SeqID,
+		func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.ForwardBackward(m.j.ctx, req) })
 }
 
 // OptimStep implements tinker.TrainingClient.
-func (m *trainingClient) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
-	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.inner.OptimStep(m.j.ctx, req) })
+func (m *trainingClient) OptimStep(ctx context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput],
+		error) {
+		return m.inner.OptimStep(m.j.ctx, req)
+	})
 }
 
 // SaveState implements tinker.TrainingClient.
-func (m *trainingClient) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) { return m.inner.SaveState(m.j.ctx, req) })
+func (m *trainingClient) SaveState(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput],
+		error) {
+		return m.inner.SaveState(m.j.ctx, req)
+	})
 }
 
 // LoadState implements tinker.TrainingClient.
-func (m *trainingClient) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
-	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput], error) { return m.inner.LoadState(m.j.ctx, req) })
+func (m *trainingClient) LoadState(ctx context.Context,
+	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput],
+		error) {
+		return m.inner.LoadState(m.j.ctx, req)
+	})
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (m *trainingClient) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *trainingClient) SaveWeightsForSampler(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return accept(m, opSaveSampler, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) {
 		return m.inner.SaveWeightsForSampler(m.j.ctx, req)
 	})
 }
 
 // accept numbers a request, makes it durable and passes it on; req and seq point into what send will send.
-func accept[T any](m *trainingClient, name string, req any, seq *int64, send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
+func accept[T any](m *trainingClient, name string, req any, seq *int64,
+	send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
 	if *seq < 0 {
 		return nil, tinker.Userf("journal: seq_id %d; numbers begin at 1", *seq)
 	}
@@ -182,7 +204,8 @@ func (m *trainingClient) later(o *op, at position, forward func(), fail func(err
 
 // repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none.
 // m.mu is held.
-func repeated[T any](m *trainingClient, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged position, err error) {
+func repeated[T any](m *trainingClient, name string, seq int64,
+	hash [32]byte) (f *tinker.Future[T], logged position, err error) {
 	o, found, err := m.ops.Repeated(seq, m.applied, func(o *op) (ok bool) {
 		f, ok = o.future.(*tinker.Future[T])
 		return ok && o.name == name && o.hash == hash

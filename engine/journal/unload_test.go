@@ -53,7 +53,8 @@ func (p *parting) run(svc tinker.Service) error {
 				return err
 			}
 		}
-		if _, err := outcome(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 4, Name: "kept"})); err != nil && !errors.Is(err, tinker.ErrUnloaded) {
+		if _, err := outcome(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 4, Name: "kept"})); err != nil &&
+			!errors.Is(err, tinker.ErrUnloaded) {
 			return err
 		}
 	}
@@ -75,14 +76,16 @@ func (p *parting) check(t *testing.T, svc tinker.Service) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gone.do(5); !errors.Is(err, tinker.ErrUnloaded) || !errors.Is(err, tinker.ErrNotFound) || tinker.CategoryOf(err) != tinker.User {
+	if _, err := gone.do(5); !errors.Is(err, tinker.ErrUnloaded) || !errors.Is(err, tinker.ErrNotFound) ||
+		tinker.CategoryOf(err) != tinker.User {
 		t.Errorf("a request to the unloaded model: %v", err)
 	}
 	info, err := gone.m.Info(ctx)
 	if !errors.Is(err, tinker.ErrUnloaded) || info.BaseModel != "tiny" || info.LoRA.Rank != 4 || info.NextSeqID != 5 {
 		t.Errorf("it is described as %+v, %v", info, err)
 	}
-	m, err := svc.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "heir", Path: "tinker://s:train:0/weights/kept", Optimizer: true})
+	m, err := svc.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "heir",
+		Path: "tinker://s:train:0/weights/kept", Optimizer: true})
 	if err != nil {
 		t.Fatalf("its checkpoint: %v", err)
 	}
@@ -113,7 +116,9 @@ func TestEveryKillAroundUnload(t *testing.T) {
 				t.Fatal(err)
 			}
 			var seen strings.Builder
-			if err := journal.Verify(filepath.Join(folder, "journal"), func(line string) { fmt.Fprintln(&seen, line) }); err != nil || !strings.Contains(seen.String(), "model s:train:0, unloaded") {
+			if err := journal.Verify(filepath.Join(folder, "journal"),
+				func(line string) { fmt.Fprintln(&seen, line) }); err != nil ||
+				!strings.Contains(seen.String(), "model s:train:0, unloaded") {
 				t.Errorf("verify: %v\n%s", err, &seen)
 			}
 			stride := 8

@@ -50,7 +50,8 @@ func verifySnapshot(path string) (string, error) {
 	if err == nil {
 		_, err = s.machine()
 	}
-	return fmt.Sprintf("%s: model %s up to request %d, %d results, numerics %s", path, s.Created.ModelID, s.Applied, len(results), s.Numerics), err
+	return fmt.Sprintf("%s: model %s up to request %d, %d results, numerics %s", path, s.Created.ModelID, s.Applied,
+		len(results), s.Numerics), err
 }
 
 func verifyLog(dir string, seen func(string)) error {
@@ -71,9 +72,11 @@ func verifyLog(dir string, seen func(string)) error {
 			errs = append(errs, fmt.Errorf("journal: %w", err))
 			continue
 		}
-		seen(fmt.Sprintf("%s: %d sound bytes, %d requests, %d results", path, found.Sound, len(r.records), len(r.results)))
+		seen(fmt.Sprintf("%s: %d sound bytes, %d requests, %d results", path, found.Sound, len(r.records),
+			len(r.results)))
 		if found.Torn > 0 {
-			seen(fmt.Sprintf("%s: %d bytes of an unfinished write at the end, which the next start cuts off", path, found.Torn))
+			seen(fmt.Sprintf("%s: %d bytes of an unfinished write at the end, which the next start cuts off", path,
+				found.Torn))
 		}
 	}
 	return errors.Join(errs...)

@@ -62,7 +62,8 @@ func (r *Requests[E]) Repeated(seq, done int64, same func(E) bool) (e E, found b
 	e, found = r.kept[seq]
 	switch {
 	case !found && seq <= done:
-		err = fmt.Errorf("the result of request %d of model %s is no longer kept; the next free seq_id is %d", seq, r.model, r.next)
+		err = fmt.Errorf("the result of request %d of model %s is no longer kept; the next free seq_id is %d", seq,
+			r.model, r.next)
 	case found && !same(e):
 		err = fmt.Errorf("%w; the next free one is %d", Reused(seq, "model "+r.model), r.next)
 	}

@@ -113,9 +113,11 @@ func compile(expr string, depth int) (*program, *syntax.Regexp, error) {
 		return nil, nil, err
 	}
 	if len(code.Inst) > maxInstructions {
-		return nil, nil, fmt.Errorf("the expression makes %d instructions; at most %d are run", len(code.Inst), maxInstructions)
+		return nil, nil, fmt.Errorf("the expression makes %d instructions; at most %d are run", len(code.Inst),
+			maxInstructions)
 	}
-	p := &program{insts: code.Inst, start: code.Start, checks: t.checks, nCap: code.NumCap, alts: make([]int32, len(code.Inst))}
+	p := &program{insts: code.Inst, start: code.Start, checks: t.checks, nCap: code.NumCap,
+		alts: make([]int32, len(code.Inst))}
 	for i := range p.insts {
 		p.alts[i] = -1
 		if op := p.insts[i].Op; op == syntax.InstAlt || op == syntax.InstAltMatch {

@@ -38,7 +38,8 @@ type Stream struct {
 
 // At is the k-th draw.
 func (s Stream) At(k uint64) uint64 {
-	b := philox([4]uint32{uint32(k >> 1), uint32(k >> 33), uint32(s.high), uint32(s.high >> 32)}, [2]uint32{uint32(s.key), uint32(s.key >> 32)})
+	b := philox([4]uint32{uint32(k >> 1), uint32(k >> 33), uint32(s.high), uint32(s.high >> 32)},
+		[2]uint32{uint32(s.key), uint32(s.key >> 32)})
 	i := 2 * (k & 1)
 	return uint64(b[i]) | uint64(b[i+1])<<32
 }

@@ -102,7 +102,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.HTTP != nil {
 		h = *o.HTTP
 	}
-	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key goes nowhere else
+	// a key goes nowhere else
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o.HTTP = &h
 	if o.Log == nil {
 		o.Log = func(string) {}

@@ -123,7 +123,8 @@ func (c *Client) poll(ctx context.Context, p promise, n int) (*response, error) 
 }
 
 // outcome reads an answer to a poll: a result, an error, or neither, which means to poll again after wait.
-func (c *Client) outcome(p promise, resp *response, err error, s *polling, h *hold) (raw []byte, wait time.Duration, final error) {
+func (c *Client) outcome(p promise, resp *response, err error, s *polling,
+	h *hold) (raw []byte, wait time.Duration, final error) {
 	var conn *connError
 	if errors.As(err, &conn) {
 		h.set(Unreachable, conn.Error())

@@ -44,8 +44,10 @@ var bare = regexp.MustCompile(`^/(get_info|session_heartbeat|weights_info|traini
 // translate makes a TuFT server's 500 what it stands for, so that it is neither waited out nor taken for a failure of
 // the server.
 func (c *Client) translate(r *request, resp *response) *response {
-	if resp.status != http.StatusInternalServerError || !c.is(tuft) || !bare.MatchString(r.path) || strings.TrimSpace(string(resp.body)) != "Internal Server Error" {
+	if resp.status != http.StatusInternalServerError || !c.is(tuft) || !bare.MatchString(r.path) ||
+		strings.TrimSpace(string(resp.body)) != "Internal Server Error" {
 		return resp
 	}
-	return &response{http.StatusNotFound, resp.header, []byte(`{"detail": "not found (TuFT answers 500 to what it does not know here)"}`)}
+	return &response{http.StatusNotFound, resp.header,
+		[]byte(`{"detail": "not found (TuFT answers 500 to what it does not know here)"}`)}
 }

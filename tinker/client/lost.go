@@ -20,7 +20,8 @@ func (c *Client) lost(model, kind string, err error) error {
 		return err
 	}
 	var status *StatusError
-	gone := errors.Is(err, errLost) || errors.As(err, &status) && (status.Status == http.StatusNotFound || goneModel.MatchString(status.Detail))
+	gone := errors.Is(err, errLost) || errors.As(err, &status) &&
+		(status.Status == http.StatusNotFound || goneModel.MatchString(status.Detail))
 	var told *remote
 	if !gone && errors.As(err, &told) {
 		gone = goneModel.MatchString(told.text)
@@ -47,5 +48,6 @@ var full = regexp.MustCompile(`(?i)maximum number of lora adapters|lora slots fo
 // noSession says that a request failed because the server does not know its session, which it has lost or ended.
 func noSession(err error) bool {
 	var status *StatusError
-	return errors.As(err, &status) && status.Status == http.StatusNotFound && strings.Contains(strings.ToLower(status.Detail), "session")
+	return errors.As(err, &status) && status.Status == http.StatusNotFound &&
+		strings.Contains(strings.ToLower(status.Detail), "session")
 }

@@ -35,7 +35,8 @@ type holds struct {
 }
 
 func (s *holds) report(p Pause) {
-	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable // which calls fail, and how, is no news
+	// which calls fail, and how, is no news
+	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable
 	switch {
 	case s.notify == nil:
 		return

@@ -83,7 +83,8 @@ func (c *Client) inSession(ctx context.Context, s **session, ask func() error) e
 }
 
 func (c *Client) createSession(ctx context.Context, name string, s *session) error {
-	r, err := post("/create_session", wire.CreateSessionRequest{Tags: []string{}, UserMetadata: map[string]any{}, SDKVersion: sdkVersion, Type: "create_session"})
+	r, err := post("/create_session", wire.CreateSessionRequest{Tags: []string{}, UserMetadata: map[string]any{},
+		SDKVersion: sdkVersion, Type: "create_session"})
 	if err != nil {
 		return err
 	}

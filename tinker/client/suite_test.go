@@ -111,7 +111,8 @@ func train(ctx context.Context, m tinker.TrainingClient, first, last int) ([]flo
 		d := tinker.Datum{ModelInput: tinker.Text(tokens[:5]), LossFnInputs: map[string]tinker.Tensor{
 			tinker.TargetTokens: tinker.TokenInts(tokens[1:]), tinker.Weights: tinker.Floats([]float32{1, 1, 1, 1, 1})}}
 		var err error
-		if f, err = m.ForwardBackward(ctx, tinker.ForwardRequest{SeqID: int64(2*step - 1), Data: []tinker.Datum{d}, LossFn: tinker.CrossEntropy}); err != nil {
+		if f, err = m.ForwardBackward(ctx, tinker.ForwardRequest{SeqID: int64(2*step - 1), Data: []tinker.Datum{d},
+			LossFn: tinker.CrossEntropy}); err != nil {
 			return nil, err
 		}
 		if _, err := m.OptimStep(ctx, tinker.OptimStepRequest{SeqID: int64(2 * step), Adam: adam}); err != nil {
@@ -190,7 +191,8 @@ func TestClientComesBack(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	defer stop()
 	known := map[string]string{}
-	o := client.Options{BaseURL: url, Sessions: known, OnSession: func(name, id string) error { known[name] = id; return nil }}
+	o := client.Options{BaseURL: url, Sessions: known,
+		OnSession: func(name, id string) error { known[name] = id; return nil }}
 	first := open(t, o)
 	m := newModel(t, first)
 	want := trained(t, m, 1, 3)

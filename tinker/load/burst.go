@@ -203,8 +203,10 @@ func (s *burst) sendSamples(ctx context.Context, answers *errgroup.Group, c tink
 }
 
 func (s *burst) checkSample(r tinker.SampleResponse, kind int) error {
-	if len(r.Sequences) != 1 || len(r.Sequences[0].Tokens) > sampleTokens || len(r.Sequences[0].Tokens) != len(r.Sequences[0].Logprobs) {
-		return fmt.Errorf("load: one sample of at most %d tokens was asked for; the answer is %+v", sampleTokens, r.Sequences)
+	if len(r.Sequences) != 1 || len(r.Sequences[0].Tokens) > sampleTokens ||
+		len(r.Sequences[0].Tokens) != len(r.Sequences[0].Logprobs) {
+		return fmt.Errorf("load: one sample of at most %d tokens was asked for; the answer is %+v", sampleTokens,
+			r.Sequences)
 	}
 	q, want := r.Sequences[0], s.drawn[kind]
 	for _, lp := range q.Logprobs {

@@ -48,7 +48,8 @@ const rank = 8
 // run starts a training run whose first weights are always the same.
 func (l *Load) run(ctx context.Context) (tinker.TrainingClient, error) {
 	seed := int64(7)
-	return l.svc.CreateModel(ctx, tinker.CreateModelRequest{BaseModel: l.base, LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
+	return l.svc.CreateModel(ctx, tinker.CreateModelRequest{BaseModel: l.base,
+		LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
 }
 
 // datum is a sequence of n tokens, the same for the same kind; every vocabulary has its tokens.

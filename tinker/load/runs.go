@@ -52,7 +52,8 @@ func (l *Load) Runs(ctx context.Context, runs, steps int) (RunsResult, error) {
 		}
 		for s := range all {
 			if l.exact && all[s] != losses[0][s] {
-				return out, fmt.Errorf("load: loss %d of run %d is %v, of run 0 %v; the runs are the same", s+1, i, all[s], losses[0][s])
+				return out, fmt.Errorf("load: loss %d of run %d is %v, of run 0 %v; the runs are the same", s+1, i,
+					all[s], losses[0][s])
 			}
 		}
 	}

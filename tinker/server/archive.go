@@ -141,7 +141,8 @@ func openMember(path string) (member, error) {
 func writeTar(w io.Writer, members []member) error {
 	t := tar.NewWriter(w)
 	for _, m := range members {
-		if err := t.WriteHeader(&tar.Header{Name: m.Name, Mode: 0o644, Size: m.Size, ModTime: m.changed.Truncate(time.Second), Format: tar.FormatUSTAR}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Name: m.Name, Mode: 0o644, Size: m.Size,
+			ModTime: m.changed.Truncate(time.Second), Format: tar.FormatUSTAR}); err != nil {
 			return err
 		}
 		if err := m.Write(t); err != nil {

@@ -59,7 +59,8 @@ func TestAddresses(t *testing.T) {
 		headers      []string
 	}{
 		{"", "http://", nil},
-		{"", "https://api.example.org/", []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "api.example.org, inner"}},
+		{"", "https://api.example.org/", []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host",
+			"api.example.org, inner"}},
 		{"", "http://", []string{"X-Forwarded-Proto", "javascript"}},
 		{"https://t.example.org/x/", "https://t.example.org/x/api/v1/archive/", []string{"X-Forwarded-Host", "other"}},
 	} {

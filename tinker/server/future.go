@@ -110,7 +110,8 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 		return wire.SaveResponse{Type: "save_weights", Path: v.Path}, nil
 	}
 	if kind, name := outer(p); kind == kindExternal {
-		return wire.SaveResponse{Type: "save_weights_external", Path: "tinker://" + p.ModelID + "/" + kind + "/" + name}, nil
+		return wire.SaveResponse{Type: "save_weights_external",
+			Path: "tinker://" + p.ModelID + "/" + kind + "/" + name}, nil
 	}
 	if !strings.HasPrefix(p.Name, unnamedPrefix) {
 		return wire.SaveResponse{Type: "save_weights_for_sampler", Path: v.Path}, nil
@@ -119,7 +120,8 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 	id := s.state.unnamed[v.Path]
 	s.mu.Unlock()
 	if id == "" {
-		return wire.Failed{Error: "the unnamed sampler was not used for long and is gone; save again", Category: tinker.User}, nil
+		return wire.Failed{Error: "the unnamed sampler was not used for long and is gone; save again",
+			Category: tinker.User}, nil
 	}
 	return wire.SaveResponse{Type: "save_weights_for_sampler", SamplingSessionID: id}, nil
 }
@@ -225,7 +227,8 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 // crowd is the reason why a sample takes long: many others are in progress.
 func (s *Server) crowd(tenant string) (queue, reason string) {
 	if all, own := s.sampling.now(tenant); all.requests > s.opts.Crowd {
-		return wire.QueuePausedCapacity, fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)
+		return wire.QueuePausedCapacity,
+			fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)
 	}
 	return wire.QueueActive, ""
 }
@@ -243,13 +246,14 @@ func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
 	if p == nil {
 		return pending{}, gone("the result of this sample is no longer kept")
 	}
-	return pending{done: p.done, state: func() (string, string) { return s.crowd(tenant) }, result: func() (any, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		p.fetched = s.opts.Now()
-		if p.result.Error != "" {
-			return nil, &tinker.Error{Category: p.result.Category, Err: errors.New(p.result.Error)}
-		}
-		return p.result.Proto, nil
-	}}, nil
+	return pending{done: p.done, state: func() (string, string) { return s.crowd(tenant) },
+		result: func() (any, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			p.fetched = s.opts.Now()
+			if p.result.Error != "" {
+				return nil, &tinker.Error{Category: p.result.Category, Err: errors.New(p.result.Error)}
+			}
+			return p.result.Proto, nil
+		}}, nil
 }

@@ -45,8 +45,10 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, tinker.Userf("lora_config trains nothing: set train_attn, train_mlp or train_unembed")
 	}
 	meta := texts(req.UserMetadata)
-	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta, Asked: s.told(req.BaseModel),
-		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base, LoRA: lora, UserMetadata: meta,
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
+		Asked: s.told(req.BaseModel),
+		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base,
+			LoRA: lora, UserMetadata: meta,
 			OptimizerType: optimizer, Owner: c.tenant}}, req.ModelSeqID)
 }
 
@@ -214,7 +216,8 @@ func (s *Server) trainer(c *call, id string) (*model, error) {
 	case <-s.ctx.Done():
 		return nil, context.Cause(s.ctx)
 	case <-time.After(makeWait):
-		return nil, &statusError{http.StatusServiceUnavailable, fmt.Errorf("model %s is still being made; its base model may be large", id), 2 * time.Second}
+		return nil, &statusError{http.StatusServiceUnavailable,
+			fmt.Errorf("model %s is still being made; its base model may be large", id), 2 * time.Second}
 	}
 	if m.err != nil {
 		return nil, fmt.Errorf("model %s could not be created: %w", id, m.err)
@@ -267,6 +270,8 @@ func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
 	s.mu.Lock()
 	name := s.state.baseOf(m.ID, info.BaseModel)
 	s.mu.Unlock()
-	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank, LoRAAlpha: info.LoRA.Alpha,
-		ModelName: name, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name, TokenizerID: s.tokenizerID(name, info.BaseModel)}}, nil
+	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank,
+		LoRAAlpha: info.LoRA.Alpha,
+		ModelName: name, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name,
+			TokenizerID: s.tokenizerID(name, info.BaseModel)}}, nil
 }

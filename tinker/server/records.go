@@ -36,7 +36,8 @@ type modelRecord struct {
 	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
 	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
 	Metadata map[string]string              `json:"user_metadata,omitempty"`
-	Asked    string                         `json:"asked,omitempty"` // the base model as its user calls it; older records lack it
+	// the base model as its user calls it; older records lack it
+	Asked string `json:"asked,omitempty"`
 }
 
 // madeRecord says that a model was made.

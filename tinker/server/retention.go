@@ -110,7 +110,8 @@ func (s *Server) collectSessions() error {
 		}
 		for id, p := range t.samplers {
 			u := t.sessions[p.Session]
-			if p.Unnamed || p.busy > 0 || now.Sub(p.used) <= s.opts.KeepSessions || u != nil && now.Sub(u.seen) <= s.opts.KeepSessions {
+			if p.Unnamed || p.busy > 0 || now.Sub(p.used) <= s.opts.KeepSessions ||
+				u != nil && now.Sub(u.seen) <= s.opts.KeepSessions {
 				held[p.Session] = true
 				continue
 			}

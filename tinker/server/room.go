@@ -57,7 +57,8 @@ func unwritable(err error) error {
 // room refuses new work while the disk is nearly full, to keep space for what was accepted.
 func (s *Server) room() error {
 	if s.ctx.Err() != nil {
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("the server is closing; it continues after its next start"), time.Second}
+		return &statusError{http.StatusServiceUnavailable,
+			fmt.Errorf("the server is closing; it continues after its next start"), time.Second}
 	}
 	if err := s.writable(); err != nil {
 		return &statusError{http.StatusInsufficientStorage, err, 10 * time.Second}
@@ -75,8 +76,9 @@ func (s *Server) room() error {
 		s.free = freeSpace{n, now}
 	}
 	if s.free.bytes < s.opts.MinFree {
-		return &statusError{http.StatusInsufficientStorage, fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker checkpoint delete) or make room; nothing accepted is lost",
-			s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
+		return &statusError{http.StatusInsufficientStorage,
+			fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker checkpoint delete) or make room; nothing accepted is lost",
+				s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
 	}
 	return nil
 }

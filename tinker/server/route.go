@@ -155,7 +155,8 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
 		}
 		s.stats.request(pattern, code, time.Since(start))
-		s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds", time.Since(start).Seconds())
+		s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds",
+			time.Since(start).Seconds())
 	})
 }
 
@@ -184,7 +185,8 @@ func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any,
 // noKey answers requests without a valid key.
 func (s *Server) noKey() error {
 	if s.keyed() {
-		return status(http.StatusUnauthorized, "the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
+		return status(http.StatusUnauthorized,
+			"the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
 	}
 	return status(http.StatusUnauthorized, "send a key that begins with tml- in %s; any will do here", wire.HeaderKey)
 }
@@ -257,5 +259,6 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) unknown(c *call) (any, error) {
-	return nil, status(http.StatusNotFound, "%s %s is not of the Tinker protocol this server speaks (below %s)", c.r.Method, c.r.URL.Path, wire.Prefix)
+	return nil, status(http.StatusNotFound, "%s %s is not of the Tinker protocol this server speaks (below %s)",
+		c.r.Method, c.r.URL.Path, wire.Prefix)
 }

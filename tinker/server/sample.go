@@ -94,8 +94,9 @@ func (s *Server) sample(c *call) (any, error) {
 		if err != nil {
 			return 0, err
 		}
-		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(),
-			Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
+		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(),
+			Accepted: s.opts.Now().UTC(),
+			Request:  c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
 		fresh.tenant, fresh.size = c.tenant, int64(len(c.body))
 		t.samples[key] = fresh
 		s.sampling.take(fresh.tenant, fresh.size)
@@ -166,7 +167,8 @@ const maxSamples = 4096
 // sampleRequest converts a request to the types of package tinker; seed is for a request without one. Everything
 // wrong with it is a User error.
 func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.SampleRequest, error) {
-	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs,
+	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs,
+		TopKPromptLogprobs: req.TopKPromptLogprobs,
 		TopKSampleLogprobs: req.TopKSampleLogprobs, PromptAltTokens: req.PromptAltTokensK}
 	var err error
 	if out.Prompt, err = req.Prompt.Tinker(); err != nil {

@@ -62,7 +62,9 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	if req.SamplingSessionSeqID < 0 {
 		return nil, tinker.Userf("sampling_session_seq_id is %d; numbers begin at 0", req.SamplingSessionSeqID)
 	}
-	p := &sampler{ID: samplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID, BaseModel: s.baseName(req.BaseModel), Asked: s.told(req.BaseModel), ModelPath: req.ModelPath, Created: s.opts.Now().UTC()}
+	p := &sampler{ID: samplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID,
+		BaseModel: s.baseName(req.BaseModel), Asked: s.told(req.BaseModel), ModelPath: req.ModelPath,
+		Created: s.opts.Now().UTC()}
 	s.mu.Lock()
 	_, err := s.state.active(c.tenant, req.SessionID)
 	old := s.state.samplers[p.ID]

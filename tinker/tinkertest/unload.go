@@ -46,7 +46,8 @@ func (s *suite) unload() {
 	if _, err := u.UnloadModel(s.ctx, "nobody:train:9"); !errors.Is(err, tinker.ErrNotFound) {
 		s.Errorf("unload of a model that never was: %v", err)
 	}
-	if _, err := s.svc.CreateModelFromState(s.ctx, tinker.CreateFromStateRequest{SessionID: "after", ModelSeqID: 9, Path: path.Path, Optimizer: true}); err != nil {
+	if _, err := s.svc.CreateModelFromState(s.ctx, tinker.CreateFromStateRequest{SessionID: "after", ModelSeqID: 9,
+		Path: path.Path, Optimizer: true}); err != nil {
 		s.Errorf("a model of an unloaded one's state: %v", err)
 	}
 	s.logprobs(other, some...)

@@ -25,13 +25,15 @@ const InputRows = 32
 type inputPacker interface {
 	packedSize(M, K int) (words, step, block int) // of x [M,K]; 0 if it lies well
 	packInput(in *Input, from, to int)
-	multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition)
+	multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+		more []Addition)
 	inside(a *Addition) bool // multiply does a too
 }
 
 // transposer is an inputPacker with a way of its own to multiply by W itself.
 type transposer interface {
-	multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition)
+	multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool,
+		more []Addition)
 }
 
 // Use points in at x [M,K], whose rows are ld floats apart, for products with panels that are bf16 or not. Pack must
@@ -83,7 +85,8 @@ func (a *Addition) overlap(p0, p1, m0, m1 int) (q0, q1, r0, r1 int) {
 //	out[m,n] = (acc ? out[m,n] : 0) folded with x[m,k]*w[n,k], and with what more adds, in that order
 //
 // The bits are those of products one after another.
-func (s *Set) Multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
+func (s *Set) Multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+	more []Addition) {
 	if m0 >= m1 || p0 >= p1 {
 		return
 	}
@@ -121,7 +124,8 @@ const transposeRows, transposeCols = 1024, 256
 // columns [k0,k1) of W, multiples of 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and the
 // sums continue from one to the next, in out unless the path keeps them elsewhere: a second copy of the weights would
 // cost more than transposing them.
-func (s *Set) MultiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
+func (s *Set) MultiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int,
+	acc bool, more []Addition) {
 	if t, ok := s.packer.(transposer); ok && x.packed != nil && m0 < m1 {
 		t.multiplyTransposed(sc, out, ldo, x, m0, m1, w, k0, k1, acc, more)
 		return

@@ -84,8 +84,10 @@ type ops interface {
 	roundBF16(dst, src []float32)
 	rotate(y, x, table []float32, s float32) // the first half of x with the second
 
-	narrow(dst []byte, src []float32)                                   // bf16 as little-endian halves; dst has room for a multiple of 16
-	packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) // dst[w*32+r] = word w of row r; rows are ld bytes apart
+	// bf16 as little-endian halves; dst has room for a multiple of 16
+	narrow(dst []byte, src []float32)
+	// dst[w*32+r] = word w of row r; rows are ld bytes apart
+	packWords(dst []uint32, src []byte, ld, rows, words int, bits bool)
 	// Panels of 32 columns, step words apart: dst[k*32+c] = column c of rows 2k and 2k+1 as bf16; a row that does not
 	// exist is zero, and so are columns from cols on.
 	pairRows(dst []uint32, step int, src []float32, ld, rows, cols int)
@@ -98,7 +100,8 @@ func New(p Path, o Order) (*Set, error) {
 		return nil, fmt.Errorf("kernel: path %v is not offered by this processor; the best it has is %v", p, Detect())
 	}
 	if !p.offers(o) {
-		return nil, fmt.Errorf("kernel: path %v does not multiply in order %v; use the other order, or path %v", p, o, AVX512)
+		return nil, fmt.Errorf("kernel: path %v does not multiply in order %v; use the other order, or path %v", p, o,
+			AVX512)
 	}
 	if p == Portable {
 		return definition(o), nil

@@ -131,7 +131,8 @@ func flag(b bool) int {
 
 // newProduct returns a product of M rows by a table of kernels.
 func (f *family) newProduct(sc *Scratch, kernels []microKernel, out []float32, ldo, M int) product {
-	return product{family: f, sc: sc, kernels: kernels, out: out, ldo: ldo, tiles: newTiles(M, kernels), ahead: aheadNear}
+	return product{family: f, sc: sc, kernels: kernels, out: out, ldo: ldo, tiles: newTiles(M, kernels),
+		ahead: aheadNear}
 }
 
 func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
@@ -188,7 +189,8 @@ func (f *family) packInput(in *Input, from, to int) {
 
 func (f *family) inside(*Addition) bool { return false }
 
-func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, _ []Addition) {
+func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+	_ []Addition) {
 	p := f.newProduct(sc, f.bf16, out[m0*ldo:], ldo, m1-m0)
 	p.first, p.width = 0, x.step
 	p.walk(w, p0, p1, acc, func(_, _, s0, _ int) { p.a = x.packed[m0*x.step+s0*f.pair:] })

@@ -44,21 +44,25 @@ func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int
 func (amx) inside(a *Addition) bool { return a.X.packed != nil }
 
 // multiply multiplies some hundred rows at a time.
-func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
+func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+	more []Addition) {
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
-		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: more, last: true}
+		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1),
+			acc: acc, more: more, last: true}
 		p.panels(p0, p1)
 	}
 }
 
 // multiplyTransposed keeps the sums of some columns while the rows of W pass, transposed a part at a time. Additions
 // of so few rows that they are not packed come behind, as in Multiply.
-func (v amx) multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
+func (v amx) multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int,
+	acc bool, more []Addition) {
 	s := Set{ops: v, packer: v}
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
 		for k := k0; k < k1; k += amxTransposeCols {
 			to := min(k+amxTransposeCols, k1)
-			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: s.transposeAdditions(sc, more, k, to)}
+			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1),
+				acc: acc, more: s.transposeAdditions(sc, more, k, to)}
 			p.transposed(&s, x, w, k, to)
 			for i := range p.more {
 				if !v.inside(&p.more[i]) {
@@ -155,7 +159,8 @@ func (p *amxProduct) ending(q int) (e ending, rest bool) {
 	}
 	if one != nil {
 		steps := one.W.steps()
-		e = ending{blocks: steps / blockPairs, a: &one.X.packed[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
+		e = ending{blocks: steps / blockPairs, a: &one.X.packed[one.X.tile(p.base-one.From)],
+			b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
 	}
 	if p.direct(q) {
 		e.out = &p.out[p.base*p.ldo+q*NR]

@@ -22,7 +22,8 @@ func shapes() []shape {
 	for _, N := range []int{1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 128} {
 		list = append(list, shape{3, N, 21})
 	}
-	for _, K := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 254, 255, 256, 257, 258, 511, 512, 513, 515} {
+	for _, K := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 254, 255, 256, 257, 258, 511, 512, 513,
+		515} {
 		list = append(list, shape{2, 33, K}, shape{2, 66, K}, shape{15, 97, min(K, 40)})
 	}
 	return append(list, shape{223, 70, 3}, shape{224, 33, 9}, shape{225, 70, 3}, shape{226, 3, 260}, shape{470, 65, 5})
@@ -64,8 +65,10 @@ func TestMatMulIsThePortableOne(t *testing.T) {
 func TestMatMulProperty(t *testing.T) {
 	forEachFast(t, func(t *testing.T, s *Set) {
 		rapid.Check(t, func(t *rapid.T) {
-			d := shape{rapid.IntRange(1, 40).Draw(t, "M"), rapid.IntRange(1, 70).Draw(t, "N"), rapid.IntRange(1, 90).Draw(t, "K")}
-			bf16, acc, kind := rapid.Bool().Draw(t, "bf16"), rapid.Bool().Draw(t, "acc"), kind(rapid.IntRange(0, int(kinds-1)).Draw(t, "kind"))
+			d := shape{rapid.IntRange(1, 40).Draw(t, "M"), rapid.IntRange(1, 70).Draw(t, "N"),
+				rapid.IntRange(1, 90).Draw(t, "K")}
+			bf16, acc, kind := rapid.Bool().Draw(t, "bf16"), rapid.Bool().Draw(t, "acc"),
+				kind(rapid.IntRange(0, int(kinds-1)).Draw(t, "kind"))
 			equal(t, "out", runProduct(s, d, bf16, acc, kind), runProduct(definition(s.Order()), d, bf16, acc, kind))
 		})
 	})

@@ -27,7 +27,8 @@ func ModuleNames() []string {
 func (l LoRA) Targets() []string {
 	var list []string
 	for i, name := range ModuleNames() {
-		if on := []bool{l.Attn, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 2}[i]]; on && len(l.Modules) == 0 || slices.Contains(l.Modules, name) {
+		if on := []bool{l.Attn, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 2}[i]]; on && len(l.Modules) == 0 ||
+			slices.Contains(l.Modules, name) {
 			list = append(list, name)
 		}
 	}

@@ -110,7 +110,8 @@ func BenchmarkTrain(b *testing.B) {
 						tokens := m.tokens[i : i+32]
 						seqs := batch(m.w.Config, adapter, tokens...)
 						hidden := m.r.Forward(m.w, seqs, tape)
-						m.r.Score(m.w, seqs, hidden, next(tokens...), 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
+						m.r.Score(m.w, seqs, hidden, next(tokens...), 1, logp,
+							func(_ int, _, g []float32) { g[0] = -1 }, tape)
 						m.r.Backward(m.w, seqs, tape, grads)
 					}
 				}

@@ -36,7 +36,8 @@ func TestEntropyGolden(t *testing.T) {
 		logp := []float32{0}
 		s.score(k, 0, want.Logits, logp)
 		s.entropy(k, 0, want.Logits, e)
-		if math.Abs(float64(e.H[0])-want.Entropy) > 2e-6*max(1, want.Entropy) || math.Abs(float64(e.Centre[0])-want.Centre) > 2e-6 {
+		if math.Abs(float64(e.H[0])-want.Entropy) > 2e-6*max(1, want.Entropy) ||
+			math.Abs(float64(e.Centre[0])-want.Centre) > 2e-6 {
 			t.Errorf("row %d: entropy %v, centre %v, want %v, %v", i, e.H[0], e.Centre[0], want.Entropy, want.Centre)
 		}
 		s.g[0] = float32(want.G)

@@ -50,7 +50,8 @@ func TestMerge(t *testing.T) {
 			}
 			tokens, rows, want := expectedLogits(t, dir)
 			near(t, "logits", logitsOf(t, r, w, nil, tokens, rows), want, 0.02)
-			if err := Merge(base, p, out, disk.OS(), r.Compute); err == nil || !strings.Contains(err.Error(), "is there already") {
+			if err := Merge(base, p, out, disk.OS(), r.Compute); err == nil ||
+				!strings.Contains(err.Error(), "is there already") {
 				t.Errorf("merging into a full folder: %v", err)
 			}
 		})
@@ -60,7 +61,8 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "merged")
-	if err := Merge("testdata/families/llama32", p, out, disk.OS(), r.Compute); err == nil || !strings.Contains(err.Error(), "does not fit") {
+	if err := Merge("testdata/families/llama32", p, out, disk.OS(), r.Compute); err == nil ||
+		!strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("another model's adapter: %v", err)
 	}
 	if exists(out) || exists(out+"~new") {

@@ -117,7 +117,8 @@ func (p packer) layer(l int) layer {
 		qkv: p.linear(linears[0]), o: p.linear(linears[1]), gateUp: p.linear(linears[2]), down: p.linear(linears[3]),
 	}
 	if p.c.Arch.QKVBias {
-		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"), p.vector(attn+"v_proj.bias"))
+		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"),
+			p.vector(attn+"v_proj.bias"))
 	}
 	if p.c.Arch.QKNorm {
 		out.qNorm, out.kNorm = p.vector(attn+"q_norm.weight"), p.vector(attn+"k_norm.weight")

@@ -56,11 +56,13 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 
 func (w *Weights) checkSeq(s Seq) error {
 	if s.Pos < 0 || len(s.Pages)*kernel.PageLen < s.Pos+len(s.Tokens) {
-		return fmt.Errorf("%d pages of %d positions do not cover %d tokens at position %d", len(s.Pages), kernel.PageLen, len(s.Tokens), s.Pos)
+		return fmt.Errorf("%d pages of %d positions do not cover %d tokens at position %d", len(s.Pages),
+			kernel.PageLen, len(s.Tokens), s.Pos)
 	}
 	for _, p := range s.Pages {
 		if p == nil || len(p.Data) != w.Config.Pages().Floats() {
-			return fmt.Errorf("a page is missing or has another model's size; this one's have %d floats", w.Config.Pages().Floats())
+			return fmt.Errorf("a page is missing or has another model's size; this one's have %d floats",
+				w.Config.Pages().Floats())
 		}
 	}
 	for _, t := range s.Tokens {

@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	benchReal = flag.Bool("real", false, "benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
-	realPath  = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own units are the bound; default the ones that the engine takes")
+	benchReal = flag.Bool("real", false,
+		"benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
+	realPath = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own units are the bound; default the ones that the engine takes")
 )
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.
@@ -161,9 +162,12 @@ func (m realModel) report(b *testing.B, w work, f func()) {
 		rounds = append(rounds, m.meter.Time(f))
 	}
 	for unit, of := range map[string]func(r roofline.Round) float64{
-		"tokens/s":     func(r roofline.Round) float64 { return float64(w.tokens) / r.Seconds },
-		"%bound":       func(r roofline.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
-		"%roof":        func(r roofline.Round) float64 { return 100 * r.Roof.Seconds(w.flop, w.weights+w.kv) / r.Seconds },
+		"tokens/s": func(r roofline.Round) float64 { return float64(w.tokens) / r.Seconds },
+		"%bound":   func(r roofline.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
+		"%roof": func(r roofline.Round) float64 {
+			return 100 * r.Roof.Seconds(w.flop,
+				w.weights+w.kv) / r.Seconds
+		},
 		"%f32":         func(r roofline.Round) float64 { return 100 * w.flop / (r.Roof.FMA * 1e9) / r.Seconds },
 		"GFLOP/s-bf16": func(r roofline.Round) float64 { return r.Roof.BF16 },
 		"GFLOP/s-f32":  func(r roofline.Round) float64 { return r.Roof.FMA },
@@ -232,7 +236,8 @@ func (m realModel) decode(b *testing.B, n int) {
 		seqs[i].Tokens, seqs[i].Pos = tokens[i][context:], context
 	}
 	logits := make([]float32, n*c.Vocab)
-	w := work{tokens: n, flop: 2 * float64(n) * (m.body + m.head), weights: m.all(), kv: 2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
+	w := work{tokens: n, flop: 2 * float64(n) * (m.body + m.head), weights: m.all(),
+		kv: 2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
 	m.report(b, w, func() {
 		hidden := m.r.Forward(m.w, seqs, nil)
 		m.r.Logits(m.w, seqs, hidden, rows, logits)

@@ -9,7 +9,8 @@ import (
 
 // shipped is the shape of the model in examples/tiny.
 func shipped(bf16 bool) Config {
-	return Config{Arch: architectures[2], Vocab: 1024, Dim: 128, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 32, FF: 384, Eps: 1e-6,
+	return Config{Arch: architectures[2], Vocab: 1024, Dim: 128, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 32, FF: 384,
+		Eps:  1e-6,
 		RoPE: nn.RoPEConfig{Dim: 32, Theta: 10000}, Tied: true, BF16: bf16}
 }
 

@@ -103,8 +103,10 @@ type column struct {
 
 // columns lists the matrices of a but x.
 func (a *acts) columns(c Config, rank int) []column {
-	list := []column{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()}, {&a.h, c.Dim}, {&a.n2, c.Dim},
-		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank}, {&a.midDown, rank}}
+	list := []column{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()},
+		{&a.h, c.Dim}, {&a.n2, c.Dim},
+		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank},
+		{&a.midDown, rank}}
 	if c.Arch.QKNorm {
 		list = append(list, column{&a.invQK, c.Heads + c.KVHeads})
 	}

@@ -29,7 +29,8 @@ const scoreBudget = 1 << 16
 
 // Forward computes KV heads from to to-1 of out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos,
 // pos+1, … of the sequence whose keys and values pages hold.
-func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page, from, to int) {
+func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page, from,
+	to int) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	pages = pages[:pagesTo(pos+n)]
@@ -73,7 +74,8 @@ func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
 		}
 	}
 	n := np * kernel.PageLen
-	return context{keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16), values: kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), hd: s.HeadDim}
+	return context{keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16),
+		values: kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), hd: s.HeadDim}
 }
 
 // attend computes rows of one query head: row m is at position pos+m.
@@ -123,7 +125,8 @@ const backwardRows = 128
 // queries), dk and dv, under dout. q and out are what Forward got and gave, dout and out [n,Heads*HeadDim], and dqkv
 // [n,·] has the columns of all query heads, of all key heads and of all value heads. Keys and values before pos are
 // taken as constants. Sums run over the group's heads and inside a head over query rows upward.
-func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int, pages []*Page) {
+func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int,
+	pages []*Page) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	c := a.collect(ws, head, pages[:pagesTo(pos+n)])
@@ -160,8 +163,10 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
 	ws.grads = ds.Data
 	width, bf16 := c.width(pos+M), c.keys.BF16
-	k.Multiply(on.SC, ds.Data, ds.Cols, on.Pack(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false, nil) // dp = dout·Vᵀ
-	for m := range M {                                                                                                    // p = exp*inv ; ds = p*(dp - dot(dout,out))
+	// dp = dout·Vᵀ
+	k.Multiply(on.SC, ds.Data, ds.Cols, on.Pack(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false,
+		nil)
+	for m := range M { // p = exp*inv ; ds = p*(dp - dot(dout,out))
 		p, ds := p.Row(m)[:width], ds.Row(m)[:width]
 		k.Scale(p, ws.inv[m])
 		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])

@@ -6,7 +6,8 @@ import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 // are rows of two products with few rows and much to read, so keys and values are read where they lie, each once: all
 // keys of a KV head, page by page, then its values. The bits are those of the products with collected pages, for every
 // sum walks positions upward there too.
-func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q []float32, pos int, pages []*Page, from, to int) {
+func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q []float32, pos int, pages []*Page, from,
+	to int) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	for j := from; j < to; j++ {
 		a.pieces(ws, pages, j, to)

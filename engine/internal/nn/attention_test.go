@@ -22,7 +22,8 @@ type attended struct {
 }
 
 func newAttended(t *testing.T, hd, heads, kv, pos, n int) *attended {
-	s := &attended{a: Attention{Shape: PageShape{Layers: 2, KVHeads: kv, HeadDim: hd}, Heads: heads, Layer: 1}, pos: pos, n: n}
+	s := &attended{a: Attention{Shape: PageShape{Layers: 2, KVHeads: kv, HeadDim: hd}, Heads: heads, Layer: 1},
+		pos: pos, n: n}
 	s.q, s.out = Rows{normal(1, n*heads*hd), heads * hd}, Rows{make([]float32, n*heads*hd), heads * hd}
 	s.keys, s.values = Rows{normal(2, (pos+n)*kv*hd), kv * hd}, Rows{normal(3, (pos+n)*kv*hd), kv * hd}
 	s.k, s.sc = set(t)
@@ -97,7 +98,8 @@ func TestAttentionRowOnPages(t *testing.T) {
 		for _, z := range []struct {
 			hd, heads, kv int
 			bf16          bool
-		}{{128, 4, 2, true}, {64, 4, 1, true}, {40, 7, 1, true}, {32, 9, 1, true}, {6, 16, 1, true}, {34, 8, 2, false}, {6, 3, 3, false}} {
+		}{{128, 4, 2, true}, {64, 4, 1, true}, {40, 7, 1, true}, {32, 9, 1, true}, {6, 16, 1, true}, {34, 8, 2, false},
+			{6, 3, 3, false}} {
 			const n = 67
 			s := newAttended(t, z.hd, z.heads, z.kv, 0, n)
 			s.k, s.a.Shape.BF16 = k, z.bf16

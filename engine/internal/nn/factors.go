@@ -18,7 +18,8 @@ func (f *Factors) Pack(k *kernel.Set, sc *kernel.Scratch, mid, dmid Rows, rank i
 
 // GradA continues columns c0 to c1-1 of each dA [r,K] with its factors and x, which they share. A nil dA is not
 // trained.
-func GradA(k *kernel.Set, sc *kernel.Scratch, dA [][]float32, factors []*Factors, x Rows, rows kernel.Stretches, c0, c1 int) {
+func GradA(k *kernel.Set, sc *kernel.Scratch, dA [][]float32, factors []*Factors, x Rows, rows kernel.Stretches, c0,
+	c1 int) {
 	w := k.PairRows(sc.Transposed(), x.Data, x.Cols, rows, c0, c1)
 	for i, f := range factors {
 		if dA[i] != nil {

@@ -107,7 +107,8 @@ func TestLoRAGradient(t *testing.T) {
 	dx := Rows{make([]float32, M*K), K}
 	in := on.Pack(0, Rows{dy, N}, N, false)
 	linear.Backward(on, dx, in, l.Up(on, nil, dmid, Rows{dy, N}, in, 0, M))
-	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)}, [2][]float32{make([]float32, n0*r), make([]float32, n1*r)}
+	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)},
+		[2][]float32{make([]float32, n0*r), make([]float32, n1*r)}
 	for p := range l.Projections() {
 		k.GradW(sc, dA[p], K, dmid.Data[l.Mid(p):], dmid.Cols, x, K, M, 0, r, K)
 		k.GradW(sc, dB[p], r, dy[l.Cols[p]:], N, mid.Data[l.Mid(p):], mid.Cols, M, 0, l.Outputs(p), r)

@@ -37,7 +37,8 @@ func (c Products) matMul(y Rows, x *kernel.Input, m0, m1 int, w *kernel.Panels, 
 }
 
 // Transposed computes rows m0 to m1-1 of dx [M,K] = dy [M,N]·W, or continues them, and goes on with more.
-func (c Products) Transposed(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool, more []kernel.Addition) {
+func (c Products) Transposed(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool,
+	more []kernel.Addition) {
 	c.share(m0, m1, (w.K+kernel.NR-1)/kernel.NR, transposedPanels, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
 		c.K.MultiplyTransposed(sc, dx.Data, dx.Cols, dy, m0, m1, w, p0*kernel.NR, min(p1*kernel.NR, w.K), add, more)
 	})

@@ -29,7 +29,8 @@ func TestLlama3Frequencies(t *testing.T) {
 }
 
 func TestRoPECheck(t *testing.T) {
-	for _, c := range []RoPEConfig{{Linear: -1}, {Llama3: &Llama3Scaling{Factor: 8}}, {Llama3: &Llama3Scaling{8, 4, 1, 8192}}} {
+	for _, c := range []RoPEConfig{{Linear: -1}, {Llama3: &Llama3Scaling{Factor: 8}},
+		{Llama3: &Llama3Scaling{8, 4, 1, 8192}}} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), "rope") {
 			t.Errorf("%+v: error %v", c, err)
 		}

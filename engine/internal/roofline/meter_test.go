@@ -65,7 +65,8 @@ func TestTime(t *testing.T) {
 		if want := before.mean(g.last); r.Roof != want {
 			t.Errorf("%+v, want the roof %+v", r, want)
 		}
-		if all := time.Since(start).Seconds(); r.Seconds < 0.09 || r.Seconds*float64(calls) > all || float64(calls-1)*r.Seconds > roundTime.Seconds() {
+		if all := time.Since(start).Seconds(); r.Seconds < 0.09 || r.Seconds*float64(calls) > all ||
+			float64(calls-1)*r.Seconds > roundTime.Seconds() {
 			t.Errorf("%d calls of %v seconds in %v", calls, r.Seconds, all)
 		}
 		if (before != kept) != old {
