@@ -51,7 +51,7 @@ func TestValidateAndRunAgree(t *testing.T) {
 		{"buffer.trainer_input.experience_buffer={replay_buffer: {enable: true, priority_fn_args: {decai: 1}}}", "buffer.trainer_input.experience_buffer.replay_buffer.priority_fn_args.decai", "did you mean decay?"},
 		{taskset + ".default_workflow_type=simple_workflow " + taskset + ".default_reward_fn_type=countdown_reward", taskset, "each of the 16 tasks of the first step fails: reward countdown_reward"},
 		{"model.max_prompt_tokens=20 model.enable_prompt_truncation=false", taskset, "each of the 16 tasks of the first step fails: workflow: the prompt of row 0 has"},
-		{taskset + ".default_workflow_type=math_boxed_workflow " + taskset + ".reward_fn_args={format_score_coef: low}", taskset, "format_score_coef"},
+		{taskset + ".default_workflow_type=math_boxed_workflow " + taskset + ".reward_fn_args={format_score_coef: low}", taskset + ".reward_fn_args.format_score_coef", "must be a number"},
 		{"model.random_init=true", "model.random_init", "without a model to sample from"},
 	} {
 		t.Run(tt.overrides, func(t *testing.T) {

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
@@ -170,44 +168,20 @@ func (b *job) priority() (*buffer.Priority, error) {
 	if limited {
 		p.Limit = 3
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.PriorityFnArgs)) {
-		value := r.PriorityFnArgs[name]
-		v, ok := number(value)
-		switch {
-		case !ok || v < 0:
-			return nil, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be a number, 0 or more", value)}
-		case name == "decay":
-			p.Decay = v
-		case name == "sigma" && limited:
-			p.Sigma = v
-		case name == "use_count_limit" && limited:
-			p.Limit = int(v)
-		default:
-			known := []string{"decay"}
-			if limited {
-				known = append(known, "sigma", "use_count_limit")
-			}
-			return nil, fmt.Errorf("priority_fn %s: %w", r.PriorityFn, spell.UnknownArgument(name, known))
-		}
+	given := arg.Read(r.PriorityFnArgs)
+	p.Decay = given.Float("decay", p.Decay)
+	if limited {
+		p.Sigma, p.Limit = given.Float("sigma", 0), given.Int("use_count_limit", p.Limit, 0)
+	}
+	given.Require(p.Decay >= 0, "decay", p.Decay, "0 or more")
+	given.Require(p.Sigma >= 0, "sigma", p.Sigma, "0 or more")
+	if err := given.Close(); err != nil {
+		return nil, fmt.Errorf("priority_fn %s: %w", r.PriorityFn, err)
 	}
 	if r.ReuseCooldownTime != nil {
 		p.Reuse, p.Cooldown = true, seconds(*r.ReuseCooldownTime)
 	}
 	return p, nil
-}
-
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
-	}
-	return 0, false
 }
 
 func (s *sqlFeed) explored() int { return int(s.last.Load()) }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -63,7 +63,7 @@ func externalBackend(c *config.Config) config.Backend {
 }
 
 // Prompt implements workflow.Renderer.
-func (*external) Prompt(messages []workflow.Message) (string, []int32, error) {
+func (*external) Prompt(messages []chat.Message) (string, []int32, error) {
 	text, err := json.Marshal(chatMessages(messages))
 	return string(text), byteTokens(text), err
 }

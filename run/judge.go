@@ -87,7 +87,7 @@ func (j *judge) open(ctx context.Context) (tinker.SamplingClient, error) {
 }
 
 // Ask implements workflow.Judge.
-func (j *judge) Ask(ctx context.Context, messages []workflow.Message, temperature float64, seed uint64) (string, error) {
+func (j *judge) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error) {
 	c, err := j.open(ctx)
 	if err != nil {
 		return "", err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
 // judged is a short run whose answers a judge compares.
@@ -52,7 +52,7 @@ func TestOpenAIJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := j.Ask(context.Background(), []workflow.Message{{Role: "user", Content: "Well?"}}, 0.5, 1<<33)
+	text, err := j.Ask(context.Background(), []chat.Message{{Role: "user", Content: "Well?"}}, 0.5, 1<<33)
 	if err != nil || text != "fine" {
 		t.Errorf("Ask = %q, %v", text, err)
 	}

@@ -149,7 +149,7 @@ func (in *Inspection) try(ctx context.Context, t workflow.Task) error {
 	if err != nil {
 		err = fmt.Errorf("reward %s: %w", r.RewardName, err)
 	}
-	return err
+	return atArgs(in.job.tasks.sets[t.Taskset].key+".reward_fn_args", err)
 }
 
 // lookAtInputs lets what goes into the task pipeline stand for what will come out of it, so that there is something to

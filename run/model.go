@@ -15,7 +15,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
-	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -114,16 +113,12 @@ func (b *job) readTemplate(text string) (*chat.Template, error) {
 }
 
 // Prompt implements workflow.Renderer.
-func (m *baseModel) Prompt(messages []workflow.Message) (string, []int32, error) {
-	list := make([]chat.Message, len(messages))
-	for i, msg := range messages {
-		list[i] = chat.Message{Role: msg.Role, Content: msg.Content}
-	}
+func (m *baseModel) Prompt(messages []chat.Message) (string, []int32, error) {
 	o := chat.Options{AddGenerationPrompt: true, EnableThinking: m.thinking}
 	if messages[len(messages)-1].Role == "assistant" {
 		o.AddGenerationPrompt, o.ContinueFinal = false, true
 	}
-	text, err := m.template.Render(list, o)
+	text, err := m.template.Render(messages, o)
 	if err != nil {
 		return "", nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
@@ -37,7 +38,7 @@ type chatMessage struct {
 	Content string `json:"content"`
 }
 
-func chatMessages(messages []workflow.Message) []chatMessage {
+func chatMessages(messages []chat.Message) []chatMessage {
 	list := make([]chatMessage, len(messages))
 	for i, m := range messages {
 		list[i] = chatMessage{m.Role, m.Content}
@@ -46,7 +47,7 @@ func chatMessages(messages []workflow.Message) []chatMessage {
 }
 
 // Ask implements workflow.Judge.
-func (o *openAI) Ask(ctx context.Context, messages []workflow.Message, temperature float64, seed uint64) (string, error) {
+func (o *openAI) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error) {
 	choices, err := o.complete(ctx, map[string]any{"messages": chatMessages(messages), "temperature": temperature, "seed": seed >> 33})
 	if err != nil {
 		return "", err

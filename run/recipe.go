@@ -13,10 +13,11 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
-	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // recipeOutput is the file of the output's folder, as upstream names it, and recipeNote what it was made by.
@@ -148,7 +149,7 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 	}
 	weights := map[string]float64{}
 	for name, v := range p.PriorityWeights {
-		w, ok := number(v)
+		w, ok := arg.Float(v)
 		if !ok {
 			return nil, fmt.Errorf("run: %s.priority_weights.%s is %v; it must be a number", key, name, v)
 		}
@@ -176,7 +177,7 @@ func (b *job) recipeNeeds(p *config.TaskPipeline) taskprep.Surroundings {
 	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {
 		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
 		return func(ctx context.Context, system, user string) (string, error) {
-			list := []workflow.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
+			list := []chat.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
 			return judge.Ask(ctx, list, 0, 0)
 		}, err
 	}

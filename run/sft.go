@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -123,13 +124,13 @@ func (s *examples) row(it dataset.Item) ([]*experience.Experience, error) {
 		if err != nil {
 			return nil, err
 		}
-		sides = [][]chat.Message{messages(p.Prompt, p.Chosen), messages(p.Prompt, p.Rejected)}
+		sides = [][]chat.Message{slices.Concat(p.Prompt, p.Chosen), slices.Concat(p.Prompt, p.Rejected)}
 	} else {
 		m, err := s.format.Messages(s.rows, it.Index)
 		if err != nil {
 			return nil, err
 		}
-		sides = [][]chat.Message{messages(m)}
+		sides = [][]chat.Message{m}
 	}
 	var list []*experience.Experience
 	for run, side := range sides {
@@ -150,16 +151,6 @@ func (s *examples) row(it dataset.Item) ([]*experience.Experience, error) {
 }
 
 func masked(e *experience.Experience) bool { return e.TruncateStatus == experience.PromptTruncated }
-
-func messages(parts ...[]dataset.Message) []chat.Message {
-	var list []chat.Message
-	for _, part := range parts {
-		for _, m := range part {
-			list = append(list, chat.Message{Role: m.Role, Content: m.Content})
-		}
-	}
-	return list
-}
 
 // example makes an experience of a conversation: its last message is the response, or every answer in it is trained
 // (format.enable_concatenated_multi_turn).

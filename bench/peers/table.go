@@ -20,7 +20,8 @@ func (r row) describe() string {
 
 // writeTable writes a line of Markdown for each row and peer.
 func writeTable(w io.Writer, results []result) {
-	fmt.Fprintln(w, "| model | work | peer, its best setting | trinity tokens/s (quartiles) | peer tokens/s (quartiles) | ratio | wanted | n |")
+	fmt.Fprintln(w, "| model | work | peer, its best setting | trinity tokens/s (quartiles) | peer tokens/s "+
+		"(quartiles) | ratio | wanted | n |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 	for _, r := range results {
 		work := fmt.Sprintf("| %s | %s | %s", r.row.shape.title(), r.row.describe(), r.peer)

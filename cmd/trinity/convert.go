@@ -15,9 +15,9 @@ import (
 )
 
 type convertCmd struct {
-	Checkpoint string `name:"checkpoint-dir" short:"c" required:"" help:"A job directory, one of its global_step_<n>, a checkpoint's folder, or the folder of a PEFT adapter."`
-	Base       string `name:"base-model-dir" short:"b" help:"The model that an adapter is of, if it is not where the checkpoint says."`
-	Output     string `short:"o" help:"The folder to make. Default: actor/huggingface in global_step_<n>; an adapter's folder needs one."`
+	Checkpoint string `name:"checkpoint-dir" short:"c" required:"" help:"A job, step, checkpoint or adapter folder."`
+	Base       string `name:"base-model-dir" short:"b" help:"The adapter's base model, if it has moved."`
+	Output     string `short:"o" help:"The folder to create; default: actor/huggingface in global_step_<n>."`
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 	stepOutput = "actor/huggingface" // where upstream puts the model, in the step's folder
 )
 
-// Run implements the command: full weights in a Hugging Face folder.
+// Run implements the command. It writes full weights as a Hugging Face folder.
 func (c *convertCmd) Run(s *surroundings) error {
 	dir, err := filepath.Abs(c.Checkpoint)
 	if err != nil {
@@ -39,14 +39,15 @@ func (c *convertCmd) Run(s *surroundings) error {
 	}
 	if isCheckpoint(dir) {
 		if c.Output == "" {
-			return usageError{fmt.Errorf("trinity: --output must name the folder to make of %s", c.Checkpoint)}
+			return usageError{fmt.Errorf("trinity: %s is an adapter or model folder; "+
+				"name the folder to create with --output", c.Checkpoint)}
 		}
 		return c.convert(s, dir, c.Output)
 	}
 	return c.job(s, dir)
 }
 
-// stepAbove is the global_step_<n> that dir is or lies in, "" if there is none.
+// stepAbove is the global_step_<n> that dir is or is in, "" if there is none.
 func stepAbove(dir string) string {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if strings.HasPrefix(filepath.Base(dir), stepPrefix) {
@@ -56,7 +57,7 @@ func stepAbove(dir string) string {
 	return ""
 }
 
-// isCheckpoint reports a folder with an adapter or a model in it.
+// isCheckpoint reports whether a folder contains an adapter or a model.
 func isCheckpoint(dir string) bool {
 	return has(dir, engine.AdapterConfigFile) || has(dir, "config.json")
 }
@@ -66,7 +67,7 @@ func has(dir, file string) bool {
 	return err == nil
 }
 
-// job converts the steps below dir: all of them in their places, or the last to the one output.
+// job converts the steps below dir: all of them in place, or only the last one if there is an --output.
 func (c *convertCmd) job(s *surroundings, dir string) error {
 	var steps []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -80,7 +81,8 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 		return err
 	}
 	if len(steps) == 0 {
-		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; give a PEFT adapter, a checkpoint or a job directory", dir, engine.AdapterConfigFile, stepPrefix)
+		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; "+
+			"name a PEFT adapter, a checkpoint or a job directory", dir, engine.AdapterConfigFile, stepPrefix)
 	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
 	if c.Output != "" {
@@ -107,7 +109,7 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 	out := c.Output
 	if out == "" {
 		if out = filepath.Join(step, stepOutput); has(out, "config.json") {
-			fmt.Fprintln(s.out, out, "is there already")
+			fmt.Fprintln(s.out, out, "already exists")
 			return nil
 		}
 	}
@@ -119,7 +121,8 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 		if err != nil {
 			return err
 		}
-		dir, err := engine.CheckpointFolder(filepath.Join(filepath.Dir(step), "tinker", "checkpoints"), strings.TrimSpace(string(path)))
+		checkpoints := filepath.Join(filepath.Dir(step), "tinker", "checkpoints")
+		dir, err := engine.CheckpointFolder(checkpoints, strings.TrimSpace(string(path)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(step, note), err)
 		}
@@ -128,10 +131,11 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 	if adapter := filepath.Join(step, "actor", "lora_adapter"); has(adapter, engine.AdapterConfigFile) {
 		return c.convert(s, adapter, out)
 	}
-	return fmt.Errorf("%s has neither remote_checkpoint_path.txt nor remote_sampler_path.txt nor actor/lora_adapter: nothing was saved at this step", step)
+	return fmt.Errorf("%s has neither remote_checkpoint_path.txt nor remote_sampler_path.txt nor actor/lora_adapter: "+
+		"nothing was saved at this step; choose another one", step)
 }
 
-// convert makes out of a folder with an adapter or a model in it.
+// convert writes full weights to out, from a folder with an adapter or a model.
 func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 	if !has(dir, engine.AdapterConfigFile) {
 		if err := engine.CopyModel(dir, out); err != nil {
@@ -149,11 +153,12 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		name = a.Base
 	}
 	if name == "" {
-		return fmt.Errorf("%s names no base model; give --base-model-dir", filepath.Join(dir, engine.AdapterConfigFile))
+		return fmt.Errorf("%s does not name a base model; name it with --base-model-dir",
+			filepath.Join(dir, engine.AdapterConfigFile))
 	}
 	base, err := run.FindModel(s.ctx, name, s.find, s.hub())
 	if err != nil {
-		return fmt.Errorf("the base model of the adapter; give --base-model-dir if it is elsewhere: %w", err)
+		return fmt.Errorf("the adapter's base model was not found; name it with --base-model-dir: %w", err)
 	}
 	warning, err := engine.Merge(base, a, out)
 	if warning != nil {
@@ -162,6 +167,7 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n", dir, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
+	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n",
+		dir, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
 	return nil
 }

@@ -17,19 +17,19 @@ import (
 
 type doctorCmd struct {
 	Model   string `arg:"" help:"A Hugging Face folder, or a model's name on the hub."`
-	Rank    int    `help:"LoRA rank to reckon with." default:"32"`
-	Length  int    `help:"Tokens of one sample, prompt and answer together." default:"1024"`
+	Rank    int    `help:"LoRA rank for the memory estimate." default:"32"`
+	Length  int    `help:"Tokens per sample, prompt and answer together." default:"1024"`
 	Samples int    `help:"Samples decoded together." default:"64"`
 	Measure bool   `help:"Load the model and measure tokens per second (default true)." default:"true" negatable:""`
 	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
-// Run implements the command: what a model is, what it takes, and how fast it is here.
+// Run implements the command: it describes a model, its memory needs and its speed on this machine.
 func (c *doctorCmd) Run(s *surroundings) error {
 	if c.Rank < 1 || c.Length < 2 || c.Samples < 1 {
-		return usageError{fmt.Errorf("trinity: --rank, --length and --samples are at least 1, 2 and 1")}
+		return usageError{fmt.Errorf("trinity: --rank must be at least 1, --length at least 2, --samples at least 1")}
 	}
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to finish or save
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to save
 	dir, err := run.FindModel(s.ctx, c.Model, s.find, s.hub())
 	if err != nil {
 		return err
@@ -53,13 +53,13 @@ func (c *doctorCmd) Run(s *surroundings) error {
 		return nil
 	}
 	if free := run.FreeMemory(); free > 0 && need > free {
-		d.line("speed", "not measured: %s are needed and %s are free", run.Size(need), run.Size(free))
+		d.line("speed", "not measured: the model needs %s and %s is free", run.Size(need), run.Size(free))
 		return nil
 	}
 	return d.measure()
 }
 
-// diagnosis prints what is found out about a model.
+// diagnosis prints its findings about a model.
 type diagnosis struct {
 	*surroundings
 	cmd  *doctorCmd
@@ -74,8 +74,9 @@ func (d *diagnosis) line(key, format string, args ...any) {
 // shape prints what config.json says.
 func (d *diagnosis) shape() {
 	c := d.conf
-	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), MLP of %d", c.Family, c.Layers, c.Width, c.Heads, c.HeadDim, c.KVHeads, c.MLP)
-	head := "a head of its own"
+	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), MLP of %d",
+		c.Family, c.Layers, c.Width, c.Heads, c.HeadDim, c.KVHeads, c.MLP)
+	head := "separate head"
 	if c.Tied {
 		head = "the head is the embedding"
 	}
@@ -106,7 +107,7 @@ func (d *diagnosis) tokenizer() error {
 	return nil
 }
 
-// memory prints what sampling and training take, in bytes, and returns the larger.
+// memory prints the memory needs of sampling and training, in bytes, and returns the larger.
 func (d *diagnosis) memory() int64 {
 	c := d.conf
 	m := c.Memory(d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
@@ -115,16 +116,19 @@ func (d *diagnosis) memory() int64 {
 	}
 	kept := ""
 	if m.CacheFull {
-		kept = ", the most that is kept: they take turns"
+		kept = ", the maximum: samples take turns"
 	}
-	d.line("sampling", "%s: weights %s, a step %s, and keys and values %s for %d samples of %d tokens%s", run.Size(m.Sampling()), run.Size(m.Weights),
+	d.line("sampling", "%s: weights %s, a step %s, and keys and values %s for %d samples of %d tokens%s",
+		run.Size(m.Sampling()), run.Size(m.Weights),
 		run.Size(m.Program+m.Step), run.Size(m.Cache), d.cmd.Samples, d.cmd.Length, kept)
-	d.line("training", "%s: that, and LoRA of rank %d (%s parameters) with gradient and optimizer %s, activations and their gradients %s", run.Size(m.Training()),
-		d.cmd.Rank, run.Count(c.AdapterParameters(d.cmd.Rank)), run.Size(m.Optimizer), run.Size(m.Pages+m.Tape+m.Backward))
+	d.line("training", "%s: in addition LoRA of rank %d (%s parameters) with gradient and optimizer %s, "+
+		"activations and their gradients %s",
+		run.Size(m.Training()), d.cmd.Rank, run.Count(c.AdapterParameters(d.cmd.Rank)),
+		run.Size(m.Optimizer), run.Size(m.Pages+m.Tape+m.Backward))
 	return max(m.Sampling(), m.Training())
 }
 
-// rate is units per second, of which few digits mean anything.
+// rate is units per second, rounded to two significant digits from 100 on.
 func rate(n int, t time.Duration) string {
 	r := float64(n) / max(t.Seconds(), 1e-9)
 	if r < 100 {

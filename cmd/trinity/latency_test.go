@@ -17,8 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// far is a Tinker server that is some way off: every answer arrives a fixed time after the call was made, or as soon as there is one. It
-// notes when which calls came.
+// far is a distant Tinker server: an answer arrives a fixed time after its call, or as soon as it exists. It records
+// the time of each call.
 type far struct {
 	next    http.Handler
 	url     string
@@ -38,7 +38,8 @@ type far struct {
 func newFar(tb testing.TB, name, folder string) *far {
 	tb.Helper()
 	r := newRecorded(tb, name, folder)
-	s, err := server.Open(tb.Context(), r, server.Options{Dir: filepath.Join(tb.TempDir(), "server"), Store: r, MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30})
+	s, err := server.Open(tb.Context(), r, server.Options{Dir: filepath.Join(tb.TempDir(), "server"), Store: r,
+		MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -57,12 +58,14 @@ func newFar(tb testing.TB, name, folder string) *far {
 	return f
 }
 
-// reset begins anew with another latency. With hold set, results of samples wait until so many are asked for at the same time.
+// reset starts over with another latency. With hold set, results of samples wait until that many are requested at the
+// same time.
 func (f *far) reset(latency time.Duration, hold int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.latency.Store(int64(latency))
-	f.calls, f.steps, f.sample, f.open, f.most, f.hold, f.full = map[string]int{}, nil, time.Time{}, 0, 0, hold, make(chan struct{})
+	f.calls, f.steps, f.sample, f.open, f.most, f.hold, f.full = map[string]int{}, nil, time.Time{}, 0, 0, hold,
+		make(chan struct{})
 }
 
 // ServeHTTP implements http.Handler.

@@ -10,7 +10,7 @@ import (
 
 type plotCmd struct {
 	Runs   []string `arg:"" name:"run" help:"Job directories, or their metrics.jsonl files."`
-	Output string   `short:"o" default:"reward.svg" help:"The picture: a name ending in .svg or .png."`
+	Output string   `short:"o" default:"reward.svg" help:"The picture to write; its name ends in .svg or .png."`
 	Key    string   `short:"k" default:"critic/rewards/mean" help:"The metric to draw."`
 	Title  string   `help:"The picture's title."`
 }

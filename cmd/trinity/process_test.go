@@ -70,7 +70,8 @@ func trinity(home string, args ...string) *exec.Cmd {
 	}
 	cmd.Args = append([]string{"trinity"}, args...)
 	cmd.Dir = home
-	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "HF_HUB_OFFLINE=1", "TINKER_BASE_URL=", "TINKER_API_KEY=tml-test")
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "HF_HUB_OFFLINE=1",
+		"TINKER_BASE_URL=", "TINKER_API_KEY=tml-test")
 	return cmd
 }
 
@@ -145,7 +146,8 @@ func TestServeStartsAtOnceAfterKill(t *testing.T) {
 	second.args = append(second.args, "--data", filepath.Join(p.home, "data"))
 	err := second.tryStart()
 	said := second.errOut.String()
-	if err == nil || !strings.Contains(said, fmt.Sprintf("pid %d", p.cmd.Process.Pid)) || !strings.Contains(said, "waiting") {
+	pid := fmt.Sprintf("pid %d", p.cmd.Process.Pid)
+	if err == nil || !strings.Contains(said, pid) || !strings.Contains(said, "waiting") {
 		t.Errorf("beside a running server: %v; it said:\n%s", err, said)
 	}
 	if err := p.stop(); err != nil {

@@ -46,7 +46,8 @@ const kept = 8
 func newRecorded(tb testing.TB, name, folder string) *recorded {
 	tb.Helper()
 	seed := uint64(1)
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(tb.TempDir(), "checkpoints"), Models: map[string]engine.Model{name: {Dir: folder}}, Seed: &seed})
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(tb.TempDir(), "checkpoints"),
+		Models: map[string]engine.Model{name: {Dir: folder}}, Seed: &seed})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,7 +56,8 @@ func newRecorded(tb testing.TB, name, folder string) *recorded {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &recorded{Service: e, base: name, sampler: s, seed: maphash.MakeSeed(), prompts: map[uint64]*answers{}, scores: map[uint64][]float32{},
+	return &recorded{Service: e, base: name, sampler: s, seed: maphash.MakeSeed(), prompts: map[uint64]*answers{},
+		scores: map[uint64][]float32{},
 		models: map[string]*recordedModel{}, saved: map[string]tinker.Checkpoint{}}
 }
 
@@ -78,7 +80,8 @@ func (r *recorded) SamplingClient(context.Context, tinker.SamplingClientRequest)
 }
 
 // Sample implements tinker.SamplingClient.
-func (r *recorded) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (r *recorded) Sample(ctx context.Context,
+	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	prompt := req.Prompt.Chunks[0].Tokens
 	for _, c := range req.Prompt.Chunks[1:] {
 		prompt = append(prompt[:len(prompt):len(prompt)], c.Tokens...)
@@ -102,7 +105,8 @@ func (r *recorded) Sample(ctx context.Context, req tinker.SampleRequest) (*tinke
 }
 
 // draw asks the engine.
-func (r *recorded) draw(ctx context.Context, prompt []int32, req tinker.SampleRequest) ([]tinker.SampledSequence, error) {
+func (r *recorded) draw(ctx context.Context, prompt []int32,
+	req tinker.SampleRequest) ([]tinker.SampledSequence, error) {
 	req.NumSamples = kept
 	f, err := r.sampler.Sample(ctx, req)
 	if err != nil {
@@ -127,7 +131,8 @@ func (r *recorded) CreateModel(_ context.Context, req tinker.CreateModelRequest)
 	id := fmt.Sprintf("%s:train:%d", req.SessionID, req.ModelSeqID)
 	m := r.models[id]
 	if m == nil {
-		m = &recordedModel{of: r, info: tinker.ModelInfo{ModelID: id, BaseModel: req.BaseModel, LoRA: req.LoRA, NextSeqID: 1}, futures: map[int64]any{}}
+		m = &recordedModel{of: r, info: tinker.ModelInfo{ModelID: id, BaseModel: req.BaseModel, LoRA: req.LoRA,
+			NextSeqID: 1}, futures: map[int64]any{}}
 		r.models[id] = m
 	}
 	return m, nil
@@ -238,7 +243,8 @@ func accepted[T any](m *recordedModel, seq int64, v T) *tinker.Future[T] {
 }
 
 // ForwardBackward implements tinker.TrainingClient. A prompt's own logprobs were never asked for and are 0.
-func (m *recordedModel) ForwardBackward(_ context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *recordedModel) ForwardBackward(_ context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	out := tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 0}}
 	for _, d := range req.Data {
 		targets := d.LossFnInputs[tinker.TargetTokens].Int
@@ -254,28 +260,33 @@ func (m *recordedModel) ForwardBackward(_ context.Context, req tinker.ForwardReq
 		}
 		logprobs := make([]float32, len(targets))
 		copy(logprobs[len(logprobs)-len(known):], known)
-		out.LossFnOutputs = append(out.LossFnOutputs, map[string]tinker.Tensor{tinker.Logprobs: {Shape: []int{len(logprobs)}, Float: logprobs}})
+		out.LossFnOutputs = append(out.LossFnOutputs,
+			map[string]tinker.Tensor{tinker.Logprobs: {Shape: []int{len(logprobs)}, Float: logprobs}})
 	}
 	return accepted(m, req.SeqID, out), nil
 }
 
 // Forward implements tinker.TrainingClient.
-func (m *recordedModel) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *recordedModel) Forward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return m.ForwardBackward(ctx, req)
 }
 
 // OptimStep implements tinker.TrainingClient.
-func (m *recordedModel) OptimStep(_ context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+func (m *recordedModel) OptimStep(_ context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	return accepted(m, req.SeqID, tinker.OptimStepOutput{Metrics: map[string]float64{"grad_norm": 0}}), nil
 }
 
 // SaveState implements tinker.TrainingClient.
-func (m *recordedModel) SaveState(_ context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *recordedModel) SaveState(_ context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return m.save(req, tinker.KindState)
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (m *recordedModel) SaveWeightsForSampler(_ context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *recordedModel) SaveWeightsForSampler(_ context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return m.save(req, tinker.KindSampler)
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -100,8 +99,7 @@ func TestOneModelDamaged(t *testing.T) {
 		}
 	}
 	var notes strings.Builder
-	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, folders: map[string]string{}, tokenizers: map[string]string{},
-		hubNames: map[string]string{}}
+	m := newServed()
 	if err := m.walk(root, &surroundings{err: &notes}); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,8 @@ func TestServeKilled(t *testing.T) {
 	if out, err := trinity(p.home, "serve", "--verify", "--data", "data").CombinedOutput(); err != nil {
 		t.Errorf("--verify at the end: %v\n%s", err, out)
 	}
-	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run", kills, scripts.Load(), len(wantScript))
+	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run", kills, scripts.Load(),
+		len(wantScript))
 }
 
 // killAtRandom kills and starts p again n times.
@@ -165,7 +166,9 @@ func (n names) sets() (out []string) {
 func (c *crowd) checkpoints() names {
 	all, err := c.client.AllCheckpoints(c.ctx, 100_000, 0)
 	c.fail(err)
-	slices.SortFunc(all.Checkpoints, func(a, b wire.Checkpoint) int { return bytes.Compare([]byte(a.TinkerPath), []byte(b.TinkerPath)) })
+	slices.SortFunc(all.Checkpoints, func(a, b wire.Checkpoint) int {
+		return bytes.Compare([]byte(a.TinkerPath), []byte(b.TinkerPath))
+	})
 	out := names{}
 	for _, k := range all.Checkpoints {
 		p, err := tinker.ParsePath(k.TinkerPath)
@@ -182,14 +185,19 @@ func (c *crowd) unnamed() []string {
 	var session wire.CreateSessionResponse
 	c.post("/create_session", map[string]any{"tags": []string{}, "sdk_version": "0.25.0"}, &session)
 	var made wire.CreateModelResponse
-	c.result("/create_model", wire.CreateModelRequest{SessionID: session.SessionID, BaseModel: c.load.Base(), LoRA: wire.FromLoRA(tinker.LoRA{Rank: 4, Seed: new(int64), TrainAttn: true})}, &made)
+	c.result("/create_model", wire.CreateModelRequest{SessionID: session.SessionID, BaseModel: c.load.Base(),
+		LoRA: wire.FromLoRA(tinker.LoRA{Rank: 4, Seed: new(int64), TrainAttn: true})}, &made)
 	for i := int64(0); i < 3 && c.ok(); i++ {
-		c.result("/optim_step", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 1, "adam_params": map[string]any{"learning_rate": 1e-4}}, &json.RawMessage{})
+		c.result("/optim_step", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 1,
+			"adam_params": map[string]any{"learning_rate": 1e-4}}, &json.RawMessage{})
 		var saved wire.SaveResponse
-		c.result("/save_weights_for_sampler", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 2, "sampling_session_seq_id": i}, &saved)
+		c.result("/save_weights_for_sampler", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 2,
+			"sampling_session_seq_id": i}, &saved)
 		var drawn json.RawMessage
-		c.result("/asample", map[string]any{"sampling_session_id": saved.SamplingSessionID, "seq_id": 0, "num_samples": 2,
-			"prompt": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text", "tokens": []int{40, 41}}}}, "sampling_params": map[string]any{"max_tokens": 16, "seed": 5}}, &drawn)
+		chunk := map[string]any{"type": "encoded_text", "tokens": []int{40, 41}}
+		c.result("/asample", map[string]any{"sampling_session_id": saved.SamplingSessionID, "seq_id": 0,
+			"num_samples": 2, "prompt": map[string]any{"chunks": []any{chunk}},
+			"sampling_params": map[string]any{"max_tokens": 16, "seed": 5}}, &drawn)
 		said = append(said, string(drawn))
 	}
 	return said

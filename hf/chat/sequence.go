@@ -4,7 +4,7 @@ import "strings"
 
 // Sequence is a conversation as a model has read and written it so far: token ids, and the text that they stand
 // for. The zero value is a conversation that has not begun. [Sequence.Next] decides which ids the model reads
-// when the conversation goes on; whatever samples in several turns asks it, so that the ids that are trained on
+// when the conversation continues; whatever samples in several turns asks it, so that the ids that are trained on
 // are the ids that were sampled.
 type Sequence struct {
 	// Tokens are the ids that the model has read and written, up to the last one that it wrote.
@@ -16,8 +16,8 @@ type Sequence struct {
 	Ended bool
 }
 
-// Next returns the ids that the model reads next, when the whole conversation rendered up to where the model
-// goes on is text. encode gives the ids of a text without adding any.
+// Next returns the ids that the model reads next. text is the whole conversation, rendered up to where the model
+// continues; encode gives the ids of a text without adding any.
 //
 //  1. Before the first answer the ids are those of text, and continues is false.
 //  2. If text begins with s.Text, the conversation continues: the ids are s.Tokens and behind them those of the

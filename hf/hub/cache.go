@@ -87,18 +87,18 @@ func (h *Hub) publish(r repo, commit, name, etag string) error {
 	if _, err := os.Stat(at); err == nil {
 		return nil
 	}
-	if err := h.FS.MkdirAll(filepath.Dir(at)); err != nil {
+	if err := h.fs.MkdirAll(filepath.Dir(at)); err != nil {
 		return err
 	}
 	target := strings.Repeat("../", strings.Count(path.Clean(name), "/")+2) + "blobs/" + etag
 	tmp := at + ".trinity"
-	if err := h.FS.Remove(tmp); err != nil {
+	if err := h.fs.Remove(tmp); err != nil {
 		return err
 	}
 	if err := os.Symlink(filepath.FromSlash(target), tmp); err != nil {
 		return h.copyBlob(h.blob(r, etag), at)
 	}
-	return h.FS.Rename(tmp, at)
+	return h.fs.Rename(tmp, at)
 }
 
 func (h *Hub) copyBlob(blob, at string) error {
@@ -107,7 +107,7 @@ func (h *Hub) copyBlob(blob, at string) error {
 		return err
 	}
 	defer f.Close()
-	return disk.Replace(h.FS, at, func(w io.Writer) error {
+	return disk.Replace(h.fs, at, func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
@@ -118,8 +118,8 @@ func (h *Hub) remember(r repo, commit string) error {
 	if r.revision == commit {
 		return nil
 	}
-	if err := h.FS.MkdirAll(filepath.Dir(h.ref(r))); err != nil {
+	if err := h.fs.MkdirAll(filepath.Dir(h.ref(r))); err != nil {
 		return err
 	}
-	return disk.WriteFile(h.FS, h.ref(r), []byte(commit))
+	return disk.WriteFile(h.fs, h.ref(r), []byte(commit))
 }

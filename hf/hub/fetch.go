@@ -10,17 +10,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fetch downloads what choose names of the repository and returns its folder. Files get their names in the snapshot when all
-// of them are here and checked.
+// fetch downloads what choose names of the repository and returns its folder. Files get their names in the snapshot
+// when all of them are here and checked.
 func (h *Hub) fetch(ctx context.Context, r repo, choose Choose) (string, error) {
 	v, err := h.revisionOf(ctx, r)
 	if err != nil {
 		return "", err
 	}
-	if err := h.FS.MkdirAll(h.blob(r, "")); err != nil {
+	if err := h.fs.MkdirAll(h.blob(r, "")); err != nil {
 		return "", fmt.Errorf("hub: %s: %w", r, err)
 	}
-	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte, error) { return h.read(ctx, r, v.Commit, name) }}
+	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte,
+		error) {
+		return h.read(ctx, r, v.Commit, name)
+	}}
 	names, err := choose(ctx, l)
 	if err != nil {
 		return "", fmt.Errorf("hub: %s at %s: %w", r, h.Endpoint, err)
@@ -88,7 +91,7 @@ func (h *Hub) downloadAll(ctx context.Context, r repo, commit string, files []re
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return h.FS.SyncDir(filepath.Dir(h.blob(r, "x")))
+	return h.fs.SyncDir(filepath.Dir(h.blob(r, "x")))
 }
 
 // meter adds up the bytes of a download.

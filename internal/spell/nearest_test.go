@@ -13,15 +13,3 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
-
-func TestUnknownArgument(t *testing.T) {
-	for want, got := range map[string]*Argument{
-		"nu is not an argument; did you mean mu?; there are mu, tau": UnknownArgument("nu", []string{"mu", "tau"}),
-		"weight is not an argument; there are mu, tau":               UnknownArgument("weight", []string{"mu", "tau"}),
-		"mu is not an argument; there are none":                      UnknownArgument("mu", nil),
-	} {
-		if got.Error() != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

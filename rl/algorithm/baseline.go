@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -16,13 +17,14 @@ type opmd struct {
 }
 
 func newOPMD(args Args) (Advantage, error) {
-	r := readArgs(args)
-	o := opmd{logAvgExp: r.word("opmd_baseline", "mean", "logavgexp") == "logavgexp", tau: r.number("tau", 1)}
-	r.require(o.tau > 0, "tau", o.tau, "greater than 0")
-	return o, r.close()
+	r := arg.Read(args)
+	o := opmd{logAvgExp: r.Word("opmd_baseline", "mean", "logavgexp") == "logavgexp", tau: r.Float("tau", 1)}
+	r.Require(o.tau > 0, "tau", o.tau, "greater than 0")
+	return o, r.Close()
 }
 
-func (o opmd) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (o opmd) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		base := o.baseline(rewards)
 		scores := make([]float64, len(rewards))
@@ -53,8 +55,8 @@ func (o opmd) baseline(rewards []float64) float64 {
 type asymRE struct{ shift float64 }
 
 func newAsymRE(args Args) (Advantage, error) {
-	r := readArgs(args)
-	return asymRE{r.number("baseline_shift", -0.1)}, r.close()
+	r := arg.Read(args)
+	return asymRE{r.Float("baseline_shift", -0.1)}, r.Close()
 }
 
 // baseline is 0 for one alone.
@@ -65,7 +67,8 @@ func (a asymRE) baseline(rewards []float64) float64 {
 	return mean(rewards) + a.shift
 }
 
-func (a asymRE) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (a asymRE) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		base := a.baseline(rewards)
 		return shifted(rewards, base, 1), map[string]float64{"group_baseline": base, "reward_mean": base - a.shift}
@@ -81,20 +84,19 @@ type recAdvantage struct {
 }
 
 func newRECAdvantage(args Args) (Advantage, error) {
-	r := readArgs(args)
-	a := recAdvantage{r.number("epsilon", 1e-6), r.boolean("std_normalize", false), false}
-	if r.args["drop"] != nil {
-		a.balance = r.word("drop", "balance") == "balance"
-	} else {
-		r.known = append(r.known, "drop")
+	r := arg.Read(args)
+	a := recAdvantage{r.Float("epsilon", 1e-6), r.Bool("std_normalize", false), false}
+	if r.Given("drop") {
+		a.balance = r.Word("drop", "balance") == "balance"
 	}
-	r.require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
-	return a, r.close()
+	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
+	return a, r.Close()
 }
 
-// Assign implements Advantage. Dropped samples stay, with advantage 0; mean and deviation (over n) are those of the others.
-// One alone has its reward as advantage.
-func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+// Assign implements Advantage. Dropped samples stay, with advantage 0; mean and deviation (over n) are those of the
+// others. One alone has its reward as advantage.
+func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		dropped := map[int]bool{}
 		if a.balance {

@@ -3,6 +3,7 @@ package algorithm
 import (
 	"math"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
@@ -14,11 +15,11 @@ type dpo struct {
 }
 
 func newDPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := dpo{beta: r.number("beta", 0.1), smoothing: r.number("label_smoothing", 0)}
-	r.require(l.beta > 0, "beta", l.beta, "greater than 0")
-	r.require(l.smoothing >= 0 && l.smoothing < 0.5, "label_smoothing", l.smoothing, "at least 0 and less than 0.5")
-	return l, r.close()
+	r := arg.Read(args)
+	l := dpo{beta: r.Float("beta", 0.1), smoothing: r.Float("label_smoothing", 0)}
+	r.Require(l.beta > 0, "beta", l.beta, "greater than 0")
+	r.Require(l.smoothing >= 0 && l.smoothing < 0.5, "label_smoothing", l.smoothing, "at least 0 and less than 0.5")
+	return l, r.Close()
 }
 
 func (dpo) Needs() Needs { return Needs{Ref: true, Logprobs: true, Pairs: true} }
@@ -45,7 +46,8 @@ func (l dpo) Loss(batch []Sequence, _ Aggregation) Loss {
 		}
 		c, r := chosen.sumAboveRef(), rejected.sumAboveRef()
 		z := l.beta * (c - r)
-		out.Metrics["dpo_loss"] += float64(share * (float64((1-l.smoothing)*softplus(-z)) + float64(l.smoothing*softplus(z))))
+		out.Metrics["dpo_loss"] += float64(
+			share * (float64((1-l.smoothing)*softplus(-z)) + float64(l.smoothing*softplus(z))))
 		out.Metrics["chosen_reward"] += float64(share * l.beta * c)
 		out.Metrics["rejected_reward"] += float64(share * l.beta * r)
 		out.Metrics["accuracy_mean"] += float64(share * indicator(c > r))

@@ -1,12 +1,16 @@
 package algorithm
 
-import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // Entropy is a bonus for undecided weights: coef * aggregate(entropy) is taken off the loss. The zero Entropy is none.
 //
-// On a service that gives exact entropies (Exact) the loss's derivative by a token's entropy is what it is asked to add,
-// see Objective.EntropyWeights. Elsewhere only the log-probability of the sampled token is known, and the entropy of a token is
-// estimated by its one summand -p*log(p), as Trinity-RFT does on Tinker; the metric is then named an estimate.
+// On a service that gives exact entropies (Exact) the loss's derivative by a token's entropy is what it is asked to
+// add, see Objective.EntropyWeights. Elsewhere only the log-probability of the sampled token is known, and the entropy
+// of a token is estimated by its one summand -p*log(p), as Trinity-RFT does on Tinker; the metric is then named an
+// estimate.
 type Entropy struct {
 	Coef      float64
 	Exact     bool // the service computes it
@@ -18,19 +22,19 @@ type Entropy struct {
 func Entropies() map[string]func(Args) (Entropy, error) {
 	return map[string]func(Args) (Entropy, error){
 		"none": func(args Args) (Entropy, error) {
-			r := readArgs(args)
-			r.number("entropy_coef", 0)
-			return Entropy{}, r.close()
+			r := arg.Read(args)
+			r.Float("entropy_coef", 0)
+			return Entropy{}, r.Close()
 		},
 		"default": func(args Args) (Entropy, error) {
-			r := readArgs(args)
-			e := Entropy{Coef: r.number("entropy_coef", 0), measure: true}
-			return e, r.close()
+			r := arg.Read(args)
+			e := Entropy{Coef: r.Float("entropy_coef", 0), measure: true}
+			return e, r.Close()
 		},
 		"mix": func(args Args) (Entropy, error) {
-			r := readArgs(args)
-			e := Entropy{Coef: r.number("entropy_coef", 0), measure: true, usualOnly: true}
-			return e, r.close()
+			r := arg.Read(args)
+			e := Entropy{Coef: r.Float("entropy_coef", 0), measure: true, usualOnly: true}
+			return e, r.Close()
 		},
 	}
 }
@@ -38,8 +42,8 @@ func Entropies() map[string]func(Args) (Entropy, error) {
 // Measured reports whether the term has a metric, and so is computed.
 func (e Entropy) Measured() bool { return e.measure }
 
-// EntropyWeights returns how much the entropy of each token counts in the loss but for the coefficient, [B][R]: the loss of the
-// step is less by Coef * sum of weight * entropy.
+// EntropyWeights returns how much the entropy of each token counts in the loss but for the coefficient, [B][R]: the
+// loss of the step is less by Coef * sum of weight * entropy.
 func (o *Objective) EntropyWeights(batch []Sequence) [][]float32 {
 	out := make([][]float32, 0, len(batch))
 	for _, part := range o.parts(batch) {

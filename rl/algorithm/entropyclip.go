@@ -5,21 +5,22 @@ import (
 	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
 // clipB and clipV are grpo_verl with some tokens of negative advantage left out of training: those whose loss of
-// probability would take the most entropy away ("On the Entropy Dynamics in RFT of LLMs", arXiv 2602.03392). What a token
-// does to the entropy H of its distribution is judged by S = p*(H + log p).
+// probability would take the most entropy away ("On the Entropy Dynamics in RFT of LLMs", arXiv 2602.03392). What a
+// token does to the entropy H of its distribution is judged by S = p*(H + log p).
 
 // clipB compares S with its mean E over the batch: a token goes when S-E < -mu*deviation(S).
 type clipB struct{ epsilon, mu float64 }
 
 func newClipB(args Args) (LateAdvantage, error) {
-	r := readArgs(args)
-	a := clipB{r.number("epsilon", 1e-6), r.number("mu", 2.5)}
-	r.require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
-	return a, r.close()
+	r := arg.Read(args)
+	a := clipB{r.Float("epsilon", 1e-6), r.Float("mu", 2.5)}
+	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
+	return a, r.Close()
 }
 
 func (clipB) Needs() Needs { return Needs{Reward: true, Old: true, Entropy: true} }
@@ -50,11 +51,11 @@ func (a clipB) Assign(batch []Graded) (map[string]float64, error) {
 type clipV struct{ epsilon, mu, maxFrac float64 }
 
 func newClipV(args Args) (LateAdvantage, error) {
-	r := readArgs(args)
-	a := clipV{r.number("epsilon", 1e-6), r.number("mu", 8.5), r.number("max_frac", 1e-4)}
-	r.require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
-	r.require(a.maxFrac >= 0 && a.maxFrac <= 1, "max_frac", a.maxFrac, "between 0 and 1")
-	return a, r.close()
+	r := arg.Read(args)
+	a := clipV{r.Float("epsilon", 1e-6), r.Float("mu", 8.5), r.Float("max_frac", 1e-4)}
+	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
+	r.Require(a.maxFrac >= 0 && a.maxFrac <= 1, "max_frac", a.maxFrac, "between 0 and 1")
+	return a, r.Close()
 }
 
 func (clipV) Needs() Needs { return Needs{Reward: true, Old: true, Entropy: true, Centre: true} }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
 // gae is generalised advantage estimation (Schulman et al., arXiv 1506.02438) over the values of a critic.
@@ -16,32 +18,35 @@ type gae struct {
 	warmup        int     // steps in which the critic learns and the actor does not
 }
 
-// newGAE reads upstream's gamma and lam, and what a critic over reserved tokens needs: critic_low and critic_high, which
-// returns should stay between, critic_bins (K), critic_sigma, critic_lr_scale and critic_first_token, the first of the K ids in
-// a row that are read (-1 takes the last of the vocabulary); and verl's critic_warmup, see CriticWarmup. Nobody samples from a critic, so any do; ids whose likelihood depends
-// little on the text, such as a tokenizer's unused ones, spare it unlearning what it thinks of them.
+// newGAE reads upstream's gamma and lam, and what a critic over reserved tokens needs: critic_low and critic_high,
+// which returns should stay between, critic_bins (K), critic_sigma, critic_lr_scale and critic_first_token, the first
+// of the K ids in a row that are read (-1 takes the last of the vocabulary); and verl's critic_warmup, see
+// CriticWarmup. Nobody samples from a critic, so any do; ids whose likelihood depends little on the text, such as a
+// tokenizer's unused ones, spare it unlearning what it thinks of them.
 func newGAE(args Args) (LateAdvantage, error) {
-	r := readArgs(args)
-	a := gae{gamma: r.number("gamma", 1), lambda: r.number("lam", 1), criticScale: r.number("critic_lr_scale", 10)}
-	a.warmup = r.count("critic_warmup", 0)
-	a.critic = Critic{Low: r.number("critic_low", -1), High: r.number("critic_high", 2), Sigma: r.number("critic_sigma", 0.75)}
-	bins, first := r.count("critic_bins", 31), r.number("critic_first_token", -1)
-	r.require(first == math.Trunc(first) && first >= -1 && first < 1<<30, "critic_first_token", first, "a token id, or -1 for the last of the vocabulary")
+	r := arg.Read(args)
+	a := gae{gamma: r.Float("gamma", 1), lambda: r.Float("lam", 1), criticScale: r.Float("critic_lr_scale", 10)}
+	a.warmup = r.Int("critic_warmup", 0, 0)
+	a.critic = Critic{Low: r.Float("critic_low", -1), High: r.Float("critic_high", 2),
+		Sigma: r.Float("critic_sigma", 0.75)}
+	bins, first := r.Int("critic_bins", 31, 0), r.Float("critic_first_token", -1)
+	r.Require(first == math.Trunc(first) && first >= -1 && first < 1<<30, "critic_first_token", first,
+		"a token id, or -1 for the last of the vocabulary")
 	a.first = int(first)
 	for k := range min(bins, 1<<16) {
 		a.critic.Tokens = append(a.critic.Tokens, int32(max(0, a.first)+k))
 	}
 	if _, err := NewCritic(a.critic); err != nil {
-		r.errs = append(r.errs, err)
+		r.Fail(err)
 	}
-	r.require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
-	r.require(a.lambda >= 0 && a.lambda <= 1, "lam", a.lambda, "between 0 and 1")
-	r.require(a.criticScale >= 0, "critic_lr_scale", a.criticScale, "0 or more")
-	return a, r.close()
+	r.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
+	r.Require(a.lambda >= 0 && a.lambda <= 1, "lam", a.lambda, "between 0 and 1")
+	r.Require(a.criticScale >= 0, "critic_lr_scale", a.criticScale, "0 or more")
+	return a, r.Close()
 }
 
-// Critic is the critic that a method whose Needs have Values is trained with on a model of vocab tokens, and its learning rate over
-// the actor's.
+// Critic is the critic that a method whose Needs have Values is trained with on a model of vocab tokens, and its
+// learning rate over the actor's.
 func (m *Method) Critic(vocab int) (c Critic, rate float64, err error) {
 	a, ok := m.Late.(gae)
 	if !ok {
@@ -56,12 +61,14 @@ func (m *Method) Critic(vocab int) (c Critic, rate float64, err error) {
 		}
 	}
 	if c.Tokens[0] < 0 || int(c.Tokens[K-1]) >= vocab {
-		return c, 0, fmt.Errorf("algorithm: a critic with critic_bins %d from token %d on does not fit a vocabulary of %d tokens; lower critic_bins or critic_first_token", K, c.Tokens[0], vocab)
+		return c, 0, fmt.Errorf("algorithm: a critic with critic_bins %d from token %d on does not fit a vocabulary "+
+			"of %d tokens; lower critic_bins or critic_first_token", K, c.Tokens[0], vocab)
 	}
 	return c, a.criticScale, nil
 }
 
-// CriticWarmup is how many steps, the first ones, leave the actor as it is, so that advantages mean something when it starts to learn.
+// CriticWarmup is how many steps, the first ones, leave the actor as it is, so that advantages mean something when it
+// starts to learn.
 func (m *Method) CriticWarmup() int {
 	a, _ := m.Late.(gae)
 	return a.warmup
@@ -95,14 +102,15 @@ func (a gae) Assign(batch []Graded) (map[string]float64, error) {
 	return nil, nil
 }
 
-// reinforcePlusPlus is the discounted reward that follows each token, whitened over the batch (Hu et al., arXiv 2501.03262).
+// reinforcePlusPlus is the discounted reward that follows each token, whitened over the batch (Hu et al., arXiv
+// 2501.03262).
 type reinforcePlusPlus struct{ gamma float64 }
 
 func newReinforcePlusPlus(args Args) (LateAdvantage, error) {
-	r := readArgs(args)
-	a := reinforcePlusPlus{r.number("gamma", 1)}
-	r.require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
-	return a, r.close()
+	r := arg.Read(args)
+	a := reinforcePlusPlus{r.Float("gamma", 1)}
+	r.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
+	return a, r.Close()
 }
 
 func (reinforcePlusPlus) Needs() Needs { return Needs{Reward: true} }
@@ -132,7 +140,7 @@ func (a reinforcePlusPlus) Assign(batch []Graded) (map[string]float64, error) {
 // remax takes the reward of a greedy response to the same task off (Li et al., arXiv 2310.10505).
 type remax struct{}
 
-func newReMax(args Args) (LateAdvantage, error) { return remax{}, readArgs(args).close() }
+func newReMax(args Args) (LateAdvantage, error) { return remax{}, arg.Read(args).Close() }
 
 func (remax) Needs() Needs { return Needs{Reward: true, Baseline: true} }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -19,25 +20,27 @@ type grpo struct {
 }
 
 func newGRPO(args Args) (Advantage, error) {
-	r := readArgs(args)
+	r := arg.Read(args)
 	g := grpo{
-		epsilon:     r.number("epsilon", 1e-6),
-		threshold:   r.numberOrNil("std_threshold"),
-		duplicate:   r.boolean("duplicate_experiences", false),
-		rankPenalty: r.numberOrNil("rank_penalty"),
-		batchStd:    r.word("std_cal_level", "group", "batch") == "batch",
+		epsilon:     r.Float("epsilon", 1e-6),
+		threshold:   floatOrNil(r, "std_threshold"),
+		duplicate:   r.Bool("duplicate_experiences", false),
+		rankPenalty: floatOrNil(r, "rank_penalty"),
+		batchStd:    r.Word("std_cal_level", "group", "batch") == "batch",
 	}
-	r.require(g.epsilon > 0, "epsilon", g.epsilon, "greater than 0")
+	r.Require(g.epsilon > 0, "epsilon", g.epsilon, "greater than 0")
 	if g.duplicate && g.threshold == nil {
-		r.errs = append(r.errs, errors.New("duplicate_experiences is true but std_threshold is not given; groups are only replaced when a threshold drops them"))
+		r.Fail(errors.New("duplicate_experiences is true but std_threshold is not given; groups are only replaced " +
+			"when a threshold drops them"))
 	}
-	return g, r.close()
+	return g, r.Close()
 }
 
 // Assign implements Advantage. A group of one has score reward/(1+epsilon), and is dropped when there is a threshold.
-// Its metrics are group_advantages/reward_mean and reward_std over all groups, dropped ones included, and filtered_count,
-// the number of experiences dropped.
-func (g grpo) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+// Its metrics are group_advantages/reward_mean and reward_std over all groups, dropped ones included, and
+// filtered_count, the number of experiences dropped.
+func (g grpo) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	all, err := rewardsOf(list)
 	if err != nil {
 		return nil, nil, err

@@ -3,6 +3,7 @@ package algorithm
 import (
 	"errors"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
@@ -61,20 +62,20 @@ func (k KL) Adaptive() bool { return k.adaptive != nil }
 
 // newKL reads the arguments that all estimates share.
 func newKL(args Args, estimate func(lp, ref, old float64, hasOld bool) term) (KL, error) {
-	r := readArgs(args)
-	k := KL{Coef: r.number("kl_coef", 0.001), estimate: estimate}
-	target, horizon := r.numberOrNil("target_kl"), r.numberOrNil("horizon")
-	if !r.boolean("adaptive", false) {
-		return k, r.close()
+	r := arg.Read(args)
+	k := KL{Coef: r.Float("kl_coef", 0.001), estimate: estimate}
+	target, horizon := floatOrNil(r, "target_kl"), floatOrNil(r, "horizon")
+	if !r.Bool("adaptive", false) {
+		return k, r.Close()
 	}
 	if target == nil || horizon == nil {
-		r.errs = append(r.errs, errors.New("adaptive is true, but target_kl or horizon is missing; give both, such as 0.1 and 10000"))
-		return k, r.close()
+		r.Fail(errors.New("adaptive is true, but target_kl or horizon is missing; give both, such as 0.1 and 10000"))
+		return k, r.Close()
 	}
-	r.require(*target > 0, "target_kl", *target, "greater than 0")
-	r.require(*horizon > 0, "horizon", *horizon, "greater than 0")
+	r.Require(*target > 0, "target_kl", *target, "greater than 0")
+	r.Require(*horizon > 0, "horizon", *horizon, "greater than 0")
 	k.adaptive = &adaptiveKL{*target, *horizon}
-	return k, r.close()
+	return k, r.Close()
 }
 
 func k1(lp, ref, _ float64, _ bool) term { return term{lp - ref, 1} }

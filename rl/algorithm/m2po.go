@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
@@ -17,11 +18,11 @@ type m2po struct {
 }
 
 func newM2PO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := m2po{r.number("m2_threshold", 0.04), r.number("log_ratio_clip", maxLogRatio)}
-	r.require(l.threshold >= 0 && !math.IsInf(l.threshold, 0), "m2_threshold", l.threshold, "0 or more")
-	r.require(l.clip > 0 && !math.IsInf(l.clip, 0), "log_ratio_clip", l.clip, "greater than 0")
-	return l, r.close()
+	r := arg.Read(args)
+	l := m2po{r.Float("m2_threshold", 0.04), r.Float("log_ratio_clip", maxLogRatio)}
+	r.Require(l.threshold >= 0 && !math.IsInf(l.threshold, 0), "m2_threshold", l.threshold, "0 or more")
+	r.Require(l.clip > 0 && !math.IsInf(l.clip, 0), "log_ratio_clip", l.clip, "greater than 0")
+	return l, r.Close()
 }
 
 func (m2po) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }

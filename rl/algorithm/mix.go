@@ -3,6 +3,7 @@ package algorithm
 import (
 	"math"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
@@ -25,52 +26,54 @@ type geometry struct {
 }
 
 func newMix(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	mu := r.number("mu", 0.1)
-	r.require(mu >= 0 && mu <= 1, "mu", mu, "between 0 and 1")
+	r := arg.Read(args)
+	mu := r.Float("mu", 0.1)
+	r.Require(mu >= 0 && mu <= 1, "mu", mu, "between 0 and 1")
 	return newMixed(r, mix{expert: sft{}, mu: func(int) float64 { return mu }})
 }
 
 // newMixChord lets mu rise and fall over the steps, and weighs expert tokens by p(1-p) (CHORD, arXiv 2508.11408).
 func newMixChord(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	s := muSchedule{warm: r.count("mu_warmup_steps", 0), decay: r.count("mu_decay_steps", 0),
-		peak: r.number("mu_peak", 0.1), valley: r.number("mu_valley", 0.1)}
-	r.require(s.peak >= 0 && s.peak <= 1, "mu_peak", s.peak, "between 0 and 1")
-	r.require(s.valley >= 0 && s.valley <= 1, "mu_valley", s.valley, "between 0 and 1")
+	r := arg.Read(args)
+	s := muSchedule{warm: r.Int("mu_warmup_steps", 0, 0), decay: r.Int("mu_decay_steps", 0, 0),
+		peak: r.Float("mu_peak", 0.1), valley: r.Float("mu_valley", 0.1)}
+	r.Require(s.peak >= 0 && s.peak <= 1, "mu_peak", s.peak, "between 0 and 1")
+	r.Require(s.valley >= 0 && s.valley <= 1, "mu_valley", s.valley, "between 0 and 1")
 	m := mix{expert: sft{}, mu: s.at, showMu: true}
-	if r.boolean("enable_phi_function", true) {
+	if r.Bool("enable_phi_function", true) {
 		m.expert = sftPhi{cutoff: 1}
 	}
 	return newMixed(r, m)
 }
 
 // newMixed reads what both mixes share.
-func newMixed(r *argReader, m mix) (PolicyLoss, error) {
+func newMixed(r *arg.Reader, m mix) (PolicyLoss, error) {
 	clip := Args{}
 	for _, name := range []string{"clip_range", "clip_range_low", "clip_range_high"} {
-		if x := r.numberOrNil(name); x != nil {
+		if x := floatOrNil(r, name); x != nil {
 			clip[name] = *x
 		}
 	}
 	var err error
 	if m.usual, err = newPPO(clip); err != nil {
-		r.errs = append(r.errs, err)
+		r.Fail(err)
 	}
-	m.usualMode = r.aggregation("grpo_loss_agg_mode")
-	m.expertMode = r.aggregation("sft_loss_agg_mode")
+	m.usualMode = aggregationOf(r, "grpo_loss_agg_mode")
+	m.expertMode = aggregationOf(r, "sft_loss_agg_mode")
 	m.geometry = geometry{
-		mini: r.count("ppo_mini_batch_size", 1), micro: r.count("ppo_micro_batch_size_per_gpu", 1), gpus: r.count("ngpus_trainer", 1),
-		usual: r.count("train_batch_size_usual", 1), expert: r.count("train_batch_size_expert", 1), dynamic: r.boolean("use_dynamic_bsz", false),
+		mini: r.Int("ppo_mini_batch_size", 1, 0), micro: r.Int("ppo_micro_batch_size_per_gpu", 1, 0),
+		gpus:  r.Int("ngpus_trainer", 1, 0),
+		usual: r.Int("train_batch_size_usual", 1, 0), expert: r.Int("train_batch_size_expert", 1, 0),
+		dynamic: r.Bool("use_dynamic_bsz", false),
 	}
 	g := m.geometry
-	r.require(g.micro > 0, "ppo_micro_batch_size_per_gpu", g.micro, "1 or more")
-	r.require(g.gpus > 0, "ngpus_trainer", g.gpus, "1 or more")
+	r.Require(g.micro > 0, "ppo_micro_batch_size_per_gpu", g.micro, "1 or more")
+	r.Require(g.gpus > 0, "ngpus_trainer", g.gpus, "1 or more")
 	if g.gpus > 0 {
-		r.require(g.usual >= g.gpus, "train_batch_size_usual", g.usual, "at least ngpus_trainer")
-		r.require(g.expert >= g.gpus, "train_batch_size_expert", g.expert, "at least ngpus_trainer")
+		r.Require(g.usual >= g.gpus, "train_batch_size_usual", g.usual, "at least ngpus_trainer")
+		r.Require(g.expert >= g.gpus, "train_batch_size_expert", g.expert, "at least ngpus_trainer")
 	}
-	return m, r.close()
+	return m, r.Close()
 }
 
 // muSchedule is a linear rise to peak over the first warm steps, then half a cosine down to valley over decay steps.
@@ -106,7 +109,8 @@ func (mix) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: t
 func (m mix) Loss(batch []Sequence, agg Aggregation) Loss {
 	rows := len(batch)
 	return m.combined(batch, agg, false, func(usual, expert int) (float64, float64) {
-		return float64(usual) * m.geometry.weight(m.geometry.usual, rows), float64(expert) * m.geometry.weight(m.geometry.expert, rows)
+		return float64(usual) * m.geometry.weight(m.geometry.usual, rows), float64(expert) * m.geometry.weight(
+			m.geometry.expert, rows)
 	})
 }
 
@@ -116,7 +120,8 @@ func (m mix) Step(batch []Sequence, agg Aggregation, perSequence bool) Loss {
 }
 
 // combined evaluates both kinds, scaled as scale says for their numbers of sequences. A kind that is absent adds 0.
-func (m mix) combined(batch []Sequence, agg Aggregation, perSequence bool, scale func(usual, expert int) (float64, float64)) Loss {
+func (m mix) combined(batch []Sequence, agg Aggregation, perSequence bool,
+	scale func(usual, expert int) (float64, float64)) Loss {
 	usual, expert := ofKind(batch, false), ofKind(batch, true)
 	scaleUsual, scaleExpert := scale(len(usual), len(expert))
 	mu := 0.0

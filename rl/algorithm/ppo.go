@@ -1,6 +1,9 @@
 package algorithm
 
-import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // ppo is the clipped surrogate of proximal policy optimisation (Schulman et al., arXiv 1707.06347) with asymmetric
 // clipping and the dual clip for negative advantages (Ye et al., arXiv 1912.09729), and optionally the sequence
@@ -16,23 +19,23 @@ type ppo struct {
 const maxLogRatio = 20 // log-ratios are clamped to +-20 before exp
 
 func newPPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	both := r.number("clip_range", 0.2)
+	r := arg.Read(args)
+	both := r.Float("clip_range", 0.2)
 	l := ppo{low: both, high: both}
-	if x := r.numberOrNil("clip_range_low"); x != nil {
+	if x := floatOrNil(r, "clip_range_low"); x != nil {
 		l.low = *x
 	}
-	if x := r.numberOrNil("clip_range_high"); x != nil {
+	if x := floatOrNil(r, "clip_range_high"); x != nil {
 		l.high = *x
 	}
-	l.c = r.number("clip_ratio_c", 3)
-	l.masking = r.boolean("enable_sequence_masking", false)
-	l.delta = r.number("delta_sequence_masking", 0.1)
-	l.onPolicy = r.boolean("fallback_to_policy_gradient", false)
-	r.require(l.low >= 0, "clip_range_low", l.low, "0 or more")
-	r.require(l.high >= 0, "clip_range_high", l.high, "0 or more")
-	r.require(l.c > 1, "clip_ratio_c", l.c, "greater than 1")
-	return l, r.close()
+	l.c = r.Float("clip_ratio_c", 3)
+	l.masking = r.Bool("enable_sequence_masking", false)
+	l.delta = r.Float("delta_sequence_masking", 0.1)
+	l.onPolicy = r.Bool("fallback_to_policy_gradient", false)
+	r.Require(l.low >= 0, "clip_range_low", l.low, "0 or more")
+	r.Require(l.high >= 0, "clip_range_high", l.high, "0 or more")
+	r.Require(l.c > 1, "clip_ratio_c", l.c, "greater than 1")
+	return l, r.Close()
 }
 
 func (ppo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
@@ -50,7 +53,8 @@ type ppoToken struct {
 //	l1 = -A*ratio; l2 = -A*clamp(ratio, 1-low, 1+high); c1 = max(l1, l2); l3 = -A*c
 //	loss = A < 0 ? min(l3, c1) : c1
 //
-// The slope is the derivative with respect to lp: l1 where l1 wins (or where clipping changes nothing), 0 where a bound wins.
+// The slope is the derivative with respect to lp: l1 where l1 wins (or where clipping changes nothing), 0 where a bound
+// wins.
 func (l ppo) token(s *Sequence, t int) ppoToken {
 	a := float64(s.Advantages[t])
 	x, dx := l.logRatio(s, t)
@@ -123,7 +127,8 @@ func (l ppo) drift(batch []Sequence) []float64 {
 	return out
 }
 
-// maskedShare is the number of dropped tokens, counted over all positions as upstream does, to the number of trained ones.
+// maskedShare is the number of dropped tokens, counted over all positions as upstream does, to the number of trained
+// ones.
 func (l ppo) maskedShare(batch []Sequence, dropped func(i, t int) bool) float64 {
 	n, trained := 0, 0
 	for i := range batch {

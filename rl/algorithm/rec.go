@@ -3,6 +3,7 @@ package algorithm
 import (
 	"errors"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
@@ -20,8 +21,8 @@ type rec struct {
 }
 
 func newREC(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	clip := r.word("clip_mode", "none", "one-side", "gspo-one-side", "two-side", "ring")
+	r := arg.Read(args)
+	clip := r.Word("clip_mode", "none", "one-side", "gspo-one-side", "two-side", "ring")
 	// Upstream's defaults of a run without arguments are 0.6 and 2, but the ring takes an argument, clip_mode, and then
 	// upstream's are those of its class.
 	lowPrime, highPrime := 0.6, 2.0
@@ -29,25 +30,27 @@ func newREC(args Args) (PolicyLoss, error) {
 		lowPrime, highPrime = 0.4, 0.4
 	}
 	l := rec{
-		low: r.number("epsilon_low", 0.2), high: r.number("epsilon_high", 0.2),
-		lowPrime: r.number("epsilon_low_prime", lowPrime), highPrime: r.number("epsilon_high_prime", highPrime),
-		clip:        clip,
-		weight:      r.word("weight", "none", "importance_sampling", "truncated_importance_sampling", "gspo_importance_sampling", "advantage"),
-		regularizer: r.word("regularizer", "none", "k2", "forward-kl"),
-		coef:        r.number("regularizer_coef", 0),
-		temp:        r.number("temp", 1),
-		distill:     r.boolean("fix_opd_advantage", false),
+		low: r.Float("epsilon_low", 0.2), high: r.Float("epsilon_high", 0.2),
+		lowPrime: r.Float("epsilon_low_prime", lowPrime), highPrime: r.Float("epsilon_high_prime", highPrime),
+		clip: clip,
+		weight: r.Word("weight", "none", "importance_sampling", "truncated_importance_sampling",
+			"gspo_importance_sampling", "advantage"),
+		regularizer: r.Word("regularizer", "none", "k2", "forward-kl"),
+		coef:        r.Float("regularizer_coef", 0),
+		temp:        r.Float("temp", 1),
+		distill:     r.Bool("fix_opd_advantage", false),
 	}
-	r.require(l.low > 0 && l.low <= 1, "epsilon_low", l.low, "greater than 0 and at most 1")
-	r.require(l.high > 0, "epsilon_high", l.high, "greater than 0")
-	r.require(l.lowPrime > 0 && l.lowPrime <= 1, "epsilon_low_prime", l.lowPrime, "greater than 0 and at most 1")
-	r.require(l.highPrime > 0, "epsilon_high_prime", l.highPrime, "greater than 0")
-	r.require(l.coef >= 0, "regularizer_coef", l.coef, "0 or more")
-	r.require(l.temp > 0, "temp", l.temp, "greater than 0")
+	r.Require(l.low > 0 && l.low <= 1, "epsilon_low", l.low, "greater than 0 and at most 1")
+	r.Require(l.high > 0, "epsilon_high", l.high, "greater than 0")
+	r.Require(l.lowPrime > 0 && l.lowPrime <= 1, "epsilon_low_prime", l.lowPrime, "greater than 0 and at most 1")
+	r.Require(l.highPrime > 0, "epsilon_high_prime", l.highPrime, "greater than 0")
+	r.Require(l.coef >= 0, "regularizer_coef", l.coef, "0 or more")
+	r.Require(l.temp > 0, "temp", l.temp, "greater than 0")
 	if l.weight == "gspo_importance_sampling" && l.clip != "gspo-one-side" {
-		r.errs = append(r.errs, errors.New("weight gspo_importance_sampling is the ratio of sequences; it needs clip_mode gspo-one-side"))
+		r.Fail(
+			errors.New("weight gspo_importance_sampling is the ratio of sequences; it needs clip_mode gspo-one-side"))
 	}
-	return l, r.close()
+	return l, r.Close()
 }
 
 func (rec) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }

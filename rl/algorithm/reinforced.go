@@ -1,6 +1,9 @@
 package algorithm
 
-import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // The losses of this file are a detached weight per token times the policy gradient -A*lp, or the plain ratio.
 
@@ -8,10 +11,10 @@ import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 type opmdLoss struct{ tau float64 }
 
 func newOPMDLoss(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := opmdLoss{tau: r.number("tau", 1)}
-	r.require(l.tau > -1, "tau", l.tau, "greater than -1")
-	return l, r.close()
+	r := arg.Read(args)
+	l := opmdLoss{tau: r.Float("tau", 1)}
+	r.Require(l.tau > -1, "tau", l.tau, "greater than -1")
+	return l, r.Close()
 }
 
 func (opmdLoss) Needs() Needs { return Needs{Advantages: true} }
@@ -36,15 +39,15 @@ type cispo struct {
 }
 
 func newCISPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
+	r := arg.Read(args)
 	l := cispo{
-		low: r.number("clip_range_low", 1), high: r.number("clip_range_high", 0.28),
-		masking: r.boolean("enable_mask_clip", false),
-		maskLow: r.number("mask_clip_range_low", 1), maskHigh: r.number("mask_clip_range_high", 0.28),
+		low: r.Float("clip_range_low", 1), high: r.Float("clip_range_high", 0.28),
+		masking: r.Bool("enable_mask_clip", false),
+		maskLow: r.Float("mask_clip_range_low", 1), maskHigh: r.Float("mask_clip_range_high", 0.28),
 	}
-	r.require(l.low >= 0, "clip_range_low", l.low, "0 or more")
-	r.require(l.high >= 0, "clip_range_high", l.high, "0 or more")
-	return l, r.close()
+	r.Require(l.low >= 0, "clip_range_low", l.low, "0 or more")
+	r.Require(l.high >= 0, "clip_range_high", l.high, "0 or more")
+	return l, r.Close()
 }
 
 func (cispo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
@@ -80,8 +83,8 @@ func (l cispo) Loss(batch []Sequence, agg Aggregation) Loss {
 type topr struct{ threshold float64 } // a sample is bad when its advantage is at most this
 
 func newTOPR(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	return topr{r.number("advantage_threshold", 0)}, r.close()
+	r := arg.Read(args)
+	return topr{r.Float("advantage_threshold", 0)}, r.Close()
 }
 
 func (topr) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
@@ -114,7 +117,7 @@ func (l topr) Loss(batch []Sequence, agg Aggregation) Loss {
 type importanceSampling struct{}
 
 func newImportanceSampling(args Args) (PolicyLoss, error) {
-	return importanceSampling{}, readArgs(args).close()
+	return importanceSampling{}, arg.Read(args).Close()
 }
 
 func (importanceSampling) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }

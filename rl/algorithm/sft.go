@@ -1,11 +1,14 @@
 package algorithm
 
-import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // sft is the negative log-likelihood of the response.
 type sft struct{}
 
-func newSFT(args Args) (PolicyLoss, error) { return sft{}, readArgs(args).close() }
+func newSFT(args Args) (PolicyLoss, error) { return sft{}, arg.Read(args).Close() }
 
 func (sft) Needs() Needs { return Needs{} }
 
@@ -22,7 +25,7 @@ func (sft) Loss(batch []Sequence, agg Aggregation) Loss {
 // sftIS weighs each token by how likely it is, which makes the likelihood itself the objective.
 type sftIS struct{}
 
-func newSFTIS(args Args) (PolicyLoss, error) { return sftIS{}, readArgs(args).close() }
+func newSFTIS(args Args) (PolicyLoss, error) { return sftIS{}, arg.Read(args).Close() }
 
 func (sftIS) Needs() Needs { return Needs{Logprobs: true} }
 
@@ -43,10 +46,10 @@ func (sftIS) Loss(batch []Sequence, agg Aggregation) Loss {
 type sftPhi struct{ cutoff float64 } // tokens at least this likely do not pull
 
 func newSFTPhi(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := sftPhi{r.number("cutoff_prob", 1)}
-	r.require(l.cutoff > 0 && l.cutoff <= 1, "cutoff_prob", l.cutoff, "greater than 0 and at most 1")
-	return l, r.close()
+	r := arg.Read(args)
+	l := sftPhi{r.Float("cutoff_prob", 1)}
+	r.Require(l.cutoff > 0 && l.cutoff <= 1, "cutoff_prob", l.cutoff, "greater than 0 and at most 1")
+	return l, r.Close()
 }
 
 func (sftPhi) Needs() Needs { return Needs{Logprobs: true} }

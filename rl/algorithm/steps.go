@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -20,16 +21,17 @@ type stepWise struct {
 }
 
 func newStepWise(args Args) (Advantage, error) {
-	r := readArgs(args)
-	a := stepWise{r.number("epsilon", 1e-6), r.boolean("enable_step_norm", false), r.numberOrNil("std_threshold"),
-		r.word("std_cal_level", "group", "batch") == "batch"}
-	r.require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
-	return a, r.close()
+	r := arg.Read(args)
+	a := stepWise{r.Float("epsilon", 1e-6), r.Bool("enable_step_norm", false), floatOrNil(r, "std_threshold"),
+		r.Word("std_cal_level", "group", "batch") == "batch"}
+	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
+	return a, r.Close()
 }
 
 // Assign implements Advantage. Metrics are those of grpo and experience_count (kept), filtered_count (dropped) and
 // skipped_group_ratio.
-func (a stepWise) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (a stepWise) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	tasks := experience.GroupBy(list, experience.EID.TID)
 	var all []float64
 	rewards := make([][]float64, len(tasks))
@@ -92,16 +94,18 @@ type gigpo struct {
 }
 
 func newGiGPO(args Args) (Advantage, error) {
-	r := readArgs(args)
-	a := gigpo{r.number("omega", 1), r.number("gamma", 1), r.number("epsilon", 1e-6), r.word("fnorm", "none", "std") == "std",
-		r.text("step_reward_key", "step_reward"), r.text("env_state_hash_key", "env_state_hash")}
-	r.require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
-	r.require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
-	return a, r.close()
+	r := arg.Read(args)
+	a := gigpo{r.Float("omega", 1), r.Float("gamma", 1), r.Float("epsilon", 1e-6),
+		r.Word("fnorm", "none", "std") == "std",
+		r.Text("step_reward_key", "step_reward"), r.Text("env_state_hash_key", "env_state_hash")}
+	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
+	r.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
+	return a, r.Close()
 }
 
 // Assign implements Advantage; it keeps list and its order.
-func (a gigpo) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (a gigpo) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	episode := make(map[*experience.Experience]float64)
 	following := make(map[*experience.Experience]float64) // discounted reward from this step on
 	var stats groupStats
@@ -163,7 +167,8 @@ func (a gigpo) returns(run []*experience.Experience, into map[*experience.Experi
 }
 
 // anchored scores the steps that share a state with others.
-func (a gigpo) anchored(list []*experience.Experience, following map[*experience.Experience]float64) (map[*experience.Experience]float64, map[string]float64) {
+func (a gigpo) anchored(list []*experience.Experience,
+	following map[*experience.Experience]float64) (map[*experience.Experience]float64, map[string]float64) {
 	var states []float64
 	groups := make(map[float64][]*experience.Experience)
 	for _, e := range list {

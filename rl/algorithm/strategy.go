@@ -3,6 +3,7 @@ package algorithm
 import (
 	"math"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -19,26 +20,27 @@ type SampleStrategy struct {
 func SampleStrategies() map[string]func(Args) (SampleStrategy, error) {
 	plain := func(name string) func(Args) (SampleStrategy, error) {
 		return func(args Args) (SampleStrategy, error) {
-			return SampleStrategy{Name: name, MaxStaleness: math.Inf(1)}, readArgs(args).close()
+			return SampleStrategy{Name: name, MaxStaleness: math.Inf(1)}, arg.Read(args).Close()
 		}
 	}
 	return map[string]func(Args) (SampleStrategy, error){
 		"default": plain("default"),
 		"warmup":  plain("default"),
 		"mix": func(args Args) (SampleStrategy, error) {
-			r := readArgs(args)
-			s := SampleStrategy{"mix", r.number("expert_data_ratio", 0.5), r.text("sft_dataset_name", "sft_dataset"), math.Inf(1)}
-			r.require(s.ExpertRatio >= 0 && s.ExpertRatio <= 1, "expert_data_ratio", s.ExpertRatio, "between 0 and 1")
-			return s, r.close()
+			r := arg.Read(args)
+			s := SampleStrategy{"mix", r.Float("expert_data_ratio", 0.5), r.Text("sft_dataset_name", "sft_dataset"),
+				math.Inf(1)}
+			r.Require(s.ExpertRatio >= 0 && s.ExpertRatio <= 1, "expert_data_ratio", s.ExpertRatio, "between 0 and 1")
+			return s, r.Close()
 		},
 		"staleness_control": func(args Args) (SampleStrategy, error) {
-			r := readArgs(args)
+			r := arg.Read(args)
 			s := SampleStrategy{Name: "staleness_control", MaxStaleness: math.Inf(1)}
-			if x := r.numberOrNil("max_staleness"); x != nil {
+			if x := floatOrNil(r, "max_staleness"); x != nil {
 				s.MaxStaleness = *x
 			}
-			r.require(s.MaxStaleness >= 0, "max_staleness", s.MaxStaleness, "0 or more")
-			return s, r.close()
+			r.Require(s.MaxStaleness >= 0, "max_staleness", s.MaxStaleness, "0 or more")
+			return s, r.Close()
 		},
 	}
 }
@@ -57,8 +59,8 @@ func (s SampleStrategy) MinVersion(step int) int {
 	return step - int(s.MaxStaleness)
 }
 
-// Expert makes an experience of the expert buffer trainable beside rollouts: reward 0, log-probabilities and advantages of 0,
-// and Info.IsExpert.
+// Expert makes an experience of the expert buffer trainable beside rollouts: reward 0, log-probabilities and advantages
+// of 0, and Info.IsExpert.
 func Expert(e *experience.Experience) {
 	e.SetReward(0)
 	e.Logprobs = make([]float32, len(e.ActionMask))

@@ -1,6 +1,9 @@
 package algorithm
 
-import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
+import (
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
 
 // The losses of this file keep the new weights near the sampler by gates other than PPO's clipping.
 
@@ -8,15 +11,15 @@ import "github.com/seed-d9ad8ee0/trinity/internal/elementary"
 type gspo struct{ low, high float64 } // the ratio is clipped to [1-low, 1+high]
 
 func newGSPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
+	r := arg.Read(args)
 	l := gspo{0.0003, 0.0004}
-	if x := r.numberOrNil("clip_range"); x != nil {
+	if x := floatOrNil(r, "clip_range"); x != nil {
 		l.low, l.high = *x, *x
 	}
-	l.low, l.high = r.number("clip_range_low", l.low), r.number("clip_range_high", l.high)
-	r.require(l.low >= 0, "clip_range_low", l.low, "0 or more")
-	r.require(l.high >= 0, "clip_range_high", l.high, "0 or more")
-	return l, r.close()
+	l.low, l.high = r.Float("clip_range_low", l.low), r.Float("clip_range_high", l.high)
+	r.Require(l.low >= 0, "clip_range_low", l.low, "0 or more")
+	r.Require(l.high >= 0, "clip_range_high", l.high, "0 or more")
+	return l, r.Close()
 }
 
 func (gspo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
@@ -43,28 +46,30 @@ func (l gspo) Loss(batch []Sequence, agg Aggregation) Loss {
 		return term{free, free}
 	})
 	return Loss{v, g, map[string]float64{
-		"pg_loss":     v,
-		"pg_clipfrac": maskedMean(masks, func(i, t int) float64 { free, bound := both(i, t); return indicator(bound > free) }),
-		"ppo_kl":      maskedMean(masks, func(i, t int) float64 { return -batch[i].logRatio(t) }),
-		"ppo_kl_seq":  sum / float64(max(1, len(batch))),
+		"pg_loss": v,
+		"pg_clipfrac": maskedMean(masks,
+			func(i, t int) float64 { free, bound := both(i, t); return indicator(bound > free) }),
+		"ppo_kl":     maskedMean(masks, func(i, t int) float64 { return -batch[i].logRatio(t) }),
+		"ppo_kl_seq": sum / float64(max(1, len(batch))),
 	}}
 }
 
 // sapo replaces clipping by a soft gate, steeper for bad samples (Qwen, arXiv 2511.20347).
 //
-// The paper's objective is gate*A with the gradient through the ratio; that is surrogate "ratio". Trinity-RFT, and so the
-// default here, holds the gate constant and multiplies it with the policy gradient A*lp instead.
+// The paper's objective is gate*A with the gradient through the ratio; that is surrogate "ratio". Trinity-RFT, and so
+// the default here, holds the gate constant and multiplies it with the policy gradient A*lp instead.
 type sapo struct {
 	positive, negative float64 // temperatures of the gate for A > 0 and the rest
 	throughRatio       bool
 }
 
 func newSAPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := sapo{r.number("tau_pos", 1), r.number("tau_neg", 1.05), r.word("surrogate", "policy_gradient", "ratio") == "ratio"}
-	r.require(l.positive > 0, "tau_pos", l.positive, "greater than 0")
-	r.require(l.negative >= l.positive, "tau_neg", l.negative, "at least tau_pos")
-	return l, r.close()
+	r := arg.Read(args)
+	l := sapo{r.Float("tau_pos", 1), r.Float("tau_neg", 1.05),
+		r.Word("surrogate", "policy_gradient", "ratio") == "ratio"}
+	r.Require(l.positive > 0, "tau_pos", l.positive, "greater than 0")
+	r.Require(l.negative >= l.positive, "tau_neg", l.negative, "at least tau_pos")
+	return l, r.Close()
 }
 
 func (sapo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }
@@ -113,10 +118,10 @@ func (l sapo) Loss(batch []Sequence, agg Aggregation) Loss {
 type sppo struct{ epsilon float64 }
 
 func newSPPO(args Args) (PolicyLoss, error) {
-	r := readArgs(args)
-	l := sppo{r.number("epsilon", 0.3)}
-	r.require(l.epsilon >= 0, "epsilon", l.epsilon, "0 or more")
-	return l, r.close()
+	r := arg.Read(args)
+	l := sppo{r.Float("epsilon", 0.3)}
+	r.Require(l.epsilon >= 0, "epsilon", l.epsilon, "0 or more")
+	return l, r.Close()
 }
 
 func (sppo) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }

@@ -4,16 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
 // Pair is one row to learn a preference from: a conversation up to the answer, and two ways to go on.
 type Pair struct {
-	Prompt           []Message // ends before the answer
-	Chosen, Rejected []Message // one message or more, the last is the assistant's
+	Prompt           []chat.Message // ends before the answer
+	Chosen, Rejected []chat.Message // one message or more, the last is the assistant's
 }
 
 // Pair reads row index as a preference. The prompt is the list in MessagesKey, or system prompt and prompt as a
-// conversation; ChosenKey and RejectedKey name the answers: text, a message, or a list of messages (or that as JSON text).
+// conversation; ChosenKey and RejectedKey name the answers: text, a message, or a list of messages (or that as JSON
+// text).
 func (f Format) Pair(src *Source, index int) (Pair, error) {
 	row, err := src.Row(index)
 	if err != nil {
@@ -31,7 +34,7 @@ func (f Format) Pair(src *Source, index int) (Pair, error) {
 }
 
 // prompt reads the conversation up to the answer.
-func (f Format) prompt(src *Source, index int, row Row) ([]Message, error) {
+func (f Format) prompt(src *Source, index int, row Row) ([]chat.Message, error) {
 	if f.MessagesKey != "" {
 		return f.conversation(src, index, row)
 	}
@@ -39,7 +42,7 @@ func (f Format) prompt(src *Source, index int, row Row) ([]Message, error) {
 }
 
 // answer reads one side of a pair.
-func (f Format) answer(src *Source, index int, row Row, setting, key string) ([]Message, error) {
+func (f Format) answer(src *Source, index int, row Row, setting, key string) ([]chat.Message, error) {
 	value, ok := row.Get(key)
 	if !ok {
 		return nil, f.missing(src, index, row, setting, key)
@@ -51,13 +54,13 @@ func (f Format) answer(src *Source, index int, row Row, setting, key string) ([]
 	return list, nil
 }
 
-func answerMessages(value any) ([]Message, error) {
+func answerMessages(value any) ([]chat.Message, error) {
 	switch v := value.(type) {
 	case []any:
 		return messageList(v)
 	case Row:
 		m, err := message(v)
-		return []Message{m}, err
+		return []chat.Message{m}, err
 	case string:
 		var rows []Row
 		if json.Unmarshal([]byte(v), &rows) == nil && len(rows) > 0 {
@@ -69,14 +72,14 @@ func answerMessages(value any) ([]Message, error) {
 		}
 	}
 	s, err := text(value)
-	return []Message{{"assistant", s}}, err
+	return []chat.Message{{Role: "assistant", Content: s}}, err
 }
 
-func messageList(items []any) ([]Message, error) {
+func messageList(items []any) ([]chat.Message, error) {
 	if len(items) == 0 {
 		return nil, errors.New("an empty list of messages; give at least the answer")
 	}
-	list := make([]Message, len(items))
+	list := make([]chat.Message, len(items))
 	for i, item := range items {
 		m, err := message(item)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // Mode says what a History shows.
@@ -31,11 +30,11 @@ type HistoryOptions struct {
 	Limit    int
 }
 
-// History is an environment whose observations tell the whole episode, as a model without memory needs it. Each text ends with a
-// newline, then come the prefix in front and the suffix behind.
+// History is an environment whose observations tell the whole episode, as a model without memory needs it. Each text
+// ends with a newline, then come the prefix in front and the suffix behind.
 //
-// In the chat modes the suffix stands at the end of the last message to the model, in front of the generation prompt. Upstream
-// puts it behind, into the model's own turn.
+// In the chat modes the suffix stands at the end of the last message to the model, in front of the generation prompt.
+// Upstream puts it behind, into the model's own turn.
 type History struct {
 	inner        Env
 	o            HistoryOptions
@@ -83,7 +82,7 @@ func (h *History) Fork() Env {
 }
 
 // SampleAction is that of the wrapped environment.
-func (h *History) SampleAction(r *rng.Stream) string { return h.inner.SampleAction(r) }
+func (h *History) SampleAction(r Draws) string { return h.inner.SampleAction(r) }
 
 // show returns the newest observation with the history as its text.
 func (h *History) show(o Observation) (_ Observation, err error) {

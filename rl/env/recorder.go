@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
-// Snapshot is a place in an episode as data: what was made, from which seed, and all that was said. It can be written down (as
-// JSON) and restored in another process, since episodes are deterministic. Within a process Fork is cheaper.
+// Snapshot is a place in an episode as data: what was made, from which seed, and all that was said. It can be written
+// down (as JSON) and restored in another process, since episodes are deterministic. Within a process Fork is cheaper.
 type Snapshot struct {
 	ID      string   `json:"env"`
 	Params  Params   `json:"params,omitempty"` // those given to Make
@@ -54,7 +52,7 @@ func (r *Recorder) Step(action string) (Transition, error) {
 func (r *Recorder) Fork() Env { return &Recorder{r.inner.Fork(), r.Snapshot()} }
 
 // SampleAction is that of the wrapped environment.
-func (r *Recorder) SampleAction(s *rng.Stream) string { return r.inner.SampleAction(s) }
+func (r *Recorder) SampleAction(s Draws) string { return r.inner.SampleAction(s) }
 
 // Restore makes the environment of a snapshot, wraps it and plays up to the place of the snapshot.
 func (r *Registry) Restore(s Snapshot, wrappers ...Wrapper) (*Recorder, error) {

@@ -2,12 +2,11 @@ package env
 
 import (
 	"maps"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
-// Tracker counts the steps of an episode and sums its rewards. It tells both as metrics of every transition, step_counter and
-// cumulative_rewards, and those of the episode before as metrics of Reset, prev_ep_step_counter and prev_ep_cumulative_rewards.
+// Tracker counts the steps of an episode and sums its rewards. It tells both as metrics of every transition,
+// step_counter and cumulative_rewards, and those of the episode before as metrics of Reset, prev_ep_step_counter and
+// prev_ep_cumulative_rewards.
 type Tracker struct {
 	inner Env
 	steps int
@@ -50,7 +49,7 @@ func (t *Tracker) Step(action string) (Transition, error) {
 func (t *Tracker) Fork() Env { return &Tracker{t.inner.Fork(), t.steps, t.sum} }
 
 // SampleAction is that of the wrapped environment.
-func (t *Tracker) SampleAction(r *rng.Stream) string { return t.inner.SampleAction(r) }
+func (t *Tracker) SampleAction(r Draws) string { return t.inner.SampleAction(r) }
 
 // with returns a copy of metrics with two more.
 func with(metrics map[string]float64, k1 string, v1 float64, k2 string, v2 float64) map[string]float64 {

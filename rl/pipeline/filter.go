@@ -3,6 +3,7 @@ package pipeline
 import (
 	"math"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -10,11 +11,8 @@ import (
 type rewardFilter struct{ threshold float64 }
 
 func newRewardFilter(args map[string]any) (Operator, error) {
-	if err := arguments(args, "threshold"); err != nil {
-		return nil, err
-	}
-	t, err := number(args, "threshold", 0)
-	return rewardFilter{t}, err
+	r := arg.Read(args)
+	return rewardFilter{r.Float("threshold", 0)}, r.Close()
 }
 
 func (f rewardFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
@@ -25,23 +23,21 @@ func (f rewardFilter) Process(list []*experience.Experience) ([]*experience.Expe
 type invalidRewardFilter struct{}
 
 func newInvalidRewardFilter(args map[string]any) (Operator, error) {
-	return invalidRewardFilter{}, arguments(args)
+	return invalidRewardFilter{}, arg.Read(args).Close()
 }
 
-func (invalidRewardFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (invalidRewardFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64,
+	error) {
 	return keep(list, func(e *experience.Experience) bool { return e.Reward != nil && !math.IsNaN(*e.Reward) })
 }
 
-// rewardStdFilter drops the groups whose rewards do not differ: those of fewer than two experiences, and those whose population
-// standard deviation is at most the threshold.
+// rewardStdFilter drops the groups whose rewards do not differ: those of fewer than two experiences, and those whose
+// population standard deviation is at most the threshold.
 type rewardStdFilter struct{ threshold float64 }
 
 func newRewardStdFilter(args map[string]any) (Operator, error) {
-	if err := arguments(args, "threshold"); err != nil {
-		return nil, err
-	}
-	t, err := number(args, "threshold", 0)
-	return rewardStdFilter{t}, err
+	r := arg.Read(args)
+	return rewardStdFilter{r.Float("threshold", 0)}, r.Close()
 }
 
 func (f rewardStdFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
@@ -65,7 +61,8 @@ func rewardStd(group []*experience.Experience) float64 {
 }
 
 // keep returns the experiences that ok accepts and counts the others.
-func keep(list []*experience.Experience, ok func(*experience.Experience) bool) ([]*experience.Experience, map[string]float64, error) {
+func keep(list []*experience.Experience, ok func(*experience.Experience) bool) ([]*experience.Experience,
+	map[string]float64, error) {
 	kept := make([]*experience.Experience, 0, len(list))
 	for _, e := range list {
 		if ok(e) {

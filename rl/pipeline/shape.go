@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// rewardShaping changes rewards by what was measured of the same experience: reward ∘ weight·metric, one rule after another.
+// rewardShaping changes rewards by what was measured of the same experience: reward ∘ weight·metric, one rule after
+// another.
 type rewardShaping struct{ rules []rule }
 
 type rule struct {
@@ -18,12 +20,12 @@ type rule struct {
 }
 
 func newRewardShaping(args map[string]any) (Operator, error) {
-	if err := arguments(args, "reward_shaping_configs"); err != nil {
+	r := arg.Read(args)
+	v, _ := r.Any("reward_shaping_configs")
+	list, _ := v.([]any)
+	r.Require(len(list) > 0, "reward_shaping_configs", v, "a list of {stats_key, op_type, weight}")
+	if err := r.Close(); err != nil {
 		return nil, err
-	}
-	list, ok := args["reward_shaping_configs"].([]any)
-	if !ok || len(list) == 0 {
-		return nil, fmt.Errorf("reward_shaping_configs is %v; it must be a list of {stats_key, op_type, weight}", args["reward_shaping_configs"])
 	}
 	var s rewardShaping
 	for i, item := range list {
@@ -41,22 +43,11 @@ func newRule(item any) (rule, error) {
 	if !ok {
 		return rule{}, fmt.Errorf("is %v; it must be {stats_key, op_type, weight}", item)
 	}
-	if err := arguments(m, "stats_key", "op_type", "weight"); err != nil {
-		return rule{}, err
-	}
-	r := rule{op: "ADD"}
-	if r.key, ok = m["stats_key"].(string); !ok || r.key == "" {
-		return rule{}, fmt.Errorf("stats_key is %v; it must name a metric", m["stats_key"])
-	}
-	if op, given := m["op_type"]; given {
-		r.op, _ = op.(string)
-		if !slices.Contains([]string{"ADD", "SUB", "MUL", "DIV"}, r.op) {
-			return rule{}, fmt.Errorf("op_type is %v; it must be ADD, SUB, MUL or DIV", op)
-		}
-	}
-	var err error
-	r.weight, err = number(m, "weight", 1)
-	return r, err
+	r := arg.Read(m)
+	out := rule{key: r.Text("stats_key", ""), op: r.Word("op_type", "ADD", "SUB", "MUL", "DIV"),
+		weight: r.Float("weight", 1)}
+	r.Require(out.key != "", "stats_key", m["stats_key"], "the name of a metric")
+	return out, r.Close()
 }
 
 // apply returns the new reward. Division by zero leaves it as it is.
@@ -93,7 +84,8 @@ func (s rewardShaping) Process(list []*experience.Experience) ([]*experience.Exp
 	if len(diffs) == 0 {
 		return list, nil, nil
 	}
-	return list, map[string]float64{"reward_diff/mean": mean(diffs), "reward_diff/max": slices.Max(diffs), "reward_diff/min": slices.Min(diffs)}, nil
+	return list, map[string]float64{"reward_diff/mean": mean(diffs), "reward_diff/max": slices.Max(diffs),
+		"reward_diff/min": slices.Min(diffs)}, nil
 }
 
 func mean(v []float64) float64 {
@@ -107,10 +99,10 @@ func mean(v []float64) float64 {
 // passRate reports how hard the tasks of a step were for the model: the shares of tasks by their mean reward.
 type passRate struct{ rates []dataset.Rate }
 
-func newPassRate(args map[string]any) (Operator, error) { return new(passRate), arguments(args) }
+func newPassRate(args map[string]any) (Operator, error) { return new(passRate), arg.Read(args).Close() }
 
-// Rates are the mean rewards of the tasks of the last step, if one of the steps measured them (pass_rate_calculator), for selectors that learn
-// from them.
+// Rates are the mean rewards of the tasks of the last step, if one of the steps measured them (pass_rate_calculator),
+// for selectors that learn from them.
 func Rates(steps []Step) []dataset.Rate {
 	for _, s := range steps {
 		if p, ok := s.Operator.(*passRate); ok {
@@ -159,7 +151,8 @@ func (p *passRate) Process(list []*experience.Experience) ([]*experience.Experie
 		}
 	}
 	metrics := map[string]float64{}
-	for _, name := range []string{"valid_ratio", "strict_valid_ratio", "<1_ratio", ">0_ratio", "<15_16_ratio", ">1_16_ratio"} {
+	for _, name := range []string{"valid_ratio", "strict_valid_ratio", "<1_ratio", ">0_ratio", "<15_16_ratio",
+		">1_16_ratio"} {
 		if len(groups) > 0 {
 			metrics["selection/"+name] = counts[name] / float64(len(groups))
 		}

@@ -1,20 +1,18 @@
 package reward
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
 // MathBoxed is math_boxed_reward: accuracy 1 if the response's last box and the truth (its last box, if it
 // has one) are the same text once normalised. With the argument with_think, format_score is
 // −format_score_coef (0.1 unless given) if the think tags are not exactly one pair in order, else 0.
 func MathBoxed(s Sample) (Scores, error) {
-	withThink, err := argument(s.Args, "with_think", false)
-	if err != nil {
-		return nil, err
-	}
-	coef, err := number64(s.Args, "format_score_coef", 0.1)
-	if err != nil {
+	given := arg.Read(s.Args)
+	withThink, coef := given.Bool("with_think", false), given.Float("format_score_coef", 0.1)
+	if err := rewardArgs(given); err != nil {
 		return nil, err
 	}
 	if coef == 0 {
@@ -25,31 +23,6 @@ func MathBoxed(s Sample) (Scores, error) {
 		format = -coef
 	}
 	return Scores{{"accuracy", oneIf(sameBox(s.Response, s.Truth))}, {"format_score", format}}, nil
-}
-
-// argument is args[name], or fallback if it is not there.
-func argument[T any](args map[string]any, name string, fallback T) (T, error) {
-	switch v := args[name].(type) {
-	case nil:
-		return fallback, nil
-	case T:
-		return v, nil
-	default:
-		return fallback, fmt.Errorf("reward: the argument %s is %v (%T) and should be a %T", name, v, v, fallback)
-	}
-}
-
-// number64 is a numeric argument of any of the types a YAML reader makes.
-func number64(args map[string]any, name string, fallback float64) (float64, error) {
-	switch v := args[name].(type) {
-	case int:
-		return float64(v), nil
-	case int64:
-		return float64(v), nil
-	case uint64:
-		return float64(v), nil
-	}
-	return argument(args, name, fallback)
 }
 
 func thinksOnce(text string) bool {

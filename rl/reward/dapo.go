@@ -3,6 +3,8 @@ package reward
 import (
 	"fmt"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
 // MathDAPO is math_dapo_reward: accuracy 1 or 0 of the last box behind the thinking, without one of the whole text (see
@@ -27,22 +29,22 @@ func MathDAPO(s Sample) (Scores, error) {
 
 // overlong is the penalty on the response's length, 0 where it is not enabled.
 func overlong(s Sample) (float64, error) {
-	on, err := argument(s.Args, "enable_overlong_penalty", false)
-	if err != nil || !on {
-		return 0, err
+	given := arg.Read(s.Args)
+	if !given.Bool("enable_overlong_penalty", false) {
+		return 0, rewardArgs(given)
 	}
 	v := map[string]float64{}
 	for _, name := range []string{"penalty_factor", "max_response_length", "cache_length"} {
-		if s.Args[name] == nil {
-			return 0, fmt.Errorf("reward: math_dapo_reward with enable_overlong_penalty needs reward_fn_args.%s", name)
-		}
-		if v[name], err = number64(s.Args, name, 0); err != nil {
-			return 0, err
-		}
+		given.Require(given.Given(name), name, nil, "given with enable_overlong_penalty")
+		v[name] = given.Float(name, 0)
+	}
+	if err := rewardArgs(given); err != nil {
+		return 0, err
 	}
 	most, cache, length := v["max_response_length"], v["cache_length"], float64(len(s.ResponseTokens))
 	if cache <= 0 || most <= cache {
-		return 0, fmt.Errorf("reward: math_dapo_reward: cache_length %g must be above 0 and below max_response_length %g", cache, most)
+		return 0, fmt.Errorf("reward: math_dapo_reward: cache_length %g must be above 0 and below "+
+			"max_response_length %g", cache, most)
 	}
 	switch expected := most - cache; {
 	case length < expected:
@@ -52,4 +54,12 @@ func overlong(s Sample) (float64, error) {
 	default:
 		return (expected - length) / cache * v["penalty_factor"], nil
 	}
+}
+
+// rewardArgs is what is wrong with the arguments that were read. Others may be the workflow's.
+func rewardArgs(given *arg.Reader) error {
+	if err := given.Err(); err != nil {
+		return fmt.Errorf("reward: reward_fn_args.%w", err)
+	}
+	return nil
 }

@@ -157,7 +157,7 @@ func (p *texParser) macro(t texToken, pos int) (n *texNode, end int, err error) 
 }
 
 // arguments reads those that the letters of spec name: { one that must be there, [ an optional one, * a star. Where
-// the text ends before them there are none, and reading goes on at pos.
+// the text ends before them there are none, and reading continues at pos.
 func (p *texParser) arguments(spec string, pos int) (args []*texNode, given bool, end int, err error) {
 	end = pos
 	for _, kind := range spec {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
@@ -32,11 +33,11 @@ func (f filter) Process(_ context.Context, list []*Sample) (kept []*Sample, err 
 
 // newFieldFilter keeps the rows with all of a field's values among some.
 func newFieldFilter(args map[string]any, _ Surroundings) (Operator, error) {
-	a := &arguments{args: args}
-	key, reversed := a.text("field_key", ""), a.truth("reversed_range", false)
-	v, _ := a.get("target_value")
+	a := arg.Read(args)
+	key, reversed := a.Text("field_key", ""), a.Bool("reversed_range", false)
+	v, _ := a.Any("target_value")
 	targets, _ := v.([]any)
-	if err := a.done(); err != nil {
+	if err := a.Close(); err != nil {
 		return nil, err
 	}
 	wanted := map[string]bool{}
@@ -70,9 +71,9 @@ func asJSON(v any) string {
 
 // newNumericFilter keeps the rows with a field's number within bounds, and drops those where it is none.
 func newNumericFilter(args map[string]any, _ Surroundings) (Operator, error) {
-	a := &arguments{args: args}
-	key, b := a.text("field_key", ""), a.bounds("min_value", math.Inf(-1), "max_value", math.Inf(1))
-	if err := a.done(); err != nil {
+	a := arg.Read(args)
+	key, b := a.Text("field_key", ""), boundsOf(a, "min_value", math.Inf(-1), "max_value", math.Inf(1))
+	if err := a.Close(); err != nil {
 		return nil, err
 	}
 	return filter(func(s *Sample) (bool, error) {
@@ -89,9 +90,9 @@ func newNumericFilter(args map[string]any, _ Surroundings) (Operator, error) {
 
 // newDeduplicator keeps the first of the rows with one text.
 func newDeduplicator(args map[string]any, s Surroundings) (Operator, error) {
-	a := &arguments{args: args}
-	key, lower, bare := a.text("text_key", s.TextKey), a.truth("lowercase", false), a.truth("ignore_non_character", false)
-	if err := a.done(); err != nil {
+	a := arg.Read(args)
+	key, lower, bare := a.Text("text_key", s.TextKey), a.Bool("lowercase", false), a.Bool("ignore_non_character", false)
+	if err := a.Close(); err != nil {
 		return nil, err
 	}
 	seen := map[[md5.Size]byte]bool{}
@@ -129,12 +130,12 @@ type topSelector struct {
 }
 
 func newTopSelector(args map[string]any, _ Surroundings) (Operator, error) {
-	a := &arguments{args: args}
-	t := topSelector{a.text("field_key", ""), a.number("top_ratio", 0), int(a.number("topk", 0)), a.truth("reverse", true)}
+	a := arg.Read(args)
+	t := topSelector{a.Text("field_key", ""), a.Float("top_ratio", 0), a.Int("topk", 0, 0), a.Bool("reverse", true)}
 	if t.ratio < 0 || t.ratio > 1 || t.most < 0 {
-		a.fail("top_ratio or topk", []any{t.ratio, t.most}, "from 0 to 1, and 1 or more")
+		a.Wrong("top_ratio or topk", []any{t.ratio, t.most}, "from 0 to 1, and 1 or more")
 	}
-	return t, a.done()
+	return t, a.Close()
 }
 
 // Process implements Operator.
@@ -148,7 +149,8 @@ func (t topSelector) Process(_ context.Context, list []*Sample) ([]*Sample, erro
 	}
 	for _, s := range list {
 		if _, ok := number(s.Row, t.key); !ok {
-			return nil, errors.New("recipe: topk_specified_field_selector: field " + t.key + " is no number in " + strings.Join(s.Row.Columns(), ", "))
+			return nil, errors.New("taskprep: topk_specified_field_selector: field " + t.key + " is no number in " +
+				strings.Join(s.Row.Columns(), ", "))
 		}
 	}
 	list = slices.Clone(list)

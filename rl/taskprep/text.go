@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
 // textFilter keeps the rows whose text's measure lies within bounds.
@@ -18,23 +20,24 @@ type textFilter struct {
 // measure makes the filter of a measure with its bounds' names and the default of the lower one.
 func measure(stat string, f func([]rune) float64, lowName string, low float64, highName string) Make {
 	return func(args map[string]any, s Surroundings) (Operator, error) {
-		a := &arguments{args: args}
-		t := &textFilter{a.bounds(lowName, low, highName, math.Inf(1)), stat, a.text("text_key", s.TextKey), f}
-		if stat == "alnum_ratio" && a.truth("tokenization", false) {
-			a.fail("tokenization", true, "false: the ratio is of characters, not of a certain model's tokens")
+		a := arg.Read(args)
+		t := &textFilter{boundsOf(a, lowName, low, highName, math.Inf(1)), stat, a.Text("text_key", s.TextKey), f}
+		if stat == "alnum_ratio" && a.Bool("tokenization", false) {
+			a.Wrong("tokenization", true, "false: the ratio is of characters, not of a certain model's tokens")
 		}
-		return t, a.done()
+		return t, a.Close()
 	}
 }
 
 func newRepetition(args map[string]any, s Surroundings) (Operator, error) {
-	a := &arguments{args: args}
-	n := int(a.number("rep_len", 10))
+	a := arg.Read(args)
+	n := a.Int("rep_len", 10, 0)
 	if n < 1 {
-		a.fail("rep_len", n, "1 or more")
+		a.Wrong("rep_len", n, "1 or more")
 	}
-	t := &textFilter{a.bounds("min_ratio", 0, "max_ratio", 0.5), "char_rep_ratio", a.text("text_key", s.TextKey), func(text []rune) float64 { return repetition(text, n) }}
-	return t, a.done()
+	t := &textFilter{boundsOf(a, "min_ratio", 0, "max_ratio", 0.5), "char_rep_ratio", a.Text("text_key", s.TextKey),
+		func(text []rune) float64 { return repetition(text, n) }}
+	return t, a.Close()
 }
 
 // Process implements Operator.
@@ -101,8 +104,8 @@ func alphanumeric(text []rune) float64 {
 	return float64(n) / float64(len(text))
 }
 
-// repetition is the share that the most frequent n-grams of characters have of all: as many kinds of them as the root of the number of kinds, but none
-// that occurs once.
+// repetition is the share that the most frequent n-grams of characters have of all: as many kinds of them as the root
+// of the number of kinds, but none that occurs once.
 func repetition(text []rune, n int) float64 {
 	counts := map[string]int{}
 	for i := 0; i+n <= len(text); i++ {

@@ -4,16 +4,17 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // Prompts of math_boxed_workflow; the second also asks for the thinking tags that its reward checks.
 const (
 	boxedPrompt      = `Reason step by step, and put the final answer inside \boxed{}.`
-	boxedThinkPrompt = `First reason step by step inside <think> and </think>, then give the solution with the final answer inside \boxed{}.`
+	boxedThinkPrompt = `First reason step by step inside <think> and </think>, then give the solution with the ` +
+		`final answer inside \boxed{}.`
 )
 
 // Boxed is math_boxed_workflow: the answer is read from a LaTeX box. Its workflow_args are with_think (false) and
@@ -58,24 +59,12 @@ type boxed struct {
 	coef               any
 }
 
-func boxedArgs(args map[string]any) (a boxed, err error) {
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		v, ok := args[name], true
-		switch name {
-		case "with_think":
-			a.withThink, ok = v.(bool)
-		case "use_base":
-			a.useBase, ok = v.(bool)
-		case "format_score_coef":
-			a.coef = v
-		default:
-			return a, fmt.Errorf("workflow: math_boxed_workflow: workflow_args.%w",
-				spell.UnknownArgument(name, []string{"with_think", "use_base", "format_score_coef"}))
-		}
-		if !ok {
-			return a, fmt.Errorf("workflow: workflow_args.%w",
-				&spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be true or false", v)})
-		}
+func boxedArgs(args map[string]any) (boxed, error) {
+	given := arg.Read(args)
+	a := boxed{withThink: given.Bool("with_think", false), useBase: given.Bool("use_base", false)}
+	a.coef, _ = given.Any("format_score_coef")
+	if err := given.Close(); err != nil {
+		return a, fmt.Errorf("workflow: math_boxed_workflow: workflow_args.%w", err)
 	}
 	return a, nil
 }
@@ -84,7 +73,7 @@ func boxedArgs(args map[string]any) (a boxed, err error) {
 type plain struct{ Renderer }
 
 // Prompt implements Renderer.
-func (p plain) Prompt(messages []Message) (string, []int32, error) {
+func (p plain) Prompt(messages []chat.Message) (string, []int32, error) {
 	names := map[string]string{"system": "System:", "user": "\nUser: ", "assistant": "\nAssistant: "}
 	text, answered := "", false
 	for _, m := range messages {

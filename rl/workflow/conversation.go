@@ -11,10 +11,10 @@ import (
 
 // conversation is an episode of several turns as one experience: the model reads exactly the tokens that it
 // wrote, so the episode can be trained on as it was sampled. What it did not write is masked. Where the chat
-// template changes earlier turns, the episode goes on in a further sequence (chat.Sequence.Next).
+// template changes earlier turns, the episode continues in a new sequence (chat.Sequence.Next).
 type conversation struct {
 	r        *Rollout
-	messages []Message
+	messages []chat.Message
 	seq      chat.Sequence // the present one
 	next     reading       // what the model reads for its next answer
 	opening  string        // the first prompt, rendered
@@ -36,8 +36,8 @@ type reading struct {
 	continues bool
 }
 
-// say adds a message and renders the conversation up to the point where the model goes on.
-func (c *conversation) say(m Message) error {
+// say adds a message and renders the conversation up to the point where the model continues.
+func (c *conversation) say(m chat.Message) error {
 	c.messages = append(c.messages, m)
 	if m.Role == "system" {
 		return nil
@@ -92,7 +92,7 @@ func (c *conversation) answer(ctx context.Context, n int, seed uint64) (string, 
 	c.seq.Record(c.next.tokens, c.next.text, q.Tokens, text, q.StopReason == tinker.StopStop)
 	c.stop, c.full = q.StopReason, full
 	c.answers = append(c.answers, text)
-	c.messages = append(c.messages, Message{"assistant", text})
+	c.messages = append(c.messages, chat.Message{Role: "assistant", Content: text})
 	return text, nil
 }
 
@@ -134,7 +134,8 @@ func (c *conversation) experience(t Task, run int, reward float64, cut bool) *ex
 		c.unanswered()
 	}
 	id := experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(t.Seed + uint64(run))}
-	turn := experience.Turn{Prompt: c.tokens[:c.prompt], Response: c.tokens[c.prompt:], Logprobs: c.logprobs, Text: strings.Join(c.answers, "\n"), Stop: experience.StopReason(c.stop)}
+	turn := experience.Turn{Prompt: c.tokens[:c.prompt], Response: c.tokens[c.prompt:], Logprobs: c.logprobs,
+		Text: strings.Join(c.answers, "\n"), Stop: experience.StopReason(c.stop)}
 	e := turn.Experience(id)
 	copy(e.ActionMask, c.mask)
 	e.PromptText, e.Starts = c.opening, c.starts

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
-// Distill is on_policy_distill_workflow: the model answers, and nobody grades. What the teacher thinks of each token is asked by the trainer, for
-// whichever workflow sampled it.
+// Distill is on_policy_distill_workflow: the model answers, and nobody grades. What the teacher thinks of each token is
+// asked by the trainer, for whichever workflow sampled it.
 type Distill struct{}
 
 // Run implements Workflow.
@@ -21,8 +22,8 @@ func (Distill) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 // Prepare implements Preparer.
 func (Distill) Prepare(r *Rollout) error { return distillArgs(r.Args, "on_policy_distill_workflow") }
 
-// DistillMath is on_policy_distill_math_workflow: Distill with the prompt of mathematics, and the accuracy as the reward, which distillation
-// shows and does not use.
+// DistillMath is on_policy_distill_math_workflow: Distill with the prompt of mathematics, and the accuracy as the
+// reward, which distillation shows and does not use.
 type DistillMath struct{}
 
 // Run implements Workflow.
@@ -49,7 +50,7 @@ func (DistillMath) Prepare(r *Rollout) error {
 }
 
 // ungraded samples and gives every experience reward 0.
-func ungraded(ctx context.Context, r *Rollout, t Task, list []Message) ([]*experience.Experience, error) {
+func ungraded(ctx context.Context, r *Rollout, t Task, list []chat.Message) ([]*experience.Experience, error) {
 	out, err := sample(ctx, r, t, list)
 	for _, e := range out {
 		e.SetReward(0)
@@ -59,15 +60,11 @@ func ungraded(ctx context.Context, r *Rollout, t Task, list []Message) ([]*exper
 
 // distillArgs takes upstream's temperature, of the logprobs that are compared: services give them at 1.
 func distillArgs(args map[string]any, name string) error {
-	for key, v := range args {
-		switch {
-		case key != "temperature":
-			return fmt.Errorf("workflow: %s: workflow_args.%w", name, spell.UnknownArgument(key, []string{"temperature"}))
-		case fmt.Sprint(v) != "1":
-			text := fmt.Sprintf("is %v; logprobs of model and teacher are compared at 1, "+
-				"give rollout_args.temperature to sample at another", v)
-			return fmt.Errorf("workflow: %s: workflow_args.%w", name, &spell.Argument{Name: key, Text: text})
-		}
+	given := arg.Read(args)
+	given.Require(given.Float("temperature", 1) == 1, "temperature", args["temperature"],
+		"1, at which the logprobs of model and teacher are compared; rollout_args.temperature is that of sampling")
+	if err := given.Close(); err != nil {
+		return fmt.Errorf("workflow: %s: workflow_args.%w", name, err)
 	}
 	return nil
 }

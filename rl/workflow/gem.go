@@ -4,31 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Gem plays episodes of an environment. A task is the state that all its repetitions begin in: that of the seed which the row's
-// number names. workflow_args are
+// Gem plays episodes of an environment. A task is the state that all its repetitions begin in: that of the seed which
+// the row's number names. workflow_args are
 //
 //	env_id     the environment
 //	wrappers   around it, innermost first, separated by commas ("concat")
 //	template   around an observation: qwen3_game, qwen3_general or no ("qwen3_game")
 //	max_turns  of an episode, instead of the environment's own
 //	gamma      discount of returns (0.9)
-//	data_dir   a folder with upstream's words and clues, or an encyclopedia; whoever makes Rollout.Environments reads it
+//	data_dir   a folder with upstream's words and clues, or an encyclopedia, which whoever makes
+//	           Rollout.Environments reads
 //
-// An experience is one turn, as a model sees it, with its discounted return as reward. Each repetition gives one: a turn of its
-// episode drawn at random, so that every task has as many experiences as the loops count on and every episode weighs the same in
-// the metrics: accuracy (a return of 1 or more), episode_return and num_turns.
+// An experience is one turn, as a model sees it, with its discounted return as reward. Each repetition gives one: a
+// turn of its episode drawn at random, so that every task has as many experiences as the loops count on and every
+// episode weighs the same in the metrics: accuracy (a return of 1 or more), episode_return and num_turns.
 type Gem struct{}
 
 // gemArgs are the workflow_args read.
@@ -44,33 +43,16 @@ type gemArgs struct {
 func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	names, template := "concat", env.GameTemplate
 	a.gamma = 0.9
-	for _, key := range slices.Sorted(maps.Keys(r.Args)) {
-		ok := true
-		switch value := r.Args[key]; key {
-		case "env_id":
-			a.id, ok = value.(string)
-		case "wrappers":
-			names, ok = value.(string)
-		case "template":
-			template, ok = value.(string)
-		case "max_turns":
-			var n float64
-			n, ok = number(value)
-			ok = ok && n >= 1 && n == float64(int(n))
-			a.params = env.Params{"max_turns": int(n)}
-		case "gamma":
-			a.gamma, ok = number(value)
-			ok = ok && a.gamma >= 0 && a.gamma <= 1
-		case "data_dir":
-			_, ok = value.(string)
-		default:
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w",
-				spell.UnknownArgument(key, []string{"env_id", "wrappers", "template", "max_turns", "gamma", "data_dir"}))
-		}
-		if !ok {
-			return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w",
-				&spell.Argument{Name: key, Text: fmt.Sprintf("is %v, which does not do", r.Args[key])})
-		}
+	given := arg.Read(r.Args)
+	a.id, names, template = given.Text("env_id", ""), given.Text("wrappers", names), given.Text("template", template)
+	if n := given.Int("max_turns", 0, 1); n > 0 {
+		a.params = env.Params{"max_turns": n}
+	}
+	a.gamma = given.Float("gamma", a.gamma)
+	given.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "from 0 to 1")
+	given.Text("data_dir", "")
+	if err := given.Close(); err != nil {
+		return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", err)
 	}
 	if r.Environments == nil {
 		return a, errors.New("workflow: gem_workflow was given no environments")
@@ -84,21 +66,6 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	}
 	_, err = r.Environments.Make(a.id, a.params)
 	return a, err
-}
-
-// number reads a YAML number.
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
-	}
-	return 0, false
 }
 
 // Run implements Workflow.
@@ -137,7 +104,8 @@ func (Gem) Prepare(r *Rollout) error {
 }
 
 // episode plays one repetition and returns one of its turns.
-func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e env.Env, obs env.Observation) (*experience.Experience, error) {
+func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e env.Env,
+	obs env.Observation) (*experience.Experience, error) {
 	draws := rng.New(t.Seed).Stream("episode", run)
 	var turns []*experience.Experience
 	var seq chat.Sequence

@@ -3,12 +3,14 @@ package workflow
 import (
 	"context"
 	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
 // Judge is a model that is asked about the policy's answers. Implementations are safe for concurrent use.
 type Judge interface {
 	// Ask returns one answer to a conversation. The seed decides it where the judge lets it be decided.
-	Ask(ctx context.Context, messages []Message, temperature float64, seed uint64) (string, error)
+	Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error)
 }
 
 // Judged reports whether the workflow of that name asks a judge.

@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Rubric is rubric_judge_workflow: a judge rates each answer from 1 to 10 by the row's column rubric, a list of description and weight; the reward is a
-// tenth of the rating, 0 if there is none that can be read. The judge is the first auxiliary model, or with API set (rubric_judge_openai_workflow) the model that
-// workflow_args name: judge_model_name, and the environment variables judge_api_base_url_env and judge_api_key_env.
+// Rubric is rubric_judge_workflow: a judge rates each answer from 1 to 10 by the row's column rubric, a list of
+// description and weight; the reward is a tenth of the rating, 0 if there is none that can be read. The judge is the
+// first auxiliary model, or with API set (rubric_judge_openai_workflow) the model that workflow_args name:
+// judge_model_name, and the environment variables judge_api_base_url_env and judge_api_key_env.
 type Rubric struct{ API bool }
 
 const rubricPrompt = `Judge an answer by a rubric.
@@ -48,7 +48,9 @@ func (w Rubric) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	draws := rng.New(t.Seed).Stream("judge")
 	for _, e := range list {
-		verdict, err := j.Ask(ctx, []Message{{"user", fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0, draws.Uint64())
+		verdict, err := j.Ask(ctx,
+			[]chat.Message{{Role: "user", Content: fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0,
+			draws.Uint64())
 		if err != nil {
 			return nil, fmt.Errorf("judge: %w", err)
 		}
@@ -66,30 +68,20 @@ func (w Rubric) judge(r *Rollout) (Judge, error) {
 	if !w.API {
 		return judge(r, "rubric_judge_workflow")
 	}
-	args := map[string]string{"judge_model_name": "", "judge_api_base_url_env": "OPENAI_BASE_URL", "judge_api_key_env": "OPENAI_API_KEY"}
-	for _, key := range slices.Sorted(maps.Keys(r.Args)) {
-		v := r.Args[key]
-		text, ok := v.(string)
-		if _, known := args[key]; !known || !ok {
-			return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow: workflow_args.%w",
-				badRubricArgument(key, v, known, slices.Sorted(maps.Keys(args))))
-		}
-		args[key] = text
+	given := arg.Read(r.Args)
+	model := given.Text("judge_model_name", "")
+	urlEnv := given.Text("judge_api_base_url_env", "OPENAI_BASE_URL")
+	keyEnv := given.Text("judge_api_key_env", "OPENAI_API_KEY")
+	if err := given.Close(); err != nil {
+		return nil, fmt.Errorf("workflow: rubric_judge_openai_workflow: workflow_args.%w", err)
 	}
-	if args["judge_model_name"] == "" {
+	if model == "" {
 		return nil, errors.New("workflow: rubric_judge_openai_workflow needs workflow_args.judge_model_name")
 	}
 	if r.OpenAI == nil {
 		return nil, errors.New("workflow: rubric_judge_openai_workflow was given no way to reach a service")
 	}
-	return r.OpenAI(args["judge_model_name"], args["judge_api_base_url_env"], args["judge_api_key_env"])
-}
-
-func badRubricArgument(key string, v any, known bool, names []string) error {
-	if !known {
-		return spell.UnknownArgument(key, names)
-	}
-	return &spell.Argument{Name: key, Text: fmt.Sprintf("is %v; it must be text", v)}
+	return r.OpenAI(model, urlEnv, keyEnv)
 }
 
 // Prepare implements Preparer.
@@ -102,14 +94,16 @@ func (w Rubric) Prepare(r *Rollout) error {
 func rubricText(t Task) (string, error) {
 	v, ok := t.Row.Get("rubric")
 	if !ok {
-		return "", fmt.Errorf("workflow: rubric_judge_workflow reads the column rubric, and row %d has only %v", t.Index, t.Row.Columns())
+		return "", fmt.Errorf("workflow: rubric_judge_workflow reads the column rubric, and row %d has only %v",
+			t.Index, t.Row.Columns())
 	}
 	var points []struct {
 		Description string      `json:"description"`
 		Weight      json.Number `json:"weight"`
 	}
 	if err := json.Unmarshal([]byte(plainText(v)), &points); err != nil || len(points) == 0 {
-		return "", fmt.Errorf("workflow: rubric_judge_workflow: the column rubric of row %d must be a list of description and weight: %v", t.Index, err)
+		return "", fmt.Errorf("workflow: rubric_judge_workflow: the column rubric of row %d must be a list of "+
+			"description and weight: %v", t.Index, err)
 	}
 	var b strings.Builder
 	for _, p := range points {
@@ -128,7 +122,8 @@ func readRating(text string) (float64, bool) {
 	var v struct {
 		Rating *float64 `json:"rating"`
 	}
-	if json.Unmarshal([]byte(strings.TrimSpace(text)), &v) != nil || v.Rating == nil || *v.Rating < 1 || *v.Rating > 10 {
+	if json.Unmarshal([]byte(strings.TrimSpace(text)), &v) != nil || v.Rating == nil || *v.Rating < 1 ||
+		*v.Rating > 10 {
 		return 0, false
 	}
 	return *v.Rating, true

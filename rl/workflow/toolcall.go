@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// ToolCall is tool_call_workflow: the model must answer a conversation with the right calls of tools. The row's columns are raw_system, tools
-// (a list of JSON objects, or the text of one), conversations (from and value, as ShareGPT has them) and answer (the calls, as JSON). The reward is 1 if the calls
-// inside the last <tool_call> tag, which must follow exactly one <think> block, are those of the answer in any order, else 0.
+// ToolCall is tool_call_workflow: the model must answer a conversation with the right calls of tools. The row's columns
+// are raw_system, tools (a list of JSON objects, or the text of one), conversations (from and value, as ShareGPT has
+// them) and answer (the calls, as JSON). The reward is 1 if the calls inside the last <tool_call> tag, which must
+// follow exactly one <think> block, are those of the answer in any order, else 0.
 type ToolCall struct{}
 
 // Run implements Workflow.
@@ -25,7 +27,8 @@ func (ToolCall) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	answer, ok := t.Row.Get("answer")
 	if !ok {
-		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column answer, and row %d has only %v", t.Index, t.Row.Columns())
+		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column answer, and row %d has only %v", t.Index,
+			t.Row.Columns())
 	}
 	want, err := callsOf(plainText(answer))
 	if err != nil {
@@ -50,19 +53,21 @@ const toolRules = `You can call tools. They are described here, one JSON object 
 <tools>
 %s
 </tools>
-First reason inside <think> and </think>. Then write the calls that are needed, as a JSON list of objects with name and arguments, inside <tool_call> and </tool_call>:
+First reason inside <think> and </think>. Then write the calls that are needed, as a JSON list of objects with name ` +
+	`and arguments, inside <tool_call> and </tool_call>:
 <think> the reasons </think>
 <tool_call>[{"name": "…", "arguments": {…}}]</tool_call>`
 
 // toolMessages is the conversation of a row.
-func toolMessages(t Task) ([]Message, error) {
+func toolMessages(t Task) ([]chat.Message, error) {
 	system, _ := t.Row.Get("raw_system")
 	tools, _ := t.Row.Get("tools")
 	lines, err := toolLines(tools)
 	if err != nil {
 		return nil, fmt.Errorf("workflow: tool_call_workflow: the column tools of row %d: %w", t.Index, err)
 	}
-	list := []Message{{"system", strings.TrimSpace(plainText(system) + "\n\n" + fmt.Sprintf(toolRules, strings.Join(lines, "\n")))}}
+	list := []chat.Message{{Role: "system", Content: strings.TrimSpace(plainText(system) + "\n\n" +
+		fmt.Sprintf(toolRules, strings.Join(lines, "\n")))}}
 	turns, _ := t.Row.Get("conversations")
 	if text, ok := turns.(string); ok {
 		var parsed []dataset.Row
@@ -77,7 +82,8 @@ func toolMessages(t Task) ([]Message, error) {
 	}
 	items, ok := turns.([]any)
 	if !ok || len(items) == 0 {
-		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column conversations, a list of turns; row %d has %v", t.Index, t.Row.Columns())
+		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column conversations, a list of turns; row %d "+
+			"has %v", t.Index, t.Row.Columns())
 	}
 	for _, item := range items {
 		m, err := toolTurn(item)
@@ -89,10 +95,10 @@ func toolMessages(t Task) ([]Message, error) {
 	return list, nil
 }
 
-func toolTurn(item any) (Message, error) {
+func toolTurn(item any) (chat.Message, error) {
 	row, ok := item.(dataset.Row)
 	if !ok {
-		return Message{}, fmt.Errorf("a turn is %v; it must be an object with from and value", item)
+		return chat.Message{}, fmt.Errorf("a turn is %v; it must be an object with from and value", item)
 	}
 	from, _ := row.Get("from")
 	value, _ := row.Get("value")
@@ -103,15 +109,16 @@ func toolTurn(item any) (Message, error) {
 	text := plainText(value)
 	switch from {
 	case "human", "user":
-		return Message{"user", text}, nil
+		return chat.Message{Role: "user", Content: text}, nil
 	case "gpt", "assistant":
-		return Message{"assistant", text}, nil
+		return chat.Message{Role: "assistant", Content: text}, nil
 	case "observation", "tool":
-		return Message{"user", "<tool_response>\n" + text + "\n</tool_response>"}, nil
+		return chat.Message{Role: "user", Content: "<tool_response>\n" + text + "\n</tool_response>"}, nil
 	case "function_call":
-		return Message{"assistant", "<tool_call>" + text + "</tool_call>"}, nil
+		return chat.Message{Role: "assistant", Content: "<tool_call>" + text + "</tool_call>"}, nil
 	}
-	return Message{}, fmt.Errorf("a turn is from %v; it must be from human, gpt, observation or function_call", from)
+	return chat.Message{}, fmt.Errorf("a turn is from %v; it must be from human, gpt, observation or function_call",
+		from)
 }
 
 // toolLines is one line of JSON for each tool.
@@ -157,7 +164,8 @@ func plainText(v any) string {
 	return string(raw)
 }
 
-// callsOf reads calls, a JSON list of them or a single one, as texts that are equal when the calls are: name, and arguments with sorted keys.
+// callsOf reads calls, a JSON list of them or a single one, as texts that are equal when the calls are: name, and
+// arguments with sorted keys.
 func callsOf(text string) ([]string, error) {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -190,7 +198,8 @@ func callsOf(text string) ([]string, error) {
 
 // sameCalls grades an answer.
 func sameCalls(text string, want []string) bool {
-	opened, closed, call := strings.Index(text, "<think>"), strings.Index(text, "</think>"), strings.Index(text, "<tool_call>")
+	opened, closed, call := strings.Index(text, "<think>"), strings.Index(text, "</think>"),
+		strings.Index(text, "<tool_call>")
 	if strings.Count(text, "<think>") != 1 || strings.Count(text, "</think>") != 1 || closed < opened || call < closed {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -18,8 +19,8 @@ type forgetful struct {
 	keep int
 }
 
-func (f forgetful) Prompt(messages []Message) (string, []int32, error) {
-	var shown []Message
+func (f forgetful) Prompt(messages []chat.Message) (string, []int32, error) {
+	var shown []chat.Message
 	for _, m := range messages {
 		if m.Role == "assistant" {
 			m.Content = m.Content[:min(f.keep, len(m.Content))]
@@ -273,7 +274,7 @@ func TestGemEpisodesEndWithTheContext(t *testing.T) {
 func TestEmptyAnswerBeforeANewSequence(t *testing.T) {
 	c := &conversation{r: &Rollout{Renderer: &shifting{}, Sampler: byPrompt(func(string) string { return "" })}}
 	for range 2 {
-		if err := c.say(Message{"user", "go"}); err != nil {
+		if err := c.say(chat.Message{Role: "user", Content: "go"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.answer(context.Background(), 5, 1); err != nil {
@@ -292,7 +293,7 @@ type shifting struct {
 	n int
 }
 
-func (s *shifting) Prompt(messages []Message) (string, []int32, error) {
+func (s *shifting) Prompt(messages []chat.Message) (string, []int32, error) {
 	s.n++
-	return s.turnwise.Prompt(append([]Message{{"system", strings.Repeat("x", s.n)}}, messages...))
+	return s.turnwise.Prompt(append([]chat.Message{{Role: "system", Content: strings.Repeat("x", s.n)}}, messages...))
 }

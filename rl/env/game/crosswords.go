@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -28,7 +27,8 @@ func newCrosswords(clues []clue) func(env.Params) (env.Env, error) {
 		}
 		g := &crosswords{p: p, clues: clues}
 		for _, hard := range []bool{false, true} {
-			if have := len(g.ofKind(hard)); have < max(p["num_words"], 3) && (p["hardcore"] == env.Drawn || (p["hardcore"] == 1) == hard) {
+			if have := len(g.ofKind(hard)); have < max(p["num_words"], 3) &&
+				(p["hardcore"] == env.Drawn || (p["hardcore"] == 1) == hard) {
 				return nil, fmt.Errorf("the list has %d clues (hardcore: %v); more are needed", have, hard)
 			}
 		}
@@ -162,7 +162,7 @@ func (g *crosswords) fork() rules {
 	return &c
 }
 
-func (g *crosswords) sample(s *rng.Stream) string {
+func (g *crosswords) sample(s env.Draws) string {
 	k := s.IntN(g.open)
 	for at, c := range g.grid.cells {
 		if c == 0 || g.filled[at] {

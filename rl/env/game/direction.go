@@ -1,6 +1,6 @@
 package game
 
-import "github.com/seed-d9ad8ee0/trinity/internal/rng"
+import "github.com/seed-d9ad8ee0/trinity/rl/env"
 
 // direction is a move on a board.
 type direction int
@@ -40,4 +40,4 @@ func lastDirection(action string) (d direction, ok bool) {
 	return d, ok
 }
 
-func sampleDirection(s *rng.Stream) string { return boxedText(directions[s.IntN(4)]) }
+func sampleDirection(s env.Draws) string { return boxedText(directions[s.IntN(4)]) }

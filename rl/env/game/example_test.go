@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 )
 
-// An episode is played by saying things; a fork goes on from the same place.
+// An episode is played by saying things; a fork continues from the same state.
 func Example() {
 	words, err := game.Shipped()
 	if err != nil {

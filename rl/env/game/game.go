@@ -1,15 +1,15 @@
-// Package game holds the text games of GEM (Liu et al., arXiv 2510.01051; github.com/axon-rl/gem): the same ids, rules, rewards
-// and, for the same seed, the same episodes. The tasks are told in our own words; the answers of the games and the boards in the
-// suffixes are those of upstream, letter by letter. Table is the list of ids.
+// Package game holds the text games of GEM (Liu et al., arXiv 2510.01051; github.com/axon-rl/gem): the same ids, rules,
+// rewards and, for the same seed, the same episodes. The tasks are told in our own words; the answers of the games and
+// the boards in the suffixes are those of upstream, letter by letter. Table is the list of ids.
 //
-// A complete and faultless episode has a total reward of 1. An answer in which a game finds no move costs 0.1 and ends the
-// episode; a move that is not allowed costs a turn. When the turns run out the episode is both terminated and truncated.
+// A complete and faultless episode has a total reward of 1. An answer in which a game finds no move costs 0.1 and ends
+// the episode; a move that is not allowed costs a turn. When the turns run out the episode is both terminated and
+// truncated.
 package game
 
 import (
 	"fmt"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -32,7 +32,7 @@ type rules interface {
 	fork() rules
 
 	// sample draws a well-formed action.
-	sample(s *rng.Stream) string
+	sample(s env.Draws) string
 }
 
 // formatReward is the reward of an answer in which no move was found.
@@ -140,7 +140,7 @@ func (g *Game) Fork() env.Env {
 }
 
 // SampleAction draws from the well-formed actions.
-func (g *Game) SampleAction(s *rng.Stream) string { return g.rules.sample(s) }
+func (g *Game) SampleAction(s env.Draws) string { return g.rules.sample(s) }
 
 // show writes the suffix.
 func (g *Game) show() {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -25,7 +24,8 @@ func newGuessTheNumber(p env.Params) (env.Env, error) {
 	if !drawn && p["min_number"] >= p["max_number"] {
 		return nil, errors.New("min_number must be less than max_number")
 	}
-	return newGame(&guessTheNumber{p: p}), check(p, turns, limits{"min_number", 0, 1 << 30, true}, limits{"max_number", 0, 1 << 30, true})
+	return newGame(&guessTheNumber{p: p}), check(p, turns, limits{"min_number", 0, 1 << 30, true},
+		limits{"max_number", 0, 1 << 30, true})
 }
 
 func (g *guessTheNumber) deal(_ uint64, r *python.Random) (int, string, error) {
@@ -100,6 +100,6 @@ func (g *guessTheNumber) fork() rules {
 	return &c
 }
 
-func (g *guessTheNumber) sample(s *rng.Stream) string {
+func (g *guessTheNumber) sample(s env.Draws) string {
 	return boxed(g.lo + s.IntN(g.hi-g.lo+1))
 }

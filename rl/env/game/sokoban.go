@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// The cells of a Sokoban room. A box on a target and the player are drawn over what the structure of the room holds there.
+// The cells of a Sokoban room. A box on a target and the player are drawn over what the structure of the room holds
+// there.
 const (
 	wall byte = iota
 	floor
@@ -53,7 +53,8 @@ func (g *sokoban) deal(seed uint64, r *python.Random) (int, string, error) {
 	}
 	example := direction(r.Below(4))
 	return limit, fmt.Sprintf(`You are playing Sokoban.
-Push all boxes onto the targets. You push a box by walking into it. A box cannot be pushed into a wall or another box, and boxes cannot be pulled.
+Push all boxes onto the targets. You push a box by walking into it. A box cannot be pushed into a wall or another `+
+		`box, and boxes cannot be pulled.
 You have to complete the puzzle within %d turns.
 On the board:
 - # is a wall
@@ -144,4 +145,4 @@ func (g *sokoban) fork() rules {
 	return &c
 }
 
-func (g *sokoban) sample(s *rng.Stream) string { return sampleDirection(s) }
+func (g *sokoban) sample(s env.Draws) string { return sampleDirection(s) }

@@ -5,12 +5,12 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// sudoku: fill the board. Each cell filled as in the solution is paid; another number is refused even if no rule forbids it yet.
+// sudoku: fill the board. Each cell filled as in the solution is paid; another number is refused even if no rule
+// forbids it yet.
 type sudoku struct {
 	p     env.Params
 	n     int   // numbers, rows and columns
@@ -232,6 +232,6 @@ func (g *sudoku) fork() rules {
 	return &c
 }
 
-func (g *sudoku) sample(s *rng.Stream) string {
+func (g *sudoku) sample(s env.Draws) string {
 	return boxed(1+s.IntN(g.n), 1+s.IntN(g.n), 1+s.IntN(g.n))
 }

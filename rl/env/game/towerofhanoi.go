@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -33,7 +32,8 @@ func (g *towerOfHanoi) deal(_ uint64, r *python.Random) (int, string, error) {
 	}
 	return limit, fmt.Sprintf(`You are playing Tower of Hanoi with %d disks.
 Carry all disks from tower A to tower C.
-Name the tower to take a disk from and the tower to put it on inside \boxed{} (e.g., '\boxed{A C}'); nothing else counts.
+Name the tower to take a disk from and the tower to put it on inside \boxed{} (e.g., '\boxed{A C}'); nothing else `+
+		`counts.
 - One disk is moved at a time.
 - Only the top disk of a tower can be taken.
 - A disk cannot lie on a smaller one.
@@ -126,6 +126,6 @@ func (g *towerOfHanoi) fork() rules {
 	return &c
 }
 
-func (g *towerOfHanoi) sample(s *rng.Stream) string {
+func (g *towerOfHanoi) sample(s env.Draws) string {
 	return boxedText("ABC"[s.IntN(3):][:1] + " " + "ABC"[s.IntN(3):][:1])
 }

@@ -20,14 +20,6 @@ const (
 	blockBytes, panelBytes, rowBytes, tileBytes = 64, 2048, 128, 1024
 )
 
-const (
-	ppNone, pp66, ppF3, ppF2 = 0, 1, 2, 3
-	noXB                     = 0xe0 // no extension bit of the registers is set; they are inverted
-)
-
-// general numbers the registers that addresses use.
-var general = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R11": 11, "R12": 12, "R13": 13}
-
 // amx writes the kernels for n times 32 rows and n times 16.
 func amx(a *asm) {
 	a.tileConfig()

@@ -5,6 +5,14 @@ import (
 	"strings"
 )
 
+const (
+	ppNone, pp66, ppF3, ppF2 = 0, 1, 2, 3
+	noXB                     = 0xe0 // no extension bit of the registers is set; they are inverted
+)
+
+// general numbers the registers that addresses use.
+var general = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R11": 11, "R12": 12, "R13": 13}
+
 // vex writes an instruction of AMX, for which the Go assembler has no name: VEX.128.0F38.W0 with prefix pp, opcode,
 // the register v of the prefix and the bytes from ModRM on.
 func (a *asm) vex(pp, opcode, v int, xbits int, rest ...int) {
