@@ -253,7 +253,8 @@ func TestFigures(t *testing.T) {
 		r.note()); got != "1.25 256 123000 0.95" {
 		t.Errorf("%q", got)
 	}
-	if got := r.noise(r.theirs) + " " + r.noise(r.ours); got != "158–293 93.1–341" { // at 3.25 and 1.75 seconds, at 5.5 and 1.5
+	// at 3.25 and 1.75 seconds, at 5.5 and 1.5
+	if got := r.noise(r.theirs) + " " + r.noise(r.ours); got != "158–293 93.1–341" {
 		t.Errorf("%q", got)
 	}
 	r.check[1] = 12
