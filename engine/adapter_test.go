@@ -34,7 +34,8 @@ func TestSomeModules(t *testing.T) {
 		Alpha   float64  `json:"lora_alpha"`
 		Targets []string `json:"target_modules"`
 	}
-	if err := json.Unmarshal(raw, &said); err != nil || said.Rank != 4 || said.Alpha != 6 || !slices.Equal(said.Targets, []string{"q_proj", "v_proj"}) {
+	if err := json.Unmarshal(raw, &said); err != nil || said.Rank != 4 || said.Alpha != 6 ||
+		!slices.Equal(said.Targets, []string{"q_proj", "v_proj"}) {
 		t.Errorf("%s: %+v, %v", raw, said, err)
 	}
 	imported, err := e.ImportPEFT(baseName, dir, "elsewhere:train:0", "first")
@@ -43,7 +44,8 @@ func TestSomeModules(t *testing.T) {
 	}
 	want := logprobs(t, c, mixed...)
 	for i, from := range []string{path, imported} {
-		again, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "again", ModelSeqID: int64(i), Path: from})
+		again, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "again",
+			ModelSeqID: int64(i), Path: from})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +140,9 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%s on %s: %v, want %q", tt.dir, tt.base, err, tt.want)
 		}
 	}
-	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{BaseModel: baseName, LoRA: tinker.LoRA{Rank: 1, Modules: "q_proj,w_proj"}}); err == nil || !strings.Contains(err.Error(), `"w_proj" is not one of`) {
+	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{BaseModel: baseName,
+		LoRA: tinker.LoRA{Rank: 1, Modules: "q_proj,w_proj"}}); err == nil ||
+		!strings.Contains(err.Error(), `"w_proj" is not one of`) {
 		t.Errorf("an unknown module: %v", err)
 	}
 }

@@ -65,9 +65,9 @@ type version struct {
 	cache   *cache.Cache   // the base's KV pages of w's shape
 }
 
-// kvCaches is the KV caches of a base model by the shape of their pages. The dtype of a page is that of the weights it is computed
-// with, and one base model can have weights in two: its own as they are stored, and those of a run that began with random weights,
-// for which config.json names the dtype.
+// kvCaches is the KV caches of a base model by the shape of their pages. The dtype of a page is that of the weights it
+// is computed with, and one base model can have weights in two: its own as they are stored, and those of a run that
+// began with random weights, for which config.json names the dtype.
 type kvCaches struct {
 	bytes int64 // budget of each
 
@@ -105,7 +105,8 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: contextOf(c), tokens: m.Tokens, kv: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}
+	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: contextOf(c), tokens: m.Tokens,
+		kv: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}
 	b.ends = slices.Clone(m.EndTokens)
 	for _, id := range c.EOS {
 		b.ends = append(b.ends, int32(id))

@@ -12,7 +12,8 @@ import (
 
 // benchEngine serves a model of the shape of examples/tiny.
 func benchEngine(b *testing.B) *Engine {
-	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 128, "num_hidden_layers": 4,
+		"num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 384, "max_position_embeddings": 512}, 4)
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	b.Logf("kernel %s, %d threads", e.Kernel(), e.opts.Threads)
@@ -37,12 +38,15 @@ func roundsOf(b *testing.B, e *Engine, f func()) []roofline.Round {
 	return rounds
 }
 
-// report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak / (flops per token and weight ×
-// weights), and the roof itself.
+// report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak /
+// (flops per token and weight × weights), and the roof itself.
 func report(b *testing.B, rounds []roofline.Round, tokens, flops float64) {
 	for unit, of := range map[string]func(roofline.Round) float64{
-		"tokens/s":     func(r roofline.Round) float64 { return tokens / r.Seconds },
-		"%peak":        func(r roofline.Round) float64 { return 100 * r.Roof.Seconds(tokens*flops*shapeParams, 0) / r.Seconds },
+		"tokens/s": func(r roofline.Round) float64 { return tokens / r.Seconds },
+		"%peak": func(r roofline.Round) float64 {
+			return 100 * r.Roof.Seconds(tokens*flops*shapeParams,
+				0) / r.Seconds
+		},
 		"GFLOP/s-peak": func(r roofline.Round) float64 { return r.Roof.BF16 },
 		"GB/s-read":    func(r roofline.Round) float64 { return r.Roof.Bandwidth },
 	} {
@@ -97,10 +101,11 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
-// BenchmarkGroup asks for one token of one sample and, in turn, of a group of 8, each over a prompt of 512 tokens that nobody has seen. It prints
-// the ratio of the median times: how many prefills a group takes.
+// BenchmarkGroup asks for one token of one sample and, in turn, of a group of 8, each over a prompt of 512 tokens that
+// nobody has seen. It prints the ratio of the median times: how many prefills a group takes.
 func BenchmarkGroup(b *testing.B) {
-	dir := writeShape(b, true, true, map[string]any{"vocab_size": 4096, "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 4096, "hidden_size": 512, "num_hidden_layers": 4,
+		"num_attention_heads": 8,
 		"num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 1536, "max_position_embeddings": 1024}, 2)
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	s := sampler(b, e, create(b, e, 0, lora(8)), "w")
@@ -121,11 +126,12 @@ func BenchmarkGroup(b *testing.B) {
 	b.ReportMetric(seconds[1][len(seconds[1])/2]/seconds[0][len(seconds[0])/2], "prefills")
 }
 
-// BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as a crowd of clients does, and in turn one
-// adapter on the same 64 sequences. It prints the median rate of each and their ratio.
+// BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as a crowd of clients
+// does, and in turn one adapter on the same 64 sequences. It prints the median rate of each and their ratio.
 func BenchmarkTrainShared(b *testing.B) {
 	const n = 64
-	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 512, "num_hidden_layers": 4,
+		"num_attention_heads": 8,
 		"num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 1536, "max_position_embeddings": 512}, 2)
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	one := create(b, e, n, lora(10))

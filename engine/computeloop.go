@@ -9,9 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 )
 
-// computeLoop computes what the models' queues ask for, job by job. One goroutine runs while there is work. Each model has
-// one job at a time, so their order is kept whatever is taken first. Micro-batches of different adapters on one base
-// that are small enough run in one pass and share its products; what is computed together changes no bit.
+// computeLoop executes the jobs of the training runs' queues. One goroutine runs while there is work. Each training
+// run has one job at a time, so its order is kept whichever job is taken first. Small micro-batches of different
+// adapters on one base model run in one pass and share its matrix products; sharing changes no bit.
 type computeLoop struct {
 	e      *Engine
 	runner *model.Runner  // of the loop's goroutine
@@ -28,7 +28,7 @@ type computeLoop struct {
 	shares  shares
 }
 
-// job is a micro-batch, or something else that computes under the turn.
+// job is a micro-batch, or other work that needs the turn.
 type job struct {
 	r     *trainingRun
 	micro        // if there are items
@@ -57,7 +57,7 @@ func (t *computeLoop) between() error {
 	return nil
 }
 
-// part notes the end of what has computed without giving way.
+// part records the end of an uninterrupted computation.
 func (t *computeLoop) part() {
 	now := time.Now()
 	t.e.figures.part(now.Sub(t.since))
@@ -65,10 +65,10 @@ func (t *computeLoop) part() {
 	t.since = now
 }
 
-// parallel runs parts on the engine's threads, some at a time; a job of the trainer calls it.
+// parallel runs parts on the engine's threads in small groups; jobs of the compute loop call it.
 func (t *computeLoop) parallel(parts int, f func(int)) { t.parallelBy(64, parts, f) }
 
-// parallelFew is parallel for parts that take long: one for each thread at a time.
+// parallelFew is parallel for long parts: one per thread at a time.
 func (t *computeLoop) parallelFew(parts int, f func(int)) { t.parallelBy(t.e.compute.P.N(), parts, f) }
 
 func (t *computeLoop) parallelBy(some, parts int, f func(int)) {
@@ -78,7 +78,7 @@ func (t *computeLoop) parallelBy(some, parts int, f func(int)) {
 	}
 }
 
-// do runs a job and waits for it.
+// do executes a job and waits for it.
 func (t *computeLoop) do(j *job) error {
 	j.done = make(chan struct{})
 	t.mu.Lock()
@@ -101,7 +101,7 @@ func (t *computeLoop) do(j *job) error {
 	return j.err
 }
 
-// idle says that a model has no job to come for the time being.
+// idle notes that no job of a training run is about to arrive.
 func (t *computeLoop) idle(r *trainingRun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *computeLoop) idle(r *trainingRun) {
 	t.changed.Signal()
 }
 
-// settle takes back that a job of r is coming; t.mu is held.
+// settle takes back that a job of r is about to arrive; t.mu is held.
 func (t *computeLoop) settle(r *trainingRun) {
 	if r.coming {
 		r.coming = false
@@ -122,7 +122,7 @@ func (t *computeLoop) settle(r *trainingRun) {
 	}
 }
 
-// loop runs until nothing is left to do.
+// loop runs until no work is left.
 func (t *computeLoop) loop() {
 	for t.more() {
 		t.e.turn.take(forTraining)
@@ -150,13 +150,13 @@ func (t *computeLoop) loop() {
 	}
 }
 
-// minWait is how long jobs wait at least for others that may share their pass.
+// minWait is the least time that jobs wait for others that may share their pass.
 const minWait = 20 * time.Millisecond
 
-// more reports whether there is a job; when there is none, the loop is over. It first waits for the models that have
-// just had one, while they are between two requests, since their next jobs may share a pass with those that are here.
-// Jobs that are here wait no longer than the last ones took, or minWait: one whose next request takes long to read must
-// not hold up the others.
+// more reports whether there is a job; if not, the loop ends. It first waits for training runs that have just
+// finished a job and are between two requests, since their next jobs may share a pass with the present ones. The
+// wait is limited by the duration of the last jobs, or minWait: a request that takes long to read must not delay the
+// others.
 func (t *computeLoop) more() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,10 +177,10 @@ func (t *computeLoop) more() bool {
 	return t.running
 }
 
-// waits says that a pass may still become fuller; t.mu is held.
+// waits reports whether a pass may still get more jobs; t.mu is held.
 func (t *computeLoop) waits() bool { return t.coming > 0 && t.tokens() < t.e.opts.MicroBatch }
 
-// tokens are those of the waiting jobs; t.mu is held.
+// tokens is the number of tokens of the waiting jobs; t.mu is held.
 func (t *computeLoop) tokens() (n int) {
 	for _, j := range t.jobs {
 		n += j.tokens
@@ -188,7 +188,7 @@ func (t *computeLoop) tokens() (n int) {
 	return n
 }
 
-// choose takes the job of the model that has had least, and what can share its pass, in that order.
+// choose takes the job with the least share, and the jobs that can share its pass, in that order.
 func (t *computeLoop) choose() []*job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,7 +208,7 @@ func (t *computeLoop) choose() []*job {
 	return chosen
 }
 
-// finish tells the queues. A model whose queue goes on at once is waited for.
+// finish resolves the jobs. It waits for a queue that continues at once.
 func (t *computeLoop) finish(jobs []*job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,13 +221,14 @@ func (t *computeLoop) finish(jobs []*job) {
 	}
 }
 
-// sharesPass says whether two micro-batches can be computed in one pass.
+// sharesPass reports whether two micro-batches can be computed in one pass.
 func (j *job) sharesPass(k *job) bool {
-	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w && j.backward == k.backward &&
+	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w &&
+		j.backward == k.backward &&
 		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
 }
 
-// cost is what a job counts in its model's share, about tokens of a forward.
+// cost is what a job adds to its share: about the tokens of a forward pass.
 func (j *job) cost() int64 {
 	if j.backward {
 		return 3 * int64(j.tokens)
@@ -235,7 +236,7 @@ func (j *job) cost() int64 {
 	return 1 + int64(j.tokens)
 }
 
-// tape returns the memory of a forward that a backward follows.
+// tape returns the memory of a forward pass that a backward pass follows.
 func (t *computeLoop) tape(recompute bool) *model.Tape {
 	i := 0
 	if recompute {

@@ -30,8 +30,8 @@ type Adapter struct {
 	peft model.PEFT
 }
 
-// ReadAdapter reads the adapter in the folder dir with its weights. An adapter that the engine would compute wrongly is refused
-// with the key that says so; the error wraps fs.ErrNotExist if dir has no [AdapterConfigFile].
+// ReadAdapter reads the adapter in the folder dir with its weights. An adapter that the engine would compute wrongly
+// is refused with the key that says so; the error wraps fs.ErrNotExist if dir has no [AdapterConfigFile].
 func ReadAdapter(dir string) (Adapter, error) {
 	a, err := model.ReadPEFT(dir)
 	if err != nil {
@@ -40,10 +40,10 @@ func ReadAdapter(dir string) (Adapter, error) {
 	return Adapter{Base: a.Base, Rank: a.LoRA.Rank, Alpha: a.LoRA.Alpha, Modules: a.LoRA.Targets(), peft: a}, nil
 }
 
-// Merge writes the model of the folder base with the adapter added to its weights to the folder out, which it makes: an ordinary
-// Hugging Face folder with the base's files and dtypes. If the adapter is on the unembedding of a tied model, the result is untied.
-// After a crash out is complete or absent. The warning is that of [Options.Log]: a fast kernel failed its self-test and was not
-// used.
+// Merge writes the model of the folder base with the adapter added to its weights to the folder out, which it makes:
+// an ordinary Hugging Face folder with the base's files and dtypes. If the adapter is on the unembedding of a tied
+// model, the result is untied. After a crash out is complete or absent. The warning is that of [Options.Log]: a fast
+// kernel failed its self-test and was not used.
 func Merge(base string, a Adapter, out string) (warning, err error) {
 	k, warning := kernel.Best(kernel.Native())
 	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
@@ -54,8 +54,8 @@ func Merge(base string, a Adapter, out string) (warning, err error) {
 	return warning, model.Merge(base, a.peft, out, disk.OS(), nn.Compute{K: k, P: pool})
 }
 
-// CopyModel copies the model in the folder from to the folder out, which it makes: weights, configuration and tokenizer, and
-// nothing else that lies beside them. A folder that has a config.json is complete.
+// CopyModel copies the model in the folder from to the folder out, which it makes: weights, configuration and
+// tokenizer, and nothing else that lies beside them. A folder that has a config.json is complete.
 func CopyModel(from, out string) error {
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("engine: %s is not empty; choose another folder or remove it", out)

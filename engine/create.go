@@ -58,11 +58,13 @@ func checkLoRA(l tinker.LoRA, random bool) error {
 	case l.Rank > 0 && l.Modules == "" && !l.TrainAttn && !l.TrainMLP && !l.TrainUnembed:
 		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp, train_unembed or target_modules")
 	case l.Modules != "" && unknownModule(l.Modules) != "":
-		return tinker.Userf("engine: LoRA target_modules %q: %q is not one of %s", l.Modules, unknownModule(l.Modules), strings.Join(model.ModuleNames(), ", "))
+		return tinker.Userf("engine: LoRA target_modules %q: %q is not one of %s", l.Modules, unknownModule(l.Modules),
+			strings.Join(model.ModuleNames(), ", "))
 	case !(l.Alpha > 0) || math.IsInf(l.Alpha, 0):
 		return tinker.Userf("engine: LoRA alpha %v; it must be a positive number, or 0 for %d", l.Alpha, defaultAlpha)
 	case random && l.Rank > 0:
-		return tinker.Userf("engine: random_init with LoRA rank %d; random weights are trained whole, with rank 0", l.Rank)
+		return tinker.Userf("engine: random_init with LoRA rank %d; random weights are trained whole, with rank 0",
+			l.Rank)
 	}
 	return nil
 }
@@ -101,7 +103,8 @@ func (r *trainingRun) start(params []model.Tensor, kind string, root *version) e
 }
 
 // CreateModelFromState implements tinker.Service.
-func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+func (e *Engine) CreateModelFromState(ctx context.Context,
+	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	h := newHasher("create_from_state")
 	h.optimizer(req.OptimizerType)
 	d := h.load(req.Path, req.Optimizer)
@@ -113,7 +116,8 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 			return err
 		}
 		if p.Kind != tinker.KindState {
-			return tinker.Userf("engine: %s holds weights for sampling only; create from a state, tinker://…/%s/…", req.Path, tinker.KindState)
+			return tinker.Userf("engine: %s holds weights for sampling only; create from a state, tinker://…/%s/…",
+				req.Path, tinker.KindState)
 		}
 		if r.base, err = e.base(m.BaseModel); err != nil {
 			return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
@@ -141,7 +145,8 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 }
 
 // create finds the run of a natural key or makes it.
-func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest, fill func(*trainingRun) error) (tinker.TrainingClient, error) {
+func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest,
+	fill func(*trainingRun) error) (tinker.TrainingClient, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -175,7 +180,9 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, owner st
 }
 
 func checkSession(session string, seq int64) error {
-	bad := strings.ContainsFunc(session, func(c rune) bool { return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar })
+	bad := strings.ContainsFunc(session, func(c rune) bool {
+		return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar
+	})
 	if bad || len(escape(modelID(session, seq))) > 240 || seq < 0 {
 		return tinker.Userf("engine: session_id %q, model_seq_id %d; use a short name without a slash, and a number of 0 or more", session, seq)
 	}
@@ -201,8 +208,9 @@ func (e *Engine) find(id string) (*trainingRun, error) {
 // add makes the run known, with requests up to done behind it.
 func (e *Engine) add(r *trainingRun, done int64) error {
 	r.share = newShare(r.owner)
-	r.q = queue{id: r.id, start: e.start, idle: func() { e.training.idle(r) }, backlog: &e.waiting[tinker.Training], owner: r.owner,
-		keep: e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
+	r.q = queue{id: r.id, start: e.start, idle: func() { e.training.idle(r) }, backlog: &e.waiting[tinker.Training],
+		owner: r.owner,
+		keep:  e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
 		requests: numbered.New[*entry](r.id), done: done, oldest: done + 1}
 	r.q.requests.Reserve(done)
 	e.mu.Lock()

@@ -31,8 +31,9 @@ type Description struct {
 	config model.Config
 }
 
-// Describe reads config.json of the model folder dir and, if there are weights, which dtype they have. A model that the engine would compute
-// wrongly is refused with the key that says so; the error wraps fs.ErrNotExist if there is no config.json.
+// Describe reads config.json of the model folder dir and, if there are weights, which dtype they have. A model that
+// the engine would compute wrongly is refused with the key that says so; the error wraps fs.ErrNotExist if there is no
+// config.json.
 func Describe(dir string) (Description, error) {
 	c, err := model.LoadConfig(dir)
 	if err != nil {
@@ -41,7 +42,8 @@ func Describe(dir string) (Description, error) {
 	if bf16, err := model.StoredBF16(dir, c); err == nil { // without weights that can be read config.json has the word
 		c.BF16 = bf16
 	}
-	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
+	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads,
+		KVHeads: c.KVHeads,
 		HeadDim: c.HeadDim, MLP: c.FF, Context: contextOf(c), Tied: c.Tied, DType: "float32", RoPETheta: c.RoPE.Theta,
 		Parameters: c.Parameters(), config: c}
 	if c.BF16 {

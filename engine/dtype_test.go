@@ -32,8 +32,8 @@ func redtype(t *testing.T, dir, dtype string) string {
 	return dir
 }
 
-// TestStoredDType: a model is computed in the dtype of its weights, whatever config.json says of it, beside one on whose
-// configuration and weights agree: it samples, trains and samples again, to the same bits.
+// TestStoredDType: a model is computed in the dtype of its weights, whatever config.json says of it, beside one on
+// whose configuration and weights agree: it samples, trains and samples again, to the same bits.
 func TestStoredDType(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -46,10 +46,12 @@ func TestStoredDType(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			right, odd := writeModel(t, tt.bf16, true), redtype(t, writeModel(t, tt.bf16, true), tt.says)
-			e := open(t, Options{Models: map[string]Model{baseName: {Dir: right, Tokens: letters{}}, "odd": {Dir: odd, Tokens: letters{}}}})
+			e := open(t, Options{Models: map[string]Model{baseName: {Dir: right, Tokens: letters{}},
+				"odd": {Dir: odd, Tokens: letters{}}}})
 			var logps [2][][]float32
 			for i, name := range []string{baseName, "odd"} {
-				c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: int64(i), BaseModel: name, LoRA: lora(4)})
+				c, err := e.CreateModel(testContext(t),
+					tinker.CreateModelRequest{SessionID: "s", ModelSeqID: int64(i), BaseModel: name, LoRA: lora(4)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -71,12 +73,13 @@ func TestStoredDType(t *testing.T) {
 	}
 }
 
-// TestRandomInitDType: a run that begins with random weights computes in the dtype of config.json, beside the folder's own weights
-// in another.
+// TestRandomInitDType: a run that begins with random weights computes in the dtype of config.json, beside the folder's
+// own weights in another.
 func TestRandomInitDType(t *testing.T) {
 	dir := redtype(t, writeModel(t, true, true), "float32")
 	e := open(t, Options{Models: map[string]Model{baseName: {Dir: dir, Tokens: letters{}}}})
-	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName, RandomInit: true, LoRA: tinker.LoRA{}})
+	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName,
+		RandomInit: true, LoRA: tinker.LoRA{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,10 @@ import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
 // MemoryEstimate is about the most memory that a model takes on this engine with default [Options], in bytes.
 type MemoryEstimate struct {
-	Program   int64 // without a model
-	Weights   int64 // packed
-	Cache     int64 // keys and values of the samples decoded together and of those of the step before, at most Options.CacheBytes
+	Program int64 // without a model
+	Weights int64 // packed
+	// keys and values of the samples decoded together and of those of the step before, at most Options.CacheBytes
+	Cache     int64
 	Step      int64 // activations and logits of a sampling step
 	Pages     int64 // keys and values of a micro-batch, if the cache has room for them beside the samples'
 	Optimizer int64 // trained parameters, their packed form, gradient and two moments
@@ -29,8 +30,8 @@ const (
 	stepLogits   = 64 << 20 // logits of a sampling step, at most
 )
 
-// Memory estimates the memory for samples sequences of length tokens each, prompt and answer together, and for training a
-// LoRA of that rank; rank 0 trains all weights.
+// Memory estimates the memory for samples sequences of length tokens each, prompt and answer together, and for
+// training a LoRA of that rank; rank 0 trains all weights.
 func (d Description) Memory(samples, length, rank int) MemoryEstimate {
 	var o Options
 	o.defaults()
@@ -44,10 +45,11 @@ func (d Description) Memory(samples, length, rank int) MemoryEstimate {
 	tapeBytes := int(o.TapeBytes)
 	rows := min(o.MicroBatch, tapeBytes/c.TapeBytes(1, rank, true))
 	m := MemoryEstimate{
-		Program:   programBytes,
-		Weights:   c.WeightBytes(),
-		Cache:     max(pages, min(2*int64(samples)*pages, o.CacheBytes)),
-		Step:      int64(c.PassBytes(min(prefillTokens+samples, samples*length), rank) + min(stepLogits, 4*samples*c.Vocab)),
+		Program: programBytes,
+		Weights: c.WeightBytes(),
+		Cache:   max(pages, min(2*int64(samples)*pages, o.CacheBytes)),
+		Step: int64(c.PassBytes(min(prefillTokens+samples, samples*length), rank) +
+			min(stepLogits, 4*samples*c.Vocab)),
 		Optimizer: 20 * trained,
 		Tape:      int64(c.TapeBytes(rows, rank, false)),
 		Backward:  int64(c.BackwardBytes(rows, rank)),

@@ -16,7 +16,8 @@ import (
 )
 
 var (
-	memoryModel = flag.String("memory.model", "../examples/tiny/model", "folder of the model whose memory TestEstimateHolds measures")
+	memoryModel = flag.String("memory.model", "../examples/tiny/model",
+		"folder of the model whose memory TestEstimateHolds measures")
 	memoryChild = flag.Bool("memory.child", false, "be the process that TestEstimateHolds measures")
 )
 
@@ -65,7 +66,8 @@ func TestEstimateHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(os.Args[0], "-test.run", "^TestEstimateHolds$", "-test.v", "-memory.child", "-memory.model", *memoryModel).CombinedOutput()
+	out, err := exec.Command(os.Args[0], "-test.run", "^TestEstimateHolds$", "-test.v", "-memory.child",
+		"-memory.model", *memoryModel).CombinedOutput()
 	var before, after int64
 	if _, rest, ok := strings.Cut(string(out), "memory: "); err != nil || !ok {
 		t.Fatalf("%v\n%s", err, out)
@@ -125,7 +127,8 @@ func memoryWork(t *testing.T) {
 		for i := range memorySamples {
 			p := tinker.DefaultSampling()
 			p.MaxTokens, p.StopTokens = memoryAnswer, []int32{int32(conf.Vocab - 1)}
-			f, err := s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text(text(i, memoryLength-memoryAnswer)), NumSamples: 1, Params: p})
+			f, err := s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text(text(i,
+				memoryLength-memoryAnswer)), NumSamples: 1, Params: p})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +137,8 @@ func memoryWork(t *testing.T) {
 		for _, f := range all {
 			waited(t, f, nil)
 		}
-		g, err := c.ForwardBackward(t.Context(), tinker.ForwardRequest{LossFn: tinker.CrossEntropy, Data: memoryData(text)})
+		g, err := c.ForwardBackward(t.Context(), tinker.ForwardRequest{LossFn: tinker.CrossEntropy,
+			Data: memoryData(text)})
 		waited(t, g, err)
 		o, err := c.OptimStep(t.Context(), tinker.OptimStepRequest{Adam: tinker.DefaultAdam()})
 		waited(t, o, err)
@@ -150,7 +154,8 @@ func memoryData(text func(first, n int) []int32) (data []tinker.Datum) {
 			targets[j], weights[j] = int64(id), 1
 		}
 		data = append(data, tinker.Datum{ModelInput: tinker.Text(text(i, memoryLength)),
-			LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(weights)}})
+			LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets),
+				tinker.Weights: tinker.Floats(weights)}})
 	}
 	return data
 }

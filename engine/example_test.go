@@ -12,8 +12,8 @@ import (
 
 const tinyModel = "../examples/tiny/model"
 
-// The log-probability of a token is the same number however it is computed: while it is sampled, in a later forward pass, beside
-// other sequences.
+// The log-probability of a token is the same number however it is computed: while it is sampled, in a later forward
+// pass, beside other sequences.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -21,7 +21,8 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	seed := uint64(1)
-	e, err := engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{"tiny": {Dir: tinyModel}}, Seed: &seed})
+	e, err := engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{"tiny": {Dir: tinyModel}},
+		Seed: &seed})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,9 +69,11 @@ func ExampleDescribe() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s: %d layers of width %d, %d parameters in %s, a context of %d tokens\n", d.Family, d.Layers, d.Width, d.Parameters, d.DType, d.Context)
+	fmt.Printf("%s: %d layers of width %d, %d parameters in %s, a context of %d tokens\n", d.Family, d.Layers, d.Width,
+		d.Parameters, d.DType, d.Context)
 	m := d.Memory(64, 256, 32)
-	fmt.Printf("64 samples of 256 tokens: weights %.1f MB, keys and values %.1f MB\n", float64(m.Weights)/1e6, float64(m.Cache)/1e6)
+	fmt.Printf("64 samples of 256 tokens: weights %.1f MB, keys and values %.1f MB\n", float64(m.Weights)/1e6,
+		float64(m.Cache)/1e6)
 	fmt.Printf("a LoRA of rank 32 has %d parameters\n", d.AdapterParameters(32))
 	// Output:
 	// Qwen3ForCausalLM: 4 layers of width 128, 886144 parameters in bfloat16, a context of 512 tokens

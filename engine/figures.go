@@ -51,9 +51,12 @@ func (e *Engine) Stats() tinker.Stats {
 	f := &e.figures
 	return tinker.Stats{
 		Prefill: f.prefill.Load(), Decode: f.decode.Load(), Forward: f.forward.Load(), Backward: f.backward.Load(),
-		Steps: f.steps.Load(), Sequences: f.sequences.Load(), MaxSequences: e.opts.MaxSequences, Running: int(f.running.Load()),
-		Passes: f.passes.Load(), PassModels: f.models.Load(), PassTokens: f.passTokens.Load(), MicroBatch: e.opts.MicroBatch,
+		Steps: f.steps.Load(), Sequences: f.sequences.Load(), MaxSequences: e.opts.MaxSequences,
+		Running: int(f.running.Load()),
+		Passes:  f.passes.Load(), PassModels: f.models.Load(), PassTokens: f.passTokens.Load(),
+		MicroBatch:  e.opts.MicroBatch,
 		Preemptions: f.preemptions.Load(), LongestPart: time.Duration(f.longest.Load()),
-		Waiting: [2]tinker.Queue{tinker.Training: e.waiting[tinker.Training].now(), tinker.Sampling: e.waiting[tinker.Sampling].now()},
+		Waiting: [2]tinker.Queue{tinker.Training: e.waiting[tinker.Training].now(),
+			tinker.Sampling: e.waiting[tinker.Sampling].now()},
 	}
 }

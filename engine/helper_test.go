@@ -25,7 +25,8 @@ const (
 
 // writeModel makes a model folder of random weights, larger than usual so that its distribution is far from flat.
 func writeModel(t testing.TB, bf16, tied bool) string {
-	return writeShape(t, bf16, tied, map[string]any{"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+	return writeShape(t, bf16, tied, map[string]any{"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 2,
+		"num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 48, "max_position_embeddings": context_}, 8)
 }
 
@@ -124,7 +125,8 @@ func lora(rank int) tinker.LoRA {
 
 func create(t testing.TB, e *Engine, seq int64, l tinker.LoRA) tinker.TrainingClient {
 	t.Helper()
-	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq, BaseModel: baseName, LoRA: l})
+	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq,
+		BaseModel: baseName, LoRA: l})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,8 @@ func describe(l tinker.LoRA) string {
 	if l.Modules != "" {
 		return fmt.Sprintf("rank %d, alpha %g, target_modules %s", l.Rank, l.Alpha, l.Modules)
 	}
-	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn, l.TrainMLP, l.TrainUnembed)
+	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn,
+		l.TrainMLP, l.TrainUnembed)
 }
 
 // installFrom reads a state folder into the run, whose optimizer is of that kind. root is as for pack.

@@ -136,7 +136,8 @@ func newRows(jobs []*job, tokens int) *rows {
 	}
 	r.logp = make([]float32, len(r.targets))
 	if jobs[0].loss.Entropic() {
-		r.entropies = &model.Entropies{H: make([]float32, tokens), Centre: make([]float32, tokens), G: make([]float32, tokens)}
+		r.entropies = &model.Entropies{H: make([]float32, tokens), Centre: make([]float32, tokens),
+			G: make([]float32, tokens)}
 		for row, p := range r.at {
 			_, g := p.job.loss.Entropy(p.it.Datum, p.pos, 0)
 			r.entropies.G[row] = float32(g)
@@ -189,7 +190,8 @@ func (j *job) sum(it *item, bad []bool) error {
 			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights have overflowed", j.r.id, it.index, pos, logp)
 		}
 		if bad[pos] || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
-			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.r.id, j.loss.Name(), it.index, pos, logp)
+			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.r.id,
+				j.loss.Name(), it.index, pos, logp)
 		}
 	}
 	return nil

@@ -16,7 +16,8 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 		return nil, context.Cause(ctx)
 	}
 	if (req.BaseModel == "") == (req.ModelPath == "") {
-		return nil, tinker.Userf("engine: a sampling client needs a base_model or a model_path, not both: %q, %q", req.BaseModel, req.ModelPath)
+		return nil, tinker.Userf("engine: a sampling client needs a base_model or a model_path, not both: %q, %q",
+			req.BaseModel, req.ModelPath)
 	}
 	if _, err := e.find(""); err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ func (c *scheduler) pass(sequences []*sequence) {
 	row := 0
 	for _, l := range sequences {
 		l.first = row
-		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view, Adapter: l.s.version.adapter})
+		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view,
+			Adapter: l.s.version.adapter})
 		c.wanted(l)
 		row += l.take
 	}
@@ -50,8 +51,8 @@ func (c *scheduler) pass(sequences []*sequence) {
 	}
 }
 
-// wanted lists the rows that a sequence's step must score: the last token's, and of a prompt those that the request asks
-// about.
+// wanted lists the rows that a sequence's step must score: the last token's, and of a prompt those that the request
+// asks about.
 func (c *scheduler) wanted(l *sequence) {
 	last := len(l.tokens) - 1
 	from := l.done
@@ -106,7 +107,8 @@ func (c *scheduler) draw(row []float32, s *sampling, stream rng.Stream, t int) i
 	return d.draw(c.e.compute.K, row, s, stream.Float64At(uint64(t)))
 }
 
-// extend gives a sequence its token. A sequence that has ended stays in the list, idle and without pages, for begin to remove.
+// extend gives a sequence its token. A sequence that has ended stays in the list, idle and without pages, for begin to
+// remove.
 func (c *scheduler) extend(x *wanted) {
 	l := x.l
 	l.tokens = append(l.tokens, x.token)

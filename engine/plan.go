@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// plan fills the batch: every sample under way, then prompts up to the bound, those first whose party has had least.
-// When pages run out sequences give theirs back, to compute them again later. The oldest for whom there were none comes
-// first the next time: else some who need few could take them in turns for ever, from one who needs many.
+// plan fills the batch: first the samples in progress, then prompts up to the limit, in order of their shares. When
+// pages run out, sequences release theirs and recompute them later. The sequence that has waited longest for KV
+// pages is scheduled first in the next step; otherwise sequences that need few pages could starve one that needs
+// many.
 //
-// Each step is the step of one owner, the one that has had the least computing time, who is charged with it. Everybody
-// else joins in with as many tokens as the leader has at most, so that the step of one who has few takes about as long
-// as he would need alone.
+// Each step is charged to one tenant, the leader: the one that has used the least computing time. Every other tenant
+// may add as many tokens as the leader has, so that the step of a tenant with little work takes about as long as it
+// would alone.
 func (c *scheduler) plan() {
 	c.mu.Lock() // for the shares
 	defer c.mu.Unlock()
@@ -32,11 +33,13 @@ func (c *scheduler) plan() {
 	for _, l := range c.batch {
 		rows += l.take
 	}
-	if rows == 0 { // no pages for the leader: the others may end and give theirs back
+	if rows == 0 { // no pages for the leader: the others may end and release theirs
 		rows = math.MaxInt
 	}
 	c.share(func(l *sequence) bool { return !mine(l) }, rows, &budget, &short)
-	if i := slices.IndexFunc(c.sequences, func(l *sequence) bool { return l.short || l == last && !l.planned && !l.idle() }); i >= 0 {
+	if i := slices.IndexFunc(c.sequences, func(l *sequence) bool {
+		return l.short || l == last && !l.planned && !l.idle()
+	}); i >= 0 {
 		c.short = c.sequences[i]
 	}
 	slices.SortStableFunc(c.batch, func(a, b *sequence) int {
@@ -45,7 +48,7 @@ func (c *scheduler) plan() {
 	})
 }
 
-// lead is the owner whose step the next one is.
+// lead is the tenant that the next step is charged to.
 func (c *scheduler) lead() string {
 	var names []string
 	for _, l := range c.sequences {
@@ -56,9 +59,9 @@ func (c *scheduler) lead() string {
 	return c.e.turn.clock.least(forSamples, names)
 }
 
-// share fills the batch with the sequences that are meant, at most so many tokens of each owner.
+// share adds the sequences that meant selects to the batch, at most that many tokens of each tenant.
 func (c *scheduler) share(meant func(*sequence) bool, most int, budget *int, short **sequence) {
-	for _, l := range c.sequences { // samples under way
+	for _, l := range c.sequences { // samples in progress
 		if meant(l) {
 			l.owner().room = most
 		}
@@ -97,7 +100,7 @@ func (c *scheduler) share(meant func(*sequence) bool, most int, budget *int, sho
 	}
 }
 
-// leastServed is the place of the first sequence whose party comes before the others'.
+// leastServed is the index of the first sequence whose share comes before the others'.
 func leastServed(sequences []*sequence) (best int) {
 	for i, l := range sequences {
 		if l.s.queue.share.compare(sequences[best].s.queue.share) < 0 {
@@ -119,7 +122,7 @@ func (c *scheduler) space(l *sequence, n int) bool {
 	for !l.room(n, false) {
 		victim := c.victim(l, n)
 		if victim == nil {
-			return c.force && len(c.batch) == 0 && l.room(n, true) // alone it may go beyond the budget
+			return c.force && len(c.batch) == 0 && l.room(n, true) // alone it may exceed the budget
 		}
 		if victim.planned {
 			c.batch = slices.DeleteFunc(c.batch, func(b *sequence) bool { return b == victim })
@@ -131,9 +134,9 @@ func (c *scheduler) space(l *sequence, n int) bool {
 	return true
 }
 
-// victim is the sequence that gives its pages of the same cache for l's next n tokens: of the owners that hold more than
-// l's would then, the one with most, and of his sequences the youngest; else the youngest of l's own behind l that is not
-// in the batch.
+// victim is the sequence that releases its pages of the same cache for l's next n tokens. Of the tenants that would
+// still hold more than l's tenant, it takes the youngest sequence of the one that holds most; otherwise the youngest
+// sequence of l's own tenant that is younger than l and not in the batch.
 func (c *scheduler) victim(l *sequence, n int) (best *sequence) {
 	held := map[*share]int{}
 	for _, v := range c.sequences {

@@ -45,7 +45,8 @@ type entry struct {
 }
 
 // submit accepts a request of so many tokens. size estimates the bytes of its result.
-func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens int, exec func() (T, error), size func(T) int64) (*tinker.Future[T], error) {
+func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens int, exec func() (T, error),
+	size func(T) int64) (*tinker.Future[T], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}

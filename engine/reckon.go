@@ -78,7 +78,8 @@ func (b *base) checkRank(l tinker.LoRA) error {
 		return nil
 	}
 	if most := max(modelLoRA(l).MaxRank(b.config), looseRank); l.Rank > most {
-		return tinker.Userf("engine: LoRA rank %d is more than base model %q can use: take a rank of 1 to %d", l.Rank, b.name, most)
+		return tinker.Userf("engine: LoRA rank %d is more than base model %q can use: take a rank of 1 to %d", l.Rank,
+			b.name, most)
 	}
 	return nil
 }

@@ -103,14 +103,16 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	} else if r != nil {
 		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
 	}
-	r := &trainingRun{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA, bf16: info.BF16,
+	r := &trainingRun{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA,
+		bf16:     info.BF16,
 		promised: tinker.IsPromised(ctx)}
 	if err := r.readSnapshot(s, info); err != nil {
 		e.memory.release(r.id)
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
 	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {
-		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; what follows may differ in the last bits", "model", r.id, "snapshot", info.Numerics, "now", want)
+		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; what follows may differ in the last bits",
+			"model", r.id, "snapshot", info.Numerics, "now", want)
 	}
 	return r.id, info.Applied, e.add(r, info.Applied)
 }

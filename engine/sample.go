@@ -42,7 +42,8 @@ func (c *samplingClient) Close() error {
 const maxSamples = 1 << 16
 
 // Sample implements tinker.SamplingClient. When ctx ends the request ends with its error and its memory is free again.
-func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (c *samplingClient) Sample(ctx context.Context,
+	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -98,9 +99,11 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens, temperature: p.Temperature, topP: p.TopP,
-		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs, sampleTop: req.TopKSampleLogprobs,
-		targets: req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
+	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
+		temperature: p.Temperature, topP: p.TopP,
+		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
+		sampleTop: req.TopKSampleLogprobs,
+		targets:   req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
 	s.left = s.n
 	switch {
 	case req.NumSamples < 0 || req.NumSamples > maxSamples:
@@ -110,7 +113,8 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 	case len(prompt)+max(1, p.MaxTokens) > b.context:
 		return nil, tinker.Userf("engine: a prompt of %d tokens and max_tokens %d do not fit into the context of base model %q, %d tokens", len(prompt), p.MaxTokens, b.name, b.context)
 	case !(p.Temperature >= 0) || math.IsInf(p.Temperature, 0):
-		return nil, tinker.Userf("engine: temperature is %v; it must be 0, which is greedy, or a positive number", p.Temperature)
+		return nil, tinker.Userf("engine: temperature is %v; it must be 0, which is greedy, or a positive number",
+			p.Temperature)
 	case p.TopK < -1 || p.TopK == 0:
 		return nil, tinker.Userf("engine: top_k is %d; it must be 1 or more, or -1, which is off", p.TopK)
 	case !(p.TopP > 0 && p.TopP <= 1):

@@ -9,33 +9,34 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// prefillTokens bounds the prompt tokens of one step, so that samples under way go on beside a long prompt.
+// prefillTokens limits the prompt tokens of one step, so that a long prompt does not stall the samples in progress.
 const prefillTokens = 1024
 
-// logitFloats bounds the logits computed at once: 64 MiB, which are 64 rows of the largest vocabularies. Each time the
-// whole head is read.
+// logitFloats limits the logits computed at once: 64 MiB, which are 64 rows of the largest vocabularies. Each part
+// reads the whole head.
 const logitFloats = 16 << 20
 
-// scheduler samples all requests together. One goroutine runs while there is work; each step computes the next tokens
-// of all sequences in one pass per base weights and draws. What is computed together changes no bit.
+// scheduler computes the samples of all requests together. One goroutine runs while there is work; each step
+// computes the next tokens of all sequences, in one pass for each set of base weights, and draws. Batching changes
+// no bit.
 type scheduler struct {
 	e      *Engine
 	runner *model.Runner
 
 	mu      sync.Mutex
-	queues  []*samplingQueue // those with somebody in them
+	queues  []*samplingQueue // that are not empty
 	running bool
 	shares  shares
 
 	// of the loop's goroutine
-	ended     []*sampling // since the last look at the lines
-	sequences []*sequence // in the order they came, samples before their prompt
+	ended     []*sampling // since the last depart
+	sequences []*sequence // in order of arrival, samples before their prompt
 	spare     []*sequence
 	some      []*sequence // empty between uses
 	batch     []*sequence // of the step
-	short     *sequence   // the oldest that found no pages in the last step
-	leader    string      // the owner whose step it is
-	force     bool        // a sequence that finds no pages may go beyond the budget if the batch is empty
+	short     *sequence   // the first that found no pages in the last step
+	leader    string      // the tenant that the step is charged to
+	force     bool        // a sequence that finds no pages may exceed the budget if the batch is empty
 	seqs      []model.Seq
 	want      []wanted
 	rows      []int
@@ -43,7 +44,7 @@ type scheduler struct {
 	drawers   sync.Pool
 }
 
-// wanted is a row of logits a sequence needs: behind token pos of its sequence.
+// wanted is a row of logits that a sequence needs: that after token pos.
 type wanted struct {
 	l   *sequence
 	row int // in the pass
@@ -55,14 +56,15 @@ type wanted struct {
 type drawn struct {
 	token int32
 	logp  float32
-	top   []tinker.TokenLogprob // the likeliest at its place, if asked for
+	top   []tinker.TokenLogprob // the most likely alternatives, if asked for
 }
 
 func newScheduler(e *Engine) *scheduler {
-	return &scheduler{e: e, runner: model.NewRunner(e.compute), drawers: sync.Pool{New: func() any { return new(drawer) }}}
+	return &scheduler{e: e, runner: model.NewRunner(e.compute),
+		drawers: sync.Pool{New: func() any { return new(drawer) }}}
 }
 
-// samplingQueue is the requests of one sampling client that wait to begin, in order.
+// samplingQueue is the waiting requests of one sampling client, in order.
 type samplingQueue struct {
 	owner   string
 	share   *share // guarded by the scheduler
@@ -94,8 +96,8 @@ func (c *scheduler) submit(s *sampling, promised bool) error {
 
 func (c *scheduler) backlog() *backlog { return &c.e.waiting[tinker.Sampling] }
 
-// loop runs until nothing is left to do. It plans when it has the turn, so that nobody who came while it waited waits
-// again.
+// loop runs until no work is left. It plans after it has got its turn, so that requests that arrived meanwhile are
+// included.
 func (c *scheduler) loop() {
 	if !c.more() {
 		return
@@ -116,14 +118,14 @@ func (c *scheduler) loop() {
 			return
 		}
 		if len(c.batch) == 0 {
-			c.e.turn.yield(forSamples) // whoever waits
+			c.e.turn.yield(forSamples) // to any waiting tenant
 		} else {
 			c.e.turn.yield(forSamples, c.owners()...)
 		}
 	}
 }
 
-// owners are those who have something to sample.
+// owners are the tenants with sampling requests.
 func (c *scheduler) owners() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +138,7 @@ func (c *scheduler) owners() []string {
 	return names
 }
 
-// more reports whether there is anything to do. When there is not, the loop is over.
+// more reports whether there is work. If not, the loop ends.
 func (c *scheduler) more() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +167,7 @@ func (c *scheduler) depart() {
 	c.ended = c.ended[:0]
 }
 
-// admit takes new requests in while there is room.
+// admit begins waiting requests while there is room.
 func (c *scheduler) admit() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,8 +195,8 @@ func (c *scheduler) admit() {
 	c.queues = slices.DeleteFunc(c.queues, func(l *samplingQueue) bool { return len(l.waiting) == 0 })
 }
 
-// first is the line whose turn it is, of those that there is room for: an owner of whom nothing is under way may go a
-// quarter beyond the bound, so that he need not wait for the end of another's long samples. c.mu is held.
+// first is the queue that comes first among those with room. A tenant without a running request may exceed the limit
+// by a quarter, so that it need not wait for the end of another tenant's long samples. c.mu is held.
 func (c *scheduler) first(closed bool) (best *samplingQueue) {
 	most := c.e.opts.MaxSequences
 	for _, l := range c.queues {
@@ -206,9 +208,11 @@ func (c *scheduler) first(closed bool) (best *samplingQueue) {
 	return best
 }
 
-// rather says that a request which is under way has samples to begin and comes before a line; c.mu is held.
+// rather reports whether a running request with samples left to begin comes before a queue; c.mu is held.
 func (c *scheduler) rather(l *samplingQueue) bool {
-	return slices.ContainsFunc(c.sequences, func(v *sequence) bool { return v.ready() && v.s.queue.share.compare(l.share) < 0 })
+	return slices.ContainsFunc(c.sequences, func(v *sequence) bool {
+		return v.ready() && v.s.queue.share.compare(l.share) < 0
+	})
 }
 
 // end resolves a request once.
@@ -220,7 +224,7 @@ func (c *scheduler) end(s *sampling, err error) {
 	}
 }
 
-// sweep ends requests that were given up, all of them when the engine closes.
+// sweep ends cancelled requests, and all requests when the engine closes.
 func (c *scheduler) sweep() {
 	c.sequences = slices.DeleteFunc(c.sequences, func(l *sequence) bool {
 		if c.e.ctx.Err() != nil {

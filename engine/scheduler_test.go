@@ -21,7 +21,8 @@ func sameSamples(a, b tinker.SampleResponse) bool {
 	}) && sameBits(a.PromptLogprobs, b.PromptLogprobs)
 }
 
-// Requests of several versions at once, with room for few pages or many, beside training: every sample is what it is alone.
+// Requests of several versions at once, with room for few pages or many, beside training: every sample is what it is
+// alone.
 func TestSamplesDoNotDependOnCompany(t *testing.T) {
 	dir := writeModel(t, true, true)
 	type work struct {
@@ -38,7 +39,8 @@ func TestSamplesDoNotDependOnCompany(t *testing.T) {
 		all = append(all, work{i % 3, r})
 	}
 	var want []tinker.SampleResponse
-	for _, o := range []Options{{}, {CacheBytes: 1}, {CacheBytes: 40 << 10}, {CacheBytes: 100 << 10, MaxSequences: 7}, {MaxSequences: 2}} {
+	for _, o := range []Options{{}, {CacheBytes: 1}, {CacheBytes: 40 << 10}, {CacheBytes: 100 << 10, MaxSequences: 7},
+		{MaxSequences: 2}} {
 		o.Models = map[string]Model{baseName: {Dir: dir}}
 		e := open(t, o)
 		c := create(t, e, 0, lora(4))
@@ -68,7 +70,8 @@ func TestSamplesDoNotDependOnCompany(t *testing.T) {
 		train(t, c, 2, mixed...)
 		for i, f := range futures {
 			if got := value(t, f, nil); !sameSamples(got, want[i]) {
-				t.Errorf("cache %d bytes, %d sequences: request %d differs: %v, alone %v", o.CacheBytes, o.MaxSequences, i, got, want[i])
+				t.Errorf("cache %d bytes, %d sequences: request %d differs: %v, alone %v", o.CacheBytes, o.MaxSequences,
+					i, got, want[i])
 			}
 		}
 	}
@@ -84,7 +87,8 @@ func TestPrefixesAreShared(t *testing.T) {
 	first := draw(t, s, sampleRequest(2, 40, 2, prompt))
 	again := draw(t, s, sampleRequest(2, 40, 2, prompt))
 	if first.PromptCacheHitTokens != 0 || again.PromptCacheHitTokens != 64 || !sameSamples(first, again) {
-		t.Errorf("hits %d then %d, want 0 then 64; same %v", first.PromptCacheHitTokens, again.PromptCacheHitTokens, sameSamples(first, again))
+		t.Errorf("hits %d then %d, want 0 then 64; same %v", first.PromptCacheHitTokens, again.PromptCacheHitTokens,
+			sameSamples(first, again))
 	}
 	known := slices.Concat(prompt, first.Sequences[1].Tokens)
 	want := (len(known) - 1) / cache.PageLen * cache.PageLen // the last token was drawn, not computed
@@ -138,7 +142,8 @@ func TestStops(t *testing.T) {
 		end := strings.Index(text, stop) + len(stop) // the stop is complete here
 		n := (end + 1) / 2
 		got := draw(t, s, r).Sequences[0]
-		if got.StopReason != tinker.StopStop || !slices.Equal(got.Tokens, free.Tokens[:n]) || !sameBits(got.Logprobs, free.Logprobs[:n]) {
+		if got.StopReason != tinker.StopStop || !slices.Equal(got.Tokens, free.Tokens[:n]) ||
+			!sameBits(got.Logprobs, free.Logprobs[:n]) {
 			t.Errorf("stop %q in %q: %d tokens (%s), want %d", stop, text, len(got.Tokens), got.StopReason, n)
 		}
 	}
@@ -160,7 +165,8 @@ func TestStops(t *testing.T) {
 	}
 	r.Params.StopStrings = nil
 	r.Params.MaxTokens, r.Params.StopTokens = 0, []int32{138}
-	if got := draw(t, s, r).Sequences[0]; got.StopReason == tinker.StopLength && len(got.Tokens) != context_-len(mixed[0]) {
+	if got := draw(t, s, r).Sequences[0]; got.StopReason == tinker.StopLength &&
+		len(got.Tokens) != context_-len(mixed[0]) {
 		t.Errorf("without max_tokens: %d tokens", len(got.Tokens))
 	}
 }

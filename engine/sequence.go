@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A sequence that
-// has no pages any more computes its tokens again; the bits are the same.
+// sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A
+// sequence that has no pages any more computes its tokens again; the bits are the same.
 type sequence struct {
 	s      *sampling
 	sample int
@@ -102,8 +102,8 @@ func (l *sequence) computed() {
 	}
 }
 
-// fork makes the sequence of the next sample, which has drawn its first token. The last one takes the prompt's pages over.
-// It returns nil if the pages do not suffice.
+// fork makes the sequence of the next sample, which has drawn its first token. The last one takes the prompt's pages
+// over. It returns nil if the pages do not suffice.
 func (l *sequence) fork(token int32, force bool) *sequence {
 	s := l.s
 	c := &sequence{s: s, sample: s.next, stream: s.seed.Stream("sample", s.next), asked: true, done: l.done}

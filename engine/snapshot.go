@@ -87,7 +87,8 @@ func (r *trainingRun) writeSnapshot(w io.Writer, applied int64) error {
 		return err
 	}
 	c := r.version.w.Config
-	info := snapshotInfo{ModelID: r.id, Created: r.created, Owner: r.owner, BaseModel: r.base.name, Fingerprint: print, Numerics: r.e.NumericsID() + "/" + dtype(c), BF16: c.BF16,
+	info := snapshotInfo{ModelID: r.id, Created: r.created, Owner: r.owner, BaseModel: r.base.name, Fingerprint: print,
+		Numerics: r.e.NumericsID() + "/" + dtype(c), BF16: c.BF16,
 		LoRA: r.lora, Applied: applied, Step: r.opt.steps(), Optimizer: r.opt.noted()}
 	values := [][]float32{}
 	for _, t := range r.params {

@@ -2,7 +2,7 @@ package engine
 
 import "slices"
 
-// begin starts samples of the prompts that are done, each before its prompt, and removes what has ended.
+// begin starts samples of finished prompts, each placed before its prompt, and removes sequences that have ended.
 func (c *scheduler) begin() {
 	c.grant()
 	old, now := c.sequences, c.spare[:0]
@@ -23,8 +23,8 @@ func (c *scheduler) begin() {
 	c.sequences, c.spare = now, old[:0]
 }
 
-// grant divides the room for new samples among the prompts that are done: one by one to the party that has had least,
-// until a request that waits comes before them. A prompt without any sample under way needs no room for the next.
+// grant divides the room for new samples among the finished prompts: one by one to the one with the least share,
+// until a waiting request comes first. A prompt without any sample in progress may always begin one.
 func (c *scheduler) grant() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *scheduler) grant() {
 	}
 }
 
-// spawn begins at most room samples of a finished prompt and adds those that go on to sequences.
+// spawn begins at most room samples of a finished prompt and appends those that continue to sequences.
 func (c *scheduler) spawn(l *sequence, sequences []*sequence, room int) []*sequence {
 	s := l.s
 	lse := c.e.compute.K.LogSumExp(l.logits)
@@ -66,7 +66,7 @@ func (c *scheduler) spawn(l *sequence, sequences []*sequence, room int) []*seque
 		token := c.draw(l.logits, s, s.seed.Stream("sample", s.next), 0)
 		child := l.fork(token, c.stuck(sequences))
 		if child == nil {
-			break // no pages: later
+			break // no pages: try again in the next step
 		}
 		if s.sampled(s.next, drawn{token, logprob(l.logits, lse, token), s.top(l.logits, lse)}, &child.tail) {
 			child.drop()
@@ -78,7 +78,7 @@ func (c *scheduler) spawn(l *sequence, sequences []*sequence, room int) []*seque
 	return sequences
 }
 
-// stuck says that no sample is under way, so that waiting for pages would be in vain.
+// stuck reports that no sample is in progress, so that no pages will be released.
 func (c *scheduler) stuck(sequences []*sequence) bool {
 	running := func(l *sequence) bool { return !l.prompting() }
 	return !slices.ContainsFunc(sequences, running) && !slices.ContainsFunc(c.sequences, running)

@@ -63,7 +63,8 @@ func (s *store) readAt(path string, now time.Time) (m manifest, p tinker.Path, d
 		return m, p, dir, tinker.Serverf("engine: checkpoint %s: %s: %w", path, filepath.Join(dir, manifestFile), err)
 	}
 	if m.Expires != nil && !now.Before(*m.Expires) {
-		return m, p, dir, tinker.Userf("engine: checkpoint %s expired at %s: %w", path, m.Expires.Format(time.RFC3339), tinker.ErrNotFound)
+		return m, p, dir, tinker.Userf("engine: checkpoint %s expired at %s: %w", path, m.Expires.Format(time.RFC3339),
+			tinker.ErrNotFound)
 	}
 	return m, p, dir, nil
 }
@@ -212,7 +213,8 @@ func (s *store) all() ([]tinker.Path, error) {
 		if err != nil || strings.Contains(filepath.Base(dir), "~") {
 			continue
 		}
-		paths = append(paths, tinker.Path{ModelID: id, Kind: tinker.Kind(filepath.Base(filepath.Dir(dir))), Name: filepath.Base(dir)})
+		paths = append(paths, tinker.Path{ModelID: id, Kind: tinker.Kind(filepath.Base(filepath.Dir(dir))),
+			Name: filepath.Base(dir)})
 	}
 	return paths, nil
 }

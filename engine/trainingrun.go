@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their results are
-// there.
+// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their
+// results are there.
 type trainingRun struct {
 	e        *Engine
 	id       string
@@ -99,13 +99,15 @@ func (r *trainingRun) Info(context.Context) (tinker.ModelInfo, error) {
 }
 
 // Forward implements tinker.TrainingClient.
-func (r *trainingRun) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (r *trainingRun) Forward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("forward").forward(req), tokensOf(req),
 		func() (tinker.ForwardOutput, error) { return r.forward(req, false) }, sizeOfForward)
 }
 
 // ForwardBackward implements tinker.TrainingClient.
-func (r *trainingRun) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (r *trainingRun) ForwardBackward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("forward_backward").forward(req), tokensOf(req),
 		func() (tinker.ForwardOutput, error) { return r.forward(req, true) }, sizeOfForward)
 }
@@ -130,25 +132,29 @@ func sizeOfForward(o tinker.ForwardOutput) int64 {
 func sizeOfSmall[T any](T) int64 { return 512 }
 
 // OptimStep implements tinker.TrainingClient.
-func (r *trainingRun) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+func (r *trainingRun) OptimStep(ctx context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").step(req), 0,
 		func() (tinker.OptimStepOutput, error) { return r.step(req) }, sizeOfSmall)
 }
 
 // SaveState implements tinker.TrainingClient.
-func (r *trainingRun) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (r *trainingRun) SaveState(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("save_state").save(req), 0,
 		func() (tinker.SaveOutput, error) { r.e.training.idle(r); return r.save(req, tinker.KindState) }, sizeOfSmall)
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (r *trainingRun) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (r *trainingRun) SaveWeightsForSampler(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("save_weights_for_sampler").save(req), 0,
 		func() (tinker.SaveOutput, error) { r.e.training.idle(r); return r.save(req, tinker.KindSampler) }, sizeOfSmall)
 }
 
 // LoadState implements tinker.TrainingClient.
-func (r *trainingRun) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+func (r *trainingRun) LoadState(ctx context.Context,
+	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
 	return submit(ctx, &r.q, req.SeqID, newHasher("load_state").load(req.Path, req.Optimizer), 0,
 		func() (tinker.LoadOutput, error) { r.e.training.idle(r); return r.load(req) }, sizeOfSmall)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// model is the folder of the example model, which the engine trains in this process. A client of package tinker/client is a
-// Service too: the functions below work on both.
+// model is the folder of the example model, which the engine trains in this process. A client of package tinker/client
+// is a Service too: the functions below work on both.
 const model = "../examples/tiny/model"
 
 // open starts a service on the example model.
@@ -22,7 +22,8 @@ func open() (service *engine.Engine, remove func()) {
 		log.Fatal(err)
 	}
 	seed := uint64(1)
-	service, err = engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{"tiny": {Dir: model}}, Seed: &seed,
+	service, err = engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{"tiny": {Dir: model}},
+		Seed:  &seed,
 		Order: "sequential"}) // so that the output below is the same on every processor
 	if err != nil {
 		log.Fatal(err)
@@ -59,7 +60,8 @@ func learn(ctx context.Context, service tinker.Service, text, prompt string) (st
 	adam.LearningRate = 0.004
 	for step := range 60 {
 		// A returned future is an accepted request: the optimizer step may be sent before the gradient is computed.
-		gradient, err := trained.ForwardBackward(ctx, tinker.ForwardRequest{LossFn: tinker.CrossEntropy, Data: []tinker.Datum{next(tok.Encode(text, false))}})
+		gradient, err := trained.ForwardBackward(ctx,
+			tinker.ForwardRequest{LossFn: tinker.CrossEntropy, Data: []tinker.Datum{next(tok.Encode(text, false))}})
 		if err != nil {
 			return "", err
 		}
@@ -88,7 +90,8 @@ func learn(ctx context.Context, service tinker.Service, text, prompt string) (st
 	}
 	params := tinker.DefaultSampling()
 	params.Temperature, params.MaxTokens = 0, len(tok.Encode(text, false))-len(tok.Encode(prompt, false))
-	drawing, err := sampler.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(tok.Encode(prompt, false)), NumSamples: 1, Params: params})
+	drawing, err := sampler.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(tok.Encode(prompt, false)),
+		NumSamples: 1, Params: params})
 	if err != nil {
 		return "", err
 	}
@@ -126,11 +129,8 @@ func ExampleForwardBackwardCustom() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	half := func(logprobs [][]float32) (gradient [][]float32, err error) { // 1/2 Σ logprob²
-		for _, list := range logprobs {
-			gradient = append(gradient, list) // its derivative is the log-probability
-		}
-		return gradient, nil
+	half := func(logprobs [][]float32) (gradient [][]float32, err error) {
+		return logprobs, nil // the derivative of ½ Σ logprob²
 	}
 	data := tinker.ForwardRequest{Data: []tinker.Datum{next([]int32{5, 3, 8, 1})}}
 	f, requests, err := tinker.ForwardBackwardCustom(ctx, trained, data, nil, half)
@@ -150,7 +150,8 @@ func ExampleForwardBackwardCustom() {
 func ExampleCategoryOf() {
 	service, remove := open()
 	defer remove()
-	_, err := service.CreateModel(context.Background(), tinker.CreateModelRequest{BaseModel: "gigantic", LoRA: tinker.LoRA{Rank: 8, TrainAttn: true}})
+	_, err := service.CreateModel(context.Background(),
+		tinker.CreateModelRequest{BaseModel: "gigantic", LoRA: tinker.LoRA{Rank: 8, TrainAttn: true}})
 	fmt.Println(tinker.CategoryOf(err), err)
 	// Output:
 	// user engine: base model "gigantic" is not served; there are ["tiny"]: no such base model: not found

@@ -30,8 +30,10 @@ type SamplingParams struct {
 	TopK        int      `json:"top_k"`                  // -1 is off
 	TopP        float64  `json:"top_p"`                  // 1 is off
 	StopStrings []string `json:"stop_strings,omitempty"` // the tokens that complete the stop are returned
-	StopTokens  []int32  `json:"stop_tokens,omitempty"`  // likewise; without any, every end-of-turn token of the model stops
-	NoStop      bool     `json:"no_stop,omitempty"`      // nothing ends a sample before MaxTokens, not even an end-of-turn token
+	// likewise; without any, every end-of-turn token of the model stops
+	StopTokens []int32 `json:"stop_tokens,omitempty"`
+	// nothing ends a sample before MaxTokens, not even an end-of-turn token
+	NoStop bool `json:"no_stop,omitempty"`
 }
 
 // DefaultSampling is the model's own distribution.
@@ -93,7 +95,8 @@ func ComputeLogprobs(ctx context.Context, c SamplingClient, input ModelInput) ([
 		return nil, err
 	}
 	if len(r.PromptLogprobs) != input.Len() || input.Len() > 0 && !math.IsNaN(float64(r.PromptLogprobs[0])) {
-		return nil, fmt.Errorf("tinker: the service returned %d prompt logprobs for %d tokens", len(r.PromptLogprobs), input.Len())
+		return nil, fmt.Errorf("tinker: the service returned %d prompt logprobs for %d tokens", len(r.PromptLogprobs),
+			input.Len())
 	}
 	return r.PromptLogprobs, nil
 }

@@ -112,8 +112,8 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 }
 
 // turn has the work done once, behind the other program's turn, whose threads spin for a while when they have nothing
-// to do. Short work, as the last time of a program says, is begun before the clock counts, since tiles that have rested
-// are slow.
+// to do. Short work, as the last time of a program says, is begun before the clock counts, since tiles that have
+// rested are slow.
 func (c contest) turn(p *program, job request, last float64) (answer, error) {
 	const short = 1.5
 	if last > short {

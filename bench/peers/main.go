@@ -37,10 +37,10 @@ func parse(args []string, errs io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.StringVar(&o.Rows, "rows", "common", "rows to measure, by commas, such as train-0.6b,decode-*; common are some "+
-		"of each kind, * is every row")
-	f.StringVar(&o.Peers, "peers", "", "peers to measure beside, by commas; default all, but llama.cpp and SkyRL "+
-		"with small models only")
+	f.StringVar(&o.Rows, "rows", "common",
+		"rows to measure, by commas, such as train-0.6b,decode-*; common are some of each kind, * is every row")
+	f.StringVar(&o.Peers, "peers", "",
+		"peers to measure beside, by commas; default all, but llama.cpp and SkyRL with small models only")
 	f.StringVar(&o.Venvs, "venvs", "bin/peers", "folder of the peers' Python environments")
 	f.StringVar(&o.Python, "python", "", "a Python that has the peers' packages, in place of the environments")
 	f.StringVar(&o.Models, "models", "bin/peers/models",
@@ -49,8 +49,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.Out, "out", "", "file for the table, with what was measured and where; default standard output only")
 	f.IntVar(&o.Least, "least", 5, "repetitions of a row, at least; three if those take minutes")
 	f.IntVar(&o.Repeat, "repeat", 9, "repetitions of a row, at most")
-	f.DurationVar(&o.Time, "time", 5*time.Second, "time for the repetitions of a row beside a peer, once the least "+
-		"are done")
+	f.DurationVar(&o.Time, "time", 5*time.Second,
+		"time for the repetitions of a row beside a peer, once the least are done")
 	f.DurationVar(&o.Within, "within", time.Hour, "time for everything: rows that have not begun by then are left out")
 	f.BoolVar(&o.Quick, "quick", false, "two repetitions, whatever their noise")
 	f.BoolVar(&o.Compile, "compile", false, "try the compilers of peers that have one too: minutes for each model")
@@ -139,15 +139,15 @@ func (c contest) all(ctx context.Context, list []row, beside []peer) (results []
 	for _, slow := range []bool{false, true} {
 		if err == nil {
 			var some []result
-			some, err = c.models(ctx, list,
-				slices.DeleteFunc(slices.Clone(beside), func(p peer) bool { return p.slow != slow }))
+			some, err = c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside),
+				func(p peer) bool { return p.slow != slow }))
 			results = append(results, some...)
 		}
 	}
 	names := rowNames(list)
 	slices.SortStableFunc(results, func(a, b result) int {
-		return slices.Index(names, a.row.name) - slices.Index(
-			names, b.row.name)
+		return slices.Index(names, a.row.name) - slices.Index(names,
+			b.row.name)
 	})
 	return results, err
 }

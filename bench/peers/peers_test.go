@@ -216,8 +216,8 @@ func TestAnother(t *testing.T) {
 		n    int
 		took time.Duration
 		want bool
-	}{{8, 9 * time.Second, true}, {9, time.Second, false}, {5, 11 * time.Second, false}, {4, time.Minute, true}, {
-		3, 2 * time.Minute, false}, {2, 2 * time.Minute, true}} {
+	}{{8, 9 * time.Second, true}, {9, time.Second, false}, {5, 11 * time.Second, false}, {4, time.Minute, true},
+		{3, 2 * time.Minute, false}, {2, 2 * time.Minute, true}} {
 		if got := c.another(x.n, x.took); got != x.want {
 			t.Errorf("another(%d, %v) = %v", x.n, x.took, got)
 		}

@@ -88,8 +88,8 @@ func (s shape) tensors() []tensor {
 	for l := range s.layers {
 		at := layerName(l)
 		list = append(list,
-			tensor{at + "input_layernorm.weight", []int{s.dim}}, tensor{at + "post_attention_layernorm.weight",
-				[]int{s.dim}},
+			tensor{at + "input_layernorm.weight", []int{s.dim}},
+			tensor{at + "post_attention_layernorm.weight", []int{s.dim}},
 			tensor{at + "self_attn.q_proj.weight", []int{q, s.dim}},
 			tensor{at + "self_attn.k_proj.weight", []int{kv, s.dim}},
 			tensor{at + "self_attn.v_proj.weight", []int{kv, s.dim}},

@@ -10,8 +10,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
-// Model writes a model folder with that config.json and random weights, and returns it. Matrices are scale times as large as those
-// of an untrained model: with scale 8 the distribution of the next token is far from flat. The same arguments give the same bytes.
+// Model writes a model folder with that config.json and random weights, and returns it. Matrices are scale times as
+// large as those of an untrained model: with scale 8 the distribution of the next token is far from flat. The same
+// arguments give the same bytes.
 func Model(t testing.TB, config []byte, scale float32) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -95,7 +95,8 @@ func TestOriginDeleted(t *testing.T) {
 					path = out.Path
 				}
 				if path != "" {
-					_, err := j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1, Path: path})
+					_, err := j.CreateModelFromState(ctx,
+						tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1, Path: path})
 					promised = err == nil
 				}
 			}
@@ -110,7 +111,8 @@ func TestOriginDeleted(t *testing.T) {
 			second.At = second.Count() + 1 // killed: nothing is written any more
 			j.Close()
 			j = mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
-			_, err := j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1, Path: path})
+			_, err := j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1,
+				Path: path})
 			if promised && err != nil {
 				t.Errorf("crash at %d: the model was promised and is gone: %v", at, err)
 			}
@@ -131,7 +133,8 @@ func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
 	defer j.Close()
 	c := mustBegin(t, j)
 	seed := int64(4)
-	idle, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "idle", BaseModel: "tiny", LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true}})
+	idle, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "idle", BaseModel: "tiny",
+		LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +157,8 @@ func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
 
 // Results are kept up to a number of bytes, the newest in any case.
 func TestKeepBytes(t *testing.T) {
-	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(), journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 1000, KeepBytes: 1 << 10})
+	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(),
+		journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 1000, KeepBytes: 1 << 10})
 	defer j.Close()
 	c := mustBegin(t, j)
 	info, err := c.m.Info(ctx)
@@ -249,7 +253,8 @@ func TestReplayOfManyModels(t *testing.T) {
 	defer j.Close()
 	seed := int64(4)
 	for i := range int64(5) {
-		m, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "s", ModelSeqID: i, BaseModel: "tiny", LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true}})
+		m, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "s", ModelSeqID: i, BaseModel: "tiny",
+			LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +281,8 @@ func TestLogThatCannotBeOpened(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, modelDir, dir, unwritable{disk.OS()}, journal.Options{}); err == nil || !strings.Contains(err.Error(), "read-only") {
+	if _, err := open(t, modelDir, dir, unwritable{disk.OS()}, journal.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "read-only") {
 		t.Errorf("a log that cannot be opened: %v", err)
 	}
 }

@@ -62,7 +62,8 @@ func TestDamageIsNamed(t *testing.T) {
 				if err := journal.Verify(copied, func(string) {}); err == nil || !strings.Contains(err.Error(), path) {
 					t.Errorf("Verify with %s damaged at byte %d: %v", path, at, err)
 				}
-				if err := use(t, modelDir, filepath.Dir(copied)); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "damaged") {
+				if err := use(t, modelDir, filepath.Dir(copied)); err == nil || !strings.Contains(err.Error(), path) ||
+					!strings.Contains(err.Error(), "damaged") {
 					t.Errorf("%s damaged at byte %d: %v", path, at, err)
 				}
 			}

@@ -40,7 +40,8 @@ var kernelPath = sync.OnceValue(func() string {
 func open(t testing.TB, modelDir, dir string, fs disk.FS, o journal.Options) (*journal.Journal, error) {
 	t.Helper()
 	seed := uint64(1)
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{"tiny": {Dir: modelDir}}, Seed: &seed, FS: fs, Threads: 1,
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"),
+		Models: map[string]engine.Model{"tiny": {Dir: modelDir}}, Seed: &seed, FS: fs, Threads: 1,
 		Kernel: kernelPath()})
 	if err != nil {
 		return nil, err
@@ -55,7 +56,8 @@ func open(t testing.TB, modelDir, dir string, fs disk.FS, o journal.Options) (*j
 
 func TestContract(t *testing.T) {
 	dir := tinyModel(t)
-	if err := os.WriteFile(filepath.Join(dir, "generation_config.json"), []byte(`{"eos_token_id": [1, 2, 3, 4]}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "generation_config.json"), []byte(`{"eos_token_id": [1, 2, 3, 4]}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	tinkertest.Run(t, func(t *testing.T) tinker.Service {
@@ -109,8 +111,9 @@ func batch(seq int64) tinker.ForwardRequest {
 		w[i] = 1 - float32(i)/8
 	}
 	return tinker.ForwardRequest{SeqID: seq, LossFn: tinker.CrossEntropy, Data: []tinker.Datum{{
-		ModelInput:   tinker.Text(tokens[:len(tokens)-1]),
-		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts(tokens[1:]), tinker.Weights: tinker.Floats(w)},
+		ModelInput: tinker.Text(tokens[:len(tokens)-1]),
+		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts(tokens[1:]),
+			tinker.Weights: tinker.Floats(w)},
 	}}}
 }
 
@@ -158,7 +161,8 @@ func script(svc tinker.Service, answers *[]string) error {
 	return nil
 }
 
-var killsFull = flag.Bool("kills.full", false, "TestEveryKill: each operation with and without a power loss; make kills")
+var killsFull = flag.Bool("kills.full", false,
+	"TestEveryKill: each operation with and without a power loss; make kills")
 
 // TestEveryKill: the process dies at each operation on the disk in turn; the next one has every request that was
 // promised, and the script's answers are those of a run that nobody killed.
@@ -183,7 +187,8 @@ func TestEveryKill(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s at %d, power loss %v", name, at, power), func(t *testing.T) {
 					t.Parallel()
-					kill := killed{modelDir: dir, options: o, crash: &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
+					kill := killed{modelDir: dir, options: o,
+						crash: &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
 					kill.check(t, want)
 				})
 			}

@@ -1,12 +1,12 @@
-// Package journal makes a deterministic tinker.Service durable: accepted means it survives a kill.
+// Package journal makes a deterministic tinker.Service durable: an accepted request survives a kill.
 //
-// A request is appended to a log and fsynced (concurrent requests share one fsync) before its future is returned. The
-// service below is a state machine: the same requests in the same order give the same bits. So after a kill Open
-// restores each model's last snapshot, runs the logged requests behind it again, and everything is as it was: weights,
-// optimizer, gradient, unfinished work and the futures of requests that a client asks for once more.
+// A request is appended to a write-ahead log and fsynced (concurrent requests share one fsync) before its future is
+// returned. The service below is a state machine: the same requests in the same order give the same bits. After a
+// kill, Open restores the last snapshot of each model and replays the later requests of the log. This restores
+// weights, optimizer, gradient, unfinished work and the futures of requests that a client may ask for again.
 //
-// Logged are requests and every choice that chance made for them. Results are logged lazily, without an fsync of their
-// own: a lost one is computed again. Sampling changes nothing and is passed through.
+// The log has the requests and every random choice that was made for them. Results are logged without an fsync of
+// their own: a lost result is recomputed. Sampling changes no state and is passed through.
 package journal
 
 import (
@@ -25,33 +25,34 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Machine is a deterministic Service whose models can be written down and brought back.
+// Machine is a deterministic Service whose models can be saved and restored.
 type Machine interface {
 	tinker.Service
-	// OpenModel returns the client of a model that is there.
+	// OpenModel returns the client of an existing model.
 	OpenModel(ctx context.Context, modelID string) (tinker.TrainingClient, error)
-	// Snapshot writes a model's whole state as it is at some point of its SeqID order and returns the last SeqID in it.
+	// Snapshot writes a model's state between two of its requests and returns the SeqID of the last one included.
 	Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error)
-	// Restore makes a model from a snapshot in a machine that does not have it.
+	// Restore makes a model from a snapshot. The machine must not have it.
 	Restore(ctx context.Context, r io.Reader) (modelID string, applied int64, err error)
-	// Evict forgets a model of which no request waits or runs, so that Restore can make it again.
+	// Evict removes a model without pending requests from memory; Restore can make it again.
 	Evict(ctx context.Context, modelID string) error
 	// NumericsID names the arithmetic: two machines with one id compute the same bits.
 	NumericsID() string
 }
 
-// Options set a journal up. The zero value is the default.
+// Options configure a journal. The zero value is the default.
 type Options struct {
 	FS            disk.FS
-	SnapshotAfter time.Duration       // replayable compute of one model that calls for its snapshot; default 30 s
-	ReplayMax     time.Duration       // and of all models together, which bounds how long a start takes; default 4 × SnapshotAfter
-	Synced        func(time.Duration) // told how long each write of the log to the disk took; may be nil
-	SnapshotBytes int64               // log that calls for one; default 256 MiB
+	SnapshotAfter time.Duration // replayable compute of one model after which it is snapshotted; default 30 s
+	// replayable compute of all models, which limits the time of a start; default 4 × SnapshotAfter
+	ReplayMax     time.Duration
+	Synced        func(time.Duration) // called with the duration of each fsync of the log; may be nil
+	SnapshotBytes int64               // log of one model after which it is snapshotted; default 256 MiB
 	SegmentBytes  int64               // a log segment's size; default 64 MiB
 	KeepResults   int                 // results kept per model across snapshots; default 64
-	KeepBytes     int64               // and their bytes; the newest is kept in any case; default 16 MiB
-	IdleAfter     time.Duration       // a model that was not used for so long leaves the machine's memory; 0 is never
-	Warn          func(msg string)    // told what a user should know, such as a change of numerics
+	KeepBytes     int64               // and their bytes; the newest result is always kept; default 16 MiB
+	IdleAfter     time.Duration       // time without a request after which a model is evicted from memory; 0 is never
+	Warn          func(msg string)    // called with warnings for the user, such as a change of numerics
 }
 
 func (o Options) withDefaults() Options {
@@ -111,15 +112,16 @@ type key struct {
 	seq     int64
 }
 
-// Open reads the journal in dir, making it if there is none, and brings the machine, which must be empty, to the state
-// of everything that was accepted. A torn record at the end of the log is cut off: its request was never promised. Any
+// Open reads the journal in dir, or makes it, and brings the machine, which must be empty, to the state after all
+// accepted requests. An unfinished record at the end of the log is cut off: its request was never promised. Any
 // other damage is an error that names the file.
 func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	if err := opts.FS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*trainingClient{}, byKey: map[key]*trainingClient{}, replayed: make(chan struct{})}
+	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*trainingClient{}, byKey: map[key]*trainingClient{},
+		replayed: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(tinker.Promised(context.Background())) // what is logged was promised
 	if err := j.recover(tinker.Promised(ctx)); err != nil {
 		j.cancel()
@@ -161,15 +163,18 @@ func (j *Journal) CreateModel(ctx context.Context, req tinker.CreateModelRequest
 }
 
 // CreateModelFromState implements tinker.Service.
-func (j *Journal) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
-	return j.create(&req.SessionID, req.ModelSeqID, hashOf(req), recCreateFromState, &req, func() (tinker.TrainingClient, error) {
-		return j.m.CreateModelFromState(ctx, req)
-	})
+func (j *Journal) CreateModelFromState(ctx context.Context,
+	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+	return j.create(&req.SessionID, req.ModelSeqID, hashOf(req), recCreateFromState, &req,
+		func() (tinker.TrainingClient, error) {
+			return j.m.CreateModelFromState(ctx, req)
+		})
 }
 
-// create makes a model in the machine first and logs it then: until it is logged, and one from a state has its
-// snapshot, nobody was promised anything.
-func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any, make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
+// create makes a model in the machine first and then logs it. Nothing is promised until it is logged and, if it was
+// made from a state, has a snapshot.
+func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any,
+	make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
 	j.making.Lock()
 	defer j.making.Unlock()
 	if *session == "" {
@@ -216,7 +221,7 @@ func (j *Journal) create(session *string, seq int64, asked [32]byte, kind record
 	return m, nil
 }
 
-// OpenModel returns the client of a model that is there, or was unloaded; another is tinker.ErrNotFound.
+// OpenModel returns the client of an existing or unloaded model; for any other id the error is tinker.ErrNotFound.
 func (j *Journal) OpenModel(_ context.Context, modelID string) (tinker.TrainingClient, error) {
 	if m := j.find(modelID); m != nil {
 		return m, nil
@@ -224,7 +229,7 @@ func (j *Journal) OpenModel(_ context.Context, modelID string) (tinker.TrainingC
 	return nil, tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
 }
 
-// DeleteCheckpoint implements tinker.Service. It waits for the replay, which may save the checkpoint once more.
+// DeleteCheckpoint implements tinker.Service. It waits for the replay, which may save the checkpoint again.
 func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
 	select {
 	case <-j.replayed:
@@ -237,8 +242,8 @@ func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
 	return j.appendSynced(recDelete, deleted{Path: path})
 }
 
-// Close snapshots what changed since the last snapshots, so that the next start need not replay, and closes the
-// machine.
+// Close snapshots every model that changed since its last snapshot, so that the next start need not replay, and
+// closes the machine.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.closed {
@@ -262,7 +267,7 @@ func (j *Journal) Close() error {
 // Cut is how many bytes of unfinished writes Open has cut off the log.
 func (j *Journal) Cut() int64 { return j.cut }
 
-// Heal returns nil when requests can be made durable. After a write that failed it tries once more.
+// Heal returns nil when requests can be made durable. After a failed write it tries again.
 func (j *Journal) Heal() error { return j.log.heal() }
 
 func (j *Journal) appendSynced(kind recordKind, v any) error {

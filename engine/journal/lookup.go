@@ -12,7 +12,7 @@ func (j *Journal) Accepted(modelID string, seqID int64) bool {
 	return kept || m.behind(seqID)
 }
 
-// behind reports whether a request lies in what the model has done already; m.mu is held.
+// behind reports whether the model has executed a request already; m.mu is held.
 func (m *trainingClient) behind(seq int64) bool {
 	return seq >= 1 && (seq <= m.applied || m.gone && seq < m.ops.Next())
 }
@@ -43,7 +43,7 @@ func (j *Journal) find(modelID string) *trainingClient {
 	return j.models[modelID]
 }
 
-// atRest reads the result of a request from the snapshot of a model that rests; nil if it is not kept.
+// atRest reads the result of a request from the snapshot of an evicted model; nil if it is not kept.
 func (m *trainingClient) atRest(seq int64) any {
 	s, err := openSnapshot(m.j.snapshotPath(m.id))
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// op is one accepted operation. Its future is of the type that its method returns.
+// op is one accepted request. Its future has the type that its method returns.
 type op struct {
 	name   string
 	hash   [32]byte
 	logged position // its end in the log
 	future any
 	result *result       // nil while it runs
-	noted  chan struct{} // closed when result is there, or never will be
+	noted  chan struct{} // closed when result is set, or never will be
 }
 
-// watch resolves a request's future when the machine is done with it, notes the result and takes a snapshot when one is
-// due.
+// watch resolves a request's future when the machine has executed it, records the result and takes a snapshot if one
+// is due.
 func watch[T any](m *trainingClient, o *op, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
 	start := time.Now()
 	m.j.background.Add(1)
@@ -52,7 +52,7 @@ func (m *trainingClient) finish(o *op, seq int64, start time.Time, v any, err er
 	} else if r.Value, err = json.Marshal(v); err != nil {
 		r.Error, r.Category = fmt.Sprintf("journal: result of %s: %v", o.name, err), string(tinker.Server)
 	}
-	m.j.log.append(recResult, r) // lazily: a lost result is computed again
+	m.j.log.append(recResult, r) // without an fsync: a lost result is recomputed
 	defer close(o.noted)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,8 @@ func closedChan() chan struct{} {
 	return c
 }
 
-// restoreResult makes the future of a request whose result was kept. m.mu is held, or nobody else knows the model.
+// restoreResult makes the future of a request from its kept result. m.mu is held, or no other goroutine has the
+// model.
 func (m *trainingClient) restoreResult(r result) error {
 	o, err := opOf(r)
 	if err == nil {
@@ -82,7 +83,7 @@ func (m *trainingClient) restoreResult(r result) error {
 	return err
 }
 
-// opOf makes the operation of a result.
+// opOf makes the op of a result.
 func opOf(r result) (o *op, err error) {
 	o = &op{name: r.Name, hash: r.Hash, result: &r, noted: closedChan()}
 	switch r.Name {
@@ -103,7 +104,8 @@ func opOf(r result) (o *op, err error) {
 func resolved[T any](r result) (*tinker.Future[T], error) {
 	var v T
 	if r.Error != "" {
-		return tinker.Resolved(v, error(&tinker.Error{Category: tinker.Category(r.Category), Err: errors.New(r.Error)})), nil
+		return tinker.Resolved(v, error(&tinker.Error{Category: tinker.Category(r.Category),
+			Err: errors.New(r.Error)})), nil
 	}
 	err := json.Unmarshal(r.Value, &v)
 	return tinker.Resolved(v, nil), err

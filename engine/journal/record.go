@@ -38,7 +38,7 @@ type created struct {
 	ModelID string          `json:"model_id"`
 	Session string          `json:"session_id"`
 	Seq     int64           `json:"model_seq_id"`
-	Asked   [32]byte        `json:"asked"` // hash of the request before chance completed it
+	Asked   [32]byte        `json:"asked"` // hash of the request before random choices were filled in
 	Kind    recordKind      `json:"kind"`
 	Request json.RawMessage `json:"request"`
 }
@@ -70,7 +70,7 @@ type deleted struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// tooLarge makes a refusal of a record that the log would not read back.
+// tooLarge is the error of a record that the log could not read back.
 func tooLarge(err error) error {
 	if errors.Is(err, wal.ErrTooLarge) {
 		return tinker.Userf("journal: the request is too large to be kept: %w; send it in smaller pieces", err)
@@ -78,7 +78,7 @@ func tooLarge(err error) error {
 	return err
 }
 
-// hashOf identifies a request's content: two requests are the same when their JSON is.
+// hashOf identifies a request by its content: two requests are equal if their JSON is.
 func hashOf(req any) [32]byte {
 	b, err := json.Marshal(req)
 	if err != nil { // only a metric or config that is NaN; such a request equals none

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// recover restores snapshots, reads the log, and runs again what lies behind the snapshots.
+// recover restores snapshots, reads the log, and replays the requests after the snapshots.
 func (j *Journal) recover(ctx context.Context) error {
 	j.log = newSegments(j.dir, j.m.NumericsID(), j.opts)
 	if err := j.readTombstones(); err != nil {
@@ -43,8 +43,8 @@ type operationKey struct {
 	seq   int64
 }
 
-// restoreResults makes futures of the results in the log that lie before the snapshots of models that are awake; others
-// have them in their snapshots.
+// restoreResults makes futures of the logged results that the snapshots of loaded models include. Evicted models
+// have theirs in the snapshots.
 func (j *Journal) restoreResults(results []result) error {
 	for _, r := range results {
 		m := j.models[r.ModelID]
@@ -58,7 +58,8 @@ func (j *Journal) restoreResults(results []result) error {
 	return nil
 }
 
-// restoreSnapshots makes the models of the snapshots known. They rest until a request or the replay needs them.
+// restoreSnapshots registers the models of the snapshots. They stay evicted until a request or the replay needs
+// them.
 func (j *Journal) restoreSnapshots(ctx context.Context) error {
 	paths, err := snapshots(j.dir)
 	if err != nil {
@@ -73,7 +74,7 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 			continue
 		}
 		s.close()
-		if m := j.models[s.Created.ModelID]; m != nil && m.gone { // the kill came between its tombstone and this
+		if m := j.models[s.Created.ModelID]; m != nil && m.gone { // killed between writing the tombstone and removing this
 			if err := j.opts.FS.Remove(path); err != nil {
 				return fmt.Errorf("journal: %w", err)
 			}
@@ -101,7 +102,7 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 	return nil
 }
 
-// leaveOut refuses the requests of a model that cannot be brought back, with the reason: its base model may be missing.
+// leaveOut refuses the requests of a model that cannot be restored, with the reason, such as a missing base model.
 // Its part of the log stays for the next start.
 func (j *Journal) leaveOut(m *trainingClient, bad error) error {
 	if errors.Is(bad, tinker.ErrClosed) || j.ctx.Err() != nil {
@@ -112,8 +113,8 @@ func (j *Journal) leaveOut(m *trainingClient, bad error) error {
 	return nil
 }
 
-// setAside makes a model known whose snapshot cannot be read: its requests are refused with the reason, and others are
-// none the wiser.
+// setAside registers a model whose snapshot cannot be read: its requests are refused with the reason, and other
+// models are not affected.
 func (j *Journal) setAside(path string, broken error) error {
 	id, err := url.PathUnescape(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "model-"), ".snap"))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Repair sets aside what a start of the journal in dir could not read, and tells seen what is lost. Nobody may have the
-// journal open. A model that lost a request loses those behind it too: they were computed from it. Snapshots are left
-// alone: a damaged one stops its model, not the start.
+// Repair sets aside what a start of the journal in dir could not read, and calls seen with what is lost. No process
+// may have the journal open. A model that lost a request loses the later ones too, since they were computed from it.
+// Snapshots are not changed: a damaged snapshot stops its model, not the start.
 func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 	paths, missing, err := listSegments(dir)
 	if err != nil {
@@ -56,7 +56,7 @@ func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 	return cutModels(paths, o, lost)
 }
 
-// fillGaps makes empty segments where some are missing in between.
+// fillGaps makes empty segments in place of missing ones.
 func fillGaps(dir string, paths []string, o wal.Options) (whole []string, err error) {
 	var n int
 	for i, path := range paths {
@@ -84,7 +84,7 @@ func (r *segmentReader) readLoose(kind byte, payload []byte) error {
 	return r.read(kind, payload)
 }
 
-// salvage is what the sound records say of each model.
+// salvage is what the undamaged records say of each model.
 type salvage struct {
 	ops     map[string]map[int64]bool
 	created map[string]bool

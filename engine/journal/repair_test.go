@@ -49,7 +49,8 @@ func TestRepair(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said []string
-		if err := journal.Repair(filepath.Join(broken, "journal"), disk.OS(), func(line string) { said = append(said, line) }); err != nil {
+		if err := journal.Repair(filepath.Join(broken, "journal"), disk.OS(),
+			func(line string) { said = append(said, line) }); err != nil {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 		if len(said) == 0 || !strings.Contains(said[0], "set aside") {
@@ -72,7 +73,8 @@ func TestRepair(t *testing.T) {
 					continue // the checkpoint is there from before
 				}
 				if err != nil || got != want[seq-1] {
-					t.Fatalf("byte %d, request %d (next was %d): %s, %v; want %s", at, seq, info.NextSeqID, got, err, want[seq-1])
+					t.Fatalf("byte %d, request %d (next was %d): %s, %v; want %s", at, seq, info.NextSeqID, got, err,
+						want[seq-1])
 				}
 			}
 			repaired++
@@ -96,7 +98,8 @@ func TestRepairOfAMissingSegment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "other", BaseModel: "tiny", LoRA: tinker.LoRA{Rank: 2, TrainAttn: true}})
+	other, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "other", BaseModel: "tiny",
+		LoRA: tinker.LoRA{Rank: 2, TrainAttn: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +115,13 @@ func TestRepairOfAMissingSegment(t *testing.T) {
 	if err := os.Remove(paths[len(paths)-1]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, modelDir, killed, disk.OS(), journal.Options{}); err == nil || !strings.Contains(err.Error(), paths[len(paths)-1]+" is missing") {
+	if _, err := open(t, modelDir, killed, disk.OS(), journal.Options{}); err == nil ||
+		!strings.Contains(err.Error(), paths[len(paths)-1]+" is missing") {
 		t.Fatalf("without its last segment: %v", err)
 	}
 	var said []string
-	if err := journal.Repair(filepath.Join(killed, "journal"), disk.OS(), func(line string) { said = append(said, line) }); err != nil {
+	if err := journal.Repair(filepath.Join(killed, "journal"), disk.OS(),
+		func(line string) { said = append(said, line) }); err != nil {
 		t.Fatal(err)
 	}
 	again, err := open(t, modelDir, killed, disk.OS(), journal.Options{})

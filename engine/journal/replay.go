@@ -9,14 +9,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// lacks reports whether a request is to be replayed. Snapshots of what has been are taken meanwhile.
+// lacks reports whether a request has to be replayed.
 func (m *trainingClient) lacks(seq int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return seq > m.applied && !m.gone
 }
 
-// replay sends what the snapshots do not hold to the machine once more, in the order of the log.
+// replay sends the requests that the snapshots do not include to the machine again, in the order of the log.
 func (j *Journal) replay(ctx context.Context, records []any, known map[operationKey]result) error {
 	for _, rec := range records {
 		var err error
@@ -94,15 +94,15 @@ func (j *Journal) recreate(ctx context.Context, r created) error {
 	return nil
 }
 
-// settle waits until the machine has done everything replayed so far that it can do.
+// settle waits until the machine has executed everything replayed so far that can run.
 func (j *Journal) settle() {
 	for _, done := range j.pending() {
 		<-done
 	}
 }
 
-// pending is the ends of what the machine has to do. A request behind a number that never came waits for its client,
-// and is left out.
+// pending is the completion channels of the machine's work. A request that waits for a missing earlier one is left
+// out, since it waits for its client.
 func (j *Journal) pending() (ends []<-chan struct{}) {
 	for _, m := range j.all() {
 		m.mu.Lock()
@@ -120,8 +120,8 @@ func (j *Journal) pending() (ends []<-chan struct{}) {
 	return ends
 }
 
-// settled reports whether a request need not run again: its result is known, and it changed nothing of the model. A
-// save that failed stays failed.
+// settled reports whether a request need not be executed again: its result is known, and it did not change the
+// model. A failed save stays failed.
 func (r result) settled() bool {
 	switch r.Name {
 	case opForward, opSaveState, opSaveSampler:
@@ -132,9 +132,10 @@ func (r result) settled() bool {
 	return false
 }
 
-// skip uses up the number of a settled request: one without data fails, and changes nothing.
+// skip uses up the number of a settled request: a request without data fails and changes nothing.
 func (m *trainingClient) skip(r result) error {
-	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID, LossFn: tinker.CrossEntropy}); err != nil {
+	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID,
+		LossFn: tinker.CrossEntropy}); err != nil {
 		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
 	}
 	m.mu.Lock()
@@ -166,7 +167,8 @@ func (m *trainingClient) replay(r operation) error {
 	return nil
 }
 
-func again[Req, T any](m *trainingClient, r operation, send func(context.Context, Req) (*tinker.Future[T], error)) error {
+func again[Req, T any](m *trainingClient, r operation,
+	send func(context.Context, Req) (*tinker.Future[T], error)) error {
 	var req Req
 	if err := json.Unmarshal(r.Request, &req); err != nil {
 		return err

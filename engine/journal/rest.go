@@ -11,10 +11,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A model that nobody uses comes to rest: it is written to its snapshot and leaves the machine's memory. The next
-// request brings it back to the same bits. After a start all models rest but those with requests to replay.
+// An idle model rests: it is written to its snapshot and evicted from the machine's memory. The next request restores
+// it to the same bits. After a start all models rest except those with requests to replay.
 
-// restPeriod bounds how often models that may come to rest are looked for.
+// restPeriod limits how often idle models are looked for.
 const restPeriod = 10 * time.Second
 
 // keepResting lets models rest that have not been used for IdleAfter, until the journal closes.
@@ -46,11 +46,14 @@ func (j *Journal) resting(since time.Time) (list []*trainingClient) {
 		}
 		m.mu.Unlock()
 	}
-	slices.SortStableFunc(list, func(a, b *trainingClient) int { return cmp.Or(used[a].Compare(used[b]), cmp.Compare(a.id, b.id)) })
+	slices.SortStableFunc(list, func(a, b *trainingClient) int {
+		return cmp.Or(used[a].Compare(used[b]),
+			cmp.Compare(a.id, b.id))
+	})
 	return list
 }
 
-// Rest lets a model rest at once if nothing of it runs; its client has said that it is done.
+// Rest evicts a model at once if it has no pending requests; its client has said that it is done.
 func (j *Journal) Rest(modelID string) error {
 	j.mu.Lock()
 	m := j.models[modelID]
@@ -62,7 +65,7 @@ func (j *Journal) Rest(modelID string) error {
 	return err
 }
 
-// RestOne lets the model rest that was left alone for longest, and reports whether there was one.
+// RestOne evicts the least recently used model and reports whether there was one.
 func (j *Journal) RestOne() (bool, error) {
 	for _, m := range j.resting(time.Now()) {
 		if done, err := m.rest(); done || err != nil {
@@ -72,7 +75,7 @@ func (j *Journal) RestOne() (bool, error) {
 	return false, nil
 }
 
-// Resting counts the models that rest, and all that are not unloaded.
+// Resting counts the evicted models, and all models that are not unloaded.
 func (j *Journal) Resting() (resting, all int) {
 	for _, m := range j.all() {
 		m.mu.Lock()
@@ -87,14 +90,14 @@ func (j *Journal) Resting() (resting, all int) {
 	return resting, all
 }
 
-// mayRest reports whether nothing of the model runs; m.mu is held.
+// mayRest reports whether the model has no pending requests; m.mu is held.
 func (m *trainingClient) mayRest() bool {
 	return !m.idle && !m.gone && m.leaving == nil && m.running == 0
 }
 
 // rest writes the model to its snapshot and lets the machine forget it. It reports whether it did.
 func (m *trainingClient) rest() (bool, error) {
-	if !m.snapping.TryLock() { // it is being written down, or awakes
+	if !m.snapping.TryLock() { // a snapshot or a restore is in progress
 		return false, nil
 	}
 	defer m.snapping.Unlock()
@@ -123,7 +126,7 @@ func (m *trainingClient) rest() (bool, error) {
 	return true, nil
 }
 
-// awake returns with m.mu held and the model in the machine, unless there is an error.
+// awake returns with m.mu held and the model in the machine, or an error.
 func (m *trainingClient) awake() error {
 	for {
 		m.mu.Lock()
@@ -151,7 +154,7 @@ func (m *trainingClient) wakeInto() error {
 	}
 }
 
-// unusable makes a refusal of why a model cannot be brought back.
+// unusable is the error of a model that cannot be restored.
 func (m *trainingClient) unusable(why error) error {
 	if errors.Is(why, tinker.ErrClosed) || errors.Is(why, tinker.ErrBusy) {
 		return why
@@ -159,7 +162,7 @@ func (m *trainingClient) unusable(why error) error {
 	return tinker.Userf("journal: model %s %w: %w", m.id, tinker.ErrUnusable, why)
 }
 
-// wake brings a resting model back from its snapshot.
+// wake restores an evicted model from its snapshot.
 func (m *trainingClient) wake(ctx context.Context) error {
 	m.snapping.Lock()
 	defer m.snapping.Unlock()

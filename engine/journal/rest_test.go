@@ -41,7 +41,8 @@ func TestRestingChangesNothing(t *testing.T) {
 		if info, err := c.m.Info(ctx); err != nil || info.NextSeqID != seq+1 || info.LoRA.Rank != 4 {
 			t.Fatalf("a resting model is %+v, %v", info, err)
 		}
-		if f, accepted := j.Lookup("s:train:0", seq); f == nil || !accepted || !j.Accepted("s:train:0", seq) || j.Accepted("s:train:0", seq+1) {
+		if f, accepted := j.Lookup("s:train:0", seq); f == nil || !accepted || !j.Accepted("s:train:0", seq) ||
+			j.Accepted("s:train:0", seq+1) {
 			t.Fatalf("request %d of a resting model: %v, %v", seq, f, accepted)
 		}
 		if resting, _ := j.Resting(); resting != 1 {
@@ -139,7 +140,8 @@ type countingFS struct {
 }
 
 func (d *countingFS) Create(path string) (disk.File, error) {
-	if strings.Contains(path, string(filepath.Separator)+"checkpoints"+string(filepath.Separator)) && !strings.HasSuffix(filepath.Dir(path), "checkpoints") {
+	if strings.Contains(path, string(filepath.Separator)+"checkpoints"+string(filepath.Separator)) &&
+		!strings.HasSuffix(filepath.Dir(path), "checkpoints") {
 		d.saves.Add(1)
 		if d.refuses.Load() {
 			return nil, os.ErrPermission

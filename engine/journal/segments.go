@@ -17,8 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// segments is the log: numbered files, of which the last is written. Each begins with a header that says how long the
-// one before is.
+// segments is the write-ahead log: numbered files, the last of which is appended to. Each begins with a header that
+// has the length of the previous one.
 type segments struct {
 	dir      string
 	opts     wal.Options
@@ -71,7 +71,8 @@ func listSegments(dir string) (paths, missing []string, err error) {
 		}
 		var n int
 		if _, err := fmt.Sscanf(name, segmentName, &n); err != nil {
-			return nil, nil, fmt.Errorf("journal: %s is not a name of a log segment; move it elsewhere", filepath.Join(dir, e.Name()))
+			return nil, nil, fmt.Errorf("journal: %s is not a name of a log segment; move it elsewhere",
+				filepath.Join(dir, e.Name()))
 		}
 		there[segmentPath(dir, n)] = there[segmentPath(dir, n)] || !marked
 	}
@@ -93,14 +94,16 @@ func segmentPaths(dir string) (paths []string, first int, err error) {
 		return nil, 0, err
 	}
 	if len(missing) > 0 {
-		return nil, 0, fmt.Errorf("journal: %s is missing, and its marks are there; restore it from a backup", missing[0])
+		return nil, 0, fmt.Errorf("journal: %s is missing, and its marks are there; restore it from a backup",
+			missing[0])
 	}
 	if len(paths) > 0 {
 		fmt.Sscanf(filepath.Base(paths[0]), segmentName, &first)
 	}
 	for i, path := range paths {
 		if path != segmentPath(dir, first+i) {
-			return nil, 0, fmt.Errorf("journal: %s is missing, and %s is there; restore it from a backup", segmentPath(dir, first+i), path)
+			return nil, 0, fmt.Errorf("journal: %s is missing, and %s is there; restore it from a backup",
+				segmentPath(dir, first+i), path)
 		}
 	}
 	return paths, first, nil
@@ -188,7 +191,7 @@ func (s *segments) full() bool {
 	return s.current.Size() > s.limit
 }
 
-// heal returns nil when the log takes records.
+// heal returns nil when the log accepts records.
 func (s *segments) heal() error {
 	s.mu.Lock()
 	l := s.current

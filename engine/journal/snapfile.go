@@ -136,7 +136,8 @@ func (s *snapfile) readFoot() error {
 	s.state, s.results = part(0), part(1)
 	last := part(2)
 	if s.state.size+s.results.size+last.size+int64(snapshotFoot) != st.Size() {
-		return fmt.Errorf("%d bytes, and its foot says %d, %d and %d", st.Size(), s.state.size, s.results.size, last.size)
+		return fmt.Errorf("%d bytes, and its foot says %d, %d and %d", st.Size(), s.state.size, s.results.size,
+			last.size)
 	}
 	return s.readJSON(s.state.size+s.results.size, last, &s.trailer)
 }
@@ -145,7 +146,8 @@ func (s *snapfile) readFoot() error {
 func (s *snapfile) readOlder(size int64, foot []byte) error {
 	body := size - int64(olderFoot)
 	crc := crc32.New(castagnoli)
-	if _, err := io.Copy(crc, io.NewSectionReader(s.f, 0, body+4)); err != nil || crc.Sum32() != binary.LittleEndian.Uint32(foot[4:]) {
+	if _, err := io.Copy(crc, io.NewSectionReader(s.f, 0, body+4)); err != nil ||
+		crc.Sum32() != binary.LittleEndian.Uint32(foot[4:]) {
 		return errors.Join(errors.New("checksum differs"), err)
 	}
 	n := int64(binary.LittleEndian.Uint32(foot))

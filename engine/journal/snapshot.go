@@ -31,8 +31,7 @@ func (m *trainingClient) snapshotIfDue() {
 	}
 }
 
-// boundReplay takes snapshots until what all models have to replay is within the bound. Whoever comes while it works
-// need not.
+// boundReplay takes snapshots until the replay of all models is within the limit. Concurrent callers return at once.
 func (j *Journal) boundReplay() error {
 	if !j.bounding.TryLock() {
 		return nil
@@ -72,7 +71,7 @@ func (m *trainingClient) snapshot() error {
 	return m.takeSnapshot()
 }
 
-// takeSnapshot is snapshot while m.snapping is held. That of a model which rests stands.
+// takeSnapshot is snapshot with m.snapping held. The snapshot of an evicted model stays as it is.
 func (m *trainingClient) takeSnapshot() error {
 	m.mu.Lock()
 	spent, logged, idle, info := m.compute, m.bytes, m.idle, m.info
@@ -89,7 +88,8 @@ func (m *trainingClient) takeSnapshot() error {
 			if err != nil {
 				return t, nil, err
 			}
-			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied, Info: &info}
+			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied,
+				Info: &info}
 			kept, err := m.kept(applied)
 			return t, kept, err
 		})
@@ -109,8 +109,8 @@ func (m *trainingClient) takeSnapshot() error {
 	return m.j.log.compact(m.j.appliedOf)
 }
 
-// release takes snapshots of the models that hold the oldest log segment when the log is long: one that was trained a
-// little and then left alone would keep everything that others have logged since.
+// release takes snapshots of the models that need the oldest log segment when the log is long: a model that was
+// trained a little and then left idle would keep everything that others have logged since.
 func (j *Journal) release() error {
 	if j.log.closedBytes() <= j.opts.SnapshotBytes {
 		return nil
@@ -152,7 +152,7 @@ func (m *trainingClient) kept(applied int64) ([]result, error) {
 	return results, nil
 }
 
-// dropOld forgets the results that the snapshot does not keep; kept is what it does. m.mu is held.
+// dropOld forgets the results that the snapshot does not keep. m.mu is held.
 func (m *trainingClient) dropOld(kept []result) {
 	oldest := m.applied + 1
 	if len(kept) > 0 {
@@ -165,7 +165,7 @@ func (m *trainingClient) dropOld(kept []result) {
 	}
 }
 
-// appliedOf is the last request of a model that the log need not keep; -1 while the log alone creates it.
+// appliedOf is the last request of a model that the log need not keep; -1 for a model without a snapshot.
 func (j *Journal) appliedOf(id string) int64 {
 	j.mu.Lock()
 	m := j.models[id]

@@ -17,14 +17,14 @@ type trainingClient struct {
 	id      string
 	created created
 
-	snapping sync.Mutex // held while a snapshot is taken, and while the model comes to rest or awakes
+	snapping sync.Mutex // held during a snapshot, an eviction and a restore
 
 	mu       sync.Mutex
-	inner    tinker.TrainingClient   // nil while it rests
-	idle     bool                    // it rests: the machine does not have it, the snapshot is all there is
-	used     time.Time               // when it was last asked for something
+	inner    tinker.TrainingClient   // nil while the model is evicted
+	idle     bool                    // evicted: only the snapshot exists
+	used     time.Time               // time of the last request
 	ops      *numbered.Requests[*op] // accepted, as far as their results are kept
-	running  int                     // operations whose result is not there yet
+	running  int                     // requests without a result
 	applied  int64                   // last SeqID in the snapshot on disk
 	snapped  bool                    // there is one
 	compute  time.Duration           // spent since that snapshot
@@ -39,7 +39,8 @@ type trainingClient struct {
 }
 
 func newTrainingClient(j *Journal, c created, inner tinker.TrainingClient) *trainingClient {
-	return &trainingClient{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID), used: time.Now()}
+	return &trainingClient{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID),
+		used: time.Now()}
 }
 
 // Info implements tinker.TrainingClient.
@@ -60,12 +61,13 @@ func (m *trainingClient) Info(context.Context) (tinker.ModelInfo, error) {
 	return info, nil
 }
 
-// otherSettings refuses to make the model again as something else than it is.
+// otherSettings is the error of creating the model again with other settings.
 func (m *trainingClient) otherSettings(seq int64, session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return tinker.Userf("journal: model %d of session %s was created with other settings: base model %q, rank %d, train_attn %t, train_mlp %t, train_unembed %t; "+
-		"ask for the same, or use another model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank, m.info.LoRA.TrainAttn, m.info.LoRA.TrainMLP, m.info.LoRA.TrainUnembed)
+		"ask for the same, or use another model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank,
+		m.info.LoRA.TrainAttn, m.info.LoRA.TrainMLP, m.info.LoRA.TrainUnembed)
 }
 
 // The operations by name: how the log calls them and how they are sent.
@@ -79,39 +81,59 @@ const (
 )
 
 // Forward implements tinker.TrainingClient.
-func (m *trainingClient) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
-	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.Forward(m.j.ctx, req) })
+func (m *trainingClient) Forward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput],
+		error) {
+		return m.inner.Forward(m.j.ctx, req)
+	})
 }
 
 // ForwardBackward implements tinker.TrainingClient.
-func (m *trainingClient) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
-	return accept(m, opForwardBackward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.ForwardBackward(m.j.ctx, req) })
+func (m *trainingClient) ForwardBackward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return accept(m, opForwardBackward, &req, &req.SeqID,
+		func() (*tinker.Future[tinker.ForwardOutput], error) { return m.inner.ForwardBackward(m.j.ctx, req) })
 }
 
 // OptimStep implements tinker.TrainingClient.
-func (m *trainingClient) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
-	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.inner.OptimStep(m.j.ctx, req) })
+func (m *trainingClient) OptimStep(ctx context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput],
+		error) {
+		return m.inner.OptimStep(m.j.ctx, req)
+	})
 }
 
 // SaveState implements tinker.TrainingClient.
-func (m *trainingClient) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) { return m.inner.SaveState(m.j.ctx, req) })
+func (m *trainingClient) SaveState(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput],
+		error) {
+		return m.inner.SaveState(m.j.ctx, req)
+	})
 }
 
 // LoadState implements tinker.TrainingClient.
-func (m *trainingClient) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
-	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput], error) { return m.inner.LoadState(m.j.ctx, req) })
+func (m *trainingClient) LoadState(ctx context.Context,
+	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput],
+		error) {
+		return m.inner.LoadState(m.j.ctx, req)
+	})
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (m *trainingClient) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *trainingClient) SaveWeightsForSampler(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return accept(m, opSaveSampler, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) {
 		return m.inner.SaveWeightsForSampler(m.j.ctx, req)
 	})
 }
 
-// accept numbers a request, makes it durable and hands it on; req and seq point into what send will send.
-func accept[T any](m *trainingClient, name string, req any, seq *int64, send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
+// accept numbers a request, makes it durable and passes it on; req and seq point into what send will send.
+func accept[T any](m *trainingClient, name string, req any, seq *int64,
+	send func() (*tinker.Future[T], error)) (*tinker.Future[T], error) {
 	if *seq < 0 {
 		return nil, tinker.Userf("journal: seq_id %d; numbers begin at 1", *seq)
 	}
@@ -167,8 +189,7 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64, send fun
 	return f, nil
 }
 
-// later hands a request on when the log could be written after all: the caller was told of an error, and may send it
-// again.
+// later passes a request on when the log could be written after all. The caller got an error, and may send it again.
 func (m *trainingClient) later(o *op, at position, forward func(), fail func(error)) {
 	m.j.background.Go(func() {
 		if err := at.log.Await(m.j.ctx, at.at); err != nil {
@@ -183,7 +204,8 @@ func (m *trainingClient) later(o *op, at position, forward func(), fail func(err
 
 // repeated finds the future of a request that was accepted before, and where in the log it ends; nil if there was none.
 // m.mu is held.
-func repeated[T any](m *trainingClient, name string, seq int64, hash [32]byte) (f *tinker.Future[T], logged position, err error) {
+func repeated[T any](m *trainingClient, name string, seq int64,
+	hash [32]byte) (f *tinker.Future[T], logged position, err error) {
 	o, found, err := m.ops.Repeated(seq, m.applied, func(o *op) (ok bool) {
 		f, ok = o.future.(*tinker.Future[T])
 		return ok && o.name == name && o.hash == hash
@@ -197,8 +219,8 @@ func repeated[T any](m *trainingClient, name string, seq int64, hash [32]byte) (
 	return f, logged, nil
 }
 
-// append logs a request. m.mu is held, so that the log has the requests of a model in the order of their numbers and no
-// crash can leave a gap.
+// append logs a request. m.mu is held, so that the log has a model's requests in the order of their numbers and a
+// crash leaves no gap.
 func (m *trainingClient) append(name string, seq int64, raw []byte) (position, error) {
 	m.bytes += int64(len(raw))
 	return m.j.log.append(recOp, operation{ModelID: m.id, SeqID: seq, Name: name, Request: raw})

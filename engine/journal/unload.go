@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A model that is unloaded leaves a tombstone, a file model-<id>.gone in the place of its snapshot: with it nothing of
-// the model is replayed, its key is not used again, and questions about it are answered.
+// An unloaded model leaves a tombstone, the file model-<id>.gone, in place of its snapshot. It prevents a replay and a
+// reuse of the model's key, and answers requests for information.
 type tombstone struct {
 	Version int              `json:"version"`
 	Created created          `json:"created"`
@@ -22,7 +22,7 @@ type tombstone struct {
 	Next    int64            `json:"next_seq_id"`
 }
 
-// never is behind every SeqID.
+// never is above every SeqID.
 const never = math.MaxInt64
 
 var _ tinker.Unloader = (*Journal)(nil)
@@ -41,7 +41,7 @@ func (j *Journal) UnloadModel(ctx context.Context, modelID string) (*tinker.Futu
 	return m.unload(ctx, true)
 }
 
-// unload logs that the model goes, if log is set, and lets it go when everything accepted before is done.
+// unload logs the unloading, if log is set, and unloads the model when everything accepted before has been executed.
 func (m *trainingClient) unload(ctx context.Context, log bool) (*tinker.Future[tinker.UnloadOutput], error) {
 	u, ok := m.j.m.(tinker.Unloader)
 	if !ok {
@@ -82,7 +82,7 @@ func (m *trainingClient) unload(ctx context.Context, log bool) (*tinker.Future[t
 	return f, nil
 }
 
-// leave lets the machine's model go when everything accepted before is done.
+// leave unloads the machine's model when everything accepted before has been executed.
 func (m *trainingClient) leave(u tinker.Unloader) (out tinker.UnloadOutput, err error) {
 	m.sending.Wait()
 	m.snapping.Lock()
@@ -113,7 +113,7 @@ func (m *trainingClient) errUnloaded() error {
 	return tinker.Userf("journal: model %s: %w; create another from one of its checkpoints", m.id, tinker.ErrUnloaded)
 }
 
-// bury writes the tombstone; from then on the log and the snapshot of the model are not needed. m.snapping is held.
+// bury writes the tombstone; the log and the snapshot of the model are no longer needed. m.snapping is held.
 func (m *trainingClient) bury() error {
 	m.mu.Lock()
 	t := tombstone{Version: version, Created: m.created, Info: m.info, Next: m.ops.Next()}
@@ -140,7 +140,7 @@ func (j *Journal) tombstonePath(modelID string) string {
 	return filepath.Join(j.dir, "model-"+url.PathEscape(modelID)+".gone")
 }
 
-// readTombstones makes known which models are gone.
+// readTombstones registers the unloaded models.
 func (j *Journal) readTombstones() error {
 	paths, err := filepath.Glob(filepath.Join(j.dir, "model-*.gone"))
 	if err != nil {

@@ -26,7 +26,8 @@ func second(svc tinker.Service) (tinker.TrainingClient, error) {
 		LoRA: tinker.LoRA{Rank: 2, Seed: &seed, TrainAttn: true}})
 }
 
-// run does what is left of the script; every request has its number, so that those that were promised are only asked again.
+// run does what is left of the script; every request has its number, so that those that were promised are only asked
+// again.
 func (p *parting) run(svc tinker.Service) error {
 	c, err := begin(svc)
 	if err != nil {
@@ -52,7 +53,8 @@ func (p *parting) run(svc tinker.Service) error {
 				return err
 			}
 		}
-		if _, err := outcome(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 4, Name: "kept"})); err != nil && !errors.Is(err, tinker.ErrUnloaded) {
+		if _, err := outcome(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 4, Name: "kept"})); err != nil &&
+			!errors.Is(err, tinker.ErrUnloaded) {
 			return err
 		}
 	}
@@ -74,14 +76,16 @@ func (p *parting) check(t *testing.T, svc tinker.Service) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gone.do(5); !errors.Is(err, tinker.ErrUnloaded) || !errors.Is(err, tinker.ErrNotFound) || tinker.CategoryOf(err) != tinker.User {
+	if _, err := gone.do(5); !errors.Is(err, tinker.ErrUnloaded) || !errors.Is(err, tinker.ErrNotFound) ||
+		tinker.CategoryOf(err) != tinker.User {
 		t.Errorf("a request to the unloaded model: %v", err)
 	}
 	info, err := gone.m.Info(ctx)
 	if !errors.Is(err, tinker.ErrUnloaded) || info.BaseModel != "tiny" || info.LoRA.Rank != 4 || info.NextSeqID != 5 {
 		t.Errorf("it is described as %+v, %v", info, err)
 	}
-	m, err := svc.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "heir", Path: "tinker://s:train:0/weights/kept", Optimizer: true})
+	m, err := svc.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "heir",
+		Path: "tinker://s:train:0/weights/kept", Optimizer: true})
 	if err != nil {
 		t.Fatalf("its checkpoint: %v", err)
 	}
@@ -90,8 +94,8 @@ func (p *parting) check(t *testing.T, svc tinker.Service) {
 	}
 }
 
-// The process dies at each operation on the disk around an unload: a promised one is done after the next start, nothing accepted before it
-// is lost, and the model that stays knows nothing of it.
+// The process dies at each operation on the disk around an unload: a promised one is done after the next start,
+// nothing accepted before it is lost, and the model that stays knows nothing of it.
 func TestEveryKillAroundUnload(t *testing.T) {
 	dir := tinyModel(t)
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": {SnapshotAfter: time.Nanosecond}} {
@@ -112,7 +116,9 @@ func TestEveryKillAroundUnload(t *testing.T) {
 				t.Fatal(err)
 			}
 			var seen strings.Builder
-			if err := journal.Verify(filepath.Join(folder, "journal"), func(line string) { fmt.Fprintln(&seen, line) }); err != nil || !strings.Contains(seen.String(), "model s:train:0, unloaded") {
+			if err := journal.Verify(filepath.Join(folder, "journal"),
+				func(line string) { fmt.Fprintln(&seen, line) }); err != nil ||
+				!strings.Contains(seen.String(), "model s:train:0, unloaded") {
 				t.Errorf("verify: %v\n%s", err, &seen)
 			}
 			stride := 8

@@ -8,9 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Verify reads every snapshot and log segment of the journal in dir, without changing or running anything, and tells
-// seen what it found. The error joins all damage; a torn record at the end of the log is none, as the next start cuts
-// it off.
+// Verify reads every snapshot and log segment of the journal in dir, without changing or executing anything, and
+// calls seen with what it found. The error joins all damage. An unfinished record at the end of the log is not
+// damage: the next start cuts it off.
 func Verify(dir string, seen func(line string)) error {
 	paths, err := snapshots(dir)
 	if err != nil {
@@ -50,7 +50,8 @@ func verifySnapshot(path string) (string, error) {
 	if err == nil {
 		_, err = s.machine()
 	}
-	return fmt.Sprintf("%s: model %s up to request %d, %d results, numerics %s", path, s.Created.ModelID, s.Applied, len(results), s.Numerics), err
+	return fmt.Sprintf("%s: model %s up to request %d, %d results, numerics %s", path, s.Created.ModelID, s.Applied,
+		len(results), s.Numerics), err
 }
 
 func verifyLog(dir string, seen func(string)) error {
@@ -71,9 +72,11 @@ func verifyLog(dir string, seen func(string)) error {
 			errs = append(errs, fmt.Errorf("journal: %w", err))
 			continue
 		}
-		seen(fmt.Sprintf("%s: %d sound bytes, %d requests, %d results", path, found.Sound, len(r.records), len(r.results)))
+		seen(fmt.Sprintf("%s: %d sound bytes, %d requests, %d results", path, found.Sound, len(r.records),
+			len(r.results)))
 		if found.Torn > 0 {
-			seen(fmt.Sprintf("%s: %d bytes of an unfinished write at the end, which the next start cuts off", path, found.Torn))
+			seen(fmt.Sprintf("%s: %d bytes of an unfinished write at the end, which the next start cuts off", path,
+				found.Torn))
 		}
 	}
 	return errors.Join(errs...)

@@ -19,9 +19,9 @@ type decoding struct {
 	rng     []*rand.Rand // of each sequence
 }
 
-// Decode draws steps tokens for each of that many sequences, the first behind the context's last token. As in the engine, each
-// token comes with its log-probability. The context is computed before the time is taken, and kept for the next call with the
-// same arguments. Check is 0: the draws are random.
+// Decode draws steps tokens for each of that many sequences, the first behind the context's last token. As in the
+// engine, each token comes with its log-probability. The context is computed before the time is taken, and kept for
+// the next call with the same arguments. Check is 0: the draws are random.
 func (b *Bench) Decode(context []int32, sequences, steps int) (Result, error) {
 	b.drop(true, false)
 	d := b.decoding

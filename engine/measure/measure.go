@@ -1,6 +1,6 @@
-// Package measure times single passes of the engine: one training pass, one prefill, some decoding steps. There is no queue,
-// no scheduler and no durability in the way, so that the rates can be compared with those of other programs and with the
-// bounds of the machine.
+// Package measure times single passes of the engine: one training pass, one prefill, some decoding steps. There is no
+// queue, no scheduler and no durability in the way, so that the rates can be compared with those of other programs and
+// with the bounds of the machine.
 package measure
 
 import (
@@ -19,8 +19,8 @@ type Result struct {
 	Check   float64 // what was computed, to compare with another program: see the pass
 }
 
-// Bench runs passes on one model at a time. It keeps the weights and what the last kind of pass allocated, so that a repeated
-// pass measures computing alone. It is for one goroutine.
+// Bench runs passes on one model at a time. It keeps the weights and what the last kind of pass allocated, so that a
+// repeated pass measures computing alone. It is for one goroutine.
 type Bench struct {
 	kernels *kernel.Set
 	compute nn.Compute
@@ -32,7 +32,8 @@ type Bench struct {
 	decoding *decoding
 }
 
-// New returns a bench that computes with the best kernels of this processor. A fast kernel that fails its self-test is an error.
+// New returns a bench that computes with the best kernels of this processor. A fast kernel that fails its self-test is
+// an error.
 func New() (*Bench, error) {
 	k, warning := kernel.Best(kernel.Native())
 	if warning != nil {
@@ -44,8 +45,8 @@ func New() (*Bench, error) {
 // Kernels names the kernel path in use, such as avx512.
 func (b *Bench) Kernels() string { return b.kernels.Path().String() }
 
-// Load computes with that many threads on the model in the folder dir from now on. Another number of threads loads the model
-// again.
+// Load computes with that many threads on the model in the folder dir from now on. Another number of threads loads the
+// model again.
 func (b *Bench) Load(dir string, threads int) error {
 	if b.compute.P == nil || b.compute.P.N() != threads {
 		b.Close()
@@ -84,7 +85,8 @@ func (b *Bench) Prefill(prompt []int32) (Result, error) {
 	return Result{Seconds: time.Since(start).Seconds(), Check: float64(logits[0] - lse)}, b.runner.Err()
 }
 
-// drop releases what the other kinds of passes allocated: a model of billions of parameters has to fit beside another program's.
+// drop releases what the other kinds of passes allocated: a model of billions of parameters has to fit beside another
+// program's.
 func (b *Bench) drop(training, decoding bool) {
 	training, decoding = training && b.training != nil, decoding && b.decoding != nil
 	if training {

@@ -14,8 +14,8 @@ type training struct {
 	tape    *model.Tape
 }
 
-// Train runs forward, cross-entropy of every next token, and backward of a LoRA of that rank on all linears of the layers but not
-// the unembedding, as peft's all-linear. Check is the mean loss.
+// Train runs forward, cross-entropy of every next token, and backward of a LoRA of that rank on all linears of the
+// layers but not the unembedding, as peft's all-linear. Check is the mean loss.
 func (b *Bench) Train(sequences [][]int32, rank int) (Result, error) {
 	b.drop(false, true)
 	if b.training == nil || b.training.adapter.LoRA.Rank != rank {

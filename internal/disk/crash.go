@@ -9,10 +9,10 @@ import (
 // ErrCrash is what every operation returns from the crash on.
 var ErrCrash = errors.New("disk: crashed by the test")
 
-// Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write leaves
-// half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes that
-// were not synced are lost too. Crash itself keeps account of what is durable; the disk is never synced, which makes such
-// tests fast.
+// Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write
+// leaves half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes
+// that were not synced are lost too. Crash itself keeps account of what is durable; the disk is never synced, which
+// makes such tests fast.
 type Crash struct {
 	FS        FS
 	At        int // 1 is the first operation; 0 never crashes

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Grown is a file that grows by whole writes. What a failed write left behind is cut off before the next one. It is for one
-// goroutine at a time.
+// Grown is a file that grows by whole writes. What a failed write left behind is cut off before the next one. It is
+// for one goroutine at a time.
 type Grown struct {
 	fs   FS
 	path string
@@ -16,8 +16,8 @@ type Grown struct {
 	torn bool  // a failed write may have left more
 }
 
-// OpenGrown opens the file at path, makes it if it is missing, and cuts it to size bytes, of which it must have that many. Its
-// folder must exist.
+// OpenGrown opens the file at path, makes it if it is missing, and cuts it to size bytes, of which it must have that
+// many. Its folder must exist.
 func OpenGrown(to FS, path string, size int64) (*Grown, error) {
 	st, err := os.Stat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

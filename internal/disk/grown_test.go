@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestGrown: what a full disk leaves of a write is gone before the next one, and what is behind the size at the opening.
+// TestGrown: what a full disk leaves of a write is gone before the next one, and what is behind the size at the
+// opening.
 func TestGrown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	full := &Full{FS: OS()}

@@ -49,7 +49,8 @@ func readFile(path string, limit int64, patience time.Duration) ([]byte, error) 
 }
 
 func tooLong(path string, limit int64) error {
-	return fmt.Errorf("%s has more than %d bytes, which is the most that is read of such a file; give another", path, limit)
+	return fmt.Errorf("%s has more than %d bytes, which is the most that is read of such a file; give another", path,
+		limit)
 }
 
 // OpenRegular opens a file to be read at any place. Pipes, devices and folders are refused by name, without waiting for

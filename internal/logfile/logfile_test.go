@@ -119,7 +119,8 @@ func TestSearch(t *testing.T) {
 	}
 	add(t, dir, "other.log", "INFO line 9\n")
 	got := follow(t, dir, Follower{Level: slog.LevelInfo, Search: "line 9", Keyword: "run"}, func() {})
-	if !strings.HasPrefix(got, "["+filepath.Join(dir, "run.log")+":9]\n   INFO line 4\n") || !strings.Contains(got, "\n>> INFO line 9\n") ||
+	if !strings.HasPrefix(got, "["+filepath.Join(dir, "run.log")+":9]\n   INFO line 4\n") ||
+		!strings.Contains(got, "\n>> INFO line 9\n") ||
 		!strings.HasSuffix(got, "   INFO line 14\n") || strings.Contains(got, "other") {
 		t.Errorf("got\n%s", got)
 	}

@@ -1,5 +1,5 @@
-// Package numbered keeps the requests of one model by their numbers, so that a request that is sent again is answered and not
-// executed again.
+// Package numbered keeps the requests of one model by their numbers, so that a request that is sent again is answered
+// and not executed again.
 package numbered
 
 import (
@@ -8,8 +8,8 @@ import (
 	"maps"
 )
 
-// Requests is the accepted requests of one model by number (SeqID). The numbers begin at 1. What E holds of a request, its future for
-// instance, is kept until Forget. The caller's lock guards it.
+// Requests is the accepted requests of one model by number (SeqID). The numbers begin at 1. What E holds of a request,
+// its future for instance, is kept until Forget. The caller's lock guards it.
 type Requests[E any] struct {
 	model string
 	next  int64
@@ -56,13 +56,14 @@ func (r *Requests[E]) Forget(seq int64) { delete(r.kept, seq) }
 // ForgetAll drops all requests.
 func (r *Requests[E]) ForgetAll() { r.kept = map[int64]E{} }
 
-// Repeated finds the request that was accepted before under a number. same says whether it is the request that is now sent. The error
-// says that it is another one, or that it is not kept any more; all requests up to done were accepted.
+// Repeated finds the request that was accepted before under a number. same says whether it is the request that is now
+// sent. The error says that it is another one, or that it is not kept any more; all requests up to done were accepted.
 func (r *Requests[E]) Repeated(seq, done int64, same func(E) bool) (e E, found bool, err error) {
 	e, found = r.kept[seq]
 	switch {
 	case !found && seq <= done:
-		err = fmt.Errorf("the result of request %d of model %s is no longer kept; the next free seq_id is %d", seq, r.model, r.next)
+		err = fmt.Errorf("the result of request %d of model %s is no longer kept; the next free seq_id is %d", seq,
+			r.model, r.next)
 	case found && !same(e):
 		err = fmt.Errorf("%w; the next free one is %d", Reused(seq, "model "+r.model), r.next)
 	}

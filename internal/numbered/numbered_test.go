@@ -29,7 +29,8 @@ func TestRepeated(t *testing.T) {
 		{1, "a", false, "request 1 of model m is no longer kept; the next free seq_id is 5"},
 	} {
 		e, found, err := r.Repeated(x.seq, 2, func(e string) bool { return e == x.sent })
-		if found != x.found || (err == nil) != (x.wantError == "") || err != nil && !strings.Contains(err.Error(), x.wantError) {
+		if found != x.found || (err == nil) != (x.wantError == "") ||
+			err != nil && !strings.Contains(err.Error(), x.wantError) {
 			t.Errorf("request %d: %q, %v, %v", x.seq, e, found, err)
 		}
 	}

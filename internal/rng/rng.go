@@ -1,6 +1,7 @@
-// Package rng gives named random streams. A stream is named by a seed, a word and some numbers (rng.New(7).Stream("sample", 3));
-// its k-th draw is a pure function of that name and k, so neither scheduling nor resuming changes what is drawn. The bits are
-// the same on every machine and must never change: runs are repeated from their seed.
+// Package rng gives named random streams. A stream is named by a seed, a word and some numbers
+// (rng.New(7).Stream("sample", 3)); its k-th draw is a pure function of that name and k, so neither scheduling nor
+// resuming changes what is drawn. The bits are the same on every machine and must never change: runs are repeated from
+// their seed.
 package rng
 
 import (
@@ -37,7 +38,8 @@ type Stream struct {
 
 // At is the k-th draw.
 func (s Stream) At(k uint64) uint64 {
-	b := philox([4]uint32{uint32(k >> 1), uint32(k >> 33), uint32(s.high), uint32(s.high >> 32)}, [2]uint32{uint32(s.key), uint32(s.key >> 32)})
+	b := philox([4]uint32{uint32(k >> 1), uint32(k >> 33), uint32(s.high), uint32(s.high >> 32)},
+		[2]uint32{uint32(s.key), uint32(s.key >> 32)})
 	i := 2 * (k & 1)
 	return uint64(b[i]) | uint64(b[i+1])<<32
 }

@@ -18,7 +18,8 @@ func TestPhilox(t *testing.T) {
 	}{
 		{[4]uint32{}, [2]uint32{}, "[6627e8d5 e169c58d bc57ac4c 9b00dbd8]"},
 		{[4]uint32{f, f, f, f}, [2]uint32{f, f}, "[408f276d 41c83b0e a20bc7c6 6d5451fd]"},
-		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0}, "[d16cfe09 94fdcceb 5001e420 24126ea1]"},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
+			"[d16cfe09 94fdcceb 5001e420 24126ea1]"},
 	} {
 		if got := fmt.Sprintf("%08x", philox(c.ctr, c.key)); got != c.want {
 			t.Errorf("philox(%x, %x) = %s, want %s", c.ctr, c.key, got, c.want)

@@ -102,7 +102,8 @@ func newCodec(limit int) (*codec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(limit, 1<<23))))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(uint64(max(limit, 1<<23))))
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}

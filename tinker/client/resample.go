@@ -21,8 +21,9 @@ func (s *samplingClient) open(ctx context.Context) error {
 	}
 	var out wire.CreateSamplingSessionResponse
 	err = c.inSession(ctx, &own, func() error {
-		r, err := post("/create_sampling_session", wire.CreateSamplingSessionRequest{SessionID: own.id, SamplingSessionSeqID: own.next(&own.frozen),
-			BaseModel: s.of.BaseModel, ModelPath: s.of.ModelPath, Type: "create_sampling_session"})
+		r, err := post("/create_sampling_session", wire.CreateSamplingSessionRequest{SessionID: own.id,
+			SamplingSessionSeqID: own.next(&own.frozen),
+			BaseModel:            s.of.BaseModel, ModelPath: s.of.ModelPath, Type: "create_sampling_session"})
 		if err != nil {
 			return err
 		}
@@ -47,7 +48,8 @@ func (s *samplingClient) current() string {
 	return s.id
 }
 
-// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that already.
+// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that
+// already.
 func (s *samplingClient) reopen(ctx context.Context, id string) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -75,7 +77,8 @@ func (s *samplingClient) send(ctx context.Context, body wire.SampleRequest, size
 // lostSample says that the server no longer knows a sample that it accepted, or the sampler that was to draw it.
 func lostSample(err error) bool {
 	var status *StatusError
-	return errors.Is(err, errLost) || errors.As(err, &status) && status.Status == http.StatusNotFound && !goneModel.MatchString(status.Detail)
+	return errors.Is(err, errLost) || errors.As(err, &status) && status.Status == http.StatusNotFound &&
+		!goneModel.MatchString(status.Detail)
 }
 
 // revive prepares for asking again for a sample that was lost with err, the n-th time.
@@ -92,8 +95,10 @@ func (s *samplingClient) revive(ctx context.Context, p promise, err error, n int
 // lost makes the failure of a sample tinker.ErrLost if the weights that it was to be drawn from are gone.
 func (s *samplingClient) lost(err error) error {
 	var status *StatusError
-	if s.of.ModelPath == "" || !errors.As(err, &status) || status.Status != http.StatusNotFound && !goneModel.MatchString(status.Detail) {
+	if s.of.ModelPath == "" || !errors.As(err, &status) ||
+		status.Status != http.StatusNotFound && !goneModel.MatchString(status.Detail) {
 		return err
 	}
-	return serverf("client: %s can no longer sample from %s (%w): %w", s.client.base, s.of.ModelPath, tinker.ErrLost, err)
+	return serverf("client: %s can no longer sample from %s (%w): %w", s.client.base, s.of.ModelPath, tinker.ErrLost,
+		err)
 }

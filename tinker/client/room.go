@@ -8,8 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// withRoom makes a model, and unloads one after another of the models that earlier processes left while the server says that it is full.
-// The model that holds the state to go on from comes last, and on TuFT never: unloading forgets what it saved.
+// withRoom makes a model, and unloads one after another of the models that earlier processes left while the server
+// says that it is full. The model that holds the state to go on from comes last, and on TuFT never: unloading forgets
+// what it saved.
 func (c *Client) withRoom(ctx context.Context, from string, create func() error) error {
 	spare := c.spare(from)
 	for {

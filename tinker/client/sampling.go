@@ -59,7 +59,8 @@ func (c *Client) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 }
 
 // Sample implements tinker.SamplingClient. It waits while as many samples are in flight as the server allows.
-func (s *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (s *samplingClient) Sample(ctx context.Context,
+	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if req.Params.MaxTokens < 0 {
 		return nil, userf("client: max_tokens is %d; it must be positive, or 0 for no limit", req.Params.MaxTokens)
 	}
@@ -69,8 +70,10 @@ func (s *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (
 		return nil, err
 	}
 	body := wire.SampleRequest{NumSamples: max(1, req.NumSamples), Prompt: wire.FromInput(req.Prompt), Params: params,
-		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs, TopKSampleLogprobs: req.TopKSampleLogprobs,
-		TargetPromptLogprobs: wire.FromTargets(req.TargetPromptLogprobs), PromptAltTokensK: req.PromptAltTokens, Type: "sample"}
+		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs,
+		TopKSampleLogprobs:   req.TopKSampleLogprobs,
+		TargetPromptLogprobs: wire.FromTargets(req.TargetPromptLogprobs), PromptAltTokensK: req.PromptAltTokens,
+		Type: "sample"}
 	ctx, done := s.client.within(ctx)
 	defer done()
 	if err := s.inFlight.Acquire(ctx, 1); err != nil {
@@ -107,7 +110,8 @@ func promptBytes(in tinker.ModelInput) int64 {
 }
 
 // result polls for a sample. When the server has lost it, it is asked for again, under another number.
-func (s *samplingClient) result(ctx context.Context, p promise, body wire.SampleRequest, size int64) (tinker.SampleResponse, error) {
+func (s *samplingClient) result(ctx context.Context, p promise, body wire.SampleRequest,
+	size int64) (tinker.SampleResponse, error) {
 	for n := 0; ; n++ {
 		r, err := result(ctx, s.client, p, wire.DecodeSample)
 		if err == nil {

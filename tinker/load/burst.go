@@ -33,8 +33,9 @@ const (
 // Samples asks for n samples at once.
 func (l *Load) Samples(ctx context.Context, n int) (BurstResult, error) { return l.Burst(ctx, n, 0) }
 
-// Burst sends samples and forward passes with gradients without waiting for any result, and then takes every one. The first training
-// request of each run is sent when all others are accepted, so that all of them are outstanding together.
+// Burst sends samples and forward passes with gradients without waiting for any result, and then takes every one. The
+// first training request of each run is sent when all others are accepted, so that all of them are outstanding
+// together.
 func (l *Load) Burst(ctx context.Context, samples, passes int) (BurstResult, error) {
 	s := &burst{l: l, BurstResult: BurstResult{Samples: samples, Passes: passes}}
 	for range (passes + perRun - 1) / perRun {
@@ -202,8 +203,10 @@ func (s *burst) sendSamples(ctx context.Context, answers *errgroup.Group, c tink
 }
 
 func (s *burst) checkSample(r tinker.SampleResponse, kind int) error {
-	if len(r.Sequences) != 1 || len(r.Sequences[0].Tokens) > sampleTokens || len(r.Sequences[0].Tokens) != len(r.Sequences[0].Logprobs) {
-		return fmt.Errorf("load: one sample of at most %d tokens was asked for; the answer is %+v", sampleTokens, r.Sequences)
+	if len(r.Sequences) != 1 || len(r.Sequences[0].Tokens) > sampleTokens ||
+		len(r.Sequences[0].Tokens) != len(r.Sequences[0].Logprobs) {
+		return fmt.Errorf("load: one sample of at most %d tokens was asked for; the answer is %+v", sampleTokens,
+			r.Sequences)
 	}
 	q, want := r.Sequences[0], s.drawn[kind]
 	for _, lp := range q.Logprobs {

@@ -15,7 +15,8 @@ import (
 
 func newEngine(t *testing.T) tinker.Service {
 	t.Helper()
-	e, err := engine.Open(engine.Options{Dir: t.TempDir(), Models: map[string]engine.Model{"tiny": {Dir: "../../examples/tiny/model"}}})
+	e, err := engine.Open(engine.Options{Dir: t.TempDir(),
+		Models: map[string]engine.Model{"tiny": {Dir: "../../examples/tiny/model"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,8 @@ func (l *liar) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (
 	return lyingRun{m, l}, err
 }
 
-func (l lyingRun) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (l lyingRun) ForwardBackward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	l.of.answers++
 	lie := l.of.answers%100 == 0
 	f, err := l.TrainingClient.ForwardBackward(ctx, req)

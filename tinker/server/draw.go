@@ -17,7 +17,7 @@ func drawSeed() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// draw runs an accepted request in the background. s.mu is held.
+// draw executes an accepted sampling request in the background. s.mu is held.
 func (s *Server) draw(p *sample) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	p.cancel = cancel
@@ -45,7 +45,7 @@ func (s *Server) draw(p *sample) {
 	}
 }
 
-// run is the work of one request.
+// run samples one request.
 func (s *Server) run(ctx context.Context, p *sample, w *sampler) (prompt int, out tinker.SampleResponse, err error) {
 	if w == nil {
 		return 0, out, tinker.Userf("sampling session %s is not there any more", p.Sampler)
@@ -86,8 +86,8 @@ func forgetBefore(out *tinker.SampleResponse, at int) {
 	}
 }
 
-// sampled notes the end of a request. The result is logged without an fsync: a lost one is drawn again from the same
-// seed.
+// sampled records the end of a request. The result is logged without an fsync: a lost result is drawn again from the
+// same seed.
 func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
 	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.opts.Now().UTC()}
 	if err != nil {

@@ -38,7 +38,8 @@ func TestTiedAdapterIsExported(t *testing.T) {
 	id := r.model(r.session(), 0)
 	r.output(r.promise("/forward_backward", batch(id, 1, false)))
 	r.result(r.promise("/optim_step", step(id, 2)))
-	path := r.result(r.promise("/save_weights_external", map[string]any{"model_id": id, "path": "one", "seq_id": 3}))["path"].(string)
+	path := r.result(r.promise("/save_weights_external",
+		map[string]any{"model_id": id, "path": "one", "seq_id": 3}))["path"].(string)
 	const at = "/checkpoints/external_weights/one/"
 	var list struct{ URLs map[string]string }
 	r.get("/training_runs/"+id+at+"external_weights_urls", &list)

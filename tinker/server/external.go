@@ -70,7 +70,8 @@ const tokenFile = "f"
 // externalURLs gives an address for every file of an external checkpoint.
 func (s *Server) externalURLs(c *call) (any, error) {
 	if c.r.PathValue("kind") != kindExternal {
-		return nil, tinker.Userf("%s is not an external checkpoint; save one with save_weights_external", c.r.PathValue("kind")+"/"+c.r.PathValue("name"))
+		return nil, tinker.Userf("%s is not an external checkpoint; save one with save_weights_external",
+			c.r.PathValue("kind")+"/"+c.r.PathValue("name"))
 	}
 	k, err := s.checkpointOf(c, s.readableOnly)
 	if err != nil {

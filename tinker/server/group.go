@@ -2,14 +2,14 @@ package server
 
 import "sync"
 
-// group is the server's goroutines. None begins once it has ended: handlers may still run when the server closes.
+// group is the server's goroutines. None starts after the end: handlers may still run when the server closes.
 type group struct {
 	mu    sync.Mutex
 	ended bool
 	wg    sync.WaitGroup
 }
 
-// begin runs f beside; false means that the server has ended and the next process does the work.
+// begin runs f on a goroutine; false means that the server has ended, and the next process does the work.
 func (g *group) begin(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -19,7 +19,7 @@ func (g *group) begin(f func()) bool {
 	return !g.ended
 }
 
-// end returns when nothing runs any more.
+// end waits until no goroutine is left.
 func (g *group) end() {
 	g.mu.Lock()
 	g.ended = true

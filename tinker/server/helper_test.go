@@ -70,7 +70,8 @@ func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.clock.Load
 
 func (r *rig) start() error {
 	seed := uint64(1)
-	below := engine.Options{Dir: filepath.Join(r.dir, "checkpoints"), Models: map[string]engine.Model{"tiny": {Dir: r.modelDir}}, Seed: &seed, FS: r.fs, Threads: 1, MaxSequences: 8}
+	below := engine.Options{Dir: filepath.Join(r.dir, "checkpoints"),
+		Models: map[string]engine.Model{"tiny": {Dir: r.modelDir}}, Seed: &seed, FS: r.fs, Threads: 1, MaxSequences: 8}
 	if r.tune != nil {
 		r.tune(&below)
 	}
@@ -259,7 +260,8 @@ func (r *rig) counters() (list string) {
 func (r *rig) fetch(id string) (map[string]any, []byte) {
 	r.t.Helper()
 	for start := time.Now(); time.Since(start) < time.Minute; {
-		code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept", wire.Proto)
+		code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
+			wire.Proto)
 		if code != http.StatusOK {
 			r.t.Fatalf("retrieve_future: %d %s", code, raw)
 		}
@@ -327,7 +329,8 @@ func (r *rig) samples(id string) tinker.SampleResponse {
 func (r *rig) session() string {
 	r.t.Helper()
 	var s wire.CreateSessionResponse
-	r.post("/create_session", map[string]any{"tags": []string{}, "user_metadata": map[string]any{}, "sdk_version": "0.25.0", "type": "create_session"}, &s)
+	r.post("/create_session", map[string]any{"tags": []string{}, "user_metadata": map[string]any{},
+		"sdk_version": "0.25.0", "type": "create_session"}, &s)
 	return s.SessionID
 }
 
@@ -339,7 +342,8 @@ func (r *rig) model(session string, seq int64) string {
 
 func createModel(session string, seq int64) map[string]any {
 	return map[string]any{"session_id": session, "model_seq_id": seq, "base_model": "small", "type": "create_model",
-		"lora_config": map[string]any{"rank": 4, "seed": 7, "train_unembed": true, "train_mlp": true, "train_attn": true}}
+		"lora_config": map[string]any{"rank": 4, "seed": 7, "train_unembed": true, "train_mlp": true,
+			"train_attn": true}}
 }
 
 func (r *rig) sampler(session string, seq int64, body map[string]any) string {
@@ -360,17 +364,21 @@ func batch(model string, seq int64, only bool) []byte {
 	for i := range tokens {
 		targets[i], w[i] = int64(tokens[(i+1)%len(tokens)]), 1-float32(i)/8
 	}
-	return wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: model, SeqID: seq, LossFn: tinker.CrossEntropy, ForwardOnly: only, Data: []tinker.Datum{{
-		ModelInput: tinker.Text(tokens), LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(w)}}}})
+	return wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: model, SeqID: seq, LossFn: tinker.CrossEntropy,
+		ForwardOnly: only, Data: []tinker.Datum{{
+			ModelInput: tinker.Text(tokens), LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(w)}}}})
 }
 
 func step(model string, seq int64) map[string]any {
-	return map[string]any{"model_id": model, "seq_id": seq, "type": "optim_step", "adam_params": map[string]any{"learning_rate": 0.01}}
+	return map[string]any{"model_id": model, "seq_id": seq, "type": "optim_step",
+		"adam_params": map[string]any{"learning_rate": 0.01}}
 }
 
 func asample(sampler string, seq int64, more map[string]any) map[string]any {
-	m := map[string]any{"sampling_session_id": sampler, "seq_id": seq, "num_samples": 1, "type": "sample", "prompt_logprobs": false, "topk_prompt_logprobs": 0,
-		"prompt":          map[string]any{"chunks": []any{map[string]any{"type": "encoded_text", "tokens": []int{5, 6, 7}}}},
+	m := map[string]any{"sampling_session_id": sampler, "seq_id": seq, "num_samples": 1, "type": "sample",
+		"prompt_logprobs": false, "topk_prompt_logprobs": 0,
+		"prompt": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text",
+			"tokens": []int{5, 6, 7}}}},
 		"sampling_params": map[string]any{"max_tokens": 8, "temperature": 1.0, "top_k": -1, "top_p": 1.0}}
 	for k, v := range more {
 		m[k] = v

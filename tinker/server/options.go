@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Options set a server up. Dir and Store are needed; zero values of the others mean their defaults.
+// Options configure a server. Dir and Store are required; the zero value of any other field means its default.
 type Options struct {
 	Dir   string // the server's own log and secret
 	Store Store
@@ -30,35 +30,45 @@ type Options struct {
 	// taken from each request.
 	PublicURL string
 
-	Hold            time.Duration         // how long retrieve_future waits for a result; default 25 s
-	GapAfter        time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
-	KeepResults     time.Duration         // how long a fetched sample is kept; default 10 min
-	KeepUnfetched   time.Duration         // how long one is kept that nobody fetched; default 24 h
-	KeepSessions    time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
-	KeepUnnamed     time.Duration         // how long an unused unnamed sampler is kept; default 6 h
-	KeepStability   time.Duration         // how long stability information is kept that nobody trains on; default 24 h
-	MaxStability    int64                 // bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
-	MaxUnnamed      int                   // unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
-	MaxUnnamedBytes int64                 // and their bytes on the disk; default 4 GiB
-	MaxKeptBytes    int64                 // bytes of a tenant's results of samples that are kept; default 256 MiB
-	MaxSamples      int                   // asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
-	MaxSampleBytes  int64                 // and their bytes; default 256 MiB
-	MaxQueuedBytes  int64                 // bytes of training requests that wait; default 2 GiB
-	MaxListening    int                   // calls that wait for a result; default 16384
-	Crowd           int                   // beyond so many samples, waiting clients are told that the server is full; default 256
-	MaxBody         int64                 // bytes of one request of training or sampling, unpacked; default 256 MiB
-	MaxSmallBody    int64                 // bytes of one request of any other kind; default 1 MiB
-	MaxBodies       int64                 // bytes of memory of all requests that are being read and decoded; default 1 GiB
-	MaxTenantBodies int64                 // and of one tenant's; default half of MaxBodies
-	MaxUnpack       int                   // how many times its packed size a body may unpack to, beyond 16 MiB; default 256
-	MaxElements     int                   // objects, arrays, members or messages of one body; default 256 Ki
-	MaxDepth        int                   // of nested JSON; default 64
-	MaxMissing      int64                 // numbers of a model that may be missing below one that is accepted; default 4096
-	MinFree         int64                 // bytes of disk below which nothing new is accepted; default 256 MiB, negative is no minimum
-	Free            func() (int64, error) // free bytes on the data's disk; nil does not look
-	FS              disk.FS
-	Log             *slog.Logger
-	Now             func() time.Time
+	Hold time.Duration // how long retrieve_future waits for a result; default 25 s
+	// how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
+	GapAfter      time.Duration
+	KeepResults   time.Duration // how long a fetched sample is kept; default 10 min
+	KeepUnfetched time.Duration // how long one is kept that nobody fetched; default 24 h
+	// how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
+	KeepSessions  time.Duration
+	KeepUnnamed   time.Duration // how long an unused unnamed sampler is kept; default 6 h
+	KeepStability time.Duration // how long stability information is kept that nobody trains on; default 24 h
+	// bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
+	MaxStability int64
+	// unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
+	MaxUnnamed      int
+	MaxUnnamedBytes int64 // and their bytes on the disk; default 4 GiB
+	MaxKeptBytes    int64 // bytes of a tenant's results of samples that are kept; default 256 MiB
+	// asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
+	MaxSamples     int
+	MaxSampleBytes int64 // and their bytes; default 256 MiB
+	MaxQueuedBytes int64 // bytes of training requests that wait; default 2 GiB
+	MaxListening   int   // calls that wait for a result; default 16384
+	// beyond so many samples, waiting clients are told that the server is full; default 256
+	Crowd        int
+	MaxBody      int64 // bytes of one request of training or sampling, unpacked; default 256 MiB
+	MaxSmallBody int64 // bytes of one request of any other kind; default 1 MiB
+	// bytes of memory of all requests that are being read and decoded; default 1 GiB
+	MaxBodies       int64
+	MaxTenantBodies int64 // and of one tenant's; default half of MaxBodies
+	// how many times its packed size a body may unpack to, beyond 16 MiB; default 256
+	MaxUnpack   int
+	MaxElements int // objects, arrays, members or messages of one body; default 256 Ki
+	MaxDepth    int // of nested JSON; default 64
+	// numbers of a model that may be missing below one that is accepted; default 4096
+	MaxMissing int64
+	// bytes of disk below which nothing new is accepted; default 256 MiB, negative is no minimum
+	MinFree int64
+	Free    func() (int64, error) // free bytes on the data's disk; nil does not look
+	FS      disk.FS
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 func (o *Options) defaults() {

@@ -36,7 +36,8 @@ type modelRecord struct {
 	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
 	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
 	Metadata map[string]string              `json:"user_metadata,omitempty"`
-	Asked    string                         `json:"asked,omitempty"` // the base model as its user calls it; older records lack it
+	// the base model as its user calls it; older records lack it
+	Asked string `json:"asked,omitempty"`
 }
 
 // madeRecord says that a model was made.
@@ -44,7 +45,7 @@ type madeRecord struct {
 	ID string `json:"id"`
 }
 
-// reject is a training request whose contents were wrong: it has used its number, and this is its result.
+// reject is a training request with invalid contents: it has used up its number, and this is its result.
 type reject struct {
 	Model    string          `json:"model"`
 	Seq      int64           `json:"seq"`
@@ -53,7 +54,7 @@ type reject struct {
 	Category tinker.Category `json:"category"`
 }
 
-// mark is what a user decided about a checkpoint. The one that counts has the SeqID of the request that saved it.
+// mark is a user's decision about a checkpoint. It applies to the checkpoint that the request with that SeqID saved.
 type mark struct {
 	Path         string            `json:"path"`
 	Seq          int64             `json:"seq"`

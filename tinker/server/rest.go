@@ -66,7 +66,8 @@ func (k saved) wire() wire.Checkpoint {
 		kind = typeExternal
 	}
 	return wire.Checkpoint{CheckpointID: folder + "/" + name, CheckpointType: kind,
-		Time: k.Time.UTC(), TinkerPath: "tinker://" + k.Path.ModelID + "/" + folder + "/" + name, SizeBytes: &size, Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
+		Time: k.Time.UTC(), TinkerPath: "tinker://" + k.Path.ModelID + "/" + folder + "/" + name, SizeBytes: &size,
+		Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
 }
 
 func wires(list []saved) []wire.Checkpoint {
@@ -180,5 +181,6 @@ func (s *Server) weightsInfo(c *call, req wire.WeightsInfoRequest) (any, error) 
 	base := s.state.baseOf(k.Path.ModelID, k.BaseModel)
 	s.mu.Unlock()
 	l := k.LoRA
-	return wire.WeightsInfo{BaseModel: base, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed, TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
+	return wire.WeightsInfo{BaseModel: base, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed,
+		TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// sampleRecord is an accepted request with the choice that chance made for it.
+// sampleRecord is an accepted request with the seed drawn for it.
 type sampleRecord struct {
 	Sampler  string          `json:"sampler"`
 	Seq      int64           `json:"seq"`
@@ -24,7 +24,7 @@ type sampleRecord struct {
 	Recorded bool            `json:"recorded,omitempty"` // its stability information is kept
 }
 
-// sampleResult is how it ended: Proto, or an error.
+// sampleResult is the outcome: Proto, or an error.
 type sampleResult struct {
 	Sampler  string          `json:"sampler"`
 	Seq      int64           `json:"seq"`
@@ -58,8 +58,8 @@ func (p *sample) finish(r sampleResult) {
 	close(p.done)
 }
 
-// maxKept bounds a sampling request, which is kept until it is done: its JSON can take six times as much in the log,
-// whose records are bounded.
+// maxKept limits the size of a sampling request, which is kept until it is done: its JSON can take six times as much
+// in the log, whose records are limited.
 const maxKept = 128 << 20
 
 func (s *Server) sample(c *call) (any, error) {
@@ -94,8 +94,9 @@ func (s *Server) sample(c *call) (any, error) {
 		if err != nil {
 			return 0, err
 		}
-		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(),
-			Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
+		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(),
+			Accepted: s.opts.Now().UTC(),
+			Request:  c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
 		fresh.tenant, fresh.size = c.tenant, int64(len(c.body))
 		t.samples[key] = fresh
 		s.sampling.take(fresh.tenant, fresh.size)
@@ -118,7 +119,7 @@ func (s *Server) sample(c *call) (any, error) {
 	return promise, nil
 }
 
-// withdraw forgets a request that could not be logged; nil is none.
+// withdraw forgets a request that could not be logged; nil is ignored.
 func (s *Server) withdraw(p *sample) {
 	if p == nil {
 		return
@@ -138,7 +139,7 @@ func (s *Server) left(p *sample, w *sampler) {
 	}
 }
 
-// admit checks whether one more request may wait. s.mu is held.
+// admit checks whether one more request may be queued. s.mu is held.
 func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, error) {
 	if req.SamplingSessionID == "" {
 		return nil, tinker.Userf("sampling_session_id is missing; create_sampling_session makes one for a base_model or a model_path")
@@ -160,13 +161,14 @@ func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, e
 	return p, nil
 }
 
-// maxSamples bounds the continuations of one request.
+// maxSamples limits the samples of one request.
 const maxSamples = 4096
 
-// sampleRequest is the seam's form of a request; seed is for one that names none. Everything wrong with it is a User
-// error.
+// sampleRequest converts a request to the types of package tinker; seed is for a request without one. Everything
+// wrong with it is a User error.
 func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.SampleRequest, error) {
-	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs,
+	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs,
+		TopKPromptLogprobs: req.TopKPromptLogprobs,
 		TopKSampleLogprobs: req.TopKSampleLogprobs, PromptAltTokens: req.PromptAltTokensK}
 	var err error
 	if out.Prompt, err = req.Prompt.Tinker(); err != nil {

@@ -1,14 +1,17 @@
-// Package server speaks the Tinker protocol over HTTP for any durable tinker.Service, so that the unmodified Python
+// Package server serves any durable tinker.Service over the HTTP protocol of Tinker, so that the unmodified Python
 // SDK, the tinker command and this project's own client train and sample here as they do on the hosted service.
 //
-// A request's life: the route (route.go) finds the tenant by the hash of the key (auth.go) and decodes the body; a
-// training request (train.go) goes to the Backend, which makes it durable; a session, a sampler or a sample
-// (session.go, sampler.go, sample.go) goes to the server's own log (state.go). Only then is the promise returned. Its
-// request id is signed natural key, so retrieve_future (future.go) finds the result in any later process too. Results
-// are waited for, never polled.
+// The life of a request: the route (route.go) finds the tenant by the hash of the API key (auth.go) and decodes the
+// body. A training request (train.go) goes to the Backend, which makes it durable. A session, a sampler or a sample
+// (session.go, sampler.go, sample.go) is written to the server's own log (state.go). Only then is the promise
+// returned. Its request id is a signed key, so that retrieve_future (future.go) finds the result after a restart
+// too. The server waits for results without polling.
 //
-// Logprobs of samples are raw: of the model's own distribution at temperature 1. Telemetry of the SDK is accepted and
-// dropped. What a server on one machine cannot have (billing, audit, projects, traces) is refused by name (refuse.go).
+// Another tenant's resources return 404.
+//
+// Logprobs of samples are those of the model's own distribution at temperature 1. Telemetry of the SDK is accepted
+// and dropped. What a server on one machine does not offer (billing, audit, projects, traces) is refused with an
+// error that names it (refuse.go).
 package server
 
 import (
@@ -30,7 +33,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Backend is the durable service behind a server. Package journal has one.
+// Backend is the durable service behind a server, such as journal.Journal.
 type Backend interface {
 	tinker.Service
 	tinker.Unloader
@@ -49,7 +52,7 @@ type Backend interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
-// Store lists and reads what the Backend saved. Package engine has one.
+// Store lists and reads what the Backend saved, such as engine.Engine.
 type Store interface {
 	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
 	Checkpoint(path string) (tinker.Checkpoint, error)
@@ -57,8 +60,8 @@ type Store interface {
 	Folder(path string) (string, error)
 }
 
-// Exporter is a Store that gives some files of a checkpoint away in another form than it keeps them. Package engine has
-// one.
+// Exporter is a Store that exports some files of a checkpoint in another form than it keeps them, such as
+// engine.Engine.
 type Exporter interface {
 	Export(path string) ([]tinker.ExportFile, error)
 }
@@ -89,8 +92,8 @@ type Server struct {
 	free  freeSpace
 }
 
-// Open reads the server's log and takes up what an earlier process accepted: models are found again or made, unfinished
-// samples are drawn again from their seeds.
+// Open reads the server's log and resumes what an earlier process accepted: models are found again or created,
+// unfinished samples are drawn again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
@@ -138,7 +141,7 @@ func readSecret(dfs disk.FS, path string) ([]byte, error) {
 	return secret, nil
 }
 
-// resume takes up unfinished work.
+// resume continues unfinished work.
 func (s *Server) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,14 +162,14 @@ func (s *Server) resume() {
 		}
 	}
 	s.resumeKept()
-	s.work.begin(s.keepHouse)
+	s.work.begin(s.runRetention)
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Release answers every request that waits for a result, so that an HTTP server can shut down: the result comes later,
-// and nothing new is taken.
+// Release answers every request that waits for a result with try_again, and accepts nothing new, so that an HTTP
+// server can shut down.
 func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
 
 // Close ends the samples under way, which the next process draws again, and closes the log. A request that is still

@@ -54,9 +54,12 @@ type sampleKey struct {
 }
 
 func newState() state {
-	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, byTenant: map[string][]trainKey{}, gaps: map[string][]reject{}, marks: map[string]map[int64]mark{},
-		samples: map[sampleKey]*sample{}, kept: map[string]*kept{}, recorded: recordings{map[string]*recording{}, map[string]int64{}}}
+	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
+		unnamed: map[string]string{},
+		rejects: map[trainKey]reject{}, byTenant: map[string][]trainKey{}, gaps: map[string][]reject{},
+		marks:   map[string]map[int64]mark{},
+		samples: map[sampleKey]*sample{}, kept: map[string]*kept{},
+		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
 // model is a training run.

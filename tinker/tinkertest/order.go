@@ -59,7 +59,8 @@ func (s *suite) order() {
 	first, ferr := b.ForwardBackward(s.ctx, fb)
 	wait(s, first, ferr)
 	wait(s, opt, oerr)
-	if got := wait(s, last, lerr).LossFnOutputs[0][tinker.Logprobs].Float; s.caps.ExactLogprobs && !sameBits(got, want) {
+	if got := wait(s, last, lerr).LossFnOutputs[0][tinker.Logprobs].Float; s.caps.ExactLogprobs &&
+		!sameBits(got, want) {
 		s.Errorf("out of order: logprobs %v, want %v", got, want)
 	}
 }
@@ -76,7 +77,8 @@ func (s *suite) repeat() {
 	norm := wait(s, o, err).Metrics["grad_norm"]
 	after := s.logprobs(c, some...)
 	f, err = c.ForwardBackward(s.ctx, fb)
-	if again := wait(s, f, err); !sameBits(again.LossFnOutputs[0][tinker.Logprobs].Float, one.LossFnOutputs[0][tinker.Logprobs].Float) {
+	if again := wait(s, f, err); !sameBits(again.LossFnOutputs[0][tinker.Logprobs].Float,
+		one.LossFnOutputs[0][tinker.Logprobs].Float) {
 		s.Error("a repeated request got another result")
 	}
 	o, err = c.OptimStep(s.ctx, step)
@@ -107,7 +109,10 @@ func (s *suite) failure() {
 	for name, r := range map[string]tinker.ForwardRequest{
 		"unknown loss":       with(func(r *tinker.ForwardRequest) { r.LossFn = "no_such_loss" }),
 		"unknown config key": with(func(r *tinker.ForwardRequest) { r.LossFnConfig = map[string]float64{"clip": 1} }),
-		"missing input":      with(func(r *tinker.ForwardRequest) { delete(r.Data[1].LossFnInputs, tinker.Advantages) }),
+		"missing input": with(func(r *tinker.ForwardRequest) {
+			delete(r.Data[1].LossFnInputs,
+				tinker.Advantages)
+		}),
 		"wrong length": with(func(r *tinker.ForwardRequest) {
 			r.Data[1].LossFnInputs[tinker.Logprobs] = tinker.Floats(make([]float32, 3))
 		}),

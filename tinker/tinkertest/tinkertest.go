@@ -1,4 +1,5 @@
-// Package tinkertest is the contract of package tinker as a suite: every implementation passes it.
+// Package tinkertest is the test suite for implementations of package tinker. It is the contract of the interfaces
+// there.
 package tinkertest
 
 import (
@@ -115,7 +116,8 @@ func datum(tokens ...int32) tinker.Datum {
 
 func crossEntropy(data ...tinker.Datum) tinker.ForwardRequest {
 	for i, d := range data {
-		in := map[string]tinker.Tensor{tinker.TargetTokens: d.LossFnInputs[tinker.TargetTokens], tinker.Weights: d.LossFnInputs[tinker.Weights]}
+		in := map[string]tinker.Tensor{tinker.TargetTokens: d.LossFnInputs[tinker.TargetTokens],
+			tinker.Weights: d.LossFnInputs[tinker.Weights]}
 		data[i] = tinker.Datum{ModelInput: d.ModelInput, LossFnInputs: in}
 	}
 	return tinker.ForwardRequest{Data: data, LossFn: tinker.CrossEntropy}

@@ -84,16 +84,17 @@ func (s *suite) custom() {
 	want := s.logprobs(a, some...)
 	f, err := a.ForwardBackward(s.ctx, crossEntropy(datum(some...)))
 	wait(s, f, err)
-	g, used, err := tinker.ForwardBackwardCustom(s.ctx, b, tinker.ForwardRequest{Data: []tinker.Datum{d}}, nil, func(lp [][]float32) ([][]float32, error) {
-		if s.caps.ExactLogprobs && !sameBits(lp[0], want) {
-			s.Errorf("the custom loss got logprobs %v, want %v", lp[0], want)
-		}
-		grad := make([]float32, len(w))
-		for i := range w {
-			grad[i] = -w[i] // of the same loss
-		}
-		return [][]float32{grad}, nil
-	})
+	g, used, err := tinker.ForwardBackwardCustom(s.ctx, b, tinker.ForwardRequest{Data: []tinker.Datum{d}}, nil,
+		func(lp [][]float32) ([][]float32, error) {
+			if s.caps.ExactLogprobs && !sameBits(lp[0], want) {
+				s.Errorf("the custom loss got logprobs %v, want %v", lp[0], want)
+			}
+			grad := make([]float32, len(w))
+			for i := range w {
+				grad[i] = -w[i] // of the same loss
+			}
+			return [][]float32{grad}, nil
+		})
 	wait(s, g, err)
 	if used != 2 {
 		s.Errorf("the custom loss took %d seq_ids, want 2", used)

@@ -93,10 +93,12 @@ func FromSampling(s tinker.SamplingParams) (SamplingParams, error) {
 		p.Seed = &seed
 	}
 	if s.NoStop && len(s.StopStrings)+len(s.StopTokens) > 0 {
-		return p, tinker.Userf("wire: no_stop goes with neither stop strings %q nor stop tokens %v", s.StopStrings, s.StopTokens)
+		return p, tinker.Userf("wire: no_stop goes with neither stop strings %q nor stop tokens %v", s.StopStrings,
+			s.StopTokens)
 	}
 	if len(s.StopStrings) > 0 && len(s.StopTokens) > 0 {
-		return p, tinker.Userf("wire: the protocol takes stop strings or stop tokens in one request, not both: %q, %v", s.StopStrings, s.StopTokens)
+		return p, tinker.Userf("wire: the protocol takes stop strings or stop tokens in one request, not both: %q, %v",
+			s.StopStrings, s.StopTokens)
 	}
 	if s.NoStop || len(s.StopStrings) > 0 || len(s.StopTokens) > 0 {
 		p.Stop = &Stop{Strings: s.StopStrings, Tokens: s.StopTokens}

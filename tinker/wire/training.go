@@ -25,12 +25,14 @@ type LoRA struct {
 // Tinker is the seam's form.
 func (l LoRA) Tinker() tinker.LoRA {
 	on := func(b *bool) bool { return b == nil || *b }
-	return tinker.LoRA{Rank: l.Rank, Seed: l.Seed, TrainAttn: on(l.TrainAttn), TrainMLP: on(l.TrainMLP), TrainUnembed: on(l.TrainUnembed)}
+	return tinker.LoRA{Rank: l.Rank, Seed: l.Seed, TrainAttn: on(l.TrainAttn), TrainMLP: on(l.TrainMLP),
+		TrainUnembed: on(l.TrainUnembed)}
 }
 
 // FromLoRA is the inverse of Tinker. The protocol has no alpha: it is 32.
 func FromLoRA(l tinker.LoRA) *LoRA {
-	return &LoRA{Rank: l.Rank, Seed: l.Seed, TrainUnembed: &l.TrainUnembed, TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}
+	return &LoRA{Rank: l.Rank, Seed: l.Seed, TrainUnembed: &l.TrainUnembed, TrainMLP: &l.TrainMLP,
+		TrainAttn: &l.TrainAttn}
 }
 
 // CreateModelResponse is the result of create_model.
@@ -89,7 +91,8 @@ func (a Adam) Tinker() tinker.AdamParams {
 	for _, v := range []struct {
 		from *float64
 		to   *float64
-	}{{a.LearningRate, &p.LearningRate}, {a.Beta1, &p.Beta1}, {a.Beta2, &p.Beta2}, {a.Eps, &p.Eps}, {a.WeightDecay, &p.WeightDecay}, {a.GradClipNorm, &p.GradClipNorm}} {
+	}{{a.LearningRate, &p.LearningRate}, {a.Beta1, &p.Beta1}, {a.Beta2, &p.Beta2}, {a.Eps, &p.Eps},
+		{a.WeightDecay, &p.WeightDecay}, {a.GradClipNorm, &p.GradClipNorm}} {
 		if v.from != nil {
 			*v.to = *v.from
 		}

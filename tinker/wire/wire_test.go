@@ -43,11 +43,13 @@ func TestForwardBackwardGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ForwardBackward{ModelID: "m", SeqID: 3, LossFn: tinker.PPO, LossFnConfig: map[string]float64{"clip_low_threshold": 0.8},
+	want := ForwardBackward{ModelID: "m", SeqID: 3, LossFn: tinker.PPO,
+		LossFnConfig: map[string]float64{"clip_low_threshold": 0.8},
 		Data: []tinker.Datum{{
 			ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Tokens: []int32{7, 8}},
 				{Image: &tinker.Image{Data: []byte("xy"), Format: "jpeg", ExpectedTokens: 2}}}},
-			LossFnInputs: map[string]tinker.Tensor{"weights": {Shape: []int{3, 4}, Float: []float32{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}}}}}
+			LossFnInputs: map[string]tinker.Tensor{"weights": {Shape: []int{3, 4},
+				Float: []float32{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}}}}}
 	// crow [0,1,1,2], col [0,3]: row 0 has 1 at column 0, row 2 has 2 at column 3.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -69,7 +71,8 @@ func TestOutputGolden(t *testing.T) {
 func TestSampleGolden(t *testing.T) {
 	nan := float32(math.NaN())
 	want := tinker.SampleResponse{
-		Sequences:            []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25}, StopReason: tinker.StopLength}},
+		Sequences: []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25},
+			StopReason: tinker.StopLength}},
 		PromptLogprobs:       []float32{nan, -2},
 		TopKPromptLogprobs:   [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -0.25}, {Token: 9, Logprob: -3}}},
 		PromptCacheHitTokens: 2,
@@ -92,10 +95,14 @@ func TestSampleGolden(t *testing.T) {
 
 func scores() tinker.SampleResponse {
 	return tinker.SampleResponse{
-		Sequences: []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25}, StopReason: tinker.StopLength,
-			TopKLogprobs: [][]tinker.TokenLogprob{{{Token: 11, Logprob: -0.5}, {Token: 3, Logprob: -2}}, {{Token: 12, Logprob: -1.25}, {Token: 4, Logprob: -1.5}}}}},
-		TargetPromptLogprobs: &tinker.Matrix[float32]{Shape: [2]int{2, 5}, Values: []float32{-2, 0}, Start: []int64{0, 1, 2}, Columns: []int64{4, 0}},
-		PromptAltTokens:      [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -1}, {Token: 7, Logprob: -1}}, {{Token: 8, Logprob: -2}, {Token: 9, Logprob: -3}}},
+		Sequences: []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25},
+			StopReason: tinker.StopLength,
+			TopKLogprobs: [][]tinker.TokenLogprob{{{Token: 11, Logprob: -0.5}, {Token: 3, Logprob: -2}},
+				{{Token: 12, Logprob: -1.25}, {Token: 4, Logprob: -1.5}}}}},
+		TargetPromptLogprobs: &tinker.Matrix[float32]{Shape: [2]int{2, 5}, Values: []float32{-2, 0},
+			Start: []int64{0, 1, 2}, Columns: []int64{4, 0}},
+		PromptAltTokens: [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -1}, {Token: 7, Logprob: -1}},
+			{{Token: 8, Logprob: -2}, {Token: 9, Logprob: -3}}},
 	}
 }
 
@@ -123,9 +130,11 @@ func TestTargets(t *testing.T) {
 		json string
 		want *tinker.Matrix[int32]
 	}{
-		{`{"data":[5,-1],"dtype":"int64","shape":[2,1]}`, &tinker.Matrix[int32]{Shape: [2]int{2, 1}, Values: []int32{5, -1}}},
+		{`{"data":[5,-1],"dtype":"int64","shape":[2,1]}`,
+			&tinker.Matrix[int32]{Shape: [2]int{2, 1}, Values: []int32{5, -1}}},
 		{`{"data":[5],"dtype":"int64","shape":[2,1000000000],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[7]}`,
-			&tinker.Matrix[int32]{Shape: [2]int{2, 1000000000}, Values: []int32{5}, Start: []int64{0, 0, 1}, Columns: []int64{7}}},
+			&tinker.Matrix[int32]{Shape: [2]int{2, 1000000000}, Values: []int32{5}, Start: []int64{0, 0, 1},
+				Columns: []int64{7}}},
 		{`{"data":[5],"dtype":"float32","shape":[1,1]}`, nil},
 		{`{"data":[5],"dtype":"int64"}`, nil},
 		{`{"data":[5],"dtype":"int64","shape":[1]}`, nil},
@@ -157,8 +166,10 @@ func TestForwardBackwardRoundTrip(t *testing.T) {
 		LossFnConfig: map[string]float64{"clip_low_threshold": 0, "clip_high_threshold": 4},
 		Data: []tinker.Datum{
 			{ModelInput: tinker.Text([]int32{1, -2, math.MaxInt32}), LossFnInputs: map[string]tinker.Tensor{
-				tinker.TargetTokens: tinker.Ints([]int64{1, -1 << 63, 3}), tinker.Weights: {Shape: []int{3, 1}, Float: []float32{-1, 0, float32(math.Inf(1))}}}},
-			{ModelInput: tinker.Text(nil), LossFnInputs: map[string]tinker.Tensor{"x": {Shape: []int{0}, Int: []int64{}}}},
+				tinker.TargetTokens: tinker.Ints([]int64{1, -1 << 63, 3}),
+				tinker.Weights:      {Shape: []int{3, 1}, Float: []float32{-1, 0, float32(math.Inf(1))}}}},
+			{ModelInput: tinker.Text(nil), LossFnInputs: map[string]tinker.Tensor{"x": {Shape: []int{0},
+				Int: []int64{}}}},
 		},
 		Provenance: []Provenance{{}, {Input: []Span{{Sequence: "s:sample:0:1:2", Offset: 3, Length: 4},
 			{Sequence: "y", Sampled: true, Length: 1 << 40}},
@@ -229,7 +240,8 @@ func TestForwardBackwardNamesWhatIsWrong(t *testing.T) {
 		msg := appendBytes(nil, 3, appendBytes(nil, 2, entry)) // the datum comes before model and number
 		msg = appendVarint(appendString(msg, 1, "m"), 2, 5)
 		got, err := DecodeForwardBackward(msg)
-		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `datum 0: loss_fn_inputs["weights"]`) {
+		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), `datum 0: loss_fn_inputs["weights"]`) {
 			t.Errorf("error %v; want a User error with datum, field and %q", err, c.want)
 		}
 		if got.ModelID != "m" || got.SeqID != 5 {
@@ -260,7 +272,8 @@ func TestSamplingParams(t *testing.T) {
 		want tinker.SamplingParams
 	}{
 		{`{}`, base},
-		{`{"max_tokens":5,"temperature":0,"top_k":3,"top_p":0.5}`, with(func(p *tinker.SamplingParams) { p.MaxTokens, p.Temperature, p.TopK, p.TopP = 5, 0, 3, 0.5 })},
+		{`{"max_tokens":5,"temperature":0,"top_k":3,"top_p":0.5}`,
+			with(func(p *tinker.SamplingParams) { p.MaxTokens, p.Temperature, p.TopK, p.TopP = 5, 0, 3, 0.5 })},
 		{`{"stop":"\n"}`, with(func(p *tinker.SamplingParams) { p.StopStrings = []string{"\n"} })},
 		{`{"stop":["a","b"]}`, with(func(p *tinker.SamplingParams) { p.StopStrings = []string{"a", "b"} })},
 		{`{"stop":[1,2],"unknown":true}`, with(func(p *tinker.SamplingParams) { p.StopTokens = []int32{1, 2} })},
@@ -310,15 +323,18 @@ func TestLegacyForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := l.Tinker()
-	want := ForwardBackward{ModelID: "m", SeqID: 4, LossFn: "cross_entropy", Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2}),
-		LossFnInputs: map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{2, 3}), "weights": {Shape: []int{2, 2}, Float: []float32{0, 0, 0, 5}}}}}}
+	want := ForwardBackward{ModelID: "m", SeqID: 4, LossFn: "cross_entropy",
+		Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2}),
+			LossFnInputs: map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{2, 3}),
+				"weights": {Shape: []int{2, 2}, Float: []float32{0, 0, 0, 5}}}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
 
 func TestLegacyResults(t *testing.T) {
-	out, err := json.Marshal(FromOutput(tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 1, "x:mean": math.NaN()},
+	out, err := json.Marshal(FromOutput(tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 1,
+		"x:mean": math.NaN()},
 		LossFnOutputs: []map[string]tinker.Tensor{{"logprobs": tinker.Floats([]float32{-1, float32(math.NaN())})}}}))
 	want := `{"loss_fn_output_type":"ArrayRecord","loss_fn_outputs":[{"logprobs":{"data":[-1,null],"dtype":"float32","shape":[2]}}],"metrics":{"loss:sum":1}}`
 	if err != nil || string(out) != want {
@@ -353,7 +369,8 @@ func FuzzDecodeOutput(f *testing.F) {
 	f.Add(unhex(f, goldenOutput))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if o, err := DecodeOutput(b); err == nil {
-			if again, err := DecodeOutput(EncodeOutput(o)); err != nil || len(again.LossFnOutputs) != len(o.LossFnOutputs) {
+			if again, err := DecodeOutput(EncodeOutput(o)); err != nil ||
+				len(again.LossFnOutputs) != len(o.LossFnOutputs) {
 				t.Fatalf("%+v came back as %+v, %v", o, again, err)
 			}
 		}

@@ -1,8 +1,8 @@
-// Package cache holds the KV pages of one model shape: refcounted, pooled, and kept by the tokens they stand for so that
-// requests with a common beginning compute it once.
+// Package cache holds the KV pages of one model shape. Pages are pooled and reference-counted, and full pages are
+// kept by the tokens they stand for, so that requests with a common prefix compute it once.
 //
-// Pages that nobody uses stay as long as they fit into the budget; the least recently used go first. Which pages are
-// shared never changes a result, since a page's content is a function of the weights and of the tokens up to its end.
+// Pages without users stay as long as they fit into the budget; the least recently used are evicted first. Sharing
+// never changes a result, since a page's content is a function of the weights and of the tokens up to its end.
 package cache
 
 import (
@@ -50,8 +50,8 @@ func (c *Cache) InUse() int {
 	return c.used
 }
 
-// Alloc returns n zeroed pages, each with one user. If they do not fit, kept prefixes are given up; if that is not enough
-// and force is not set, it returns nil.
+// Alloc returns n zeroed pages, each with one user. If they do not fit, kept prefixes are given up; if that is not
+// enough and force is not set, it returns nil.
 func (c *Cache) Alloc(n int, force bool) []*Page {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,8 +2,8 @@ package cache
 
 import "container/list"
 
-// table finds pages by the tokens up to their end. An entry's key names the entry of the page before it, so the table is a
-// tree without hashes that could collide.
+// table finds pages by the tokens up to their end. An entry's key names the entry of the page before it, so the table
+// is a tree without hashes that could collide.
 type table struct {
 	entries map[key]*list.Element
 	order   *list.List // of *entry, most recently used first; an entry stands before those that continue it
@@ -65,8 +65,8 @@ func (t *table) remove(e *list.Element) *Page {
 	return en.page
 }
 
-// Lookup returns the kept pages of the longest known beginning of tokens under that version of the weights, each with one more user.
-// Only whole pages are known, and never all tokens: the last one is left to be computed.
+// Lookup returns the kept pages of the longest known beginning of tokens under that version of the weights, each with
+// one more user. Only whole pages are known, and never all tokens: the last one is left to be computed.
 func (c *Cache) Lookup(version uint64, tokens []int32) []*Page {
 	if len(tokens) <= PageLen {
 		return nil

@@ -29,7 +29,8 @@ func BenchmarkPeak(b *testing.B) {
 	if Detect() < AVX2 {
 		b.Skip("no AVX2 here")
 	}
-	for p, name := range map[Path]string{AVX2: "GFLOP/s-fma-avx2", AVX512: "GFLOP/s-fma", AVX512BF16: "GFLOP/s-dpbf16", AMX: "GFLOP/s-tdpbf16"} {
+	for p, name := range map[Path]string{AVX2: "GFLOP/s-fma-avx2", AVX512: "GFLOP/s-fma", AVX512BF16: "GFLOP/s-dpbf16",
+		AMX: "GFLOP/s-tdpbf16"} {
 		if p > Detect() {
 			continue
 		}
@@ -84,7 +85,8 @@ func benchPaths(b *testing.B, bf16 bool, f func(b *testing.B, s *Set)) {
 }
 
 func BenchmarkMatMul(b *testing.B) {
-	shapes := [][2]int{{32, 128}, {128, 32}, {128, 128}, {128, 384}, {384, 128}, {128, 1024}, {1024, 1024}, {1024, 3072}}
+	shapes := [][2]int{{32, 128}, {128, 32}, {128, 128}, {128, 384}, {384, 128}, {128, 1024}, {1024, 1024},
+		{1024, 3072}}
 	for _, bf16 := range []bool{false, true} {
 		b.Run(fmt.Sprintf("bf16=%t", bf16), func(b *testing.B) {
 			benchPaths(b, bf16, func(b *testing.B, s *Set) {

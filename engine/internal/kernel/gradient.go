@@ -1,8 +1,8 @@
 package kernel
 
-// The gradient of a weight is a product over rows: dyᵀ·x. With bf16 weights it is one of bf16 products too, in the set's order, with K
-// running over the rows. Blocks of 32 begin anew with each stretch of rows, of which the last is filled up with zeros, so that
-// it does not matter which stretches are in one call:
+// The gradient of a weight is a product over rows: dyᵀ·x. With bf16 weights it is one of bf16 products too, in the
+// set's order, with K running over the rows. Blocks of 32 begin anew with each stretch of rows, of which the last is
+// filled up with zeros, so that it does not matter which stretches are in one call:
 //
 //	PairRows    the panels of xᵀ
 //	PackColumns  the rows of dyᵀ
@@ -26,8 +26,8 @@ func upToBlock(n int) int {
 	return (n + block - 1) / block * block
 }
 
-// PairRows returns the bf16 panels of the transpose of columns c0 to c1-1 of x, whose rows are ld floats apart: [c1-c0, length of rows]. They lie in
-// to, until the next call with it.
+// PairRows returns the bf16 panels of the transpose of columns c0 to c1-1 of x, whose rows are ld floats apart:
+// [c1-c0, length of rows]. They lie in to, until the next call with it.
 func (s *Set) PairRows(to *Transposed, x []float32, ld int, rows Stretches, c0, c1 int) *Panels {
 	t := &to.panels
 	*t = Panels{N: c1 - c0, K: rows.length(), BF16: true}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The gradient of rows in stretches has the bits of products with the definition, stretch after stretch, each filled up with zeros.
+// The gradient of rows in stretches has the bits of products with the definition, stretch after stretch, each filled
+// up with zeros.
 func TestGradientOfStretches(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		r := random(5)
@@ -27,7 +28,8 @@ func TestGradientOfStretches(t *testing.T) {
 					var in Input
 					s.PackColumns(NewScratch(), &in, dy, N+2, N, rows)
 					c := K / 2 / NR * NR
-					left, right := s.PairRows(&Transposed{}, x, K+1, rows, 0, c), s.PairRows(&Transposed{}, x, K+1, rows, c, K)
+					left, right := s.PairRows(&Transposed{}, x, K+1, rows, 0, c),
+						s.PairRows(&Transposed{}, x, K+1, rows, c, K)
 					s.Multiply(NewScratch(), out, K, &in, 0, N, left, 0, left.Count(), true, nil)
 					s.Multiply(NewScratch(), out[c:], K, &in, 0, N, right, 0, right.Count(), true, nil)
 				},

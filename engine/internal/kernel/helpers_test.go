@@ -63,7 +63,8 @@ const (
 // numbers returns n values of a kind.
 func numbers(r *rand.Rand, n int, k kind) []float32 {
 	special := []float32{0, float32(math.Copysign(0, -1)), 1e-45, -1e-40, 0x1p-126, -0x1p-126, 0x1p-70}
-	extreme := []float32{math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+	extreme := []float32{math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)),
+		float32(math.NaN())}
 	x := Aligned(n)
 	for i := range x {
 		v := r.NormFloat64()

@@ -2,15 +2,15 @@ package kernel
 
 import "runtime"
 
-// Input is a matrix x [M,K] as products read it: packed once, by any number of workers, for any number of products. The zero value is
-// ready for Use; it keeps its memory.
+// Input is a matrix x [M,K] as products read it: packed once, by any number of workers, for any number of products.
+// The zero value is ready for Use; it keeps its memory.
 type Input struct {
 	M, K int
 
 	x  []float32 // where it lies, if no path wants it otherwise
 	ld int
-	// Rows that are rounded to bf16, as the path's kernels read them: step words for one row or, where tiles read them, for 32, and in them block
-	// words for 32 k. What does not exist is zero.
+	// Rows that are rounded to bf16, as the path's kernels read them: step words for one row or, where tiles read
+	// them, for 32, and in them block words for 32 k. What does not exist is zero.
 	packed      []float32
 	step, block int
 	buf         []float32
@@ -25,16 +25,19 @@ const InputRows = 32
 type inputPacker interface {
 	packedSize(M, K int) (words, step, block int) // of x [M,K]; 0 if it lies well
 	packInput(in *Input, from, to int)
-	multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition)
+	multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+		more []Addition)
 	inside(a *Addition) bool // multiply does a too
 }
 
 // transposer is an inputPacker with a way of its own to multiply by W itself.
 type transposer interface {
-	multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition)
+	multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool,
+		more []Addition)
 }
 
-// Use points in at x [M,K], whose rows are ld floats apart, for products with panels that are bf16 or not. Pack must follow.
+// Use points in at x [M,K], whose rows are ld floats apart, for products with panels that are bf16 or not. Pack must
+// follow.
 func (s *Set) Use(in *Input, x []float32, ld, M, K int, bf16 bool) {
 	in.M, in.K, in.x, in.ld, in.packed = M, K, x, ld, nil
 	if s.packer == nil || !bf16 || K == 0 {
@@ -46,7 +49,8 @@ func (s *Set) Use(in *Input, x []float32, ld, M, K int, bf16 bool) {
 	}
 }
 
-// PackInput packs rows to to-1; from is a multiple of InputRows, and so is to unless it is M. Different rows may be packed at once.
+// PackInput packs rows to to-1; from is a multiple of InputRows, and so is to unless it is M. Different rows may be
+// packed at once.
 func (s *Set) PackInput(in *Input, from, to int) {
 	if in.packed != nil && from < to {
 		s.packer.packInput(in, from, to)
@@ -62,8 +66,8 @@ func (in *Input) Columns(k0, k1 int) Input {
 	return part
 }
 
-// Addition is a product that another one continues with: of rows From to From+X.M-1 of its output, columns First and on go on with X·Wᵀ.
-// First is a multiple of 32.
+// Addition is a product that another one continues with: of rows From to From+X.M-1 of its output, columns First and
+// on go on with X·Wᵀ. First is a multiple of 32.
 type Addition struct {
 	From, First int
 	X           *Input
@@ -81,7 +85,8 @@ func (a *Addition) overlap(p0, p1, m0, m1 int) (q0, q1, r0, r1 int) {
 //	out[m,n] = (acc ? out[m,n] : 0) folded with x[m,k]*w[n,k], and with what more adds, in that order
 //
 // The bits are those of products one after another.
-func (s *Set) Multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
+func (s *Set) Multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+	more []Addition) {
 	if m0 >= m1 || p0 >= p1 {
 		return
 	}
@@ -111,13 +116,16 @@ func (s *Set) addition(sc *Scratch, out []float32, ldo int, a *Addition, m0, m1,
 	}
 }
 
-// transposeRows and transposeCols are the part of W that is transposed at once: at 512 KiB in bf16 it stays in the second cache beside the rows it meets.
+// transposeRows and transposeCols are the part of W that is transposed at once: at 512 KiB in bf16 it stays in the
+// second cache beside the rows it meets.
 const transposeRows, transposeCols = 1024, 256
 
-// MultiplyTransposed is Multiply by W itself: out [M,w.K] = x [M,w.N]·W and what more adds in the same way, for columns [k0,k1) of W, multiples of
-// 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and the sums continue from one to the next, in out unless the path
-// keeps them elsewhere: a second copy of the weights would cost more than transposing them.
-func (s *Set) MultiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
+// MultiplyTransposed is Multiply by W itself: out [M,w.K] = x [M,w.N]·W and what more adds in the same way, for
+// columns [k0,k1) of W, multiples of 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and the
+// sums continue from one to the next, in out unless the path keeps them elsewhere: a second copy of the weights would
+// cost more than transposing them.
+func (s *Set) MultiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int,
+	acc bool, more []Addition) {
 	if t, ok := s.packer.(transposer); ok && x.packed != nil && m0 < m1 {
 		t.multiplyTransposed(sc, out, ldo, x, m0, m1, w, k0, k1, acc, more)
 		return

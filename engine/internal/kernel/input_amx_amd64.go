@@ -13,7 +13,8 @@ func (amx) packedSize(M, K int) (words, step, block int) {
 	return (M + InputRows - 1) / InputRows * step, step, tileWords
 }
 
-// packInput rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in the second.
+// packInput rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in
+// the second.
 func (amx) packInput(in *Input, from, to int) {
 	blocks := in.K / (2 * blockPairs)
 	for m := from; m < to; m += amxTile {

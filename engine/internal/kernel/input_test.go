@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Products of rows that were packed, of any part of them, of any panels, with additions inside, have the bits of products one after another.
+// Products of rows that were packed, of any part of them, of any panels, with additions inside, have the bits of
+// products one after another.
 func TestMultiply(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		r := random(12)
@@ -18,7 +19,8 @@ func TestMultiply(t *testing.T) {
 				}
 			}
 			if !testing.Short() || s.Path() != Portable {
-				newShaped(r, s, bf16, 530, 64, 2112).part(t, r) // more rows and columns than are multiplied at once, and than stay in a cache
+				// more rows and columns than are multiplied at once, and than stay in a cache
+				newShaped(r, s, bf16, 530, 64, 2112).part(t, r)
 				newShaped(r, s, bf16, 70, 1100, 700).part(t, r) // more of both than are transposed at once
 			}
 		}
@@ -60,8 +62,10 @@ func newShaped(r *rand.Rand, s *Set, bf16 bool, M, N, K int) *multiplication {
 		}
 		first := r.IntN((N+NR-1)/NR) * NR
 		to := min(N, first+1+r.IntN(100))
-		d.more = append(d.more, Addition{from, first, d.pack(numbers(r, rows*rank, plain), rank, rows, rank), s.Pack(numbers(r, (to-first)*rank, plain), to-first, rank, bf16)})
-		d.transposed = append(d.transposed, Addition{from, 0, d.pack(numbers(r, rows*rank, plain), rank, rows, rank), s.Pack(numbers(r, rank*K, plain), rank, K, bf16)})
+		d.more = append(d.more, Addition{from, first, d.pack(numbers(r, rows*rank, plain), rank, rows, rank),
+			s.Pack(numbers(r, (to-first)*rank, plain), to-first, rank, bf16)})
+		d.transposed = append(d.transposed, Addition{from, 0, d.pack(numbers(r, rows*rank, plain), rank, rows, rank),
+			s.Pack(numbers(r, rank*K, plain), rank, K, bf16)})
 		from += rows + r.IntN(3)
 	}
 	return d

@@ -84,10 +84,12 @@ type ops interface {
 	roundBF16(dst, src []float32)
 	rotate(y, x, table []float32, s float32) // the first half of x with the second
 
-	narrow(dst []byte, src []float32)                                   // bf16 as little-endian halves; dst has room for a multiple of 16
-	packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) // dst[w*32+r] = word w of row r; rows are ld bytes apart
-	// Panels of 32 columns, step words apart: dst[k*32+c] = column c of rows 2k and 2k+1 as bf16; a row that does not exist is zero, and so are
-	// columns from cols on.
+	// bf16 as little-endian halves; dst has room for a multiple of 16
+	narrow(dst []byte, src []float32)
+	// dst[w*32+r] = word w of row r; rows are ld bytes apart
+	packWords(dst []uint32, src []byte, ld, rows, words int, bits bool)
+	// Panels of 32 columns, step words apart: dst[k*32+c] = column c of rows 2k and 2k+1 as bf16; a row that does not
+	// exist is zero, and so are columns from cols on.
 	pairRows(dst []uint32, step int, src []float32, ld, rows, cols int)
 	transposePairs(dst, src []uint32, blocks, step int) // whole blocks of 16 rows; those of dst are step words apart
 }
@@ -98,7 +100,8 @@ func New(p Path, o Order) (*Set, error) {
 		return nil, fmt.Errorf("kernel: path %v is not offered by this processor; the best it has is %v", p, Detect())
 	}
 	if !p.offers(o) {
-		return nil, fmt.Errorf("kernel: path %v does not multiply in order %v; use the other order, or path %v", p, o, AVX512)
+		return nil, fmt.Errorf("kernel: path %v does not multiply in order %v; use the other order, or path %v", p, o,
+			AVX512)
 	}
 	if p == Portable {
 		return definition(o), nil
@@ -120,8 +123,8 @@ func definition(o Order) *Set { return &Set{path: Portable, order: o, ops: porta
 func (s *Set) Path() Path   { return s.path }
 func (s *Set) Order() Order { return s.order }
 
-// RowBlock returns the number of rows that are best computed together: many enough to be worth reading weights for, few enough that what
-// they touch stays in a core's caches.
+// RowBlock returns the number of rows that are best computed together: many enough to be worth reading weights for,
+// few enough that what they touch stays in a core's caches.
 func (s *Set) RowBlock() int {
 	if s.path == AMX {
 		return 256
@@ -221,8 +224,8 @@ func (s *Set) Mul(dst, x, y []float32) { s.ops.mul(dst, x[:len(dst)], y[:len(dst
 // RoundBF16 sets dst to src rounded to bf16, widened again. dst may be src.
 func (s *Set) RoundBF16(dst, src []float32) { s.ops.roundBF16(dst[:len(src)], src) }
 
-// Rotate rotates the pairs (x[i], x[i+n]) of x [2n] by angles whose cosines are table[i] and whose sines are table[i+n], times s, into y: s = 1 and s = -1
-// rotates forth and back.
+// Rotate rotates the pairs (x[i], x[i+n]) of x [2n] by angles whose cosines are table[i] and whose sines are
+// table[i+n], times s, into y: s = 1 and s = -1 rotates forth and back.
 //
 //	y[i], y[i+n] = x[i]*cos - x[i+n]*sin*s, x[i+n]*cos + x[i]*sin*s
 //

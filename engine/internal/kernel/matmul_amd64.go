@@ -20,8 +20,9 @@ const (
 	oneWalk = 4
 	// blockPairsK is the length of a block of pairs of k: as large as the panel of blockK.
 	blockPairsK = 256
-	// aheadNear and aheadFar are how many bytes ahead of a walk memory is fetched. Few rows take less time than memory does, which then
-	// must be asked early: 4 KiB instead of 1 took a single row from 75 to 93 percent of the rate of reading. It helps with many rows and bf16 too.
+	// aheadNear and aheadFar are how many bytes ahead of a walk memory is fetched. Few rows take less time than memory
+	// does, which then must be asked early: 4 KiB instead of 1 took a single row from 75 to 93 percent of the rate of
+	// reading. It helps with many rows and bf16 too.
 	aheadNear, aheadFar = 1024, 4096
 )
 
@@ -130,7 +131,8 @@ func flag(b bool) int {
 
 // newProduct returns a product of M rows by a table of kernels.
 func (f *family) newProduct(sc *Scratch, kernels []microKernel, out []float32, ldo, M int) product {
-	return product{family: f, sc: sc, kernels: kernels, out: out, ldo: ldo, tiles: newTiles(M, kernels), ahead: aheadNear}
+	return product{family: f, sc: sc, kernels: kernels, out: out, ldo: ldo, tiles: newTiles(M, kernels),
+		ahead: aheadNear}
 }
 
 func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
@@ -149,7 +151,8 @@ func (f *family) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M
 	})
 }
 
-// walk multiplies with panels [p0,p1), some tiles and some steps at a time: pack packs n steps from s0 on of the rows of tiles [t0,t1).
+// walk multiplies with panels [p0,p1), some tiles and some steps at a time: pack packs n steps from s0 on of the rows
+// of tiles [t0,t1).
 func (p *product) walk(w *Panels, p0, p1 int, acc bool, pack func(t0, t1, s0, n int)) {
 	data, steps, block := unsafe.Pointer(unsafe.SliceData(w.F32)), w.steps(), blockK
 	if w.BF16 {
@@ -186,7 +189,8 @@ func (f *family) packInput(in *Input, from, to int) {
 
 func (f *family) inside(*Addition) bool { return false }
 
-func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, _ []Addition) {
+func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+	_ []Addition) {
 	p := f.newProduct(sc, f.bf16, out[m0*ldo:], ldo, m1-m0)
 	p.first, p.width = 0, x.step
 	p.walk(w, p0, p1, acc, func(_, _, s0, _ int) { p.a = x.packed[m0*x.step+s0*f.pair:] })

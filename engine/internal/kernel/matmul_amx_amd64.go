@@ -10,17 +10,18 @@ const (
 	amxTile = 16
 	// amxFew is the number of rows that take less time on the kernels of AVX-512: a tile would be all but empty.
 	amxFew = 2
-	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 32 KiB of panel, which the first
-	// cache keeps while the rows pass.
+	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 32 KiB of panel,
+	// which the first cache keeps while the rows pass.
 	amxBlocks = 16
 	// amxFewBlocks is the same for few rows, which stay in the first cache themselves.
 	amxFewBlocks = 8
-	// amxHeight is the number of rows a panel meets before the next one; amxWords bounds the words of theirs that it meets: 1 MiB, half of the second
-	// cache. Where K has more, amxGroup panels take turns, each with sums of its own.
+	// amxHeight is the number of rows a panel meets before the next one; amxWords bounds the words of theirs that it
+	// meets: 1 MiB, half of the second cache. Where K has more, amxGroup panels take turns, each with sums of its own.
 	amxHeight = 512
 	amxWords  = 1 << 18
 	amxGroup  = 8
-	// amxTransposeRows and amxTransposeCols are the part of W that is transposed at once: 512 KiB, beside as much of the rows it meets and 1 MiB of sums.
+	// amxTransposeRows and amxTransposeCols are the part of W that is transposed at once: 512 KiB, beside as much of
+	// the rows it meets and 1 MiB of sums.
 	amxTransposeRows, amxTransposeCols = 512, 512
 	// amxFewPairs is the number of 32 rows up to which a panel passes faster than memory brings the next one.
 	amxFewPairs = 2
@@ -43,21 +44,25 @@ func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int
 func (amx) inside(a *Addition) bool { return a.X.packed != nil }
 
 // multiply multiplies some hundred rows at a time.
-func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool, more []Addition) {
+func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
+	more []Addition) {
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
-		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: more, last: true}
+		p := amxProduct{sc: sc, x: x, w: w, out: out, ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1),
+			acc: acc, more: more, last: true}
 		p.panels(p0, p1)
 	}
 }
 
-// multiplyTransposed keeps the sums of some columns while the rows of W pass, transposed a part at a time. Additions of so few rows that they are not packed come
-// behind, as in Multiply.
-func (v amx) multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool, more []Addition) {
+// multiplyTransposed keeps the sums of some columns while the rows of W pass, transposed a part at a time. Additions
+// of so few rows that they are not packed come behind, as in Multiply.
+func (v amx) multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int,
+	acc bool, more []Addition) {
 	s := Set{ops: v, packer: v}
 	for m := m0 &^ (InputRows - 1); m < m1; m += amxHeight {
 		for k := k0; k < k1; k += amxTransposeCols {
 			to := min(k+amxTransposeCols, k1)
-			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1), acc: acc, more: s.transposeAdditions(sc, more, k, to)}
+			p := amxProduct{sc: sc, out: out[k:], ldo: ldo, base: m, from: max(m, m0), to: min(m+amxHeight, m1),
+				acc: acc, more: s.transposeAdditions(sc, more, k, to)}
 			p.transposed(&s, x, w, k, to)
 			for i := range p.more {
 				if !v.inside(&p.more[i]) {
@@ -80,8 +85,8 @@ type amxProduct struct {
 	more           []Addition
 	// begun says that the sums have been begun with an earlier part of k, last that there is no later one.
 	begun, last bool
-	// c holds the sums of some panels, the 32 columns of each for all rows in one stretch of memory: in out the rows may be a power of 2 apart
-	// and crowd each other out of the caches.
+	// c holds the sums of some panels, the 32 columns of each for all rows in one stretch of memory: in out the rows
+	// may be a power of 2 apart and crowd each other out of the caches.
 	c []float32
 }
 
@@ -126,8 +131,9 @@ func (p *amxProduct) transposed(s *Set, x *Input, w *Panels, k0, k1 int) {
 	}
 }
 
-// ending is what the kernel does with the sums of a panel behind its last block: it continues them with the addition that reaches all rows, if there is one and
-// no other, and then writes whole groups of rows to out. What it does not do is done by finish.
+// ending is what the kernel does with the sums of a panel behind its last block: it continues them with the addition
+// that reaches all rows, if there is one and no other, and then writes whole groups of rows to out. What it does not
+// do is done by finish.
 type ending struct {
 	blocks int
 	a, b   *float32
@@ -153,7 +159,8 @@ func (p *amxProduct) ending(q int) (e ending, rest bool) {
 	}
 	if one != nil {
 		steps := one.W.steps()
-		e = ending{blocks: steps / blockPairs, a: &one.X.packed[one.X.tile(p.base-one.From)], b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
+		e = ending{blocks: steps / blockPairs, a: &one.X.packed[one.X.tile(p.base-one.From)],
+			b: (*float32)(unsafe.Pointer(&one.W.Pairs[at*one.W.stride()*NR])), step: one.X.step * 4}
 	}
 	if p.direct(q) {
 		e.out = &p.out[p.base*p.ldo+q*NR]
@@ -208,7 +215,8 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 	}
 }
 
-// finish continues the sums of panel q with what more adds to them and writes them to out, as far as the kernel has not.
+// finish continues the sums of panel q with what more adds to them and writes them to out, as far as the kernel has
+// not.
 func (p *amxProduct) finish(q int, c []float32) {
 	e, rest := p.ending(q)
 	if rest {
@@ -234,8 +242,8 @@ func (p *amxProduct) additions(q int, c []float32) {
 	}
 }
 
-// add continues c with panel q of rows [r0,r1) of a. Rows that are not 32 of a's together pass through memory of their own, so that their neighbours do
-// not even get zeros added.
+// add continues c with panel q of rows [r0,r1) of a. Rows that are not 32 of a's together pass through memory of their
+// own, so that their neighbours do not even get zeros added.
 func (p *amxProduct) add(a *Addition, q int, c []float32, r0, r1 int) {
 	steps := a.W.steps()
 	b, blocks := (*float32)(unsafe.Pointer(&a.W.Pairs[q*a.W.stride()*NR])), steps/blockPairs

@@ -22,7 +22,8 @@ func shapes() []shape {
 	for _, N := range []int{1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 128} {
 		list = append(list, shape{3, N, 21})
 	}
-	for _, K := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 254, 255, 256, 257, 258, 511, 512, 513, 515} {
+	for _, K := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 254, 255, 256, 257, 258, 511, 512, 513,
+		515} {
 		list = append(list, shape{2, 33, K}, shape{2, 66, K}, shape{15, 97, min(K, 40)})
 	}
 	return append(list, shape{223, 70, 3}, shape{224, 33, 9}, shape{225, 70, 3}, shape{226, 3, 260}, shape{470, 65, 5})
@@ -64,8 +65,10 @@ func TestMatMulIsThePortableOne(t *testing.T) {
 func TestMatMulProperty(t *testing.T) {
 	forEachFast(t, func(t *testing.T, s *Set) {
 		rapid.Check(t, func(t *rapid.T) {
-			d := shape{rapid.IntRange(1, 40).Draw(t, "M"), rapid.IntRange(1, 70).Draw(t, "N"), rapid.IntRange(1, 90).Draw(t, "K")}
-			bf16, acc, kind := rapid.Bool().Draw(t, "bf16"), rapid.Bool().Draw(t, "acc"), kind(rapid.IntRange(0, int(kinds-1)).Draw(t, "kind"))
+			d := shape{rapid.IntRange(1, 40).Draw(t, "M"), rapid.IntRange(1, 70).Draw(t, "N"),
+				rapid.IntRange(1, 90).Draw(t, "K")}
+			bf16, acc, kind := rapid.Bool().Draw(t, "bf16"), rapid.Bool().Draw(t, "acc"),
+				kind(rapid.IntRange(0, int(kinds-1)).Draw(t, "kind"))
 			equal(t, "out", runProduct(s, d, bf16, acc, kind), runProduct(definition(s.Order()), d, bf16, acc, kind))
 		})
 	})
@@ -127,8 +130,9 @@ func foldBlocksInWords(x, w []float32) (sum float32) {
 	return sum
 }
 
-// Against float64, a product errs by no more than rounding each of its sums: (K+1)/2^24 of the sum of |x*w|, x and w as rounded to bf16, of which
-// in practice a hundredth is seen. What bf16 itself costs is in the inputs: each differs from the float32 that was given by up to 2^-9 of it.
+// Against float64, a product errs by no more than rounding each of its sums: (K+1)/2^24 of the sum of |x*w|, x and w
+// as rounded to bf16, of which in practice a hundredth is seen. What bf16 itself costs is in the inputs: each differs
+// from the float32 that was given by up to 2^-9 of it.
 func TestProductsAreCloseToFloat64(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		const M, N = 3, 40

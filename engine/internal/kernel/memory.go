@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Memory is a stretch of zeros outside the Go heap, in huge pages where the system has them, that panels are cut from. The
-// system gets it back when neither it nor any of the panels is in use.
+// Memory is a stretch of zeros outside the Go heap, in huge pages where the system has them, that panels are cut from.
+// The system gets it back when neither it nor any of the panels is in use.
 type Memory struct {
 	data []byte
 	used int

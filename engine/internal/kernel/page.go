@@ -1,7 +1,7 @@
 package kernel
 
-// StorePage writes PageLen rows of k and of v, both [PageLen,hd] with rows ldk and ldv apart, as the bf16 panels of a page: keys is one, of the rows of
-// k, and values are those of the transpose of v.
+// StorePage writes PageLen rows of k and of v, both [PageLen,hd] with rows ldk and ldv apart, as the bf16 panels of a
+// page: keys is one, of the rows of k, and values are those of the transpose of v.
 func (s *Set) StorePage(sc *Scratch, keys, values, k []float32, ldk int, v []float32, ldv, hd int) {
 	ld := (hd + lanes - 1) / lanes * lanes * 2
 	bits := asBytes(grow(&sc.bits, PageLen*ld/4))

@@ -76,7 +76,8 @@ func newPanels(N, K int, bf16 bool) *Panels {
 	return p
 }
 
-// ViewPanels returns panels that lie in words, of which there are PanelBytes/4: a matrix [N,K] that somebody else packed.
+// ViewPanels returns panels that lie in words, of which there are PanelBytes/4: a matrix [N,K] that somebody else
+// packed.
 func ViewPanels(words []float32, N, K int, bf16 bool) Panels {
 	p := Panels{N: N, K: K, BF16: bf16}
 	if bf16 {

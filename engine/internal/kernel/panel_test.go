@@ -53,7 +53,8 @@ func TestPackRowsOfEachElement(t *testing.T) {
 						p := newPanels(N+3, K, bf16)
 						s.PackRows(NewScratch(), p, 3, rows)
 						first := s.Pack(append(make([]float32, 3*K), want...), N+3, K, bf16)
-						equal(t, fmt.Sprintf("%dx%d element %d shift %d bf16=%t", N, K, e, shift, bf16), unpacked(p), unpacked(first))
+						equal(t, fmt.Sprintf("%dx%d element %d shift %d bf16=%t", N, K, e, shift, bf16), unpacked(p),
+							unpacked(first))
 					}
 				}
 			}

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// Pieces is a matrix in pieces that lie apart, as keys and values lie in pages: each is packed as [Panels] are and has 32 of the matrix's rows or
-// of its columns. All have the same length.
+// Pieces is a matrix in pieces that lie apart, as keys and values lie in pages: each is packed as [Panels] are and has
+// 32 of the matrix's rows or of its columns. All have the same length.
 type Pieces struct {
 	Data [][]float32
 	BF16 bool
-	// Then is what is likely to be read next, or nil. It has no influence on results: memory is asked for it while the last piece is computed, as it
-	// is for each piece while the one before it is.
+	// Then is what is likely to be read next, or nil. It has no influence on results: memory is asked for it while the
+	// last piece is computed, as it is for each piece while the one before it is.
 	Then []float32
 }
 
@@ -30,8 +30,8 @@ func (w *Pieces) ahead(i int) int {
 	return int(uintptr(unsafe.Pointer(&next[0])) - uintptr(unsafe.Pointer(&w.Data[i][0])))
 }
 
-// MatMulRows computes out [M,w.Len()] = x [M,K]·Wᵀ, where each piece of W is 32 of its rows. The bits are those of MatMul. Every piece is read once, in
-// one stretch; rows should be few.
+// MatMulRows computes out [M,w.Len()] = x [M,K]·Wᵀ, where each piece of W is 32 of its rows. The bits are those of
+// MatMul. Every piece is read once, in one stretch; rows should be few.
 func (s *Set) MatMulRows(sc *Scratch, out []float32, ldo int, x []float32, ldx, M, K int, w *Pieces) {
 	if M <= 0 || len(w.Data) == 0 {
 		return
@@ -42,7 +42,8 @@ func (s *Set) MatMulRows(sc *Scratch, out []float32, ldo int, x []float32, ldx, 
 	runtime.KeepAlive(w)
 }
 
-// MatMulColumns computes out [M,N] = x [M,w.Len()]·Wᵀ, where each piece of W is 32 of its columns, in their order. Else it is like MatMulRows.
+// MatMulColumns computes out [M,N] = x [M,w.Len()]·Wᵀ, where each piece of W is 32 of its columns, in their order.
+// Else it is like MatMulRows.
 func (s *Set) MatMulColumns(sc *Scratch, out []float32, ldo int, x []float32, ldx, M, N int, w *Pieces) {
 	if M <= 0 || len(w.Data) == 0 {
 		return

@@ -5,7 +5,8 @@ import "math"
 // portable is the path of plain Go, and the definition of every kernel.
 type portable struct{ order Order }
 
-func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
+func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int,
+	acc bool) {
 	stride := w.stride()
 	for m := range M {
 		row := x[m*ldx : m*ldx+w.K]

@@ -8,8 +8,9 @@ type Transposed struct {
 	data   []float32
 }
 
-// TransposePart returns the panels of the transpose of rows n0 to n1-1 and columns k0 to k1-1 of W: [k1-k0, n1-n0]. n0 and k0 are multiples
-// of 32, and so are n1 and k1 unless they are W's own ends. They lie in to, until the next call with it.
+// TransposePart returns the panels of the transpose of rows n0 to n1-1 and columns k0 to k1-1 of W: [k1-k0, n1-n0]. n0
+// and k0 are multiples of 32, and so are n1 and k1 unless they are W's own ends. They lie in to, until the next call
+// with it.
 func (s *Set) TransposePart(to *Transposed, p *Panels, n0, n1, k0, k1 int) *Panels {
 	t := &to.panels
 	*t = Panels{N: k1 - k0, K: n1 - n0, BF16: p.BF16}

@@ -47,7 +47,8 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 		case "clip_low_threshold", "clip_high_threshold":
 			return Datum{}, tinker.Userf("loss: datum %d has %s in loss_fn_inputs; no loss takes it per token, set it in loss_fn_config", index, key)
 		default:
-			return Datum{}, tinker.Userf("loss: datum %d has an unknown loss_fn_input %q; %s takes %s", index, key, l.name, strings.Join(l.needs(), ", "))
+			return Datum{}, tinker.Userf("loss: datum %d has an unknown loss_fn_input %q; %s takes %s", index, key,
+				l.name, strings.Join(l.needs(), ", "))
 		}
 	}
 	c := Datum{N: d.ModelInput.Len()}
@@ -81,7 +82,8 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 	}
 	if t, ok := d.LossFnInputs[tinker.EntropyWeights]; ok {
 		var err error
-		if c.EntropyWeights, err = l.floats(index, tinker.EntropyWeights, t, true, Datum{Shape: []int{c.N}}); err != nil {
+		if c.EntropyWeights, err = l.floats(index, tinker.EntropyWeights, t, true,
+			Datum{Shape: []int{c.N}}); err != nil {
 			return Datum{}, err
 		}
 	}
@@ -133,12 +135,14 @@ func (l Loss) targets(c *Datum, index int, d tinker.Datum, vocab int) error {
 		return tinker.Userf("loss: datum %d: target_tokens has shape %v and %d elements; model_input has %d positions, so it must be [%d] or [%d,K]", index, t.Shape, t.Len(), c.N, c.N, c.N)
 	}
 	if len(t.Shape) == 2 && l.name != tinker.CrossEntropy && l.name != tinker.ImportanceSampling {
-		return tinker.Userf("loss: datum %d: target_tokens has shape %v; %s takes one target per position, [%d]", index, t.Shape, l.name, c.N)
+		return tinker.Userf("loss: datum %d: target_tokens has shape %v; %s takes one target per position, [%d]", index,
+			t.Shape, l.name, c.N)
 	}
 	c.K, c.Shape, c.Targets = cols, shape(t), make([]int32, len(t.Int))
 	for i, v := range t.Int {
 		if v < 0 || v >= int64(vocab) {
-			return tinker.Userf("loss: datum %d: target_tokens[%d] is %d; the model has tokens 0 to %d", index, i, v, vocab-1)
+			return tinker.Userf("loss: datum %d: target_tokens[%d] is %d; the model has tokens 0 to %d", index, i, v,
+				vocab-1)
 		}
 		c.Targets[i] = int32(v)
 	}
@@ -153,7 +157,8 @@ func (l Loss) floats(index int, key string, t tinker.Tensor, ok bool, c Datum) (
 		return nil, tinker.Userf("loss: datum %d: %s must be float32, it is int64", index, key)
 	}
 	if _, _, fits := t.Dims(); !fits || !slices.Equal(shape(t), c.Shape) {
-		return nil, tinker.Userf("loss: datum %d: %s has shape %v and %d elements; it must be %v", index, key, shape(t), t.Len(), c.Shape)
+		return nil, tinker.Userf("loss: datum %d: %s has shape %v and %d elements; it must be %v", index, key, shape(t),
+			t.Len(), c.Shape)
 	}
 	for i, v := range t.Float {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {

@@ -42,7 +42,8 @@ func TestElements(t *testing.T) {
 		{loss: tinker.PPO, config: map[string]float64{"clip_high_threshold": 3}, logp: ln2, a: 1, want: -2, grad: -2},
 		{loss: tinker.CISPO, logp: ln2, a: 1, want: -2 * math.Ln2, grad: -2},
 		{loss: tinker.CISPO, logp: 3 * ln2, a: 1, want: -4 * 3 * math.Ln2, grad: -4},
-		{loss: tinker.CISPO, config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}, logp: -ln2, a: 2, want: 0.8 * math.Ln2 * 2, grad: -1.6},
+		{loss: tinker.CISPO, config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2},
+			logp: -ln2, a: 2, want: 0.8 * math.Ln2 * 2, grad: -1.6},
 		{loss: tinker.DRO, logp: -1, q: -1, a: 2, want: 2, grad: -2},
 		{loss: tinker.DRO, logp: -1, q: -3, a: 2, want: 2 + 0.5*0.05*4, grad: -(2 - 0.05*2)},
 		{loss: tinker.DRO, config: map[string]float64{"beta": 1}, logp: -1, q: -3, a: 0, want: 2, grad: 2},
@@ -52,7 +53,8 @@ func TestElements(t *testing.T) {
 		g := []float32{99}
 		got := mustNew(t, c.loss, c.config).Row(d, 0, []float32{c.logp}, g)
 		if math.Abs(got-c.want) > 1e-6 || math.Abs(float64(g[0])-c.grad) > 1e-6 {
-			t.Errorf("%s %v logp %v q %v a %v: loss %v gradient %v, want %v, %v", c.loss, c.config, c.logp, c.q, c.a, got, g[0], c.want, c.grad)
+			t.Errorf("%s %v logp %v q %v a %v: loss %v gradient %v, want %v, %v", c.loss, c.config, c.logp, c.q, c.a,
+				got, g[0], c.want, c.grad)
 		}
 	}
 }
@@ -73,9 +75,11 @@ func TestFiniteDifferences(t *testing.T) {
 	for _, name := range []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.DRO} {
 		l := mustNew(t, name, nil)
 		for range 200 {
-			d := Datum{N: 1, K: 1, Weights: []float32{r.Float32() - 0.5}, Logprobs: []float32{-2 * r.Float32()}, Advantages: []float32{4*r.Float32() - 2}}
+			d := Datum{N: 1, K: 1, Weights: []float32{r.Float32() - 0.5}, Logprobs: []float32{-2 * r.Float32()},
+				Advantages: []float32{4*r.Float32() - 2}}
 			x := -2 * r.Float64()
-			if ratio := elementary.Exp(x - float64(d.Logprobs[0])); math.Abs(ratio-0.8) < 1e-3 || math.Abs(ratio-1.2) < 1e-3 {
+			if ratio := elementary.Exp(x - float64(d.Logprobs[0])); math.Abs(ratio-0.8) < 1e-3 ||
+				math.Abs(ratio-1.2) < 1e-3 {
 				continue
 			}
 			const h = 1e-5
@@ -108,13 +112,16 @@ func TestRefusedSettings(t *testing.T) {
 		want   string
 	}{
 		{"mse", nil, `loss_fn "mse" is unknown; use cross_entropy`},
-		{tinker.CrossEntropy, map[string]float64{"beta": 1}, `cross_entropy has "beta"; it takes no settings but entropy_coef`},
-		{tinker.PPO, map[string]float64{"clip_low": 1}, `"clip_low"; it takes clip_high_threshold, clip_low_threshold, entropy_coef`},
+		{tinker.CrossEntropy, map[string]float64{"beta": 1},
+			`cross_entropy has "beta"; it takes no settings but entropy_coef`},
+		{tinker.PPO, map[string]float64{"clip_low": 1},
+			`"clip_low"; it takes clip_high_threshold, clip_low_threshold, entropy_coef`},
 		{tinker.PPO, map[string]float64{"clip_low_threshold": 2}, "is above clip_high_threshold 1.2"},
 		{tinker.CISPO, map[string]float64{"entropy_coef": math.Inf(1)}, "entropy_coef of cispo is +Inf"},
 		{tinker.DRO, map[string]float64{"beta": math.NaN()}, "beta of dro is NaN"},
 	} {
-		if _, err := New(c.name, c.config); err == nil || !strings.Contains(err.Error(), c.want) || tinker.CategoryOf(err) != tinker.User {
+		if _, err := New(c.name, c.config); err == nil || !strings.Contains(err.Error(), c.want) ||
+			tinker.CategoryOf(err) != tinker.User {
 			t.Errorf("New(%s, %v) = %v, want a user error with %q", c.name, c.config, err, c.want)
 		}
 	}
@@ -131,22 +138,37 @@ func TestCheck(t *testing.T) {
 	}{
 		{"ce", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "weights": two}, ""},
 		{"ce without weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens}, ""},
-		{"weights beside rl", tinker.PPO, map[string]tinker.Tensor{"target_tokens": tokens, "logprobs": two, "advantages": two, "weights": two}, ""},
-		{"wide ce", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": wide, "weights": {Shape: []int{2, 2}, Float: make([]float32, 4)}}, ""},
+		{"weights beside rl", tinker.PPO, map[string]tinker.Tensor{"target_tokens": tokens, "logprobs": two,
+			"advantages": two, "weights": two}, ""},
+		{"wide ce", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": wide,
+			"weights": {Shape: []int{2, 2}, Float: make([]float32, 4)}}, ""},
 		{"no targets", tinker.PPO, nil, "datum 5 lacks target_tokens"},
-		{"no advantages", tinker.PPO, map[string]tinker.Tensor{"target_tokens": tokens, "logprobs": two}, "datum 5 lacks advantages, which ppo needs"},
-		{"short", tinker.PPO, map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{1})}, "shape [1] and 1 elements; model_input has 2 positions"},
-		{"shape lies", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": {Shape: []int{2}, Int: []int64{1}}}, "shape [2] and 1 elements"},
+		{"no advantages", tinker.PPO, map[string]tinker.Tensor{"target_tokens": tokens, "logprobs": two},
+			"datum 5 lacks advantages, which ppo needs"},
+		{"short", tinker.PPO, map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{1})},
+			"shape [1] and 1 elements; model_input has 2 positions"},
+		{"shape lies", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": {Shape: []int{2},
+			Int: []int64{1}}}, "shape [2] and 1 elements"},
 		{"wide ppo", tinker.PPO, map[string]tinker.Tensor{"target_tokens": wide}, "ppo takes one target per position"},
-		{"narrow weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": wide, "weights": two}, "weights has shape [2] and 2 elements; it must be [2 2]"},
-		{"vocabulary", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{3, 10})}, "target_tokens[1] is 10; the model has tokens 0 to 9"},
-		{"floats as tokens", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": two}, "target_tokens must be int64"},
-		{"ints as weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "weights": tokens}, "weights must be float32"},
-		{"not finite", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "weights": tinker.Floats([]float32{1, float32(math.Inf(1))})}, "weights[1] is +Inf"},
-		{"unknown", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "mask": two}, `unknown loss_fn_input "mask"`},
+		{"narrow weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": wide, "weights": two},
+			"weights has shape [2] and 2 elements; it must be [2 2]"},
+		{"vocabulary", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{3, 10})},
+			"target_tokens[1] is 10; the model has tokens 0 to 9"},
+		{"floats as tokens", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": two},
+			"target_tokens must be int64"},
+		{"ints as weights", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "weights": tokens},
+			"weights must be float32"},
+		{"not finite", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens,
+			"weights": tinker.Floats([]float32{1, float32(math.Inf(1))})}, "weights[1] is +Inf"},
+		{"unknown", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "mask": two},
+			`unknown loss_fn_input "mask"`},
 		{"entropy weights", "with", map[string]tinker.Tensor{"target_tokens": wide, "entropy_weights": two}, ""},
-		{"entropy weights nobody asked for", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "entropy_weights": two}, "has entropy_weights, but loss_fn_config of cross_entropy has no entropy_coef"},
-		{"entropy weights for each target", "with", map[string]tinker.Tensor{"target_tokens": wide, "entropy_weights": {Shape: []int{2, 2}, Float: make([]float32, 4)}}, "entropy_weights has shape [2 2] and 4 elements; it must be [2]"},
+		{"entropy weights nobody asked for", tinker.CrossEntropy,
+			map[string]tinker.Tensor{"target_tokens": tokens, "entropy_weights": two},
+			"has entropy_weights, but loss_fn_config of cross_entropy has no entropy_coef"},
+		{"entropy weights for each target", "with", map[string]tinker.Tensor{"target_tokens": wide,
+			"entropy_weights": {Shape: []int{2, 2}, Float: make([]float32, 4)}},
+			"entropy_weights has shape [2 2] and 4 elements; it must be [2]"},
 		{"clip per token", tinker.PPO, map[string]tinker.Tensor{"clip_low_threshold": two}, "set it in loss_fn_config"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

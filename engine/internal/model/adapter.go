@@ -27,7 +27,8 @@ func ModuleNames() []string {
 func (l LoRA) Targets() []string {
 	var list []string
 	for i, name := range ModuleNames() {
-		if on := []bool{l.Attn, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 2}[i]]; on && len(l.Modules) == 0 || slices.Contains(l.Modules, name) {
+		if on := []bool{l.Attn, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 2}[i]]; on && len(l.Modules) == 0 ||
+			slices.Contains(l.Modules, name) {
 			list = append(list, name)
 		}
 	}
@@ -120,8 +121,8 @@ func (l LoRA) specs(c Config) []spec {
 	return append(list, headTarget(c).of(modules).specs(l.Rank)...)
 }
 
-// NewLoRA returns the tensors of a fresh adapter: A uniform in ±1/sqrt(inputs), B zero, so that it adds nothing yet. Each
-// tensor is a function of seed and its name.
+// NewLoRA returns the tensors of a fresh adapter: A uniform in ±1/sqrt(inputs), B zero, so that it adds nothing yet.
+// Each tensor is a function of seed and its name.
 func (w *Weights) NewLoRA(l LoRA, seed uint64) []Tensor {
 	var out []Tensor
 	for _, s := range l.specs(w.Config) {

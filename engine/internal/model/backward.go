@@ -17,16 +17,19 @@ type backBuffers struct {
 	head                             headRows
 	held                             *score // whose rows head has the logits of, all of them
 	tasks                            []gradTask
-	layouts                          []func(k *kernel.Set, sc *kernel.Scratch) // before the tasks, one for each of factors
-	factors                          []*nn.Factors
+	// before the tasks, one for each of factors
+	layouts []func(k *kernel.Set, sc *kernel.Scratch)
+	factors []*nn.Factors
 }
 
 func (d *backBuffers) resize(c Config, T, rank int) {
 	for _, m := range []struct {
 		rows *nn.Rows
 		cols int
-	}{{&d.dOut, c.Dim}, {&d.dIn, c.Dim}, {&d.dh, c.Dim}, {&d.dn1, c.Dim}, {&d.dn2, c.Dim}, {&d.dact, c.FF}, {&d.dgateUp, 2 * c.FF},
-		{&d.datt, c.QDim()}, {&d.dqkv, c.QDim() + 2*c.KVDim()}, {&d.dmidQKV, 3 * rank}, {&d.dmidO, rank}, {&d.dmidGU, 2 * rank},
+	}{{&d.dOut, c.Dim}, {&d.dIn, c.Dim}, {&d.dh, c.Dim}, {&d.dn1, c.Dim}, {&d.dn2, c.Dim}, {&d.dact, c.FF},
+		{&d.dgateUp, 2 * c.FF},
+		{&d.datt, c.QDim()}, {&d.dqkv, c.QDim() + 2*c.KVDim()}, {&d.dmidQKV, 3 * rank}, {&d.dmidO, rank},
+		{&d.dmidGU, 2 * rank},
 		{&d.dmidDown, rank}} {
 		m.rows.Resize(T, m.cols)
 	}

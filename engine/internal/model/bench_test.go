@@ -19,7 +19,8 @@ func flops(c Config, rank int) (base, lora float64) {
 	return base, lora
 }
 
-// benchModel is a model with a LoRA of rank 32 on everything, 128 sequences of 110 tokens and their weights of the loss.
+// benchModel is a model with a LoRA of rank 32 on everything, 128 sequences of 110 tokens and their weights of the
+// loss.
 type benchModel struct {
 	r       *Runner
 	w       *Weights
@@ -62,8 +63,8 @@ func cpuSeconds() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// report adds tokens per second, by the clock and, for a machine that others use too, by two cores' processor time since
-// began; and GFLOP/s in matrix products, without attention, by the latter.
+// report adds tokens per second, by the clock and, for a machine that others use too, by two cores' processor time
+// since began; and GFLOP/s in matrix products, without attention, by the latter.
 func report(b *testing.B, tokens int, flopsPerToken, began float64) {
 	n := float64(tokens) * float64(b.N)
 	free := n / ((cpuSeconds() - began) / 2)
@@ -109,7 +110,8 @@ func BenchmarkTrain(b *testing.B) {
 						tokens := m.tokens[i : i+32]
 						seqs := batch(m.w.Config, adapter, tokens...)
 						hidden := m.r.Forward(m.w, seqs, tape)
-						m.r.Score(m.w, seqs, hidden, next(tokens...), 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
+						m.r.Score(m.w, seqs, hidden, next(tokens...), 1, logp,
+							func(_ int, _, g []float32) { g[0] = -1 }, tape)
 						m.r.Backward(m.w, seqs, tape, grads)
 					}
 				}

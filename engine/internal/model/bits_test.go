@@ -16,8 +16,8 @@ import (
 
 var updateBits = flag.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
 
-// Logits, log-probabilities and gradients have the bits of testdata/bits.golden, on every path of this processor and on other processors:
-// make arm64 runs this test there.
+// Logits, log-probabilities and gradients have the bits of testdata/bits.golden, on every path of this processor and
+// on other processors: make arm64 runs this test there.
 func TestGoldenBits(t *testing.T) {
 	golden := filepath.Join("testdata", "bits.golden")
 	if *updateBits {
@@ -59,8 +59,8 @@ func remind(t *testing.T) {
 	}
 }
 
-// bits trains every family once on path p, in each order that it offers, and returns a line for each: its name and hashes of
-// what came out.
+// bits trains every family once on path p, in each order that it offers, and returns a line for each: its name and
+// hashes of what came out.
 func bits(t *testing.T, p kernel.Path) []string {
 	var lines []string
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {

@@ -22,11 +22,15 @@ func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows,
 }
 
 // linearBackward computes rows a to b-1 of dx from those of dy, and of dmid.
-func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows, pick func(*Adapter) *nn.LoRA) {
+func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows,
+	pick func(*Adapter) *nn.LoRA) {
 	dy, dmid = dy.Slice(a, b), dmid.Slice(a, b)
 	in := on.Pack(0, dy, dy.Cols, l.W.BF16)
 	var more []kernel.Addition
-	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Up(on, more, dmid, dy, in, from-a, to-a) })
+	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from,
+		to int) {
+		more = lora.Up(on, more, dmid, dy, in, from-a, to-a)
+	})
 	l.Backward(on, dx.Slice(a, b), in, more)
 }
 
@@ -60,8 +64,8 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 	})
 }
 
-// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys normed and rotated into keys
-// [KVDim].
+// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys
+// normed and rotated into keys [KVDim].
 func (p *pass) rotate(l, t, pos int, keys []float32) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
 	hd, row, q := c.HeadDim, s.qkv.Row(t), s.q.Row(t)
@@ -84,8 +88,8 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 	}
 }
 
-// projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the layer's
-// input, in d.dIn.
+// projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the
+// layer's input, in d.dIn.
 func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
@@ -104,8 +108,8 @@ func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	})
 }
 
-// rotateBack is the backward of rotate for row t, in d.dqkv. With QK-norm d.dNormed receives the gradients of the normed
-// heads.
+// rotateBack is the backward of rotate for row t, in d.dqkv. With QK-norm d.dNormed receives the gradients of the
+// normed heads.
 func (p *pass) rotateBack(l, t, pos int) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
 	hd, row, dy := c.HeadDim, s.qkv.Row(t), d.dqkv.Row(t)
@@ -142,8 +146,8 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(s.h.Slice(a, b).Data, s.x.Slice(a, b).Data) })
 }
 
-// attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on, each with
-// all its rows: see attentionBackward.
+// attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on,
+// each with all its rows: see attentionBackward.
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, d := &p.w.layers[l], &p.back
 	p.linearBackward(a, b, on, w.o, d.datt, d.dh, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
@@ -154,7 +158,8 @@ func (p *pass) attentionBackward(l, i, head int, sc *kernel.Scratch, ws *nn.Work
 	s, d, seq := &p.layers[l], &p.back, p.seqs[i]
 	a, b := p.start[i], p.start[i+1]
 	if a < b {
-		p.attention(l).Backward(p.K, sc, ws, d.dqkv.Slice(a, b), d.datt.Slice(a, b), s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, head, seq.Pages)
+		p.attention(l).Backward(p.K, sc, ws, d.dqkv.Slice(a, b), d.datt.Slice(a, b), s.att.Slice(a, b), s.q.Slice(a, b),
+			seq.Pos, head, seq.Pages)
 	}
 }
 
@@ -178,14 +183,16 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 // mlpBackward takes the gradient of the layer's output, in d.dOut, to that of h, in d.dh.
 func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
-	p.linearBackward(a, b, on, w.down, d.dact, d.dOut, d.dmidDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
+	p.linearBackward(a, b, on, w.down, d.dact, d.dOut, d.dmidDown,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
 			p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
 		}
 	})
-	p.linearBackward(a, b, on, w.gateUp, d.dn2, d.dgateUp, d.dmidGU, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
+	p.linearBackward(a, b, on, w.gateUp, d.dn2, d.dgateUp, d.dmidGU,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), w.norm2, s.inv2[t])

@@ -61,7 +61,8 @@ func LoadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
 	data, err := disk.ReadFile(path, disk.SmallFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Config{}, fmt.Errorf("model: %s has no config.json; give the folder of a Hugging Face model: %w", dir, err)
+		return Config{}, fmt.Errorf("model: %s has no config.json; give the folder of a Hugging Face model: %w", dir,
+			err)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("model: %w", err)
@@ -128,7 +129,8 @@ func (c Config) check() error {
 	for _, f := range []struct {
 		key   string
 		value int
-	}{{"vocab_size", c.Vocab}, {"hidden_size", c.Dim}, {"num_hidden_layers", c.Layers}, {"num_attention_heads", c.Heads},
+	}{{"vocab_size", c.Vocab}, {"hidden_size", c.Dim}, {"num_hidden_layers", c.Layers},
+		{"num_attention_heads", c.Heads},
 		{"num_key_value_heads", c.KVHeads}, {"head_dim", c.HeadDim}, {"intermediate_size", c.FF}} {
 		if f.value <= 0 || f.value > 1<<24 {
 			return fmt.Errorf("%s = %d is not a size", f.key, f.value)

@@ -58,7 +58,8 @@ func TestLossCurve(t *testing.T) {
 	}
 }
 
-func followCurve(t *testing.T, r *Runner, g golden, x []Tensor, want []float32, pack func() (*Weights, *Adapter, error)) {
+func followCurve(t *testing.T, r *Runner, g golden, x []Tensor, want []float32,
+	pack func() (*Weights, *Adapter, error)) {
 	t.Helper()
 	grads, tape, opt := NewGrads(x), r.NewTape(true), adamW{}
 	for i, v := range want {

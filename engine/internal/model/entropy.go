@@ -2,8 +2,9 @@ package model
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Entropies are the exact entropies of the distributions that a Score's rows give over the whole vocabulary. They are computed where
-// the row's logits are, a block of the vocabulary at a time, and are a pure function of the row's logits.
+// Entropies are the exact entropies of the distributions that a Score's rows give over the whole vocabulary. They are
+// computed where the row's logits are, a block of the vocabulary at a time, and are a pure function of the row's
+// logits.
 type Entropies struct {
 	H      []float32 // [T] nats, filled for rows with a target
 	Centre []float32 // [T] sum of p²·(H + log p): the mean of p·(H + log p) over a draw, likewise
@@ -13,8 +14,8 @@ type Entropies struct {
 // entropyBlock is how many of a row's columns are exponentiated at once.
 const entropyBlock = 256
 
-// entropyOf returns the entropy of the softmax of logits, whose LogSumExp is lse, and its centre. Sums are float64 in order of the
-// columns, with every product rounded.
+// entropyOf returns the entropy of the softmax of logits, whose LogSumExp is lse, and its centre. Sums are float64 in
+// order of the columns, with every product rounded.
 func entropyOf(k *kernel.Set, logits []float32, lse float32) (entropy, centre float32) {
 	var p [entropyBlock]float32
 	var h, squares, weighted float64

@@ -36,7 +36,8 @@ func TestEntropyGolden(t *testing.T) {
 		logp := []float32{0}
 		s.score(k, 0, want.Logits, logp)
 		s.entropy(k, 0, want.Logits, e)
-		if math.Abs(float64(e.H[0])-want.Entropy) > 2e-6*max(1, want.Entropy) || math.Abs(float64(e.Centre[0])-want.Centre) > 2e-6 {
+		if math.Abs(float64(e.H[0])-want.Entropy) > 2e-6*max(1, want.Entropy) ||
+			math.Abs(float64(e.Centre[0])-want.Centre) > 2e-6 {
 			t.Errorf("row %d: entropy %v, centre %v, want %v, %v", i, e.H[0], e.Centre[0], want.Entropy, want.Centre)
 		}
 		s.g[0] = float32(want.G)
@@ -57,8 +58,8 @@ func TestEntropyGolden(t *testing.T) {
 	}
 }
 
-// Down to the embedding, the gradient that a model gets from its entropies is the difference quotient of them: along the gradient the
-// sum of the weighed entropies rises by the gradient's norm.
+// Down to the embedding, the gradient that a model gets from its entropies is the difference quotient of them: along
+// the gradient the sum of the weighed entropies rises by the gradient's norm.
 func TestEntropyFiniteDifferences(t *testing.T) {
 	r, k := newRunner(t, 2)
 	m := newExact(t, k, false, 2)

@@ -21,7 +21,8 @@ type exact struct {
 
 func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 	t.Helper()
-	m := exact{c: Config{Arch: architectures[arch], Vocab: 101, Dim: 40, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 20, FF: 70, Eps: 1e-6,
+	m := exact{c: Config{Arch: architectures[arch], Vocab: 101, Dim: 40, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 20,
+		FF: 70, Eps: 1e-6,
 		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: bf16}}
 	full := RandomTensors(m.c, 3)
 	for _, x := range full {
@@ -34,7 +35,8 @@ func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 		t.Fatal(err)
 	}
 	m.adapters = []*Adapter{nil}
-	for i, l := range []LoRA{{Rank: 4, Alpha: 8, Attn: true, MLP: true, Unembed: true}, {Rank: 9, Alpha: 3, MLP: true}, {Rank: 1, Alpha: 1, Attn: true}} {
+	for i, l := range []LoRA{{Rank: 4, Alpha: 8, Attn: true, MLP: true, Unembed: true}, {Rank: 9, Alpha: 3, MLP: true},
+		{Rank: 1, Alpha: 1, Attn: true}} {
 		tensors := m.w.NewLoRA(l, uint64(i))
 		for _, x := range tensors {
 			r := stream(uint64(i), "exact "+x.Name)
@@ -93,11 +95,13 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 		}
 	}
 	if differ > 0 {
-		t.Errorf("%s: %d of %d values differ, the first at %d: %v, want %v", what, differ, len(want), first, got[first], want[first])
+		t.Errorf("%s: %d of %d values differ, the first at %d: %v, want %v", what, differ, len(want), first, got[first],
+			want[first])
 	}
 }
 
-// eachPath runs f with every set of fast kernels that this processor has, or with the portable ones if there is no other.
+// eachPath runs f with every set of fast kernels that this processor has, or with the portable ones if there is no
+// other.
 func eachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set)) {
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
 		for _, k := range setsOf(order) {
@@ -143,7 +147,8 @@ func TestBatchInvariance(t *testing.T) {
 					seqs = append(seqs, batch(m.c, other, s)...)
 				}
 				got := m.logits(t, r, seqs, nil)
-				sameBits(t, fmt.Sprintf("adapter %d at place %d", i, place), got[at*m.c.Vocab:(at+len(ids))*m.c.Vocab], want)
+				sameBits(t, fmt.Sprintf("adapter %d at place %d", i, place), got[at*m.c.Vocab:(at+len(ids))*m.c.Vocab],
+					want)
 			}
 		}
 	})

@@ -35,7 +35,8 @@ func loadGolden(t *testing.T, k *kernel.Set, name string) golden {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	g := golden{w: w, lora: LoRA{Rank: 4, Alpha: 8, Attn: true, MLP: true, Unembed: true}, expect: map[string][]float32{}}
+	g := golden{w: w, lora: LoRA{Rank: 4, Alpha: 8, Attn: true, MLP: true, Unembed: true},
+		expect: map[string][]float32{}}
 	for _, x := range f.Tensors() {
 		data, err := x.Floats()
 		if err != nil {
@@ -85,7 +86,8 @@ func next(tokens ...[]int32) []int32 {
 }
 
 // step runs one forward and backward of loss = -sum(weight*logp) and returns logits, logp and loss.
-func step(t *testing.T, r *Runner, w *Weights, seqs []Seq, weights [][]float32, tape *Tape, g *Grads) (logits, logp []float32, loss float64) {
+func step(t *testing.T, r *Runner, w *Weights, seqs []Seq, weights [][]float32, tape *Tape,
+	g *Grads) (logits, logp []float32, loss float64) {
 	t.Helper()
 	var tokens [][]int32
 	var flat []float32
@@ -127,7 +129,8 @@ func near(t *testing.T, what string, got, want []float32, tol float64) {
 		}
 	}
 	if !(worst <= tol*scale) {
-		t.Errorf("%s: element %d is %v, want %v (off by %.2g of the largest, allowed %.2g)", what, at, got[at], want[at], worst/scale, tol)
+		t.Errorf("%s: element %d is %v, want %v (off by %.2g of the largest, allowed %.2g)", what, at, got[at],
+			want[at], worst/scale, tol)
 	}
 }
 

@@ -2,14 +2,14 @@ package model
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 
-// Grads accumulates gradients of trainable tensors: an adapter's or a model's full parameters. Backward adds rows one by
-// one, in order, on one accumulator per element, so that cutting a batch into calls changes no bit.
+// Grads accumulates gradients of trainable tensors: an adapter's or a model's full parameters. Backward adds rows one
+// by one, in order, on one accumulator per element, so that cutting a batch into calls changes no bit.
 type Grads struct {
 	T []Tensor // same names, shapes and order as the trainable tensors
 
 	index map[string]int // places in T by name
-	// A tied embedding is used at both ends of the model, and Backward cannot take its rows in turns. It keeps one accumulator
-	// for each end; T has their sum after each Backward.
+	// A tied embedding is used at both ends of the model, and Backward cannot take its rows in turns. It keeps one
+	// accumulator for each end; T has their sum after each Backward.
 	embed, head []float32
 }
 

@@ -129,12 +129,14 @@ func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, ou
 //
 // With dlogp, the caller's loss joins in: dlogp is called once for each row with a target, in order, to fill g [K] with
 // dLoss/dlogp, and tape, on which the Forward was, keeps it for Backward.
-func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32, dlogp func(row int, logp, g []float32), tape *Tape) {
+func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32,
+	dlogp func(row int, logp, g []float32), tape *Tape) {
 	r.ScoreEntropy(w, seqs, hidden, targets, K, logp, dlogp, tape, nil)
 }
 
 // ScoreEntropy is Score that also computes entropies, unless that is nil, and lets their gradient join in.
-func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32, dlogp func(row int, logp, g []float32), tape *Tape, entropies *Entropies) {
+func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32,
+	dlogp func(row int, logp, g []float32), tape *Tape, entropies *Entropies) {
 	clear(logp)
 	p, err := r.newPass(w, seqs)
 	if err != nil {
@@ -154,7 +156,8 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 		if !r.between() {
 			return
 		}
-		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, logp, entropies) {
+		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, logp,
+			entropies) {
 			return
 		}
 	}

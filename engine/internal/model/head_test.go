@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// The gradient of the logits is that of sum(g*logp), several targets a row, by central differences in float64: the bound is
-// float32's precision.
+// The gradient of the logits is that of sum(g*logp), several targets a row, by central differences in float64: the
+// bound is float32's precision.
 func TestScoreGradient(t *testing.T) {
 	k, err := kernel.New(kernel.Portable, kernel.Sequential)
 	if err != nil {

@@ -87,19 +87,22 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 
 // refusedKeys change the computation of some model that names itself one of ours, and are not computed here.
 var refusedKeys = []string{"num_experts", "num_local_experts", "attn_logit_softcapping", "final_logit_softcapping",
-	"logit_scale", "residual_multiplier", "embedding_multiplier", "attention_multiplier", "logits_scaling", "partial_rotary_factor",
+	"logit_scale", "residual_multiplier", "embedding_multiplier", "attention_multiplier", "logits_scaling",
+	"partial_rotary_factor",
 	"no_rope_layers", "sliding_window_pattern"}
 
 // arch finds the family by architectures, or by model_type where that is missing.
 func (h *hfConfig) arch() (Arch, error) {
 	var names []string
 	for _, a := range architectures {
-		if len(h.Architectures) == 1 && h.Architectures[0] == a.Name || len(h.Architectures) == 0 && h.ModelType == a.Type {
+		if len(h.Architectures) == 1 && h.Architectures[0] == a.Name ||
+			len(h.Architectures) == 0 && h.ModelType == a.Type {
 			return a, nil
 		}
 		names = append(names, a.Name)
 	}
-	return Arch{}, fmt.Errorf("architectures = %q, model_type = %q is not supported; supported are %s", h.Architectures, h.ModelType, strings.Join(names, ", "))
+	return Arch{}, fmt.Errorf("architectures = %q, model_type = %q is not supported; supported are %s", h.Architectures,
+		h.ModelType, strings.Join(names, ", "))
 }
 
 // refuse returns an error for the keys that are read and ask for something that is not computed.
@@ -117,8 +120,8 @@ func (h *hfConfig) refuse(a Arch) error {
 	return h.refuseSliding(a)
 }
 
-// refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the model's
-// context hides nothing.
+// refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the
+// model's context hides nothing.
 func (h *hfConfig) refuseSliding(a Arch) error {
 	const supported = "only full attention is computed; choose a model without a sliding window"
 	for _, t := range h.LayerTypes {
@@ -126,12 +129,14 @@ func (h *hfConfig) refuseSliding(a Arch) error {
 			return fmt.Errorf("layer_types = %q is not supported; %s", h.LayerTypes, supported)
 		}
 	}
-	qwen := strings.HasPrefix(a.Type, "qwen") // has a window that lies unused until it is switched on, for the upper layers
+	// has a window that lies unused until it is switched on, for the upper layers
+	qwen := strings.HasPrefix(a.Type, "qwen")
 	switch {
 	case h.wide() || len(h.LayerTypes) > 0:
 		return nil
 	case qwen && h.UseSliding && (h.WindowLayers == nil || *h.WindowLayers < h.Layers):
-		return fmt.Errorf("use_sliding_window = true with sliding_window = %d is not supported; %s", *h.Sliding, supported)
+		return fmt.Errorf("use_sliding_window = true with sliding_window = %d is not supported; %s", *h.Sliding,
+			supported)
 	case !qwen:
 		return fmt.Errorf("sliding_window = %d is not supported for %s; %s", *h.Sliding, a.Name, supported)
 	}
@@ -169,7 +174,8 @@ func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
 		return r, nil
 	}
 	if len(s.nested) > 0 {
-		return r, fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported", strings.Join(s.nested, ", "))
+		return r, fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported",
+			strings.Join(s.nested, ", "))
 	}
 	if s.Theta != 0 {
 		r.Theta = s.Theta
@@ -189,7 +195,8 @@ func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
 			return r, fmt.Errorf("rope_scaling factor = %v must be positive", s.Factor)
 		}
 	case "llama3":
-		r.Llama3 = &nn.Llama3Scaling{Factor: s.Factor, LowFactor: s.LowFactor, HighFactor: s.HighFactor, OriginalMax: s.OriginalMax}
+		r.Llama3 = &nn.Llama3Scaling{Factor: s.Factor, LowFactor: s.LowFactor, HighFactor: s.HighFactor,
+			OriginalMax: s.OriginalMax}
 	default:
 		return r, fmt.Errorf("rope_type = %q is not supported; supported are default, linear, llama3", typ)
 	}

@@ -81,9 +81,11 @@ func shardNames(dir string) ([]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := ""
 		if old, err := filepath.Glob(filepath.Join(dir, "*.bin")); err == nil && len(old) > 0 {
-			hint = fmt.Sprintf("; %s is an older format, save the model again with safe_serialization", filepath.Base(old[0]))
+			hint = fmt.Sprintf("; %s is an older format, save the model again with safe_serialization",
+				filepath.Base(old[0]))
 		}
-		return nil, fmt.Errorf("model: %s has neither %s nor %s: a model folder needs its weights%s", dir, singleFile, indexFile, hint)
+		return nil, fmt.Errorf("model: %s has neither %s nor %s: a model folder needs its weights%s", dir, singleFile,
+			indexFile, hint)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
@@ -117,18 +119,20 @@ func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute)
 			return nil, fmt.Errorf("model: %s: tensor %q is missing", dir, s.name)
 		}
 		if !slices.Equal(t.Shape, s.shape) {
-			return nil, fmt.Errorf("model: %s: tensor %q has shape %v, config.json gives %v", dir, s.name, t.Shape, s.shape)
+			return nil, fmt.Errorf("model: %s: tensor %q has shape %v, config.json gives %v", dir, s.name, t.Shape,
+				s.shape)
 		}
 		if !t.DType.Widens() {
-			return nil, fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name, t.DType)
+			return nil, fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name,
+				t.DType)
 		}
 	}
 	c.BF16 = from.allBF16(c)
 	return pack(c, from, on)
 }
 
-// StoredBF16 reports whether all weights of the model folder dir are bf16, so that [Load] computes in bf16, whatever config.json says.
-// It reads the headers of the files alone.
+// StoredBF16 reports whether all weights of the model folder dir are bf16, so that [Load] computes in bf16, whatever
+// config.json says. It reads the headers of the files alone.
 func StoredBF16(dir string, c Config) (bool, error) {
 	shards, err := openShards(dir)
 	if err != nil {

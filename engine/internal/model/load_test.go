@@ -60,9 +60,11 @@ func stored(t *testing.T, convert func(string, []int, []float32) safetensors.Ten
 // One file or shards, loaded and taken apart again, are the same tensors; a bf16 file is a bf16 model.
 func TestLoadRoundTrip(t *testing.T) {
 	_, k := newRunner(t, 1)
-	for _, convert := range []func(string, []int, []float32) safetensors.Tensor{safetensors.FromF32, safetensors.FromBF16} {
+	for _, convert := range []func(string, []int, []float32) safetensors.Tensor{safetensors.FromF32,
+		safetensors.FromBF16} {
 		all := stored(t, convert)
-		for _, files := range []map[string][]safetensors.Tensor{{singleFile: all}, {"a.safetensors": all[:5], "b.safetensors": all[5:]}} {
+		for _, files := range []map[string][]safetensors.Tensor{{singleFile: all},
+			{"a.safetensors": all[:5], "b.safetensors": all[5:]}} {
 			w, err := Load(folder(t, files), alone(k))
 			if err != nil {
 				t.Fatal(err)
@@ -101,13 +103,21 @@ func TestLoadRefuses(t *testing.T) {
 		is    error
 	}{
 		{"no weights", nil, nil, "neither model.safetensors nor", nil},
-		{"missing tensor", map[string][]safetensors.Tensor{singleFile: all[1:]}, nil, `"model.embed_tokens.weight" is missing`, nil},
-		{"wrong shape", map[string][]safetensors.Tensor{singleFile: wrongShape}, nil, "has shape [3], config.json gives [24]", nil},
+		{"missing tensor", map[string][]safetensors.Tensor{singleFile: all[1:]}, nil,
+			`"model.embed_tokens.weight" is missing`, nil},
+		{"wrong shape", map[string][]safetensors.Tensor{singleFile: wrongShape}, nil,
+			"has shape [3], config.json gives [24]", nil},
 		{"integers", map[string][]safetensors.Tensor{singleFile: integers}, nil, "dtype I32", nil},
-		{"truncated", whole, func(d string) error { return os.Truncate(path(d), 3000) }, singleFile, safetensors.ErrTruncated},
+		{"truncated", whole, func(d string) error { return os.Truncate(path(d), 3000) }, singleFile,
+			safetensors.ErrTruncated},
 		{"empty", whole, func(d string) error { return os.Truncate(path(d), 0) }, singleFile, safetensors.ErrTruncated},
-		{"not safetensors", whole, func(d string) error { return os.WriteFile(path(d), []byte("<html> not found"), 0o600) }, singleFile, safetensors.ErrFormat},
-		{"missing shard", map[string][]safetensors.Tensor{"a.safetensors": all[:5], "b.safetensors": all[5:]}, func(d string) error { return os.Remove(filepath.Join(d, "b.safetensors")) }, "b.safetensors", fs.ErrNotExist},
+		{"not safetensors", whole, func(d string) error {
+			return os.WriteFile(path(d), []byte("<html> not found"),
+				0o600)
+		}, singleFile, safetensors.ErrFormat},
+		{"missing shard", map[string][]safetensors.Tensor{"a.safetensors": all[:5], "b.safetensors": all[5:]},
+			func(d string) error { return os.Remove(filepath.Join(d, "b.safetensors")) }, "b.safetensors",
+			fs.ErrNotExist},
 		{"shard outside", nil, func(d string) error {
 			return os.WriteFile(filepath.Join(d, indexFile), []byte(`{"weight_map":{"a":"../x"}}`), 0o600)
 		}, "outside the folder", nil},
@@ -169,12 +179,16 @@ func TestNewRefuses(t *testing.T) {
 		err  func() error
 		want string
 	}{
-		{"missing", func() error { _, err := NewWeights(m.c, full[1:], alone(k)); return err }, `"model.embed_tokens.weight" is missing`},
-		{"foreign", func() error { _, err := NewWeights(m.c, append(full, Tensor{Name: "x"}), alone(k)); return err }, `"x" does not belong`},
-		{"twice", func() error { _, err := NewWeights(m.c, append(full, full[0]), alone(k)); return err }, "given twice"},
+		{"missing", func() error { _, err := NewWeights(m.c, full[1:], alone(k)); return err },
+			`"model.embed_tokens.weight" is missing`},
+		{"foreign", func() error { _, err := NewWeights(m.c, append(full, Tensor{Name: "x"}), alone(k)); return err },
+			`"x" does not belong`},
+		{"twice", func() error { _, err := NewWeights(m.c, append(full, full[0]), alone(k)); return err },
+			"given twice"},
 		{"shape", func() error { _, err := NewWeights(m.c, short, alone(k)); return err }, "has shape [1 2]"},
 		{"LoRA missing", func() error { _, err := m.w.NewAdapter(m.loras[0], lora[1:], k); return err }, "is missing"},
-		{"LoRA of another reach", func() error { _, err := m.w.NewAdapter(m.loras[1], lora, k); return err }, "does not belong"},
+		{"LoRA of another reach", func() error { _, err := m.w.NewAdapter(m.loras[1], lora, k); return err },
+			"does not belong"},
 		{"LoRA rank", func() error { _, err := m.w.NewAdapter(LoRA{}, nil, k); return err }, "rank 0"},
 		{"LoRA shape", func() error { _, err := m.w.NewAdapter(m.loras[0], shortLoRA, k); return err }, "has shape"},
 	} {
@@ -199,13 +213,16 @@ func TestForwardErr(t *testing.T) {
 		return r.Err().Error()
 	}
 	ids := []int32{1, 2, 3}
-	if got := forward(m.w, batch(m.c, nil, []int32{1, 101})); !strings.Contains(got, "token 101 is outside the vocabulary of 101") {
+	if got := forward(m.w, batch(m.c, nil, []int32{1, 101})); !strings.Contains(got,
+		"token 101 is outside the vocabulary of 101") {
 		t.Errorf("foreign token: %q", got)
 	}
-	if got := forward(m.w, []Seq{{Tokens: ids, Pos: 30, Pages: newPages(m.c, 32)}}); !strings.Contains(got, "do not cover") {
+	if got := forward(m.w, []Seq{{Tokens: ids, Pos: 30, Pages: newPages(m.c, 32)}}); !strings.Contains(got,
+		"do not cover") {
 		t.Errorf("too few pages: %q", got)
 	}
-	if got := forward(m.w, []Seq{{Tokens: ids, Pages: []*nn.Page{{}}}}); !strings.Contains(got, "another model's size") {
+	if got := forward(m.w, []Seq{{Tokens: ids, Pages: []*nn.Page{{}}}}); !strings.Contains(got,
+		"another model's size") {
 		t.Errorf("foreign page: %q", got)
 	}
 	for _, tt := range []struct{ tensor, want string }{
@@ -232,7 +249,8 @@ func TestForwardErr(t *testing.T) {
 	seqs, tape := append(batch(m.c, nil, ids), batch(m.c, m.adapters[1], ids)...), r.NewTape(false)
 	r.Forward(m.w, seqs, tape)
 	g := NewGrads(m.tensors[0])
-	for want, grads := range map[string][]*Grads{"2 adapters with gradients for 1": {g}, "stretch 0 of 2": {NewGrads(m.w.Tensors()), g}} {
+	for want, grads := range map[string][]*Grads{"2 adapters with gradients for 1": {g},
+		"stretch 0 of 2": {NewGrads(m.w.Tensors()), g}} {
 		if r.Backward(m.w, seqs, tape, grads...); r.Err() == nil || !strings.Contains(r.Err().Error(), want) {
 			t.Errorf("a backward over two adapters: %v, want %q", r.Err(), want)
 		}

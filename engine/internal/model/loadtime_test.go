@@ -19,9 +19,11 @@ import (
 
 var loadTrain = flag.Bool("load.train", false, "with -load.folder: train for two steps too")
 
-var loadFolder = flag.String("load.folder", "", "a model folder to load and train for a step: seconds and memory are printed")
+var loadFolder = flag.String("load.folder", "",
+	"a model folder to load and train for a step: seconds and memory are printed")
 
-// TestLoadFolder measures what the weights of a real-sized model take: go test ./engine/internal/model -run TestLoadFolder -load.folder DIR -v
+// TestLoadFolder measures what the weights of a real-sized model take: go test ./engine/internal/model -run
+// TestLoadFolder -load.folder DIR -v
 func TestLoadFolder(t *testing.T) {
 	if *loadFolder == "" {
 		t.Skip("no -load.folder")
@@ -43,7 +45,8 @@ func TestLoadFolder(t *testing.T) {
 		}
 		size += float64(n) / (1 << 20)
 	}
-	t.Logf("%.0f MiB of weights read in %.2f s, %.2f s of processor time", size, time.Since(start).Seconds(), cpuSeconds()-began)
+	t.Logf("%.0f MiB of weights read in %.2f s, %.2f s of processor time", size, time.Since(start).Seconds(),
+		cpuSeconds()-began)
 	r, k := newRunner(t, 2)
 	debug.FreeOSMemory()
 	before := memoryMiB(t, "VmRSS")
@@ -53,7 +56,8 @@ func TestLoadFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("loaded in %.2f s, %.2f s of processor time; peak %.3f, afterwards %.3f times the files' size", time.Since(start).Seconds(), cpuSeconds()-began,
+	t.Logf("loaded in %.2f s, %.2f s of processor time; peak %.3f, afterwards %.3f times the files' size",
+		time.Since(start).Seconds(), cpuSeconds()-began,
 		(memoryMiB(t, "VmHWM")-before)/size, (memoryMiB(t, "VmRSS")-before)/size)
 	if *loadTrain {
 		trainStep(t, r, w, k)

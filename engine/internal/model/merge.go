@@ -19,8 +19,10 @@ import (
 
 // FolderFiles are the files of a model folder beside its weights that belong to the model.
 func FolderFiles() []string {
-	return []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model",
-		"special_tokens_map.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "added_tokens.json"}
+	return []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+		"tokenizer.model",
+		"special_tokens_map.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt",
+		"added_tokens.json"}
 }
 
 // Merge writes the model of folder base with the adapter's additions in its weights to the folder out, which is made:
@@ -31,7 +33,8 @@ func Merge(base string, a PEFT, out string, to disk.FS, on nn.Compute) error {
 	if err != nil {
 		return err
 	}
-	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new", untie: c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")}
+	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new",
+		untie: c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")}
 	a.Fill(c)
 	if m.deltas, err = match(a.LoRA.specs(c), a.Tensors); err != nil {
 		return fmt.Errorf("model: the adapter does not fit %s: %w", base, err)
@@ -80,7 +83,8 @@ func (m *merger) write(base string) error {
 		}
 		if err == nil {
 			err = disk.Replace(m.to, filepath.Join(m.out, name), func(w io.Writer) error {
-				return safetensors.EncodeEach(w, tensors, map[string]string{"format": "pt"}, func(t safetensors.Tensor) ([]byte, error) { return m.merged(f, t) })
+				return safetensors.EncodeEach(w, tensors, map[string]string{"format": "pt"},
+					func(t safetensors.Tensor) ([]byte, error) { return m.merged(f, t) })
 			})
 		}
 	}
@@ -88,7 +92,8 @@ func (m *merger) write(base string) error {
 		err = errors.Join(err, f.Close())
 	}
 	if err == nil && (len(shards) > 1 || shards[0].Path() != filepath.Join(base, singleFile)) {
-		err = m.writeJSON(indexFile, map[string]any{"metadata": map[string]any{"total_size": total}, "weight_map": index})
+		err = m.writeJSON(indexFile, map[string]any{"metadata": map[string]any{"total_size": total},
+			"weight_map": index})
 	}
 	return errors.Join(err, m.copyFiles(base))
 }
@@ -99,7 +104,8 @@ func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
 	if !m.untie {
 		return list
 	}
-	list = slices.DeleteFunc(list, func(t safetensors.Tensor) bool { return t.Name == headName }) // a copy that was not in use
+	// a copy that was not in use
+	list = slices.DeleteFunc(list, func(t safetensors.Tensor) bool { return t.Name == headName })
 	if t, err := f.Tensor(embedName); err == nil {
 		t.Name = headName
 		list = append(list, t)

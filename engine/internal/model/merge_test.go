@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// An adapter merged into its model gives the logits of the two, to the precision of the model's type; shards, dtypes and a
-// tied embedding stay what they are, unless the adapter reaches the head.
+// An adapter merged into its model gives the logits of the two, to the precision of the model's type; shards, dtypes
+// and a tied embedding stay what they are, unless the adapter reaches the head.
 func TestMerge(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, tt := range []struct {
@@ -50,7 +50,8 @@ func TestMerge(t *testing.T) {
 			}
 			tokens, rows, want := expectedLogits(t, dir)
 			near(t, "logits", logitsOf(t, r, w, nil, tokens, rows), want, 0.02)
-			if err := Merge(base, p, out, disk.OS(), r.Compute); err == nil || !strings.Contains(err.Error(), "is there already") {
+			if err := Merge(base, p, out, disk.OS(), r.Compute); err == nil ||
+				!strings.Contains(err.Error(), "is there already") {
 				t.Errorf("merging into a full folder: %v", err)
 			}
 		})
@@ -60,7 +61,8 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "merged")
-	if err := Merge("testdata/families/llama32", p, out, disk.OS(), r.Compute); err == nil || !strings.Contains(err.Error(), "does not fit") {
+	if err := Merge("testdata/families/llama32", p, out, disk.OS(), r.Compute); err == nil ||
+		!strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("another model's adapter: %v", err)
 	}
 	if exists(out) || exists(out+"~new") {

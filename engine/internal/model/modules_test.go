@@ -26,8 +26,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// An adapter on some modules of a group is one on the whole group whose other additions are zero: the same bits, forward
-// and backward.
+// An adapter on some modules of a group is one on the whole group whose other additions are zero: the same bits,
+// forward and backward.
 func TestLoRAOnSomeModules(t *testing.T) {
 	r, k := newRunner(t, 2)
 	g := loadGolden(t, k, "qwen2")
@@ -68,11 +68,13 @@ func TestLoRAOnSomeModules(t *testing.T) {
 			t.Errorf("the gradient of %s differs", x.Name)
 		}
 	}
-	base, _, _ := step(t, r, g.w, batch(g.w.Config, nil, g.tokens...), g.weights, r.NewTape(true), NewGrads(g.w.Tensors()))
+	base, _, _ := step(t, r, g.w, batch(g.w.Config, nil, g.tokens...), g.weights, r.NewTape(true),
+		NewGrads(g.w.Tensors()))
 	if slices.Equal(got, base) {
 		t.Error("the adapter changes nothing")
 	}
-	if _, err := g.w.NewAdapter(LoRA{Rank: 1, Modules: []string{"q"}}, nil, k); err == nil || !strings.Contains(err.Error(), "q_proj, k_proj") {
+	if _, err := g.w.NewAdapter(LoRA{Rank: 1, Modules: []string{"q"}}, nil, k); err == nil ||
+		!strings.Contains(err.Error(), "q_proj, k_proj") {
 		t.Errorf("an unknown module: %v", err)
 	}
 }

@@ -79,8 +79,8 @@ func (c Config) panelBytes() int {
 	return n
 }
 
-// collectFrom is the size of weights from which the garbage of earlier versions, whose memory the collector does not see, is
-// worth looking for.
+// collectFrom is the size of weights from which the garbage of earlier versions, whose memory the collector does not
+// see, is worth looking for.
 const collectFrom = 64 << 20
 
 // pack builds the weights. The widest matrices come first: their bytes lie in memory twice while they are packed.
@@ -117,7 +117,8 @@ func (p packer) layer(l int) layer {
 		qkv: p.linear(linears[0]), o: p.linear(linears[1]), gateUp: p.linear(linears[2]), down: p.linear(linears[3]),
 	}
 	if p.c.Arch.QKVBias {
-		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"), p.vector(attn+"v_proj.bias"))
+		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"),
+			p.vector(attn+"v_proj.bias"))
 	}
 	if p.c.Arch.QKNorm {
 		out.qNorm, out.kNorm = p.vector(attn+"q_norm.weight"), p.vector(attn+"k_norm.weight")

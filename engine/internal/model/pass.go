@@ -56,11 +56,13 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 
 func (w *Weights) checkSeq(s Seq) error {
 	if s.Pos < 0 || len(s.Pages)*kernel.PageLen < s.Pos+len(s.Tokens) {
-		return fmt.Errorf("%d pages of %d positions do not cover %d tokens at position %d", len(s.Pages), kernel.PageLen, len(s.Tokens), s.Pos)
+		return fmt.Errorf("%d pages of %d positions do not cover %d tokens at position %d", len(s.Pages),
+			kernel.PageLen, len(s.Tokens), s.Pos)
 	}
 	for _, p := range s.Pages {
 		if p == nil || len(p.Data) != w.Config.Pages().Floats() {
-			return fmt.Errorf("a page is missing or has another model's size; this one's have %d floats", w.Config.Pages().Floats())
+			return fmt.Errorf("a page is missing or has another model's size; this one's have %d floats",
+				w.Config.Pages().Floats())
 		}
 	}
 	for _, t := range s.Tokens {
@@ -106,7 +108,8 @@ func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
 	}
 }
 
-// mark notes the sequences among rows a to b-1 that are not finite at place (a layer, or Layers for the final norm), as inv says.
+// mark notes the sequences among rows a to b-1 that are not finite at place (a layer, or Layers for the final norm),
+// as inv says.
 func (p *pass) mark(place int, inv []float32, a, b int) {
 	for t := a; t < b; t++ {
 		if inv[t] > 0 {

@@ -23,8 +23,10 @@ const (
 
 // PEFTConfig returns what adapter_config.json says of l on the base model of that name.
 func (l LoRA) PEFTConfig(base string) map[string]any {
-	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank, "lora_alpha": l.Alpha,
-		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true, "target_modules": l.Targets()}
+	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
+		"lora_alpha":   l.Alpha,
+		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true,
+		"target_modules": l.Targets()}
 }
 
 // peftConfig is the part of adapter_config.json that is read beside refusedPEFT. The modules are those of the weights.
@@ -39,7 +41,8 @@ type peftConfig struct {
 }
 
 // refusedPEFT are keys that ask for something that is not computed, unless they are null, false or empty.
-var refusedPEFT = []string{"use_dora", "fan_in_fan_out", "lora_bias", "rank_pattern", "alpha_pattern", "modules_to_save", "layer_replication",
+var refusedPEFT = []string{"use_dora", "fan_in_fan_out", "lora_bias", "rank_pattern", "alpha_pattern",
+	"modules_to_save", "layer_replication",
 	"target_parameters", "trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora",
 	"arrow_config", "velora_config", "kasa_config", "monteclora_config", "ensure_weight_tying"}
 
@@ -58,7 +61,8 @@ func ReadPEFT(dir string) (PEFT, error) {
 	path := filepath.Join(dir, PEFTConfigFile)
 	data, err := disk.ReadFile(path, disk.SmallFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return PEFT{}, fmt.Errorf("model: %s has no %s; give the folder of a PEFT adapter: %w", dir, PEFTConfigFile, err)
+		return PEFT{}, fmt.Errorf("model: %s has no %s; give the folder of a PEFT adapter: %w", dir, PEFTConfigFile,
+			err)
 	}
 	if err != nil {
 		return PEFT{}, fmt.Errorf("model: %w", err)
@@ -110,7 +114,8 @@ func (a *PEFT) read(path string) error {
 	f, err := safetensors.Open(path)
 	if err != nil {
 		if old := strings.TrimSuffix(path, ".safetensors") + ".bin"; exists(old) {
-			return fmt.Errorf("model: %w; %s is an older format, save the adapter again with safe_serialization", err, old)
+			return fmt.Errorf("model: %w; %s is an older format, save the adapter again with safe_serialization", err,
+				old)
 		}
 		return fmt.Errorf("model: %w", err)
 	}
@@ -123,7 +128,8 @@ func (a *PEFT) read(path string) error {
 			if isBaseCopy(t.Name) || a.wholeHead && t.Name == prefix+headName {
 				continue
 			}
-			return fmt.Errorf("model: %s: tensor %q is no part of a LoRA on %s", path, t.Name, strings.Join(ModuleNames(), ", "))
+			return fmt.Errorf("model: %s: tensor %q is no part of a LoRA on %s", path, t.Name,
+				strings.Join(ModuleNames(), ", "))
 		}
 		data, err := t.Floats()
 		if err != nil {

@@ -21,9 +21,12 @@ func TestPEFT(t *testing.T) {
 		{"llama31-attn", "llama31", LoRA{Rank: 3, Alpha: 5, Attn: true}},
 		{"qwen25-all", "qwen25", LoRA{Rank: 8, Alpha: 16, Attn: true, MLP: true}},
 		{"qwen3-head", "qwen3", LoRA{Rank: 2, Alpha: 6, Modules: []string{"gate_proj", "down_proj", "lm_head"}}},
-		{"llama32-layers", "llama32", LoRA{Rank: 4, Alpha: 8, Modules: []string{"q_proj", "up_proj"}}},         // of two layers the second
-		{"qwen25-some", "qwen25", LoRA{Rank: 2, Alpha: 4, Modules: []string{"q_proj", "v_proj", "down_proj"}}}, // each in one layer
-		{"mistral-rslora", "mistral", LoRA{Rank: 4, Alpha: 8, Modules: []string{"o_proj", "up_proj"}}},         // 4/sqrt(4) = 8/4
+		// of two layers the second
+		{"llama32-layers", "llama32", LoRA{Rank: 4, Alpha: 8, Modules: []string{"q_proj", "up_proj"}}},
+		// each in one layer
+		{"qwen25-some", "qwen25", LoRA{Rank: 2, Alpha: 4, Modules: []string{"q_proj", "v_proj", "down_proj"}}},
+		// 4/sqrt(4) = 8/4
+		{"mistral-rslora", "mistral", LoRA{Rank: 4, Alpha: 8, Modules: []string{"o_proj", "up_proj"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join("testdata", "peft", tt.name)
@@ -31,7 +34,8 @@ func TestPEFT(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(p.LoRA.Targets(), tt.want.Targets()) || p.LoRA.Rank != tt.want.Rank || p.LoRA.Alpha != tt.want.Alpha ||
+			if !slices.Equal(p.LoRA.Targets(), tt.want.Targets()) || p.LoRA.Rank != tt.want.Rank ||
+				p.LoRA.Alpha != tt.want.Alpha ||
 				p.LoRA.Attn != tt.want.Attn || p.Base != tt.base {
 				t.Errorf("got %q %+v, want %q %+v", p.Base, p.LoRA, tt.base, tt.want)
 			}

@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	benchReal = flag.Bool("real", false, "benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
-	realPath  = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own units are the bound; default the ones that the engine takes")
+	benchReal = flag.Bool("real", false,
+		"benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
+	realPath = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own units are the bound; default the ones that the engine takes")
 )
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.
@@ -33,7 +34,8 @@ var realShapes = []struct {
 	{"3B", Config{Vocab: 128256, Dim: 3072, Layers: 28, Heads: 24, KVHeads: 8, HeadDim: 128, FF: 8192, Tied: true}},
 }
 
-// realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every matrix.
+// realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every
+// matrix.
 type realModel struct {
 	benchModel
 	meter      *roofline.Meter
@@ -152,17 +154,20 @@ func (w work) bound(r roofline.Roof) float64 {
 	return r.Seconds(w.flop, 0)
 }
 
-// report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and the roofline (whichever of
-// arithmetic and reading takes longer) allow of it, and the roof itself.
+// report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and
+// the roofline (whichever of arithmetic and reading takes longer) allow of it, and the roof itself.
 func (m realModel) report(b *testing.B, w work, f func()) {
 	var rounds []roofline.Round
 	for b.Loop() {
 		rounds = append(rounds, m.meter.Time(f))
 	}
 	for unit, of := range map[string]func(r roofline.Round) float64{
-		"tokens/s":     func(r roofline.Round) float64 { return float64(w.tokens) / r.Seconds },
-		"%bound":       func(r roofline.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
-		"%roof":        func(r roofline.Round) float64 { return 100 * r.Roof.Seconds(w.flop, w.weights+w.kv) / r.Seconds },
+		"tokens/s": func(r roofline.Round) float64 { return float64(w.tokens) / r.Seconds },
+		"%bound":   func(r roofline.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
+		"%roof": func(r roofline.Round) float64 {
+			return 100 * r.Roof.Seconds(w.flop,
+				w.weights+w.kv) / r.Seconds
+		},
 		"%f32":         func(r roofline.Round) float64 { return 100 * w.flop / (r.Roof.FMA * 1e9) / r.Seconds },
 		"GFLOP/s-bf16": func(r roofline.Round) float64 { return r.Roof.BF16 },
 		"GFLOP/s-f32":  func(r roofline.Round) float64 { return r.Roof.FMA },
@@ -179,7 +184,8 @@ func (m realModel) all() float64 { return 2 * (m.body + m.head) }
 // train computes forward and backward of n sequences: 4 operations a parameter and token, and the weights twice.
 func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
 
-// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its end, without the meter's.
+// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its
+// end, without the meter's.
 func (m realModel) recompute(b *testing.B) {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -209,9 +215,9 @@ func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 	})
 }
 
-// decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by arithmetic. With each row
-// of logits it does what the engine does: its log-sum-exp and the probabilities that a token is drawn from. The context is computed once and
-// copied: every sequence reads its own.
+// decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by
+// arithmetic. With each row of logits it does what the engine does: its log-sum-exp and the probabilities that a token
+// is drawn from. The context is computed once and copied: every sequence reads its own.
 func (m realModel) decode(b *testing.B, n int) {
 	const context = 256
 	c := m.w.Config
@@ -230,7 +236,8 @@ func (m realModel) decode(b *testing.B, n int) {
 		seqs[i].Tokens, seqs[i].Pos = tokens[i][context:], context
 	}
 	logits := make([]float32, n*c.Vocab)
-	w := work{tokens: n, flop: 2 * float64(n) * (m.body + m.head), weights: m.all(), kv: 2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
+	w := work{tokens: n, flop: 2 * float64(n) * (m.body + m.head), weights: m.all(),
+		kv: 2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
 	m.report(b, w, func() {
 		hidden := m.r.Forward(m.w, seqs, nil)
 		m.r.Logits(m.w, seqs, hidden, rows, logits)

@@ -18,13 +18,13 @@ type Seq struct {
 	Adapter *Adapter
 }
 
-// Runner computes forward and backward passes. It owns their memory, which grows with the rows of a call and is kept, so
-// one call at a time; several runners may share a pool only if its regions may wait for each other.
+// Runner computes forward and backward passes. It owns their memory, which grows with the rows of a call and is kept,
+// so one call at a time; several runners may share a pool only if its regions may wait for each other.
 type Runner struct {
 	nn.Compute
-	// Between, if set, is called between the layers of Forward and Backward and between the parts of Score: there nothing of
-	// the runner's computes, so that something else may, on a runner of its own. It changes no bit. An error ends the call, and
-	// Err returns it.
+	// Between, if set, is called between the layers of Forward and Backward and between the parts of Score: there
+	// nothing of the runner's computes, so that something else may, on a runner of its own. It changes no bit. An
+	// error ends the call, and Err returns it.
 	Between func() error
 
 	ws   nn.Workspaces
@@ -41,8 +41,8 @@ func NewRunner(c nn.Compute) *Runner {
 	return &Runner{Compute: c, sc: kernel.NewScratch(), own: Tape{keep: keepNothing}}
 }
 
-// Err returns what went wrong in the last Forward, or in what came after it: a token outside the vocabulary, too few pages, an
-// error of Between, or values that are not finite (with the first layer that saw them).
+// Err returns what went wrong in the last Forward, or in what came after it: a token outside the vocabulary, too few
+// pages, an error of Between, or values that are not finite (with the first layer that saw them).
 func (r *Runner) Err() error {
 	if r.err != nil {
 		return r.err
@@ -56,7 +56,8 @@ func (r *Runner) Err() error {
 	return notFinite(first)
 }
 
-// SeqErr is Err for sequence i alone. Its rows mean nothing then; those of the other sequences are what they are without it.
+// SeqErr is Err for sequence i alone. Its rows mean nothing then; those of the other sequences are what they are
+// without it.
 func (r *Runner) SeqErr(i int) error {
 	if r.err != nil {
 		return r.err
@@ -72,9 +73,9 @@ func (r *Runner) between() bool {
 	return r.err == nil
 }
 
-// blocks runs f over all n rows that meet matrices of about so many weights, with what products run on there: blocks [a,b) of
-// rows in parallel, or, where reading the weights takes long beside the arithmetic, large blocks one after another with the workers
-// sharing each product.
+// blocks runs f over all n rows that meet matrices of about so many weights, with what products run on there: blocks
+// [a,b) of rows in parallel, or, where reading the weights takes long beside the arithmetic, large blocks one after
+// another with the workers sharing each product.
 func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
 	switch {
@@ -97,8 +98,9 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 const (
 	// manyWeights are more than a core's caches hold, so that every walk over them reads memory.
 	manyWeights = 1 << 20
-	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows are packed once for all
-	// workers, they share products of any number of rows: weights are transposed once for sharedRows.
+	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows
+	// are packed once for all workers, they share products of any number of rows: weights are transposed once for
+	// sharedRows.
 	fewRows = 128
 	// sharedRows are computed at once when the workers share each product.
 	sharedRows = 512
@@ -114,9 +116,9 @@ func cut(i, parts, n int) int {
 	return at
 }
 
-// Forward runs all layers over the new tokens of seqs, sequence after sequence, and returns the hidden rows after the final
-// norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape keeps what Backward needs and
-// changes no bit. Err tells whether the call went well.
+// Forward runs all layers over the new tokens of seqs, sequence after sequence, and returns the hidden rows after the
+// final norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape keeps what
+// Backward needs and changes no bit. Err tells whether the call went well.
 func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
 	r.bad, r.back.held = make([]atomic.Int32, len(seqs)), nil
 	p, err := r.newPass(w, seqs)
@@ -135,8 +137,8 @@ func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
 	return p.hidden.Data
 }
 
-// forward runs the layers. One barrier a layer is enough: attention needs the keys and values of earlier rows, all else is
-// the row's own.
+// forward runs the layers. One barrier a layer is enough: attention needs the keys and values of earlier rows, all
+// else is the row's own.
 func (p *pass) forward() {
 	p.layer(func(a, b int, on nn.Products) {
 		p.embed(a, b)

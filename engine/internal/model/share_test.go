@@ -23,7 +23,8 @@ type part struct {
 func (m exact) parts(t *rapid.T, k *kernel.Set) []part {
 	var list []part
 	for i := range rapid.IntRange(1, 6).Draw(t, "adapters") {
-		l := LoRA{Rank: rapid.IntRange(1, 20).Draw(t, "rank"), Alpha: 4, Attn: rapid.Bool().Draw(t, "attn"), MLP: rapid.Bool().Draw(t, "mlp"), Unembed: rapid.Bool().Draw(t, "unembed")}
+		l := LoRA{Rank: rapid.IntRange(1, 20).Draw(t, "rank"), Alpha: 4, Attn: rapid.Bool().Draw(t, "attn"),
+			MLP: rapid.Bool().Draw(t, "mlp"), Unembed: rapid.Bool().Draw(t, "unembed")}
 		l.MLP = l.MLP || !l.Attn && !l.Unembed
 		p := part{tensors: m.w.NewLoRA(l, uint64(i))}
 		p.broken = rapid.IntRange(0, 5).Draw(t, "broken") == 0
@@ -48,7 +49,8 @@ func (m exact) parts(t *rapid.T, k *kernel.Set) []part {
 	return list
 }
 
-// pass trains parts together and returns each one's gradients; those that are not finite are left out, as the engine does.
+// pass trains parts together and returns each one's gradients; those that are not finite are left out, as the engine
+// does.
 func (m exact) pass(r *Runner, tape *Tape, parts []part) (grads []*Grads, logp []float32) {
 	var seqs []Seq
 	var targets []int32

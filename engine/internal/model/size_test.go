@@ -9,12 +9,14 @@ import (
 
 // shipped is the shape of the model in examples/tiny.
 func shipped(bf16 bool) Config {
-	return Config{Arch: architectures[2], Vocab: 1024, Dim: 128, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 32, FF: 384, Eps: 1e-6,
+	return Config{Arch: architectures[2], Vocab: 1024, Dim: 128, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 32, FF: 384,
+		Eps:  1e-6,
 		RoPE: nn.RoPEConfig{Dim: 32, Theta: 10000}, Tied: true, BF16: bf16}
 }
 
-// TestBackwardBytes: what a step keeps on the heap is what TapeBytes and BackwardBytes say, but for the quarter that buffers are made larger and
-// what workers have of their own. One vocabulary is small, one so large that the head takes some rows at a time.
+// TestBackwardBytes: what a step keeps on the heap is what TapeBytes and BackwardBytes say, but for the quarter that
+// buffers are made larger and what workers have of their own. One vocabulary is small, one so large that the head
+// takes some rows at a time.
 func TestBackwardBytes(t *testing.T) {
 	for _, vocab := range []int{512, 1 << 18} {
 		c := shipped(true)

@@ -11,7 +11,8 @@ const (
 	keepNothing             // one layer's activations at a time: no backward
 )
 
-// Tape is the memory of one forward that a backward will follow. It may be used again and again, for one call at a time.
+// Tape is the memory of one forward that a backward will follow. It may be used again and again, for one call at a
+// time.
 type Tape struct {
 	keep   keep
 	acts   []acts    // one per layer, or one for all
@@ -21,8 +22,8 @@ type Tape struct {
 	score  score
 }
 
-// NewTape returns an empty tape. With recompute it keeps only the input of each layer, and Backward computes the rest again:
-// about a third more work, a fraction of the memory, the same bits.
+// NewTape returns an empty tape. With recompute it keeps only the input of each layer, and Backward computes the rest
+// again: about a third more work, a fraction of the memory, the same bits.
 func (r *Runner) NewTape(recompute bool) *Tape {
 	if recompute {
 		return &Tape{keep: keepInputs}
@@ -75,8 +76,8 @@ func (t *Tape) attach(p *pass) {
 	p.last, p.invF, p.hidden = t.x[nX-1], t.invF, t.hidden
 }
 
-// acts is what the forward of one layer leaves for its backward. T rows; Q, G, F as in layer; r is the largest rank of the
-// call's adapters.
+// acts is what the forward of one layer leaves for its backward. T rows; Q, G, F as in layer; r is the largest rank of
+// the call's adapters.
 type acts struct {
 	x              nn.Rows   // [T,D] input
 	inv1           []float32 // [T]
@@ -102,8 +103,10 @@ type column struct {
 
 // columns lists the matrices of a but x.
 func (a *acts) columns(c Config, rank int) []column {
-	list := []column{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()}, {&a.h, c.Dim}, {&a.n2, c.Dim},
-		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank}, {&a.midDown, rank}}
+	list := []column{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()},
+		{&a.h, c.Dim}, {&a.n2, c.Dim},
+		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank},
+		{&a.midDown, rank}}
 	if c.Arch.QKNorm {
 		list = append(list, column{&a.invQK, c.Heads + c.KVHeads})
 	}
@@ -118,8 +121,8 @@ func (a *acts) resize(c Config, T, rank int) {
 	a.inv1, a.inv2 = floats(a.inv1, T), floats(a.inv2, T)
 }
 
-// TapeBytes returns about how much memory a tape takes for a number of rows (tokens) with adapters up to rank, so that a
-// caller can choose whether to recompute. Backward's own buffers come on top: about those of one layer.
+// TapeBytes returns about how much memory a tape takes for a number of rows (tokens) with adapters up to rank, so that
+// a caller can choose whether to recompute. Backward's own buffers come on top: about those of one layer.
 func (c Config) TapeBytes(rows, rank int, recompute bool) int {
 	layer := 2 // inv1, inv2
 	for _, m := range new(acts).columns(c, rank) {

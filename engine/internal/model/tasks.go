@@ -38,7 +38,8 @@ func (d *backBuffers) add(out []float32, N, K int, dy nn.Rows, dyCol int, x nn.R
 	}
 	parts := (N + taskRows - 1) / taskRows
 	for i := range parts {
-		d.tasks = append(d.tasks, gradTask{out: out, K: K, dy: dy, x: x, dyCol: dyCol, xCol: xCol, n0: i * N / parts, n1: (i + 1) * N / parts})
+		d.tasks = append(d.tasks, gradTask{out: out, K: K, dy: dy, x: x, dyCol: dyCol, xCol: xCol, n0: i * N / parts,
+			n1: (i + 1) * N / parts})
 	}
 }
 
@@ -66,7 +67,10 @@ func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmi
 	var factors []*nn.Factors
 	each := func(n int, f func(k *kernel.Set, sc *kernel.Scratch, a, b int)) {
 		for a := 0; a < n; a += taskCols {
-			d.tasks = append(d.tasks, gradTask{run: func(k *kernel.Set, sc *kernel.Scratch) { f(k, sc, a, min(a+taskCols, n)) }})
+			d.tasks = append(d.tasks, gradTask{run: func(k *kernel.Set,
+				sc *kernel.Scratch) {
+				f(k, sc, a, min(a+taskCols, n))
+			}})
 		}
 	}
 	for p := range t.outs {
@@ -76,7 +80,10 @@ func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmi
 			f.Pack(k, sc, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows)
 		})
 		if dB != nil {
-			each(l.Outputs(p), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { f.GradB(k, sc, dB, dy.From(l.Cols[p]), rows, a, b) })
+			each(l.Outputs(p), func(k *kernel.Set, sc *kernel.Scratch, a,
+				b int) {
+				f.GradB(k, sc, dB, dy.From(l.Cols[p]), rows, a, b)
+			})
 		}
 	}
 	each(l.Inputs(), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { nn.GradA(k, sc, dA, factors, x, rows, a, b) })
@@ -200,7 +207,8 @@ func (p *pass) headTasks(rows []int) {
 			continue
 		}
 		if u.adapter != nil {
-			d.addLoRA(u.grads, u.adapter.head, headTarget(c), h.logits.Slice(a, b), h.x.Slice(a, b), h.mid.Slice(a, b), h.dmid.Slice(a, b), p.headStretches(rows[a:b]))
+			d.addLoRA(u.grads, u.adapter.head, headTarget(c), h.logits.Slice(a, b), h.x.Slice(a, b), h.mid.Slice(a, b),
+				h.dmid.Slice(a, b), p.headStretches(rows[a:b]))
 			continue
 		}
 		d.add(u.grads.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)

@@ -52,7 +52,8 @@ func match(specs []spec, tensors []Tensor) (map[string][]float32, error) {
 			return nil, fmt.Errorf("tensor %q does not belong to the model, or is given twice", t.Name)
 		}
 		if !slices.Equal(t.Shape, s.shape) || len(t.Data) != s.len() {
-			return nil, fmt.Errorf("tensor %q has shape %v and %d values, want %v", t.Name, t.Shape, len(t.Data), s.shape)
+			return nil, fmt.Errorf("tensor %q has shape %v and %d values, want %v", t.Name, t.Shape, len(t.Data),
+				s.shape)
 		}
 		data[t.Name] = t.Data
 	}
@@ -101,11 +102,12 @@ type projection struct {
 }
 
 func attnInputs(c Config) []projection {
-	return []projection{{"q_proj", c.QDim(), 0}, {"k_proj", c.KVDim(), c.QDim()}, {"v_proj", c.KVDim(), c.QDim() + c.KVDim()}}
+	return []projection{{"q_proj", c.QDim(), 0}, {"k_proj", c.KVDim(), c.QDim()},
+		{"v_proj", c.KVDim(), c.QDim() + c.KVDim()}}
 }
 
-// RandomTensors returns the full parameters of an untrained model: matrices normal with deviation 0.02, those that end in
-// the residual stream divided by sqrt(2*Layers), norms 1, biases 0. Each tensor is a function of seed and its name.
+// RandomTensors returns the full parameters of an untrained model: matrices normal with deviation 0.02, those that end
+// in the residual stream divided by sqrt(2*Layers), norms 1, biases 0. Each tensor is a function of seed and its name.
 func RandomTensors(c Config, seed uint64) []Tensor {
 	var out []Tensor
 	for _, s := range parameters(c) {

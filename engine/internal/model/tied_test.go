@@ -21,7 +21,8 @@ func TestTiedPEFT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, l := range map[string]LoRA{"all": {Rank: 3, Alpha: 6, Attn: true, MLP: true, Unembed: true}, "the head alone": {Rank: 2, Alpha: 32, Unembed: true}} {
+	for name, l := range map[string]LoRA{"all": {Rank: 3, Alpha: 6, Attn: true, MLP: true, Unembed: true},
+		"the head alone": {Rank: 2, Alpha: 32, Unembed: true}} {
 		t.Run(name, func(t *testing.T) {
 			a := PEFT{Base: "some/base", LoRA: l}
 			for i, s := range l.specs(c) {
@@ -42,7 +43,8 @@ func TestTiedPEFT(t *testing.T) {
 				t.Fatalf("%d bytes of %d, %v", file.Len(), tied.Size, err)
 			}
 			path := filepath.Join(dir, PEFTWeightsFile)
-			for path, raw := range map[string][]byte{path: file.Bytes(), filepath.Join(dir, PEFTConfigFile): tied.Config} {
+			for path, raw := range map[string][]byte{path: file.Bytes(),
+				filepath.Join(dir, PEFTConfigFile): tied.Config} {
 				if err := os.WriteFile(path, raw, 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -29,8 +29,8 @@ type layer struct {
 	down         *nn.Linear // [D, F]
 }
 
-// NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and one
-// the model does not have are errors.
+// NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
+// one the model does not have are errors.
 func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 	data, err := match(parameters(c), full)
 	if err != nil {
@@ -39,8 +39,8 @@ func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 	return pack(c, floatSource(data), on)
 }
 
-// Tensors returns the full parameters as float32, in the order of RandomTensors. The values are those that were packed, so
-// NewWeights of them is the same model.
+// Tensors returns the full parameters as float32, in the order of RandomTensors. The values are those that were
+// packed, so NewWeights of them is the same model.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
 	data := map[string][]float32{embedName: make([]float32, c.Vocab*c.Dim), normName: w.norm}

@@ -12,9 +12,9 @@ import (
 //	    s[i] = dot(q[h], K[j,i]) for i <= pos ;  p = exp(s - max(s))
 //	    out[h] = sum over i upward of p[i]*V[j,i], times 1/sum(p)
 //
-// Places behind a row's position add exact zeros, so that it does not matter how far the rows computed with it go. With bf16 pages the
-// products are those of package kernel: q and p are rounded for them, in the backward what meets K and V, and for their gradients all four. The
-// sum of p is float32.
+// Places behind a row's position add exact zeros, so that it does not matter how far the rows computed with it go.
+// With bf16 pages the products are those of package kernel: q and p are rounded for them, in the backward what meets K
+// and V, and for their gradients all four. The sum of p is float32.
 type Attention struct {
 	Shape PageShape
 	Heads int // query heads
@@ -27,9 +27,10 @@ func (a Attention) Scale() float32 { return float32(1 / math.Sqrt(float64(a.Shap
 // scoreBudget bounds the floats of a block's scores, so that they stay in a core's cache.
 const scoreBudget = 1 << 16
 
-// Forward computes KV heads from to to-1 of out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos, pos+1, … of the
-// sequence whose keys and values pages hold.
-func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page, from, to int) {
+// Forward computes KV heads from to to-1 of out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos,
+// pos+1, … of the sequence whose keys and values pages hold.
+func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page, from,
+	to int) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	pages = pages[:pagesTo(pos+n)]
@@ -53,8 +54,8 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 // pagesTo returns the number of pages of so many positions.
 func pagesTo(positions int) int { return (positions + kernel.PageLen - 1) / kernel.PageLen }
 
-// context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other, and for the backward their
-// transposes.
+// context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other, and
+// for the backward their transposes.
 type context struct {
 	keys, values   kernel.Panels
 	keysT, valuesT *kernel.Panels
@@ -73,7 +74,8 @@ func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
 		}
 	}
 	n := np * kernel.PageLen
-	return context{keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16), values: kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), hd: s.HeadDim}
+	return context{keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16),
+		values: kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), hd: s.HeadDim}
 }
 
 // attend computes rows of one query head: row m is at position pos+m.
@@ -89,7 +91,8 @@ func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, 
 // width returns the columns of the scores of rows before a position: whole pages. Keys behind it are nobody's.
 func (c *context) width(positions int) int { return pagesTo(positions) * kernel.PageLen }
 
-// scores returns exp(s - max(s)) [M,positions], zero behind each row's position up to the block's width, and leaves in ws.inv [M] one over the sum.
+// scores returns exp(s - max(s)) [M,positions], zero behind each row's position up to the block's width, and leaves in
+// ws.inv [M] one over the sum.
 func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos int) Rows {
 	M := q.Len()
 	p := ws.scoresOf(M, c.keys.N)
@@ -107,7 +110,8 @@ func (ws *Workspace) scoresOf(M, positions int) Rows {
 	return Rows{ws.scores, positions}
 }
 
-// softmax takes the first scores of a row to exp(s - max(s)) and the others, which are masked, to zero. It returns one over the sum.
+// softmax takes the first scores of a row to exp(s - max(s)) and the others, which are masked, to zero. It returns one
+// over the sum.
 func softmax(k *kernel.Set, row []float32, seen int) (inv float32) {
 	inv = 1 / k.ExpSum(row[:seen], row[:seen], k.Max(row[:seen]))
 	clear(row[seen:])
@@ -119,9 +123,10 @@ const backwardRows = 128
 
 // Backward computes the gradients of one KV head of one whole sequence: dq of its group's query heads (of the unscaled
 // queries), dk and dv, under dout. q and out are what Forward got and gave, dout and out [n,Heads*HeadDim], and dqkv
-// [n,·] has the columns of all query heads, of all key heads and of all value heads. Keys and values before pos are taken as
-// constants. Sums run over the group's heads and inside a head over query rows upward.
-func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int, pages []*Page) {
+// [n,·] has the columns of all query heads, of all key heads and of all value heads. Keys and values before pos are
+// taken as constants. Sums run over the group's heads and inside a head over query rows upward.
+func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int,
+	pages []*Page) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	c := a.collect(ws, head, pages[:pagesTo(pos+n)])
@@ -158,8 +163,10 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
 	ws.grads = ds.Data
 	width, bf16 := c.width(pos+M), c.keys.BF16
-	k.Multiply(on.SC, ds.Data, ds.Cols, on.Pack(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false, nil) // dp = dout·Vᵀ
-	for m := range M {                                                                                                    // p = exp*inv ; ds = p*(dp - dot(dout,out))
+	// dp = dout·Vᵀ
+	k.Multiply(on.SC, ds.Data, ds.Cols, on.Pack(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false,
+		nil)
+	for m := range M { // p = exp*inv ; ds = p*(dp - dot(dout,out))
 		p, ds := p.Row(m)[:width], ds.Row(m)[:width]
 		k.Scale(p, ws.inv[m])
 		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])
@@ -176,8 +183,8 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	c.gradient(on, ws.dv, p, dout, seen)
 }
 
-// gradient continues sums, dk or dv of the first seen positions, with sᵀ·x: float32 sums over rows [positions,hd] or, with bf16, their transpose
-// [hd,positions] by products.
+// gradient continues sums, dk or dv of the first seen positions, with sᵀ·x: float32 sums over rows [positions,hd] or,
+// with bf16, their transpose [hd,positions] by products.
 func (c *context) gradient(on Products, sums []float32, s, x Rows, seen int) {
 	k, sc, M := on.K, on.SC, s.Len()
 	if !c.keys.BF16 {

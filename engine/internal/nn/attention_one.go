@@ -2,10 +2,12 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// one is Forward of a single row, as every sequence under way has in a step of decoding. The query heads of a group are rows of two products with few
-// rows and much to read, so keys and values are read where they lie, each once: all keys of a KV head, page by page, then its values. The bits are those
-// of the products with collected pages, for every sum walks positions upward there too.
-func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q []float32, pos int, pages []*Page, from, to int) {
+// one is Forward of a single row, as every sequence under way has in a step of decoding. The query heads of a group
+// are rows of two products with few rows and much to read, so keys and values are read where they lie, each once: all
+// keys of a KV head, page by page, then its values. The bits are those of the products with collected pages, for every
+// sum walks positions upward there too.
+func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q []float32, pos int, pages []*Page, from,
+	to int) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	for j := from; j < to; j++ {
 		a.pieces(ws, pages, j, to)
@@ -24,7 +26,8 @@ func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q 
 	clear(ws.ofValues.Data)
 }
 
-// pieces points ws.ofKeys and ws.ofValues at a head's keys and values. After the values the keys of the next head come, if that is before to.
+// pieces points ws.ofKeys and ws.ofValues at a head's keys and values. After the values the keys of the next head
+// come, if that is before to.
 func (a Attention) pieces(ws *Workspace, pages []*Page, head, to int) {
 	s, keys, values := a.Shape, ws.ofKeys.Data[:0], ws.ofValues.Data[:0]
 	for _, p := range pages {

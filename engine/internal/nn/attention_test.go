@@ -22,7 +22,8 @@ type attended struct {
 }
 
 func newAttended(t *testing.T, hd, heads, kv, pos, n int) *attended {
-	s := &attended{a: Attention{Shape: PageShape{Layers: 2, KVHeads: kv, HeadDim: hd}, Heads: heads, Layer: 1}, pos: pos, n: n}
+	s := &attended{a: Attention{Shape: PageShape{Layers: 2, KVHeads: kv, HeadDim: hd}, Heads: heads, Layer: 1},
+		pos: pos, n: n}
 	s.q, s.out = Rows{normal(1, n*heads*hd), heads * hd}, Rows{make([]float32, n*heads*hd), heads * hd}
 	s.keys, s.values = Rows{normal(2, (pos+n)*kv*hd), kv * hd}, Rows{normal(3, (pos+n)*kv*hd), kv * hd}
 	s.k, s.sc = set(t)
@@ -90,14 +91,15 @@ func textbook(s *attended, i, h int) []float64 {
 	return out
 }
 
-// A row that is alone has the bits it has in the middle of others, whatever path multiplies in which order: groups of as many heads as models have,
-// and more than a micro-kernel's rows.
+// A row that is alone has the bits it has in the middle of others, whatever path multiplies in which order: groups of
+// as many heads as models have, and more than a micro-kernel's rows.
 func TestAttentionRowOnPages(t *testing.T) {
 	for _, k := range sets(t) {
 		for _, z := range []struct {
 			hd, heads, kv int
 			bf16          bool
-		}{{128, 4, 2, true}, {64, 4, 1, true}, {40, 7, 1, true}, {32, 9, 1, true}, {6, 16, 1, true}, {34, 8, 2, false}, {6, 3, 3, false}} {
+		}{{128, 4, 2, true}, {64, 4, 1, true}, {40, 7, 1, true}, {32, 9, 1, true}, {6, 16, 1, true}, {34, 8, 2, false},
+			{6, 3, 3, false}} {
 			const n = 67
 			s := newAttended(t, z.hd, z.heads, z.kv, 0, n)
 			s.k, s.a.Shape.BF16 = k, z.bf16
@@ -133,8 +135,8 @@ func sets(t *testing.T) []*kernel.Set {
 	return list
 }
 
-// A row has the same bits whether it is computed with all others (more than fit in the score budget), alone as a decoding
-// step is, or with a few neighbours.
+// A row has the same bits whether it is computed with all others (more than fit in the score budget), alone as a
+// decoding step is, or with a few neighbours.
 func TestAttentionRowsAlone(t *testing.T) {
 	const n, hd, heads = 600, 6, 2
 	s := newAttended(t, hd, heads, 1, 0, n)

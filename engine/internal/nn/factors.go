@@ -2,8 +2,8 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Factors is what the gradients of one projection's A [r,K] and B [N,r] need of LoRA's narrow side: mid and dmid, packed. With float32
-// weights it is not needed: gradients are sums over rows then.
+// Factors is what the gradients of one projection's A [r,K] and B [N,r] need of LoRA's narrow side: mid and dmid,
+// packed. With float32 weights it is not needed: gradients are sums over rows then.
 //
 //	dA += dmidᵀ·x ;  dB += dyᵀ·mid
 //
@@ -16,8 +16,10 @@ func (f *Factors) Pack(k *kernel.Set, sc *kernel.Scratch, mid, dmid Rows, rank i
 	k.PackColumns(sc, &f.dmid, dmid.Data, dmid.Cols, rank, rows)
 }
 
-// GradA continues columns c0 to c1-1 of each dA [r,K] with its factors and x, which they share. A nil dA is not trained.
-func GradA(k *kernel.Set, sc *kernel.Scratch, dA [][]float32, factors []*Factors, x Rows, rows kernel.Stretches, c0, c1 int) {
+// GradA continues columns c0 to c1-1 of each dA [r,K] with its factors and x, which they share. A nil dA is not
+// trained.
+func GradA(k *kernel.Set, sc *kernel.Scratch, dA [][]float32, factors []*Factors, x Rows, rows kernel.Stretches, c0,
+	c1 int) {
 	w := k.PairRows(sc.Transposed(), x.Data, x.Cols, rows, c0, c1)
 	for i, f := range factors {
 		if dA[i] != nil {

@@ -11,8 +11,8 @@ import (
 
 // The tests of this file compare each backward with central differences of its forward. The loss is a fixed random
 // combination of the outputs, summed in float64. With steps of 2^-7, float32 outputs of size 1 carry an error of about
-// 2^-24/2^-7 = 1e-5 into the quotient, and the truncation is a third derivative times 1e-5; so a bound of 1e-3 of the largest
-// gradient passes what is right and no missing term, wrong factor or wrong sign.
+// 2^-24/2^-7 = 1e-5 into the quotient, and the truncation is a third derivative times 1e-5; so a bound of 1e-3 of the
+// largest gradient passes what is right and no missing term, wrong factor or wrong sign.
 const (
 	diffStep  = 1.0 / 128
 	diffBound = 1e-3
@@ -107,7 +107,8 @@ func TestLoRAGradient(t *testing.T) {
 	dx := Rows{make([]float32, M*K), K}
 	in := on.Pack(0, Rows{dy, N}, N, false)
 	linear.Backward(on, dx, in, l.Up(on, nil, dmid, Rows{dy, N}, in, 0, M))
-	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)}, [2][]float32{make([]float32, n0*r), make([]float32, n1*r)}
+	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)},
+		[2][]float32{make([]float32, n0*r), make([]float32, n1*r)}
 	for p := range l.Projections() {
 		k.GradW(sc, dA[p], K, dmid.Data[l.Mid(p):], dmid.Cols, x, K, M, 0, r, K)
 		k.GradW(sc, dB[p], r, dy[l.Cols[p]:], N, mid.Data[l.Mid(p):], mid.Cols, M, 0, l.Outputs(p), r)

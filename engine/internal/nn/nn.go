@@ -2,9 +2,9 @@
 // tokens of all sequences of a batch one after another, never padded.
 //
 // Nothing here depends on which rows are computed together. Every function works on a block of rows (or, for attention
-// backward, on one sequence) and leaves the division of a batch into blocks to its caller, so that the bits of a row are a
-// function of the weights and of the tokens before it. Sums follow package kernel: one float32 accumulator that walks
-// upward.
+// backward, on one sequence) and leaves the division of a batch into blocks to its caller, so that the bits of a row
+// are a function of the weights and of the tokens before it. Sums follow package kernel: one float32 accumulator that
+// walks upward.
 package nn
 
 import (

@@ -16,17 +16,17 @@ type PageShape struct {
 // Floats returns the length of a page's Data.
 func (s PageShape) Floats() int { return s.Layers * s.KVHeads * (s.keys() + s.values()) }
 
-// keys and values are the words of one layer's head: K is one panel, of 32 positions by HeadDim, V is chunks panels, of HeadDim by 32
-// positions.
+// keys and values are the words of one layer's head: K is one panel, of 32 positions by HeadDim, V is chunks panels,
+// of HeadDim by 32 positions.
 func (s PageShape) keys() int   { return kernel.PanelBytes(kernel.PageLen, s.HeadDim, s.BF16) / 4 }
 func (s PageShape) values() int { return kernel.PanelBytes(s.HeadDim, kernel.PageLen, s.BF16) / 4 }
 
 // chunks is the number of 32-column panels of a head's values.
 func (s PageShape) chunks() int { return (s.HeadDim + kernel.NR - 1) / kernel.NR }
 
-// Page holds the keys and values of 32 consecutive positions, counted from a multiple of 32, for all layers and heads, laid
-// out as panels so that attention is a matrix product. A page is zeroed before its first use; places that were not stored
-// count as masked and must stay finite.
+// Page holds the keys and values of 32 consecutive positions, counted from a multiple of 32, for all layers and heads,
+// laid out as panels so that attention is a matrix product. A page is zeroed before its first use; places that were
+// not stored count as masked and must stay finite.
 type Page struct{ Data []float32 }
 
 // K and V return the panels of a layer's head.
@@ -40,8 +40,8 @@ func (s PageShape) V(p *Page, layer, head int) []float32 {
 	return p.Data[at : at+s.values()]
 }
 
-// Store writes one position's key and value [HeadDim] of a layer's head, rounded to bf16 if pages are. It overwrites k and v
-// with what was stored.
+// Store writes one position's key and value [HeadDim] of a layer's head, rounded to bf16 if pages are. It overwrites k
+// and v with what was stored.
 func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k, v []float32) {
 	p, at := pages[pos/kernel.PageLen], pos%kernel.PageLen
 	keys, values := s.K(p, layer, head), s.V(p, layer, head)
@@ -60,7 +60,8 @@ func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k,
 	storeColumns(halves(values), v, at)
 }
 
-// StoreRows is Store for the KV heads of rows of keys and values [n,KVHeads*HeadDim] at positions pos, pos+1, …; keys may lose their contents.
+// StoreRows is Store for the KV heads of rows of keys and values [n,KVHeads*HeadDim] at positions pos, pos+1, …; keys
+// may lose their contents.
 func (s PageShape) StoreRows(ks *kernel.Set, sc *kernel.Scratch, pages []*Page, pos, layer int, keys, values Rows) {
 	n, hd := keys.Len(), s.HeadDim
 	for t := 0; t < n; {
@@ -95,8 +96,8 @@ func storePairs(panel []uint32, x []float32, at int) {
 	}
 }
 
-// storeColumns writes x to row at of panels of pairs, each 16 rows of words: element d is half at%2 of word at/2*32 + d%32 of panel d/32.
-// Another position's half of the word may be written at the same time.
+// storeColumns writes x to row at of panels of pairs, each 16 rows of words: element d is half at%2 of word at/2*32 +
+// d%32 of panel d/32. Another position's half of the word may be written at the same time.
 func storeColumns(panels []uint16, x []float32, at int) {
 	const panel = kernel.PageLen / 2 * kernel.NR
 	for c := 0; c*kernel.NR < len(x); c++ {

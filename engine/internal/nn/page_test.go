@@ -29,8 +29,10 @@ func TestPageStore(t *testing.T) {
 				keys.Row(row, pos%32)
 				values.Row(column, d)
 				gotKey, gotValue := row[d], column[pos%32]
-				if gotKey != wantKey[d] || gotValue != wantValue[d] || key[d] != wantKey[d] || value[d] != wantValue[d] {
-					t.Fatalf("bf16=%v position %d element %d: key %v, value %v; want %v, %v", bf16, pos, d, gotKey, gotValue, wantKey[d], wantValue[d])
+				if gotKey != wantKey[d] || gotValue != wantValue[d] || key[d] != wantKey[d] ||
+					value[d] != wantValue[d] {
+					t.Fatalf("bf16=%v position %d element %d: key %v, value %v; want %v, %v", bf16, pos, d, gotKey,
+						gotValue, wantKey[d], wantValue[d])
 				}
 			}
 		}
@@ -51,7 +53,8 @@ func TestPageStoreRows(t *testing.T) {
 			keys, values := Rows{normal(1, n*width), width}, Rows{normal(2, n*(width+7)), width + 7}
 			var want, got []*Page
 			for range pagesTo(pos + n) {
-				want, got = append(want, &Page{make([]float32, s.Floats())}), append(got, &Page{make([]float32, s.Floats())})
+				want, got = append(want, &Page{make([]float32, s.Floats())}),
+					append(got, &Page{make([]float32, s.Floats())})
 			}
 			stored := Rows{append([]float32(nil), values.Data...), values.Cols}
 			for r := range n {
@@ -65,7 +68,8 @@ func TestPageStoreRows(t *testing.T) {
 			for i := range want {
 				for w := range want[i].Data {
 					if math.Float32bits(got[i].Data[w]) != math.Float32bits(want[i].Data[w]) {
-						t.Fatalf("bf16=%v, %d rows at %d: word %d of page %d is %v, want %v", bf16, n, pos, w, i, got[i].Data[w], want[i].Data[w])
+						t.Fatalf("bf16=%v, %d rows at %d: word %d of page %d is %v, want %v", bf16, n, pos, w, i,
+							got[i].Data[w], want[i].Data[w])
 					}
 				}
 			}

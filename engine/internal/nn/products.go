@@ -2,17 +2,17 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Products is what matrix products run on: the kernels and a scratch of the caller or, with a pool, all of its workers, who share the
-// columns of each product, so that every one of them reads its part of the weights alone, or its rows where columns are few. It changes
-// no bit. With a pool the caller must not be one of its workers.
+// Products is what matrix products run on: the kernels and a scratch of the caller or, with a pool, all of its
+// workers, who share the columns of each product, so that every one of them reads its part of the weights alone, or
+// its rows where columns are few. It changes no bit. With a pool the caller must not be one of its workers.
 type Products struct {
 	K  *kernel.Set
 	SC *kernel.Scratch
 	P  *kernel.Pool
 }
 
-// Pack packs x [M,K] for products with panels that are bf16 or not, in the i-th place of the scratch, where it stays until that place is used
-// again.
+// Pack packs x [M,K] for products with panels that are bf16 or not, in the i-th place of the scratch, where it stays
+// until that place is used again.
 func (c Products) Pack(i int, x Rows, K int, bf16 bool) *kernel.Input {
 	in := c.SC.Input(i)
 	c.K.Use(in, x.Data, x.Cols, x.Len(), K, bf16)
@@ -37,7 +37,8 @@ func (c Products) matMul(y Rows, x *kernel.Input, m0, m1 int, w *kernel.Panels, 
 }
 
 // Transposed computes rows m0 to m1-1 of dx [M,K] = dy [M,N]·W, or continues them, and goes on with more.
-func (c Products) Transposed(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool, more []kernel.Addition) {
+func (c Products) Transposed(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool,
+	more []kernel.Addition) {
 	c.share(m0, m1, (w.K+kernel.NR-1)/kernel.NR, transposedPanels, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
 		c.K.MultiplyTransposed(sc, dx.Data, dx.Cols, dy, m0, m1, w, p0*kernel.NR, min(p1*kernel.NR, w.K), add, more)
 	})
@@ -76,13 +77,15 @@ const (
 	fewRows = 64
 	// fewPanels a worker are so few that rows are shared instead.
 	fewPanels = 4
-	// transposedPanels at least are a part of a product with transposed weights, where each part reads all of the rows again.
+	// transposedPanels at least are a part of a product with transposed weights, where each part reads all of the rows
+	// again.
 	transposedPanels = 8
 	// parts a worker, where the work can be cut at will: it takes up what slows one of them down.
 	parts = 4
 )
 
-// share calls f for rows [m0,m1) and all panels of a product, in parts if there is a pool: at least that many panels each, unless they are few.
+// share calls f for rows [m0,m1) and all panels of a product, in parts if there is a pool: at least that many panels
+// each, unless they are few.
 func (c Products) share(m0, m1, panels, least int, f func(sc *kernel.Scratch, m0, m1, p0, p1 int)) {
 	switch {
 	case c.P == nil:

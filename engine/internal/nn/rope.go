@@ -29,7 +29,8 @@ func (c RoPEConfig) Check() error {
 	if c.Linear < 0 || math.IsNaN(c.Linear) {
 		return fmt.Errorf("rope factor = %v must be positive", c.Linear)
 	}
-	if s := c.Llama3; s != nil && !(s.Factor > 0 && s.LowFactor > 0 && s.HighFactor > s.LowFactor && s.OriginalMax > 0) {
+	if s := c.Llama3; s != nil && !(s.Factor > 0 && s.LowFactor > 0 && s.HighFactor > s.LowFactor &&
+		s.OriginalMax > 0) {
 		return fmt.Errorf("rope_type llama3 needs factor, low_freq_factor < high_freq_factor and original_max_position_embeddings, got %+v", *s)
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Llama 3's scaling leaves short wavelengths, divides long ones and joins the two without a step. The numbers between are
-// checked against transformers in package model.
+// Llama 3's scaling leaves short wavelengths, divides long ones and joins the two without a step. The numbers between
+// are checked against transformers in package model.
 func TestLlama3Frequencies(t *testing.T) {
 	s := &Llama3Scaling{Factor: 8, LowFactor: 1, HighFactor: 4, OriginalMax: 8192}
 	plain := RoPEConfig{Dim: 128, Theta: 500000}.frequencies()
@@ -29,7 +29,8 @@ func TestLlama3Frequencies(t *testing.T) {
 }
 
 func TestRoPECheck(t *testing.T) {
-	for _, c := range []RoPEConfig{{Linear: -1}, {Llama3: &Llama3Scaling{Factor: 8}}, {Llama3: &Llama3Scaling{8, 4, 1, 8192}}} {
+	for _, c := range []RoPEConfig{{Linear: -1}, {Llama3: &Llama3Scaling{Factor: 8}},
+		{Llama3: &Llama3Scaling{8, 4, 1, 8192}}} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), "rope") {
 			t.Errorf("%+v: error %v", c, err)
 		}

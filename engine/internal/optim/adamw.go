@@ -36,10 +36,12 @@ func Check(p tinker.AdamParams) error {
 		v, lo, hi float64
 	}{
 		{"learning_rate", p.LearningRate, 0, math.MaxFloat32}, {"beta1", p.Beta1, 0, 1}, {"beta2", p.Beta2, 0, 1},
-		{"eps", p.Eps, 0, math.MaxFloat32}, {"weight_decay", p.WeightDecay, 0, math.MaxFloat32}, {"grad_clip_norm", p.GradClipNorm, 0, math.MaxFloat64},
+		{"eps", p.Eps, 0, math.MaxFloat32}, {"weight_decay", p.WeightDecay, 0, math.MaxFloat32},
+		{"grad_clip_norm", p.GradClipNorm, 0, math.MaxFloat64},
 	} {
 		if !(c.v >= c.lo && c.v <= c.hi) || c.hi == 1 && c.v == 1 {
-			return tinker.Userf("optim: %s is %v; it must be a number of 0 or more%s", c.name, c.v, map[bool]string{true: " and below 1"}[c.hi == 1])
+			return tinker.Userf("optim: %s is %v; it must be a number of 0 or more%s", c.name, c.v,
+				map[bool]string{true: " and below 1"}[c.hi == 1])
 		}
 	}
 	return nil
@@ -79,13 +81,15 @@ func (a *AdamW) Update(params, grads [][]float32, p tinker.AdamParams, par Paral
 	run := func(write bool) {
 		par(len(cuts), func(i int) {
 			c := cuts[i]
-			bad[i] = !u.apply(params[c.tensor][c.from:c.to], a.M[c.tensor][c.from:c.to], a.V[c.tensor][c.from:c.to], grads[c.tensor][c.from:c.to], write)
+			bad[i] = !u.apply(params[c.tensor][c.from:c.to], a.M[c.tensor][c.from:c.to], a.V[c.tensor][c.from:c.to],
+				grads[c.tensor][c.from:c.to], write)
 		})
 	}
 	run(false)
 	for i, b := range bad {
 		if b {
-			return norm, fmt.Errorf("optim: step %d would make parameter tensor %d overflow; lower learning_rate (%v)", a.Step+1, cuts[i].tensor, p.LearningRate)
+			return norm, fmt.Errorf("optim: step %d would make parameter tensor %d overflow; lower learning_rate (%v)",
+				a.Step+1, cuts[i].tensor, p.LearningRate)
 		}
 	}
 	run(true)
@@ -122,7 +126,8 @@ func newStep(p tinker.AdamParams, n int64, norm float64) step {
 	return step{
 		clip: float32(clip), decay: float32(1 - float64(p.LearningRate*p.WeightDecay)),
 		beta2: float32(p.Beta2), rest1: float32(1 - p.Beta1), rest2: float32(1 - p.Beta2),
-		size: float32(p.LearningRate / (1 - power(p.Beta1, n))), root2: float32(math.Sqrt(1 - power(p.Beta2, n))), eps: float32(p.Eps),
+		size: float32(p.LearningRate / (1 - power(p.Beta1, n))), root2: float32(math.Sqrt(1 - power(p.Beta2, n))),
+		eps: float32(p.Eps),
 	}
 }
 

@@ -41,7 +41,8 @@ func TestTorch(t *testing.T) {
 			if math.Abs(norm-s.Norm) > 1e-6*s.Norm {
 				t.Errorf("case %d step %d: norm %v, torch %v", i, n, norm, s.Norm)
 			}
-			for what, pair := range map[string][2][][]float32{"param": {p, s.Params}, "m": {a.M, s.M}, "v": {a.V, s.V}} {
+			for what, pair := range map[string][2][][]float32{"param": {p, s.Params}, "m": {a.M, s.M},
+				"v": {a.V, s.V}} {
 				for k := range pair[0] {
 					for j, got := range pair[0][k] {
 						if want := pair[1][k][j]; math.Abs(float64(got-want)) > 5e-7+1e-6*math.Abs(float64(want)) {
@@ -102,7 +103,8 @@ func TestFailedStepChangesNothing(t *testing.T) {
 		{"second moment", nil, 1e30, 1, "parameter tensor 1 overflow"},
 		{"rate", func(p *tinker.AdamParams) { p.LearningRate = math.NaN() }, 1, 1, "learning_rate is NaN"},
 		{"rate", func(p *tinker.AdamParams) { p.LearningRate = -1 }, 1, 1, "learning_rate is -1"},
-		{"beta", func(p *tinker.AdamParams) { p.Beta2 = 1 }, 1, 1, "beta2 is 1; it must be a number of 0 or more and below 1"},
+		{"beta", func(p *tinker.AdamParams) { p.Beta2 = 1 }, 1, 1,
+			"beta2 is 1; it must be a number of 0 or more and below 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := tinker.DefaultAdam()
@@ -125,7 +127,8 @@ func TestZeroGradientKeepsParametersWithoutEps(t *testing.T) {
 	p := tinker.DefaultAdam()
 	p.Eps = 0
 	params := [][]float32{{1, 2}}
-	if _, err := New([]int{2}).Update(params, [][]float32{{0, 0}}, p, serial); err != nil || !slices.Equal(params[0], []float32{1, 2}) {
+	if _, err := New([]int{2}).Update(params, [][]float32{{0, 0}}, p, serial); err != nil ||
+		!slices.Equal(params[0], []float32{1, 2}) {
 		t.Errorf("params %v, %v", params, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package roofline measures what this machine can do at best, beside work that is timed: for benchmarks, whose rates are given as
-// a share of it (Williams, Waterman and Patterson, CACM 52(4), 2009).
+// Package roofline measures what this machine can do at best, beside work that is timed: for benchmarks, whose rates
+// are given as a share of it (Williams, Waterman and Patterson, CACM 52(4), 2009).
 package roofline
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// Meter measures the roof before and after each piece of work, because it changes: other guests of the machine take bandwidth, and
-// a processor runs its matrix tiles slower for seconds while everything else keeps its speed.
+// Meter measures the roof before and after each piece of work, because it changes: other guests of the machine take
+// bandwidth, and a processor runs its matrix tiles slower for seconds while everything else keeps its speed.
 type Meter struct {
 	set       *kernel.Set
 	pool      *kernel.Pool
@@ -74,8 +74,8 @@ type Round struct {
 	Roof    Roof // mean of the samples before and after the work
 }
 
-// Time runs work once, or, if it is short, repeatedly for 200 ms, and returns the mean: the samples fill the caches with their own data.
-// The sample after it serves as the one before the next Time, if that follows at once.
+// Time runs work once, or, if it is short, repeatedly for 200 ms, and returns the mean: the samples fill the caches
+// with their own data. The sample after it serves as the one before the next Time, if that follows at once.
 func (m *Meter) Time(work func()) Round {
 	before := m.last
 	if time.Since(m.at) > fresh {

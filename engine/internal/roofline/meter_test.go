@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// TestSample: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at least the float32 peak.
+// TestSample: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at least
+// the float32 peak.
 func TestSample(t *testing.T) {
 	p := kernel.NewPool(2)
 	defer p.Close()
@@ -35,7 +36,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's second unless that is old.
+// TestTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's
+// second unless that is old.
 func TestTime(t *testing.T) {
 	p := kernel.NewPool(1)
 	defer p.Close()
@@ -63,7 +65,8 @@ func TestTime(t *testing.T) {
 		if want := before.mean(g.last); r.Roof != want {
 			t.Errorf("%+v, want the roof %+v", r, want)
 		}
-		if all := time.Since(start).Seconds(); r.Seconds < 0.09 || r.Seconds*float64(calls) > all || float64(calls-1)*r.Seconds > roundTime.Seconds() {
+		if all := time.Since(start).Seconds(); r.Seconds < 0.09 || r.Seconds*float64(calls) > all ||
+			float64(calls-1)*r.Seconds > roundTime.Seconds() {
 			t.Errorf("%d calls of %v seconds in %v", calls, r.Seconds, all)
 		}
 		if (before != kept) != old {

@@ -9,8 +9,8 @@ type Roof struct {
 	Bandwidth float64 // reading memory far larger than the caches, GB/s of all workers together
 }
 
-// Seconds is the least time for that many bf16 operations and that many bytes read, which overlap. Without a known arithmetic peak it is
-// the time of the bytes.
+// Seconds is the least time for that many bf16 operations and that many bytes read, which overlap. Without a known
+// arithmetic peak it is the time of the bytes.
 func (r Roof) Seconds(operations, bytes float64) float64 {
 	seconds := bytes / (r.Bandwidth * 1e9)
 	if r.BF16 > 0 {
@@ -24,8 +24,8 @@ func (r Roof) mean(q Roof) Roof {
 	return Roof{(r.FMA + q.FMA) / 2, (r.BF16 + q.BF16) / 2, (r.Bandwidth + q.Bandwidth) / 2}
 }
 
-// units are the paths whose register-only loops bound the products of a path: of float32 and of bf16. Vectors multiply bf16 in two ways, by
-// VDPBF16PS or widened, and which is faster depends on the processor.
+// units are the paths whose register-only loops bound the products of a path: of float32 and of bf16. Vectors multiply
+// bf16 in two ways, by VDPBF16PS or widened, and which is faster depends on the processor.
 func units(p kernel.Path) (f32, bf16 []kernel.Path) {
 	switch p {
 	case kernel.AVX2:

@@ -2,8 +2,8 @@ package python
 
 import "math/bits"
 
-// Generator is numpy.random.default_rng(seed): PCG64 (O'Neill, HMC-CS-2014-0905; XSL-RR output) behind NumPy's SeedSequence.
-// A copy draws the same again. One Generator is for one goroutine.
+// Generator is numpy.random.default_rng(seed): PCG64 (O'Neill, HMC-CS-2014-0905; XSL-RR output) behind NumPy's
+// SeedSequence. A copy draws the same again. One Generator is for one goroutine.
 type Generator struct {
 	high, low       uint64 // state
 	incHigh, incLow uint64

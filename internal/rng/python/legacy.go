@@ -2,7 +2,8 @@ package python
 
 import "math/bits"
 
-// Legacy returns MT19937 begun as init_genrand does: the words of numpy.random.RandomState(seed) and of torch.Generator().manual_seed(seed).
+// Legacy returns MT19937 begun as init_genrand does: the words of numpy.random.RandomState(seed) and of
+// torch.Generator().manual_seed(seed).
 func Legacy(seed uint32) *Random {
 	r := new(Random)
 	r.state[0] = seed
@@ -20,8 +21,8 @@ func (r *Random) Torch64() float64 {
 	return float64((first<<32|uint64(r.Uint32()))&(1<<53-1)) * (1.0 / (1 << 53))
 }
 
-// LegacyInt draws from 0 to n-1 what numpy.random.choice of a RandomState draws: it keeps as many low bits of a word as n-1 has, and
-// draws again while that is too large. It draws nothing when n is 1.
+// LegacyInt draws from 0 to n-1 what numpy.random.choice of a RandomState draws: it keeps as many low bits of a word
+// as n-1 has, and draws again while that is too large. It draws nothing when n is 1.
 func (r *Random) LegacyInt(n int) int {
 	most := uint32(n - 1)
 	if most == 0 {

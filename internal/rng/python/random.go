@@ -1,5 +1,6 @@
-// Package python draws what CPython's random.Random and NumPy's default_rng draw, so that an environment of the Python world
-// gives the same episode for the same seed. Nothing else should draw from it: package rng is the project's own generator.
+// Package python draws what CPython's random.Random and NumPy's generators draw, so that an environment ported from
+// Python gives the same episode for the same seed. Nothing else should use it: package rng is the project's own
+// generator.
 package python
 
 import "math/bits"
@@ -9,8 +10,8 @@ const (
 	shift = 397
 )
 
-// Random is CPython's random.Random: MT19937 (Matsumoto and Nishimura, ACM TOMACS 8, 1998) and what CPython 3 makes of its words.
-// A copy draws the same again. One Random is for one goroutine.
+// Random is CPython's random.Random: MT19937 (Matsumoto and Nishimura, ACM TOMACS 8, 1998) and what CPython 3 makes of
+// its words. A copy draws the same again. One Random is for one goroutine.
 type Random struct {
 	state [words]uint32
 	next  int // index of the next word, words when the state is used up

@@ -10,21 +10,15 @@ import (
 //	A4 rows  0–15   T0 T1
 //	A5 rows 16–31   T2 T3     32 k of each row, bf16
 //
-// Four loads serve four products. Each product is, for every element of its T, what order Blocked says of one block (Intel,
-// Architecture Instruction Set Extensions Programming Reference, TDPBF16PS): T is loaded from c, or cleared, and folded with all blocks.
+// Four loads serve four products. Each product is, for every element of its T, what order Blocked says of one block
+// (Intel, Architecture Instruction Set Extensions Programming Reference, TDPBF16PS): T is loaded from c, or cleared,
+// and folded with all blocks.
 const (
 	amxA, amxB = 4, 6
-	// A block of 32 k takes blockBytes of a row and panelBytes of a panel, which has rows of rowBytes. 16 rows of a block are a tile.
+	// A block of 32 k takes blockBytes of a row and panelBytes of a panel, which has rows of rowBytes. 16 rows of a
+	// block are a tile.
 	blockBytes, panelBytes, rowBytes, tileBytes = 64, 2048, 128, 1024
 )
-
-const (
-	ppNone, pp66, ppF3, ppF2 = 0, 1, 2, 3
-	noXB                     = 0xe0 // no extension bit of the registers is set; they are inverted
-)
-
-// general numbers the registers that addresses use.
-var general = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R11": 11, "R12": 12, "R13": 13}
 
 // amx writes the kernels for n times 32 rows and n times 16.
 func amx(a *asm) {
@@ -45,9 +39,10 @@ func amx(a *asm) {
 	}
 }
 
-// fetching is what a kernel fetches ahead: lines at each step, from behind its own blocks on or, where near is not 0, from so many bytes behind their beginning. Eight
-// groups of many rows fetch the next blocks of the panel. Few rows fetch more, since the panel passes faster than memory brings the next one. Up to 16 rows walk it
-// once, and do best when lines come to the first cache shortly before they are loaded.
+// fetching is what a kernel fetches ahead: lines at each step, from behind its own blocks on or, where near is not 0,
+// from so many bytes behind their beginning. Eight groups of many rows fetch the next blocks of the panel. Few rows
+// fetch more, since the panel passes faster than memory brings the next one. Up to 16 rows walk it once, and do best
+// when lines come to the first cache shortly before they are loaded.
 type fetching struct{ lines, near int }
 
 var fetchMany, fetchFew, fetchOnce = fetching{lines: 4}, fetching{lines: 24}, fetching{lines: 37, near: 4096}
@@ -55,10 +50,11 @@ var fetchMany, fetchFew, fetchOnce = fetching{lines: 4}, fetching{lines: 24}, fe
 // Where tileRows keeps what it has no registers for: the number of blocks, the rows of a2 and of out that come next.
 const blocksAt, a2At, outAt = "0(SP)", "8(SP)", "16(SP)"
 
-// tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and behind the last those of the next rows, are loaded
-// between the products of this one, each as soon as its register is free: the processor does not look far enough ahead to do so itself.
-// Sums go to out one group of rows late: what waits for memory there waits beside the products of the next group.
-// R11 and R12 are the strides of a, and of b and c; R9 is what is fetched ahead.
+// tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and behind the last those of the
+// next rows, are loaded between the products of this one, each as soon as its register is free: the processor does not
+// look far enough ahead to do so itself. Sums go to out one group of rows late: what waits for memory there waits
+// beside the products of the next group. R11 and R12 are the strides of a, and of b and c; R9 is what is fetched
+// ahead.
 func (a *asm) tileRows(high int, fetch fetching) {
 	rows, loop, last, more, end := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last"), a.newLabel("more"), a.newLabel("end")
 	a.ins("MOVQ R9, %s", a2At)
@@ -116,8 +112,8 @@ func (a *asm) tileRows(high int, fetch fetching) {
 	a.write(high, func() {}, rows+"done")
 }
 
-// write writes the sums before DX to out and moves that on, unless it is nil or what unless writes jumps to done. With stream they pass the caches by: lines that are
-// written whole need not be read first.
+// write writes the sums before DX to out and moves that on, unless it is nil or what unless writes jumps to done. With
+// stream they pass the caches by: lines that are written whole need not be read first.
 func (a *asm) write(high int, unless func(), done string) {
 	stream := a.newLabel("stream")
 	a.ins("MOVQ %s, CX", outAt)
@@ -168,8 +164,8 @@ func (a *asm) sums(high int) {
 	a.label(start)
 }
 
-// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The last moves both on. Many rows only
-// pass the first cache by.
+// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The
+// last moves both on. Many rows only pass the first cache by.
 func (a *asm) operands(high int, many bool) []func() {
 	load := a.loadTile
 	if many {
@@ -189,8 +185,8 @@ func (a *asm) operands(high int, many bool) []func() {
 	})
 }
 
-// products multiplies the tiles at hand and calls next as their registers become free; what is nil there is not called. Between the products lines of
-// memory are fetched.
+// products multiplies the tiles at hand and calls next as their registers become free; what is nil there is not
+// called. Between the products lines of memory are fetched.
 func (a *asm) products(high int, f fetching, next []func()) {
 	fetch := func(part, parts int) {
 		hint := "PREFETCHT1"
@@ -237,7 +233,8 @@ func (a *asm) moveTiles(high int, move func(tile int, base, stride string, offse
 	}
 }
 
-// packTilePairs is packRowPairs for whole panels, by the instruction that rounds two registers at once. It walks along the rows, which lie in one stretch.
+// packTilePairs is packRowPairs for whole panels, by the instruction that rounds two registers at once. It walks along
+// the rows, which lie in one stretch.
 func packTilePairs(a *asm) {
 	a.fn("packTilePairs", "writes panels, step bytes apart: dst[k*32+j] = src[2k][j] as bf16, and src[2k+1][j] above it, for k < n; rows of src are ld bytes apart.", 0, false,
 		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("panels", "R9"), num("step", "R10"))

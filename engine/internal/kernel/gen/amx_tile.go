@@ -5,8 +5,16 @@ import (
 	"strings"
 )
 
-// vex writes an instruction of AMX, for which the Go assembler has no name: VEX.128.0F38.W0 with prefix pp, opcode, the register v of the
-// prefix and the bytes from ModRM on.
+const (
+	ppNone, pp66, ppF3, ppF2 = 0, 1, 2, 3
+	noXB                     = 0xe0 // no extension bit of the registers is set; they are inverted
+)
+
+// general numbers the registers that addresses use.
+var general = map[string]int{"AX": 0, "CX": 1, "DX": 2, "BX": 3, "SI": 6, "DI": 7, "R8": 8, "R11": 11, "R12": 12, "R13": 13}
+
+// vex writes an instruction of AMX, for which the Go assembler has no name: VEX.128.0F38.W0 with prefix pp, opcode,
+// the register v of the prefix and the bytes from ModRM on.
 func (a *asm) vex(pp, opcode, v int, xbits int, rest ...int) {
 	code := append([]int{0xc4, xbits | 2, (^v&15)<<3 | pp, opcode}, rest...)
 	text := make([]string, len(code))
@@ -26,7 +34,8 @@ func (a *asm) loadTile(tile int, base, stride string, offset int) {
 	a.tileAt(ppF2, 0x4b, tile, base, stride, offset)
 }
 
-// passTile is TILELOADDT1: loadTile that does not put what it loads in the first cache's best places, where the panel shall stay while rows pass.
+// passTile is TILELOADDT1: loadTile that does not put what it loads in the first cache's best places, where the panel
+// shall stay while rows pass.
 func (a *asm) passTile(tile int, base, stride string, offset int) {
 	a.tileAt(pp66, 0x4b, tile, base, stride, offset)
 }
@@ -48,7 +57,8 @@ func (a *asm) configure() {
 
 func (a *asm) release() { a.vex(ppNone, 0x49, 0, noXB, 0xc0) }
 
-// tileConfig writes the configuration: palette 1, rows of 64 bytes in words from byte 16 on, 16 rows in bytes from 48 on.
+// tileConfig writes the configuration: palette 1, rows of 64 bytes in words from byte 16 on, 16 rows in bytes from 48
+// on.
 func (a *asm) tileConfig() {
 	a.data.WriteString("DATA tileConfig<>+0(SB)/8, $1\nDATA tileConfig<>+8(SB)/8, $0\n")
 	for at := 16; at < 32; at += 8 {

@@ -155,8 +155,9 @@ func avx2FlushHalves(a *asm, y int) {
 	a.ins("VPANDN Y%d, Y14, Y%d", y, y)
 }
 
-// avx2TransposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k. Two
-// words of a row, shuffled, are two words of the result: the block is transposed as 16×16 double words, 4×4 at a time.
+// avx2TransposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32
+// columns k. Two words of a row, shuffled, are two words of the result: the block is transposed as 16×16 double words,
+// 4×4 at a time.
 func avx2TransposePairs(a *asm) {
 	a.fn("avx2TransposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))

@@ -79,9 +79,9 @@ func avx2MaxBlocks(a *asm) {
 	a.label(done)
 }
 
-// exp sets register 0 to its exponential, using 1 and 2. The power 2^n of exp32 is the product of 2^a and 2^(n-a), a = n/2
-// rounded down: both are normal numbers, the first product is exact, and the second rounds once, also
-// to subnormals and infinity.
+// exp sets register 0 to its exponential, using 1 and 2. The power 2^n of exp32 is the product of 2^a and 2^(n-a), a =
+// n/2 rounded down: both are normal numbers, the first product is exact, and the second rounds once, also to
+// subnormals and infinity.
 func (h half) exp() {
 	h.op("VMOVUPS", h.number(-104), 1)
 	h.op("VMAXPS", 0, 1, 0) // x if it is NaN

@@ -5,9 +5,10 @@ import "fmt"
 // blockedRows is the height of the largest tile in order Blocked: two sums for each of 7×32 outputs fill 28 registers.
 const blockedRows = 7
 
-// blockedKernels writes the micro-kernels of order Blocked for processors without AMX, one for every number of rows, and their
-// table. They are called as those of gemm, with steps a multiple of 16 pairs; a holds bf16 values as float32 and is not packed. Sums of
-// even elements are in Z0 … Z13, of odd ones in Z14 … Z27; c is in memory and takes part once in a block.
+// blockedKernels writes the micro-kernels of order Blocked for processors without AMX, one for every number of rows,
+// and their table. They are called as those of gemm, with steps a multiple of 16 pairs; a holds bf16 values as float32
+// and is not packed. Sums of even elements are in Z0 … Z13, of odd ones in Z14 … Z27; c is in memory and takes part
+// once in a block.
 func blockedKernels(a *asm) {
 	names := "nil"
 	for rows := 1; rows <= blockedRows; rows++ {

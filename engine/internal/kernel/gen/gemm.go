@@ -12,8 +12,8 @@ const maxRows = 14
 //
 //	c[i][0:32] = (acc ? c[i][0:32] : 0) folded with a[k][i]*b[k][0:32]
 //
-// Rows of c are ldc bytes apart, and each step fetches what lies ahead bytes behind its row of b. a is packed, [steps][rows], or direct: rows lda
-// bytes apart. Z0 … Z27 hold the tile, Z28 and Z29 a row of b, Z30 an element of a;
+// Rows of c are ldc bytes apart, and each step fetches what lies ahead bytes behind its row of b. a is packed,
+// [steps][rows], or direct: rows lda bytes apart. Z0 … Z27 hold the tile, Z28 and Z29 a row of b, Z30 an element of a;
 // Z31 is a constant of the family.
 type gemm struct {
 	name, doc string
@@ -162,7 +162,8 @@ func (g gemm) steps(a *asm, rows, n int) {
 	a.ins("ADDQ $%d, DI", n*128)
 }
 
-// fetch asks for lines of memory that lie as far behind a step as R14 says: the same panel further on, or what will be read after it.
+// fetch asks for lines of memory that lie as far behind a step as R14 says: the same panel further on, or what will be
+// read after it.
 func (a *asm) fetch(step, lines int) {
 	for line := range lines {
 		a.ins("PREFETCHT0 %d(DI)(R14*1)", step*rowBytes+64*line)
@@ -236,9 +237,9 @@ func evexBytes(pp, opcode, dst, x, w int) string {
 	return strings.Join(text, "; ")
 }
 
-// peaks writes the loops that measure the arithmetic units: sums that do not wait for each other, factors that are read once. The factors
-// are ordinary numbers that the caller gives, and neighbouring products have different ones: with zeros fewer bits change, the processor
-// draws less power and clocks higher than in any real product.
+// peaks writes the loops that measure the arithmetic units: sums that do not wait for each other, factors that are
+// read once. The factors are ordinary numbers that the caller gives, and neighbouring products have different ones:
+// with zeros fewer bits change, the processor draws less power and clocks higher than in any real product.
 func peaks(a *asm) {
 	for _, p := range []struct {
 		name, doc string

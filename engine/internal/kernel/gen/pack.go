@@ -184,7 +184,8 @@ func transposeWords(a *asm, name, what string, flush bool) {
 	a.end()
 }
 
-// quarters transposes the 128-bit lanes of four registers, which it leaves alone, through four others, and stores lane after lane.
+// quarters transposes the 128-bit lanes of four registers, which it leaves alone, through four others, and stores lane
+// after lane.
 func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 	for i := range 2 {
 		a.ins("VSHUFI32X4 $0x88, Z%d, Z%d, Z%d", z[2*i+1], z[2*i], tmp[2*i])
@@ -197,8 +198,8 @@ func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 	}
 }
 
-// transposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns k. Weights come from memory, so each line is
-// fetched 4 KiB ahead.
+// transposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns
+// k. Weights come from memory, so each line is fetched 4 KiB ahead.
 func transposePairs(a *asm) {
 	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))

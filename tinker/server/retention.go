@@ -7,12 +7,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// housePeriod is how often the server looks for what has had its time.
-const housePeriod = time.Minute
+// retentionPeriod is the time between two rounds of retention.
+const retentionPeriod = time.Minute
 
-// keepHouse collects what nobody needs any more, until the server closes.
-func (s *Server) keepHouse() {
-	tick := time.NewTicker(housePeriod)
+// runRetention removes what has expired, until the server closes.
+func (s *Server) runRetention() {
+	tick := time.NewTicker(retentionPeriod)
 	defer tick.Stop()
 	for {
 		select {
@@ -26,8 +26,8 @@ func (s *Server) keepHouse() {
 	}
 }
 
-// collect is one round: expired checkpoints, unnamed samplers that nobody uses, results that were fetched, idle
-// weights; then the log is rewritten if most of it is of the past.
+// collect is one round of retention: expired checkpoints, unused unnamed samplers, retrieved results, idle weights.
+// It also rewrites the log if most of its records are obsolete.
 func (s *Server) collect() error {
 	errs := []error{s.collectCheckpoints(), s.collectSamplers(), s.collectSessions()}
 	s.mu.Lock()
@@ -50,7 +50,7 @@ func (s *Server) collect() error {
 // compactAt is the size of the log below which it is not rewritten, bytes.
 const compactAt = 16 << 20
 
-// forgetSamples drops results that have been kept long enough; s.mu is held.
+// forgetSamples drops results whose retention has ended; s.mu is held.
 func (s *Server) forgetSamples() {
 	now := s.opts.Now()
 	for _, p := range s.state.samples {
@@ -68,7 +68,7 @@ func (s *Server) forgetSamples() {
 	}
 }
 
-// collectCheckpoints deletes those whose time has come.
+// collectCheckpoints deletes expired checkpoints.
 func (s *Server) collectCheckpoints() error {
 	list, err := s.opts.Store.Checkpoints(s.ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Server) collectCheckpoints() error {
 	return errors.Join(errs...)
 }
 
-// delete removes a checkpoint; one that is gone already is no error.
+// delete removes a checkpoint; a missing one is no error.
 func (s *Server) delete(path string) error {
 	if err := s.backend.DeleteCheckpoint(s.ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
 		return err
@@ -99,8 +99,8 @@ func (s *Server) delete(path string) error {
 	return nil
 }
 
-// collectSessions lets go of sessions whose clients have been silent for long: of their samplers, and of those that
-// have no runs. Runs and their checkpoints stay.
+// collectSessions removes the samplers of sessions whose clients have been silent for long, and such sessions
+// without training runs. Training runs and their checkpoints stay.
 func (s *Server) collectSessions() error {
 	now := s.opts.Now()
 	return s.change(func(t *state) (at int64, err error) {
@@ -110,7 +110,8 @@ func (s *Server) collectSessions() error {
 		}
 		for id, p := range t.samplers {
 			u := t.sessions[p.Session]
-			if p.Unnamed || p.busy > 0 || now.Sub(p.used) <= s.opts.KeepSessions || u != nil && now.Sub(u.seen) <= s.opts.KeepSessions {
+			if p.Unnamed || p.busy > 0 || now.Sub(p.used) <= s.opts.KeepSessions ||
+				u != nil && now.Sub(u.seen) <= s.opts.KeepSessions {
 				held[p.Session] = true
 				continue
 			}
