@@ -18,7 +18,8 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 	defer b.Close()
 	to := json.NewEncoder(out)
-	if err := to.Encode(answer{Version: fmt.Sprintf("trinity, kernels %s, %s", b.Kernels(), runtime.Version())}); err != nil {
+	if err := to.Encode(answer{Version: fmt.Sprintf("trinity, kernels %s, %s", b.Kernels(),
+		runtime.Version())}); err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(in)

@@ -63,7 +63,8 @@ func New(text string, config *tokenizer.Config, date time.Time) (*Template, erro
 	special := &jinja.Map{}
 	if config != nil {
 		for _, s := range []struct{ name, token string }{
-			{"bos_token", config.BOSToken}, {"eos_token", config.EOSToken}, {"unk_token", config.UNKToken}, {"pad_token", config.PADToken},
+			{"bos_token", config.BOSToken}, {"eos_token", config.EOSToken}, {"unk_token", config.UNKToken},
+			{"pad_token", config.PADToken},
 		} {
 			if s.token != "" {
 				special.Set(s.name, s.token)
@@ -94,7 +95,8 @@ func (t *Template) render(messages []Message, o Options) (jinja.Result, error) {
 		return jinja.Result{}, fmt.Errorf("chat: a conversation without messages")
 	}
 	if o.ContinueFinal && o.AddGenerationPrompt {
-		return jinja.Result{}, fmt.Errorf("chat: a conversation cannot both continue its last message and open a new one")
+		return jinja.Result{}, fmt.Errorf("chat: a conversation cannot both continue its last message and open a new " +
+			"one")
 	}
 	if o.ContinueFinal {
 		return t.renderOpen(messages, o)

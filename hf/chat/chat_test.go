@@ -51,11 +51,13 @@ func readGolden(m *jinja.Map) golden {
 	special, kw := member[*jinja.Map](m, "special"), member[*jinja.Map](m, "kw")
 	g := golden{
 		name: member[string](m, "name"), model: member[string](m, "model"), tokenizer: member[string](m, "tokenizer"),
-		config: tokenizer.Config{BOSToken: member[string](special, "bos_token"), EOSToken: member[string](special, "eos_token"), PADToken: member[string](special, "pad_token")},
-		text:   member[string](m, "text"),
+		config: tokenizer.Config{BOSToken: member[string](special, "bos_token"),
+			EOSToken: member[string](special, "eos_token"), PADToken: member[string](special, "pad_token")},
+		text: member[string](m, "text"),
 		options: Options{
-			AddGenerationPrompt: member[bool](kw, "add_generation_prompt"), ContinueFinal: member[bool](kw, "continue_final_message"),
-			Tools: member[jinja.List](kw, "tools"),
+			AddGenerationPrompt: member[bool](kw, "add_generation_prompt"),
+			ContinueFinal:       member[bool](kw, "continue_final_message"),
+			Tools:               member[jinja.List](kw, "tools"),
 		},
 	}
 	for key, v := range kw.All() {
@@ -73,7 +75,8 @@ func readGolden(m *jinja.Map) golden {
 	}
 	for _, c := range member[jinja.List](m, "chat") {
 		c := c.(*jinja.Map)
-		message := Message{Role: member[string](c, "role"), Content: member[string](c, "content"), Reasoning: member[string](c, "reasoning_content"), ToolCalls: member[jinja.List](c, "tool_calls")}
+		message := Message{Role: member[string](c, "role"), Content: member[string](c, "content"),
+			Reasoning: member[string](c, "reasoning_content"), ToolCalls: member[jinja.List](c, "tool_calls")}
 		for _, key := range []string{"name", "tool_call_id"} {
 			if text := member[string](c, key); text != "" {
 				if message.Extra == nil {
@@ -185,7 +188,8 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("New with a broken template: %v", err)
 	}
 	tmpl, tok := parts(t, "qwen25", "qwen2", nil)
-	if _, err := tmpl.Conversation(tok, nil, Options{}); err == nil || !strings.Contains(err.Error(), "without messages") {
+	if _, err := tmpl.Conversation(tok, nil, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "without messages") {
 		t.Errorf("Conversation without messages: %v", err)
 	}
 	user := []Message{{Role: "user", Content: "Hi"}}
@@ -196,7 +200,8 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := silent.Render(user, Options{ContinueFinal: true}); err == nil || !strings.Contains(err.Error(), "cannot be continued") {
+	if _, err := silent.Render(user, Options{ContinueFinal: true}); err == nil ||
+		!strings.Contains(err.Error(), "cannot be continued") {
 		t.Errorf("a message that is not shown is continued: %v", err)
 	}
 	if _, err := silent.StopIDs(tok); err == nil || !strings.Contains(err.Error(), "its end cannot be found") {

@@ -9,7 +9,8 @@ import (
 )
 
 func Example() {
-	const text = `{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`
+	const text = `{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}{% endfor %}{% if ` +
+		`add_generation_prompt %}<|assistant|>{% endif %}`
 	t, err := chat.New(text, &tokenizer.Config{EOSToken: "</s>"}, time.Time{})
 	if err != nil {
 		fmt.Println(err)

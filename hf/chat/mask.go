@@ -101,7 +101,8 @@ func (c *Conversation) markSpan(tok *tokenizer.Tokenizer, text string, span jinj
 // markByPrefix marks what each assistant message adds to the text. Nothing of a
 // message is marked if the template shows what stands before it in another way
 // once more messages follow.
-func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text string, messages []Message, o Options) error {
+func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text string, messages []Message,
+	o Options) error {
 	start := 0
 	if strings.Contains(t.source, "<think>") {
 		for i := range messages {
@@ -174,7 +175,8 @@ func (t *Template) StopIDs(tok *tokenizer.Tokenizer) ([]int32, error) {
 	}
 	at := strings.LastIndex(text, probe)
 	if at < 0 {
-		return nil, fmt.Errorf("chat: the template does not show the content of an assistant message, so its end cannot be found")
+		return nil, fmt.Errorf("chat: the template does not show the content of an assistant message, so its end " +
+			"cannot be found")
 	}
 	for _, id := range tok.Encode(text[at+len(probe):], false) {
 		if tok.IsSpecial(id) {

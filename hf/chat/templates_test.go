@@ -20,7 +20,8 @@ var templateCases = flag.String("chat.templates", "", "the file made by testdata
 // tally is how the cases of templates came out.
 type tally struct{ cases, refused, masks int }
 
-// TestTemplates renders all templates of a folder as transformers does, byte for byte; what that refuses is refused here.
+// TestTemplates renders all templates of a folder as transformers does, byte for byte; what that refuses is refused
+// here.
 func TestTemplates(t *testing.T) {
 	if *templateCases == "" {
 		t.Skip("run make templates-python DIR=folder")
@@ -56,8 +57,8 @@ func TestTemplates(t *testing.T) {
 	t.Logf("%d templates, %d cases, %d of them refused by both, %d masks", templates, all.cases, all.refused, all.masks)
 }
 
-// compareTemplate renders the cases of one template and shows the first that differ. It also tells of templates that do not themselves
-// write one BOS.
+// compareTemplate renders the cases of one template and shows the first that differ. It also tells of templates that do
+// not themselves write one BOS.
 func compareTemplate(t *testing.T, tok *tokenizer.Tokenizer, m *jinja.Map) (n tally) {
 	source := member[string](m, "template")
 	bad, broken := 0, ""
@@ -71,7 +72,8 @@ func compareTemplate(t *testing.T, tok *tokenizer.Tokenizer, m *jinja.Map) (n ta
 		if fault != "" {
 			bad++
 		}
-		if broken == "" && strings.Contains(source, "bos_token") && !g.fails && strings.Count(g.text, g.config.BOSToken) != 1 {
+		if broken == "" && strings.Contains(source, "bos_token") && !g.fails &&
+			strings.Count(g.text, g.config.BOSToken) != 1 {
 			broken = g.name
 		}
 	}
@@ -79,19 +81,22 @@ func compareTemplate(t *testing.T, tok *tokenizer.Tokenizer, m *jinja.Map) (n ta
 	if broken != "" {
 		note += "; not one BOS: " + broken
 	}
-	t.Logf("%s: %d cases, %d differ, %d refused by both, %d masks%s", member[string](m, "name"), n.cases, bad, n.refused, n.masks, note)
+	t.Logf("%s: %d cases, %d differ, %d refused by both, %d masks%s", member[string](m, "name"), n.cases, bad,
+		n.refused, n.masks, note)
 	return n
 }
 
-// readBack renders an answer that calls a tool and reads the call back out of the text, as of a model's answer. It says what came of it
-// for templates in whose style calls are read.
+// readBack renders an answer that calls a tool and reads the call back out of the text, as of a model's answer. It says
+// what came of it for templates in whose style calls are read.
 func readBack(source string) string {
 	tmpl, err := New(source, &tokenizer.Config{BOSToken: "<|begin|>", EOSToken: "<|im_end|>"}, time.Time{})
 	if err != nil || tmpl.CallStyle() == NoCalls {
 		return ""
 	}
-	v, err := jinja.DecodeJSON([]byte(`{"tools": [{"type": "function", "function": {"name": "get_weather", "description": "d", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}],
-		"calls": [{"type": "function", "id": "abcdefghi", "function": {"name": "get_weather", "arguments": {"city": "Zürich", "n": [1, {"x": null}]}}}]}`))
+	v, err := jinja.DecodeJSON([]byte(`{"tools": [{"type": "function", "function": {"name": "get_weather", ` +
+		`"description": "d", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}],
+		"calls": [{"type": "function", "id": "abcdefghi", "function": {"name": "get_weather", "arguments": {"city": ` +
+		`"Zürich", "n": [1, {"x": null}]}}}]}`))
 	if err != nil {
 		return err.Error()
 	}
@@ -149,7 +154,8 @@ func compareCase(tok *tokenizer.Tokenizer, source string, g *golden, n *tally) s
 	case text != g.text:
 		at := common(text, g.text)
 		from := max(0, at-30)
-		return fmt.Sprintf("at byte %d got %q, want %q", at, text[from:min(len(text), at+60)], g.text[from:min(len(g.text), at+60)])
+		return fmt.Sprintf("at byte %d got %q, want %q", at, text[from:min(len(text), at+60)],
+			g.text[from:min(len(g.text), at+60)])
 	}
 	if ids, err := tmpl.Encode(tok, g.messages, g.options); err != nil || !slices.Equal(ids, g.ids) {
 		return "the ids differ"

@@ -46,27 +46,38 @@ func TestParseAnswer(t *testing.T) {
 
 		{QwenCalls, "Hi", "¦Hi", ""},
 		{QwenCalls, "\n Hi\n", "¦\n Hi\n", ""},
-		{QwenCalls, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"z\": 1, \"a\": [true, null, 1.0]}}\n</tool_call>", `¦¦f{"z": 1, "a": [true, null, 1.0]}`, ""},
-		{QwenCalls, "Let me.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>\nDone.", `¦Let me.` + "\nDone." + `¦f{}¦g{}`, ""},
-		{QwenCalls, "<think>\nI <tool_call>{}</tool_call>\n</think>\n\n<tool_call>{\"name\":\"f\"}</tool_call>", "I <tool_call>{}</tool_call>¦¦f{}", ""},
-		{QwenCalls, `<tool_call>{"name":"f","arguments":{"s":"</tool_call>"}}</tool_call>`, `¦¦f{"s": "</tool_call>"}`, ""},
+		{QwenCalls, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"z\": 1, \"a\": [true, null, 1.0]}}\n</tool_call>",
+			`¦¦f{"z": 1, "a": [true, null, 1.0]}`, ""},
+		{QwenCalls, "Let me.\n<tool_call>\n{\"name\": \"f\", \"arguments\": " +
+			"{}}\n</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>\nDone.", `¦Let me.` + "\nDone." + `¦f{}¦g{}`,
+			""},
+		{QwenCalls, "<think>\nI <tool_call>{}</tool_call>\n</think>\n\n<tool_call>{\"name\":\"f\"}</tool_call>",
+			"I <tool_call>{}</tool_call>¦¦f{}", ""},
+		{QwenCalls, `<tool_call>{"name":"f","arguments":{"s":"</tool_call>"}}</tool_call>`, `¦¦f{"s": "</tool_call>"}`,
+			""},
 		{QwenCalls, `<tool_call>{"name":"f","arguments":{}}`, `¦¦f{}`, ""},
 		{QwenCalls, `<tool_call>{"name":"f","arguments":"{\"a\": 1}"}</tool_call>`, `¦¦f{"a": 1}`, ""},
 		{QwenCalls, `<tool_call>{"name":"f","parameters":{"a":1}}</tool_call>`, `¦¦f{"a": 1}`, ""},
-		{QwenCalls, `<tool_call>{"type":"function","function":{"name":"f","arguments":{"a":1}}}</tool_call>`, `¦¦f{"a": 1}`, ""},
-		{QwenCalls, `<tool_call>{"name":"f"</tool_call> <tool_call>{"name":"g"}</tool_call>`, `¦<tool_call>{"name":"f"</tool_call>` + "\n " + `¦g{}`, "no JSON"},
+		{QwenCalls, `<tool_call>{"type":"function","function":{"name":"f","arguments":{"a":1}}}</tool_call>`,
+			`¦¦f{"a": 1}`, ""},
+		{QwenCalls, `<tool_call>{"name":"f"</tool_call> <tool_call>{"name":"g"}</tool_call>`,
+			`¦<tool_call>{"name":"f"</tool_call>` + "\n " + `¦g{}`, "no JSON"},
 		{QwenCalls, `a<tool_call>{"name":"f"`, "¦a\n" + `<tool_call>{"name":"f"`, "no JSON"},
-		{QwenCalls, `<tool_call>{"nam":"f"}</tool_call>`, `¦<tool_call>{"nam":"f"}</tool_call>`, "the JSON has no name"},
-		{QwenCalls, `<tool_call>{"name":"f","arguments":[1]}</tool_call>`, `¦<tool_call>{"name":"f","arguments":[1]}</tool_call>`, "its arguments are no object"},
+		{QwenCalls, `<tool_call>{"nam":"f"}</tool_call>`, `¦<tool_call>{"nam":"f"}</tool_call>`,
+			"the JSON has no name"},
+		{QwenCalls, `<tool_call>{"name":"f","arguments":[1]}</tool_call>`,
+			`¦<tool_call>{"name":"f","arguments":[1]}</tool_call>`, "its arguments are no object"},
 		{QwenCalls, `<tool_call>[1]</tool_call>`, `¦<tool_call>[1]</tool_call>`, "the JSON is no object"},
-		{QwenCalls, `<tool_call>{"name":"f"} x</tool_call>`, `¦<tool_call>{"name":"f"} x</tool_call>`, "something stands between"},
+		{QwenCalls, `<tool_call>{"name":"f"} x</tool_call>`, `¦<tool_call>{"name":"f"} x</tool_call>`,
+			"something stands between"},
 
 		{LlamaCalls, "Hi", "¦Hi", ""},
 		{LlamaCalls, `{"name": "f", "parameters": {"z": "1", "a": 2}}`, `¦¦f{"z": "1", "a": 2}`, ""},
 		{LlamaCalls, ` {"name": "f", "arguments": {}}<|eom_id|>`, `¦¦f{}`, ""},
 		{LlamaCalls, `{"name": "f"}; {"name": "g", "parameters": {}}` + "\n" + `{"name":"h"}`, `¦¦f{}¦g{}¦h{}`, ""},
 		{LlamaCalls, "See:\n<|python_tag|>{\"name\": \"f\", \"parameters\": {}}<|eot_id|>", "¦See:¦f{}", ""},
-		{LlamaCalls, `<|python_tag|>brave_search.call(query="a, \"b\"", n=3)`, `¦¦brave_search{"query": "a, \"b\"", "n": 3}`, ""},
+		{LlamaCalls, `<|python_tag|>brave_search.call(query="a, \"b\"", n=3)`,
+			`¦¦brave_search{"query": "a, \"b\"", "n": 3}`, ""},
 		{LlamaCalls, `<|python_tag|>f.call()`, `¦¦f{}`, ""},
 		{LlamaCalls, `{"answer": 42}`, `¦{"answer": 42}`, ""},
 		{LlamaCalls, `{"name": "f", "parameters": {}} and more`, `¦{"name": "f", "parameters": {}} and more`, ""},
@@ -87,7 +98,8 @@ func TestParseAnswer(t *testing.T) {
 }
 
 func TestCallStyle(t *testing.T) {
-	for model, want := range map[string]CallStyle{"qwen25": QwenCalls, "qwen3": QwenCalls, "llama31": LlamaCalls, "llama32": LlamaCalls, "gemma3": NoCalls, "generation": NoCalls} {
+	for model, want := range map[string]CallStyle{"qwen25": QwenCalls, "qwen3": QwenCalls, "llama31": LlamaCalls,
+		"llama32": LlamaCalls, "gemma3": NoCalls, "generation": NoCalls} {
 		tmpl, _ := parts(t, model, "qwen2", nil)
 		if got := tmpl.CallStyle(); got != want {
 			t.Errorf("%s: CallStyle = %d, want %d", model, got, want)
@@ -99,8 +111,10 @@ func TestCallStyle(t *testing.T) {
 // template writes again what was read.
 func TestAnswerReturns(t *testing.T) {
 	for model, answer := range map[string]string{
-		"qwen25":  "I look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"z\": \"é <b>\", \"a\": [1, 2.0]}}\n</tool_call>\n<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>",
-		"qwen3":   "<think>\nhm\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"z\": 1, \"a\": null}}\n</tool_call>",
+		"qwen25": "I look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"z\": \"é <b>\", \"a\": [1, " +
+			"2.0]}}\n</tool_call>\n<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>",
+		"qwen3": "<think>\nhm\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"z\": 1, " +
+			"\"a\": null}}\n</tool_call>",
 		"llama31": `{"name": "f", "parameters": {"z": "é", "a": {"k": []}}}`,
 	} {
 		tmpl, _ := parts(t, model, "qwen2", nil)
@@ -116,7 +130,9 @@ func TestAnswerReturns(t *testing.T) {
 }
 
 func FuzzParseAnswer(f *testing.F) {
-	for _, s := range []string{"<think>a</think>b", `a<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>b<tool_call>{`, `<|python_tag|>f.call(a="b", c=1)`, `{"name":"f","parameters":{}};{"name":"g"}`} {
+	for _, s := range []string{"<think>a</think>b",
+		`a<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>b<tool_call>{`, `<|python_tag|>f.call(a="b", c=1)`,
+		`{"name":"f","parameters":{}};{"name":"g"}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -125,7 +141,8 @@ func FuzzParseAnswer(f *testing.F) {
 			if style == NoCalls && (m.ToolCalls != nil || err != nil) {
 				t.Errorf("%q: calls without a style: %v, %v", s, m.ToolCalls, err)
 			}
-			if len(m.Content)+len(m.Reasoning) > len(s)+2*strings.Count(s, callOpen) { // newlines may part what stays of it
+			// newlines may part what stays of it
+			if len(m.Content)+len(m.Reasoning) > len(s)+2*strings.Count(s, callOpen) {
 				t.Errorf("%q grows to %q and %q", s, m.Reasoning, m.Content)
 			}
 			if fmt.Sprint(err) != "<nil>" && style == QwenCalls && !strings.Contains(m.Content, callOpen) {

@@ -88,8 +88,8 @@ func (v revision) names() []string {
 // etagRule keeps blobs inside their folder.
 var etagRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,120}$`)
 
-// locate asks for a file's size, ETag and place without fetching it. Redirects on the hub itself are followed; one to another
-// server is the place, and what the hub said before it counts.
+// locate asks for a file's size, ETag and place without fetching it. Redirects on the hub itself are followed; one to
+// another server is the place, and what the hub said before it counts.
 func (h *Hub) locate(ctx context.Context, r repo, commit, name string) (remote, error) {
 	f := remote{name: name, url: h.Endpoint + r.page() + "/resolve/" + commit + "/" + escape(name)}
 	for range 6 {
@@ -102,7 +102,8 @@ func (h *Hub) locate(ctx context.Context, r repo, commit, name string) (remote, 
 			return f, h.refused(r, name, resp)
 		}
 		if c := resp.Header.Get("X-Repo-Commit"); c != "" && c != commit {
-			return f, fmt.Errorf("hub: %s: %s was asked for at commit %s and answered at %s; try again", r, name, commit, c)
+			return f, fmt.Errorf("hub: %s: %s was asked for at commit %s and answered at %s; try again", r, name,
+				commit, c)
 		}
 		elsewhere, err := f.follow(resp)
 		if err != nil {
@@ -163,8 +164,8 @@ func escape(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// send does one request, again if the server is busy or not reached, at most five times. The token goes to the endpoint only.
-// A response that is no error of the server's is returned whatever its status.
+// send does one request, again if the server is busy or not reached, at most five times. The token goes to the endpoint
+// only. A response that is no error of the server's is returned whatever its status.
 func (h *Hub) send(ctx context.Context, method, address string, header http.Header) (*http.Response, error) {
 	client := *h.Client
 	if method == http.MethodHead {

@@ -16,8 +16,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// blobFile is a blob that is being downloaded: a file of full size that fills in parts, and beside it the list of the parts it
-// has. It is called ….trinity and not ….incomplete, whose length tells Python where to resume.
+// blobFile is a blob that is being downloaded: a file of full size that fills in parts, and beside it the list of the
+// parts it has. It is called ….trinity and not ….incomplete, whose length tells Python where to resume.
 type blobFile struct {
 	hub  *Hub
 	repo repo
@@ -36,8 +36,8 @@ type partState struct {
 	Done     []int `json:"done"` // parts that were written
 }
 
-// download makes blob f.etag present and right. What an earlier download left is used; if that turns out to be damaged, the
-// file is fetched once more from the beginning.
+// download makes blob f.etag present and right. What an earlier download left is used; if that turns out to be damaged,
+// the file is fetched once more from the beginning.
 func (h *Hub) download(ctx context.Context, r repo, commit string, f remote, m *meter) error {
 	if st, err := os.Stat(h.blob(r, f.etag)); err == nil && st.Size() == f.size {
 		m.add(f.size)
@@ -124,7 +124,8 @@ func (b *blobFile) fill(ctx context.Context, commit string) error {
 	return g.Wait()
 }
 
-// part fetches one part. A connection that breaks is taken up where it broke, at most five times without a byte in between.
+// part fetches one part. A connection that breaks is taken up where it broke, at most five times without a byte in
+// between.
 func (b *blobFile) part(ctx context.Context, commit string, part int) error {
 	select {
 	case b.hub.slots <- struct{}{}:
@@ -157,7 +158,8 @@ func (b *blobFile) part(ctx context.Context, commit string, part int) error {
 
 // piece asks for the bytes [at, to) and writes what comes of them.
 func (b *blobFile) piece(ctx context.Context, commit string, at, to int64) (int64, error) {
-	resp, err := b.hub.send(ctx, http.MethodGet, b.address(), http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", at, to-1)}})
+	resp, err := b.hub.send(ctx, http.MethodGet, b.address(),
+		http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", at, to-1)}})
 	if err != nil {
 		return 0, err
 	}
@@ -167,7 +169,8 @@ func (b *blobFile) piece(ctx context.Context, commit string, at, to int64) (int6
 	case http.StatusPartialContent:
 		var from int64
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err != nil || from != at {
-			return 0, fmt.Errorf("hub: %s: bytes from %d were asked for and Content-Range is %q", b.file.name, at, resp.Header.Get("Content-Range"))
+			return 0, fmt.Errorf("hub: %s: bytes from %d were asked for and Content-Range is %q", b.file.name, at,
+				resp.Header.Get("Content-Range"))
 		}
 	case http.StatusOK: // the server knows no ranges
 		if _, err := io.CopyN(io.Discard, body, at); err != nil {
@@ -195,7 +198,8 @@ func (b *blobFile) address() string {
 	return b.file.url
 }
 
-// relocate asks the hub for a fresh address. Its error makes the caller try again with it, unless the file is gone or another.
+// relocate asks the hub for a fresh address. Its error makes the caller try again with it, unless the file is gone or
+// another.
 func (b *blobFile) relocate(ctx context.Context, commit string, resp *http.Response) error {
 	fresh, err := b.hub.locate(ctx, b.repo, commit, b.file.name)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// FromEnv reads the variables that huggingface_hub knows: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN (else
-// the file that `hf auth login` writes), with its defaults below home, the user's folder.
+// FromEnv reads the variables that huggingface_hub knows: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN
+// (else the file that `hf auth login` writes), with its defaults below home, the user's folder.
 func FromEnv(lookup func(string) (string, bool), home string) Options {
 	get := func(names ...string) string {
 		for _, n := range names {

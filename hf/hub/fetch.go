@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fetch downloads what choose names of the repository and returns its folder. Files get their names in the snapshot when all
-// of them are here and checked.
+// fetch downloads what choose names of the repository and returns its folder. Files get their names in the snapshot
+// when all of them are here and checked.
 func (h *Hub) fetch(ctx context.Context, r repo, choose Choose) (string, error) {
 	v, err := h.revisionOf(ctx, r)
 	if err != nil {
@@ -20,7 +20,10 @@ func (h *Hub) fetch(ctx context.Context, r repo, choose Choose) (string, error) 
 	if err := h.fs.MkdirAll(h.blob(r, "")); err != nil {
 		return "", fmt.Errorf("hub: %s: %w", r, err)
 	}
-	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte, error) { return h.read(ctx, r, v.Commit, name) }}
+	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte,
+		error) {
+		return h.read(ctx, r, v.Commit, name)
+	}}
 	names, err := choose(ctx, l)
 	if err != nil {
 		return "", fmt.Errorf("hub: %s at %s: %w", r, h.Endpoint, err)

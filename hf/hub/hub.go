@@ -1,5 +1,5 @@
-// Package hub turns the name of a model or data set on the Hugging Face hub into a folder on this machine: out of the cache
-// that Python's huggingface_hub keeps too, or by a download into it.
+// Package hub turns the name of a model or data set on the Hugging Face hub into a folder on this machine: out of the
+// cache that Python's huggingface_hub keeps too, or by a download into it.
 //
 // The layout of the cache (blobs, refs, snapshots; one tree for both programs) is described at
 // https://huggingface.co/docs/huggingface_hub/guides/manage-cache.
@@ -72,7 +72,8 @@ func New(o Options) *Hub {
 type Listing struct {
 	Names []string                                               // paths with slashes, sorted
 	Read  func(ctx context.Context, name string) ([]byte, error) // one file's content, for small files
-	Local bool                                                   // of the cache, which may hold a part of the repository only
+	// of the cache, which may hold a part of the repository only
+	Local bool
 }
 
 // Choose names the files of a listing that are needed, or says why the listing does not do.
@@ -88,8 +89,8 @@ func (h *Hub) Dataset(ctx context.Context, name string, choose Choose) (string, 
 	return h.find(ctx, datasets, name, choose)
 }
 
-// find returns the snapshot's folder. A snapshot in the cache that has all that is needed is taken without asking the hub, so
-// that a resumed job finds what it began with; name@revision asks for another one.
+// find returns the snapshot's folder. A snapshot in the cache that has all that is needed is taken without asking the
+// hub, so that a resumed job finds what it began with; name@revision asks for another one.
 func (h *Hub) find(ctx context.Context, k kind, name string, choose Choose) (string, error) {
 	r, err := parse(k, name)
 	if err != nil {
@@ -100,7 +101,8 @@ func (h *Hub) find(ctx context.Context, k kind, name string, choose Choose) (str
 		return dir, nil
 	}
 	if h.Offline {
-		return "", fmt.Errorf("hub: HF_HUB_OFFLINE is set and %s is not whole in the cache %s: %w; unset HF_HUB_OFFLINE, or copy the folder %s from a machine that has it",
+		return "", fmt.Errorf("hub: HF_HUB_OFFLINE is set and %s is not whole in the cache %s: %w; unset "+
+			"HF_HUB_OFFLINE, or copy the folder %s from a machine that has it",
 			r, h.Cache, lacks, r.folder())
 	}
 	unlock, err := h.lock(ctx, r)

@@ -33,11 +33,12 @@ func noise(n int) []byte {
 // llama is a model repository as they are: weights in two formats, shards with an index, things that are not needed.
 func llama() hubtest.Repo {
 	return hubtest.Repo{Files: map[string][]byte{
-		"config.json":                      []byte(`{"architectures":["LlamaForCausalLM"]}`),
-		"tokenizer.json":                   noise(5000),
-		"tokenizer_config.json":            []byte(`{}`),
-		"chat_template.jinja":              []byte(`{{ bos_token }}`),
-		"model.safetensors.index.json":     []byte(`{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`),
+		"config.json":           []byte(`{"architectures":["LlamaForCausalLM"]}`),
+		"tokenizer.json":        noise(5000),
+		"tokenizer_config.json": []byte(`{}`),
+		"chat_template.jinja":   []byte(`{{ bos_token }}`),
+		"model.safetensors.index.json": []byte(
+			`{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`),
 		"model-00001-of-00002.safetensors": noise(100_000),
 		"model-00002-of-00002.safetensors": noise(70_001),
 		"consolidated.safetensors":         noise(3000),
@@ -53,8 +54,10 @@ func llama() hubtest.Repo {
 
 const llamaName = "meta-llama/Llama-3.2-3B"
 
-var wanted = []string{"chat_template.jinja", "config.json", "empty.txt", "generation_config.json", "model-00001-of-00002.safetensors",
-	"model-00002-of-00002.safetensors", "model.safetensors.index.json", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"}
+var wanted = []string{"chat_template.jinja", "config.json", "empty.txt", "generation_config.json",
+	"model-00001-of-00002.safetensors",
+	"model-00002-of-00002.safetensors", "model.safetensors.index.json", "special_tokens_map.json", "tokenizer.json",
+	"tokenizer_config.json"}
 
 func server(t testing.TB, r hubtest.Repo) *hubtest.Server {
 	return hubtest.New(t, map[string]hubtest.Repo{"models/" + llamaName: r})
@@ -106,7 +109,8 @@ func TestModel(t *testing.T) {
 	if ref, _ := os.ReadFile(filepath.Join(root, "refs", "main")); string(ref) != repo.Commit() {
 		t.Errorf("refs/main is %q", ref)
 	}
-	if to, err := os.Readlink(filepath.Join(dir, "config.json")); err != nil || to != "../../blobs/"+hubtest.ETag(repo.Files["config.json"]) {
+	if to, err := os.Readlink(filepath.Join(dir, "config.json")); err != nil || to != "../../blobs/"+
+		hubtest.ETag(repo.Files["config.json"]) {
 		t.Errorf("config.json leads to %q, %v", to, err)
 	}
 	blobs, err := os.ReadDir(filepath.Join(root, "blobs"))
@@ -139,7 +143,8 @@ func TestRevision(t *testing.T) {
 }
 
 func TestDataset(t *testing.T) {
-	repo := hubtest.Repo{Files: map[string][]byte{"README.md": []byte("x"), "main/train-00000-of-00001.parquet": noise(40_000), "main/test-00000-of-00001.parquet": noise(20_000), "a b/ü.json": []byte("{}")}}
+	repo := hubtest.Repo{Files: map[string][]byte{"README.md": []byte("x"), "main/train-00000-of-00001.parquet": noise(
+		40_000), "main/test-00000-of-00001.parquet": noise(20_000), "a b/ü.json": []byte("{}")}}
 	s := hubtest.New(t, map[string]hubtest.Repo{"datasets/openai/gsm8k": repo})
 	h := client(t, s)
 	pick := func(names ...string) Choose {
@@ -157,11 +162,14 @@ func TestDataset(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, dir, repo, []string{"README.md", "main/train-00000-of-00001.parquet"})
-	if _, err = h.Dataset(context.Background(), "openai/gsm8k", pick("main/test-00000-of-00001.parquet", "a b/ü.json")); err != nil {
+	if _, err = h.Dataset(context.Background(), "openai/gsm8k", pick("main/test-00000-of-00001.parquet",
+		"a b/ü.json")); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, dir, repo, []string{"README.md", "a b/ü.json", "main/test-00000-of-00001.parquet", "main/train-00000-of-00001.parquet"})
-	if _, err = h.Dataset(context.Background(), "openai/gsm8k", pick("other")); err == nil || !strings.Contains(err.Error(), "no other") {
+	holds(t, dir, repo, []string{"README.md", "a b/ü.json", "main/test-00000-of-00001.parquet",
+		"main/train-00000-of-00001.parquet"})
+	if _, err = h.Dataset(context.Background(), "openai/gsm8k", pick("other")); err == nil ||
+		!strings.Contains(err.Error(), "no other") {
 		t.Errorf("a file that is nowhere: %v", err)
 	}
 }
@@ -171,21 +179,28 @@ func TestRefusals(t *testing.T) {
 	gated, private := llama(), llama()
 	gated.Gated, private.Private = true, true
 	bare := hubtest.Repo{Files: map[string][]byte{"config.json": []byte("{}"), "pytorch_model.bin": noise(2000)}}
-	s := hubtest.New(t, map[string]hubtest.Repo{"models/a/gated": gated, "models/a/private": private, "models/a/bin": bare, "models/a/b": llama()})
+	s := hubtest.New(t, map[string]hubtest.Repo{"models/a/gated": gated, "models/a/private": private,
+		"models/a/bin": bare, "models/a/b": llama()})
 	for _, tt := range []struct {
 		name  string
 		model string
 		set   func(*Options)
 		want  []string
 	}{
-		{"gated", "a/gated", nil, []string{"model a/gated is gated", s.URL + "/a/gated", "accept its terms", "HF_TOKEN"}},
-		{"gated, a token without access", "a/gated", func(o *Options) { o.Token = "hf_other" }, []string{"is gated", "no access", "accept its terms"}},
-		{"private or missing", "a/private", nil, []string{"no model a/private", "check the name", "set HF_TOKEN if it is private"}},
-		{"missing", "a/nothing", func(o *Options) { o.Token = hubtest.Token }, []string{"no model a/nothing", "may have no access"}},
+		{"gated", "a/gated", nil, []string{"model a/gated is gated", s.URL + "/a/gated", "accept its terms",
+			"HF_TOKEN"}},
+		{"gated, a token without access", "a/gated", func(o *Options) { o.Token = "hf_other" },
+			[]string{"is gated", "no access", "accept its terms"}},
+		{"private or missing", "a/private", nil, []string{"no model a/private", "check the name",
+			"set HF_TOKEN if it is private"}},
+		{"missing", "a/nothing", func(o *Options) { o.Token = hubtest.Token },
+			[]string{"no model a/nothing", "may have no access"}},
 		{"no such revision", "a/b@v9", nil, []string{`no revision "v9"`, "/tree/main"}},
 		{"weights of another format", "a/bin", nil, []string{"neither model.safetensors", "converted"}},
-		{"offline", "a/b", func(o *Options) { o.Offline = true }, []string{"HF_HUB_OFFLINE is set", "model a/b is not in it", "models--a--b", "unset"}},
-		{"unreachable", "a/b", func(o *Options) { o.Endpoint = "http://127.0.0.1:1" }, []string{"cannot reach http://127.0.0.1:1", "HF_ENDPOINT", "is not in it"}},
+		{"offline", "a/b", func(o *Options) { o.Offline = true },
+			[]string{"HF_HUB_OFFLINE is set", "model a/b is not in it", "models--a--b", "unset"}},
+		{"unreachable", "a/b", func(o *Options) { o.Endpoint = "http://127.0.0.1:1" },
+			[]string{"cannot reach http://127.0.0.1:1", "HF_ENDPOINT", "is not in it"}},
 		{"no name", "../x", nil, []string{`"../x" is no name`}},
 		{"no revision", "a/b@../x", nil, []string{"no revision"}},
 	} {
@@ -213,8 +228,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Connections break, addresses expire, servers are busy: the download resumes where it was. Every stretch of bytes is spoilt the
-// first time that it is asked for.
+// Connections break, addresses expire, servers are busy: the download resumes where it was. Every stretch of bytes is
+// spoilt the first time that it is asked for.
 func TestUnreliableServer(t *testing.T) {
 	repo := llama()
 	for name, spoil := range map[string]func(w http.ResponseWriter, content []byte){
@@ -270,7 +285,8 @@ func TestResume(t *testing.T) {
 	}
 	parts := func() (n int) {
 		for _, r := range s.Requests() {
-			if strings.HasPrefix(r, "GET") && strings.Contains(r, "00001-of-00002") || strings.Contains(r, "GET") && strings.Contains(r, "00002-of-00002") {
+			if strings.HasPrefix(r, "GET") && strings.Contains(r, "00001-of-00002") || strings.Contains(r, "GET") &&
+				strings.Contains(r, "00002-of-00002") {
 				n++
 			}
 		}
@@ -307,7 +323,8 @@ func TestChecksum(t *testing.T) {
 	mended.Store(true)
 	large := h.blob(repo0(), hubtest.ETag(repo.Files["model-00001-of-00002.safetensors"]))
 	if err := errors.Join(os.Remove(large), os.WriteFile(large+".trinity", make([]byte, 100_000), 0o644),
-		os.WriteFile(large+".trinity.json", []byte(`{"size":100000,"part_size":16384,"done":[0,3]}`), 0o644)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		os.WriteFile(large+".trinity.json", []byte(`{"size":100000,"part_size":16384,"done":[0,3]}`),
+			0o644)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
 	dir, err := h.Model(context.Background(), llamaName)

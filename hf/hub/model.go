@@ -15,8 +15,8 @@ const (
 	indexFile   = "model.safetensors.index.json"
 )
 
-// chooseModel takes the files beside config.json that describe the model, and its weights in safetensors. Other formats of the
-// same weights, and folders below, stay where they are.
+// chooseModel takes the files beside config.json that describe the model, and its weights in safetensors. Other formats
+// of the same weights, and folders below, stay where they are.
 func chooseModel(ctx context.Context, l Listing) ([]string, error) {
 	if !slices.Contains(l.Names, "config.json") {
 		return nil, errors.New("there is no config.json")
@@ -42,7 +42,8 @@ func chooseWeights(ctx context.Context, l Listing) ([]string, error) {
 	case slices.Contains(l.Names, weightsFile):
 		return []string{weightsFile}, nil
 	case !slices.Contains(l.Names, indexFile):
-		return nil, fmt.Errorf("there is neither %s nor %s; weights in another format have to be converted to safetensors", weightsFile, indexFile)
+		return nil, fmt.Errorf("there is neither %s nor %s; weights in another format have to be converted to "+
+			"safetensors", weightsFile, indexFile)
 	}
 	data, err := l.Read(ctx, indexFile)
 	if err != nil {

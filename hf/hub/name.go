@@ -24,7 +24,8 @@ type repo struct {
 
 // nameRule is what huggingface_hub accepts as an owner and a repository's name.
 // A word without an owner, as the oldest repositories have, is a local path here.
-var nameRule = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]/|[A-Za-z0-9_]/)([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]|[A-Za-z0-9_])$`)
+var nameRule = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]/|` +
+	`[A-Za-z0-9_]/)([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]|[A-Za-z0-9_])$`)
 
 var commitRule = regexp.MustCompile(`^[0-9a-f]{40}$`)
 

@@ -13,13 +13,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
-var python = flag.String("hub.python", "", "a Python that has huggingface_hub: run the tests that compare with it (make hub-python)")
+var python = flag.String("hub.python", "", "a Python that has huggingface_hub: run the tests that compare with it "+
+	"(make hub-python)")
 
 // runPython calls testdata/python.py with the environment that a user would set.
 func runPython(t *testing.T, home, endpoint string, offline bool, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(*python, append([]string{"testdata/python.py"}, args...)...)
-	cmd.Env = append(os.Environ(), "HF_HOME="+home, "HF_ENDPOINT="+endpoint, "HF_HUB_DISABLE_PROGRESS_BARS=1", "HF_HUB_DISABLE_TELEMETRY=1")
+	cmd.Env = append(os.Environ(), "HF_HOME="+home, "HF_ENDPOINT="+endpoint, "HF_HUB_DISABLE_PROGRESS_BARS=1",
+		"HF_HUB_DISABLE_TELEMETRY=1")
 	if offline {
 		cmd.Env = append(cmd.Env, "HF_HUB_OFFLINE=1")
 	}
@@ -65,11 +67,13 @@ func TestPython(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range wanted {
-			if got, want := runPython(t, home, "http://127.0.0.1:1", true, "file", llamaName, name), filepath.Join(dir, name); got != want {
+			if got, want := runPython(t, home, "http://127.0.0.1:1", true, "file", llamaName, name),
+				filepath.Join(dir, name); got != want {
 				t.Errorf("Python finds %s at %s, want %s", name, got, want)
 			}
 		}
-		if got := runPython(t, home, "http://127.0.0.1:1", true, "scan"); got != llamaName+" model 9 "+repo.Commit()+" main" {
+		if got := runPython(t, home, "http://127.0.0.1:1", true, "scan"); got != llamaName+" model 9 "+repo.Commit()+
+			" main" {
 			t.Errorf("Python's scan of the cache says %q", got)
 		}
 	})

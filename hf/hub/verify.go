@@ -16,11 +16,12 @@ type damagedError struct {
 }
 
 func (e *damagedError) Error() string {
-	return fmt.Sprintf("hub: %s came with checksum %s instead of %s; it was removed, so the same command fetches it again", e.name, e.got, e.want)
+	return fmt.Sprintf("hub: %s came with checksum %s instead of %s; it was removed, so the same command fetches it "+
+		"again", e.name, e.got, e.want)
 }
 
-// verify compares the file with its ETag: sha256 of large files, git's sha1 (of "blob <size>\0" and the bytes) of small ones. A
-// mirror's ETag of another form says nothing. A damaged file is removed.
+// verify compares the file with its ETag: sha256 of large files, git's sha1 (of "blob <size>\0" and the bytes) of small
+// ones. A mirror's ETag of another form says nothing. A damaged file is removed.
 func (b *blobFile) verify() error {
 	h := hashFor(b.file.etag, b.file.size)
 	if h == nil {
@@ -31,7 +32,8 @@ func (b *blobFile) verify() error {
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != b.file.etag {
 		fs := b.hub.fs
-		return errors.Join(&damagedError{b.file.name, got, b.file.etag}, fs.Remove(b.path()+".json"), fs.Remove(b.path()))
+		return errors.Join(&damagedError{b.file.name, got, b.file.etag}, fs.Remove(b.path()+".json"),
+			fs.Remove(b.path()))
 	}
 	return nil
 }

@@ -12,40 +12,60 @@ import (
 func attacks() map[string]string {
 	big := `{% set s = 'aé' * 20000000 %}`
 	return map[string]string{
-		"namespace-doubling": `{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}`,
-		"many-long-lists":    `{% set ns = namespace(l=[]) %}{% for i in range(100) %}{% set ns.l = ns.l + [[0] * 60000000] %}{% endfor %}`,
-		"list-of-itself":     `{% set ns = namespace(l=[1]) %}{% for i in range(400) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}`,
-		"kept-texts":         `{% set ns = namespace(l=[]) %}{% for i in range(1000) %}{% set ns.l = ns.l + ['a' * 60000000] %}{% endfor %}`,
-		"captured-scopes":    `{% set ns = namespace(l=[]) %}{% for j in range(99999) %}{% for i in range(99999) %}{% macro m() %}{% endmacro %}{% set ns.f = m %}{% endfor %}{% endfor %}`,
-		"upper":              big + `{% for i in range(99999) %}{% set t = s.upper() %}{% endfor %}`,
-		"upper-filter":       big + `{% for i in range(99999) %}{% set t = s | upper %}{% endfor %}`,
-		"find":               `{% set s = 'a' * 60000000 %}{% for i in range(99999) %}{% if s.find('b') > 0 %}{% endif %}{% endfor %}`,
-		"count":              `{% set s = 'a' * 60000000 %}{% for i in range(99999) %}{% if s.count('aab') > 0 %}{% endif %}{% endfor %}`,
-		"in":                 `{% set s = 'a' * 60000000 %}{% for i in range(99999) %}{% if 'aab' in s %}{% endif %}{% endfor %}`,
-		"equal-texts":        `{% set s = 'a' * 60000000 %}{% set t = 'a' * 60000000 %}{% for i in range(99999) %}{% if s == t %}{% endif %}{% endfor %}`,
-		"long-keys":          `{% set s = 'a' * 60000000 %}{% set d = {s: 1} %}{% for i in range(99999) %}{% if d[s] %}{% endif %}{% endfor %}`,
-		"sort":               `{% set l = range(99999) | list %}{% for i in range(99999) %}{% set t = l | sort(reverse=true) %}{% endfor %}`,
-		"sort-texts":         `{% set l = [('a' * 30000000) ~ 'b', ('a' * 30000000) ~ 'a'] * 1000 %}{{ (l | sort) | length }}`,
-		"sort-folded":        big + `{{ ([s, s] * 1000) | sort | length }}`,
-		"min":                big + `{{ ([s, s] * 100000) | min | length }}`,
-		"characters":         `{% set s = 'a' * 60000000 %}{% for c in s %}{% endfor %}`,
-		"character-at":       big + `{% for i in range(99999) %}{% if s[-1] %}{% endif %}{% endfor %}`,
-		"slices":             big + `{% for i in range(99999) %}{% set t = s[1:] %}{% endfor %}`,
-		"split":              `{% set l = ('a ' * 30000000).split() %}{{ l | length }}`,
-		"splitlines":         `{% set l = ('a\n' * 30000000).splitlines() %}{{ l | length }}`,
-		"replace":            big + `{% for i in range(99999) %}{% set t = s.replace('a', 'bb') %}{% endfor %}`,
-		"join":               `{% for i in range(99999) %}{% set t = ([1] * 9000000) | join('aaaaaaa') %}{% endfor %}`,
-		"tojson":             `{% set l = ['é' * 9000000] %}{% for i in range(99999) %}{% set t = l | tojson(ensure_ascii=true) %}{% endfor %}`,
-		"tojson-indent":      `{% set ns = namespace(l=[1]) %}{% for i in range(400) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l | tojson(indent='a' * 50000000) }}`,
-		"strip-set":          `{% set s = 'a' * 9000000 %}{% set c = ('b' * 9000000) ~ 'a' %}{% for i in range(999) %}{% if s.strip(c) %}{% endif %}{% endfor %}`,
-		"format":             `{% set s = '%9s' * 1000 %}{% for i in range(99999) %}{% set t = s.replace('%9s', '{:900}').format(*range(1000)) %}{% endfor %}`,
-		"macro-tree":         `{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(150) }}`,
-		"nested-loops":       strings.Repeat(`{% for i in range(99999) %}`, 9) + strings.Repeat(`{% endfor %}`, 9),
-		"deep-macros":        deepMacro(),
-		"dicts":              `{% set ns = namespace(d={}) %}{% for i in range(99999) %}{% set ns.d = dict(ns.d, **{i ~ '': i}) %}{% endfor %}`,
-		"batch":              `{{ (range(99999) | batch(99999, 'x') | list) | length }}{% for i in range(99999) %}{% set t = [1] | batch(99999, 'x') %}{% endfor %}`,
-		"unique":             `{% set l = range(99999) | list %}{% for i in range(99999) %}{% set t = l | unique %}{% endfor %}`,
-		"sum-of-lists":       `{% set l = [[1] * 1000] * 100000 %}{{ l | sum(start=[]) | length }}`,
+		"namespace-doubling": `{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x ` +
+			`%}{% endfor %}`,
+		"many-long-lists": `{% set ns = namespace(l=[]) %}{% for i in range(100) %}{% set ns.l = ns.l + [[0] * ` +
+			`60000000] %}{% endfor %}`,
+		"list-of-itself": `{% set ns = namespace(l=[1]) %}{% for i in range(400) %}{% set ns.l = [ns.l, ns.l] ` +
+			`%}{% endfor %}{{ ns.l }}`,
+		"kept-texts": `{% set ns = namespace(l=[]) %}{% for i in range(1000) %}{% set ns.l = ns.l + ['a' * ` +
+			`60000000] %}{% endfor %}`,
+		"captured-scopes": `{% set ns = namespace(l=[]) %}{% for j in range(99999) %}{% for i in range(99999) ` +
+			`%}{% macro m() %}{% endmacro %}{% set ns.f = m %}{% endfor %}{% endfor %}`,
+		"upper":        big + `{% for i in range(99999) %}{% set t = s.upper() %}{% endfor %}`,
+		"upper-filter": big + `{% for i in range(99999) %}{% set t = s | upper %}{% endfor %}`,
+		"find": `{% set s = 'a' * 60000000 %}{% for i in range(99999) %}{% if s.find('b') > 0 %}{% ` +
+			`endif %}{% endfor %}`,
+		"count": `{% set s = 'a' * 60000000 %}{% for i in range(99999) %}{% if s.count('aab') > 0 %}{% ` +
+			`endif %}{% endfor %}`,
+		"in": `{% set s = 'a' * 60000000 %}{% for i in range(99999) %}{% if 'aab' in s %}{% endif ` +
+			`%}{% endfor %}`,
+		"equal-texts": `{% set s = 'a' * 60000000 %}{% set t = 'a' * 60000000 %}{% for i in range(99999) ` +
+			`%}{% if s == t %}{% endif %}{% endfor %}`,
+		"long-keys": `{% set s = 'a' * 60000000 %}{% set d = {s: 1} %}{% for i in range(99999) %}{% if ` +
+			`d[s] %}{% endif %}{% endfor %}`,
+		"sort": `{% set l = range(99999) | list %}{% for i in range(99999) %}{% set t = l | ` +
+			`sort(reverse=true) %}{% endfor %}`,
+		"sort-texts": `{% set l = [('a' * 30000000) ~ 'b', ('a' * 30000000) ~ 'a'] * 1000 %}{{ (l | sort) | ` +
+			`length }}`,
+		"sort-folded":  big + `{{ ([s, s] * 1000) | sort | length }}`,
+		"min":          big + `{{ ([s, s] * 100000) | min | length }}`,
+		"characters":   `{% set s = 'a' * 60000000 %}{% for c in s %}{% endfor %}`,
+		"character-at": big + `{% for i in range(99999) %}{% if s[-1] %}{% endif %}{% endfor %}`,
+		"slices":       big + `{% for i in range(99999) %}{% set t = s[1:] %}{% endfor %}`,
+		"split":        `{% set l = ('a ' * 30000000).split() %}{{ l | length }}`,
+		"splitlines":   `{% set l = ('a\n' * 30000000).splitlines() %}{{ l | length }}`,
+		"replace":      big + `{% for i in range(99999) %}{% set t = s.replace('a', 'bb') %}{% endfor %}`,
+		"join":         `{% for i in range(99999) %}{% set t = ([1] * 9000000) | join('aaaaaaa') %}{% endfor %}`,
+		"tojson": `{% set l = ['é' * 9000000] %}{% for i in range(99999) %}{% set t = l | ` +
+			`tojson(ensure_ascii=true) %}{% endfor %}`,
+		"tojson-indent": `{% set ns = namespace(l=[1]) %}{% for i in range(400) %}{% set ns.l = [ns.l] %}{% ` +
+			`endfor %}{{ ns.l | tojson(indent='a' * 50000000) }}`,
+		"strip-set": `{% set s = 'a' * 9000000 %}{% set c = ('b' * 9000000) ~ 'a' %}{% for i in range(999) ` +
+			`%}{% if s.strip(c) %}{% endif %}{% endfor %}`,
+		"format": `{% set s = '%9s' * 1000 %}{% for i in range(99999) %}{% set t = s.replace('%9s', ` +
+			`'{:900}').format(*range(1000)) %}{% endfor %}`,
+		"macro-tree": `{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ ` +
+			`m(150) }}`,
+		"nested-loops": strings.Repeat(`{% for i in range(99999) %}`, 9) + strings.Repeat(`{% endfor %}`, 9),
+		"deep-macros":  deepMacro(),
+		"dicts": `{% set ns = namespace(d={}) %}{% for i in range(99999) %}{% set ns.d = dict(ns.d, ` +
+			`**{i ~ '': i}) %}{% endfor %}`,
+		"batch": `{{ (range(99999) | batch(99999, 'x') | list) | length }}{% for i in range(99999) ` +
+			`%}{% set t = [1] | batch(99999, 'x') %}{% endfor %}`,
+		"unique": `{% set l = range(99999) | list %}{% for i in range(99999) %}{% set t = l | unique ` +
+			`%}{% endfor %}`,
+		"sum-of-lists": `{% set l = [[1] * 1000] * 100000 %}{{ l | sum(start=[]) | length }}`,
 	}
 }
 
@@ -88,9 +108,12 @@ func TestAttacks(t *testing.T) {
 func TestBudgetsCountWork(t *testing.T) {
 	for _, c := range []struct{ src, budget, spender string }{
 		{`{% set s = 'a' * 1000000 %}{% for i in range(999) %}{% set t = s.upper() %}{% endfor %}`, "steps", "upper"},
-		{`{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}`, "bytes", "+"},
-		{`{% for i in range(99999) %}{% for j in range(99999) %}{{ i + j }}{% endfor %}{% endfor %}`, "steps", "expressions"},
-		{`{% set l = range(9999) | list %}{% for i in range(99) %}{% set l = l | unique | list %}{% endfor %}`, "bytes", "unique"},
+		{`{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}`, "bytes",
+			"+"},
+		{`{% for i in range(99999) %}{% for j in range(99999) %}{{ i + j }}{% endfor %}{% endfor %}`, "steps",
+			"expressions"},
+		{`{% set l = range(9999) | list %}{% for i in range(99) %}{% set l = l | unique | list %}{% endfor %}`, "bytes",
+			"unique"},
 	} {
 		seen := ""
 		for range 3 {
@@ -139,7 +162,8 @@ func TestParseDepth(t *testing.T) {
 		strings.Repeat("x", maxSource+1),
 	} {
 		_, err := Parse(src)
-		if err == nil || !strings.Contains(err.Error(), "deep") && !strings.Contains(err.Error(), "parts") && !strings.Contains(err.Error(), "at most") {
+		if err == nil || !strings.Contains(err.Error(), "deep") && !strings.Contains(err.Error(), "parts") &&
+			!strings.Contains(err.Error(), "at most") {
 			t.Errorf("%.20q… is read: %v", src, err)
 		}
 	}

@@ -9,16 +9,20 @@ import (
 // filterTable returns the filters: x | name.
 func filterTable() map[string]function {
 	return map[string]function{
-		"tojson": filterToJSON, "string": textFilter(func(s string) string { return s }), "safe": textFilter(func(s string) string { return s }),
-		"upper": textFilter(upper), "lower": textFilter(lower), "capitalize": textFilter(capitalize), "title": textFilter(filterTitle),
+		"tojson": filterToJSON, "string": textFilter(func(s string) string { return s }),
+		"safe":  textFilter(func(s string) string { return s }),
+		"upper": textFilter(upper), "lower": textFilter(lower), "capitalize": textFilter(capitalize),
+		"title":  textFilter(filterTitle),
 		"escape": textFilter(escapeHTML), "e": textFilter(escapeHTML), "forceescape": textFilter(escapeHTML),
-		"trim": filterTrim, "replace": filterReplace, "indent": filterIndent, "format": filterFormat, "wordcount": filterWordCount,
-		"center": filterCenter,
-		"int":    filterInt, "float": filterFloat, "abs": filterAbs, "round": filterRound,
+		"trim": filterTrim, "replace": filterReplace, "indent": filterIndent, "format": filterFormat,
+		"wordcount": filterWordCount,
+		"center":    filterCenter,
+		"int":       filterInt, "float": filterFloat, "abs": filterAbs, "round": filterRound,
 		"default": filterDefault, "d": filterDefault, "length": filterLength, "count": filterLength,
 		"attr": filterAttr, "items": filterItems, "list": filterList, "first": filterFirst, "last": filterLast,
 		"reverse": filterReverse, "join": filterJoin, "sort": filterSort, "unique": filterUnique, "sum": filterSum,
-		"min": filterExtreme("min", -1), "max": filterExtreme("max", 1), "dictsort": filterDictSort, "batch": filterBatch,
+		"min": filterExtreme("min", -1), "max": filterExtreme("max", 1), "dictsort": filterDictSort,
+		"batch": filterBatch,
 		"slice": filterSlice, "groupby": filterGroupBy,
 		"map": filterMap, "select": choose(true, false), "reject": choose(false, false),
 		"selectattr": choose(true, true), "rejectattr": choose(false, true),
@@ -114,7 +118,8 @@ func filterIndent(r *run, a args) (Value, error) {
 	if err := r.fits(len(s) + len(pad)*(2+strings.Count(s, "\n"))); err != nil {
 		return nil, err
 	}
-	if err := r.spend("indent", strings.Count(s, "\n"), pieceBytes*strings.Count(s, "\n")+len(pad)*strings.Count(s, "\n")); err != nil {
+	if err := r.spend("indent", strings.Count(s, "\n"), pieceBytes*strings.Count(s, "\n")+len(pad)*strings.Count(
+		s, "\n")); err != nil {
 		return nil, err
 	}
 	lines := strings.Split(s, "\n")

@@ -166,7 +166,8 @@ func filterSort(r *run, a args) (Value, error) {
 		return nil, err
 	}
 	list = slices.Clone(list)
-	err = r.sortBy(list, truth(or(rest[0], false)), func(v Value) (Value, error) { return r.folded(v, rest[2], rest[1]) })
+	err = r.sortBy(list, truth(or(rest[0], false)),
+		func(v Value) (Value, error) { return r.folded(v, rest[2], rest[1]) })
 	return List(list), err
 }
 
@@ -267,7 +268,8 @@ func filterDictSort(r *run, a args) (Value, error) {
 		return nil, err
 	}
 	list := pairs(m)
-	err = r.sortBy(list, truth(or(v[3], false)), func(p Value) (Value, error) { return r.folded(p.(Tuple)[at], nil, v[1]) })
+	err = r.sortBy(list, truth(or(v[3], false)),
+		func(p Value) (Value, error) { return r.folded(p.(Tuple)[at], nil, v[1]) })
 	return list, err
 }
 

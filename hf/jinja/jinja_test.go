@@ -117,14 +117,18 @@ func TestErrors(t *testing.T) {
 		{"{% for x in [[1]] %}{{ loop(x) }}{% endfor %}", "jinja: line 1: the loop is called but not marked recursive"},
 		{"{{ xs.append(1) }}", "jinja: line 1: list.append would change a value, which templates may not"},
 		{"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "macros call each other more than 200 deep"},
-		{"{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}", "a value of more than 1048576 elements"},
-		{"{% set ns = namespace(x=[]) %}{% for i in range(1000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}", "a value nests more than 500 deep"},
+		{"{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+			"a value of more than 1048576 elements"},
+		{"{% set ns = namespace(x=[]) %}{% for i in range(1000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
+			"a value nests more than 500 deep"},
 		{"{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "more than 1000000 steps"},
 		{"{{ 'a' * 100000000 }}", "a value of more than 1048576 elements"},
 		{strings.Repeat("(", 1000), "is not closed"},
-		{"{{ " + strings.Repeat("(", 1000) + strings.Repeat(")", 1000) + " }}", "the template nests more than 500 deep"},
+		{"{{ " + strings.Repeat("(", 1000) + strings.Repeat(")", 1000) + " }}",
+			"the template nests more than 500 deep"},
 		{"{{ " + strings.Repeat("not ", 1000) + "x }}", "the template nests more than 500 deep"},
-		{strings.Repeat("{% if x %}", 1000) + strings.Repeat("{% endif %}", 1000), "the template nests more than 500 deep"},
+		{strings.Repeat("{% if x %}", 1000) + strings.Repeat("{% endif %}", 1000),
+			"the template nests more than 500 deep"},
 		{"{{ x" + strings.Repeat(".a", 2000) + " }}", "an expression of more than 1000 parts"},
 		{"{{ 9223372036854775807 + 1 }}", "does not fit 64 bits"},
 	} {
@@ -149,7 +153,8 @@ func TestErrors(t *testing.T) {
 }
 
 func TestValueOf(t *testing.T) {
-	v, err := ValueOf(map[string]any{"b": []string{"x"}, "a": map[string]any{"n": 1, "f": float32(1.5)}, "c": []any{nil, true}})
+	v, err := ValueOf(map[string]any{"b": []string{"x"}, "a": map[string]any{"n": 1, "f": float32(1.5)},
+		"c": []any{nil, true}})
 	if err != nil {
 		t.Fatal(err)
 	}

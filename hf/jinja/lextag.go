@@ -8,7 +8,8 @@ import (
 )
 
 // operators, longest first.
-var operators = [...]string{"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<", "=", ".", ":", "|", ",", ";"}
+var operators = [...]string{"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{",
+	"}", ">", "<", "=", ".", ":", "|", ",", ";"}
 
 // tag reads the tokens of one tag. Inside brackets its end is not looked for,
 // so that {{ {'a': {}} }} reads well.

@@ -28,7 +28,8 @@ func (m *macro) function(outer *scope) function {
 		if r.depth >= maxCalls {
 			return nil, fmt.Errorf("macros call each other more than %d deep", maxCalls)
 		}
-		if err := r.spend("macro "+m.name, 1+len(a.named)*(1+len(m.params)/4), entryBytes*(len(a.pos)+len(a.named))); err != nil {
+		if err := r.spend("macro "+m.name, 1+len(a.named)*(1+len(m.params)/4),
+			entryBytes*(len(a.pos)+len(a.named))); err != nil {
 			return nil, err
 		}
 		inner := &scope{parent: outer, vars: make(map[string]Value)}

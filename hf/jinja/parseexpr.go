@@ -61,7 +61,8 @@ func (p *parser) expression() (expr, error) {
 }
 
 // leftward reads operand op operand op ... that groups to the left.
-func (p *parser) leftward(k kind, ops []string, operand func() (expr, error), join func(op string, line int, a, b expr) expr) (expr, error) {
+func (p *parser) leftward(k kind, ops []string, operand func() (expr, error),
+	join func(op string, line int, a, b expr) expr) (expr, error) {
 	a, err := operand()
 	if err != nil {
 		return nil, err

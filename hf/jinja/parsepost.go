@@ -106,7 +106,8 @@ func (p *parser) arguments(l *argList) error {
 func (p *parser) argument(l *argList) error {
 	t := p.peek()
 	star, spread, named := p.skip(kindOp, "*"), p.skip(kindOp, "**"), ""
-	if after := p.tokens[min(p.pos+1, len(p.tokens)-1)]; t.kind == kindName && after.kind == kindOp && after.text == "=" {
+	if after := p.tokens[min(p.pos+1, len(p.tokens)-1)]; t.kind == kindName && after.kind == kindOp &&
+		after.text == "=" {
 		p.pos += 2
 		named = t.text
 	}

@@ -47,7 +47,8 @@ func parse(file []byte) (header, error) {
 		if err := e.check(int64(len(body))); err != nil {
 			return header{}, fmt.Errorf("tensor %q: %w", names[i], err)
 		}
-		t := Tensor{Name: names[i], DType: e.DType, Shape: make([]int, len(e.Shape)), Data: body[e.Offsets[0]:e.Offsets[1]:e.Offsets[1]]}
+		t := Tensor{Name: names[i], DType: e.DType, Shape: make([]int, len(e.Shape)),
+			Data: body[e.Offsets[0]:e.Offsets[1]:e.Offsets[1]]}
 		for d, s := range e.Shape {
 			t.Shape[d] = int(s)
 		}
@@ -77,7 +78,8 @@ func (e entry) check(body int64) error {
 		return fmt.Errorf("%w: data_offsets [%d, %d]", ErrFormat, begin, end)
 	}
 	if end-begin != want {
-		return fmt.Errorf("%w: %s of shape %v needs %d bytes, data_offsets [%d, %d] give %d", ErrFormat, e.DType, e.Shape, want, begin, end, end-begin)
+		return fmt.Errorf("%w: %s of shape %v needs %d bytes, data_offsets [%d, %d] give %d", ErrFormat, e.DType,
+			e.Shape, want, begin, end, end-begin)
 	}
 	if end > body {
 		return fmt.Errorf("%w: its bytes end at %d, the file's at %d", ErrTruncated, end, body)

@@ -1,9 +1,10 @@
-// Package safetensors reads and writes the safetensors format: eight bytes of little-endian header length, a JSON header that
-// names each tensor's dtype, shape and byte range, then the bytes of the tensors without gaps.
-// See https://github.com/huggingface/safetensors#format.
+// Package safetensors reads and writes the safetensors format: eight bytes of little-endian header length, a JSON
+// header that names each tensor's dtype, shape and byte range, then the bytes of the tensors without gaps. See
+// https://github.com/huggingface/safetensors#format.
 //
 // Reading maps the file and trusts nothing: a header that is truncated, ambiguous, overlapping or of the wrong size is
-// refused with an error that names the file and the tensor. Writing is atomic: a reader sees the old file or the new one.
+// refused with an error that names the file and the tensor. Writing is atomic: a reader sees the old file or the new
+// one.
 package safetensors
 
 import (
@@ -49,7 +50,8 @@ func (d DType) Size() int {
 // Widens reports whether Floats can widen elements of this type.
 func (d DType) Widens() bool { return d == F32 || d == BF16 || d == F16 }
 
-// Tensor is a named array of little-endian elements in row-major order. One that comes from a File lies in the mapped file.
+// Tensor is a named array of little-endian elements in row-major order. One that comes from a File lies in the mapped
+// file.
 type Tensor struct {
 	Name  string
 	DType DType
@@ -130,7 +132,8 @@ func FromBF16(name string, shape []int, f []float32) Tensor {
 	return Tensor{Name: name, DType: BF16, Shape: shape, Data: data}
 }
 
-// FromFloats returns a tensor that holds f in elements of type d, rounded to nearest, ties to even. d is F32, BF16 or F16.
+// FromFloats returns a tensor that holds f in elements of type d, rounded to nearest, ties to even. d is F32, BF16 or
+// F16.
 func FromFloats(name string, d DType, shape []int, f []float32) (Tensor, error) {
 	switch d {
 	case F32:
@@ -144,7 +147,8 @@ func FromFloats(name string, d DType, shape []int, f []float32) (Tensor, error) 
 		}
 		return Tensor{Name: name, DType: F16, Shape: shape, Data: data}, nil
 	}
-	return Tensor{}, fmt.Errorf("safetensors: tensor %q: floats cannot be stored as %s; choose F32, BF16 or F16", name, d)
+	return Tensor{}, fmt.Errorf("safetensors: tensor %q: floats cannot be stored as %s; choose F32, BF16 or F16", name,
+		d)
 }
 
 // narrowF16 rounds a single to an IEEE half.

@@ -37,16 +37,25 @@ func TestParseRefuses(t *testing.T) {
 		{"open object", file(`{`+a, "12345678"), ErrFormat, "header"},
 		{"text after the object", file(`{`+a+`}}`, "12345678"), ErrFormat, "after the header"},
 		{"twice", file(`{`+a+`,`+a+`}`, "12345678"), ErrFormat, `"a" occurs twice`},
-		{"unknown field", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}}`, "12345678"), ErrFormat, `"a"`},
-		{"unknown dtype", file(`{"a":{"dtype":"Q4","shape":[2],"data_offsets":[0,8]}}`, "12345678"), ErrFormat, `dtype "Q4"`},
+		{"unknown field", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}}`, "12345678"), ErrFormat,
+			`"a"`},
+		{"unknown dtype", file(`{"a":{"dtype":"Q4","shape":[2],"data_offsets":[0,8]}}`, "12345678"), ErrFormat,
+			`dtype "Q4"`},
 		{"no offsets", file(`{"a":{"dtype":"F32","shape":[2]}}`, "12345678"), ErrFormat, "data_offsets"},
-		{"three offsets", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8,9]}}`, "12345678"), ErrFormat, "want two"},
-		{"offsets reversed", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, "12345678"), ErrFormat, "data_offsets"},
-		{"negative dimension", file(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, "12345678"), ErrFormat, "shape"},
-		{"overflowing shape", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, ""), ErrFormat, "shape"},
-		{"size differs", file(`{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,8]}}`, "12345678"), ErrFormat, "needs 4 bytes"},
-		{"overlap", file(`{`+a+`,"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, "12345678"), ErrFormat, "overlaps"},
-		{"gap", file(`{`+a+`,"b":{"dtype":"U8","shape":[1],"data_offsets":[9,10]}}`, "1234567890"), ErrFormat, "1 unused"},
+		{"three offsets", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8,9]}}`, "12345678"), ErrFormat,
+			"want two"},
+		{"offsets reversed", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, "12345678"), ErrFormat,
+			"data_offsets"},
+		{"negative dimension", file(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, "12345678"), ErrFormat,
+			"shape"},
+		{"overflowing shape", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, ""),
+			ErrFormat, "shape"},
+		{"size differs", file(`{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,8]}}`, "12345678"), ErrFormat,
+			"needs 4 bytes"},
+		{"overlap", file(`{`+a+`,"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, "12345678"), ErrFormat,
+			"overlaps"},
+		{"gap", file(`{`+a+`,"b":{"dtype":"U8","shape":[1],"data_offsets":[9,10]}}`, "1234567890"), ErrFormat,
+			"1 unused"},
 		{"bytes after", file(`{`+a+`}`, "123456789"), ErrFormat, "1 bytes after"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,14 +113,16 @@ func TestFloat16(t *testing.T) {
 	for _, tt := range []struct {
 		bits uint16
 		want float32
-	}{{0x3c00, 1}, {0xc000, -2}, {0x7bff, 65504}, {0x0001, 1.0 / (1 << 24)}, {0x03ff, 1023.0 / (1 << 24)}, {0x0400, 1.0 / (1 << 14)}, {0x7c00, float32(math.Inf(1))}, {0x8000, 0}} {
+	}{{0x3c00, 1}, {0xc000, -2}, {0x7bff, 65504}, {0x0001, 1.0 / (1 << 24)}, {0x03ff, 1023.0 / (1 << 24)}, {
+		0x0400, 1.0 / (1 << 14)}, {0x7c00, float32(math.Inf(1))}, {0x8000, 0}} {
 		ten := Tensor{DType: F16, Shape: []int{1}, Data: binary.LittleEndian.AppendUint16(nil, tt.bits)}
 		got, err := ten.Floats()
 		if err != nil || got[0] != tt.want {
 			t.Errorf("%#04x: got %v (%v), want %v", tt.bits, got[0], err, tt.want)
 		}
 	}
-	if _, err := (Tensor{Name: "ids", DType: "I64", Shape: []int{1}, Data: make([]byte, 8)}).Floats(); err == nil || !strings.Contains(err.Error(), `"ids" has dtype I64`) {
+	if _, err := (Tensor{Name: "ids", DType: "I64", Shape: []int{1}, Data: make([]byte, 8)}).Floats(); err == nil ||
+		!strings.Contains(err.Error(), `"ids" has dtype I64`) {
 		t.Errorf("I64: %v", err)
 	}
 }
@@ -148,7 +159,8 @@ func TestWriteFails(t *testing.T) {
 // FuzzParse: whatever the bytes, parse returns an error or tensors that cover the body exactly once.
 func FuzzParse(f *testing.F) {
 	f.Add(file(`{}`, ""))
-	f.Add(file(`{"__metadata__":{"format":"pt"},"b":{"dtype":"U8","shape":[1],"data_offsets":[8,9]},"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}  `, "123456789"))
+	f.Add(file(`{"__metadata__":{"format":"pt"},"b":{"dtype":"U8","shape":[1],"data_offsets":[8,9]},`+
+		`"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}  `, "123456789"))
 	f.Add(file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`, ""))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := parse(data)

@@ -34,7 +34,8 @@ func BenchmarkEncode(b *testing.B) {
 // BenchmarkChat encodes texts of the length of a chat turn.
 func BenchmarkChat(b *testing.B) {
 	tok := load(b, "qwen2")
-	text := "<|im_start|>user\nNatalia sold clips to 48 of her friends in April. How many?<|im_end|>\n<|im_start|>assistant\n"
+	text := "<|im_start|>user\nNatalia sold clips to 48 of her friends in April. How " +
+		"many?<|im_end|>\n<|im_start|>assistant\n"
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		tok.Encode(text, false)

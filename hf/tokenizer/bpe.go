@@ -52,7 +52,8 @@ func newCharBPE(m *modelPart) (*bpe, error) {
 	if m.IgnoreMerges {
 		return nil, fmt.Errorf("tokenizer: ignore_merges is not supported without ByteLevel")
 	}
-	b := &bpe{unk: -1, fuseUnk: m.FuseUnk, rules: m.rules, chars: make(map[string]int32), missing: make(map[byte][]int32)}
+	b := &bpe{unk: -1, fuseUnk: m.FuseUnk, rules: m.rules, chars: make(map[string]int32),
+		missing: make(map[byte][]int32)}
 	if m.UnkToken != nil {
 		if id, ok := m.vocab[*m.UnkToken]; ok {
 			b.unk = id

@@ -10,7 +10,9 @@ import (
 // Texts of characters that compose, that are composed and that are left alone come out as x/text makes them.
 func TestCompose(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	chars := []rune("aeA é\u0301\u0308\u030a\u0323\u0327ÅΩ\u212b\u0958\u0344가\u1100\u1161\u11a8각文、ー\u3099か🙂\U0001f3fd\U0002f800\U00020000\ufb1d\u2126,\n")
+	chars := []rune("aeA " +
+		"é\u0301\u0308\u030a\u0323\u0327ÅΩ\u212b\u0958\u0344가\u1100\u1161\u11a8" +
+		"각文、ー\u3099か🙂\U0001f3fd\U0002f800\U00020000\ufb1d\u2126,\n")
 	c := &composer{}
 	for range 20_000 {
 		text := make([]rune, rnd.IntN(12))

@@ -75,7 +75,8 @@ func Parse(data []byte) (*Tokenizer, error) {
 	t := &Tokenizer{maxIDs: maxIDs(len(f.Model.tokens) + len(f.AddedTokens))}
 	if !f.Decoder.byteLevel() {
 		if t.pieces = f.Decoder.pieces(); t.pieces == nil {
-			return nil, fmt.Errorf("tokenizer: decoder %q is not supported; ByteLevel is, and Replace, ByteFallback, Fuse and Strip in this order", f.Decoder.Type)
+			return nil, fmt.Errorf("tokenizer: decoder %q is not supported; ByteLevel is, and Replace, ByteFallback, "+
+				"Fuse and Strip in this order", f.Decoder.Type)
 		}
 	}
 	if t.normalize, err = parseNormalizer(f.Normalizer); err != nil {
@@ -207,7 +208,8 @@ func (t *Tokenizer) fillAdded(added []addedToken) error {
 	for i := range added {
 		a := &added[i]
 		if total += len(a.Content); len(a.Content) > maxAdded || total > maxTrie {
-			return fmt.Errorf("tokenizer: added token %.40q… is longer than %d bytes, or all together than %d", a.Content, maxAdded, maxTrie)
+			return fmt.Errorf("tokenizer: added token %.40q… is longer than %d bytes, or all together than %d",
+				a.Content, maxAdded, maxTrie)
 		}
 		text := a.Content
 		if a.Normalized && t.normalize != nil {

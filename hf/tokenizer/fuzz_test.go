@@ -74,9 +74,14 @@ func FuzzRoundTrip(f *testing.F) {
 
 // FuzzParse checks that no file makes Parse or what it returns panic.
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"pre_tokenizer":{"type":"ByteLevel"},"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"added_tokens":[{"id":9,"content":"<s>","rstrip":true,"lstrip":true}]}`))
-	f.Add([]byte(`{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"a+"},"behavior":"MergedWithNext"},{"type":"ByteLevel"}]},"normalizer":{"type":"NFC"},"model":{"vocab":{"a":0}}}`))
-	f.Add([]byte(`{"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"first"},"decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]},"model":{"type":"BPE","byte_fallback":true,"vocab":{"<0x0A>":0,"a":1,"▁":2,"▁a":3},"merges":["▁ a"]}}`))
+	f.Add([]byte(`{"pre_tokenizer":{"type":"ByteLevel"},"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},` +
+		`"merges":["a b"]},"added_tokens":[{"id":9,"content":"<s>","rstrip":true,"lstrip":true}]}`))
+	f.Add([]byte(`{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"a+"},` +
+		`"behavior":"MergedWithNext"},{"type":"ByteLevel"}]},"normalizer":{"type":"NFC"},"model":{"vocab":{"a":0}}}`))
+	f.Add([]byte(`{"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"first"},` +
+		`"decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},` +
+		`{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]},` +
+		`"model":{"type":"BPE","byte_fallback":true,"vocab":{"<0x0A>":0,"a":1,"▁":2,"▁a":3},"merges":["▁ a"]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {
 			t.Skip()

@@ -34,7 +34,8 @@ func parsePostProcessor(data json.RawMessage, ids map[string]int32) (prefix, suf
 	return prefix, suffix, err
 }
 
-func postProcessor(data json.RawMessage, ids map[string]int32, count *parts, depth int) (prefix, suffix []int32, err error) {
+func postProcessor(data json.RawMessage, ids map[string]int32, count *parts,
+	depth int) (prefix, suffix []int32, err error) {
 	if absent(data) {
 		return nil, nil, nil
 	}
@@ -75,7 +76,8 @@ func (p *postPart) template() (prefix, suffix []int32, err error) {
 		}
 		token, ok := p.SpecialTokens[item.SpecialToken.ID]
 		if !ok {
-			return nil, nil, fmt.Errorf("tokenizer: post_processor uses %q, which is not in its special_tokens", item.SpecialToken.ID)
+			return nil, nil, fmt.Errorf("tokenizer: post_processor uses %q, which is not in its special_tokens",
+				item.SpecialToken.ID)
 		}
 		*to = append(*to, token.IDs...)
 		if len(*to) > maxAround {

@@ -82,7 +82,8 @@ func FuzzPython(f *testing.F) {
 		name := all[int(which)%len(all)]
 		got, want := toks[name].Encode(text, true), py.encode(t, name, text)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: Encode(%q) = %q, want %q", name, text, spellings(toks[name], got), spellings(toks[name], want))
+			t.Errorf("%s: Encode(%q) = %q, want %q", name, text, spellings(toks[name], got),
+				spellings(toks[name], want))
 		}
 	})
 }

@@ -10,7 +10,8 @@ import (
 // FuzzScan holds the scan of vocab and of objects against encoding/json: what
 // both accept means the same, and what encoding/json accepts is accepted.
 func FuzzScan(f *testing.F) {
-	for _, s := range []string{`{}`, `{"a":1}`, `{ "a" : 1 , "\u0120b\\" : 22, "\ud83d\ude42":3}`, `{"a":1,}`, `{"a":1`, `{"a" 1}`, "{\"\xda\":0}", "{\"\xda\\n\":0,\"a\":\"\xff\"}", `{,}`, `{"a":[1,{"b":"]"}],"c":"\""}`} {
+	for _, s := range []string{`{}`, `{"a":1}`, `{ "a" : 1 , "\u0120b\\" : 22, "\ud83d\ude42":3}`, `{"a":1,}`, `{"a":1`,
+		`{"a" 1}`, "{\"\xda\":0}", "{\"\xda\\n\":0,\"a\":\"\xff\"}", `{,}`, `{"a":[1,{"b":"]"}],"c":"\""}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -31,7 +31,8 @@ func (d *decoderPart) pieces() *sentencePiece {
 		return nil
 	}
 	replace, p := d.Decoders[0], &sentencePiece{}
-	if replace.Type != "Replace" || replace.Pattern.String == nil || *replace.Pattern.String != marker || replace.Text != " " ||
+	if replace.Type != "Replace" || replace.Pattern.String == nil || *replace.Pattern.String != marker ||
+		replace.Text != " " ||
 		d.Decoders[1].Type != "ByteFallback" || d.Decoders[2].Type != "Fuse" {
 		return nil
 	}
@@ -64,7 +65,8 @@ func (p *sentencePiece) preTokenizer(data json.RawMessage) error {
 		return fmt.Errorf("tokenizer: pre_tokenizer: %w", err)
 	}
 	if m.Type != "Metaspace" || m.Replacement != marker {
-		return fmt.Errorf("tokenizer: pre_tokenizer %q is not supported without ByteLevel; Metaspace with %s is", m.Type, marker)
+		return fmt.Errorf("tokenizer: pre_tokenizer %q is not supported without ByteLevel; Metaspace with %s is",
+			m.Type, marker)
 	}
 	p.metaspace, p.split = true, m.Split == nil || *m.Split
 	switch p.prepend = m.Prepend; {

@@ -13,10 +13,12 @@ func TestTokens(t *testing.T) {
 	tok := load(t, "qwen2")
 	end, ok := tok.TokenID("<|im_end|>")
 	if !ok || !tok.IsSpecial(end) || tok.Token(end) != "<|im_end|>" || string(tok.Bytes(end)) != "<|im_end|>" {
-		t.Errorf("<|im_end|> is id %d, %v: special %v, token %q, bytes %q", end, ok, tok.IsSpecial(end), tok.Token(end), tok.Bytes(end))
+		t.Errorf("<|im_end|> is id %d, %v: special %v, token %q, bytes %q", end, ok, tok.IsSpecial(end), tok.Token(end),
+			tok.Bytes(end))
 	}
 	if think, ok := tok.TokenID("<think>"); !ok || tok.IsSpecial(think) {
-		t.Errorf("<think> is id %d, %v, special %v; want an added token that is not special", think, ok, tok.IsSpecial(think))
+		t.Errorf("<think> is id %d, %v, special %v; want an added token that is not special", think, ok,
+			tok.IsSpecial(think))
 	}
 	if id, ok := tok.TokenID("Ġ"); !ok || string(tok.Bytes(id)) != " " {
 		t.Errorf("Bytes(Ġ) = %q, want a space", tok.Bytes(id))
@@ -65,27 +67,41 @@ func TestConcurrentUse(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	const pre = `"pre_tokenizer":{"type":"ByteLevel"}`
 	for _, c := range []struct{ name, file, want string }{
-		{"unigram", `{` + pre + `,"model":{"type":"Unigram","vocab":[["a",-1.5]]}}`, `model type "Unigram" is not supported`},
-		{"wordpiece", `{` + pre + `,"model":{"type":"WordPiece","vocab":{"a":0}}}`, `model type "WordPiece" is not supported`},
+		{"unigram", `{` + pre + `,"model":{"type":"Unigram","vocab":[["a",-1.5]]}}`,
+			`model type "Unigram" is not supported`},
+		{"wordpiece", `{` + pre + `,"model":{"type":"WordPiece","vocab":{"a":0}}}`,
+			`model type "WordPiece" is not supported`},
 		{"not json", `{`, "not a tokenizer.json"},
 		{"no vocab", `{` + pre + `,"model":{"type":"BPE"}}`, "no vocab"},
 		{"bad vocab", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":"b"}}}`, "vocab of the BPE model"},
 		{"bad id", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":-1}}}`, `token "a" has id -1`},
 		{"huge id", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":2000000000}}}`, "outside 0..65551"},
-		{"merge unknown", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}}`, `merge 0 ("a", "b")`},
-		{"merge one", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]}}`, `merge "ab" has no space`},
-		{"merge three", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","b","c"]]}}`, "merge of other than 2 parts"},
-		{"suffix", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"end_of_word_suffix":"</w>"}}`, `end_of_word_suffix "</w>"`},
-		{"prefix", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"continuing_subword_prefix":"##"}}`, `continuing_subword_prefix "##"`},
+		{"merge unknown", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}}`,
+			`merge 0 ("a", "b")`},
+		{"merge one", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]}}`,
+			`merge "ab" has no space`},
+		{"merge three", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","b","c"]]}}`,
+			"merge of other than 2 parts"},
+		{"suffix", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"end_of_word_suffix":"</w>"}}`,
+			`end_of_word_suffix "</w>"`},
+		{"prefix", `{` + pre + `,"model":{"type":"BPE","vocab":{"a":0},"continuing_subword_prefix":"##"}}`,
+			`continuing_subword_prefix "##"`},
 		{"not byte level", `{"pre_tokenizer":{"type":"Digits"},"model":{"vocab":{"a":0}}}`, "has no ByteLevel"},
 		{"no pre_tokenizer", `{"pre_tokenizer":null,"model":{"vocab":{"a":0}}}`, "no pre_tokenizer"},
-		{"metaspace", `{"pre_tokenizer":{"type":"Metaspace"},"model":{"vocab":{"a":0}}}`, `pre_tokenizer "Metaspace" is not supported`},
-		{"normalizer", `{` + pre + `,"normalizer":{"type":"BertNormalizer"},"model":{"vocab":{"a":0}}}`, `normalizer "BertNormalizer" is not supported`},
-		{"regex", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"},"model":{"vocab":{"a":0}}}`, `pattern "("`},
-		{"behavior", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a"},"behavior":"Odd"},"model":{"vocab":{"a":0}}}`, `split behavior "Odd"`},
-		{"decoder", `{` + pre + `,"decoder":{"type":"WordPiece"},"model":{"vocab":{"a":0}}}`, `decoder "WordPiece" is not supported`},
-		{"post", `{` + pre + `,"post_processor":{"type":"Odd"},"model":{"vocab":{"a":0}}}`, `post_processor "Odd" is not supported`},
-		{"template", `{` + pre + `,"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}}]},"model":{"vocab":{"a":0}}}`, `post_processor uses "<s>"`},
+		{"metaspace", `{"pre_tokenizer":{"type":"Metaspace"},"model":{"vocab":{"a":0}}}`,
+			`pre_tokenizer "Metaspace" is not supported`},
+		{"normalizer", `{` + pre + `,"normalizer":{"type":"BertNormalizer"},"model":{"vocab":{"a":0}}}`,
+			`normalizer "BertNormalizer" is not supported`},
+		{"regex", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"},` +
+			`"model":{"vocab":{"a":0}}}`, `pattern "("`},
+		{"behavior", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a"},"behavior":"Odd"},` +
+			`"model":{"vocab":{"a":0}}}`, `split behavior "Odd"`},
+		{"decoder", `{` + pre + `,"decoder":{"type":"WordPiece"},"model":{"vocab":{"a":0}}}`,
+			`decoder "WordPiece" is not supported`},
+		{"post", `{` + pre + `,"post_processor":{"type":"Odd"},"model":{"vocab":{"a":0}}}`,
+			`post_processor "Odd" is not supported`},
+		{"template", `{` + pre + `,"post_processor":{"type":"TemplateProcessing",` +
+			`"single":[{"SpecialToken":{"id":"<s>"}}]},"model":{"vocab":{"a":0}}}`, `post_processor uses "<s>"`},
 	} {
 		_, err := Parse([]byte(c.file))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "tokenizer: ") {
@@ -105,17 +121,21 @@ func TestConfig(t *testing.T) {
 		{name: "none", want: Config{}},
 		{
 			name: "strings",
-			file: `{"chat_template":"{{ x }}","bos_token":null,"eos_token":"<|im_end|>","pad_token":"<pad>","additional_special_tokens":["<a>",{"content":"<b>"}]}`,
-			want: Config{ChatTemplate: "{{ x }}", EOSToken: "<|im_end|>", PADToken: "<pad>", SpecialTokens: []string{"<a>", "<b>"}},
+			file: `{"chat_template":"{{ x }}","bos_token":null,"eos_token":"<|im_end|>","pad_token":"<pad>",` +
+				`"additional_special_tokens":["<a>",{"content":"<b>"}]}`,
+			want: Config{ChatTemplate: "{{ x }}", EOSToken: "<|im_end|>", PADToken: "<pad>",
+				SpecialTokens: []string{"<a>", "<b>"}},
 		},
 		{
 			name: "objects",
-			file: `{"bos_token":{"content":"<s>","lstrip":false},"eos_token":{"content":"</s>"},"unk_token":"<unk>","extra_special_tokens":{"image":"<i>"}}`,
+			file: `{"bos_token":{"content":"<s>","lstrip":false},"eos_token":{"content":"</s>"},"unk_token":"<unk>",` +
+				`"extra_special_tokens":{"image":"<i>"}}`,
 			want: Config{BOSToken: "<s>", EOSToken: "</s>", UNKToken: "<unk>"},
 		},
 		{
 			name: "named templates",
-			file: `{"chat_template":[{"name":"default","template":"D"},{"name":"tool_use","template":"T"}],"extra_special_tokens":["<x>"]}`,
+			file: `{"chat_template":[{"name":"default","template":"D"},{"name":"tool_use","template":"T"}],` +
+				`"extra_special_tokens":["<x>"]}`,
 			want: Config{ChatTemplate: "D", SpecialTokens: []string{"<x>"}},
 		},
 		{name: "file wins", file: `{"chat_template":"old"}`, jinja: "new\n", want: Config{ChatTemplate: "new\n"}},
@@ -133,8 +153,10 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got.ChatTemplate != c.want.ChatTemplate || got.BOSToken != c.want.BOSToken || got.EOSToken != c.want.EOSToken ||
-			got.PADToken != c.want.PADToken || got.UNKToken != c.want.UNKToken || !slices.Equal(got.SpecialTokens, c.want.SpecialTokens) {
+		if got.ChatTemplate != c.want.ChatTemplate || got.BOSToken != c.want.BOSToken ||
+			got.EOSToken != c.want.EOSToken ||
+			got.PADToken != c.want.PADToken || got.UNKToken != c.want.UNKToken ||
+			!slices.Equal(got.SpecialTokens, c.want.SpecialTokens) {
 			t.Errorf("%s: LoadConfig = %+v, want %+v", c.name, *got, c.want)
 		}
 		if c.name == "named templates" && got.Templates["tool_use"] != "T" {

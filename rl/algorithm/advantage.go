@@ -14,8 +14,8 @@ import (
 // Advantage turns the rewards of finished groups into advantages.
 type Advantage interface {
 	// Assign sets Advantages and Returns of each experience to its score times its action mask, and returns those to
-	// train on, group by group in order of first appearance, with metrics. A method that drops groups returns fewer; one
-	// that draws lots draws them from r alone. The error names an experience without a reward.
+	// train on, group by group in order of first appearance, with metrics. A method that drops groups returns fewer;
+	// one that draws lots draws them from r alone. The error names an experience without a reward.
 	Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64, error)
 }
 
@@ -37,7 +37,8 @@ type reinforce struct{}
 
 func newReinforce(args Args) (Advantage, error) { return reinforce{}, arg.Read(args).Close() }
 
-func (reinforce) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (reinforce) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		return rewards, map[string]float64{"reward_mean": mean(rewards)}
 	})
@@ -45,7 +46,8 @@ func (reinforce) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experie
 
 // assignByGroup scores each task's experiences with score, which maps rewards [N] to scores [N] and metrics of the
 // group. The metrics are reported as mean, max and min over the groups.
-func assignByGroup(list []*experience.Experience, score func([]float64) ([]float64, map[string]float64)) ([]*experience.Experience, map[string]float64, error) {
+func assignByGroup(list []*experience.Experience, score func([]float64) ([]float64, map[string]float64)) (
+	[]*experience.Experience, map[string]float64, error) {
 	var stats groupStats
 	out := make([]*experience.Experience, 0, len(list))
 	for _, g := range experience.GroupBy(list, experience.EID.TID) {
@@ -71,7 +73,8 @@ func rewardsOf(group []*experience.Experience) ([]float64, error) {
 	out := make([]float64, len(group))
 	for i, e := range group {
 		if e.Reward == nil {
-			return nil, fmt.Errorf("algorithm: experience %s has no reward; every experience must be graded before advantages are computed", e.EID)
+			return nil, fmt.Errorf("algorithm: experience %s has no reward; every experience must be graded before "+
+				"advantages are computed", e.EID)
 		}
 		out[i] = float64(float32(*e.Reward))
 	}

@@ -15,15 +15,17 @@ import (
 func group(task string, rewards ...float64) []*experience.Experience {
 	var list []*experience.Experience
 	for i, r := range rewards {
-		e := &experience.Experience{EID: experience.EID{Batch: "1", Task: task, Run: i}, Tokens: []int32{1, 2, 3}, PromptLength: 1,
-			Logprobs: []float32{float32(-i), float32(-i)}, ActionMask: []bool{true, false}}
+		e := &experience.Experience{EID: experience.EID{Batch: "1", Task: task, Run: i}, Tokens: []int32{1, 2, 3},
+			PromptLength: 1,
+			Logprobs:     []float32{float32(-i), float32(-i)}, ActionMask: []bool{true, false}}
 		e.SetReward(r)
 		list = append(list, e)
 	}
 	return list
 }
 
-func assign(t *testing.T, name string, args Args, list []*experience.Experience) ([]*experience.Experience, map[string]float64) {
+func assign(t *testing.T, name string, args Args,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64) {
 	t.Helper()
 	a, err := build("advantage_fn", name, args, Advantages())
 	if err != nil {
@@ -44,26 +46,36 @@ func TestAdvantages(t *testing.T) {
 		rewards  [][]float64
 		want     [][]float64
 	}{
-		{"mean 1, deviation sqrt 2", "grpo", Args{"epsilon": 1e-12}, [][]float64{{0, 2}}, [][]float64{{-1 / sqrt2, 1 / sqrt2}}},
-		{"epsilon is added to the deviation", "grpo", Args{"epsilon": 1.0}, [][]float64{{0, 2}}, [][]float64{{-1 / (1 + sqrt2), 1 / (1 + sqrt2)}}},
+		{"mean 1, deviation sqrt 2", "grpo", Args{"epsilon": 1e-12}, [][]float64{{0, 2}},
+			[][]float64{{-1 / sqrt2, 1 / sqrt2}}},
+		{"epsilon is added to the deviation", "grpo", Args{"epsilon": 1.0}, [][]float64{{0, 2}},
+			[][]float64{{-1 / (1 + sqrt2), 1 / (1 + sqrt2)}}},
 		{"equal rewards score exactly 0", "grpo", nil, [][]float64{{0.9, 0.9, 0.9}}, [][]float64{{0, 0, 0}}},
 		{"a group of one has mean 0 and deviation 1", "grpo", nil, [][]float64{{3}}, [][]float64{{3 / (1 + 1e-6)}}},
-		{"groups do not see each other", "grpo", Args{"epsilon": 1e-12}, [][]float64{{0, 2}, {10, 10, 10}}, [][]float64{{-1 / sqrt2, 1 / sqrt2}, {0, 0, 0}}},
-		{"deviation of the batch", "grpo", Args{"epsilon": 1e-12, "std_cal_level": "batch"}, [][]float64{{0, 2}, {4, 6}},
-			[][]float64{{-1 / math.Sqrt(20.0/3), 1 / math.Sqrt(20.0/3)}, {-1 / math.Sqrt(20.0/3), 1 / math.Sqrt(20.0/3)}}},
+		{"groups do not see each other", "grpo", Args{"epsilon": 1e-12}, [][]float64{{0, 2}, {10, 10, 10}},
+			[][]float64{{-1 / sqrt2, 1 / sqrt2}, {0, 0, 0}}},
+		{"deviation of the batch", "grpo", Args{"epsilon": 1e-12, "std_cal_level": "batch"},
+			[][]float64{{0, 2}, {4, 6}},
+			[][]float64{{-1 / math.Sqrt(20.0/3), 1 / math.Sqrt(20.0/3)},
+				{-1 / math.Sqrt(20.0/3), 1 / math.Sqrt(20.0/3)}}},
 		// run 1 is the less likely (rank 0), run 0 has rank 1 of 2: penalised rewards are 2*(1-0.5*0.5) = 1.5 and 4.
-		{"rank penalty moves mean and deviation only", "grpo", Args{"epsilon": 1e-12, "rank_penalty": 0.5}, [][]float64{{2, 4}},
+		{"rank penalty moves mean and deviation only", "grpo", Args{"epsilon": 1e-12, "rank_penalty": 0.5},
+			[][]float64{{2, 4}},
 			[][]float64{{(2 - 2.75) / (2.5 / sqrt2), (4 - 2.75) / (2.5 / sqrt2)}}},
 		{"reinforce is the reward", "reinforce", nil, [][]float64{{0, 2}, {5}}, [][]float64{{0, 2}, {5}}},
 		{"opmd takes the mean off", "opmd", nil, [][]float64{{0, 2}, {5}}, [][]float64{{-1, 1}, {5}}},
 		{"opmd with the soft maximum", "opmd", Args{"opmd_baseline": "logavgexp", "tau": 2.0}, [][]float64{{0, 2}},
 			[][]float64{{-2 * math.Log((1+math.E)/2), 2 - 2*math.Log((1+math.E)/2)}}},
 		{"asymre shifts the mean", "asymre", nil, [][]float64{{0, 2}, {5}}, [][]float64{{-0.9, 1.1}, {5}}},
-		{"asymre with another shift", "asymre", Args{"baseline_shift": 0.5}, [][]float64{{0, 2}}, [][]float64{{-1.5, 0.5}}},
+		{"asymre with another shift", "asymre", Args{"baseline_shift": 0.5}, [][]float64{{0, 2}},
+			[][]float64{{-1.5, 0.5}}},
 		{"rec takes the mean off", "rec", nil, [][]float64{{0, 2}}, [][]float64{{-1, 1}}},
-		{"rec of one alone is the reward", "rec", Args{"std_normalize": true, "epsilon": 1e-12}, [][]float64{{5}}, [][]float64{{5}}},
-		{"rec by the deviation over n", "rec", Args{"std_normalize": true, "epsilon": 1e-12}, [][]float64{{0, 4}}, [][]float64{{-1, 1}}},
-		{"rec, balanced already", "rec", Args{"drop": "balance"}, [][]float64{{0, 4, 4}}, [][]float64{{-8.0 / 3, 4.0 / 3, 4.0 / 3}}},
+		{"rec of one alone is the reward", "rec", Args{"std_normalize": true, "epsilon": 1e-12}, [][]float64{{5}},
+			[][]float64{{5}}},
+		{"rec by the deviation over n", "rec", Args{"std_normalize": true, "epsilon": 1e-12}, [][]float64{{0, 4}},
+			[][]float64{{-1, 1}}},
+		{"rec, balanced already", "rec", Args{"drop": "balance"}, [][]float64{{0, 4, 4}},
+			[][]float64{{-8.0 / 3, 4.0 / 3, 4.0 / 3}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +106,8 @@ func TestGRPOThreshold(t *testing.T) {
 	if len(kept) != 2 || kept[0].EID.Task != "b" || m["filtered_count"] != 6 {
 		t.Errorf("kept %d of 8, filtered_count %v; want only group b", len(kept), m["filtered_count"])
 	}
-	want := map[string]float64{"group_advantages/reward_mean/mean": 6.5 / 4, "group_advantages/reward_mean/max": 5, "group_advantages/reward_std/min": 0}
+	want := map[string]float64{"group_advantages/reward_mean/mean": 6.5 / 4, "group_advantages/reward_mean/max": 5,
+		"group_advantages/reward_std/min": 0}
 	for k, v := range want {
 		if m[k] != v {
 			t.Errorf("%s = %v, want %v", k, m[k], v)

@@ -18,7 +18,8 @@ const (
 	SeqMeanTokenSumNorm Aggregation = "seq-mean-token-sum-norm" // sum over everything / width of the longest response
 	meanEps                         = 1e-8                      // keeps the mean over no tokens at 0
 
-	// seqMeanTokenSumNorm is SeqMeanTokenSumNorm of each sequence by itself: the mean over sequences of sum / own width.
+	// seqMeanTokenSumNorm is SeqMeanTokenSumNorm of each sequence by itself: the mean over sequences of sum / own
+	// width.
 	seqMeanTokenSumNorm Aggregation = "sequence's seq-mean-token-sum-norm"
 )
 

@@ -64,8 +64,9 @@ func (e *KeyError) Unwrap() error { return e.Err }
 
 // Method is an algorithm ready to use.
 type Method struct {
-	Name           string
-	Advantage      Advantage     // what the explorer computes; it changes nothing when advantages are late, and is nil for data sets
+	Name string
+	// what the explorer computes; it changes nothing when advantages are late, and is nil for data sets
+	Advantage      Advantage
 	Late           LateAdvantage // what the trainer computes, or nil
 	Penalty        KL            // taken off the rewards of late advantages
 	SampleStrategy SampleStrategy
@@ -91,7 +92,8 @@ func New(c Choice) (*Method, error) {
 		return nil, err
 	}
 	if m.Penalty.estimate != nil && m.Late == nil {
-		return nil, keyErrorf("kl_penalty_fn", "algorithm: kl_penalty_fn %q changes rewards in the trainer, where advantage_fn %q is "+
+		return nil, keyErrorf("kl_penalty_fn", "algorithm: kl_penalty_fn %q changes rewards in the trainer, where "+
+			"advantage_fn %q is "+
 			"already computed; use none, and kl_loss_fn for a KL term in the loss",
 			c.KLPenalty, or(c.Advantage, row.Advantage))
 	}
@@ -154,7 +156,8 @@ func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
 		inner := fmt.Sprint(v)
 		if mode != "" && mode != inner {
 			return nil, "", keyErrorf("loss_agg_mode",
-				"algorithm: loss_agg_mode is %q but policy_loss_fn_args.loss_agg_mode is %q; keep only loss_agg_mode", mode, inner)
+				"algorithm: loss_agg_mode is %q but policy_loss_fn_args.loss_agg_mode is %q; keep only loss_agg_mode",
+				mode, inner)
 		}
 		mode = inner
 		rest = maps.Clone(rest)
@@ -174,7 +177,8 @@ func or(a, b string) string {
 func lookup[T any](key, name string, table map[string]T) (T, error) {
 	v, ok := table[name]
 	if !ok {
-		return v, keyErrorf(key, "algorithm: %s %q is not known; it is one of %v", key, name, slices.Sorted(maps.Keys(table)))
+		return v, keyErrorf(key, "algorithm: %s %q is not known; it is one of %v", key, name,
+			slices.Sorted(maps.Keys(table)))
 	}
 	return v, nil
 }

@@ -23,7 +23,8 @@ func newOPMD(args Args) (Advantage, error) {
 	return o, r.Close()
 }
 
-func (o opmd) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (o opmd) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		base := o.baseline(rewards)
 		scores := make([]float64, len(rewards))
@@ -66,7 +67,8 @@ func (a asymRE) baseline(rewards []float64) float64 {
 	return mean(rewards) + a.shift
 }
 
-func (a asymRE) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (a asymRE) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		base := a.baseline(rewards)
 		return shifted(rewards, base, 1), map[string]float64{"group_baseline": base, "reward_mean": base - a.shift}
@@ -91,9 +93,10 @@ func newRECAdvantage(args Args) (Advantage, error) {
 	return a, r.Close()
 }
 
-// Assign implements Advantage. Dropped samples stay, with advantage 0; mean and deviation (over n) are those of the others.
-// One alone has its reward as advantage.
-func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+// Assign implements Advantage. Dropped samples stay, with advantage 0; mean and deviation (over n) are those of the
+// others. One alone has its reward as advantage.
+func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
 		dropped := map[int]bool{}
 		if a.balance {

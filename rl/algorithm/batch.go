@@ -74,7 +74,8 @@ func spread(key string, values []float64) map[string]float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	return map[string]float64{key + "/mean": mean(values), key + "/max": slices.Max(values), key + "/min": slices.Min(values)}
+	return map[string]float64{key + "/mean": mean(values), key + "/max": slices.Max(values), key +
+		"/min": slices.Min(values)}
 }
 
 func clipRatio(key string, values []float64) map[string]float64 {

@@ -22,10 +22,13 @@ func TestBatchMetrics(t *testing.T) {
 	want := map[string]float64{
 		"critic/score/mean": 2.5 / 3, "critic/score/max": 1.5, "critic/score/min": 0,
 		"critic/rewards/mean": 2.5 / 3, "critic/rewards/max": 1.5, "critic/rewards/min": 0,
-		"critic/advantages/mean": (0 + 0 + 1 + 0 + 2 + 2 + 2) / 7.0, "critic/advantages/max": 2, "critic/advantages/min": 0,
-		"critic/returns/mean": 1, "critic/returns/max": 2, "critic/returns/min": 0,
-		"response_length/mean": 7.0 / 3, "response_length/max": 3, "response_length/min": 2, "response_length/clip_ratio": 1.0 / 3,
-		"prompt_length/mean": 4.0 / 3, "prompt_length/max": 2, "prompt_length/min": 1, "prompt_length/clip_ratio": 1.0 / 3,
+		"critic/advantages/mean": (0 + 0 + 1 + 0 + 2 + 2 + 2) / 7.0, "critic/advantages/max": 2,
+		"critic/advantages/min": 0,
+		"critic/returns/mean":   1, "critic/returns/max": 2, "critic/returns/min": 0,
+		"response_length/mean": 7.0 / 3, "response_length/max": 3, "response_length/min": 2,
+		"response_length/clip_ratio": 1.0 / 3,
+		"prompt_length/mean":         4.0 / 3, "prompt_length/max": 2, "prompt_length/min": 1,
+		"prompt_length/clip_ratio":  1.0 / 3,
 		"sample/model_version/mean": 1, "sample/model_version/max": 3, "sample/model_version/min": 0,
 		"sample/task_count": 2, "perf/total_num_tokens": 11,
 	}

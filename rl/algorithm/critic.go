@@ -7,9 +7,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
-// Critic reads values out of a language model: the value before a token is the mean of a categorical distribution over K
-// values, whose probabilities are those that the model gives to K reserved tokens at that position. So a critic is a second
-// training client, trained by cross_entropy with K targets per position and weights (Bellemare et al., arXiv
+// Critic reads values out of a language model: the value before a token is the mean of a categorical distribution over
+// K values, whose probabilities are those that the model gives to K reserved tokens at that position. So a critic is a
+// second training client, trained by cross_entropy with K targets per position and weights (Bellemare et al., arXiv
 // 1707.06887; Farebrother et al., arXiv 2403.03950).
 //
 // The values lie evenly from Low to High, both included. A return is encoded as the two nearest values in proportion
@@ -20,8 +20,8 @@ type Critic struct {
 	Low, High float64 // the smallest and the largest value
 	Sigma     float64 // deviation of HL-Gauss in units of the distance between values; 0 is two-hot, 0.75 is usual
 
-	// Prior [K], if not nil, is taken off the tokens' log-probabilities before they are read: what the untrained model makes of them
-	// anywhere, so that its values begin in the middle instead of at whichever token it likes best.
+	// Prior [K], if not nil, is taken off the tokens' log-probabilities before they are read: what the untrained model
+	// makes of them anywhere, so that its values begin in the middle instead of at whichever token it likes best.
 	Prior []float64
 }
 
@@ -30,7 +30,8 @@ func NewCritic(c Critic) (Critic, error) {
 	seen := make(map[int32]bool)
 	for _, id := range c.Tokens {
 		if id < 0 || seen[id] {
-			return c, fmt.Errorf("algorithm: critic token %d is negative or comes twice; give different ids of reserved tokens", id)
+			return c, fmt.Errorf("algorithm: critic token %d is negative or comes twice; give different ids of "+
+				"reserved tokens", id)
 		}
 		seen[id] = true
 	}
@@ -38,7 +39,8 @@ func NewCritic(c Critic) (Critic, error) {
 	case len(c.Tokens) < 2:
 		return c, fmt.Errorf("algorithm: a critic has %d tokens; it needs at least 2 values", len(c.Tokens))
 	case !(c.Low < c.High) || math.IsInf(c.Low, 0) || math.IsInf(c.High, 0):
-		return c, fmt.Errorf("algorithm: a critic's values go from %v to %v; the first must be the smaller and both finite", c.Low, c.High)
+		return c, fmt.Errorf("algorithm: a critic's values go from %v to %v; the first must be the smaller and both "+
+			"finite", c.Low, c.High)
 	case !(c.Sigma >= 0):
 		return c, fmt.Errorf("algorithm: a critic has sigma %v; it must be 0 or more", c.Sigma)
 	}
@@ -71,7 +73,8 @@ func (c *Critic) gauss(p []float64, at float64) {
 	}
 }
 
-// given writes the distribution [K] over the reserved tokens, given that the token is one of them and less the prior, into q.
+// given writes the distribution [K] over the reserved tokens, given that the token is one of them and less the prior,
+// into q.
 func (c *Critic) given(q []float64, logprobs []float32) {
 	top := math.Inf(-1)
 	for k, lp := range logprobs {
@@ -91,8 +94,8 @@ func (c *Critic) given(q []float64, logprobs []float32) {
 	}
 }
 
-// Decode returns the value that a model gives through the log-probabilities [K] of the reserved tokens: the mean under its
-// distribution given that the token is one of them.
+// Decode returns the value that a model gives through the log-probabilities [K] of the reserved tokens: the mean under
+// its distribution given that the token is one of them.
 func (c *Critic) Decode(logprobs []float32) float64 {
 	q := make([]float64, len(logprobs))
 	c.given(q, logprobs)
@@ -103,7 +106,8 @@ func (c *Critic) Decode(logprobs []float32) float64 {
 	return c.Low + float64(mean*c.step())
 }
 
-// PriorOf is the mean log-probability of each reserved token over the trained tokens of responses, row-major [R,K] each; nil without any.
+// PriorOf is the mean log-probability of each reserved token over the trained tokens of responses, row-major [R,K]
+// each; nil without any.
 func (c *Critic) PriorOf(logprobs [][]float32, masks [][]bool) []float64 {
 	K, n := len(c.Tokens), 0
 	sum := make([]float64, K)
@@ -147,13 +151,14 @@ func (c *Critic) Targets(R int) []int64 {
 	return out
 }
 
-// Weights returns the weights of one response of R tokens and its loss, for a step whose sequences have trained tokens in
-// all. logprobs are the reserved tokens' under the weights to be trained and the result is in the same order, row-major [R,K].
+// Weights returns the weights of one response of R tokens and its loss, for a step whose sequences have trained tokens
+// in all. logprobs are the reserved tokens' under the weights to be trained and the result is in the same order,
+// row-major [R,K].
 //
-// With t the encoded return of a trained token and q the distribution given that the token is a reserved one, the loss is
-// -sum t*log(q), and the step's the mean over its trained tokens (token-mean, as verl has it). Its derivative by the reserved
-// tokens' log-probabilities is q-t, so a cross_entropy with weights t-q has exactly its gradient: the weights of a
-// position sum to 0, and how likely the reserved tokens are at all does not matter and does not change.
+// With t the encoded return of a trained token and q the distribution given that the token is a reserved one, the loss
+// is -sum t*log(q), and the step's the mean over its trained tokens (token-mean, as verl has it). Its derivative by the
+// reserved tokens' log-probabilities is q-t, so a cross_entropy with weights t-q has exactly its gradient: the weights
+// of a position sum to 0, and how likely the reserved tokens are at all does not matter and does not change.
 //
 // verl's clipping of values has no counterpart: with one update per step it never binds.
 func (c *Critic) Weights(returns, logprobs []float32, mask []bool, trained int) (weights []float32, loss float64) {
@@ -176,8 +181,9 @@ func (c *Critic) Weights(returns, logprobs []float32, mask []bool, trained int) 
 	return weights, loss
 }
 
-// CriticMetrics describes how well values foretell returns, over the trained tokens: critic/vf_loss (half the mean squared
-// error), critic/vpred_mean and critic/vf_explained_var (1 - var(returns-values)/var(returns), 0 when returns do not vary).
+// CriticMetrics describes how well values foretell returns, over the trained tokens: critic/vf_loss (half the mean
+// squared error), critic/vpred_mean and critic/vf_explained_var (1 - var(returns-values)/var(returns), 0 when returns
+// do not vary).
 func CriticMetrics(returns, values [][]float32, masks [][]bool) map[string]float64 {
 	var ret, off, val []float64
 	for i, mask := range masks {

@@ -84,7 +84,8 @@ func TestWeights(t *testing.T) {
 	c := mustCritic(t, Critic{Tokens: tokensFrom(5, 4), Low: 0, High: 3})
 	even := []float32{-2, -2, -2, -2, -9, -9, -9, -9, 7, 7, 7, 7}
 	w, loss := c.Weights([]float32{0.5, 3, 9}, even, []bool{true, true, false}, 4)
-	if want := []float32{0.0625, 0.0625, -0.0625, -0.0625, -0.0625, -0.0625, -0.0625, 0.1875, 0, 0, 0, 0}; !slices.Equal(w, want) {
+	if want := []float32{0.0625, 0.0625, -0.0625, -0.0625, -0.0625, -0.0625, -0.0625, 0.1875, 0, 0, 0,
+		0}; !slices.Equal(w, want) {
 		t.Errorf("weights = %v, want %v", w, want)
 	}
 	if want := 2 * math.Log(4) / 4; math.Abs(loss-want) > 1e-12 {
@@ -111,8 +112,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// Gradient descent on the logits of K reserved tokens and one other, with the weights as cross_entropy has them, brings the
-// decoded values to the returns.
+// Gradient descent on the logits of K reserved tokens and one other, with the weights as cross_entropy has them, brings
+// the decoded values to the returns.
 func TestCriticLearns(t *testing.T) {
 	c := mustCritic(t, Critic{Tokens: []int32{3, 1, 0, 2}, Low: -1, High: 2, Sigma: 0.5})
 	returns := []float32{-0.25, 0.5, 1.25}
@@ -184,8 +185,8 @@ func ExampleCritic() {
 	// Output: [0 0.5 0.5] 0.75
 }
 
-// With its prior taken off, an untrained critic's value is the middle, whatever the model makes of the tokens; and the weights that it
-// is trained with are still target minus distribution.
+// With its prior taken off, an untrained critic's value is the middle, whatever the model makes of the tokens; and the
+// weights that it is trained with are still target minus distribution.
 func TestPrior(t *testing.T) {
 	c := mustCritic(t, Critic{Tokens: tokensFrom(7, 3), Low: 0, High: 2})
 	lp := [][]float32{{-1, -9, -3, -99, -99, -99, -2, -10, -4}}

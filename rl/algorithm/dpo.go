@@ -46,7 +46,8 @@ func (l dpo) Loss(batch []Sequence, _ Aggregation) Loss {
 		}
 		c, r := chosen.sumAboveRef(), rejected.sumAboveRef()
 		z := l.beta * (c - r)
-		out.Metrics["dpo_loss"] += float64(share * (float64((1-l.smoothing)*softplus(-z)) + float64(l.smoothing*softplus(z))))
+		out.Metrics["dpo_loss"] += float64(
+			share * (float64((1-l.smoothing)*softplus(-z)) + float64(l.smoothing*softplus(z))))
 		out.Metrics["chosen_reward"] += float64(share * l.beta * c)
 		out.Metrics["rejected_reward"] += float64(share * l.beta * r)
 		out.Metrics["accuracy_mean"] += float64(share * indicator(c > r))

@@ -7,9 +7,10 @@ import (
 
 // Entropy is a bonus for undecided weights: coef * aggregate(entropy) is taken off the loss. The zero Entropy is none.
 //
-// On a service that gives exact entropies (Exact) the loss's derivative by a token's entropy is what it is asked to add,
-// see Objective.EntropyWeights. Elsewhere only the log-probability of the sampled token is known, and the entropy of a token is
-// estimated by its one summand -p*log(p), as Trinity-RFT does on Tinker; the metric is then named an estimate.
+// On a service that gives exact entropies (Exact) the loss's derivative by a token's entropy is what it is asked to
+// add, see Objective.EntropyWeights. Elsewhere only the log-probability of the sampled token is known, and the entropy
+// of a token is estimated by its one summand -p*log(p), as Trinity-RFT does on Tinker; the metric is then named an
+// estimate.
 type Entropy struct {
 	Coef      float64
 	Exact     bool // the service computes it
@@ -41,8 +42,8 @@ func Entropies() map[string]func(Args) (Entropy, error) {
 // Measured reports whether the term has a metric, and so is computed.
 func (e Entropy) Measured() bool { return e.measure }
 
-// EntropyWeights returns how much the entropy of each token counts in the loss but for the coefficient, [B][R]: the loss of the
-// step is less by Coef * sum of weight * entropy.
+// EntropyWeights returns how much the entropy of each token counts in the loss but for the coefficient, [B][R]: the
+// loss of the step is less by Coef * sum of weight * entropy.
 func (o *Objective) EntropyWeights(batch []Sequence) [][]float32 {
 	out := make([][]float32, 0, len(batch))
 	for _, part := range o.parts(batch) {

@@ -10,8 +10,8 @@ import (
 )
 
 // clipB and clipV are grpo_verl with some tokens of negative advantage left out of training: those whose loss of
-// probability would take the most entropy away ("On the Entropy Dynamics in RFT of LLMs", arXiv 2602.03392). What a token
-// does to the entropy H of its distribution is judged by S = p*(H + log p).
+// probability would take the most entropy away ("On the Entropy Dynamics in RFT of LLMs", arXiv 2602.03392). What a
+// token does to the entropy H of its distribution is judged by S = p*(H + log p).
 
 // clipB compares S with its mean E over the batch: a token goes when S-E < -mu*deviation(S).
 type clipB struct{ epsilon, mu float64 }

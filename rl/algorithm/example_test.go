@@ -40,8 +40,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	batch := []algorithm.Sequence{{ // the model has moved: the first token has become likelier than the clip range lets count
-		Logprobs: []float32{-0.2, -0.1}, Old: group[3].Logprobs, Advantages: group[3].Advantages, Mask: group[3].ActionMask,
+	// the model has moved: the first token has become likelier than the clip range lets count
+	batch := []algorithm.Sequence{{
+		Logprobs: []float32{-0.2, -0.1}, Old: group[3].Logprobs, Advantages: group[3].Advantages,
+		Mask: group[3].ActionMask,
 	}}
 	loss := ppo.Loss(batch, algorithm.TokenMean)
 	fmt.Printf("loss %.4f, gradient %.4f\n", loss.Value, loss.Gradient[0])

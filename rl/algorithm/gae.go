@@ -18,17 +18,20 @@ type gae struct {
 	warmup        int     // steps in which the critic learns and the actor does not
 }
 
-// newGAE reads upstream's gamma and lam, and what a critic over reserved tokens needs: critic_low and critic_high, which
-// returns should stay between, critic_bins (K), critic_sigma, critic_lr_scale and critic_first_token, the first of the K ids in
-// a row that are read (-1 takes the last of the vocabulary); and verl's critic_warmup, see CriticWarmup. Nobody samples from a critic, so any do; ids whose likelihood depends
-// little on the text, such as a tokenizer's unused ones, spare it unlearning what it thinks of them.
+// newGAE reads upstream's gamma and lam, and what a critic over reserved tokens needs: critic_low and critic_high,
+// which returns should stay between, critic_bins (K), critic_sigma, critic_lr_scale and critic_first_token, the first
+// of the K ids in a row that are read (-1 takes the last of the vocabulary); and verl's critic_warmup, see
+// CriticWarmup. Nobody samples from a critic, so any do; ids whose likelihood depends little on the text, such as a
+// tokenizer's unused ones, spare it unlearning what it thinks of them.
 func newGAE(args Args) (LateAdvantage, error) {
 	r := arg.Read(args)
 	a := gae{gamma: r.Float("gamma", 1), lambda: r.Float("lam", 1), criticScale: r.Float("critic_lr_scale", 10)}
 	a.warmup = r.Int("critic_warmup", 0, 0)
-	a.critic = Critic{Low: r.Float("critic_low", -1), High: r.Float("critic_high", 2), Sigma: r.Float("critic_sigma", 0.75)}
+	a.critic = Critic{Low: r.Float("critic_low", -1), High: r.Float("critic_high", 2),
+		Sigma: r.Float("critic_sigma", 0.75)}
 	bins, first := r.Int("critic_bins", 31, 0), r.Float("critic_first_token", -1)
-	r.Require(first == math.Trunc(first) && first >= -1 && first < 1<<30, "critic_first_token", first, "a token id, or -1 for the last of the vocabulary")
+	r.Require(first == math.Trunc(first) && first >= -1 && first < 1<<30, "critic_first_token", first,
+		"a token id, or -1 for the last of the vocabulary")
 	a.first = int(first)
 	for k := range min(bins, 1<<16) {
 		a.critic.Tokens = append(a.critic.Tokens, int32(max(0, a.first)+k))
@@ -42,8 +45,8 @@ func newGAE(args Args) (LateAdvantage, error) {
 	return a, r.Close()
 }
 
-// Critic is the critic that a method whose Needs have Values is trained with on a model of vocab tokens, and its learning rate over
-// the actor's.
+// Critic is the critic that a method whose Needs have Values is trained with on a model of vocab tokens, and its
+// learning rate over the actor's.
 func (m *Method) Critic(vocab int) (c Critic, rate float64, err error) {
 	a, ok := m.Late.(gae)
 	if !ok {
@@ -58,12 +61,14 @@ func (m *Method) Critic(vocab int) (c Critic, rate float64, err error) {
 		}
 	}
 	if c.Tokens[0] < 0 || int(c.Tokens[K-1]) >= vocab {
-		return c, 0, fmt.Errorf("algorithm: a critic with critic_bins %d from token %d on does not fit a vocabulary of %d tokens; lower critic_bins or critic_first_token", K, c.Tokens[0], vocab)
+		return c, 0, fmt.Errorf("algorithm: a critic with critic_bins %d from token %d on does not fit a vocabulary "+
+			"of %d tokens; lower critic_bins or critic_first_token", K, c.Tokens[0], vocab)
 	}
 	return c, a.criticScale, nil
 }
 
-// CriticWarmup is how many steps, the first ones, leave the actor as it is, so that advantages mean something when it starts to learn.
+// CriticWarmup is how many steps, the first ones, leave the actor as it is, so that advantages mean something when it
+// starts to learn.
 func (m *Method) CriticWarmup() int {
 	a, _ := m.Late.(gae)
 	return a.warmup
@@ -97,7 +102,8 @@ func (a gae) Assign(batch []Graded) (map[string]float64, error) {
 	return nil, nil
 }
 
-// reinforcePlusPlus is the discounted reward that follows each token, whitened over the batch (Hu et al., arXiv 2501.03262).
+// reinforcePlusPlus is the discounted reward that follows each token, whitened over the batch (Hu et al., arXiv
+// 2501.03262).
 type reinforcePlusPlus struct{ gamma float64 }
 
 func newReinforcePlusPlus(args Args) (LateAdvantage, error) {

@@ -30,15 +30,17 @@ func newGRPO(args Args) (Advantage, error) {
 	}
 	r.Require(g.epsilon > 0, "epsilon", g.epsilon, "greater than 0")
 	if g.duplicate && g.threshold == nil {
-		r.Fail(errors.New("duplicate_experiences is true but std_threshold is not given; groups are only replaced when a threshold drops them"))
+		r.Fail(errors.New("duplicate_experiences is true but std_threshold is not given; groups are only replaced " +
+			"when a threshold drops them"))
 	}
 	return g, r.Close()
 }
 
 // Assign implements Advantage. A group of one has score reward/(1+epsilon), and is dropped when there is a threshold.
-// Its metrics are group_advantages/reward_mean and reward_std over all groups, dropped ones included, and filtered_count,
-// the number of experiences dropped.
-func (g grpo) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+// Its metrics are group_advantages/reward_mean and reward_std over all groups, dropped ones included, and
+// filtered_count, the number of experiences dropped.
+func (g grpo) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	all, err := rewardsOf(list)
 	if err != nil {
 		return nil, nil, err

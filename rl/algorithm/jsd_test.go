@@ -42,8 +42,8 @@ func divergenceOf(lambda float64, s, t []float64) float64 {
 	return lambda*kl(t, m) + (1-lambda)*kl(s, m)
 }
 
-// Over all tokens, each weighed by how often it is drawn, the advantages times the scores are minus the derivative of the divergence,
-// and jsd/mean is the divergence.
+// Over all tokens, each weighed by how often it is drawn, the advantages times the scores are minus the derivative of
+// the divergence, and jsd/mean is the divergence.
 func TestJSDIsItsGradient(t *testing.T) {
 	logits, teacher := []float64{0.3, -1.2, 0.9, 0.1, -0.4}, softmaxOf([]float64{-0.7, 0.5, 0.2, 1.1, -2})
 	for _, lambda := range []float64{0, 0.1, 0.5, 0.9, 1} {
@@ -54,8 +54,10 @@ func TestJSDIsItsGradient(t *testing.T) {
 		p := softmaxOf(logits)
 		got, mean := make([]float64, len(p)), 0.0
 		for token := range p {
-			e := &experience.Experience{Tokens: []int32{0, int32(token)}, PromptLength: 1, Logprobs: []float32{float32(math.Log(p[token]))}, ActionMask: []bool{true}}
-			m, err := a.Assign([]Graded{{Experience: e, Fetched: Fetched{Teacher: []float32{float32(math.Log(teacher[token]))}}}})
+			e := &experience.Experience{Tokens: []int32{0, int32(token)}, PromptLength: 1,
+				Logprobs: []float32{float32(math.Log(p[token]))}, ActionMask: []bool{true}}
+			m, err := a.Assign([]Graded{
+				{Experience: e, Fetched: Fetched{Teacher: []float32{float32(math.Log(teacher[token]))}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,8 +90,10 @@ func TestJSDIsItsGradient(t *testing.T) {
 func ExampleLateAdvantage_pointwise() {
 	for _, estimate := range []string{"gradient", "pointwise"} {
 		a, _ := newJSD(Args{"estimate": estimate})
-		e := &experience.Experience{Tokens: []int32{0, 1, 2}, PromptLength: 1, Logprobs: []float32{-0.1, -3}, ActionMask: []bool{true, true}}
-		a.Assign([]Graded{{Experience: e, Fetched: Fetched{Teacher: []float32{-4, -0.1}}}}) // it disagrees with both tokens
+		e := &experience.Experience{Tokens: []int32{0, 1, 2}, PromptLength: 1, Logprobs: []float32{-0.1, -3},
+			ActionMask: []bool{true, true}}
+		// it disagrees with both tokens
+		a.Assign([]Graded{{Experience: e, Fetched: Fetched{Teacher: []float32{-4, -0.1}}}})
 		fmt.Printf("%s %.2f\n", estimate, e.Advantages)
 	}
 	// Output:

@@ -8,13 +8,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// LateAdvantage is an advantage function that the trainer computes, because it reads what only the trainer can fetch, or
-// rewards that hold a KL penalty.
+// LateAdvantage is an advantage function that the trainer computes, because it reads what only the trainer can fetch,
+// or rewards that hold a KL penalty.
 type LateAdvantage interface {
 	// Needs says what must be fetched.
 	Needs() Needs
-	// Assign sets Advantages and Returns of each experience and keeps all of them in order. It may replace an ActionMask by
-	// one with fewer tokens; it never writes into the old one.
+	// Assign sets Advantages and Returns of each experience and keeps all of them in order. It may replace an
+	// ActionMask by one with fewer tokens; it never writes into the old one.
 	Assign(batch []Graded) (map[string]float64, error)
 }
 
@@ -57,19 +57,22 @@ func LateAdvantages() map[string]func(Args) (LateAdvantage, error) {
 // unscored is the Advantage of a method whose experiences get their advantages later or never.
 type unscored struct{}
 
-func (unscored) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (unscored) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	return list, nil, nil
 }
 
-// Score computes the advantages of a step's experiences in the trainer and sets them; fetched is in the same order. It does
-// nothing when the method's advantages are not late. Its metrics are the advantage function's and, with a KL penalty,
-// critic/kl (the mean over experiences of the mean over their tokens) and critic/kl_coef. The error names what is missing.
+// Score computes the advantages of a step's experiences in the trainer and sets them; fetched is in the same order. It
+// does nothing when the method's advantages are not late. Its metrics are the advantage function's and, with a KL
+// penalty, critic/kl (the mean over experiences of the mean over their tokens) and critic/kl_coef. The error names what
+// is missing.
 func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[string]float64, error) {
 	if m.Late == nil {
 		return nil, nil
 	}
 	if len(fetched) != len(batch) {
-		return nil, fmt.Errorf("algorithm: %d experiences came with what was fetched for %d; fetch for each", len(batch), len(fetched))
+		return nil, fmt.Errorf("algorithm: %d experiences came with what was fetched for %d; fetch for each",
+			len(batch), len(fetched))
 	}
 	need := m.Late.Needs()
 	need.Old, need.Ref = need.Old || m.Penalty.Active(), need.Ref || m.Penalty.Active()
@@ -113,14 +116,17 @@ func (g *Graded) check(need Needs) error {
 		{"entropy centres", g.Centre, need.Centre},
 	} {
 		if (f.required || f.x != nil) && len(f.x) != len(g.ActionMask) {
-			return fmt.Errorf("algorithm: experience %s has %d %s for %d response tokens; the advantage needs one for each", g.EID, len(f.x), f.name, len(g.ActionMask))
+			return fmt.Errorf("algorithm: experience %s has %d %s for %d response tokens; the advantage needs one "+
+				"for each", g.EID, len(f.x), f.name, len(g.ActionMask))
 		}
 	}
 	if need.Reward && g.Reward == nil && g.TokenRewards == nil {
-		return fmt.Errorf("algorithm: experience %s has no reward; every experience must be graded before advantages are computed", g.EID)
+		return fmt.Errorf("algorithm: experience %s has no reward; every experience must be graded before advantages "+
+			"are computed", g.EID)
 	}
 	if need.Baseline && g.Baseline == nil {
-		return fmt.Errorf("algorithm: experience %s has no baseline; remax needs the reward of a greedy response to its task", g.EID)
+		return fmt.Errorf("algorithm: experience %s has no baseline; remax needs the reward of a greedy response to "+
+			"its task", g.EID)
 	}
 	return nil
 }

@@ -23,15 +23,17 @@ func lateFixture() ([]*experience.Experience, []Fetched) {
 	var fetched []Fetched
 	for i := range 6 {
 		n := 8 - i%3
-		e := &experience.Experience{EID: experience.EID{Batch: "1", Task: []string{"a", "b"}[i%2], Run: i / 2}, PromptLength: 1,
-			Tokens: make([]int32, 1+n), Logprobs: old[i][:n], ActionMask: mask[i][:n]}
+		e := &experience.Experience{EID: experience.EID{Batch: "1", Task: []string{"a", "b"}[i%2], Run: i / 2},
+			PromptLength: 1,
+			Tokens:       make([]int32, 1+n), Logprobs: old[i][:n], ActionMask: mask[i][:n]}
 		for t := range e.Logprobs {
 			e.Logprobs[t] -= 1
 		}
 		e.SetReward(float64(m.uniform()))
 		list = append(list, e)
 		base := float64(m.uniform())
-		fetched = append(fetched, Fetched{ref[i][:n], teacher[i][:n], values[i][:n], entropy[i][:n], centre[i][:n], &base})
+		fetched = append(fetched, Fetched{ref[i][:n], teacher[i][:n], values[i][:n], entropy[i][:n], centre[i][:n],
+			&base})
 	}
 	return list, fetched
 }
@@ -65,7 +67,8 @@ func TestLateAdvantagesAgainstTorch(t *testing.T) {
 	for _, c := range cases {
 		seen[c.Advantage] = true
 		t.Run(c.Name, func(t *testing.T) {
-			m := mustNew(t, Choice{Type: "rloo", Advantage: c.Advantage, AdvantageArgs: c.Args, KLPenalty: c.Penalty, KLPenaltyArgs: c.PenaltyArgs})
+			m := mustNew(t, Choice{Type: "rloo", Advantage: c.Advantage, AdvantageArgs: c.Args, KLPenalty: c.Penalty,
+				KLPenaltyArgs: c.PenaltyArgs})
 			list, fetched := lateFixture()
 			before, _ := lateFixture()
 			metrics, err := m.Score(list, fetched)
@@ -129,7 +132,8 @@ func TestGAEByHand(t *testing.T) {
 	compare(t, "returns", batch[0].Returns, []float64{0.3125, 1})
 	m := (-0.1875 + 0.75) / 4
 	v := (math.Pow(-0.1875-m, 2) + math.Pow(0.75-m, 2) + 2*m*m) / 3
-	compare(t, "advantages", batch[0].Advantages, []float64{(-0.1875 - m) / math.Sqrt(v+1e-8), (0.75 - m) / math.Sqrt(v+1e-8)})
+	compare(t, "advantages", batch[0].Advantages, []float64{(-0.1875 - m) / math.Sqrt(v+1e-8),
+		(0.75 - m) / math.Sqrt(v+1e-8)})
 	compare(t, "returns of nothing", batch[1].Returns, []float64{0, 0})
 }
 
@@ -157,7 +161,8 @@ func TestScoreTokenRewards(t *testing.T) {
 
 func TestClippedShares(t *testing.T) {
 	list, fetched := lateFixture()
-	m, err := mustNew(t, Choice{Type: "grpo_verl", Advantage: "clipb", AdvantageArgs: Args{"mu": 0.5}}).Score(list, fetched)
+	m, err := mustNew(t, Choice{Type: "grpo_verl", Advantage: "clipb", AdvantageArgs: Args{"mu": 0.5}}).Score(
+		list, fetched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +175,8 @@ func TestClippedShares(t *testing.T) {
 			gone += indicator(keep && !e.ActionMask[k])
 		}
 	}
-	if gone == 0 || m["frac_clipped"] != gone/all || m["frac_clipped_neg"] != gone/negative || m["frac_clipped_pos"] != 0 {
+	if gone == 0 || m["frac_clipped"] != gone/all || m["frac_clipped_neg"] != gone/negative ||
+		m["frac_clipped_pos"] != 0 {
 		t.Errorf("%v of %v tokens are gone, %v have negative advantages; metrics %v", gone, all, negative, m)
 	}
 }
@@ -180,24 +186,28 @@ func TestTokenRewardsStayInPlace(t *testing.T) {
 	list, fetched := lateFixture()
 	rewards := []float32{1, 0, 4, 0, 0, 0, 0, 2}
 	list[0].TokenRewards, list[0].Reward = rewards, nil
-	if _, err := mustNew(t, Choice{Type: "reinforceplusplus", AdvantageArgs: Args{"gamma": 0.5}}).Score(list, fetched); err != nil {
+	if _, err := mustNew(t, Choice{Type: "reinforceplusplus", AdvantageArgs: Args{"gamma": 0.5}}).Score(
+		list, fetched); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "returns", list[0].Returns, []float64{1 + 1 + 2.0/128, 2 + 2.0/64, 4 + 2.0/32, 2.0 / 16, 2.0 / 8, 2.0 / 4, 1, 2})
+	compare(t, "returns", list[0].Returns, []float64{1 + 1 + 2.0/128, 2 + 2.0/64, 4 + 2.0/32, 2.0 / 16, 2.0 / 8,
+		2.0 / 4, 1, 2})
 }
 
 // A response without tokens still counts for its group.
 func TestScoreOfEmptyResponse(t *testing.T) {
 	list := group("a", 1, 4)
 	list[0].Tokens, list[0].ActionMask, list[0].Logprobs = list[0].Tokens[:1], []bool{}, []float32{}
-	if _, err := mustNew(t, Choice{Type: "rloo"}).Score(list, make([]Fetched, 2)); err != nil || list[1].Advantages[0] != 3 {
+	if _, err := mustNew(t, Choice{Type: "rloo"}).Score(list, make([]Fetched, 2)); err != nil ||
+		list[1].Advantages[0] != 3 {
 		t.Errorf("advantage %v, %v; want 4-1", list[1].Advantages, err)
 	}
 }
 
 func TestScoreIsForLateMethods(t *testing.T) {
 	list := group("a", 1, 2)
-	if m, err := mustNew(t, Choice{Type: "grpo"}).Score(list, nil); m != nil || err != nil || list[0].Advantages != nil {
+	if m, err := mustNew(t, Choice{Type: "grpo"}).Score(list, nil); m != nil || err != nil ||
+		list[0].Advantages != nil {
 		t.Errorf("grpo is scored before the trainer: %v, %v, %v", m, err, list[0].Advantages)
 	}
 	m := mustNew(t, Choice{Type: "rloo"})
@@ -212,15 +222,24 @@ func TestScoreRefuses(t *testing.T) {
 		Choice
 		spoil func([]*experience.Experience, []Fetched) []Fetched
 	}{
-		"came with what was fetched for 2":          {Choice{Type: "rloo"}, func(_ []*experience.Experience, f []Fetched) []Fetched { return f[:2] }},
-		"has no reward":                             {Choice{Type: "rloo"}, func(l []*experience.Experience, f []Fetched) []Fetched { l[3].Reward = nil; return f }},
-		"1/b/1/0/ has 0 values":                     {Choice{Type: "ppo"}, func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Values = nil; return f }},
-		"has 0 teacher logprobs for 8":              {Choice{Type: "jsd"}, func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Teacher = nil; return f }},
-		"has 2 teacher logprobs for 8":              {Choice{Type: "rloo"}, func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Teacher = make([]float32, 2); return f }},
-		"has no baseline; remax needs":              {Choice{Type: "remax"}, func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Baseline = nil; return f }},
-		"has 0 reference logprobs for 8":            {Choice{Type: "rloo", KLPenalty: "k1"}, func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Ref = nil; return f }},
-		"has 0 sampling logprobs for 8":             {Choice{Type: "on_policy_distill"}, func(l []*experience.Experience, f []Fetched) []Fetched { l[3].Logprobs = nil; return f }},
-		"has 0 entropy centres for 8 response toke": {Choice{Type: "grpo_verl", Advantage: "clipv"}, func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Centre = nil; return f }},
+		"came with what was fetched for 2": {Choice{Type: "rloo"},
+			func(_ []*experience.Experience, f []Fetched) []Fetched { return f[:2] }},
+		"has no reward": {Choice{Type: "rloo"},
+			func(l []*experience.Experience, f []Fetched) []Fetched { l[3].Reward = nil; return f }},
+		"1/b/1/0/ has 0 values": {Choice{Type: "ppo"},
+			func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Values = nil; return f }},
+		"has 0 teacher logprobs for 8": {Choice{Type: "jsd"},
+			func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Teacher = nil; return f }},
+		"has 2 teacher logprobs for 8": {Choice{Type: "rloo"},
+			func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Teacher = make([]float32, 2); return f }},
+		"has no baseline; remax needs": {Choice{Type: "remax"},
+			func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Baseline = nil; return f }},
+		"has 0 reference logprobs for 8": {Choice{Type: "rloo", KLPenalty: "k1"},
+			func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Ref = nil; return f }},
+		"has 0 sampling logprobs for 8": {Choice{Type: "on_policy_distill"},
+			func(l []*experience.Experience, f []Fetched) []Fetched { l[3].Logprobs = nil; return f }},
+		"has 0 entropy centres for 8 response toke": {Choice{Type: "grpo_verl", Advantage: "clipv"},
+			func(_ []*experience.Experience, f []Fetched) []Fetched { f[3].Centre = nil; return f }},
 	} {
 		list, fetched := lateFixture()
 		fetched = c.spoil(list, fetched)
@@ -241,10 +260,13 @@ func TestNeeds(t *testing.T) {
 		{Choice{Type: "sft", EntropyArgs: Args{"entropy_coef": 0.1}, Entropy: "default"}, Needs{Logprobs: true}},
 		{Choice{Type: "dpo", KLLossArgs: Args{"kl_coef": 0}}, Needs{Ref: true, Logprobs: true, Pairs: true}},
 		{Choice{Type: "asymre"}, Needs{Advantages: true}},
-		{Choice{Type: "ppo", KLLoss: "none"}, Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Values: true}},
+		{Choice{Type: "ppo", KLLoss: "none"}, Needs{Old: true, Advantages: true, Logprobs: true, Reward: true,
+			Values: true}},
 		{Choice{Type: "jsd"}, Needs{Old: true, Advantages: true, Logprobs: true, Teacher: true}},
-		{Choice{Type: "rloo", KLLoss: "none", KLPenalty: "k2"}, Needs{Old: true, Advantages: true, Logprobs: true, Reward: true, Ref: true}},
-		{Choice{Type: "rloo", KLLoss: "none", KLPenalty: "k2", KLPenaltyArgs: Args{"kl_coef": 0}}, Needs{Old: true, Advantages: true, Logprobs: true, Reward: true}},
+		{Choice{Type: "rloo", KLLoss: "none", KLPenalty: "k2"}, Needs{Old: true, Advantages: true, Logprobs: true,
+			Reward: true, Ref: true}},
+		{Choice{Type: "rloo", KLLoss: "none", KLPenalty: "k2", KLPenaltyArgs: Args{"kl_coef": 0}},
+			Needs{Old: true, Advantages: true, Logprobs: true, Reward: true}},
 	} {
 		if got := mustNew(t, tt.c).Needs(); got != tt.want {
 			t.Errorf("%+v needs %+v, want %+v", tt.c, got, tt.want)

@@ -46,7 +46,8 @@ func byTask(batch []Graded) [][]int {
 	return groups
 }
 
-// newRLOO takes the mean of the other scores of the group off each (Ahmadian et al., arXiv 2402.14740); one alone is its score.
+// newRLOO takes the mean of the other scores of the group off each (Ahmadian et al., arXiv 2402.14740); one alone is
+// its score.
 func newRLOO(args Args) (LateAdvantage, error) {
 	return lateGroup{func(scores []float64) []float64 {
 		n := float64(len(scores))
@@ -100,8 +101,8 @@ func shifted(x []float64, m, scale float64) []float64 {
 	return out
 }
 
-// distill is the log-probability that a teacher gives to each sampled token above the sampler's own: the policy gradient
-// of the reverse KL divergence to the teacher.
+// distill is the log-probability that a teacher gives to each sampled token above the sampler's own: the policy
+// gradient of the reverse KL divergence to the teacher.
 type distill struct{ coef float64 }
 
 func newDistill(args Args) (LateAdvantage, error) {
@@ -125,8 +126,8 @@ func (a distill) Assign(batch []Graded) (map[string]float64, error) {
 	return m, nil
 }
 
-// sequenceMetrics are, as upstream has them, <key>/mean and <key>/std (over n-1, 0 for one alone) of what each sequence's
-// tokens add up to, and advantages/mean, the mean over the sequences of the sum of their advantages.
+// sequenceMetrics are, as upstream has them, <key>/mean and <key>/std (over n-1, 0 for one alone) of what each
+// sequence's tokens add up to, and advantages/mean, the mean over the sequences of the sum of their advantages.
 func sequenceMetrics(key string, sums []float64, batch []Graded) map[string]float64 {
 	advantages := 0.0
 	for i := range batch {
@@ -164,12 +165,13 @@ func (g *Graded) setEach(coef float64, f func(t int) float64) float64 {
 //
 //	JSD = lambda*KL(T|M) + (1-lambda)*KL(S|M), M = (1-lambda)*S + lambda*T
 //
-// of student S and teacher T, which is KL(S|T) over 1-lambda and lambda at the ends (Agarwal et al., arXiv 2306.13649). On
-// tokens drawn from S its policy gradient needs no more than the log-probabilities s and t of the token: what depends on S inside
-// the logarithms adds up to nothing, and the advantage of a token is -(1-lambda)*(s - log M).
+// of student S and teacher T, which is KL(S|T) over 1-lambda and lambda at the ends (Agarwal et al., arXiv 2306.13649).
+// On tokens drawn from S its policy gradient needs no more than the log-probabilities s and t of the token: what
+// depends on S inside the logarithms adds up to nothing, and the advantage of a token is -(1-lambda)*(s - log M).
 //
-// Upstream takes the integrand at the token, pointwise, as its value there. That is never above 0 (a mean of logarithms against the
-// logarithm of the mean), so its negative praises every token, and most of all those that the teacher finds unlikely.
+// Upstream takes the integrand at the token, pointwise, as its value there. That is never above 0 (a mean of logarithms
+// against the logarithm of the mean), so its negative praises every token, and most of all those that the teacher finds
+// unlikely.
 type jsd struct {
 	lambda, coef, temperature float64
 	pointwise                 bool // as upstream
@@ -177,7 +179,8 @@ type jsd struct {
 
 func newJSD(args Args) (LateAdvantage, error) {
 	r := arg.Read(args)
-	a := jsd{r.Float("lambda_coef", 0.5), r.Float("kl_coef", 1), r.Float("temperature", 1), r.Word("estimate", "gradient", "pointwise") == "pointwise"}
+	a := jsd{r.Float("lambda_coef", 0.5), r.Float("kl_coef", 1), r.Float("temperature", 1),
+		r.Word("estimate", "gradient", "pointwise") == "pointwise"}
 	floatOrNil(r, "chunk_size") // how many tokens at a time a GPU takes
 	r.Require(a.lambda >= 0 && a.lambda <= 1, "lambda_coef", a.lambda, "between 0 and 1")
 	r.Require(a.temperature > 0, "temperature", a.temperature, "greater than 0")
@@ -208,8 +211,8 @@ func (a jsd) integrand(s, t float64) float64 {
 	return float64(a.lambda*(t-m)) + float64((1-a.lambda)*(s-m))
 }
 
-// push is the advantage of a token for coefficient 1: minus the factor of its score in the gradient. At the ends that is
-// t-s, and the ratio exp(t-s) with 1 as its baseline.
+// push is the advantage of a token for coefficient 1: minus the factor of its score in the gradient. At the ends that
+// is t-s, and the ratio exp(t-s) with 1 as its baseline.
 func (a jsd) push(s, t float64) float64 {
 	switch a.lambda {
 	case 0:

@@ -10,7 +10,8 @@ import (
 func joined(list ...Sequence) Sequence {
 	var out Sequence
 	for _, s := range list {
-		out.Logprobs, out.Old, out.Ref = slices.Concat(out.Logprobs, s.Logprobs), slices.Concat(out.Old, s.Old), slices.Concat(out.Ref, s.Ref)
+		out.Logprobs, out.Old, out.Ref = slices.Concat(out.Logprobs, s.Logprobs), slices.Concat(out.Old, s.Old),
+			slices.Concat(out.Ref, s.Ref)
 		out.Advantages, out.Mask = slices.Concat(out.Advantages, s.Advantages), slices.Concat(out.Mask, s.Mask)
 	}
 	return out
@@ -21,7 +22,8 @@ func TestDPOGolden(t *testing.T) {
 	b := policyFixture(t)
 	pair := []Sequence{joined(b[0], b[2], b[4]), joined(b[1], b[3])}
 	got := mustPolicy(t, "dpo", nil).Loss(pair, TokenMean)
-	want := map[string]float64{"dpo_loss": 0.54067522, "chosen_reward": 0.70824313, "rejected_reward": 0.37579508, "accuracy_mean": 1}
+	want := map[string]float64{"dpo_loss": 0.54067522, "chosen_reward": 0.70824313, "rejected_reward": 0.37579508,
+		"accuracy_mean": 1}
 	for k, v := range want {
 		if !near(got.Metrics[k], v) {
 			t.Errorf("%s = %.8f, want %.8f", k, got.Metrics[k], v)
@@ -63,11 +65,14 @@ func TestM2PODropsTheFarthest(t *testing.T) {
 		got := mustPolicy(t, "m2po", Args{"m2_threshold": tt.threshold}).Loss([]Sequence{s}, SeqMeanTokenSum)
 		for k, want := range tt.dropped {
 			if (got.Gradient[0][k] == 0) != want {
-				t.Errorf("threshold %v: token %d has slope %v, dropped should be %v", tt.threshold, k, got.Gradient[0][k], want)
+				t.Errorf("threshold %v: token %d has slope %v, dropped should be %v", tt.threshold, k,
+					got.Gradient[0][k], want)
 			}
 		}
-		if want := float64(count(tt.dropped)) / 5; got.Metrics["masked_fraction"] != want || got.Metrics["trust_region_fraction"] != 0.6 {
-			t.Errorf("threshold %v: metrics %v, want masked_fraction %v of trust region 0.6", tt.threshold, got.Metrics, want)
+		if want := float64(count(tt.dropped)) / 5; got.Metrics["masked_fraction"] != want ||
+			got.Metrics["trust_region_fraction"] != 0.6 {
+			t.Errorf("threshold %v: metrics %v, want masked_fraction %v of trust region 0.6", tt.threshold, got.Metrics,
+				want)
 		}
 	}
 }
@@ -77,7 +82,8 @@ func TestCISPOMasking(t *testing.T) {
 	for _, tt := range []struct {
 		ratio, a, slope float64
 	}{{1.5, 1, 0}, {1.5, -1, 1.28}, {0.4, -1, 0}, {0.4, 1, -0.4}, {1.1, 1, -1.1}} {
-		s := Sequence{Logprobs: []float32{float32(math.Log(tt.ratio))}, Old: []float32{0}, Advantages: []float32{float32(tt.a)}, Mask: []bool{true}}
+		s := Sequence{Logprobs: []float32{float32(math.Log(tt.ratio))}, Old: []float32{0},
+			Advantages: []float32{float32(tt.a)}, Mask: []bool{true}}
 		if got := l.Loss([]Sequence{s}, SeqMeanTokenSum).Gradient[0][0]; math.Abs(got-tt.slope) > 1e-6 {
 			t.Errorf("ratio %v advantage %v: slope %v, want %v", tt.ratio, tt.a, got, tt.slope)
 		}
@@ -104,7 +110,8 @@ func TestMuSchedule(t *testing.T) {
 // Micro-batches of the sizes that the geometry describes add up to the means that Step takes.
 func TestMixStepIsTheSumOfMicroBatches(t *testing.T) {
 	batch := policyFixture(t) // 2 usual, 3 expert
-	l := mustPolicy(t, "mix", Args{"ppo_mini_batch_size": 5, "train_batch_size_usual": 2, "train_batch_size_expert": 3}).(wholeStep)
+	l := mustPolicy(t, "mix", Args{"ppo_mini_batch_size": 5, "train_batch_size_usual": 2,
+		"train_batch_size_expert": 3}).(wholeStep)
 	sum := 0.0
 	for i := range batch {
 		sum += l.Loss(batch[i:i+1], SeqMeanTokenMean).Value / 5 // 5 micro-batches are accumulated

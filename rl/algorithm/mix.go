@@ -61,8 +61,10 @@ func newMixed(r *arg.Reader, m mix) (PolicyLoss, error) {
 	m.usualMode = aggregationOf(r, "grpo_loss_agg_mode")
 	m.expertMode = aggregationOf(r, "sft_loss_agg_mode")
 	m.geometry = geometry{
-		mini: r.Int("ppo_mini_batch_size", 1, 0), micro: r.Int("ppo_micro_batch_size_per_gpu", 1, 0), gpus: r.Int("ngpus_trainer", 1, 0),
-		usual: r.Int("train_batch_size_usual", 1, 0), expert: r.Int("train_batch_size_expert", 1, 0), dynamic: r.Bool("use_dynamic_bsz", false),
+		mini: r.Int("ppo_mini_batch_size", 1, 0), micro: r.Int("ppo_micro_batch_size_per_gpu", 1, 0),
+		gpus:  r.Int("ngpus_trainer", 1, 0),
+		usual: r.Int("train_batch_size_usual", 1, 0), expert: r.Int("train_batch_size_expert", 1, 0),
+		dynamic: r.Bool("use_dynamic_bsz", false),
 	}
 	g := m.geometry
 	r.Require(g.micro > 0, "ppo_micro_batch_size_per_gpu", g.micro, "1 or more")
@@ -107,7 +109,8 @@ func (mix) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: t
 func (m mix) Loss(batch []Sequence, agg Aggregation) Loss {
 	rows := len(batch)
 	return m.combined(batch, agg, false, func(usual, expert int) (float64, float64) {
-		return float64(usual) * m.geometry.weight(m.geometry.usual, rows), float64(expert) * m.geometry.weight(m.geometry.expert, rows)
+		return float64(usual) * m.geometry.weight(m.geometry.usual, rows), float64(expert) * m.geometry.weight(
+			m.geometry.expert, rows)
 	})
 }
 
@@ -117,7 +120,8 @@ func (m mix) Step(batch []Sequence, agg Aggregation, perSequence bool) Loss {
 }
 
 // combined evaluates both kinds, scaled as scale says for their numbers of sequences. A kind that is absent adds 0.
-func (m mix) combined(batch []Sequence, agg Aggregation, perSequence bool, scale func(usual, expert int) (float64, float64)) Loss {
+func (m mix) combined(batch []Sequence, agg Aggregation, perSequence bool,
+	scale func(usual, expert int) (float64, float64)) Loss {
 	usual, expert := ofKind(batch, false), ofKind(batch, true)
 	scaleUsual, scaleExpert := scale(len(usual), len(expert))
 	mu := 0.0

@@ -20,8 +20,10 @@ type Needs struct {
 // or is what a or b needs.
 func (a Needs) or(b Needs) Needs {
 	return Needs{
-		Old: a.Old || b.Old, Advantages: a.Advantages || b.Advantages, Logprobs: a.Logprobs || b.Logprobs, Pairs: a.Pairs || b.Pairs,
-		Reward: a.Reward || b.Reward, Ref: a.Ref || b.Ref, Teacher: a.Teacher || b.Teacher, Values: a.Values || b.Values,
+		Old: a.Old || b.Old, Advantages: a.Advantages || b.Advantages, Logprobs: a.Logprobs || b.Logprobs,
+		Pairs:  a.Pairs || b.Pairs,
+		Reward: a.Reward || b.Reward, Ref: a.Ref || b.Ref, Teacher: a.Teacher || b.Teacher, Values: a.Values ||
+			b.Values,
 		Baseline: a.Baseline || b.Baseline, Entropy: a.Entropy || b.Entropy, Centre: a.Centre || b.Centre,
 	}
 }

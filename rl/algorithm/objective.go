@@ -14,8 +14,8 @@ type Objective struct {
 	Entropy     Entropy
 	Aggregation Aggregation
 
-	// TokenScale is trainer.fix_actor_microbatch_loss_scale. When Aggregation is TokenMean it takes scale = 1 on the Tinker
-	// path, and on the verl path the part's share of the step's trained tokens.
+	// TokenScale is trainer.fix_actor_microbatch_loss_scale. When Aggregation is TokenMean it takes scale = 1 on the
+	// Tinker path, and on the verl path the part's share of the step's trained tokens.
 	TokenScale bool
 
 	Batched    bool // aggregate as verl does
@@ -37,8 +37,9 @@ type Outcome struct {
 	Metrics  map[string]float64 // actor/..., of the part
 }
 
-// evaluatePart is the loss of one part. Without reference log-probabilities the KL term is 0 and has no metric; likewise the entropy's
-// when it is exact and not there yet. Its gradient is the service's affair then.
+// evaluatePart is the loss of one part. Without reference log-probabilities the KL term is 0 and has no
+// metric; likewise
+// the entropy's when it is exact and not there yet. Its gradient is the service's affair then.
 func (o *Objective) evaluatePart(part stepPart) []Outcome {
 	batch, agg, scale := part.rows, part.agg, part.scale
 	p := part.policy(batch, o.Aggregation)
@@ -83,7 +84,8 @@ func (o *Objective) scale(n int) float64 {
 }
 
 // entropyOf aggregates what each gives for a token over a part, or over its usual sequences alone if the term says so.
-func (o *Objective) entropyOf(batch []Sequence, agg Aggregation, each func(s *Sequence, t int) term) (float64, [][]float64) {
+func (o *Objective) entropyOf(batch []Sequence, agg Aggregation,
+	each func(s *Sequence, t int) term) (float64, [][]float64) {
 	grad := make([][]float64, len(batch))
 	var at []int
 	var masks [][]bool

@@ -8,7 +8,8 @@ import (
 
 // The composition against its definition, with every term switched on.
 func TestObjectiveGradient(t *testing.T) {
-	m, err := New(Choice{Type: "grpo", KLLoss: "k3", KLLossArgs: Args{"kl_coef": 0.5}, EntropyArgs: Args{"entropy_coef": 0.25}})
+	m, err := New(Choice{Type: "grpo", KLLoss: "k3", KLLossArgs: Args{"kl_coef": 0.5},
+		EntropyArgs: Args{"entropy_coef": 0.25}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,8 @@ func oneOf(o *Objective, s Sequence, n int) (Outcome, error) {
 
 // One sequence of two trained tokens, worked by hand: on policy with advantage 2, ref 0.1 above, coefficients 1.
 func TestObjectiveByHand(t *testing.T) {
-	o := Objective{Policy: mustPolicy(t, "ppo", nil), KL: mustKL(t, "k2", Args{"kl_coef": 1.0}), Entropy: Entropy{Coef: 1, measure: true}, Aggregation: SeqMeanTokenSum}
+	o := Objective{Policy: mustPolicy(t, "ppo", nil), KL: mustKL(t, "k2", Args{"kl_coef": 1.0}),
+		Entropy: Entropy{Coef: 1, measure: true}, Aggregation: SeqMeanTokenSum}
 	s := Sequence{
 		Logprobs:   []float32{-1, -9, -2},
 		Old:        []float32{-1, -9, -2},
@@ -128,7 +130,8 @@ func TestObjectiveRefusesMissingInputs(t *testing.T) {
 	} {
 		s := ok
 		spoil(&s)
-		if _, _, err := o.Evaluate([]Sequence{ok, s}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "sequence 1") {
+		if _, _, err := o.Evaluate([]Sequence{ok, s}); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "sequence 1") {
 			t.Errorf("error = %v, want %q of sequence 1", err, want)
 		}
 	}

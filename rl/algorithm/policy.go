@@ -76,7 +76,8 @@ func (s *Sequence) check(need Needs) error {
 	} {
 		absent := f.x == nil && !f.required
 		if !absent && len(f.x) != len(s.Mask) {
-			return fmt.Errorf("algorithm: a sequence of %d response tokens has %d %s; the loss needs one for each", len(s.Mask), len(f.x), f.name)
+			return fmt.Errorf("algorithm: a sequence of %d response tokens has %d %s; the loss needs one for each",
+				len(s.Mask), len(f.x), f.name)
 		}
 	}
 	return nil

@@ -26,8 +26,10 @@ func TestPolicyLossGoldens(t *testing.T) {
 		metrics    map[string]float64
 	}{
 		{"ppo", "ppo", nil, TokenMean, 0.26889560, ppoMetrics},
-		{"ppo, defaults spelt out", "ppo", Args{"clip_range": 0.2, "clip_ratio_c": uint64(3)}, TokenMean, 0.26889560, ppoMetrics},
-		{"ppo with sequence masking", "ppo", Args{"enable_sequence_masking": true, "delta_sequence_masking": 0.1}, TokenMean, 0.22175676,
+		{"ppo, defaults spelt out", "ppo", Args{"clip_range": 0.2, "clip_ratio_c": uint64(3)}, TokenMean, 0.26889560,
+			ppoMetrics},
+		{"ppo with sequence masking", "ppo", Args{"enable_sequence_masking": true, "delta_sequence_masking": 0.1},
+			TokenMean, 0.22175676,
 			map[string]float64{"pg_clipfrac": 0.35416666, "pg_clipfrac_lower": 0.0625, "ppo_kl": -0.21663447,
 				"seq_mask/masked_tokens": 0.16666667, "seq_mask/mean_sequence_kl": -0.21027061, "pg_loss": 0.22175676}},
 		{"sft", "sft", nil, TokenMean, -0.0756018609, map[string]float64{"sft_loss": -0.0756018609}},
@@ -35,17 +37,22 @@ func TestPolicyLossGoldens(t *testing.T) {
 		{"sft", "sft", nil, SeqMeanTokenMean, -0.0696561737, nil},
 		{"sft", "sft", nil, SeqMeanTokenSumNorm, -0.1814444660, nil},
 		{"opmd", "opmd", nil, TokenMean, -0.00958995, map[string]float64{"opmd_loss": -0.00958995}},
-		{"gspo", "gspo", nil, SeqMeanTokenMean, 0.27235109, map[string]float64{"pg_clipfrac": 0.375, "ppo_kl_seq": -0.21027061, "ppo_kl": -0.21663447}},
-		{"sapo", "sapo", nil, TokenMean, -0.05128995, map[string]float64{"sapo_loss": -0.05128995, "avg_soft_gate": 2.31911373,
-			"avg_ratio": 1.63076675, "pos_adv_frac": 0.39583334, "ppo_kl": -0.21663447}},
-		{"mix", "mix", nil, TokenMean, 0.62982476, map[string]float64{"usual/pg_clipfrac": 0.77777779, "usual/pg_clipfrac_lower": 0.22222222,
-			"usual/ppo_kl": -1.07376957, "usual/pg_loss": 0.69212109, "expert/sft_loss": 0.06915831, "loss": 0.62982476}},
+		{"gspo", "gspo", nil, SeqMeanTokenMean, 0.27235109, map[string]float64{"pg_clipfrac": 0.375,
+			"ppo_kl_seq": -0.21027061, "ppo_kl": -0.21663447}},
+		{"sapo", "sapo", nil, TokenMean, -0.05128995, map[string]float64{"sapo_loss": -0.05128995,
+			"avg_soft_gate": 2.31911373,
+			"avg_ratio":     1.63076675, "pos_adv_frac": 0.39583334, "ppo_kl": -0.21663447}},
+		{"mix", "mix", nil, TokenMean, 0.62982476, map[string]float64{"usual/pg_clipfrac": 0.77777779,
+			"usual/pg_clipfrac_lower": 0.22222222,
+			"usual/ppo_kl":            -1.07376957, "usual/pg_loss": 0.69212109, "expert/sft_loss": 0.06915831,
+			"loss": 0.62982476}},
 		{"importance_sampling", "importance_sampling", nil, TokenMean, 0.1029665663, nil},
 		{"cispo", "cispo", nil, TokenMean, -0.0155645328, map[string]float64{"unmasked_frac": 1}},
 		{"topr", "topr", nil, TokenMean, -0.0053641891, nil},
 		{"sppo", "sppo", nil, TokenMean, 0.0104608420, nil},
 		{"rec", "rec", nil, TokenMean, -0.0191798962, map[string]float64{"pg_clipfrac": 0}},
-		{"rec one-side", "rec", Args{"clip_mode": "one-side", "weight": "importance_sampling"}, TokenMean, 0.1206203277, nil},
+		{"rec one-side", "rec", Args{"clip_mode": "one-side", "weight": "importance_sampling"}, TokenMean, 0.1206203277,
+			nil},
 		{"sft_is", "sft_is", nil, TokenMean, -0.4619687093, nil},
 		{"sft_phi", "sft_phi", nil, TokenMean, 0.6554085229, nil},
 	}
@@ -134,7 +141,8 @@ func TestPPOClipping(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := Sequence{Logprobs: []float32{float32(math.Log(tt.ratio))}, Old: []float32{0}, Advantages: []float32{float32(tt.a)}, Mask: []bool{true}}
+			s := Sequence{Logprobs: []float32{float32(math.Log(tt.ratio))}, Old: []float32{0},
+				Advantages: []float32{float32(tt.a)}, Mask: []bool{true}}
 			got := mustPolicy(t, "ppo", nil).Loss([]Sequence{s}, SeqMeanTokenSum)
 			if math.Abs(got.Value-tt.wantLoss) > 1e-6 || math.Abs(got.Gradient[0][0]-tt.wantSlope) > 1e-6 {
 				t.Errorf("loss %v slope %v, want %v and %v", got.Value, got.Gradient[0][0], tt.wantLoss, tt.wantSlope)
@@ -194,7 +202,8 @@ func TestArgsAreChecked(t *testing.T) {
 		args       Args
 		want       string
 	}{
-		{"unknown", "ppo", Args{"clip_rage": 0.2}, "clip_rage is not an argument; did you mean clip_range?; there are clip_range"},
+		{"unknown", "ppo", Args{"clip_rage": 0.2},
+			"clip_rage is not an argument; did you mean clip_range?; there are clip_range"},
 		{"wrong type", "ppo", Args{"clip_range": true}, "clip_range is true; it must be a number"},
 		{"text that is no number", "ppo", Args{"clip_range": "wide"}, "it must be a number"},
 		{"out of range", "ppo", Args{"clip_ratio_c": 1.0}, "clip_ratio_c is 1; it must be greater than 1"},

@@ -53,7 +53,8 @@ type ppoToken struct {
 //	l1 = -A*ratio; l2 = -A*clamp(ratio, 1-low, 1+high); c1 = max(l1, l2); l3 = -A*c
 //	loss = A < 0 ? min(l3, c1) : c1
 //
-// The slope is the derivative with respect to lp: l1 where l1 wins (or where clipping changes nothing), 0 where a bound wins.
+// The slope is the derivative with respect to lp: l1 where l1 wins (or where clipping changes nothing), 0 where a bound
+// wins.
 func (l ppo) token(s *Sequence, t int) ppoToken {
 	a := float64(s.Advantages[t])
 	x, dx := l.logRatio(s, t)
@@ -126,7 +127,8 @@ func (l ppo) drift(batch []Sequence) []float64 {
 	return out
 }
 
-// maskedShare is the number of dropped tokens, counted over all positions as upstream does, to the number of trained ones.
+// maskedShare is the number of dropped tokens, counted over all positions as upstream does, to the number of trained
+// ones.
 func (l ppo) maskedShare(batch []Sequence, dropped func(i, t int) bool) float64 {
 	n, trained := 0, 0
 	for i := range batch {

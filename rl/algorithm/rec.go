@@ -32,8 +32,9 @@ func newREC(args Args) (PolicyLoss, error) {
 	l := rec{
 		low: r.Float("epsilon_low", 0.2), high: r.Float("epsilon_high", 0.2),
 		lowPrime: r.Float("epsilon_low_prime", lowPrime), highPrime: r.Float("epsilon_high_prime", highPrime),
-		clip:        clip,
-		weight:      r.Word("weight", "none", "importance_sampling", "truncated_importance_sampling", "gspo_importance_sampling", "advantage"),
+		clip: clip,
+		weight: r.Word("weight", "none", "importance_sampling", "truncated_importance_sampling",
+			"gspo_importance_sampling", "advantage"),
 		regularizer: r.Word("regularizer", "none", "k2", "forward-kl"),
 		coef:        r.Float("regularizer_coef", 0),
 		temp:        r.Float("temp", 1),
@@ -46,7 +47,8 @@ func newREC(args Args) (PolicyLoss, error) {
 	r.Require(l.coef >= 0, "regularizer_coef", l.coef, "0 or more")
 	r.Require(l.temp > 0, "temp", l.temp, "greater than 0")
 	if l.weight == "gspo_importance_sampling" && l.clip != "gspo-one-side" {
-		r.Fail(errors.New("weight gspo_importance_sampling is the ratio of sequences; it needs clip_mode gspo-one-side"))
+		r.Fail(
+			errors.New("weight gspo_importance_sampling is the ratio of sequences; it needs clip_mode gspo-one-side"))
 	}
 	return l, r.Close()
 }

@@ -22,15 +22,19 @@ func NewSchedule(lr, minRatio float64, warmupSteps int, warmupRatio float64, tot
 	s := Schedule{LR: lr, MinRatio: minRatio, Warmup: warmupSteps, Total: total, Cosine: kind == "cosine"}
 	switch {
 	case kind != "constant" && kind != "cosine":
-		return s, fmt.Errorf("algorithm: optimizer.lr_scheduler_type %q is not known; it is one of [constant cosine]", kind)
+		return s, fmt.Errorf("algorithm: optimizer.lr_scheduler_type %q is not known; it is one of [constant cosine]",
+			kind)
 	case minRatio < 0 || minRatio > 1 || math.IsNaN(minRatio):
 		return s, fmt.Errorf("algorithm: optimizer.min_lr_ratio is %v; it must lie between 0 and 1", minRatio)
 	case warmupSteps < 0 && (warmupRatio < 0 || warmupRatio > 1 || math.IsNaN(warmupRatio)):
-		return s, fmt.Errorf("algorithm: optimizer.lr_warmup_steps_ratio is %v; it must lie between 0 and 1", warmupRatio)
+		return s, fmt.Errorf("algorithm: optimizer.lr_warmup_steps_ratio is %v; it must lie between 0 and 1",
+			warmupRatio)
 	case warmupSteps < 0 && warmupRatio > 0 && total <= 0:
-		return s, fmt.Errorf("algorithm: optimizer.lr_warmup_steps_ratio is %v but trainer.total_steps is not set; set it, or give lr_warmup_steps", warmupRatio)
+		return s, fmt.Errorf("algorithm: optimizer.lr_warmup_steps_ratio is %v but trainer.total_steps is not set; "+
+			"set it, or give lr_warmup_steps", warmupRatio)
 	case s.Cosine && total <= 0:
-		return s, fmt.Errorf("algorithm: optimizer.lr_scheduler_type is cosine but trainer.total_steps is not set; set it, or use constant")
+		return s, fmt.Errorf("algorithm: optimizer.lr_scheduler_type is cosine but trainer.total_steps is not set; " +
+			"set it, or use constant")
 	}
 	if warmupSteps < 0 {
 		s.Warmup = int(warmupRatio * float64(total))

@@ -9,7 +9,8 @@ import (
 
 // taught is a sequence of a student's and a teacher's logprobs.
 func taught(mask []bool, student, teacher []float32) Graded {
-	e := &experience.Experience{Tokens: make([]int32, 1+len(mask)), PromptLength: 1, Logprobs: student, ActionMask: mask}
+	e := &experience.Experience{Tokens: make([]int32, 1+len(mask)), PromptLength: 1, Logprobs: student,
+		ActionMask: mask}
 	return Graded{Experience: e, Fetched: Fetched{Teacher: teacher}}
 }
 
@@ -68,7 +69,8 @@ func TestRingDefaults(t *testing.T) {
 			t.Errorf("advantage %v at ratio %v: trained %v, want %v", c.advantage, c.ratio, got, c.trained)
 		}
 	}
-	if l, err = newREC(Args{"clip_mode": "ring", "epsilon_high_prime": 2.0}); err != nil || l.(rec).inside(-1, 1.45, 1) {
+	if l, err = newREC(Args{"clip_mode": "ring", "epsilon_high_prime": 2.0}); err != nil ||
+		l.(rec).inside(-1, 1.45, 1) {
 		t.Errorf("an epsilon_high_prime of 2 does not count: %v", err)
 	}
 }

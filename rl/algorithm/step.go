@@ -29,7 +29,8 @@ func (o *Objective) Evaluate(batch []Sequence) ([]Outcome, map[string]float64, e
 func (o *Objective) check(batch []Sequence) error {
 	need := o.Policy.Needs()
 	if need.Pairs && len(batch)%2 != 0 {
-		return fmt.Errorf("algorithm: a step has %d sequences; the loss needs pairs of a chosen and a rejected one, so make the batch size even", len(batch))
+		return fmt.Errorf("algorithm: a step has %d sequences; the loss needs pairs of a chosen and a rejected one, "+
+			"so make the batch size even", len(batch))
 	}
 	for i := range batch {
 		if err := batch[i].check(need); err != nil {

@@ -30,7 +30,8 @@ func newStepWise(args Args) (Advantage, error) {
 
 // Assign implements Advantage. Metrics are those of grpo and experience_count (kept), filtered_count (dropped) and
 // skipped_group_ratio.
-func (a stepWise) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (a stepWise) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	tasks := experience.GroupBy(list, experience.EID.TID)
 	var all []float64
 	rewards := make([][]float64, len(tasks))
@@ -94,7 +95,8 @@ type gigpo struct {
 
 func newGiGPO(args Args) (Advantage, error) {
 	r := arg.Read(args)
-	a := gigpo{r.Float("omega", 1), r.Float("gamma", 1), r.Float("epsilon", 1e-6), r.Word("fnorm", "none", "std") == "std",
+	a := gigpo{r.Float("omega", 1), r.Float("gamma", 1), r.Float("epsilon", 1e-6),
+		r.Word("fnorm", "none", "std") == "std",
 		r.Text("step_reward_key", "step_reward"), r.Text("env_state_hash_key", "env_state_hash")}
 	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
 	r.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
@@ -102,7 +104,8 @@ func newGiGPO(args Args) (Advantage, error) {
 }
 
 // Assign implements Advantage; it keeps list and its order.
-func (a gigpo) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (a gigpo) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	episode := make(map[*experience.Experience]float64)
 	following := make(map[*experience.Experience]float64) // discounted reward from this step on
 	var stats groupStats
@@ -164,7 +167,8 @@ func (a gigpo) returns(run []*experience.Experience, into map[*experience.Experi
 }
 
 // anchored scores the steps that share a state with others.
-func (a gigpo) anchored(list []*experience.Experience, following map[*experience.Experience]float64) (map[*experience.Experience]float64, map[string]float64) {
+func (a gigpo) anchored(list []*experience.Experience,
+	following map[*experience.Experience]float64) (map[*experience.Experience]float64, map[string]float64) {
 	var states []float64
 	groups := make(map[float64][]*experience.Experience)
 	for _, e := range list {

@@ -45,9 +45,12 @@ func TestStepWise(t *testing.T) {
 		want []float64
 	}{
 		{"every step has its run's score", Args{"epsilon": 1e-12}, []float64{-half, -half, half, half, half, 0, 0}},
-		{"over the number of steps", Args{"epsilon": 1e-12, "enable_step_norm": true}, []float64{-half / 2, -half / 2, half / 3, half / 3, half / 3, 0, 0}},
-		{"over the batch's deviation", Args{"epsilon": 1e-12, "std_cal_level": "batch"}, []float64{-1 / batch, -1 / batch, 1 / batch, 1 / batch, 1 / batch, 0, 0}},
-		{"groups that agree are dropped", Args{"epsilon": 1e-12, "std_threshold": 0.001}, []float64{-half, -half, half, half, half}},
+		{"over the number of steps", Args{"epsilon": 1e-12, "enable_step_norm": true},
+			[]float64{-half / 2, -half / 2, half / 3, half / 3, half / 3, 0, 0}},
+		{"over the batch's deviation", Args{"epsilon": 1e-12, "std_cal_level": "batch"},
+			[]float64{-1 / batch, -1 / batch, 1 / batch, 1 / batch, 1 / batch, 0, 0}},
+		{"groups that agree are dropped", Args{"epsilon": 1e-12, "std_threshold": 0.001},
+			[]float64{-half, -half, half, half, half}},
 	} {
 		kept, m := assign(t, "step_wise_grpo", tt.args, both())
 		if got := scoresOf(kept); !alike(got, tt.want) {
@@ -82,7 +85,8 @@ func TestGiGPO(t *testing.T) {
 	if got, want := scoresOf(kept), []float64{2 + 0.1, 2, -2 - 0.1, -2}; !alike(got, scaled(want, 1/(1+1e-6))) {
 		t.Errorf("advantages = %v, want %v", got, want)
 	}
-	want := map[string]float64{"gigpo/anchor_groups_total": 2, "gigpo/anchor_groups_size_gt1": 1, "gigpo/anchor_group_hit_ratio": 0.5,
+	want := map[string]float64{"gigpo/anchor_groups_total": 2, "gigpo/anchor_groups_size_gt1": 1,
+		"gigpo/anchor_group_hit_ratio":   0.5,
 		"gigpo/episode_reward_mean/mean": 2, "experience_count": 4}
 	for k, v := range want {
 		if m[k] != v {
@@ -91,7 +95,8 @@ func TestGiGPO(t *testing.T) {
 	}
 
 	first[0].Metrics["step_reward"], first[1].Metrics["step_reward"] = 3, 1 // the run's own reward no longer counts
-	kept, _ = assign(t, "gigpo", Args{"omega": 0.0, "epsilon": 1e-12, "fnorm": "std"}, slices.Concat(second, first, episode("b", 0, 1, 9)))
+	kept, _ = assign(t, "gigpo", Args{"omega": 0.0, "epsilon": 1e-12, "fnorm": "std"},
+		slices.Concat(second, first, episode("b", 0, 1, 9)))
 	if got, want := scoresOf(kept), []float64{0, 0, 0, 0, 9}; !alike(got, want) {
 		t.Errorf("episodes of 4 and 3+1, and one alone of 9: %v, want %v", got, want)
 	}
@@ -162,13 +167,16 @@ func TestSampleStrategies(t *testing.T) {
 	for _, tt := range []struct {
 		args       Args
 		step, want int
-	}{{nil, 100, 0}, {Args{"max_staleness": 2}, 1, 0}, {Args{"max_staleness": 2}, 10, 8}, {Args{"max_staleness": 0}, 10, 10}} {
+	}{{nil, 100, 0}, {Args{"max_staleness": 2}, 1, 0}, {Args{"max_staleness": 2}, 10, 8}, {
+		Args{"max_staleness": 0}, 10, 10}} {
 		if got := strategy("staleness_control", tt.args).MinVersion(tt.step); got != tt.want {
 			t.Errorf("%v: oldest version of step %d = %d, want %d", tt.args, tt.step, got, tt.want)
 		}
 	}
-	for want, args := range map[string]Args{"between 0 and 1": {"expert_data_ratio": 2}, "it must be text": {"sft_dataset_name": 3}} {
-		if _, err := build("sample_strategy", "mix", args, SampleStrategies()); err == nil || !strings.Contains(err.Error(), want) {
+	for want, args := range map[string]Args{"between 0 and 1": {"expert_data_ratio": 2},
+		"it must be text": {"sft_dataset_name": 3}} {
+		if _, err := build("sample_strategy", "mix", args, SampleStrategies()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error = %v, want %q", args, err, want)
 		}
 	}

@@ -28,7 +28,8 @@ func SampleStrategies() map[string]func(Args) (SampleStrategy, error) {
 		"warmup":  plain("default"),
 		"mix": func(args Args) (SampleStrategy, error) {
 			r := arg.Read(args)
-			s := SampleStrategy{"mix", r.Float("expert_data_ratio", 0.5), r.Text("sft_dataset_name", "sft_dataset"), math.Inf(1)}
+			s := SampleStrategy{"mix", r.Float("expert_data_ratio", 0.5), r.Text("sft_dataset_name", "sft_dataset"),
+				math.Inf(1)}
 			r.Require(s.ExpertRatio >= 0 && s.ExpertRatio <= 1, "expert_data_ratio", s.ExpertRatio, "between 0 and 1")
 			return s, r.Close()
 		},
@@ -58,8 +59,8 @@ func (s SampleStrategy) MinVersion(step int) int {
 	return step - int(s.MaxStaleness)
 }
 
-// Expert makes an experience of the expert buffer trainable beside rollouts: reward 0, log-probabilities and advantages of 0,
-// and Info.IsExpert.
+// Expert makes an experience of the expert buffer trainable beside rollouts: reward 0, log-probabilities and advantages
+// of 0, and Info.IsExpert.
 func Expert(e *experience.Experience) {
 	e.SetReward(0)
 	e.Logprobs = make([]float32, len(e.ActionMask))

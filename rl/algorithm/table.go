@@ -18,10 +18,12 @@ type Row struct {
 // aggregation it is defined with.
 func Algorithms() map[string]Row {
 	full := func(advantage, policy string) Row { // with a reference in the loss
-		return Row{Advantage: advantage, SampleStrategy: "default", PolicyLoss: policy, KLLoss: "k2", Entropy: "default", Aggregation: TokenMean, Schema: "experience"}
+		return Row{Advantage: advantage, SampleStrategy: "default", PolicyLoss: policy, KLLoss: "k2",
+			Entropy: "default", Aggregation: TokenMean, Schema: "experience"}
 	}
 	bare := func(advantage, policy string) Row { // without reference and entropy
-		return Row{Advantage: advantage, SampleStrategy: "default", PolicyLoss: policy, KLLoss: "none", Entropy: "none", Aggregation: TokenMean, Schema: "experience"}
+		return Row{Advantage: advantage, SampleStrategy: "default", PolicyLoss: policy, KLLoss: "none", Entropy: "none",
+			Aggregation: TokenMean, Schema: "experience"}
 	}
 	mixed := func(policy string) Row {
 		r := full("grpo", policy)

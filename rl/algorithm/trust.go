@@ -46,17 +46,18 @@ func (l gspo) Loss(batch []Sequence, agg Aggregation) Loss {
 		return term{free, free}
 	})
 	return Loss{v, g, map[string]float64{
-		"pg_loss":     v,
-		"pg_clipfrac": maskedMean(masks, func(i, t int) float64 { free, bound := both(i, t); return indicator(bound > free) }),
-		"ppo_kl":      maskedMean(masks, func(i, t int) float64 { return -batch[i].logRatio(t) }),
-		"ppo_kl_seq":  sum / float64(max(1, len(batch))),
+		"pg_loss": v,
+		"pg_clipfrac": maskedMean(masks,
+			func(i, t int) float64 { free, bound := both(i, t); return indicator(bound > free) }),
+		"ppo_kl":     maskedMean(masks, func(i, t int) float64 { return -batch[i].logRatio(t) }),
+		"ppo_kl_seq": sum / float64(max(1, len(batch))),
 	}}
 }
 
 // sapo replaces clipping by a soft gate, steeper for bad samples (Qwen, arXiv 2511.20347).
 //
-// The paper's objective is gate*A with the gradient through the ratio; that is surrogate "ratio". Trinity-RFT, and so the
-// default here, holds the gate constant and multiplies it with the policy gradient A*lp instead.
+// The paper's objective is gate*A with the gradient through the ratio; that is surrogate "ratio". Trinity-RFT, and so
+// the default here, holds the gate constant and multiplies it with the policy gradient A*lp instead.
 type sapo struct {
 	positive, negative float64 // temperatures of the gate for A > 0 and the rest
 	throughRatio       bool
@@ -64,7 +65,8 @@ type sapo struct {
 
 func newSAPO(args Args) (PolicyLoss, error) {
 	r := arg.Read(args)
-	l := sapo{r.Float("tau_pos", 1), r.Float("tau_neg", 1.05), r.Word("surrogate", "policy_gradient", "ratio") == "ratio"}
+	l := sapo{r.Float("tau_pos", 1), r.Float("tau_neg", 1.05),
+		r.Word("surrogate", "policy_gradient", "ratio") == "ratio"}
 	r.Require(l.positive > 0, "tau_pos", l.positive, "greater than 0")
 	r.Require(l.negative >= l.positive, "tau_neg", l.negative, "at least tau_pos")
 	return l, r.Close()

@@ -52,11 +52,13 @@ func selectConfig(configs []cardConfig, data []string, subset, split string) ([]
 		for _, name := range splitNames(c.DataFiles) {
 			known = append(known, fmt.Sprintf("%q", name))
 		}
-		return nil, fmt.Errorf("subset %q has no split %q; README.md lists %s", c.Name, split, strings.Join(known, ", "))
+		return nil, fmt.Errorf("subset %q has no split %q; README.md lists %s", c.Name, split,
+			strings.Join(known, ", "))
 	}
 	found := pick(data, patterns[split])
 	if found == nil {
-		return nil, fmt.Errorf("no file for %q, the split %q of subset %q; there is %s", strings.Join(patterns[split], ", "), split, c.Name, listed(data))
+		return nil, fmt.Errorf("no file for %q, the split %q of subset %q; there is %s",
+			strings.Join(patterns[split], ", "), split, c.Name, listed(data))
 	}
 	return found, complete(found)
 }
@@ -72,7 +74,8 @@ func chooseConfig(configs []cardConfig, subset string) (cardConfig, error) {
 	if subset == "" && len(configs) == 1 {
 		return configs[0], nil
 	}
-	return cardConfig{}, fmt.Errorf("no subset %q; README.md lists %s; set subset_name to one of them", subset, strings.Join(names, ", "))
+	return cardConfig{}, fmt.Errorf("no subset %q; README.md lists %s; set subset_name to one of them", subset,
+		strings.Join(names, ", "))
 }
 
 // patterns are the path patterns of each split: data_files is a path, a list of paths (both train), a map from split to

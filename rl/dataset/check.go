@@ -12,9 +12,9 @@ import (
 	pq "github.com/parquet-go/parquet-go/format"
 )
 
-// The decoder takes the sizes that a file names as they are, and makes room for them. So that a damaged file cannot ask for
-// gigabytes, sizes are compared with the file's before it sees them: those of the footer at the start, those of the pages when
-// their group is read.
+// The decoder takes the sizes that a file names as they are, and makes room for them. So that a damaged file cannot ask
+// for gigabytes, sizes are compared with the file's before it sees them: those of the footer at the start, those of the
+// pages when their group is read.
 
 const (
 	maxPage   = 64 << 20 // bytes of a page that is better compressed than maxRatio
@@ -52,12 +52,13 @@ func readFooter(r io.ReaderAt, size int64) (*pq.FileMetaData, error) {
 	return meta, checkFooter(meta, size)
 }
 
-// codecError is a column whose compression is not read. The decoder knows LZ4_RAW but takes some of its pages for others, without an error
-// (v0.32, where a page does not fit three times its compressed size).
+// codecError is a column whose compression is not read. The decoder knows LZ4_RAW but takes some of its pages for
+// others, without an error (v0.32, where a page does not fit three times its compressed size).
 type codecError struct{ column, codec string }
 
 func (e codecError) Error() string {
-	return fmt.Sprintf("column %q is compressed with %s, which is not read here; write the file with zstd, snappy, gzip, brotli or none", e.column, e.codec)
+	return fmt.Sprintf("column %q is compressed with %s, which is not read here; write the file with zstd, snappy, "+
+		"gzip, brotli or none", e.column, e.codec)
 }
 
 func checkCodec(m *pq.ColumnMetaData) error {
@@ -78,7 +79,8 @@ func checkFooter(meta *pq.FileMetaData, size int64) error {
 		rows += g.NumRows
 		for _, c := range g.Columns {
 			m := &c.MetaData
-			if !inside(chunkStart(m), m.TotalCompressedSize) || m.NumValues < 0 || !inside(c.OffsetIndexOffset, int64(c.OffsetIndexLength)) ||
+			if !inside(chunkStart(m), m.TotalCompressedSize) || m.NumValues < 0 ||
+				!inside(c.OffsetIndexOffset, int64(c.OffsetIndexLength)) ||
 				!inside(c.ColumnIndexOffset, int64(c.ColumnIndexLength)) || !inside(m.DataPageOffset, 0) {
 				return errDamaged
 			}
@@ -134,7 +136,8 @@ func checkPage(r io.ReaderAt, at, end int64, codec pq.CompressionCodec) (int64, 
 	if packed < 0 || packed > end-at || plain < 0 || plain > max(maxPage, maxRatio*packed) {
 		return 0, errDamaged
 	}
-	for _, n := range []int32{h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DataPageHeaderV2.V.NumRows, h.DictionaryPageHeader.V.NumValues} {
+	for _, n := range []int32{h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues,
+		h.DataPageHeaderV2.V.NumRows, h.DictionaryPageHeader.V.NumValues} {
 		if n < 0 || n > maxValues {
 			return 0, errDamaged
 		}
@@ -147,8 +150,8 @@ func checkPage(r io.ReaderAt, at, end int64, codec pq.CompressionCodec) (int64, 
 	return at + packed, nil
 }
 
-// checkSnappy reads the length with which packed data begins; the decoder makes room for that. Levels of pages of version 2
-// stand before it, unpacked.
+// checkSnappy reads the length with which packed data begins; the decoder makes room for that. Levels of pages of
+// version 2 stand before it, unpacked.
 func checkSnappy(r io.ReaderAt, at int64, h *pq.PageHeader) error {
 	n := int64(h.CompressedPageSize)
 	if v2 := h.DataPageHeaderV2; v2.Valid {

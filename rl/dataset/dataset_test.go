@@ -69,15 +69,21 @@ func TestLayouts(t *testing.T) {
 		{"no split named", []string{"train.jsonl", a, "test.jsonl", b}, "", "", "", []string{"a"}},
 		{"a subset", []string{"main/train.jsonl", a, "other/train.jsonl", b}, "", "other", "train", []string{"b"}},
 		{"the default subset", []string{"train.jsonl", a}, "", "default", "train", []string{"a"}},
-		{"shards in order", []string{"train-00001-of-00003.jsonl", b, "train-00002-of-00003.jsonl", c, "train-00000-of-00003.jsonl", a}, "", "", "train", []string{"a", "b", "c"}},
+		{"shards in order", []string{"train-00001-of-00003.jsonl", b, "train-00002-of-00003.jsonl", c,
+			"train-00000-of-00003.jsonl", a}, "", "", "train", []string{"a", "b", "c"}},
 		{"in data", []string{"data/train-00000-of-00001.jsonl", a, "README.md", "x"}, "", "", "train", []string{"a"}},
-		{"train is not training", []string{"train.jsonl", a, "training.jsonl", b, "train-old.jsonl", c}, "", "", "train", []string{"a"}},
-		{"a JSON array", []string{"train.json", "\n [ {\"q\": \"a\"},\n{\"q\":\"b\"} ,{\"q\":\"c\"}]\n"}, "", "", "train", []string{"a", "b", "c"}},
+		{"train is not training", []string{"train.jsonl", a, "training.jsonl", b, "train-old.jsonl", c}, "", "",
+			"train", []string{"a"}},
+		{"a JSON array", []string{"train.json", "\n [ {\"q\": \"a\"},\n{\"q\":\"b\"} ,{\"q\":\"c\"}]\n"}, "", "",
+			"train", []string{"a", "b", "c"}},
 		{"JSON lines called json", []string{"train.json", a + b}, "", "", "train", []string{"a", "b"}},
-		{"CSV", []string{"train.csv", "\ufeffq,n\na,1\n\"b, or\n\"\"c\"\"\",2\n"}, "", "", "train", []string{"a", "b, or\n\"c\""}},
-		{"blank lines, CRLF and no last newline", []string{"train.jsonl", "\n" + strings.TrimSpace(a) + "\r\n\n  \n" + strings.TrimSpace(b)}, "", "", "train", []string{"a", "b"}},
+		{"CSV", []string{"train.csv", "\ufeffq,n\na,1\n\"b, or\n\"\"c\"\"\",2\n"}, "", "", "train",
+			[]string{"a", "b, or\n\"c\""}},
+		{"blank lines, CRLF and no last newline", []string{"train.jsonl", "\n" + strings.TrimSpace(a) + "\r\n\n  \n" +
+			strings.TrimSpace(b)}, "", "", "train", []string{"a", "b"}},
 		{"a single file of any name", []string{"gsm8k.jsonl", a}, "", "", "train", []string{"a"}},
-		{"a line longer than any buffer", []string{"train.jsonl", `{"x":"` + strings.Repeat("y", 1<<18) + `","q":"a"}` + "\n" + b}, "", "", "train", []string{"a", "b"}},
+		{"a line longer than any buffer", []string{"train.jsonl", `{"x":"` + strings.Repeat("y", 1<<18) + `","q":"a"}` +
+			"\n" + b}, "", "", "train", []string{"a", "b"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,15 +104,20 @@ func TestOpenRefuses(t *testing.T) {
 		want  []string // all in the message
 	}{
 		{"no such path", nil, "missing", "train", []string{"missing", "no such file", "train.jsonl"}},
-		{"no such split", []string{"train.jsonl", "{}", "test.csv", "a\n1"}, "", "validation", []string{`split "validation"`, "train.jsonl", "test.csv"}},
-		{"test does not serve as train", []string{"test.jsonl", "{}"}, "", "train", []string{`split "train"`, "test.jsonl"}},
+		{"no such split", []string{"train.jsonl", "{}", "test.csv", "a\n1"}, "", "validation",
+			[]string{`split "validation"`, "train.jsonl", "test.csv"}},
+		{"test does not serve as train", []string{"test.jsonl", "{}"}, "", "train",
+			[]string{`split "train"`, "test.jsonl"}},
 		{"an empty folder", nil, "", "train", []string{"no data files"}},
-		{"no parquet", []string{"train-00000-of-00001.parquet", "PAR1"}, "", "train", []string{"train-00000-of-00001.parquet", "no parquet file"}},
-		{"another kind of file", []string{"train.txt", "x"}, "train.txt", "train", []string{".txt", ".jsonl, .json, .csv, .parquet"}},
+		{"no parquet", []string{"train-00000-of-00001.parquet", "PAR1"}, "", "train",
+			[]string{"train-00000-of-00001.parquet", "no parquet file"}},
+		{"another kind of file", []string{"train.txt", "x"}, "train.txt", "train",
+			[]string{".txt", ".jsonl, .json, .csv, .parquet"}},
 		{"an empty file", []string{"train.jsonl", "\n\n"}, "", "train", []string{"no rows", "train.jsonl"}},
 		{"an empty array", []string{"train.json", "[]"}, "", "train", []string{"no rows"}},
 		{"CSV without records", []string{"train.csv", "a,b\n"}, "", "train", []string{"no rows"}},
-		{"an array cut off", []string{"train.json", "[\n{\"a\":1},\n{\"a\""}, "", "train", []string{"train.json:3", "element 1"}},
+		{"an array cut off", []string{"train.json", "[\n{\"a\":1},\n{\"a\""}, "", "train",
+			[]string{"train.json:3", "element 1"}},
 		{"CSV of uneven records", []string{"train.csv", "a,b\n1,2\n3\n"}, "", "train", []string{"train.csv", "line 3"}},
 	}
 	for _, tt := range tests {
@@ -131,7 +142,8 @@ func wantMessage(t *testing.T, err error, parts []string) {
 
 func TestCorruptRow(t *testing.T) {
 	s := open(t, folder(t, "train.jsonl", "{\"q\":1}\n\n{\"q\": tru}\n[1]\n{\"q\":1} x\n"), "", "train")
-	for i, want := range [][]string{1: {"train.jsonl:3", `{\"q\": tru}`, "mend"}, 2: {"train.jsonl:4", "JSON object"}, 3: {"train.jsonl:5"}} {
+	for i, want := range [][]string{1: {"train.jsonl:3", `{\"q\": tru}`, "mend"}, 2: {"train.jsonl:4", "JSON object"},
+		3: {"train.jsonl:5"}} {
 		if want != nil {
 			_, err := s.Row(i)
 			wantMessage(t, err, want)
@@ -188,10 +200,12 @@ func TestReader(t *testing.T) {
 		want [][]int
 	}{
 		{"one epoch, the rest dropped", 5, Plan{BatchSize: 2}, [][]int{{0, 1}, {2, 3}}},
-		{"two epochs, wrapping inside a batch", 5, Plan{BatchSize: 2, Epochs: 2}, [][]int{{0, 1}, {2, 3}, {4, 0}, {1, 2}, {3, 4}}},
+		{"two epochs, wrapping inside a batch", 5, Plan{BatchSize: 2, Epochs: 2},
+			[][]int{{0, 1}, {2, 3}, {4, 0}, {1, 2}, {3, 4}}},
 		{"steps win over epochs", 3, Plan{BatchSize: 2, Epochs: 9, TotalSteps: 2}, [][]int{{0, 1}, {2, 0}}},
 		{"a batch larger than the dataset", 2, Plan{BatchSize: 3, TotalSteps: 2}, [][]int{{0, 1, 0}, {1, 0, 1}}},
-		{"eval keeps the rest and goes once", 5, Plan{BatchSize: 2, Epochs: 3, TotalSteps: 9, Selector: "shuffle", Eval: true}, [][]int{{0, 1}, {2, 3}, {4}}},
+		{"eval keeps the rest and goes once", 5, Plan{BatchSize: 2, Epochs: 3, TotalSteps: 9, Selector: "shuffle",
+			Eval: true}, [][]int{{0, 1}, {2, 3}, {4}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,8 +18,8 @@ type Rate struct {
 	Value          float64
 }
 
-// Belief is what an adaptive selector has learned: a Beta distribution of each row's pass rate, and how far the model is from the weak to the
-// strong one whose pass rates the features are.
+// Belief is what an adaptive selector has learned: a Beta distribution of each row's pass rate, and how far the model
+// is from the weak to the strong one whose pass rates the features are.
 type Belief struct {
 	Alpha, Beta []float64
 	Between     float64 `json:"between"`
@@ -27,8 +27,9 @@ type Belief struct {
 	Rho         float64 `json:"rho"`
 }
 
-// difficulty draws rows whose pass rate is believed to be near a target. Trinity-RFT's InterpolationBetaPREstimator: the rates measured of some
-// rows tell something of all, by way of two features, the pass rates of a weak and of a strong model.
+// difficulty draws rows whose pass rate is believed to be near a target. Trinity-RFT's InterpolationBetaPREstimator:
+// the rates measured of some rows tell something of all, by way of two features, the pass rates of a weak and of a
+// strong model.
 type difficulty struct {
 	features [][]float64
 	seed     int64
@@ -40,7 +41,8 @@ type difficulty struct {
 
 func newDifficulty(plan Plan) (*difficulty, error) {
 	given := arg.Read(plan.Args)
-	d := &difficulty{features: plan.Features, seed: plan.Seed, m: given.Float("m", 16), lambda: given.Float("lamb", 0.2),
+	d := &difficulty{features: plan.Features, seed: plan.Seed, m: given.Float("m", 16),
+		lambda: given.Float("lamb", 0.2),
 		target: given.Float("target_reward", 1), tau: given.Float("tau", 1),
 		adaptive: given.Bool("adaptive_rho", false), sample: given.Bool("do_sample", false)}
 	given.Require(d.tau >= 0, "tau", d.tau, "0 or more")
@@ -59,8 +61,8 @@ func ones(n int) []float64 {
 	return v
 }
 
-// pick takes the n rows of the highest score at tau 0, and else draws them without replacement from softmax(score / tau), as torch.multinomial
-// does: the highest p/q, with q exponential.
+// pick takes the n rows of the highest score at tau 0, and else draws them without replacement from softmax(score /
+// tau), as torch.multinomial does: the highest p/q, with q exponential.
 func (d *difficulty) Pick(start, n int) []int {
 	keys := d.scores(start)
 	if d.tau > 0 {
@@ -82,8 +84,8 @@ func (d *difficulty) Pick(start, n int) []int {
 	return order[:n]
 }
 
-// scores are the negative distances of the believed pass rates from the target. With do_sample a rate is drawn from its distribution; upstream
-// draws it with NumPy, this program with its own generator.
+// scores are the negative distances of the believed pass rates from the target. With do_sample a rate is drawn from its
+// distribution; upstream draws it with NumPy, this program with its own generator.
 func (d *difficulty) scores(start int) []float64 {
 	out := make([]float64, len(d.features))
 	draws := rng.New(uint64(d.seed)).Stream("difficulty", start)
@@ -98,7 +100,8 @@ func (d *difficulty) scores(start int) []float64 {
 	return out
 }
 
-// beta draws from a Beta distribution by two of Marsaglia and Tsang's gamma variates (ACM TOMS 26, 2000); a and b are above 0.
+// beta draws from a Beta distribution by two of Marsaglia and Tsang's gamma variates (ACM TOMS 26, 2000); a and b are
+// above 0.
 func beta(a, b float64, uniform func() float64) float64 {
 	x, y := gamma(a, uniform), gamma(b, uniform)
 	if x+y == 0 {
@@ -160,7 +163,8 @@ func (d *difficulty) learn(rates []Rate) {
 	d.take(rates, guess)
 }
 
-// take is the update of the distributions: old evidence fades by lambda, measured rates count 1-rho and interpolated ones rho.
+// take is the update of the distributions: old evidence fades by lambda, measured rates count 1-rho and interpolated
+// ones rho.
 func (d *difficulty) take(rates []Rate, guess []float64) {
 	b := &d.belief
 	measured := map[int]float64{}
@@ -173,7 +177,9 @@ func (d *difficulty) take(rates []Rate, guess []float64) {
 		if v, ok := measured[i]; ok {
 			own, ownNot = v, 1-v
 		}
-		b.Alpha[i] = float64((1-d.lambda)*b.Alpha[i]) + d.lambda + float64((1-b.Rho)*own*d.m) + float64(b.Rho*guess[i]*d.m)
-		b.Beta[i] = float64((1-d.lambda)*b.Beta[i]) + d.lambda + float64((1-b.Rho)*ownNot*d.m) + float64(b.Rho*(1-guess[i])*d.m)
+		b.Alpha[i] = float64((1-d.lambda)*b.Alpha[i]) + d.lambda + float64((1-b.Rho)*own*d.m) + float64(
+			b.Rho*guess[i]*d.m)
+		b.Beta[i] = float64((1-d.lambda)*b.Beta[i]) + d.lambda + float64((1-b.Rho)*ownNot*d.m) + float64(
+			b.Rho*(1-guess[i])*d.m)
 	}
 }

@@ -96,8 +96,8 @@ func glob(pattern string) ([]string, error) {
 	return out, nil
 }
 
-// walk lists the data files below a folder and README.md, sorted, with slashes and relative to it. Hidden files and folders
-// are left out; a folder that is not there has none.
+// walk lists the data files below a folder and README.md, sorted, with slashes and relative to it. Hidden files and
+// folders are left out; a folder that is not there has none.
 func walk(dir string) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {

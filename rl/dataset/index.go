@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The functions here find where the rows of a text file start. They look at structure only, at the speed at which the file can
-// be read; whether a row is well formed shows when it is read.
+// The functions here find where the rows of a text file start. They look at structure only, at the speed at which the
+// file can be read; whether a row is well formed shows when it is read.
 
 // index finds where the rows start, reading the file once from front to back.
 func (f *file) index(ext string) error {
@@ -20,7 +20,8 @@ func (f *file) index(ext string) error {
 		return f.indexCSV(r)
 	}
 	if ext == ".json" {
-		if head, _ := r.Peek(1 << 16); bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff"))), []byte("[")) {
+		if head, _ := r.Peek(1 << 16); bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff"))),
+			[]byte("[")) {
 			f.format = jsonArray
 			return f.indexArray(r)
 		}
@@ -78,7 +79,8 @@ func (f *file) indexArray(r *bufio.Reader) error {
 			return fmt.Errorf("dataset: cannot read %s: %w", f.path, err)
 		case err == nil || s.depth == 0:
 		case s.element:
-			return fmt.Errorf("dataset: %s: element %d of the array is cut off", f.Place(len(f.starts)-1), len(f.starts)-1)
+			return fmt.Errorf("dataset: %s: element %d of the array is cut off", f.Place(len(f.starts)-1),
+				len(f.starts)-1)
 		default:
 			return fmt.Errorf("dataset: %s: the array is not closed", f.lineAt(at))
 		}
@@ -206,7 +208,8 @@ func (f *file) record(start, end int64, line, fields int) error {
 		return nil
 	}
 	if fields != len(f.columns) {
-		return fmt.Errorf("dataset: %s: the record on line %d has %d fields, and there are %d columns", f.path, line, fields, len(f.columns))
+		return fmt.Errorf("dataset: %s: the record on line %d has %d fields, and there are %d columns", f.path, line,
+			fields, len(f.columns))
 	}
 	f.starts = append(f.starts, start)
 	return nil

@@ -11,7 +11,8 @@ import (
 var readable = []string{".jsonl", ".json", ".csv", ".parquet"}
 
 // notData are files of data set folders that tell about the data.
-var notData = []string{"dataset_info.json", "dataset_infos.json", "config.json", "state.json", "package.json", "metadata.json"}
+var notData = []string{"dataset_info.json", "dataset_infos.json", "config.json", "state.json", "package.json",
+	"metadata.json"}
 
 // splits are the words by which file names name a split; the first is the split's own.
 // https://huggingface.co/docs/datasets/repository_structure
@@ -21,10 +22,10 @@ var splits = [][]string{
 	{"test", "testing", "eval", "evaluation"},
 }
 
-// Select names the files of a split, in order, among the names (with slashes, sorted) of a data set's files. What readme,
-// the text of README.md or "", says in its configs wins; else the files' names and folders tell: <split>.jsonl, .json, .csv or
-// .parquet, the shards <split>-00000-of-00003.parquet, a folder <split>, or the split as a word of the name; in the folder of
-// the subset if one is named, and in data/. Files that name no split are train.
+// Select names the files of a split, in order, among the names (with slashes, sorted) of a data set's files. What
+// readme, the text of README.md or "", says in its configs wins; else the files' names and folders tell: <split>.jsonl,
+// .json, .csv or .parquet, the shards <split>-00000-of-00003.parquet, a folder <split>, or the split as a word of the
+// name; in the folder of the subset if one is named, and in data/. Files that name no split are train.
 func Select(names []string, readme, subset, split string) ([]string, error) {
 	split = splitOr(split)
 	data := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
@@ -46,7 +47,8 @@ func Select(names []string, readme, subset, split string) ([]string, error) {
 			return found, err
 		}
 	}
-	return nil, fmt.Errorf("no file for split %q in %s (looked for %s.jsonl, .json, .csv, .parquet and shards of them); there is %s",
+	return nil, fmt.Errorf("no file for split %q in %s (looked for %s.jsonl, .json, .csv, .parquet and shards of "+
+		"them); there is %s",
 		split, or(strings.TrimSuffix(folder, "/"), "the folder"), split, listed(data))
 }
 
@@ -126,7 +128,8 @@ func complete(names []string) error {
 	}
 	for group, n := range have {
 		if want, _ := shardCount("00000" + group[len(group)-len("-of-00001"):]); n != want {
-			return fmt.Errorf("%d of the %d shards %s… are there", n, want, path.Base(group[:len(group)-len("-of-00001")]))
+			return fmt.Errorf("%d of the %d shards %s… are there", n, want,
+				path.Base(group[:len(group)-len("-of-00001")]))
 		}
 	}
 	return nil

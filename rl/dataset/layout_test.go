@@ -27,7 +27,8 @@ configs:
 
 // Select reads the layouts of https://huggingface.co/docs/datasets/repository_structure.
 func TestSelect(t *testing.T) {
-	gsm8k := []string{"README.md", "main/test-00000-of-00001.parquet", "main/train-00000-of-00001.parquet", "socratic/train-a.parquet", "socratic/train-b1.parquet", "socratic/train-c.parquet"}
+	gsm8k := []string{"README.md", "main/test-00000-of-00001.parquet", "main/train-00000-of-00001.parquet",
+		"socratic/train-a.parquet", "socratic/train-b1.parquet", "socratic/train-c.parquet"}
 	tests := []struct {
 		name          string
 		names         []string
@@ -38,24 +39,41 @@ func TestSelect(t *testing.T) {
 	}{
 		{"a subset that the README names", gsm8k, gsm8kCard, "main", "train", "main/train-00000-of-00001.parquet", ""},
 		{"its other split", gsm8k, gsm8kCard, "main", "test", "main/test-00000-of-00001.parquet", ""},
-		{"several patterns", gsm8k, gsm8kCard, "socratic", "train", "socratic/train-a.parquet socratic/train-b1.parquet", ""},
-		{"no subset of several", gsm8k, gsm8kCard, "", "train", "", `no subset ""; README.md lists main, socratic; set subset_name`},
-		{"an unknown subset", gsm8k, gsm8kCard, "mian", "train", "", `no subset "mian"; README.md lists main, socratic`},
-		{"an unknown split", gsm8k, gsm8kCard, "main", "validation", "", `no split "validation"; README.md lists "train", "test"`},
-		{"files that the README names and are not there", gsm8k[:2], gsm8kCard, "main", "train", "", `no file for "main/train-*"`},
+		{"several patterns", gsm8k, gsm8kCard, "socratic", "train",
+			"socratic/train-a.parquet socratic/train-b1.parquet", ""},
+		{"no subset of several", gsm8k, gsm8kCard, "", "train", "",
+			`no subset ""; README.md lists main, socratic; set subset_name`},
+		{"an unknown subset", gsm8k, gsm8kCard, "mian", "train", "",
+			`no subset "mian"; README.md lists main, socratic`},
+		{"an unknown split", gsm8k, gsm8kCard, "main", "validation", "",
+			`no split "validation"; README.md lists "train", "test"`},
+		{"files that the README names and are not there", gsm8k[:2], gsm8kCard, "main", "train", "",
+			`no file for "main/train-*"`},
 		{"without the README", gsm8k, "", "main", "train", "main/train-00000-of-00001.parquet", ""},
-		{"a default subset", []string{"a.jsonl", "b.jsonl"}, "---\nconfigs:\n- config_name: x\n  data_files: a.jsonl\n- config_name: y\n  default: true\n  data_files: b.jsonl\n---\n", "", "", "b.jsonl", ""},
-		{"the only subset, splits as a map", []string{"a.jsonl", "b.csv"}, "---\nconfigs:\n- config_name: x\n  data_files: {train: a.jsonl, test: b.csv}\n---\n", "", "test", "b.csv", ""},
-		{"a data_dir", []string{"en/train.jsonl", "de/train.jsonl"}, "---\nconfigs:\n- config_name: german\n  data_dir: de\n---\n", "german", "", "de/train.jsonl", ""},
-		{"patterns through folders", []string{"x/1/a.parquet", "x/b.parquet", "y.parquet"}, "---\nconfigs:\n- config_name: default\n  data_files: [\"x/**/*.parquet\"]\n---\n", "", "", "x/1/a.parquet x/b.parquet", ""},
+		{"a default subset", []string{"a.jsonl", "b.jsonl"}, "---\nconfigs:\n- config_name: x\n  data_files: " +
+			"a.jsonl\n- config_name: y\n  default: true\n  data_files: b.jsonl\n---\n", "", "", "b.jsonl", ""},
+		{"the only subset, splits as a map", []string{"a.jsonl", "b.csv"},
+			"---\nconfigs:\n- config_name: x\n  data_files: {train: a.jsonl, test: b.csv}\n---\n", "", "test", "b.csv",
+			""},
+		{"a data_dir", []string{"en/train.jsonl", "de/train.jsonl"},
+			"---\nconfigs:\n- config_name: german\n  data_dir: de\n---\n", "german", "", "de/train.jsonl", ""},
+		{"patterns through folders", []string{"x/1/a.parquet", "x/b.parquet", "y.parquet"},
+			"---\nconfigs:\n- config_name: default\n  data_files: [\"x/**/*.parquet\"]\n---\n", "", "",
+			"x/1/a.parquet x/b.parquet", ""},
 		{"a README without configs", []string{"train.jsonl"}, "---\nlicense: mit\n---\n", "", "", "train.jsonl", ""},
 		{"a README that is no YAML", []string{"train.jsonl"}, "---\n: [\n---\n", "", "", "train.jsonl", ""},
-		{"in data", []string{"data/test-00000-of-00001.parquet", "data/train-00000-of-00002.parquet", "data/train-00001-of-00002.parquet"}, "", "", "train", "data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet", ""},
-		{"a shard is missing", []string{"data/train-00000-of-00002.parquet"}, "", "", "train", "", "1 of the 2 shards train-… are there"},
-		{"a folder for each split", []string{"test/0000.parquet", "train/0000.parquet", "train/0001.parquet"}, "", "", "train", "train/0000.parquet train/0001.parquet", ""},
-		{"the split as a word", []string{"gsm8k_test.jsonl", "gsm8k_train.jsonl", "trainers.jsonl"}, "", "", "train", "gsm8k_train.jsonl", ""},
+		{"in data", []string{"data/test-00000-of-00001.parquet", "data/train-00000-of-00002.parquet",
+			"data/train-00001-of-00002.parquet"}, "", "", "train",
+			"data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet", ""},
+		{"a shard is missing", []string{"data/train-00000-of-00002.parquet"}, "", "", "train", "",
+			"1 of the 2 shards train-… are there"},
+		{"a folder for each split", []string{"test/0000.parquet", "train/0000.parquet", "train/0001.parquet"}, "", "",
+			"train", "train/0000.parquet train/0001.parquet", ""},
+		{"the split as a word", []string{"gsm8k_test.jsonl", "gsm8k_train.jsonl", "trainers.jsonl"}, "", "", "train",
+			"gsm8k_train.jsonl", ""},
 		{"another word for it", []string{"dev.jsonl", "training_set.jsonl"}, "", "", "validation", "dev.jsonl", ""},
-		{"files without a split", []string{"a.jsonl", "b.jsonl", "dataset_infos.json"}, "", "", "train", "a.jsonl b.jsonl", ""},
+		{"files without a split", []string{"a.jsonl", "b.jsonl", "dataset_infos.json"}, "", "", "train",
+			"a.jsonl b.jsonl", ""},
 		{"no data", []string{"README.md", "gsm8k.py"}, "", "", "train", "", "no data files"},
 	}
 	for _, tt := range tests {
@@ -76,7 +94,8 @@ func TestSelect(t *testing.T) {
 
 // Several files are one data set, in the order of the pattern.
 func TestPatterns(t *testing.T) {
-	dir := folder(t, "b.jsonl", `{"q":"b"}`, "a.jsonl", `{"q":"a"}`, "x/c.csv", "q\nc\n", "x/y/d.json", `[{"q":"d"}]`, "x/.hidden/e.jsonl", `{"q":"e"}`)
+	dir := folder(t, "b.jsonl", `{"q":"b"}`, "a.jsonl", `{"q":"a"}`, "x/c.csv", "q\nc\n", "x/y/d.json", `[{"q":"d"}]`,
+		"x/.hidden/e.jsonl", `{"q":"e"}`)
 	for pattern, want := range map[string][]string{
 		"*.jsonl":           {"a", "b"},
 		"{b,a}.jsonl":       {"b", "a"},

@@ -11,7 +11,8 @@ import (
 )
 
 // million asks for what needs hundreds of megabytes of disk and a quiet machine.
-var million = flag.Bool("dataset.million", false, "open a million rows of each format within a second (make million-rows)")
+var million = flag.Bool("dataset.million", false, "open a million rows of each format within a second (make "+
+	"million-rows)")
 
 // A million rows of any format are open, and the first and last are read, within a second.
 func TestMillionRows(t *testing.T) {
@@ -40,11 +41,13 @@ func TestMillionRows(t *testing.T) {
 			}
 		}
 	}
-	const object = `{"question": "Natalia sold clips to %d of her \"friends\" in April. How many clips did she sell?", "answer": "#### %d"}`
+	const object = `{"question": "Natalia sold clips to %d of her \"friends\" in April. How many clips did she ` +
+		`sell?", "answer": "#### %d"}`
 	for name, write := range map[string]func(testing.TB, string){
-		"train.jsonl":   text("", object, "\n", "\n"),
-		"train.json":    text("[\n", object, ",\n", "\n]\n"),
-		"train.csv":     text("question,answer\n", `"Natalia sold clips to %d of her ""friends"", in April. How many clips did she sell?",%d`, "\n", "\n"),
+		"train.jsonl": text("", object, "\n", "\n"),
+		"train.json":  text("[\n", object, ",\n", "\n]\n"),
+		"train.csv": text("question,answer\n",
+			`"Natalia sold clips to %d of her ""friends"", in April. How many clips did she sell?",%d`, "\n", "\n"),
 		"train.parquet": func(t testing.TB, path string) { writeParquet(t, path, n) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
-// Mix deals out the rows of several data sets as one: in each epoch every set comes up as often as it has rows, in an order drawn anew, and
-// its selector says which row that is. The order is Trinity-RFT's TasksetScheduler's. It is not safe for concurrent use.
+// Mix deals out the rows of several data sets as one: in each epoch every set comes up as often as it has rows, in an
+// order drawn anew, and its selector says which row that is. The order is Trinity-RFT's TasksetScheduler's. It is not
+// safe for concurrent use.
 type Mix struct {
 	sizes     []int
 	selectors []Selector
@@ -22,7 +23,8 @@ type Mix struct {
 	order []int
 }
 
-// NewMix plans the reading of sets with sizes rows by their plans; batch size, epochs and steps are those of the first plan, which all share.
+// NewMix plans the reading of sets with sizes rows by their plans; batch size, epochs and steps are those of the first
+// plan, which all share.
 func NewMix(sizes []int, plans []Plan) (*Mix, error) {
 	m := &Mix{sizes: sizes, batch: plans[0].BatchSize, epoch: -1}
 	for i, plan := range plans {
@@ -173,14 +175,17 @@ func (m *Mix) Restore(data []byte) error {
 		return fmt.Errorf("dataset: stored states of the tasksets: %w", err)
 	}
 	if len(states) != len(m.sizes) {
-		return fmt.Errorf("dataset: %d stored states for %d tasksets; put the tasksets back that the job was begun with", len(states), len(m.sizes))
+		return fmt.Errorf(
+			"dataset: %d stored states for %d tasksets; put the tasksets back that the job was begun with", len(states),
+			len(m.sizes))
 	}
 	for id, s := range states {
 		d, ok := m.selectors[id].(*difficulty)
 		switch {
 		case !ok || s.Belief == nil:
 		case len(s.Belief.Alpha) != m.sizes[id] || len(s.Belief.Beta) != m.sizes[id]:
-			return errors.New("dataset: what was learned is of another number of rows; put the data back that the job was begun with")
+			return errors.New("dataset: what was learned is of another number of rows; put the data back that the " +
+				"job was begun with")
 		default:
 			d.belief = *s.Belief
 		}

@@ -11,14 +11,19 @@ import (
 	"testing"
 )
 
-// The order of rows of Trinity-RFT's own test of its scheduler (tests/buffer/task_scheduler_test.py, commit 8860c046): two sets of 5 and 7 rows,
-// batches of 2, two epochs, taskset.row, with a resume after every third batch.
+// The order of rows of Trinity-RFT's own test of its scheduler (tests/buffer/task_scheduler_test.py, commit 8860c046):
+// two sets of 5 and 7 rows, batches of 2, two epochs, taskset.row, with a resume after every third batch.
 var upstream = map[string]string{
-	"sequential":        "1.0 0.0 1.1 0.1 1.2 1.3 0.2 0.3 1.4 1.5 1.6 0.4 1.0 1.1 0.0 1.2 1.3 0.1 0.2 1.4 0.3 1.5 1.6 0.4",
-	"shuffle":           "1.3 0.4 1.2 0.2 1.6 1.4 0.3 0.1 1.1 1.5 1.0 0.0 1.2 1.6 0.4 1.5 1.1 0.1 0.2 1.4 0.0 1.0 1.3 0.3",
-	"random":            "1.0 0.0 1.3 0.2 1.4 1.0 0.2 0.0 1.6 1.3 1.0 0.2 1.0 1.2 0.0 1.2 1.6 0.0 0.0 1.5 0.3 1.2 1.6 0.1",
-	"offline_easy2hard": "1.3 0.3 1.4 0.0 1.1 1.0 0.2 0.4 1.6 1.5 1.2 0.1 1.3 1.4 0.3 1.1 1.0 0.0 0.2 1.6 0.4 1.5 1.2 0.1",
-	"difficulty_based":  "1.3 0.3 1.6 0.2 1.2 1.3 0.2 0.3 1.2 1.1 1.4 0.2 1.3 1.2 0.4 1.4 1.5 0.4 0.3 1.5 0.1 1.6 1.6 0.4",
+	"sequential": "1.0 0.0 1.1 0.1 1.2 1.3 0.2 0.3 1.4 1.5 1.6 0.4 1.0 1.1 0.0 1.2 1.3 0.1 0.2 1.4 0.3 1.5 " +
+		"1.6 0.4",
+	"shuffle": "1.3 0.4 1.2 0.2 1.6 1.4 0.3 0.1 1.1 1.5 1.0 0.0 1.2 1.6 0.4 1.5 1.1 0.1 0.2 1.4 0.0 1.0 " +
+		"1.3 0.3",
+	"random": "1.0 0.0 1.3 0.2 1.4 1.0 0.2 0.0 1.6 1.3 1.0 0.2 1.0 1.2 0.0 1.2 1.6 0.0 0.0 1.5 0.3 1.2 " +
+		"1.6 0.1",
+	"offline_easy2hard": "1.3 0.3 1.4 0.0 1.1 1.0 0.2 0.4 1.6 1.5 1.2 0.1 1.3 1.4 0.3 1.1 1.0 0.0 0.2 1.6 0.4 1.5 " +
+		"1.2 0.1",
+	"difficulty_based": "1.3 0.3 1.6 0.2 1.2 1.3 0.2 0.3 1.2 1.1 1.4 0.2 1.3 1.2 0.4 1.4 1.5 0.4 0.3 1.5 0.1 1.6 " +
+		"1.6 0.4",
 }
 
 // plansOf are the plans of two sets whose rows are as easy as upstream's.
@@ -105,18 +110,22 @@ func TestMixLearns(t *testing.T) {
 	if n := m.States(4)[0].CurrentIndex + m.States(4)[1].CurrentIndex; n != 6 {
 		t.Errorf("before step 4 %d rows are read, want 6", n)
 	}
-	if err := newMix(t, "shuffle").Restore([]byte(`[{"current_index":1}]`)); err == nil || !strings.Contains(err.Error(), "1 stored states for 2 tasksets") {
+	if err := newMix(t, "shuffle").Restore([]byte(`[{"current_index":1}]`)); err == nil ||
+		!strings.Contains(err.Error(), "1 stored states for 2 tasksets") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// The update by hand: one row of three measured, with both features of the first row on the line between the two models.
+// The update by hand: one row of three measured, with both features of the first row on the line between the two
+// models.
 func TestDifficultyBelief(t *testing.T) {
-	d, err := newDifficulty(Plan{Features: [][]float64{{0.2, 0.8}, {0.0, 1.0}, {0.5, 0.5}}, Args: map[string]any{"m": 10, "lamb": 0.5, "rho": 0.25, "tau": 0}})
+	d, err := newDifficulty(Plan{Features: [][]float64{{0.2, 0.8}, {0.0, 1.0}, {0.5, 0.5}},
+		Args: map[string]any{"m": 10, "lamb": 0.5, "rho": 0.25, "tau": 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.learn([]Rate{{Index: 0, Value: 0.5}}) // c = (0.5-0.2)/(0.6+1e-6), so row 1 is guessed at about 0.5 and row 2 at 0.5
+	// c = (0.5-0.2)/(0.6+1e-6), so row 1 is guessed at about 0.5 and row 2 at 0.5
+	d.learn([]Rate{{Index: 0, Value: 0.5}})
 	for i, want := range []float64{1 + 0.75*0.5*10 + 0.25*0.5*10, 1 + 0.25*0.5*10, 1 + 0.25*0.5*10} {
 		if math.Abs(d.belief.Alpha[i]-want) > 1e-5 || math.Abs(d.belief.Beta[i]-want) > 1e-5 {
 			t.Errorf("row %d: α %v, β %v, want %v", i, d.belief.Alpha[i], d.belief.Beta[i], want)
@@ -159,11 +168,14 @@ func TestBetaDraws(t *testing.T) {
 func TestSelectorsRefuse(t *testing.T) {
 	two := [][]float64{{1, 2}, {3, 4}}
 	for want, plan := range map[string]Plan{
-		"needs feature_keys":                            {BatchSize: 1, Selector: "offline_easy2hard"},
-		"needs feature_keys:":                           {BatchSize: 1, Selector: "difficulty_based", Features: [][]float64{{1}, {2}}},
-		"lambda is not an argument; did you mean lamb?": {BatchSize: 1, Selector: "difficulty_based", Features: two, Args: map[string]any{"lambda": 1}},
-		"tau is -1":                                     {BatchSize: 1, Selector: "difficulty_based", Features: two, Args: map[string]any{"tau": -1}},
-		"a batch of 9 tasks":                            {BatchSize: 9, Selector: "random"},
+		"needs feature_keys": {BatchSize: 1, Selector: "offline_easy2hard"},
+		"needs feature_keys:": {BatchSize: 1, Selector: "difficulty_based",
+			Features: [][]float64{{1}, {2}}},
+		"lambda is not an argument; did you mean lamb?": {BatchSize: 1, Selector: "difficulty_based", Features: two,
+			Args: map[string]any{"lambda": 1}},
+		"tau is -1": {BatchSize: 1, Selector: "difficulty_based", Features: two,
+			Args: map[string]any{"tau": -1}},
+		"a batch of 9 tasks": {BatchSize: 9, Selector: "random"},
 	} {
 		if _, err := NewMix([]int{2}, []Plan{plan}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one with %q", plan, err, want)

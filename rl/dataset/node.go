@@ -9,8 +9,8 @@ import (
 	pq "github.com/parquet-go/parquet-go/format"
 )
 
-// node is one node of a parquet schema, with what is needed to put a row together again from the values of its leaves: the
-// levels of https://parquet.apache.org/docs/file-format/nestedencoding/.
+// node is one node of a parquet schema, with what is needed to put a row together again from the values of its leaves:
+// the levels of https://parquet.apache.org/docs/file-format/nestedencoding/.
 type node struct {
 	name     string
 	optional bool
@@ -35,7 +35,8 @@ const (
 
 // newNode reads a node and those below it. leaf is the index of its first leaf; the result counts them.
 func newNode(c *parquet.Column, def, rep, leaf int) (*node, int, error) {
-	n := &node{name: c.Name(), optional: c.Optional(), repeated: c.Repeated(), def: def, rep: rep, leaf: leaf, leaves: 1}
+	n := &node{name: c.Name(), optional: c.Optional(), repeated: c.Repeated(), def: def, rep: rep, leaf: leaf,
+		leaves: 1}
 	root := c.Depth() == 0
 	if !root && n.optional {
 		n.def++
@@ -90,7 +91,8 @@ func kindOf(c *parquet.Column, n *node) nodeKind {
 // isWrapper reports whether the repeated node of a list wraps its items: except in the two-level form of old writers.
 // https://github.com/apache/parquet-format/blob/master/LogicalTypes.md#lists
 func (n *node) isWrapper() bool {
-	return n.kind == groupNode && len(n.children) == 1 && n.name != "array" && !strings.HasSuffix(n.name, "_tuple") && !n.children[0].repeated
+	return n.kind == groupNode && len(n.children) == 1 && n.name != "array" && !strings.HasSuffix(n.name, "_tuple") &&
+		!n.children[0].repeated
 }
 
 // assembly is one row being put together: the values of each leaf, and how many of them are used.

@@ -15,7 +15,8 @@ type Pair struct {
 }
 
 // Pair reads row index as a preference. The prompt is the list in MessagesKey, or system prompt and prompt as a
-// conversation; ChosenKey and RejectedKey name the answers: text, a message, or a list of messages (or that as JSON text).
+// conversation; ChosenKey and RejectedKey name the answers: text, a message, or a list of messages (or that as JSON
+// text).
 func (f Format) Pair(src *Source, index int) (Pair, error) {
 	row, err := src.Row(index)
 	if err != nil {

@@ -8,7 +8,10 @@ import (
 )
 
 func TestPair(t *testing.T) {
-	s := open(t, folder(t, "train.jsonl", `{"q":"1+1?","good":"2","bad":"3","talk":[{"role":"user","content":"hi"}],"one":{"role":"assistant","content":"ho"},"list":[{"role":"assistant","content":"ha"}],"json":"[{\"role\":\"assistant\",\"content\":\"hm\"}]","bracket":"[1]","odd":[{"role":"user"}],"none":[]}`), "", "train")
+	s := open(t, folder(t, "train.jsonl",
+		`{"q":"1+1?","good":"2","bad":"3","talk":[{"role":"user","content":"hi"}],"one":{"role":"assistant",`+
+			`"content":"ho"},"list":[{"role":"assistant","content":"ha"}],"json":"[{\"role\":\"assistant\",`+
+			`\"content\":\"hm\"}]","bracket":"[1]","odd":[{"role":"user"}],"none":[]}`), "", "train")
 	user := []chat.Message{{Role: "user", Content: "1+1?"}}
 	said := func(text string) []chat.Message { return []chat.Message{{Role: "assistant", Content: text}} }
 	for _, tt := range []struct {
@@ -17,9 +20,12 @@ func TestPair(t *testing.T) {
 		want   Pair
 	}{
 		{"texts", Format{PromptKey: "q", ChosenKey: "good", RejectedKey: "bad"}, Pair{user, said("2"), said("3")}},
-		{"system prompt", Format{PromptKey: "q", SystemPrompt: "S", ChosenKey: "good", RejectedKey: "bad"}, Pair{[]chat.Message{{Role: "system", Content: "S"}, user[0]}, said("2"), said("3")}},
-		{"messages", Format{MessagesKey: "talk", ChosenKey: "one", RejectedKey: "list"}, Pair{[]chat.Message{{Role: "user", Content: "hi"}}, said("ho"), said("ha")}},
-		{"JSON text, and text that only looks like it", Format{PromptKey: "q", ChosenKey: "json", RejectedKey: "bracket"}, Pair{user, said("hm"), said("[1]")}},
+		{"system prompt", Format{PromptKey: "q", SystemPrompt: "S", ChosenKey: "good", RejectedKey: "bad"},
+			Pair{[]chat.Message{{Role: "system", Content: "S"}, user[0]}, said("2"), said("3")}},
+		{"messages", Format{MessagesKey: "talk", ChosenKey: "one", RejectedKey: "list"},
+			Pair{[]chat.Message{{Role: "user", Content: "hi"}}, said("ho"), said("ha")}},
+		{"JSON text, and text that only looks like it", Format{PromptKey: "q", ChosenKey: "json",
+			RejectedKey: "bracket"}, Pair{user, said("hm"), said("[1]")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := tt.format.Pair(s, 0)

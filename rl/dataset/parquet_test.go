@@ -81,7 +81,8 @@ func sameValue(a, b any) bool {
 	}
 	if r, ok := a.(Row); ok {
 		q, ok := b.(Row)
-		return ok && slices.EqualFunc(r, q, func(f, g Field) bool { return f.Key == g.Key && sameValue(f.Value, g.Value) })
+		return ok && slices.EqualFunc(
+			r, q, func(f, g Field) bool { return f.Key == g.Key && sameValue(f.Value, g.Value) })
 	}
 	return reflect.DeepEqual(a, b)
 }
@@ -95,11 +96,13 @@ func TestParquetTask(t *testing.T) {
 		t.Errorf("got %q, %q, %v", task.Prompt, task.Truth, err)
 	}
 	messages, err := f.Messages(s, 2)
-	if want := []chat.Message{{Role: "user", Content: "2:0 ü"}, {Role: "assistant", Content: "2:1 ü"}}; err != nil || !reflect.DeepEqual(messages, want) {
+	if want := []chat.Message{{Role: "user", Content: "2:0 ü"}, {Role: "assistant", Content: "2:1 ü"}}; err != nil ||
+		!reflect.DeepEqual(messages, want) {
 		t.Errorf("got %v, %v, want %v", messages, err, want)
 	}
 	_, err = Format{Section: "taskset.format", PromptKey: "prompt"}.Task(s, Item{Index: 7})
-	wantMessage(t, err, []string{"nested.parquet, row 7", `no column "prompt"`, "question, answer, messages, tags, meta", "taskset.format.prompt_key"})
+	wantMessage(t, err, []string{"nested.parquet, row 7", `no column "prompt"`,
+		"question, answer, messages, tags, meta", "taskset.format.prompt_key"})
 }
 
 // Many readers at once get their rows.
@@ -131,10 +134,12 @@ func TestParquetRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"empty": nil, "short": []byte("PAR1"), "text": []byte("{\"a\":1}\n{\"a\":2}\n"), "cut": whole[:len(whole)/2],
+	for name, content := range map[string][]byte{"empty": nil, "short": []byte("PAR1"),
+		"text": []byte("{\"a\":1}\n{\"a\":2}\n"), "cut": whole[:len(whole)/2],
 		"footer": append(bytes.Clone(whole[:len(whole)-40]), whole[len(whole)-8:]...)} {
 		_, err := Open(filepath.Join(folder(t, "train.parquet", string(content)), "train.parquet"), "", "")
-		if err == nil || !strings.Contains(err.Error(), "no parquet file that can be read") || !strings.Contains(err.Error(), "train.parquet") {
+		if err == nil || !strings.Contains(err.Error(), "no parquet file that can be read") ||
+			!strings.Contains(err.Error(), "train.parquet") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -152,7 +157,8 @@ func TestParquetRefuses(t *testing.T) {
 
 // Every compression that data sets come in is read, and others are refused by name.
 func TestParquetCompression(t *testing.T) {
-	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli,
+		&parquet.Zstd, &parquet.Lz4Raw} {
 		path := filepath.Join(t.TempDir(), "train.parquet")
 		writeParquetWith(t, path, 3000, codec)
 		s, err := Open(path, "", "")
@@ -196,7 +202,8 @@ func writeParquetWith(t testing.TB, path string, n int, codec compress.Codec) {
 	w := parquet.NewGenericWriter[question](f, parquet.Compression(codec))
 	batch := make([]question, 0, 1000)
 	for i := range n {
-		batch = append(batch, question{fmt.Sprintf("Natalia sold clips to %d of her friends in April. How many clips did she sell?", i), fmt.Sprintf("#### %d", i)})
+		batch = append(batch, question{fmt.Sprintf("Natalia sold clips to %d of her friends in April. How many clips "+
+			"did she sell?", i), fmt.Sprintf("#### %d", i)})
 		if len(batch) == cap(batch) || i == n-1 {
 			if _, err := w.Write(batch); err != nil {
 				t.Fatal(err)
@@ -231,11 +238,13 @@ func parquetSeeds(f *testing.F) (all [][]byte) {
 		M     map[string]string `parquet:"m,optional"`
 	}
 	half := 0.5
-	rows := []row{{Q: "1+1?", A: &half, Yes: true, Parts: []part{{"x", []int64{1, 2}}, {}}, M: map[string]string{"k": "v"}}, {Q: "1+1?"}, {Q: "é", Parts: []part{{"", nil}}}}
+	rows := []row{{Q: "1+1?", A: &half, Yes: true, Parts: []part{{"x", []int64{1, 2}}, {}},
+		M: map[string]string{"k": "v"}}, {Q: "1+1?"}, {Q: "é", Parts: []part{{"", nil}}}}
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd} {
 		for _, version := range []int{1, 2} {
 			var b bytes.Buffer
-			if err := parquet.Write(&b, rows, parquet.Compression(codec), parquet.DataPageVersion(version)); err != nil {
+			if err := parquet.Write(&b, rows, parquet.Compression(codec),
+				parquet.DataPageVersion(version)); err != nil {
 				f.Fatal(err)
 			}
 			all = append(all, b.Bytes())

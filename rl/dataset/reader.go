@@ -8,13 +8,14 @@ import (
 // Plan says how much of a dataset is read and in what order.
 type Plan struct {
 	BatchSize  int
-	Epochs     int            // passes over the rows; used when TotalSteps is 0; 0 means one
-	TotalSteps int            // batches to read, wrapping around; 0 means by Epochs
-	Eval       bool           // one pass in file order, the last batch perhaps partial; Epochs and TotalSteps do not count
-	Selector   string         // one of Selectors, or "" for sequential
-	Seed       int64          // of what the selector draws
-	Features   [][]float64    // of each row, for selectors that go by them
-	Args       map[string]any // of the selector
+	Epochs     int // passes over the rows; used when TotalSteps is 0; 0 means one
+	TotalSteps int // batches to read, wrapping around; 0 means by Epochs
+	// one pass in file order, the last batch perhaps partial; Epochs and TotalSteps do not count
+	Eval     bool
+	Selector string         // one of Selectors, or "" for sequential
+	Seed     int64          // of what the selector draws
+	Features [][]float64    // of each row, for selectors that go by them
+	Args     map[string]any // of the selector
 
 	Own map[string]OpenSelector // selectors that a program brings, by name
 }
@@ -67,7 +68,8 @@ func NewReader(size int, plan Plan) (*Reader, error) {
 		r.total = size * max(1, plan.Epochs)
 	}
 	if !plan.Eval && r.total < plan.BatchSize {
-		return nil, fmt.Errorf("dataset: %d rows for %d epochs do not fill one batch of %d; lower batch_size, or raise total_epochs or total_steps", size, max(1, plan.Epochs), plan.BatchSize)
+		return nil, fmt.Errorf("dataset: %d rows for %d epochs do not fill one batch of %d; lower batch_size, or "+
+			"raise total_epochs or total_steps", size, max(1, plan.Epochs), plan.BatchSize)
 	}
 	return r, nil
 }

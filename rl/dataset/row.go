@@ -1,5 +1,5 @@
-// Package dataset reads tasks and examples from files: JSON lines, JSON arrays, CSV and parquet, alone, several by a pattern,
-// or in the folders Hugging Face uses, in the order a selector asks for, in batches that can be resumed.
+// Package dataset reads tasks and examples from files: JSON lines, JSON arrays, CSV and parquet, alone, several by a
+// pattern, or in the folders Hugging Face uses, in the order a selector asks for, in batches that can be resumed.
 package dataset
 
 import (

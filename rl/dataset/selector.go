@@ -9,8 +9,8 @@ import (
 
 // Selector chooses rows with the draws of Trinity-RFT's selector of the same name, which are NumPy's and torch's.
 type Selector interface {
-	// Pick returns the rows at positions start … start+n−1 of the endless reading. But for what an adaptive selector has learned they
-	// depend on nothing else, so that resuming needs no more than the position.
+	// Pick returns the rows at positions start … start+n−1 of the endless reading. But for what an adaptive selector
+	// has learned they depend on nothing else, so that resuming needs no more than the position.
 	Pick(start, n int) []int
 }
 
@@ -30,7 +30,8 @@ func newSelector(name string, size int, plan Plan) (Selector, error) {
 		return &shuffle{size: size, seed: plan.Seed, epoch: -1}, nil
 	case "random":
 		if plan.BatchSize > size {
-			return nil, fmt.Errorf("dataset: selector random draws without replacement, and a batch of %d is more than the %d rows; lower batch_size or use selector shuffle", plan.BatchSize, size)
+			return nil, fmt.Errorf("dataset: selector random draws without replacement, and a batch of %d is more "+
+				"than the %d rows; lower batch_size or use selector shuffle", plan.BatchSize, size)
 		}
 		return random{size, plan.Seed}, nil
 	case "offline_easy2hard":
@@ -43,17 +44,20 @@ func newSelector(name string, size int, plan Plan) (Selector, error) {
 			return nil, err
 		}
 		if plan.BatchSize > size {
-			return nil, fmt.Errorf("dataset: selector difficulty_based draws without replacement, and a batch of %d is more than the %d rows; lower batch_size", plan.BatchSize, size)
+			return nil, fmt.Errorf("dataset: selector difficulty_based draws without replacement, and a batch of %d "+
+				"is more than the %d rows; lower batch_size", plan.BatchSize, size)
 		}
 		return newDifficulty(plan)
 	}
-	return nil, fmt.Errorf("dataset: unknown selector %q; use sequential, shuffle, random, offline_easy2hard or difficulty_based", name)
+	return nil, fmt.Errorf("dataset: unknown selector %q; use sequential, shuffle, random, offline_easy2hard or "+
+		"difficulty_based", name)
 }
 
 // featured checks that there are between low and high features of each row.
 func featured(name string, plan Plan, size, low, high int) error {
 	if len(plan.Features) != size || len(plan.Features[0]) < low || len(plan.Features[0]) > high {
-		return fmt.Errorf("dataset: selector %s needs feature_keys: columns of numbers that say how easy a row is", name)
+		return fmt.Errorf("dataset: selector %s needs feature_keys: columns of numbers that say how easy a row is",
+			name)
 	}
 	return nil
 }
@@ -69,7 +73,8 @@ func (s sequential) Pick(start, n int) []int {
 	return out
 }
 
-// shuffle goes through a new permutation of the rows in each epoch. (Upstream repeats a permutation until a resume draws the next one.)
+// shuffle goes through a new permutation of the rows in each epoch. (Upstream repeats a permutation until a resume
+// draws the next one.)
 type shuffle struct {
 	size  int
 	seed  int64

@@ -53,7 +53,8 @@ func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, e
 	if s, isText := value.(string); isText {
 		var list []Row
 		if err := json.Unmarshal([]byte(s), &list); err != nil {
-			return nil, fmt.Errorf("dataset: %s: column %q is text that is not a JSON list of messages: %w: %s", src.Place(index), f.MessagesKey, err, excerpt([]byte(s)))
+			return nil, fmt.Errorf("dataset: %s: column %q is text that is not a JSON list of messages: %w: %s",
+				src.Place(index), f.MessagesKey, err, excerpt([]byte(s)))
 		}
 		rows := make([]any, len(list))
 		for i, r := range list {
@@ -63,7 +64,8 @@ func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, e
 	}
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
-		return nil, fmt.Errorf("dataset: %s: column %q must be a list of messages with role and content, and is not or is empty", src.Place(index), f.MessagesKey)
+		return nil, fmt.Errorf("dataset: %s: column %q must be a list of messages with role and content, and is not "+
+			"or is empty", src.Place(index), f.MessagesKey)
 	}
 	messages, err := messageList(list)
 	if err != nil {
@@ -87,7 +89,8 @@ func message(item any) (chat.Message, error) {
 	return chat.Message{Role: name, Content: s}, err
 }
 
-// contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is refused.
+// contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is
+// refused.
 func contentText(content any) (string, error) {
 	parts, isList := content.([]any)
 	if !isList {
@@ -105,7 +108,8 @@ func contentText(content any) (string, error) {
 			all.WriteString(s)
 			continue
 		}
-		return "", fmt.Errorf("part %d of the content is of type %v; the models here read text only, so leave such rows or parts out", i, kind)
+		return "", fmt.Errorf("part %d of the content is of type %v; the models here read text only, so leave such "+
+			"rows or parts out", i, kind)
 	}
 	return all.String(), nil
 }

@@ -45,7 +45,8 @@ func Open(path, subset, split string) (*Source, error) {
 	}
 	if s.Len() == 0 {
 		s.Close()
-		return nil, fmt.Errorf("dataset: %s has no rows; give it at least one or name another path", strings.Join(paths, ", "))
+		return nil, fmt.Errorf("dataset: %s has no rows; give it at least one or name another path",
+			strings.Join(paths, ", "))
 	}
 	return s, nil
 }
@@ -57,7 +58,8 @@ func openTable(path string) (Table, error) {
 	case ".parquet":
 		return openParquet(path)
 	default:
-		return nil, fmt.Errorf("dataset: %s ends in %q; the files that can be read end in %s", path, ext, strings.Join(readable, ", "))
+		return nil, fmt.Errorf("dataset: %s ends in %q; the files that can be read end in %s", path, ext,
+			strings.Join(readable, ", "))
 	}
 }
 
@@ -90,7 +92,8 @@ func (s *Source) Numbers(keys []string) ([][]float64, error) {
 		for _, key := range keys {
 			v, ok := row.Get(key)
 			if !ok {
-				return nil, fmt.Errorf("dataset: %s: no column %q; the columns are: %s", s.Place(i), key, strings.Join(row.Columns(), ", "))
+				return nil, fmt.Errorf("dataset: %s: no column %q; the columns are: %s", s.Place(i), key,
+					strings.Join(row.Columns(), ", "))
 			}
 			n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
 			if err != nil {
@@ -139,7 +142,8 @@ func locate(path, subset, split string) ([]string, error) {
 	case err != nil && isPattern(path):
 		return locatePattern(path)
 	case err != nil:
-		return nil, fmt.Errorf("dataset: cannot open %s: %w; name a file, a pattern such as data/*.jsonl, or a folder with %s.jsonl in it", path, errors.Unwrap(err), splitOr(split))
+		return nil, fmt.Errorf("dataset: cannot open %s: %w; name a file, a pattern such as data/*.jsonl, or a "+
+			"folder with %s.jsonl in it", path, errors.Unwrap(err), splitOr(split))
 	case !info.IsDir():
 		return []string{path}, nil
 	}
@@ -171,7 +175,8 @@ func locatePattern(pattern string) ([]string, error) {
 		return nil, fmt.Errorf("dataset: %s: %w", pattern, err)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("dataset: no file fits %s; * and ? stay within a folder, ** goes through folders, {a,b} is either", pattern)
+		return nil, fmt.Errorf("dataset: no file fits %s; * and ? stay within a folder, ** goes through folders, "+
+			"{a,b} is either", pattern)
 	}
 	return found, nil
 }

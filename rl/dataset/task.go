@@ -81,7 +81,8 @@ func (f Format) missing(src *Source, index int, row Row, setting, key string) er
 	if len(columns) == 0 {
 		columns = []string{"none"}
 	}
-	return fmt.Errorf("dataset: %s: no column %q; the columns are: %s; set %s to one of them", src.Place(index), key, strings.Join(columns, ", "), where)
+	return fmt.Errorf("dataset: %s: no column %q; the columns are: %s; set %s to one of them", src.Place(index), key,
+		strings.Join(columns, ", "), where)
 }
 
 func optional(row Row, key string) string {

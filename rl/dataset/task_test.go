@@ -33,7 +33,8 @@ func TestTask(t *testing.T) {
 func TestMissingColumn(t *testing.T) {
 	s := open(t, folder(t, "train.jsonl", `{"query":"1","solution":"2"}`), "", "train")
 	err := Format{Section: "buffer.explorer_input.taskset.format", PromptKey: "question"}.Check(s)
-	wantMessage(t, err, []string{"train.jsonl:1", `no column "question"`, "query, solution", "buffer.explorer_input.taskset.format.prompt_key"})
+	wantMessage(t, err, []string{"train.jsonl:1", `no column "question"`, "query, solution",
+		"buffer.explorer_input.taskset.format.prompt_key"})
 	err = Format{PromptKey: "query", ResponseKey: "answer"}.Check(s)
 	wantMessage(t, err, []string{`no column "answer"`, "response_key"})
 	_, err = Format{MessagesKey: "messages"}.Messages(s, 0)
@@ -44,7 +45,12 @@ func TestMissingColumn(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	s := open(t, folder(t, "train.jsonl", `{"q":"1+1?","a":"2","sys":"Be brief.","list":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}],"json":"[{\"role\":\"user\",\"content\":\"hi\"}]","bad":"[","odd":[{"role":"user"}],"none":[],"parts":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],"seen":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}}]}],"shown":[{"type":"image","image":"i"}]}`), "", "train")
+	s := open(t, folder(t, "train.jsonl",
+		`{"q":"1+1?","a":"2","sys":"Be brief.","list":[{"role":"user","content":"hi"},{"role":"assistant",`+
+			`"content":"ho"}],"json":"[{\"role\":\"user\",\"content\":\"hi\"}]","bad":"[","odd":[{"role":"user"}],`+
+			`"none":[],"parts":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],`+
+			`"seen":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url",`+
+			`"image_url":{"url":"u"}}]}],"shown":[{"type":"image","image":"i"}]}`), "", "train")
 	turn := []chat.Message{{Role: "user", Content: "1+1?"}, {Role: "assistant", Content: "2"}}
 	tests := []struct {
 		name   string
@@ -52,9 +58,12 @@ func TestMessages(t *testing.T) {
 		want   []chat.Message
 	}{
 		{"prompt and response", Format{PromptKey: "q", ResponseKey: "a"}, turn},
-		{"system prompt", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S"}, append([]chat.Message{{Role: "system", Content: "S"}}, turn...)},
-		{"the column wins", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S", SystemPromptKey: "sys"}, append([]chat.Message{{Role: "system", Content: "Be brief."}}, turn...)},
-		{"a list", Format{MessagesKey: "list"}, []chat.Message{{Role: "user", Content: "hi"}, {Role: "assistant", Content: "ho"}}},
+		{"system prompt", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S"},
+			append([]chat.Message{{Role: "system", Content: "S"}}, turn...)},
+		{"the column wins", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S", SystemPromptKey: "sys"},
+			append([]chat.Message{{Role: "system", Content: "Be brief."}}, turn...)},
+		{"a list", Format{MessagesKey: "list"}, []chat.Message{{Role: "user", Content: "hi"},
+			{Role: "assistant", Content: "ho"}}},
 		{"parts of text", Format{MessagesKey: "parts"}, []chat.Message{{Role: "user", Content: "ab"}}},
 		{"JSON text", Format{MessagesKey: "json"}, []chat.Message{{Role: "user", Content: "hi"}}},
 	}
@@ -66,7 +75,8 @@ func TestMessages(t *testing.T) {
 			}
 		})
 	}
-	for key, want := range map[string]string{"bad": "JSON list of messages", "odd": "role and content", "none": "empty", "q": "JSON list", "seen": "part 1 of the content is of type image_url; the models here read text only"} {
+	for key, want := range map[string]string{"bad": "JSON list of messages", "odd": "role and content", "none": "empty",
+		"q": "JSON list", "seen": "part 1 of the content is of type image_url; the models here read text only"} {
 		_, err := Format{MessagesKey: key}.Messages(s, 0)
 		wantMessage(t, err, []string{want, key, "train.jsonl:1"})
 	}

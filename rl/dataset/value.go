@@ -15,8 +15,8 @@ import (
 	pq "github.com/parquet-go/parquet-go/format"
 )
 
-// leafValue returns how a leaf's values become a Field's: numbers keep their digits, times are written as ISO 8601, bytes that
-// are no text as base64. A number that is none is missing, as pandas means it.
+// leafValue returns how a leaf's values become a Field's: numbers keep their digits, times are written as ISO 8601,
+// bytes that are no text as base64. A number that is none is missing, as pandas means it.
 func leafValue(t parquet.Type) func(parquet.Value) any {
 	var logical any
 	if l := t.LogicalType(); l != nil {

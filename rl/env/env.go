@@ -1,7 +1,7 @@
-// Package env is the meeting place of players and environments: text goes in, text and a reward come out. It holds the contract
-// Env, the registry in which environments are found by id, the wrappers that shape what a player sees, vectors of environments
-// and snapshots. The environments themselves are in the packages below it (rl/env/game …), and rl/env/envtest is the suite that every
-// one of them passes.
+// Package env is the meeting place of players and environments: text goes in, text and a reward come out. It holds the
+// contract Env, the registry in which environments are found by id, the wrappers that shape what a player sees, vectors
+// of environments and snapshots. The environments themselves are in the packages below it (rl/env/game …), and
+// rl/env/envtest is the suite that every one of them passes.
 package env
 
 import (
@@ -11,11 +11,11 @@ import (
 // ErrOver is returned by Step when no episode is being played: before the first Reset and after the end of an episode.
 var ErrOver = errors.New("env: no episode is being played; Reset begins one")
 
-// Env plays episodes, one after the other. It is for one goroutine; different Envs share nothing that changes, so any number of
-// them may be played side by side.
+// Env plays episodes, one after the other. It is for one goroutine; different Envs share nothing that changes, so any
+// number of them may be played side by side.
 //
-// Errors are faults of the machinery (a file that cannot be read), after which the episode is lost. Whatever a player says is an
-// action and is answered with an observation and a reward, never with an error.
+// Errors are faults of the machinery (a file that cannot be read), after which the episode is lost. Whatever a player
+// says is an action and is answered with an observation and a reward, never with an error.
 type Env interface {
 	// Reset begins the episode that belongs to seed, whatever was played before.
 	Reset(seed uint64) (Observation, error)
@@ -23,12 +23,13 @@ type Env interface {
 	// Step plays one action: the player's whole answer, from which the environment takes the part that counts.
 	Step(action string) (Transition, error)
 
-	// Fork returns an independent environment in the same state, random draws to come included: both give the same answers to the
-	// same actions. A fork that is not played is a snapshot, and can itself be forked any number of times.
+	// Fork returns an independent environment in the same state, random draws to come included: both give the same
+	// answers to the same actions. A fork that is not played is a snapshot, and can itself be forked any number of
+	// times.
 	Fork() Env
 
-	// SampleAction draws what a random player would say here: a well-formed action, not necessarily an allowed one. It changes
-	// nothing and draws only from r. It is called while an episode is played.
+	// SampleAction draws what a random player would say here: a well-formed action, not necessarily an allowed one. It
+	// changes nothing and draws only from r. It is called while an episode is played.
 	SampleAction(r Draws) string
 }
 
@@ -45,8 +46,8 @@ type Observation struct {
 	// Text answers the last action; after Reset it is the task.
 	Text string
 
-	// Prefix and Suffix belong around the text that the player reads, once, however much history it shows: the suffix is
-	// usually the present board and a request to go on. A wrapper that put them into Text leaves them empty.
+	// Prefix and Suffix belong around the text that the player reads, once, however much history it shows: the suffix
+	// is usually the present board and a request to go on. A wrapper that put them into Text leaves them empty.
 	Prefix, Suffix string
 
 	// Action is the part of the action that counted, "" for all of it. It is what a history shows of the action.

@@ -30,11 +30,11 @@ type HistoryOptions struct {
 	Limit    int
 }
 
-// History is an environment whose observations tell the whole episode, as a model without memory needs it. Each text ends with a
-// newline, then come the prefix in front and the suffix behind.
+// History is an environment whose observations tell the whole episode, as a model without memory needs it. Each text
+// ends with a newline, then come the prefix in front and the suffix behind.
 //
-// In the chat modes the suffix stands at the end of the last message to the model, in front of the generation prompt. Upstream
-// puts it behind, into the model's own turn.
+// In the chat modes the suffix stands at the end of the last message to the model, in front of the generation prompt.
+// Upstream puts it behind, into the model's own turn.
 type History struct {
 	inner        Env
 	o            HistoryOptions

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Snapshot is a place in an episode as data: what was made, from which seed, and all that was said. It can be written down (as
-// JSON) and restored in another process, since episodes are deterministic. Within a process Fork is cheaper.
+// Snapshot is a place in an episode as data: what was made, from which seed, and all that was said. It can be written
+// down (as JSON) and restored in another process, since episodes are deterministic. Within a process Fork is cheaper.
 type Snapshot struct {
 	ID      string   `json:"env"`
 	Params  Params   `json:"params,omitempty"` // those given to Make

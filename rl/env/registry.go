@@ -82,7 +82,8 @@ func (r *Registry) Make(id string, given Params) (Env, error) {
 	p := maps.Clone(s.Params)
 	for _, k := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := p[k]; !ok {
-			return nil, fmt.Errorf("env: %s has no parameter %q%s; it has %v", id, k, nearest(k, slices.Sorted(maps.Keys(p))), s.Params)
+			return nil, fmt.Errorf("env: %s has no parameter %q%s; it has %v", id, k,
+				nearest(k, slices.Sorted(maps.Keys(p))), s.Params)
 		}
 		p[k] = given[k]
 	}

@@ -12,12 +12,13 @@ import (
 
 // table has one environment, whose episodes have as many steps as turns says.
 func table() []env.Spec {
-	return []env.Spec{{ID: "test:Script-v0", Params: env.Params{"turns": 3, "width": env.Drawn}, New: func(p env.Params) (env.Env, error) {
-		if p["turns"] < 1 {
-			return nil, errors.New("turns must be positive")
-		}
-		return &script{turns: p["turns"]}, nil
-	}}}
+	return []env.Spec{{ID: "test:Script-v0", Params: env.Params{"turns": 3, "width": env.Drawn},
+		New: func(p env.Params) (env.Env, error) {
+			if p["turns"] < 1 {
+				return nil, errors.New("turns must be positive")
+			}
+			return &script{turns: p["turns"]}, nil
+		}}}
 }
 
 func TestRegistry(t *testing.T) {
@@ -41,14 +42,16 @@ func TestRegistry(t *testing.T) {
 		want   string
 	}{
 		{"test:Skript-v0", nil, `there is no environment "test:Skript-v0"; the nearest is "test:Script-v0"`},
-		{"test:Script-v0", env.Params{"turn": 1}, `test:Script-v0 has no parameter "turn"; the nearest is "turns"; it has turns=3 width=drawn`},
+		{"test:Script-v0", env.Params{"turn": 1},
+			`test:Script-v0 has no parameter "turn"; the nearest is "turns"; it has turns=3 width=drawn`},
 		{"test:Script-v0", env.Params{"turns": 0}, "test:Script-v0 with turns=0 width=drawn: turns must be positive"},
 	} {
 		if _, err := r.Make(tt.id, tt.params); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("the error is %v, want %q in it", err, tt.want)
 		}
 	}
-	if _, err := env.NewRegistry(table(), table()); err == nil || !strings.Contains(err.Error(), `"test:Script-v0" is registered twice`) {
+	if _, err := env.NewRegistry(table(), table()); err == nil ||
+		!strings.Contains(err.Error(), `"test:Script-v0" is registered twice`) {
 		t.Errorf("an id that is registered twice gives %v", err)
 	}
 }

@@ -51,5 +51,6 @@ func TemplateOf(name string) (Template, error) {
 	if t, ok := all[name]; ok {
 		return t, nil
 	}
-	return nil, fmt.Errorf("env: there is no template %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	return nil, fmt.Errorf("env: there is no template %q; there are %s", name,
+		strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }

@@ -4,8 +4,9 @@ import (
 	"maps"
 )
 
-// Tracker counts the steps of an episode and sums its rewards. It tells both as metrics of every transition, step_counter and
-// cumulative_rewards, and those of the episode before as metrics of Reset, prev_ep_step_counter and prev_ep_cumulative_rewards.
+// Tracker counts the steps of an episode and sums its rewards. It tells both as metrics of every transition,
+// step_counter and cumulative_rewards, and those of the episode before as metrics of Reset, prev_ep_step_counter and
+// prev_ep_cumulative_rewards.
 type Tracker struct {
 	inner Env
 	steps int

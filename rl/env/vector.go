@@ -26,13 +26,13 @@ type VectorOptions struct {
 type Result struct {
 	Transition
 
-	// Final is the observation that ended an episode, nil while it lasts. With SameStep the Observation of the result is then
-	// the first of the next episode; Reward, Terminated and Truncated are those of the episode that ended.
+	// Final is the observation that ended an episode, nil while it lasts. With SameStep the Observation of the result
+	// is then the first of the next episode; Reward, Terminated and Truncated are those of the episode that ended.
 	Final *Observation
 }
 
-// Vector plays several environments at once. The k-th episode that autoreset begins in an environment has a seed that derives from
-// the seed of its last Reset and k alone. A Vector is for one goroutine.
+// Vector plays several environments at once. The k-th episode that autoreset begins in an environment has a seed that
+// derives from the seed of its last Reset and k alone. A Vector is for one goroutine.
 type Vector struct {
 	envs []Env
 	o    VectorOptions
@@ -66,7 +66,8 @@ func (v *Vector) Reset(seed uint64) ([]Observation, error) {
 // ResetSeeds begins an episode in each environment with a seed of its own.
 func (v *Vector) ResetSeeds(seeds []uint64) ([]Observation, error) {
 	if len(seeds) != len(v.envs) {
-		return nil, fmt.Errorf("env: %d seeds for a vector of %d; give one for each environment", len(seeds), len(v.envs))
+		return nil, fmt.Errorf("env: %d seeds for a vector of %d; give one for each environment", len(seeds),
+			len(v.envs))
 	}
 	out := make([]Observation, len(v.envs))
 	err := v.each(len(seeds), func(i int) (err error) {

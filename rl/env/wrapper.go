@@ -22,8 +22,8 @@ func history(mode Mode) func(Renderer) Wrapper {
 	}
 }
 
-// Wrappers reads names separated by commas, innermost first, such as "concat,episode_tracking"; "" names none. r renders the chat
-// modes and may be nil if none is asked for.
+// Wrappers reads names separated by commas, innermost first, such as "concat,episode_tracking"; "" names none. r
+// renders the chat modes and may be nil if none is asked for.
 func Wrappers(names string, r Renderer) ([]Wrapper, error) {
 	var list []Wrapper
 	for _, name := range strings.Split(names, ",") {
@@ -33,10 +33,12 @@ func Wrappers(names string, r Renderer) ([]Wrapper, error) {
 		}
 		w, ok := wrappers[name]
 		if !ok {
-			return nil, fmt.Errorf("env: there is no wrapper %q%s", name, nearest(name, slices.Sorted(maps.Keys(wrappers))))
+			return nil, fmt.Errorf("env: there is no wrapper %q%s", name,
+				nearest(name, slices.Sorted(maps.Keys(wrappers))))
 		}
 		if r == nil && strings.Contains(name, "chat") {
-			return nil, fmt.Errorf("env: the wrapper %q needs a chat template; give a model that has one, or take concat or concat_with_action", name)
+			return nil, fmt.Errorf("env: the wrapper %q needs a chat template; give a model that has one, or take "+
+				"concat or concat_with_action", name)
 		}
 		list = append(list, w(r))
 	}

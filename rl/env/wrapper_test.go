@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// script is an environment that says what it is told to: observation k is o1, o2 …, the episode has as many steps as it has turns.
+// script is an environment that says what it is told to: observation k is o1, o2 …, the episode has as many steps as it
+// has turns.
 type script struct {
 	turns, at int
 	prefix    string
@@ -27,7 +28,8 @@ func (s *script) Step(action string) (env.Transition, error) {
 		return env.Transition{}, env.ErrOver
 	}
 	t := env.Transition{Reward: float64(s.at), Terminated: s.at == s.turns}
-	t.Observation = env.Observation{Text: fmt.Sprintf("o%d\n", s.at), Prefix: s.prefix, Suffix: fmt.Sprintf("board%d", s.at)}
+	t.Observation = env.Observation{Text: fmt.Sprintf("o%d\n", s.at), Prefix: s.prefix,
+		Suffix: fmt.Sprintf("board%d", s.at)}
 	if s.at == s.tool {
 		t.Tool, t.Action = true, strings.Fields(action)[0]
 	}
@@ -66,7 +68,8 @@ func TestHistoryModes(t *testing.T) {
 		{"concat_chat", env.HistoryOptions{Mode: env.Chat, Renderer: tags{}}, [3]string{
 			"<user>task\nboard0</user><assistant>",
 			"<user>task</user><assistant>a 1</assistant><user>o1\nboard1</user><assistant>",
-			"<user>task</user><assistant>a 1</assistant><user>o1\n</user><assistant>a 2</assistant><user>o2\nboard2</user><assistant>"}},
+			"<user>task</user><assistant>a 1</assistant><user>o1\n</user><assistant>a " +
+				"2</assistant><user>o2\nboard2</user><assistant>"}},
 		{"concat_chat_on_reset", env.HistoryOptions{Mode: env.ChatOnReset, Renderer: tags{}}, [3]string{
 			"<user>task\nboard0</user><assistant>",
 			"<user>task</user><assistant>\na 1\no1\nboard1",
@@ -75,10 +78,11 @@ func TestHistoryModes(t *testing.T) {
 			[3]string{"task\nboard0", "task\na 1\no1\nboard1", "o1\na 2\no2\nboard2"}},
 		{"no history", limit(0),
 			[3]string{"task\nboard0", "o1\nboard1", "o2\nboard2"}},
-		{"a bounded chat", env.HistoryOptions{Mode: env.ChatOnReset, Renderer: tags{}, Bounded: true, Limit: 1}, [3]string{
-			"<user>task\nboard0</user><assistant>",
-			"<user>task</user><assistant>\na 1\no1\nboard1",
-			"o1\na 2\no2\nboard2"}},
+		{"a bounded chat", env.HistoryOptions{Mode: env.ChatOnReset, Renderer: tags{}, Bounded: true, Limit: 1},
+			[3]string{
+				"<user>task\nboard0</user><assistant>",
+				"<user>task</user><assistant>\na 1\no1\nboard1",
+				"o1\na 2\no2\nboard2"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,7 +100,8 @@ func TestHistoryPrefixToolsAndForks(t *testing.T) {
 	want := [3]string{
 		"<user>P:task\nboard0</user><assistant>",
 		"<user>P:task</user><assistant>call</assistant><tool>o1\nboard1</tool><assistant>",
-		"<user>P:task</user><assistant>call</assistant><tool>o1\n</tool><assistant>a 2</assistant><user>o2\nboard2</user><assistant>"}
+		"<user>P:task</user><assistant>call</assistant><tool>o1\n</tool><assistant>a " +
+			"2</assistant><user>o2\nboard2</user><assistant>"}
 	if got != want {
 		t.Errorf("\n got %q\nwant %q", got, want)
 	}

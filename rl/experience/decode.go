@@ -12,7 +12,8 @@ func Decode(buf []byte) (*Experience, []byte, error) {
 	d := decoder{buf: buf}
 	version := d.byte("version")
 	if d.err == nil && (version < 1 || version > formatVersion) {
-		return nil, nil, fmt.Errorf("experience: the encoding has version %d, this program reads 1 to %d; use the program that wrote it", version, formatVersion)
+		return nil, nil, fmt.Errorf("experience: the encoding has version %d, this program reads 1 to %d; use the "+
+			"program that wrote it", version, formatVersion)
 	}
 	var e Experience
 	e.EID.Batch = d.string("batch")

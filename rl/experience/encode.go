@@ -114,7 +114,8 @@ func appendMetrics(buf []byte, m map[string]float64) []byte {
 }
 
 func appendInfo(buf []byte, in Info) []byte {
-	for _, v := range []int64{int64(in.ModelVersion), int64(in.TaskIndex), int64(in.TasksetID), int64(in.UseCount), in.Seed} {
+	for _, v := range []int64{int64(in.ModelVersion), int64(in.TaskIndex), int64(in.TasksetID), int64(in.UseCount),
+		in.Seed} {
 		buf = binary.AppendVarint(buf, v)
 	}
 	expert := byte(0)

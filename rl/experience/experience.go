@@ -2,7 +2,8 @@
 // and everything training needs to know about it; a Turn is one exchange of an episode; a Group is the experiences
 // sampled for one task; a StopReason says why sampling ended. The package knows no model, no file and no algorithm.
 //
-// Names of fields and the JSON form follow Trinity-RFT's Experience, so that a buffer written by either is readable by both.
+// Names of fields and the JSON form follow Trinity-RFT's Experience, so that a buffer written by either is readable by
+// both.
 package experience
 
 import (
@@ -13,7 +14,8 @@ import (
 // StopReason says why a response ended.
 type StopReason string
 
-// The reasons a response can end. StopError marks an experience whose rollout failed; it is kept as data and never trained on.
+// The reasons a response can end. StopError marks an experience whose rollout failed; it is kept as data and never
+// trained on.
 const (
 	StopStop            StopReason = "stop"             // an end-of-turn token or a stop string was sampled
 	StopLength          StopReason = "length"           // max_response_tokens or the context was used up
@@ -146,12 +148,14 @@ func (e *Experience) Spans() [][2]int {
 // with and another behind it.
 func (e *Experience) Validate() error {
 	if e.PromptLength < 0 || e.PromptLength > len(e.Tokens) {
-		return fmt.Errorf("experience: %s has prompt length %d with %d tokens; it must lie between 0 and the number of tokens",
+		return fmt.Errorf("experience: %s has prompt length %d with %d tokens; it must lie between 0 and the number "+
+			"of tokens",
 			e.EID, e.PromptLength, len(e.Tokens))
 	}
 	r := e.ResponseLength()
 	if len(e.ActionMask) != r {
-		return fmt.Errorf("experience: %s has %d entries in its action mask for %d response tokens; they must agree", e.EID, len(e.ActionMask), r)
+		return fmt.Errorf("experience: %s has %d entries in its action mask for %d response tokens; they must agree",
+			e.EID, len(e.ActionMask), r)
 	}
 	for _, f := range []struct {
 		name string
@@ -179,7 +183,8 @@ func (e *Experience) validateStarts() error {
 		from, to := span[0], span[1]
 		if i > 0 && from < e.PromptLength || to-from < 2 {
 			return fmt.Errorf("experience: %s has sequences that begin at %v, with %d prompt tokens of %d tokens; "+
-				"the further ones must begin behind the prompt, and each must have two tokens", e.EID, e.Starts, e.PromptLength, len(e.Tokens))
+				"the further ones must begin behind the prompt, and each must have two tokens", e.EID, e.Starts,
+				e.PromptLength, len(e.Tokens))
 		}
 		if i > 0 && e.ActionMask[from-e.PromptLength] {
 			return fmt.Errorf("experience: %s trains token %d, which begins a sequence; it has no probability, "+

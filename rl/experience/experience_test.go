@@ -12,10 +12,11 @@ import (
 // full has every field set to something unlike its zero value.
 func full() *Experience {
 	e := &Experience{
-		EID:            EID{Batch: "3", Task: "17", Run: 2, Step: 1, Suffix: "00a1f3"},
-		Tokens:         []int32{5, 6, 7, 151645, 0, 9, -1, 3, 4, 5, 6, 7, 8},
-		PromptLength:   3,
-		Logprobs:       []float32{-0.5, float32(math.Copysign(0, -1)), -1e-45, -3, -4, -5, -6, -7, float32(math.Inf(-1)), -9},
+		EID:          EID{Batch: "3", Task: "17", Run: 2, Step: 1, Suffix: "00a1f3"},
+		Tokens:       []int32{5, 6, 7, 151645, 0, 9, -1, 3, 4, 5, 6, 7, 8},
+		PromptLength: 3,
+		Logprobs: []float32{-0.5, float32(math.Copysign(0, -1)), -1e-45, -3, -4, -5, -6, -7,
+			float32(math.Inf(-1)), -9},
 		ActionMask:     []bool{true, true, false, true, true, true, true, true, false, true},
 		TokenRewards:   []float32{0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
 		Advantages:     []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
@@ -81,12 +82,14 @@ func TestOneSequenceKeepsItsBytes(t *testing.T) {
 
 func TestEncodeDecode(t *testing.T) {
 	tests := map[string]*Experience{
-		"every field":            full(),
-		"several sequences":      several(),
-		"nothing":                {},
-		"empty slices, not nil":  {Tokens: []int32{}, Logprobs: []float32{}, ActionMask: []bool{}, Metrics: map[string]float64{}},
-		"prompt without answer":  {Tokens: []int32{1, 2}, PromptLength: 2, StopReason: StopPromptTruncated},
-		"mask of eight and nine": {Tokens: []int32{1}, ActionMask: []bool{true, false, true, false, true, false, true, true, true}},
+		"every field":       full(),
+		"several sequences": several(),
+		"nothing":           {},
+		"empty slices, not nil": {Tokens: []int32{}, Logprobs: []float32{}, ActionMask: []bool{},
+			Metrics: map[string]float64{}},
+		"prompt without answer": {Tokens: []int32{1, 2}, PromptLength: 2, StopReason: StopPromptTruncated},
+		"mask of eight and nine": {Tokens: []int32{1}, ActionMask: []bool{true, false, true, false, true, false, true,
+			true, true}},
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +262,8 @@ func TestTurnExperience(t *testing.T) {
 
 func TestGroupBy(t *testing.T) {
 	list := []*Experience{
-		{EID: EID{Batch: "1", Task: "b", Run: 0}}, {EID: EID{Batch: "1", Task: "a", Run: 0}}, {EID: EID{Batch: "1", Task: "b", Run: 1}},
+		{EID: EID{Batch: "1", Task: "b", Run: 0}}, {EID: EID{Batch: "1", Task: "a", Run: 0}},
+		{EID: EID{Batch: "1", Task: "b", Run: 1}},
 	}
 	got := GroupBy(list, EID.TID)
 	want := []Group{{"1/b", []*Experience{list[0], list[2]}}, {"1/a", []*Experience{list[1]}}}
@@ -275,8 +279,10 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"eid":{"batch":"3","task":"17","run":2,"step":1,"suffix":"00a1f3"},"type":"multi_turn","prompt_length":3,` +
-		`"response_length":10,"info":{"is_expert":true,"model_version":7,"task_index":{"index":17,"taskset_id":1},"use_count":2},` +
+	want := `{"eid":{"batch":"3","task":"17","run":2,"step":1,"suffix":"00a1f3"},"type":"multi_turn",` +
+		`"prompt_length":3,` +
+		`"response_length":10,"info":{"is_expert":true,"model_version":7,"task_index":{"index":17,"taskset_id":1},` +
+		`"use_count":2},` +
 		`"metrics":{"a":0.3,"accuracy":1,"format_score":-0.1},"prompt_text":"\u003c|im_start|\u003euser\nhé",` +
 		`"response_text":"36\u003c|im_end|\u003e","messages":[{"role":"user","content":"hé"}],"reward":1.1,` +
 		`"truncate_status":"response_truncated","stop_reason":"length"}`

@@ -46,7 +46,8 @@ func (e *Experience) Record() any {
 		TruncateStatus: e.TruncateStatus,
 		StopReason:     e.StopReason,
 	}
-	r.EID.Batch, r.EID.Task, r.EID.Run, r.EID.Step, r.EID.Suffix = e.EID.Batch, e.EID.Task, e.EID.Run, e.EID.Step, e.EID.Suffix
+	r.EID.Batch, r.EID.Task, r.EID.Run, r.EID.Step, r.EID.Suffix = e.EID.Batch, e.EID.Task, e.EID.Run, e.EID.Step,
+		e.EID.Suffix
 	if e.TrainableTokens() != e.ResponseLength() {
 		r.Type = "multi_turn"
 	}

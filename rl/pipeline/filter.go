@@ -26,12 +26,13 @@ func newInvalidRewardFilter(args map[string]any) (Operator, error) {
 	return invalidRewardFilter{}, arg.Read(args).Close()
 }
 
-func (invalidRewardFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (invalidRewardFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64,
+	error) {
 	return keep(list, func(e *experience.Experience) bool { return e.Reward != nil && !math.IsNaN(*e.Reward) })
 }
 
-// rewardStdFilter drops the groups whose rewards do not differ: those of fewer than two experiences, and those whose population
-// standard deviation is at most the threshold.
+// rewardStdFilter drops the groups whose rewards do not differ: those of fewer than two experiences, and those whose
+// population standard deviation is at most the threshold.
 type rewardStdFilter struct{ threshold float64 }
 
 func newRewardStdFilter(args map[string]any) (Operator, error) {
@@ -60,7 +61,8 @@ func rewardStd(group []*experience.Experience) float64 {
 }
 
 // keep returns the experiences that ok accepts and counts the others.
-func keep(list []*experience.Experience, ok func(*experience.Experience) bool) ([]*experience.Experience, map[string]float64, error) {
+func keep(list []*experience.Experience, ok func(*experience.Experience) bool) ([]*experience.Experience,
+	map[string]float64, error) {
 	kept := make([]*experience.Experience, 0, len(list))
 	for _, e := range list {
 		if ok(e) {

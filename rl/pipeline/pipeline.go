@@ -1,5 +1,6 @@
-// Package pipeline is what happens to experiences between the rollouts and their scoring: operators that drop or reshape them, in
-// the order the configuration lists them. Filters run before advantages, so a group's statistics are over what survives.
+// Package pipeline is what happens to experiences between the rollouts and their scoring: operators that drop or
+// reshape them, in the order the configuration lists them. Filters run before advantages, so a group's statistics are
+// over what survives.
 //
 // Names, arguments and metrics are Trinity-RFT's (data_processor.experience_pipeline.operators).
 package pipeline
@@ -14,8 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Operator changes a list of experiences. It returns the list to go on with and metrics, without a prefix. It is called from one
-// goroutine.
+// Operator changes a list of experiences. It returns the list to go on with and metrics, without a prefix. It is called
+// from one goroutine.
 type Operator interface {
 	Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error)
 }
@@ -46,7 +47,9 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	maps.Copy(table, own)
 	make, ok := table[name]
 	if name == "data_juicer" && !ok {
-		return Step{}, fmt.Errorf("pipeline: operator data_juicer needs the Data-Juicer service, a Python program, which is not asked here; leave it out, use %s, or bring an operator of your own from a Go program", strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+		return Step{}, fmt.Errorf("pipeline: operator data_juicer needs the Data-Juicer service, a Python program, "+
+			"which is not asked here; leave it out, use %s, or bring an operator of your own from a Go program",
+			strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	if !ok {
 		known := slices.Sorted(maps.Keys(table))
@@ -70,8 +73,8 @@ type Drop struct {
 // String says it for a person.
 func (d Drop) String() string { return fmt.Sprintf("%s %d", d.Rule, d.N) }
 
-// Run runs steps in order, and returns what they leave, their metrics, and which of them dropped how many. Of a metric that two operators
-// report the later one counts, as upstream has it.
+// Run runs steps in order, and returns what they leave, their metrics, and which of them dropped how many. Of a metric
+// that two operators report the later one counts, as upstream has it.
 func Run(steps []Step, list []*experience.Experience) ([]*experience.Experience, map[string]float64, []Drop, error) {
 	all := map[string]float64{}
 	var drops []Drop

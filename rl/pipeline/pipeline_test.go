@@ -14,7 +14,8 @@ import (
 func group(task string, rewards ...float64) []*experience.Experience {
 	var list []*experience.Experience
 	for i, r := range rewards {
-		e := &experience.Experience{EID: experience.EID{Batch: "1", Task: task, Run: i}, Metrics: map[string]float64{"quality": 2, "difficulty": 3, "zero": 0}}
+		e := &experience.Experience{EID: experience.EID{Batch: "1", Task: task, Run: i},
+			Metrics: map[string]float64{"quality": 2, "difficulty": 3, "zero": 0}}
 		if !math.IsNaN(r) {
 			e.SetReward(r)
 		}
@@ -46,19 +47,31 @@ func TestOperators(t *testing.T) {
 		want     []float64
 		metrics  map[string]float64
 	}{
-		{"at least the threshold", "reward_filter", map[string]any{"threshold": 0.5}, group("a", 0.4, 0.5, math.NaN(), 1), []float64{0.5, 1}, map[string]float64{"filtered_count": 2}},
-		{"the default keeps 0", "reward_filter", nil, group("a", -0.1, 0), []float64{0}, map[string]float64{"filtered_count": 1}},
-		{"no reward", "invalid_reward_filter", nil, group("a", 1, math.NaN()), []float64{1}, map[string]float64{"filtered_count": 1}},
-		{"groups that differ", "reward_std_filter", nil, slices.Concat(group("a", 1, 1), group("b", 0, 1), group("c", 5)), []float64{0, 1}, map[string]float64{"filtered_count": 3}},
-		{"groups that differ enough", "reward_std_filter", map[string]any{"threshold": 0.5}, group("b", 0, 1), nil, map[string]float64{"filtered_count": 2}},
+		{"at least the threshold", "reward_filter", map[string]any{"threshold": 0.5},
+			group("a", 0.4, 0.5, math.NaN(), 1), []float64{0.5, 1}, map[string]float64{"filtered_count": 2}},
+		{"the default keeps 0", "reward_filter", nil, group("a", -0.1, 0), []float64{0},
+			map[string]float64{"filtered_count": 1}},
+		{"no reward", "invalid_reward_filter", nil, group("a", 1, math.NaN()), []float64{1},
+			map[string]float64{"filtered_count": 1}},
+		{"groups that differ", "reward_std_filter", nil, slices.Concat(group("a", 1, 1), group("b", 0, 1),
+			group("c", 5)), []float64{0, 1}, map[string]float64{"filtered_count": 3}},
+		{"groups that differ enough", "reward_std_filter", map[string]any{"threshold": 0.5}, group("b", 0, 1), nil,
+			map[string]float64{"filtered_count": 2}},
 		{"(reward + quality) times half the difficulty", "reward_shaping_mapper",
-			shaping(map[string]any{"stats_key": "quality"}, map[string]any{"stats_key": "difficulty", "op_type": "MUL", "weight": 0.5}),
-			group("a", 1, 0, math.NaN()), []float64{4.5, 3, -9}, map[string]float64{"reward_diff/mean": 3.25, "reward_diff/max": 3.5, "reward_diff/min": 3}},
+			shaping(map[string]any{"stats_key": "quality"}, map[string]any{"stats_key": "difficulty", "op_type": "MUL",
+				"weight": 0.5}),
+			group("a", 1, 0, math.NaN()), []float64{4.5, 3, -9}, map[string]float64{"reward_diff/mean": 3.25,
+				"reward_diff/max": 3.5, "reward_diff/min": 3}},
 		{"what cannot be done is left out", "reward_shaping_mapper",
-			shaping(map[string]any{"stats_key": "unmeasured"}, map[string]any{"stats_key": "zero", "op_type": "DIV"}, map[string]any{"stats_key": "quality", "op_type": "SUB"}),
-			group("a", 1), []float64{-1}, map[string]float64{"reward_diff/mean": -2, "reward_diff/max": -2, "reward_diff/min": -2}},
-		{"pass rates", "pass_rate_calculator", nil, slices.Concat(group("a", 1, 1), group("b", 0, 1), group("c", 0, 0), group("d", 1, 0.92)), []float64{1, 1, 0, 1, 0, 0, 1, 0.92},
-			map[string]float64{"selection/valid_ratio": 0.5, "selection/strict_valid_ratio": 0.25, "selection/<1_ratio": 0.75, "selection/>0_ratio": 0.75, "selection/<15_16_ratio": 0.5, "selection/>1_16_ratio": 0.75}},
+			shaping(map[string]any{"stats_key": "unmeasured"}, map[string]any{"stats_key": "zero", "op_type": "DIV"},
+				map[string]any{"stats_key": "quality", "op_type": "SUB"}),
+			group("a", 1), []float64{-1}, map[string]float64{"reward_diff/mean": -2, "reward_diff/max": -2,
+				"reward_diff/min": -2}},
+		{"pass rates", "pass_rate_calculator", nil, slices.Concat(group("a", 1, 1), group("b", 0, 1), group("c", 0, 0),
+			group("d", 1, 0.92)), []float64{1, 1, 0, 1, 0, 0, 1, 0.92},
+			map[string]float64{"selection/valid_ratio": 0.5, "selection/strict_valid_ratio": 0.25,
+				"selection/<1_ratio": 0.75, "selection/>0_ratio": 0.75, "selection/<15_16_ratio": 0.5,
+				"selection/>1_16_ratio": 0.75}},
 	} {
 		s, err := New(tt.op, tt.args, nil)
 		if err != nil {
@@ -82,7 +95,9 @@ func TestRefusals(t *testing.T) {
 		{"reward_filter", map[string]any{"treshold": 1}, "threshold"},
 		{"reward_filter", map[string]any{"threshold": "high"}, "high"},
 		{"reward_shaping_mapper", nil, "reward_shaping_configs"},
-		{"reward_shaping_mapper", map[string]any{"reward_shaping_configs": []any{map[string]any{"stats_key": "a", "op_type": "add"}}}, "ADD, SUB, MUL, DIV"},
+		{"reward_shaping_mapper",
+			map[string]any{"reward_shaping_configs": []any{map[string]any{"stats_key": "a", "op_type": "add"}}},
+			"ADD, SUB, MUL, DIV"},
 		{"pass_rate_calculator", map[string]any{"x": 1}, "x is not an argument"},
 	} {
 		if _, err := New(tt.op, tt.args, nil); err == nil || !strings.Contains(err.Error(), tt.want) {

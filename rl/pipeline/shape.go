@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// rewardShaping changes rewards by what was measured of the same experience: reward ∘ weight·metric, one rule after another.
+// rewardShaping changes rewards by what was measured of the same experience: reward ∘ weight·metric, one rule after
+// another.
 type rewardShaping struct{ rules []rule }
 
 type rule struct {
@@ -43,7 +44,8 @@ func newRule(item any) (rule, error) {
 		return rule{}, fmt.Errorf("is %v; it must be {stats_key, op_type, weight}", item)
 	}
 	r := arg.Read(m)
-	out := rule{key: r.Text("stats_key", ""), op: r.Word("op_type", "ADD", "SUB", "MUL", "DIV"), weight: r.Float("weight", 1)}
+	out := rule{key: r.Text("stats_key", ""), op: r.Word("op_type", "ADD", "SUB", "MUL", "DIV"),
+		weight: r.Float("weight", 1)}
 	r.Require(out.key != "", "stats_key", m["stats_key"], "the name of a metric")
 	return out, r.Close()
 }
@@ -82,7 +84,8 @@ func (s rewardShaping) Process(list []*experience.Experience) ([]*experience.Exp
 	if len(diffs) == 0 {
 		return list, nil, nil
 	}
-	return list, map[string]float64{"reward_diff/mean": mean(diffs), "reward_diff/max": slices.Max(diffs), "reward_diff/min": slices.Min(diffs)}, nil
+	return list, map[string]float64{"reward_diff/mean": mean(diffs), "reward_diff/max": slices.Max(diffs),
+		"reward_diff/min": slices.Min(diffs)}, nil
 }
 
 func mean(v []float64) float64 {
@@ -98,8 +101,8 @@ type passRate struct{ rates []dataset.Rate }
 
 func newPassRate(args map[string]any) (Operator, error) { return new(passRate), arg.Read(args).Close() }
 
-// Rates are the mean rewards of the tasks of the last step, if one of the steps measured them (pass_rate_calculator), for selectors that learn
-// from them.
+// Rates are the mean rewards of the tasks of the last step, if one of the steps measured them (pass_rate_calculator),
+// for selectors that learn from them.
 func Rates(steps []Step) []dataset.Rate {
 	for _, s := range steps {
 		if p, ok := s.Operator.(*passRate); ok {
@@ -148,7 +151,8 @@ func (p *passRate) Process(list []*experience.Experience) ([]*experience.Experie
 		}
 	}
 	metrics := map[string]float64{}
-	for _, name := range []string{"valid_ratio", "strict_valid_ratio", "<1_ratio", ">0_ratio", "<15_16_ratio", ">1_16_ratio"} {
+	for _, name := range []string{"valid_ratio", "strict_valid_ratio", "<1_ratio", ">0_ratio", "<15_16_ratio",
+		">1_16_ratio"} {
 		if len(groups) > 0 {
 			metrics["selection/"+name] = counts[name] / float64(len(groups))
 		}

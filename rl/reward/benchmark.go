@@ -114,7 +114,8 @@ func equalAnswers(got, want string) bool {
 			return near(x, y/100) || near(x, y) || near(x, float64(y*100))
 		}
 	}
-	if a, b := bracketed.FindStringSubmatch(got), bracketed.FindStringSubmatch(want); a != nil && b != nil && got[0] == want[0] && got[len(got)-1] == want[len(want)-1] {
+	if a, b := bracketed.FindStringSubmatch(got), bracketed.FindStringSubmatch(want); a != nil && b != nil &&
+		got[0] == want[0] && got[len(got)-1] == want[len(want)-1] {
 		return equalParts(strings.Split(a[1], ","), strings.Split(b[1], ","))
 	}
 	if a, b := matrixBody.FindStringSubmatch(got), matrixBody.FindStringSubmatch(want); a != nil && b != nil {

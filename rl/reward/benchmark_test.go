@@ -36,8 +36,10 @@ func TestSameAnswer(t *testing.T) {
 		{"The answer is 5", "x=5", true},
 		{`\boxed{42}`, "43", false},
 		{`\boxed{x+1}`, `\boxed{x-1}`, false},
-		{`\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}}`, `\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 5 \end{pmatrix}}`, false},
-		{`\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}}`, `\boxed{\begin{bmatrix}1&2\\3&4.0\end{bmatrix}}`, true},
+		{`\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}}`, `\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 5 \end{pmatrix}}`,
+			false},
+		{`\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}}`, `\boxed{\begin{bmatrix}1&2\\3&4.0\end{bmatrix}}`,
+			true},
 		{"The answer is 50 km/h", "50", true},
 		{`\boxed{\frac{1}{2}}`, "0.5", true},
 		{`\boxed{(1, 2]}`, `\boxed{(1,2.0]}`, true},
@@ -57,7 +59,8 @@ func TestSameAnswer(t *testing.T) {
 }
 
 func TestMathDAPO(t *testing.T) {
-	overlong := map[string]any{"enable_overlong_penalty": true, "penalty_factor": 1.0, "max_response_length": 20, "cache_length": 10}
+	overlong := map[string]any{"enable_overlong_penalty": true, "penalty_factor": 1.0, "max_response_length": 20,
+		"cache_length": 10}
 	for _, tt := range []struct {
 		response, truth  string
 		tokens           int
@@ -82,12 +85,14 @@ func TestMathDAPO(t *testing.T) {
 		{"36", "36", 20, overlong, 1, -1},
 		{"36", "36", 21, overlong, 1, -1},
 	} {
-		got, err := MathDAPO(Sample{Response: tt.response, Truth: tt.truth, ResponseTokens: make([]int32, tt.tokens), Args: tt.args})
+		got, err := MathDAPO(Sample{Response: tt.response, Truth: tt.truth, ResponseTokens: make([]int32, tt.tokens),
+			Args: tt.args})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got[0].Value != tt.accuracy || got[1].Value != tt.format {
-			t.Errorf("MathDAPO(%q, %q, %d tokens) = %v, want %g and %g", tt.response, tt.truth, tt.tokens, got, tt.accuracy, tt.format)
+			t.Errorf("MathDAPO(%q, %q, %d tokens) = %v, want %g and %g", tt.response, tt.truth, tt.tokens, got,
+				tt.accuracy, tt.format)
 		}
 	}
 	if _, err := MathDAPO(Sample{Args: map[string]any{"enable_overlong_penalty": true}}); err == nil {

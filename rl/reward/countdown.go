@@ -23,7 +23,8 @@ func Countdown(s Sample) (Scores, error) {
 		Numbers []int64
 	}
 	if err := json.Unmarshal([]byte(s.Truth), &truth); err != nil {
-		return nil, fmt.Errorf("reward: countdown_reward wants the truth to be {\"target\": …, \"numbers\": […]}, got %.80q: %w", s.Truth, err)
+		return nil, fmt.Errorf("reward: countdown_reward wants the truth to be {\"target\": …, \"numbers\": […]}, "+
+			"got %.80q: %w", s.Truth, err)
 	}
 	line := s.Response[strings.LastIndexByte(s.Response, '\n')+1:]
 	equation, any := "", false

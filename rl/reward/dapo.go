@@ -43,7 +43,8 @@ func overlong(s Sample) (float64, error) {
 	}
 	most, cache, length := v["max_response_length"], v["cache_length"], float64(len(s.ResponseTokens))
 	if cache <= 0 || most <= cache {
-		return 0, fmt.Errorf("reward: math_dapo_reward: cache_length %g must be above 0 and below max_response_length %g", cache, most)
+		return 0, fmt.Errorf("reward: math_dapo_reward: cache_length %g must be above 0 and below "+
+			"max_response_length %g", cache, most)
 	}
 	switch expected := most - cache; {
 	case length < expected:

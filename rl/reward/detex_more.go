@@ -9,7 +9,8 @@ func (w *texWriter) environment(n *texNode, math bool) string {
 	switch n.text {
 	case "array", "pmatrix", "bmatrix", "smallmatrix", "psmallmatrix", "bsmallmatrix":
 		return w.matrix(n.nodes, math)
-	case "equation", "equation*", "eqnarray", "eqnarray*", "align", "align*", "multline", "multline*", "gather", "gather*",
+	case "equation", "equation*", "eqnarray", "eqnarray*", "align", "align*", "multline", "multline*", "gather",
+		"gather*",
 		"dmath", "dmath*":
 		return indented(strip(w.list(n.nodes, true)))
 	case "center", "flushleft", "flushright":

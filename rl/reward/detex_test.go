@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDetex compares with pylatexenc on random LaTeX, most of it broken (testdata/graders.py). It fails where that does.
+// TestDetex compares with pylatexenc on random LaTeX, most of it broken (testdata/graders.py). It fails where that
+// does.
 func TestDetex(t *testing.T) {
 	f, err := os.Open("testdata/detex.jsonl")
 	if err != nil {

@@ -36,7 +36,8 @@ var environmentName = regexp.MustCompile(`^\s*\{([\pL\pN_* .-]+)\}`)
 
 // texSpecials are the characters with a text of their own, those of several characters first.
 func texSpecials() [][2]string {
-	return [][2]string{{"---", "—"}, {"--", "–"}, {"``", "“"}, {"''", "”"}, {"!`", "¡"}, {"?`", "¿"}, {"~", "\u00a0"}, {"&", "   "}}
+	return [][2]string{{"---", "—"}, {"--", "–"}, {"``", "“"}, {"''", "”"}, {"!`", "¡"}, {"?`", "¿"}, {"~", "\u00a0"},
+		{"&", "   "}}
 }
 
 // token reads the token at pos. Square brackets are braces where brackets is set, \begin and \end are macros where

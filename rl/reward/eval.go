@@ -126,10 +126,12 @@ func constantValue(name string) (value, error) {
 // maxBits bounds exact arithmetic; beyond it values are approximate.
 const maxBits = 1 << 15
 
-func (e *evaluation) fold(args []value, exact func(z, x, y *big.Rat) *big.Rat, approx func(a, b complex128) complex128) value {
+func (e *evaluation) fold(args []value, exact func(z, x, y *big.Rat) *big.Rat,
+	approx func(a, b complex128) complex128) value {
 	out := args[0]
 	for _, v := range args[1:] {
-		if out.rat != nil && v.rat != nil && bits(out.rat)+bits(v.rat) < maxBits && e.charge(words(out.rat)*words(v.rat)) {
+		if out.rat != nil && v.rat != nil && bits(out.rat)+bits(v.rat) < maxBits &&
+			e.charge(words(out.rat)*words(v.rat)) {
 			out = value{rat: exact(new(big.Rat), out.rat, v.rat)}
 		} else {
 			out = value{approx: approx(out.complex(), v.complex())}
@@ -151,7 +153,8 @@ func (e *evaluation) raise(base, exp value) (value, error) {
 			root = exactRoot(base.rat, exp.rat.Denom().Int64())
 		}
 		power := exp.rat.Num().Int64()
-		if root != nil && power > -maxBits && power < maxBits && bits(root)*int(max(power, -power)) < maxBits && e.chargePower(root, power) {
+		if root != nil && power > -maxBits && power < maxBits && bits(root)*int(max(power, -power)) < maxBits &&
+			e.chargePower(root, power) {
 			return value{rat: wholePower(root, power)}, nil
 		}
 	}

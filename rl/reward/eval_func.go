@@ -40,8 +40,10 @@ func analytic() map[string]func(complex128) complex128 {
 		return func(z complex128) complex128 { return 1 / f(z) }
 	}
 	return map[string]func(complex128) complex128{
-		"sin": cmplx.Sin, "cos": cmplx.Cos, "tan": cmplx.Tan, "csc": inverse(cmplx.Sin), "sec": inverse(cmplx.Cos), "cot": cmplx.Cot,
-		"asin": cmplx.Asin, "acos": cmplx.Acos, "atan": cmplx.Atan, "sinh": cmplx.Sinh, "cosh": cmplx.Cosh, "tanh": cmplx.Tanh,
+		"sin": cmplx.Sin, "cos": cmplx.Cos, "tan": cmplx.Tan, "csc": inverse(cmplx.Sin), "sec": inverse(cmplx.Cos),
+		"cot":  cmplx.Cot,
+		"asin": cmplx.Asin, "acos": cmplx.Acos, "atan": cmplx.Atan, "sinh": cmplx.Sinh, "cosh": cmplx.Cosh,
+		"tanh": cmplx.Tanh,
 	}
 }
 

@@ -27,7 +27,8 @@ type reading struct {
 
 // defaultReading is how math_verify reads when it is given nothing but a text.
 func defaultReading() reading {
-	return reading{latex: true, plain: true, anchorless: true, boxedPriority: 50, units: true, operators: true, nits: true}
+	return reading{latex: true, plain: true, anchorless: true, boxedPriority: 50, units: true, operators: true,
+		nits: true}
 }
 
 // The work that reading one answer may take. Both bounds are far above what answers need: an answer is the last thing

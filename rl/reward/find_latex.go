@@ -11,9 +11,13 @@ var latexEnvironments = []string{"DoubleDollar", "Bracket", "Dollar", "Parenthes
 // latexFinders look for $…$, $$…$$, \[…\], \(…\), [ … ], a bare \frac{1}{2} and \boxed{…}.
 func latexFinders() []finder {
 	return []finder{
-		{priority: hopedFor, latex: true, find: func(t *scanned, keep func(found)) { t.hoped(keep, environmentsThen(hope)) }},
+		{priority: hopedFor, latex: true,
+			find: func(t *scanned, keep func(found)) { t.hoped(keep, environmentsThen(hope)) }},
 		{priority: announced, latex: true, find: func(t *scanned, keep func(found)) {
-			t.announced(keep, true, func(t *scanned, i int, f *found) bool { return t.afterIs(i, f, environmentsThen(accept)) })
+			t.announced(keep, true, func(t *scanned, i int,
+				f *found) bool {
+				return t.afterIs(i, f, environmentsThen(accept))
+			})
 		}},
 		{priority: colon, latex: true, find: func(t *scanned, keep func(found)) { t.mentioned(keep, true) }},
 		{priority: mentioned, latex: true, find: func(t *scanned, keep func(found)) { t.mentioned(keep, false) }},

@@ -8,7 +8,8 @@ import (
 var groupedDigits = regexp.MustCompile(`^\s*-?\d{1,3}(,\d{3})+(\.\d+)?\s*$`)
 
 // looksComplex matches what makes math_verify take the variables of an expression for complex ones.
-var looksComplex = regexp.MustCompile(`\\mathbb\{C\}|\bi\b|\\imath\b|\\(?:text|mathrm)\{i\}|\\det|\\operatorname\{(?:tr|rank|Re|Im)\}|\\text\{(?:rank|Re|Im)\}|\\(?:arg|Re|Im)\{`)
+var looksComplex = regexp.MustCompile(`\\mathbb\{C\}|\bi\b|\\imath\b|\\(?:text|mathrm)\{i\}|\\det|` +
+	`\\operatorname\{(?:tr|rank|Re|Im)\}|\\text\{(?:rank|Re|Im)\}|\\(?:arg|Re|Im)\{`)
 
 // parseLatex reads a normalised LaTeX expression: elements parted by commas and semicolons, each a set, an
 // interval, a relation or an expression. The rules, and the surprises among them (2 3 is five, 1/2x is
@@ -141,7 +142,8 @@ func setOrTuples(groups [][]*node) *node {
 // assigned reads x = 1, 2 as x = {1, 2}: a variable, one equals sign and no relation after it.
 func assigned(groups [][]*node) [][]*node {
 	first := groups[0][0]
-	if first.kind != relNode || first.name != "=" || first.args[0].kind != symNode || len(groups) == 1 && len(groups[0]) == 1 {
+	if first.kind != relNode || first.name != "=" || first.args[0].kind != symNode || len(groups) == 1 &&
+		len(groups[0]) == 1 {
 		return groups
 	}
 	values := make([][]*node, len(groups))

@@ -41,7 +41,8 @@ func (p *latex) mult() (*node, error) {
 		if right, err = p.unary(); err != nil {
 			break
 		}
-		left = map[string]func(a, b *node) *node{"*": product, "/": quotient, `\over`: quotient, `\mod`: modulo}[op](left, right)
+		left = map[string]func(a, b *node) *node{"*": product, "/": quotient, `\over`: quotient, `\mod`: modulo}[op](
+			left, right)
 	}
 	return left, err
 }
@@ -97,7 +98,8 @@ func (p *latex) startsFactor() bool {
 	case t.text == "|":
 		return p.inBars == 0
 	}
-	return p.at("(", "[", "{", `\frac`, `\sqrt`, `\binom`, `\infty`, `\boxed`, `\begin`, `\lfloor`, `\lceil`, `\exp`) || functions[t.text] != ""
+	return p.at("(", "[", "{", `\frac`, `\sqrt`, `\binom`, `\infty`, `\boxed`, `\begin`, `\lfloor`, `\lceil`, `\exp`) ||
+		functions[t.text] != ""
 }
 
 // postfix reads a power with factorials, degrees and primes after it; the latter two count for nothing.

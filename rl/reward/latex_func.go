@@ -39,7 +39,8 @@ func (p *latex) function() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if exp != nil && exp.isInteger() && exp.num.Num().Int64() == -1 && (name == "sin" || name == "cos" || name == "tan") {
+	if exp != nil && exp.isInteger() && exp.num.Num().Int64() == -1 &&
+		(name == "sin" || name == "cos" || name == "tan") {
 		name, exp = "a"+name, nil
 	}
 	out := call(name, arg)

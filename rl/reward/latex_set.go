@@ -4,7 +4,8 @@ package reward
 func (p *latex) set() (*node, error) {
 	left, err := p.setAtom()
 	for err == nil {
-		op := map[string]string{`\cup`: "union", `\cap`: "intersection", `\setminus`: "minus"}[p.take(`\cup`, `\cap`, `\setminus`)]
+		op := map[string]string{`\cup`: "union", `\cap`: "intersection", `\setminus`: "minus"}[p.take(`\cup`, `\cap`,
+			`\setminus`)]
 		if op == "" {
 			break
 		}
@@ -69,7 +70,8 @@ func (p *latex) intervalOrTuple(leftOpen bool) (*node, error) {
 	switch {
 	case end == "":
 		return nil, errSyntax
-	case len(groups) == 1 && len(elements) == 2 && !elements[0].isSet() && !elements[0].isRelation() && !elements[1].isRelation():
+	case len(groups) == 1 && len(elements) == 2 && !elements[0].isSet() && !elements[0].isRelation() &&
+		!elements[1].isRelation():
 		return interval(elements[0], elements[1], leftOpen, rightOpen), nil
 	case leftOpen != rightOpen:
 		return nil, errSyntax
@@ -88,7 +90,8 @@ func interval(left, right *node, leftOpen, rightOpen bool) *node {
 		}
 	}
 	infinite := func(n *node) bool { return n.kind == constNode && (n.name == "oo" || n.name == "-oo") }
-	return &node{kind: intervalNode, args: []*node{left, right}, leftOpen: leftOpen || infinite(left), rightOpen: rightOpen || infinite(right)}
+	return &node{kind: intervalNode, args: []*node{left, right}, leftOpen: leftOpen || infinite(left),
+		rightOpen: rightOpen || infinite(right)}
 }
 
 func (p *latex) numberSet() (*node, error) {

@@ -20,14 +20,16 @@ var spellings = map[string]string{
 	`\cdot`: "*", `\times`: "*", "×": "*", `\div`: "/", "÷": "/", ":": "/", "−": "-",
 	`\le`: "<=", `\leq`: "<=", `\leqslant`: "<=", "≤": "<=", `\lt`: "<",
 	`\ge`: ">=", `\geq`: ">=", `\geqslant`: ">=", "≥": ">=", `\gt`: ">",
-	`\ne`: "!=", `\neq`: "!=", "≠": "!=", `\mp`: `\pm`, "±": `\pm`, "∓": `\pm`, "∪": `\cup`, "∅": `\emptyset`, `\lbrace`: `\{`, `\rbrace`: `\}`,
+	`\ne`: "!=", `\neq`: "!=", "≠": "!=", `\mp`: `\pm`, "±": `\pm`, "∓": `\pm`, "∪": `\cup`, "∅": `\emptyset`,
+	`\lbrace`: `\{`, `\rbrace`: `\}`,
 	`\lbrack`: "[", `\rbrack`: "]", `\lgroup`: "(", `\rgroup`: ")", `\(`: "(", `\)`: ")",
 	`\lvert`: "|", `\rvert`: "|", `\vert`: "|", `\mod`: `\mod`, `\dbinom`: `\binom`, `\tbinom`: `\binom`,
 }
 
 // operators are the words that are not symbols.
 var operators = map[string]bool{
-	`\frac`: true, `\sqrt`: true, `\binom`: true, `\over`: true, `\choose`: true, `\pm`: true, `\in`: true, `\cup`: true,
+	`\frac`: true, `\sqrt`: true, `\binom`: true, `\over`: true, `\choose`: true, `\pm`: true, `\in`: true,
+	`\cup`: true,
 	`\cap`: true, `\setminus`: true, `\infty`: true, `\emptyset`: true, `\{`: true, `\}`: true, `\approx`: true,
 	`\boxed`: true, `\begin`: true, `\end`: true, `\lfloor`: true, `\rfloor`: true, `\lceil`: true, `\rceil`: true,
 	`\\`: true, `\%`: true, `\mod`: true, `\gcd`: true, `\lcm`: true, `\max`: true, `\min`: true, `\exp`: true,
@@ -38,20 +40,27 @@ var operators = map[string]bool{
 
 // accents are the words whose argument is a name; the value is what the name is wrapped in.
 var accents = map[string]string{
-	`\text`: "", `\mbox`: "", `\textbf`: "", `\textit`: "", `\textrm`: "", `\mathrm`: "math", `\mathbf`: "math", `\mathit`: "math",
-	`\vec`: "vec", `\overrightarrow`: "vec", `\bar`: "bar", `\overline`: "bar", `\hat`: "hat", `\widehat`: "hat",
+	`\text`: "", `\mbox`: "", `\textbf`: "", `\textit`: "", `\textrm`: "", `\mathrm`: "math", `\mathbf`: "math",
+	`\mathit`: "math",
+	`\vec`:    "vec", `\overrightarrow`: "vec", `\bar`: "bar", `\overline`: "bar", `\hat`: "hat", `\widehat`: "hat",
 	`\tilde`: "tilde", `\widetilde`: "tilde",
 }
 
 // names are the words that are variables; pi and gamma are constants.
 var names = map[string]string{
-	"α": "alpha", "β": "beta", "γ": "gamma", "Γ": "Gamma", "δ": "delta", "Δ": "delta", "ε": "epsilon", "ζ": "zeta", "η": "eta",
-	"θ": "theta", "Θ": "theta", "κ": "kappa", "λ": "lambda", "Λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "Π": "pi",
-	"ρ": "rho", "σ": "sigma", "Σ": "sigma", "τ": "tau", "φ": "phi", "Φ": "phi", "χ": "chi", "ψ": "psi", "Ψ": "psi", "ω": "omega", "Ω": "omega",
+	"α": "alpha", "β": "beta", "γ": "gamma", "Γ": "Gamma", "δ": "delta", "Δ": "delta", "ε": "epsilon", "ζ": "zeta",
+	"η": "eta",
+	"θ": "theta", "Θ": "theta", "κ": "kappa", "λ": "lambda", "Λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi",
+	"Π": "pi",
+	"ρ": "rho", "σ": "sigma", "Σ": "sigma", "τ": "tau", "φ": "phi", "Φ": "phi", "χ": "chi", "ψ": "psi", "Ψ": "psi",
+	"ω": "omega", "Ω": "omega",
 	`\alpha`: "alpha", `\beta`: "beta", `\gamma`: "gamma", `\Gamma`: "Gamma", `\delta`: "delta", `\Delta`: "delta",
-	`\epsilon`: "epsilon", `\varepsilon`: "varepsilon", `\zeta`: "zeta", `\eta`: "eta", `\theta`: "theta", `\Theta`: "theta",
-	`\vartheta`: "vartheta", `\kappa`: "kappa", `\lambda`: "lambda", `\Lambda`: "lambda", `\mu`: "mu", `\nu`: "nu", `\xi`: "xi",
-	`\pi`: "pi", `\Pi`: "pi", `\rho`: "rho", `\sigma`: "sigma", `\Sigma`: "sigma", `\tau`: "tau", `\phi`: "phi", `\Phi`: "phi",
+	`\epsilon`: "epsilon", `\varepsilon`: "varepsilon", `\zeta`: "zeta", `\eta`: "eta", `\theta`: "theta",
+	`\Theta`:    "theta",
+	`\vartheta`: "vartheta", `\kappa`: "kappa", `\lambda`: "lambda", `\Lambda`: "lambda", `\mu`: "mu", `\nu`: "nu",
+	`\xi`: "xi",
+	`\pi`: "pi", `\Pi`: "pi", `\rho`: "rho", `\sigma`: "sigma", `\Sigma`: "sigma", `\tau`: "tau", `\phi`: "phi",
+	`\Phi`:    "phi",
 	`\varphi`: "varphi", `\chi`: "chi", `\psi`: "psi", `\Psi`: "psi", `\omega`: "omega", `\Omega`: "omega",
 	`\varnothing`: "varnothing", `\angle`: "angle", `\triangle`: "triangle", `\ell`: "ell", `\hbar`: "hbar",
 }
@@ -107,7 +116,8 @@ func lexNumber(text string) (token, int) {
 		n += 1 + digits(text[n+1:])
 	}
 	number := text[:n]
-	if n+1 < len(text) && text[n] == 'E' && (isDigit(text[n+1]) || n+2 < len(text) && text[n+1] == '-' && isDigit(text[n+2])) {
+	if n+1 < len(text) && text[n] == 'E' && (isDigit(text[n+1]) || n+2 < len(text) && text[n+1] == '-' &&
+		isDigit(text[n+2])) {
 		end := n + 2 + digits(text[n+2:])
 		return token{'n', text[:end]}, end
 	}

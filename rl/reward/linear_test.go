@@ -9,7 +9,8 @@ import (
 // shapes are answers that make a grader work: what each repeats, and what stands around it.
 func shapes() map[string][3]string {
 	return map[string][3]string{
-		"prose":            {"", "So we add the 3 apples to the $x+1$ pears, which gives 12 = 4 \\cdot 3 in all.\n", "The answer is \\boxed{12}."},
+		"prose": {"", "So we add the 3 apples to the $x+1$ pears, which gives 12 = 4 \\cdot 3 in all.\n",
+			"The answer is \\boxed{12}."},
 		"boxes":            {"", `\boxed{`, ""},
 		"boxes-closed":     {"", `\boxed{1} `, ""},
 		"boxes-unread":     {"", `\boxed{\foo} or `, ""},
@@ -63,7 +64,8 @@ func shaped(shape [3]string, size int) string {
 
 // graders are the table of rewards and what workflows use besides.
 func graders() map[string]func(Sample) error {
-	all := map[string]func(Sample) error{"math_eval": func(s Sample) error { SameAnswer(s.Response, s.Truth); return nil }}
+	all := map[string]func(Sample) error{
+		"math_eval": func(s Sample) error { SameAnswer(s.Response, s.Truth); return nil }}
 	for name, f := range Funcs() {
 		all[name] = func(s Sample) error { _, err := f(s); return err }
 	}

@@ -8,7 +8,8 @@ import (
 // Math is math_reward: accuracy 1 or 0 and a format_score of 0.1 or -0.1. The answer is the content of the
 // first answer tag that opens and closes on one line, else the whole text, for response and truth alike.
 func Math(s Sample) (Scores, error) {
-	response, truth := readAnswer(answerText(s.Response), defaultReading()), readAnswer(answerText(s.Truth), defaultReading())
+	response, truth := readAnswer(answerText(s.Response), defaultReading()),
+		readAnswer(answerText(s.Truth), defaultReading())
 	return Scores{
 		{"accuracy", oneIf(verify(response, truth))},
 		{"format_score", formatScore(thinksThenAnswers(s.Response))},
@@ -36,11 +37,13 @@ func Format(s Sample) (Scores, error) {
 // from the truth the first match, or its raw text if nothing matches; from the response a box if there is
 // one, else LaTeX after words that announce an answer.
 func Accuracy(s Sample) (Scores, error) {
-	truth := readAnswer(s.Truth, reading{latex: true, anchorless: true, boxedPriority: 50, firstOnly: true, units: true, operators: true, nits: true})
+	truth := readAnswer(s.Truth, reading{latex: true, anchorless: true, boxedPriority: 50, firstOnly: true, units: true,
+		operators: true, nits: true})
 	if len(truth) == 0 {
 		truth = []answer{{text: s.Truth}}
 	}
-	response := readAnswer(s.Response, reading{latex: true, boxedPriority: 0, firstOnly: true, units: true, equations: true})
+	response := readAnswer(s.Response, reading{latex: true, boxedPriority: 0, firstOnly: true, units: true,
+		equations: true})
 	return Scores{{"accuracy", oneIf(verify(response, truth))}}, nil
 }
 

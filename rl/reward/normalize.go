@@ -24,32 +24,41 @@ type replacement struct {
 }
 
 var (
-	leftDelimiter  = regexp.MustCompile(`\\m?left(\\\{|\{|\\\||\||\[|\(|\\lbrace|\\lbrack|\\lgroup|\\l?vert|\\lceil|\\lfloor|\\langle)`)
-	rightDelimiter = regexp.MustCompile(`\\m?right(\\\}|\}|\\\||\||\]|\)|\\rbrace|\\rbrack|\\rgroup|\\r?vert|\\rceil|\\rfloor|\\rangle)`)
-	permutation    = regexp.MustCompile(`\(([a-zA-Z0-9+\-*/\\ ]+?)\)_{([a-zA-Z0-9+\-*/\\ ]+?)}`)
-	superfluous    = pattern.MustCompile(`\\mathrm\{th\}|\\!\s*|\\text\s*\{\s*\}|\\\$|\$|(?<!\\)["']|\\displaystyle`)
-	doubledSlash   = regexp.MustCompile(`\\\\([a-zA-Z])`)
-	unitInText     = regexp.MustCompile(`\\(?:text|mbox){.*?}(?:\^\d|\{\^\d\})?$`)
-	trailingUnit   = regexp.MustCompile(`(\d|\}|\s)\s*(?:` + unitWords + `)(?:s|es)?\s*$`)
+	leftDelimiter = regexp.MustCompile(`\\m?left(\\\{|\{|\\\||\||\[|\(|\\lbrace|\\lbrack|\\lgroup|\\l?vert|\\lceil|` +
+		`\\lfloor|\\langle)`)
+	rightDelimiter = regexp.MustCompile(`\\m?right(\\\}|\}|\\\||\||\]|\)|\\rbrace|\\rbrack|\\rgroup|\\r?vert|` +
+		`\\rceil|\\rfloor|\\rangle)`)
+	permutation  = regexp.MustCompile(`\(([a-zA-Z0-9+\-*/\\ ]+?)\)_{([a-zA-Z0-9+\-*/\\ ]+?)}`)
+	superfluous  = pattern.MustCompile(`\\mathrm\{th\}|\\!\s*|\\text\s*\{\s*\}|\\\$|\$|(?<!\\)["']|\\displaystyle`)
+	doubledSlash = regexp.MustCompile(`\\\\([a-zA-Z])`)
+	unitInText   = regexp.MustCompile(`\\(?:text|mbox){.*?}(?:\^\d|\{\^\d\})?$`)
+	trailingUnit = regexp.MustCompile(`(\d|\}|\s)\s*(?:` + unitWords + `)(?:s|es)?\s*$`)
 )
 
 // unitWords are the words dropped after a number, as a pattern: the units of the MathQA data and what else
 // math_verify takes for a unit.
-const unitWords = `integerpoint|feet|sue|digit|pound|meal|edge|student|children ticket|multiple|east|degree|mph|kmph|ft|m square| m east|sq m|deg|mile|q .|monkey|prime|ratio|` +
-	`profit of rs|rd|o|gm|p . m|lb|tile|per|dm|lt|gain|ab|way|west|a .|b .|c .|d .|e .|f .|g .|h .|t|h|no change|men|soldier|pie|bc|excess|st|inches|noon|cent|by|gal|kmh|c|acre|rise|` +
-	`a . m|th|π r 2|sq|mark|l|toy|coin|sq . m|gallon|° f|profit|minw|yr|women|am|pm|hr|cu cm|square|v â € ™|are|rupee|rounds|cubic|cc|mtr|s|ohm|number|day|hour|minute|min|second|` +
-	`man|woman|sec|cube|mt|sq inch|mp|∏ cm ³|hectare|more|unit|cu . m|cm 2|rs .|rs|kg|g|month|km|m|cm|mm|apple|liter|loss|yard|pure|year|increase|decrease|d|less|Surface|litre|` +
+const unitWords = `integerpoint|feet|sue|digit|pound|meal|edge|student|children ticket|multiple|east|degree|mph|` +
+	`kmph|ft|m square| m east|sq m|deg|mile|q .|monkey|prime|ratio|` +
+	`profit of rs|rd|o|gm|p . m|lb|tile|per|dm|lt|gain|ab|way|west|a .|b .|c .|d .|e .|f .|g .|h .|t|h|no change|` +
+	`men|soldier|pie|bc|excess|st|inches|noon|cent|by|gal|kmh|c|acre|rise|` +
+	`a . m|th|π r 2|sq|mark|l|toy|coin|sq . m|gallon|° f|profit|minw|yr|women|am|pm|hr|cu cm|square|v â € ™|are|` +
+	`rupee|rounds|cubic|cc|mtr|s|ohm|number|day|hour|minute|min|second|` +
+	`man|woman|sec|cube|mt|sq inch|mp|∏ cm ³|hectare|more|unit|cu . m|cm 2|rs .|rs|kg|g|month|km|m|cm|mm|apple|` +
+	`liter|loss|yard|pure|year|increase|decrease|d|less|Surface|litre|` +
 	`pi sq m|s .|metre|meter|inch`
 
 // synonyms are replaced in one pass from left to right, the first that matches at a place. A number
 // behind a group's name parts it from others of one meaning.
 var synonyms = pattern.MustCompile(`(?<text1>\\math(?:rm|it|bf)|\\text(?:normal|bf|it|rm))` +
-	`|(?<frac1>\\(?:d|t|c)frac)|(?<spacepoint1>\s\.)|(?<bracepoint1>\{\.)|(?<approx1>~=)|(?<comma1>\s*\{\s*,\s*\}|(?<![a-zA-Z]),?\s*(?:and|or)(?![a-zA-Z])|,?\s*\\text{\s*(?:and|or)\s*})` +
-	`|(?<space1>(?<!\\)\\\s|,?\\ldots)|(?<infty1>infinity)|(?<escpercent1>\s*\bpercentage\b)|(?<percent1>\\text{percentage})|(?<escpercent2>\s*\bpercent\b)|(?<percent2>\\text{percent})` +
+	`|(?<frac1>\\(?:d|t|c)frac)|(?<spacepoint1>\s\.)|(?<bracepoint1>\{\.)|(?<approx1>~=)|(?<comma1>\s*\{\s*,\s*\}|` +
+	`(?<![a-zA-Z]),?\s*(?:and|or)(?![a-zA-Z])|,?\s*\\text{\s*(?:and|or)\s*})` +
+	`|(?<space1>(?<!\\)\\\s|,?\\ldots)|(?<infty1>infinity)|(?<escpercent1>\s*\bpercentage\b)|` +
+	`(?<percent1>\\text{percentage})|(?<escpercent2>\s*\bpercent\b)|(?<percent2>\\text{percent})` +
 	`|(?<escpercent3>\s*\bpct\b)|(?<percent3>\\text{pct})|(?<infty2>(?<!\\)inf(?!inity))|(?<sqrt1> sqrt)`)
 
 var synonymFor = map[string]string{
-	"text": `\text`, "frac": `\frac`, "spacepoint": " 0.", "bracepoint": "{0.", "approx": `\approx`, "comma": ",", "space": " ",
+	"text": `\text`, "frac": `\frac`, "spacepoint": " 0.", "bracepoint": "{0.", "approx": `\approx`, "comma": ",",
+	"space": " ",
 	"infty": `\infty`, "percent": "%", "escpercent": `\%`, "sqrt": `\sqrt`,
 }
 

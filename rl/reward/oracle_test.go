@@ -140,7 +140,10 @@ func checkFinders(t *testing.T, text string) {
 }
 
 // pieces is what random texts are made of.
-var pieces = strings.Split(`$|$$|\[|\]|\(|\)|[|]| |  |`+"\n"+`|\|\boxed{|{|}|\frac{1}{2}|-\frac{3}{4,5}|\%|%|percent|Percentage|pct|,|and|or|, and |1|12|123|1,234|1 234|1.5|.5|-2|+|-|*|**|/|(|)|^|=| = |final answer is|Final Answer|answer|Answer:|: |is|is: |I hope|. I hope|x|x y|€|é|"`, "|")
+var pieces = strings.Split(`$|$$|\[|\]|\(|\)|[|]| |  |`+"\n"+
+	`|\|\boxed{|{|}|\frac{1}{2}|-\frac{3}{4,5}|\%|%|percent|Percentage|pct|,|and|or|, and |1|12|123|1,234|1 234|1.5|`+
+	`.5|-2|+|-|*|**|/|(|)|^|=| = |final answer is|Final Answer|answer|Answer:|: |is|is: |I hope|. I hope|x|x y|€|é|"`,
+	"|")
 
 // TestFinders holds the finders against the expressions on texts made of what they look for, and on the goldens'
 // responses.
@@ -164,7 +167,8 @@ func TestFinders(t *testing.T) {
 
 // FuzzFinders is the same for any text: bytes above 127 stand for pieces.
 func FuzzFinders(f *testing.F) {
-	for _, s := range []string{"final answer is $1$. I hope", "answer: \x80\x81\x82", "\x90\x91\x92\x93\x94", "Answer: x = 12 % and"} {
+	for _, s := range []string{"final answer is $1$. I hope", "answer: \x80\x81\x82", "\x90\x91\x92\x93\x94",
+		"Answer: x = 12 % and"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

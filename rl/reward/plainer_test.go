@@ -17,7 +17,8 @@ func TestWrittenOut(t *testing.T) {
 		announcement = regexp.MustCompile(`(?i)(?:final answer is|the answer is):?|(?:最终答案是|答案是)[:：]?`)
 		number       = regexp.MustCompile(`-?\d*\.?\d+`)
 	)
-	parts := strings.Split(`<think>|</think>|<answer>|</answer>|<think>#|#</think>#<answer>#|#</answer>|#| |  |x|y|the answer is|Final Answer is|答案是|最终答案是|:|：|1|23|.|-|-4.5|a|cm|m|ms|sq m|q x|cms|_|é|%`, "|")
+	parts := strings.Split(`<think>|</think>|<answer>|</answer>|<think>#|#</think>#<answer>#|#</answer>|#| |  |x|y|`+
+		`the answer is|Final Answer is|答案是|最终答案是|:|：|1|23|.|-|-4.5|a|cm|m|ms|sq m|q x|cms|_|é|%`, "|")
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for range 20000 {
 		var b strings.Builder
@@ -93,7 +94,8 @@ func TestMeasures(t *testing.T) {
 // TestOpenBoxes: a text full of boxes costs no more than its length, and gives what reading them one by one gives.
 func TestOpenBoxes(t *testing.T) {
 	for text, want := range map[string]string{
-		`\boxed{1} and \boxed{2}`: "1,2", `\boxed{1}\fbox{2}, \boxed{2}`: "1,2", `\boxed{1} \boxed{2`: "{2", `\boxed {1}`: "1", `\boxed`: `\boxed`,
+		`\boxed{1} and \boxed{2}`: "1,2", `\boxed{1}\fbox{2}, \boxed{2}`: "1,2", `\boxed{1} \boxed{2`: "{2",
+		`\boxed {1}`: "1", `\boxed`: `\boxed`,
 		`\boxed{\boxed{1}}`: "1", `a`: "a", `\boxed5`: "5",
 	} {
 		if got := openBoxes(text, allBoxes); got != want {

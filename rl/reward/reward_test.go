@@ -26,7 +26,8 @@ func TestDiffers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got[0].Value == row.Accuracy {
-			t.Errorf("truth %q, response %q agree with upstream by now; move the row to the golden file", row.Truth, row.Response)
+			t.Errorf("truth %q, response %q agree with upstream by now; move the row to the golden file", row.Truth,
+				row.Response)
 		}
 	}
 }
@@ -70,10 +71,12 @@ func TestMathBoxed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got[0] != (Score{"accuracy", tt.accuracy}) || got[1] != (Score{"format_score", tt.format}) {
-			t.Errorf("%q for %q with %v: got %v, want %v and %v", tt.response, tt.truth, tt.args, got, tt.accuracy, tt.format)
+			t.Errorf("%q for %q with %v: got %v, want %v and %v", tt.response, tt.truth, tt.args, got, tt.accuracy,
+				tt.format)
 		}
 	}
-	if _, err := MathBoxed(Sample{Args: map[string]any{"with_think": "yes"}}); err == nil || !strings.Contains(err.Error(), "with_think") {
+	if _, err := MathBoxed(Sample{Args: map[string]any{"with_think": "yes"}}); err == nil ||
+		!strings.Contains(err.Error(), "with_think") {
 		t.Errorf("with_think as text: error %v", err)
 	}
 }
@@ -81,13 +84,19 @@ func TestMathBoxed(t *testing.T) {
 // The spellings of 50\% and infinity are upstream's: it drops % before \%, and replaces inf inside \infty.
 func TestStripString(t *testing.T) {
 	for text, want := range map[string]string{
-		" 36 \n": "36", "36.": "36", "36.00": "36", "1.50": "1.50", ".5": "0.5", "\\$36": "36", "50\\%": "50\\", "50%": "50",
-		"\\dfrac12": "\\frac{1}{2}", "\\frac1{2}": "\\frac{1}{2}", "1/2": "\\frac{1}{2}", "\\sqrt3": "\\sqrt{3}", "x = 5": "5",
-		"\\left(1, 2\\right)": "1,2", "\\{1\\}": "1", "{5}": "5", "90^\\circ": "90", "90^{\\circ}": "90", "\\text{yes}": "yes",
-		"5 apples": "5", "12 km": "12", "10 meters": "10", "\\mbox{cm} 5": "5", "infinity": "\\\\inftyty", "inf": "\\infty",
-		"two": "2", "forty-two": "42", "one hundred": "100", "three hundred five": "305", "two million three thousand one": "2003001",
-		"one point five": "1.5", "007": "7", "a\\neq b": "\\neb", "\\begin{bmatrix}1\\end{bmatrix}": "\\begin{pmatrix}1\\end{pmatrix}",
-		"(": "(", "()": "", "": "",
+		" 36 \n": "36", "36.": "36", "36.00": "36", "1.50": "1.50", ".5": "0.5", "\\$36": "36", "50\\%": "50\\",
+		"50%":       "50",
+		"\\dfrac12": "\\frac{1}{2}", "\\frac1{2}": "\\frac{1}{2}", "1/2": "\\frac{1}{2}", "\\sqrt3": "\\sqrt{3}",
+		"x = 5":               "5",
+		"\\left(1, 2\\right)": "1,2", "\\{1\\}": "1", "{5}": "5", "90^\\circ": "90", "90^{\\circ}": "90",
+		"\\text{yes}": "yes",
+		"5 apples":    "5", "12 km": "12", "10 meters": "10", "\\mbox{cm} 5": "5", "infinity": "\\\\inftyty",
+		"inf": "\\infty",
+		"two": "2", "forty-two": "42", "one hundred": "100", "three hundred five": "305",
+		"two million three thousand one": "2003001",
+		"one point five":                 "1.5", "007": "7", "a\\neq b": "\\neb",
+		"\\begin{bmatrix}1\\end{bmatrix}": "\\begin{pmatrix}1\\end{pmatrix}",
+		"(":                               "(", "()": "", "": "",
 	} {
 		if got := stripString(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
@@ -153,7 +162,8 @@ func TestFormat(t *testing.T) {
 }
 
 func TestFuncs(t *testing.T) {
-	scores, err := Funcs()["math_reward"](Sample{Response: "<think>1+1</think><answer>2</answer>", Truth: "1+1 = 2\n#### 2"})
+	scores, err := Funcs()["math_reward"](Sample{Response: "<think>1+1</think><answer>2</answer>",
+		Truth: "1+1 = 2\n#### 2"})
 	if err != nil || scores.Total() != 1.1 {
 		t.Errorf("got %v, %v, want 1.1 in all", scores, err)
 	}
@@ -168,11 +178,16 @@ func TestFuncs(t *testing.T) {
 // TestNested grades what nests or grows deeper than any expression: it ends, without a panic.
 func TestNested(t *testing.T) {
 	for _, text := range []string{
-		strings.Repeat("(", 20000), "$" + strings.Repeat("{", 5000) + "$", "$2" + strings.Repeat("^{9", 80) + strings.Repeat("}", 80) + "$",
-		"9**9**9**9 + 1", "$9^{9^{9^{9}}}$", "$" + strings.Repeat("9!", 50) + "$", strings.Repeat("9", 100000), "answer " + strings.Repeat("$", 3000),
-		"$" + strings.Repeat("|", 300) + "$", "$" + strings.Repeat("-", 5000) + "1$", "$" + strings.Repeat("((1),", 60) + "1" + strings.Repeat(")", 60) + "$",
-		"$" + strings.Repeat("1+", 1000) + "1$", "$(1+1/7)^{30000}$", "$" + strings.Repeat("x(", 90) + "1+1" + strings.Repeat(")", 90) + "$", "$" + strings.Repeat("[x=", 90) + "1" + strings.Repeat("]", 90) + "$",
-		"$" + strings.Repeat("\\{x=", 45) + "1" + strings.Repeat("\\}", 45) + "$", "$" + strings.Repeat("x=(1,", 45) + "1" + strings.Repeat(")", 45) + "$", strings.Repeat("\\boxed{", 800),
+		strings.Repeat("(", 20000), "$" + strings.Repeat("{", 5000) + "$", "$2" +
+			strings.Repeat("^{9", 80) + strings.Repeat("}", 80) + "$",
+		"9**9**9**9 + 1", "$9^{9^{9^{9}}}$", "$" + strings.Repeat("9!", 50) + "$", strings.Repeat("9", 100000),
+		"answer " + strings.Repeat("$", 3000),
+		"$" + strings.Repeat("|", 300) + "$", "$" + strings.Repeat("-", 5000) + "1$", "$" +
+			strings.Repeat("((1),", 60) + "1" + strings.Repeat(")", 60) + "$",
+		"$" + strings.Repeat("1+", 1000) + "1$", "$(1+1/7)^{30000}$", "$" + strings.Repeat("x(", 90) + "1+1" +
+			strings.Repeat(")", 90) + "$", "$" + strings.Repeat("[x=", 90) + "1" + strings.Repeat("]", 90) + "$",
+		"$" + strings.Repeat("\\{x=", 45) + "1" + strings.Repeat("\\}", 45) + "$", "$" + strings.Repeat("x=(1,", 45) +
+			"1" + strings.Repeat(")", 45) + "$", strings.Repeat("\\boxed{", 800),
 	} {
 		if _, err := Math(Sample{Response: text, Truth: text}); err != nil {
 			t.Fatal(err)
@@ -182,7 +197,8 @@ func TestNested(t *testing.T) {
 
 // FuzzMath grades arbitrary texts against each other: never a panic.
 func FuzzMath(f *testing.F) {
-	for _, s := range []string{"#### 72", "$\\frac{1}{2}$", "\\boxed{(1,2]\\cup\\{3\\}}", "48/2 = 24", "$x_1^2\\le\\sqrt[3]{5!}$", "9%", "$\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}$", "$|x|$ and $\\pm 2$"} {
+	for _, s := range []string{"#### 72", "$\\frac{1}{2}$", "\\boxed{(1,2]\\cup\\{3\\}}", "48/2 = 24",
+		"$x_1^2\\le\\sqrt[3]{5!}$", "9%", "$\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}$", "$|x|$ and $\\pm 2$"} {
 		f.Add(s, "5")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -98,11 +98,13 @@ func scan(text string) *scanned {
 }
 
 // telling are the ASCII characters at which an environment, a number or "is" may begin.
-var telling = [unicode.MaxASCII]bool{'$': true, '\\': true, '-': true, 'i': true, '=': true, ' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true}
+var telling = [unicode.MaxASCII]bool{'$': true, '\\': true, '-': true, 'i': true, '=': true, ' ': true, '\t': true,
+	'\n': true, '\v': true, '\f': true, '\r': true}
 
 // reserve makes room for what a hostile text may be full of.
 func (t *scanned) reserve(text string) {
-	for sign, lists := range map[string][]*places{"$": {&t.doubleDollars, &t.dollars, &t.starts}, "]": {&t.squares}, "=": {&t.equals}, "}": {&t.braces}} {
+	for sign, lists := range map[string][]*places{"$": {&t.doubleDollars, &t.dollars, &t.starts}, "]": {&t.squares},
+		"=": {&t.equals}, "}": {&t.braces}} {
 		if n := strings.Count(text, sign); n > 1000 {
 			for _, p := range lists {
 				p.all = make([]int32, 0, n+n/8)

@@ -9,10 +9,14 @@ import (
 
 // measureWords are the words stripString drops, in the order it drops them; a point stands for any character.
 // They are the units of MathQA.
-const measureWords = `east|degree|mph|kmph|ft|m sqaure| m east|sq m|deg|mile|q .|monkey|prime|ratio|profit of rs|rd|o|gm|p . m|lb|tile|per|dm|lt|gain|ab|way|west|` +
-	`a .|b .|c .|d .|e .|f .|g .|h .|t|a|h|no change|men|soldier|pie|bc|excess|st|inches|noon|percent|by|gal|kmh|c|acre|rise|a . m|th|π r 2|sq|mark|l|toy|coin|sq . m|gallon|` +
-	`° f|profit|minw|yr|women|feet|am|pm|hr|cu cm|square|v â € ™|are|rupee|rounds|cubic|cc|mtr|s|ohm|number|kmph|day|hour|minute|min|second|man|woman|sec|cube|mt|sq inch|mp|` +
-	`∏ cm ³|hectare|more|sec|unit|cu . m|cm 2|rs .|rs|kg|g|month|km|m|cm|mm|apple|liter|loss|yard|pure|year|increase|decrease|d|less|Surface|litre|pi sq m|s .|metre|meter|inch`
+const measureWords = `east|degree|mph|kmph|ft|m sqaure| m east|sq m|deg|mile|q .|monkey|prime|ratio|profit of rs|rd|` +
+	`o|gm|p . m|lb|tile|per|dm|lt|gain|ab|way|west|` +
+	`a .|b .|c .|d .|e .|f .|g .|h .|t|a|h|no change|men|soldier|pie|bc|excess|st|inches|noon|percent|by|gal|kmh|c|` +
+	`acre|rise|a . m|th|π r 2|sq|mark|l|toy|coin|sq . m|gallon|` +
+	`° f|profit|minw|yr|women|feet|am|pm|hr|cu cm|square|v â € ™|are|rupee|rounds|cubic|cc|mtr|s|ohm|number|kmph|` +
+	`day|hour|minute|min|second|man|woman|sec|cube|mt|sq inch|mp|` +
+	`∏ cm ³|hectare|more|sec|unit|cu . m|cm 2|rs .|rs|kg|g|month|km|m|cm|mm|apple|liter|loss|yard|pure|year|` +
+	`increase|decrease|d|less|Surface|litre|pi sq m|s .|metre|meter|inch`
 
 // measures are the words, then their plurals.
 var measures = sync.OnceValue(func() []measure {
@@ -60,7 +64,8 @@ func stripString(text string) string {
 	}
 	text = bareRoot.ReplaceAllString(strings.ReplaceAll(text, " ", ""), `\sqrt{$1}`)
 	text = rootFraction(braceFractions(text))
-	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") || strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") || strings.HasPrefix(text, "(") &&
+		strings.HasSuffix(text, ")") {
 		text = text[1:max(1, len(text)-1)]
 	}
 	return strings.TrimSpace(text)
@@ -82,8 +87,10 @@ func replaceInTurn(text string, pairs ...string) string {
 
 // wordValues are the English number words; point, which parts off decimals, has none.
 var wordValues = map[string]int64{
-	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-	"eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
+	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+	"ten":    10,
+	"eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
+	"eighteen": 18, "nineteen": 19,
 	"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 	"hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "point": -1,
 }

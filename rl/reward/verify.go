@@ -14,7 +14,8 @@ func verify(gold, pred []answer) bool {
 				if agree(g.expr, p.expr) {
 					return true
 				}
-			} else if g.expr == nil && p.expr == nil && strings.TrimSpace(g.text) != "" && strings.TrimSpace(g.text) == strings.TrimSpace(p.text) {
+			} else if g.expr == nil && p.expr == nil && strings.TrimSpace(g.text) != "" &&
+				strings.TrimSpace(g.text) == strings.TrimSpace(p.text) {
 				return true
 			}
 		}
@@ -184,7 +185,8 @@ func points(nodes ...*node) []map[string]*big.Rat {
 	return out
 }
 
-// agreeNames compares variables by name, a name with the product of its letters, \text{72} with 72 and \text{3/4} with ¾.
+// agreeNames compares variables by name, a name with the product of its letters, \text{72} with 72 and \text{3/4} with
+// ¾.
 func agreeNames(gold, pred *node) bool {
 	g, okG := spelled(gold)
 	p, okP := spelled(pred)

@@ -13,7 +13,8 @@ func agreeSets(gold, pred *node) bool {
 	a, b := gold.asSet(), pred.asSet()
 	switch {
 	case a.kind == intervalNode && b.kind == intervalNode:
-		return a.leftOpen == b.leftOpen && a.rightOpen == b.rightOpen && agree(a.args[0], b.args[0]) && agree(a.args[1], b.args[1])
+		return a.leftOpen == b.leftOpen && a.rightOpen == b.rightOpen && agree(a.args[0], b.args[0]) &&
+			agree(a.args[1], b.args[1])
 	case a.kind == unionNode && b.kind == unionNode:
 		return a.name == b.name && agreeUnordered(a.args, b.args)
 	case a.listed() && b.listed():

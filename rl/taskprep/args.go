@@ -18,11 +18,13 @@ type bounds struct {
 
 // boundsOf reads bounds.
 func boundsOf(a *arg.Reader, lowName string, low float64, highName string, high float64) bounds {
-	return bounds{a.Float(lowName, low), a.Float(highName, high), !a.Bool("min_closed_interval", true), !a.Bool("max_closed_interval", true), a.Bool("reversed_range", false)}
+	return bounds{a.Float(lowName, low), a.Float(highName, high), !a.Bool("min_closed_interval", true),
+		!a.Bool("max_closed_interval", true), a.Bool("reversed_range", false)}
 }
 
 func (b bounds) keep(v float64) bool {
-	in := v >= b.low && v <= b.high && !(b.openLow != b.outside && v == b.low) && !(b.openHigh != b.outside && v == b.high)
+	in := v >= b.low && v <= b.high && !(b.openLow != b.outside && v == b.low) &&
+		!(b.openHigh != b.outside && v == b.high)
 	return in != b.outside
 }
 
@@ -30,7 +32,8 @@ func (b bounds) keep(v float64) bool {
 func textOf(r dataset.Row, key string) (string, error) {
 	v, ok := r.Get(key)
 	if !ok {
-		return "", fmt.Errorf("taskprep: no column %q; the columns are %s; set target_fields or text_key", key, strings.Join(r.Columns(), ", "))
+		return "", fmt.Errorf("taskprep: no column %q; the columns are %s; set target_fields or text_key", key,
+			strings.Join(r.Columns(), ", "))
 	}
 	if s, isText := v.(string); isText || v == nil {
 		return s, nil
@@ -48,7 +51,8 @@ func field(r dataset.Row, path string) (any, error) {
 			at, ok = row.Get(key)
 		}
 		if !ok {
-			return nil, fmt.Errorf("taskprep: no field %q in a row with columns %s", path, strings.Join(r.Columns(), ", "))
+			return nil, fmt.Errorf("taskprep: no field %q in a row with columns %s", path,
+				strings.Join(r.Columns(), ", "))
 		}
 	}
 	return at, nil

@@ -149,7 +149,8 @@ func (t topSelector) Process(_ context.Context, list []*Sample) ([]*Sample, erro
 	}
 	for _, s := range list {
 		if _, ok := number(s.Row, t.key); !ok {
-			return nil, errors.New("taskprep: topk_specified_field_selector: field " + t.key + " is no number in " + strings.Join(s.Row.Columns(), ", "))
+			return nil, errors.New("taskprep: topk_specified_field_selector: field " + t.key + " is no number in " +
+				strings.Join(s.Row.Columns(), ", "))
 		}
 	}
 	list = slices.Clone(list)

@@ -33,10 +33,12 @@ type judged struct {
 func newJudged(stat, what string, dimensions ...string) Make {
 	return func(args map[string]any, s Surroundings) (Operator, error) {
 		a := arg.Read(args)
-		j := &judged{bounds: boundsOf(a, "min_score", 0.5, "max_score", 1), stat: stat, dimensions: dimensions, workers: max(1, s.Workers),
-			keys: a.Texts("input_keys", "text"), names: a.Texts("field_names", "Text"),
-			system: a.Text("system_prompt", instruction(what, dimensions)), input: a.Text("input_template", "# Data\n'''\n{data}\n'''\n\n# Response\njson\n"),
-			field: a.Text("field_template", "**{field_name}**\n{field_data}"), tries: a.Int("try_num", 3, 0)}
+		j := &judged{bounds: boundsOf(a, "min_score", 0.5, "max_score", 1), stat: stat, dimensions: dimensions,
+			workers: max(1, s.Workers),
+			keys:    a.Texts("input_keys", "text"), names: a.Texts("field_names", "Text"),
+			system: a.Text("system_prompt", instruction(what, dimensions)),
+			input:  a.Text("input_template", "# Data\n'''\n{data}\n'''\n\n# Response\njson\n"),
+			field:  a.Text("field_template", "**{field_name}**\n{field_data}"), tries: a.Int("try_num", 3, 0)}
 		model := a.Text("api_or_hf_model", "gpt-4o")
 		for _, local := range []string{"is_hf_model", "enable_vllm"} {
 			if a.Bool(local, false) {
@@ -60,7 +62,8 @@ func newJudged(stat, what string, dimensions ...string) Make {
 
 // instruction asks for the form that answer reads.
 func instruction(what string, dimensions []string) string {
-	return fmt.Sprintf("Judge the %s of the data that the user shows, for training a language model. Give each of these dimensions a whole number from 1 (lowest) to 5 (highest): %s. "+
+	return fmt.Sprintf("Judge the %s of the data that the user shows, for training a language model. Give each of "+
+		"these dimensions a whole number from 1 (lowest) to 5 (highest): %s. "+
 		"Answer with one JSON object and nothing else: {\"dimension_scores\": {%s}, \"rationale\": \"one sentence\"}",
 		what, strings.Join(dimensions, ", "), `"`+strings.Join(dimensions, `": 1, "`)+`": 1`)
 }
@@ -88,7 +91,8 @@ func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, e
 	return kept, nil
 }
 
-// score asks until an answer can be read; after that it is 0, as in Data-Juicer. A model that never answers is an error.
+// score asks until an answer can be read; after that it is 0, as in Data-Juicer. A model that never answers is an
+// error.
 func (j *judged) score(ctx context.Context, s *Sample) (float64, error) {
 	var parts []string
 	for i, key := range j.keys {

@@ -1,8 +1,8 @@
-// Package taskprep prepares tasks before a run: operators drop rows of a data set and measure them, the measures become a priority, and the
-// rows with the highest come first (data_processor.task_pipeline).
+// Package taskprep prepares tasks before a run: operators drop rows of a data set and measure them, the measures become
+// a priority, and the rows with the highest come first (data_processor.task_pipeline).
 //
-// Names, arguments, measures and weights are those of Data-Juicer's operators and of Trinity-RFT's service around it; here are the
-// operators that need nothing else, and the two that ask a model over OpenAI's interface.
+// Names, arguments, measures and weights are those of Data-Juicer's operators and of Trinity-RFT's service around it;
+// here are the operators that need nothing else, and the two that ask a model over OpenAI's interface.
 package taskprep
 
 import (
@@ -22,7 +22,8 @@ type Sample struct {
 	Stats map[string]float64
 }
 
-// Operator drops or measures samples. It returns the samples to go on with, in the order it was given them unless it is there to order them.
+// Operator drops or measures samples. It returns the samples to go on with, in the order it was given them unless it is
+// there to order them.
 type Operator interface {
 	Process(ctx context.Context, list []*Sample) ([]*Sample, error)
 }
@@ -50,8 +51,10 @@ func Operators() map[string]Make {
 		"specified_numeric_field_filter": newNumericFilter,
 		"document_deduplicator":          newDeduplicator,
 		"topk_specified_field_selector":  newTopSelector,
-		"llm_difficulty_score_filter":    newJudged("llm_difficulty_score", "difficulty", "linguistic_complexity", "conceptual_depth", "prior_knowledge", "step_complexity", "ambiguity"),
-		"llm_quality_score_filter":       newJudged("llm_quality_score", "quality", "accuracy", "grammar", "informativeness", "coherence"),
+		"llm_difficulty_score_filter": newJudged("llm_difficulty_score", "difficulty", "linguistic_complexity",
+			"conceptual_depth", "prior_knowledge", "step_complexity", "ambiguity"),
+		"llm_quality_score_filter": newJudged("llm_quality_score", "quality", "accuracy", "grammar",
+			"informativeness", "coherence"),
 	}
 }
 
@@ -60,7 +63,8 @@ func New(name string, args map[string]any, s Surroundings) (Operator, error) {
 	table := Operators()
 	make, ok := table[name]
 	if !ok {
-		return nil, fmt.Errorf("taskprep: operator %q is one of Data-Juicer's that need its Python package or a service; run Data-Juicer beforehand and name its output in the taskset, or use %s",
+		return nil, fmt.Errorf("taskprep: operator %q is one of Data-Juicer's that need its Python package or a "+
+			"service; run Data-Juicer beforehand and name its output in the taskset, or use %s",
 			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	op, err := make(args, s)
@@ -81,8 +85,8 @@ func Run(ctx context.Context, operators []Operator, list []*Sample) ([]*Sample, 
 	return list, nil
 }
 
-// Sort puts the samples with the highest priority first and keeps the first topK of them, all if it is below 0. Without any measure, and
-// without a column that is called priority, the order stays.
+// Sort puts the samples with the highest priority first and keeps the first topK of them, all if it is below 0. Without
+// any measure, and without a column that is called priority, the order stays.
 func Sort(list []*Sample, weights map[string]float64, topK int) []*Sample {
 	if len(weights) == 0 {
 		weights = map[string]float64{"difficulty": -0.7, "diversity": 0.8, "usage_frequency": -0.5, "quality": 1}
@@ -117,8 +121,9 @@ func measures() map[string]map[string]bool {
 	}
 }
 
-// score adds to a row what was measured, the means of it that quality and difficulty are, and the priority. What has no measure is 0, as in upstream; so
-// are how often a row was used, as none was, and diversity, which upstream weighs nothing by.
+// score adds to a row what was measured, the means of it that quality and difficulty are, and the priority. What has no
+// measure is 0, as in upstream; so are how often a row was used, as none was, and diversity, which upstream weighs
+// nothing by.
 func score(s *Sample, weights map[string]float64) {
 	stats := dataset.Row{}
 	for _, key := range slices.Sorted(maps.Keys(s.Stats)) {

@@ -22,7 +22,8 @@ func samples(rows []dataset.Row) []*Sample {
 	return list
 }
 
-// What Data-Juicer's own operators measure and keep, and the priority that Trinity-RFT's service makes of it (testdata/golden.py).
+// What Data-Juicer's own operators measure and keep, and the priority that Trinity-RFT's service makes of it
+// (testdata/golden.py).
 func TestAsDataJuicer(t *testing.T) {
 	data, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
@@ -112,11 +113,14 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// A model's scores are read out of its answers; one that cannot be read is asked for again, and a model that never answers is an error.
+// A model's scores are read out of its answers; one that cannot be read is asked for again, and a model that never
+// answers is an error.
 func TestJudged(t *testing.T) {
-	rows := []dataset.Row{{{Key: "question", Value: "2+3?"}, {Key: "answer", Value: "5"}}, {{Key: "question", Value: "why?"}, {Key: "answer", Value: nil}}}
+	rows := []dataset.Row{{{Key: "question", Value: "2+3?"}, {Key: "answer", Value: "5"}},
+		{{Key: "question", Value: "why?"}, {Key: "answer", Value: nil}}}
 	var asked atomic.Int64
-	s := Surroundings{Workers: 2, Ask: func(model string) (func(context.Context, string, string) (string, error), error) {
+	s := Surroundings{Workers: 2, Ask: func(model string) (func(context.Context, string, string) (string, error),
+		error) {
 		if model != "small" {
 			t.Errorf("model %s", model)
 		}
@@ -130,15 +134,18 @@ func TestJudged(t *testing.T) {
 			case n == 1:
 				return "", errors.New("busy")
 			}
-			return "Sure: {\"dimension_scores\": {\"linguistic_complexity\": 1, \"conceptual_depth\": 2, \"prior_knowledge\": 2, \"step_complexity\": 3, \"ambiguity\": 2}} there", nil
+			return "Sure: {\"dimension_scores\": {\"linguistic_complexity\": 1, \"conceptual_depth\": 2, " +
+				"\"prior_knowledge\": 2, \"step_complexity\": 3, \"ambiguity\": 2}} there", nil
 		}, nil
 	}}
-	op, err := New("llm_difficulty_score_filter", map[string]any{"api_or_hf_model": "small", "min_score": 0.0, "input_keys": []any{"question", "answer"}, "field_names": []any{"Question", "Answer"}}, s)
+	op, err := New("llm_difficulty_score_filter", map[string]any{"api_or_hf_model": "small", "min_score": 0.0,
+		"input_keys": []any{"question", "answer"}, "field_names": []any{"Question", "Answer"}}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := op.Process(t.Context(), samples(rows))
-	if err != nil || len(got) != 2 || got[0].Stats["llm_difficulty_score"] != 0.4 || got[1].Stats["llm_difficulty_score"] != 0 {
+	if err != nil || len(got) != 2 || got[0].Stats["llm_difficulty_score"] != 0.4 ||
+		got[1].Stats["llm_difficulty_score"] != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 	s.Ask = func(string) (func(context.Context, string, string) (string, error), error) {
@@ -160,7 +167,8 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{"human_preference_annotation_mapper", nil, "run Data-Juicer beforehand and name its output"},
-		{"text_length_filter", map[string]any{"min_lem": 2}, `min_lem is not an argument; did you mean min_len?; there are min_len, max_len`},
+		{"text_length_filter", map[string]any{"min_lem": 2},
+			`min_lem is not an argument; did you mean min_len?; there are min_len, max_len`},
 		{"text_length_filter", map[string]any{"min_len": "much"}, "must be a number"},
 		{"alphanumeric_filter", map[string]any{"tokenization": true}, "the ratio is of characters"},
 		{"llm_quality_score_filter", map[string]any{"enable_vllm": true}, "over OpenAI's interface"},
@@ -175,7 +183,8 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.Process(t.Context(), samples([]dataset.Row{{{Key: "prompt", Value: "x"}}})); err == nil || !strings.Contains(err.Error(), "the columns are prompt; set target_fields") {
+	if _, err := op.Process(t.Context(), samples([]dataset.Row{{{Key: "prompt", Value: "x"}}})); err == nil ||
+		!strings.Contains(err.Error(), "the columns are prompt; set target_fields") {
 		t.Errorf("a column that is not there: %v", err)
 	}
 }

@@ -35,7 +35,8 @@ func newRepetition(args map[string]any, s Surroundings) (Operator, error) {
 	if n < 1 {
 		a.Wrong("rep_len", n, "1 or more")
 	}
-	t := &textFilter{boundsOf(a, "min_ratio", 0, "max_ratio", 0.5), "char_rep_ratio", a.Text("text_key", s.TextKey), func(text []rune) float64 { return repetition(text, n) }}
+	t := &textFilter{boundsOf(a, "min_ratio", 0, "max_ratio", 0.5), "char_rep_ratio", a.Text("text_key", s.TextKey),
+		func(text []rune) float64 { return repetition(text, n) }}
 	return t, a.Close()
 }
 
@@ -103,8 +104,8 @@ func alphanumeric(text []rune) float64 {
 	return float64(n) / float64(len(text))
 }
 
-// repetition is the share that the most frequent n-grams of characters have of all: as many kinds of them as the root of the number of kinds, but none
-// that occurs once.
+// repetition is the share that the most frequent n-grams of characters have of all: as many kinds of them as the root
+// of the number of kinds, but none that occurs once.
 func repetition(text []rune, n int) float64 {
 	counts := map[string]int{}
 	for i := 0; i+n <= len(text); i++ {

@@ -13,7 +13,8 @@ import (
 // Prompts of math_boxed_workflow; the second also asks for the thinking tags that its reward checks.
 const (
 	boxedPrompt      = `Reason step by step, and put the final answer inside \boxed{}.`
-	boxedThinkPrompt = `First reason step by step inside <think> and </think>, then give the solution with the final answer inside \boxed{}.`
+	boxedThinkPrompt = `First reason step by step inside <think> and </think>, then give the solution with the ` +
+		`final answer inside \boxed{}.`
 )
 
 // Boxed is math_boxed_workflow: the answer is read from a LaTeX box. Its workflow_args are with_think (false) and

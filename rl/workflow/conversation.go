@@ -134,7 +134,8 @@ func (c *conversation) experience(t Task, run int, reward float64, cut bool) *ex
 		c.unanswered()
 	}
 	id := experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(t.Seed + uint64(run))}
-	turn := experience.Turn{Prompt: c.tokens[:c.prompt], Response: c.tokens[c.prompt:], Logprobs: c.logprobs, Text: strings.Join(c.answers, "\n"), Stop: experience.StopReason(c.stop)}
+	turn := experience.Turn{Prompt: c.tokens[:c.prompt], Response: c.tokens[c.prompt:], Logprobs: c.logprobs,
+		Text: strings.Join(c.answers, "\n"), Stop: experience.StopReason(c.stop)}
 	e := turn.Experience(id)
 	copy(e.ActionMask, c.mask)
 	e.PromptText, e.Starts = c.opening, c.starts

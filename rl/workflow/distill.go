@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
-// Distill is on_policy_distill_workflow: the model answers, and nobody grades. What the teacher thinks of each token is asked by the trainer, for
-// whichever workflow sampled it.
+// Distill is on_policy_distill_workflow: the model answers, and nobody grades. What the teacher thinks of each token is
+// asked by the trainer, for whichever workflow sampled it.
 type Distill struct{}
 
 // Run implements Workflow.
@@ -22,8 +22,8 @@ func (Distill) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 // Prepare implements Preparer.
 func (Distill) Prepare(r *Rollout) error { return distillArgs(r.Args, "on_policy_distill_workflow") }
 
-// DistillMath is on_policy_distill_math_workflow: Distill with the prompt of mathematics, and the accuracy as the reward, which distillation
-// shows and does not use.
+// DistillMath is on_policy_distill_math_workflow: Distill with the prompt of mathematics, and the accuracy as the
+// reward, which distillation shows and does not use.
 type DistillMath struct{}
 
 // Run implements Workflow.

@@ -81,12 +81,14 @@ func TestLakesAreUpstreams(t *testing.T) {
 	} {
 		got, err := makeLake(tt.size, tt.p, tt.seed, tt.steps)
 		if err != nil || strings.Join(got, " ") != tt.want {
-			t.Errorf("makeLake(%d, %g, %d, %d) = %s, %v, want %s", tt.size, tt.p, tt.seed, tt.steps, strings.Join(got, " "), err, tt.want)
+			t.Errorf("makeLake(%d, %g, %d, %d) = %s, %v, want %s", tt.size, tt.p, tt.seed, tt.steps,
+				strings.Join(got, " "), err, tt.want)
 		}
 	}
 }
 
-// On slippery ice a third of the steps goes where it should. The draws are those of Gymnasium with seed 42, behind the one for the start: 0.438…, 0.858….
+// On slippery ice a third of the steps goes where it should. The draws are those of Gymnasium with seed 42, behind the
+// one for the start: 0.438…, 0.858….
 func TestSlippery(t *testing.T) {
 	w := newWalker([]string{"FFF", "FSF", "FFG"}, 42, true)
 	if got := w.slip; got == nil {
@@ -131,7 +133,8 @@ func TestFrozenLake(t *testing.T) {
 	if string(wrote) != said {
 		t.Errorf("trained on %q, want %q", wrote, said)
 	}
-	if !strings.Contains(e.PromptText, "user:The lake after 0 steps:\n P \t _ \t O \t\n _ \t _ \t _ \t\n O \t _ \t G \t\n") {
+	if !strings.Contains(e.PromptText, "user:The lake after 0 steps:\n P \t _ \t O \t\n _ \t _ \t _ \t\n O \t _ \t G "+
+		"\t\n") {
 		t.Errorf("the first prompt is %q", e.PromptText)
 	}
 	whole := bytewise{}.Decode(e.Tokens)
@@ -156,14 +159,17 @@ func TestFrozenLakeEnds(t *testing.T) {
 		"an open backtick": {[]any{"SG"}, "```Right``` or ```", 0, 1, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Rollout{Args: map[string]any{"desc": tt.desc}, Sampler: byPrompt(func(string) string { return tt.answer }), Renderer: turnwise{}, Params: tinker.DefaultSampling()}
+			r := Rollout{Args: map[string]any{"desc": tt.desc},
+				Sampler: byPrompt(func(string) string { return tt.answer }), Renderer: turnwise{},
+				Params: tinker.DefaultSampling()}
 			r.Params.MaxTokens = tt.limit
 			list, err := FrozenLake{}.Run(context.Background(), &r, Task{Repeat: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			e := list[0]
-			if *e.Reward != tt.reward || e.Metrics["env_steps"] != tt.steps || (e.TruncateStatus == experience.ResponseTruncated) != tt.cut {
+			if *e.Reward != tt.reward || e.Metrics["env_steps"] != tt.steps ||
+				(e.TruncateStatus == experience.ResponseTruncated) != tt.cut {
 				t.Errorf("reward %g, metrics %v, %q", *e.Reward, e.Metrics, e.TruncateStatus)
 			}
 		})
@@ -177,12 +183,15 @@ func TestFrozenLakeRefuses(t *testing.T) {
 		"workflow_args.desc is [SF F]; it must be rows": {"desc": []any{"SF", "F"}},
 		"workflow_args.is_slippery is \"yes\"; it must": {"is_slippery": "yes"},
 	} {
-		if _, err := WithDefaults("frozen_lake_workflow", Rollout{Args: args}, Own{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := WithDefaults("frozen_lake_workflow", Rollout{Args: args}, Own{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
 		}
 	}
-	for want, row := range map[string]string{"must be a number": `{"size": "big"}`, "whole size from 2": `{"size": 1}`} {
-		if _, err := (FrozenLake{}).Run(context.Background(), &Rollout{}, Task{Row: rowOf(t, row)}); err == nil || !strings.Contains(err.Error(), want) {
+	for want, row := range map[string]string{"must be a number": `{"size": "big"}`,
+		"whole size from 2": `{"size": 1}`} {
+		if _, err := (FrozenLake{}).Run(context.Background(), &Rollout{}, Task{Row: rowOf(t, row)}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", row, err, want)
 		}
 	}
@@ -247,13 +256,17 @@ func TestSudokuSolved(t *testing.T) {
 }
 
 func TestSudokuMistakes(t *testing.T) {
-	row := `{"puzzle": [[1,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0]],
-		"solution": "[[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0]]"}`
+	row := `{"puzzle": [[1,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,` +
+		`0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0]],
+		"solution": "[[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,` +
+		`0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0],[0,0,0,0,0,0,0,0,0]]"}`
 	for answer, steps := range map[string]int{
-		"0 0 2": 1, "0 1 1": 1, "1 1 1": 1, "": 1, "0 1": 1, "0 1 10": 1, "9 1 1": 1, "0 1 x": 1, "0 1 2\n0 2 3\n0 3 4\n0 4 5\n0 5 6\n0 6 7": 1,
+		"0 0 2": 1, "0 1 1": 1, "1 1 1": 1, "": 1, "0 1": 1, "0 1 10": 1, "9 1 1": 1, "0 1 x": 1,
+		"0 1 2\n0 2 3\n0 3 4\n0 4 5\n0 5 6\n0 6 7": 1,
 		"0 1 2": 2, // right once; then the cell is taken
 	} {
-		list := episodes(t, Sudoku{}, Rollout{}, Task{Row: rowOf(t, row), Repeat: 1}, func(string) string { return answer })
+		list := episodes(t, Sudoku{}, Rollout{}, Task{Row: rowOf(t, row), Repeat: 1},
+			func(string) string { return answer })
 		if len(list) != steps || *list[len(list)-1].Reward != -1 {
 			t.Errorf("%q: %d steps, the last with reward %g", answer, len(list), *list[len(list)-1].Reward)
 		}

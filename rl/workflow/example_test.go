@@ -59,8 +59,8 @@ func newRenderer() (r renderer, err error) {
 	return r, err
 }
 
-// A workflow turns a task into experiences: it asks the model and gives rewards. In a run, trinity makes the Rollout from
-// the configuration; run.Plugins brings a workflow in.
+// A workflow turns a task into experiences: it asks the model and gives rewards. In a run, trinity makes the Rollout
+// from the configuration; run.Plugins brings a workflow in.
 func Example() {
 	if err := example(); err != nil {
 		fmt.Println(err)
@@ -81,7 +81,8 @@ func example() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	e, err := engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{"tiny": {Dir: modelDir, Tokens: render.tokenizer}}})
+	e, err := engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{
+		"tiny": {Dir: modelDir, Tokens: render.tokenizer}}})
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,8 @@ func example() error {
 	r := &workflow.Rollout{Sampler: sampler, Renderer: render, Params: tinker.DefaultSampling(), Reward: reward.Math,
 		RewardName: "math_reward", SystemPrompt: "Think, then answer."}
 	r.Params.MaxTokens = 50
-	task := workflow.Task{Prompt: "Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of ribbons now?", Truth: "7", Repeat: 8, Seed: 1}
+	task := workflow.Task{Prompt: "Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of " +
+		"ribbons now?", Truth: "7", Repeat: 8, Seed: 1}
 	list, err := thinkFirst{}.Run(context.Background(), r, task)
 	if err != nil {
 		return err

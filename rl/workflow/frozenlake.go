@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// FrozenLake is frozen_lake_workflow: walk over a frozen lake to the goal, a turn a step, with Gymnasium's rules and upstream's maps. The row's
-// columns size, p (how likely a tile is frozen) and seed make the map; workflow_args are
+// FrozenLake is frozen_lake_workflow: walk over a frozen lake to the goal, a turn a step, with Gymnasium's rules and
+// upstream's maps. The row's columns size, p (how likely a tile is frozen) and seed make the map; workflow_args are
 //
 //	env_max_steps    of the path that a map must have (8)
 //	agent_max_steps  turns (10)
@@ -23,12 +23,15 @@ import (
 // An experience is a whole episode; its reward is 1 if it reaches the goal, else 0.
 type FrozenLake struct{}
 
-// lakeTokens bounds what follows the first prompt of an episode, answers and observations together, unless max_response_tokens is given.
+// lakeTokens bounds what follows the first prompt of an episode, answers and observations together, unless
+// max_response_tokens is given.
 const lakeTokens = 10240
 
 const lakeRules = "You walk on a frozen lake from tile to tile. P is you, G the goal, _ ice, O a hole.\n" +
-	"Reach the goal in as few steps as you can, without falling into a hole. Ice may be slippery: then a step may go sideways.\n" +
-	"In each turn think first, then write your next step, one of Up, Down, Left and Right, between triple backticks, such as ```Up```."
+	"Reach the goal in as few steps as you can, without falling into a hole. Ice may be slippery: then a step may go " +
+	"sideways.\n" +
+	"In each turn think first, then write your next step, one of Up, Down, Left and Right, between triple backticks, " +
+	"such as ```Up```."
 
 // Run implements Workflow.
 func (FrozenLake) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
@@ -103,7 +106,8 @@ func (a lakeOptions) lake(t Task) (rows []string, seed uint64, err error) {
 			*into = f
 			return nil
 		}
-		return fmt.Errorf("workflow: frozen_lake_workflow: the column %s of row %d is %v; it must be a number", column, t.Index, v)
+		return fmt.Errorf("workflow: frozen_lake_workflow: the column %s of row %d is %v; it must be a number", column,
+			t.Index, v)
 	}
 	s := 42.0
 	if err := errors.Join(number("size", &size), number("p", &p), number("seed", &s)); err != nil {
@@ -113,14 +117,16 @@ func (a lakeOptions) lake(t Task) (rows []string, seed uint64, err error) {
 		return a.desc, uint64(s), nil
 	}
 	if size < 2 || size > 100 || size != float64(int(size)) || !(p > 0) || s < 0 {
-		return nil, 0, fmt.Errorf("workflow: frozen_lake_workflow: row %d has size %g, p %g and seed %g; a map needs a whole size from 2 to 100, p above 0 and a seed that is not negative", t.Index, size, p, s)
+		return nil, 0, fmt.Errorf("workflow: frozen_lake_workflow: row %d has size %g, p %g and seed %g; a map needs "+
+			"a whole size from 2 to 100, p above 0 and a seed that is not negative", t.Index, size, p, s)
 	}
 	rows, err = makeLake(int(size), min(1, p), uint64(s), a.pathSteps)
 	return rows, uint64(s), err
 }
 
 // episode walks once.
-func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, rows []string, seed uint64) (*experience.Experience, error) {
+func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, rows []string,
+	seed uint64) (*experience.Experience, error) {
 	draws := rng.New(t.Seed).Stream("episode", run)
 	w := newWalker(rows, seed, a.slippery)
 	c := &conversation{r: r}
@@ -133,11 +139,14 @@ func (a lakeOptions) episode(ctx context.Context, r *Rollout, t Task, run int, r
 	}
 	steps, cut, stuck := 0, false, false
 	for ; steps < a.turns && strings.IndexByte("GH", w.tile()) < 0; steps++ {
-		text := fmt.Sprintf("The lake after %d steps:\n%s\nYou are not at the goal yet. What is your next step?", steps, w)
+		text := fmt.Sprintf("The lake after %d steps:\n%s\nYou are not at the goal yet. What is your next step?", steps,
+			w)
 		if stuck {
-			text += "\nYour last answer did not move you. Look at its form: one of Up, Down, Left and Right between triple backticks, such as ```Up```."
+			text += "\nYour last answer did not move you. Look at its form: one of Up, Down, Left and Right between " +
+				"triple backticks, such as ```Up```."
 		}
-		if err := c.say(chat.Message{Role: "user", Content: fmt.Sprintf("%s\nYou have %d steps left.", text, a.turns-steps)}); err != nil {
+		if err := c.say(chat.Message{Role: "user", Content: fmt.Sprintf("%s\nYou have %d steps left.", text,
+			a.turns-steps)}); err != nil {
 			return nil, err
 		}
 		room, err := c.room(limit)

@@ -14,19 +14,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Gem plays episodes of an environment. A task is the state that all its repetitions begin in: that of the seed which the row's
-// number names. workflow_args are
+// Gem plays episodes of an environment. A task is the state that all its repetitions begin in: that of the seed which
+// the row's number names. workflow_args are
 //
 //	env_id     the environment
 //	wrappers   around it, innermost first, separated by commas ("concat")
 //	template   around an observation: qwen3_game, qwen3_general or no ("qwen3_game")
 //	max_turns  of an episode, instead of the environment's own
 //	gamma      discount of returns (0.9)
-//	data_dir   a folder with upstream's words and clues, or an encyclopedia; whoever makes Rollout.Environments reads it
+//	data_dir   a folder with upstream's words and clues, or an encyclopedia, which whoever makes
+//	           Rollout.Environments reads
 //
-// An experience is one turn, as a model sees it, with its discounted return as reward. Each repetition gives one: a turn of its
-// episode drawn at random, so that every task has as many experiences as the loops count on and every episode weighs the same in
-// the metrics: accuracy (a return of 1 or more), episode_return and num_turns.
+// An experience is one turn, as a model sees it, with its discounted return as reward. Each repetition gives one: a
+// turn of its episode drawn at random, so that every task has as many experiences as the loops count on and every
+// episode weighs the same in the metrics: accuracy (a return of 1 or more), episode_return and num_turns.
 type Gem struct{}
 
 // gemArgs are the workflow_args read.
@@ -103,7 +104,8 @@ func (Gem) Prepare(r *Rollout) error {
 }
 
 // episode plays one repetition and returns one of its turns.
-func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e env.Env, obs env.Observation) (*experience.Experience, error) {
+func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e env.Env,
+	obs env.Observation) (*experience.Experience, error) {
 	draws := rng.New(t.Seed).Stream("episode", run)
 	var turns []*experience.Experience
 	var seq chat.Sequence

@@ -22,10 +22,12 @@ func playing(t *testing.T, s tinker.SamplingClient, args map[string]any) (Rollou
 	if err != nil {
 		t.Fatal(err)
 	}
-	return WithDefaults("gem_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Environments: registry, Args: args}, Own{})
+	return WithDefaults("gem_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{},
+		Params: tinker.DefaultSampling(), Environments: registry, Args: args}, Own{})
 }
 
-var guessing = map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "wrappers": "concat", "template": "qwen3_game", "max_turns": 3, "gamma": 0.5, "data_dir": ""}
+var guessing = map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "wrappers": "concat", "template": "qwen3_game",
+	"max_turns": 3, "gamma": 0.5, "data_dir": ""}
 
 func TestGemWorkflow(t *testing.T) {
 	r, err := playing(t, scripted{answers: []string{`I say \boxed{99}`}}, guessing)
@@ -45,11 +47,13 @@ func TestGemWorkflow(t *testing.T) {
 			if e.EID.Run != i || e.EID.TID() != list[0].EID.TID() || e.Info.ModelVersion != 3 || e.Validate() != nil {
 				t.Errorf("experience %d: %v, %+v, %v", i, e.EID, e.Info, e.Validate())
 			}
-			if n := strings.Count(e.PromptText, "outside the range"); n != e.EID.Step || !strings.HasPrefix(e.PromptText, "<|im_start|>user\nYou are playing") {
+			if n := strings.Count(e.PromptText, "outside the range"); n != e.EID.Step ||
+				!strings.HasPrefix(e.PromptText, "<|im_start|>user\nYou are playing") {
 				t.Errorf("turn %d sees %q", e.EID.Step, e.PromptText)
 			}
 			// Three guesses out of range are worth nothing.
-			if *e.Reward != 0 || e.Metrics["num_turns"] != 3 || e.Metrics["episode_return"] != 0 || e.Metrics["accuracy"] != 0 {
+			if *e.Reward != 0 || e.Metrics["num_turns"] != 3 || e.Metrics["episode_return"] != 0 ||
+				e.Metrics["accuracy"] != 0 {
 				t.Errorf("reward %v, metrics %v", *e.Reward, e.Metrics)
 			}
 		}
@@ -61,7 +65,8 @@ func TestGemWorkflow(t *testing.T) {
 
 // The reward of a turn is what follows it, discounted.
 func TestGemWorkflowDiscounts(t *testing.T) {
-	r, err := playing(t, scripted{answers: []string{`\boxed{10}`}}, map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "max_turns": 2, "gamma": 0.5})
+	r, err := playing(t, scripted{answers: []string{`\boxed{10}`}},
+		map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "max_turns": 2, "gamma": 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +81,8 @@ func TestGemWorkflowDiscounts(t *testing.T) {
 		for _, e := range list {
 			want := e.Metrics["episode_return"] * math.Pow(0.5, e.Metrics["num_turns"]-1-float64(e.EID.Step))
 			if *e.Reward != want {
-				t.Errorf("turn %d of %v with return %v has reward %v, want %v", e.EID.Step, e.Metrics["num_turns"], e.Metrics["episode_return"], *e.Reward, want)
+				t.Errorf("turn %d of %v with return %v has reward %v, want %v", e.EID.Step, e.Metrics["num_turns"],
+					e.Metrics["episode_return"], *e.Reward, want)
 			}
 			seen[e.EID.Step] = true
 		}

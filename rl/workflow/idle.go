@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
-// Idle lists the arguments that neither the workflow nor the reward function of a rollout reads, as keys of a taskset. Parts that a program
-// brings may read anything, and the other workflows check their own.
+// Idle lists the arguments that neither the workflow nor the reward function of a rollout reads, as keys of a taskset.
+// Parts that a program brings may read anything, and the other workflows check their own.
 func Idle(name string, r *Rollout, own Own) (keys []string) {
 	if _, theirs := own.Workflows[name]; !theirs {
 		switch w := Workflows()[name].(type) {

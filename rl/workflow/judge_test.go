@@ -36,7 +36,8 @@ func rowOf(t *testing.T, text string) dataset.Row {
 }
 
 // play runs a workflow by its name on the answers that a model gives in turn, and returns rewards and experiences.
-func play(t *testing.T, name string, r Rollout, task Task, answers ...string) (rewards []float64, list []*experience.Experience) {
+func play(t *testing.T, name string, r Rollout, task Task,
+	answers ...string) (rewards []float64, list []*experience.Experience) {
 	t.Helper()
 	r.Sampler, r.Renderer, r.Params = scripted{answers: answers}, bytewise{}, tinker.DefaultSampling()
 	r, err := WithDefaults(name, r, Own{})
@@ -70,16 +71,20 @@ func TestMathEval(t *testing.T) {
 		t.Errorf("the prompt is %q", list[0].PromptText)
 	}
 	r := Rollout{Sampler: scripted{}, Renderer: bytewise{}}
-	if _, err := (MathEval{}).Run(context.Background(), &r, Task{Row: rowOf(t, `{"q": ""}`)}); err == nil || !strings.Contains(err.Error(), "has only [q]") {
+	if _, err := (MathEval{}).Run(context.Background(), &r, Task{Row: rowOf(t, `{"q": ""}`)}); err == nil ||
+		!strings.Contains(err.Error(), "has only [q]") {
 		t.Errorf("without the column: %v", err)
 	}
 }
 
 func TestToolCall(t *testing.T) {
 	task := Task{Row: rowOf(t, `{"raw_system": "Help.", "tools": "[{\"name\": \"add\"}]",
-		"conversations": [{"from": "human", "value": "2+3?"}, {"from": "function_call", "value": "{}"}, {"from": "observation", "value": "busy"}],
-		"answer": "[{\"name\": \"add\", \"arguments\": {\"a\": 2, \"b\": 3}}, {\"name\": \"end\", \"arguments\": {}}]"}`)}
-	const think, right = "<think>easy</think>", `[{"arguments": {}, "name": "end"}, {"name": "add", "arguments": {"b": 3, "a": 2}}]`
+		"conversations": [{"from": "human", "value": "2+3?"}, {"from": "function_call", "value": "{}"}, {"from": `+
+		`"observation", "value": "busy"}],
+		"answer": "[{\"name\": \"add\", \"arguments\": {\"a\": 2, \"b\": 3}}, {\"name\": \"end\", \"arguments\": `+
+		`{}}]"}`)}
+	const think, right = "<think>easy</think>",
+		`[{"arguments": {}, "name": "end"}, {"name": "add", "arguments": {"b": 3, "a": 2}}]`
 	answers := map[string]float64{
 		think + "<tool_call>" + right + "</tool_call>":                               1,
 		think + "<tool_call>[]</tool_call> no: <tool_call>" + right + "</tool_call>": 1,
@@ -96,8 +101,10 @@ func TestToolCall(t *testing.T) {
 		if rewards[0] != want {
 			t.Errorf("%s is rewarded with %g, want %g", answer, rewards[0], want)
 		}
-		if p := list[0].PromptText; !strings.Contains(p, "system:Help.\n") || !strings.Contains(p, "{\"name\":\"add\"}\n</tools>") ||
-			!strings.HasSuffix(p, "user:2+3?\nassistant:<tool_call>{}</tool_call>\nuser:<tool_response>\nbusy\n</tool_response>\n") {
+		if p := list[0].PromptText; !strings.Contains(p, "system:Help.\n") ||
+			!strings.Contains(p, "{\"name\":\"add\"}\n</tools>") ||
+			!strings.HasSuffix(
+				p, "user:2+3?\nassistant:<tool_call>{}</tool_call>\nuser:<tool_response>\nbusy\n</tool_response>\n") {
 			t.Errorf("the prompt is %q", p)
 		}
 	}
@@ -106,7 +113,8 @@ func TestToolCall(t *testing.T) {
 // Nothing to call is right when the answer is empty.
 func TestNoToolCall(t *testing.T) {
 	task := Task{Row: rowOf(t, `{"tools": [], "conversations": [{"from": "user", "value": "Hello"}], "answer": []}`)}
-	if rewards, _ := play(t, "tool_call_workflow", Rollout{}, task, "<think></think><tool_call>[]</tool_call>"); rewards[0] != 1 {
+	if rewards, _ := play(t, "tool_call_workflow", Rollout{}, task,
+		"<think></think><tool_call>[]</tool_call>"); rewards[0] != 1 {
 		t.Errorf("rewarded with %g", rewards[0])
 	}
 }
@@ -121,7 +129,8 @@ func TestRuler(t *testing.T) {
 		"neither deserves anything at": "[0 0]",
 	} {
 		var asked []chat.Message
-		rewards, list := play(t, "math_ruler_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task, "<think></think><answer>5</answer>", "six")
+		rewards, list := play(t, "math_ruler_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task,
+			"<think></think><answer>5</answer>", "six")
 		if fmt.Sprint(rewards) != want {
 			t.Errorf("%q rewards %v, want %s", verdict, rewards, want)
 		}
@@ -132,7 +141,8 @@ func TestRuler(t *testing.T) {
 			t.Errorf("the judge is asked %q", text)
 		}
 	}
-	if _, err := (Ruler{}).Run(context.Background(), &Rollout{}, task); err == nil || !strings.Contains(err.Error(), "explorer.auxiliary_models") {
+	if _, err := (Ruler{}).Run(context.Background(), &Rollout{}, task); err == nil ||
+		!strings.Contains(err.Error(), "explorer.auxiliary_models") {
 		t.Errorf("without a judge: %v", err)
 	}
 }
@@ -142,7 +152,8 @@ func TestTrainableRuler(t *testing.T) {
 	trained := 0
 	for seed := range uint64(200) {
 		// The scripted model says the same as answer and as judgement.
-		rewards, list := play(t, "math_trainable_ruler_workflow", Rollout{}, Task{ID: "3", Prompt: "2+3?", Truth: "5", Seed: seed}, "<answer>5</answer> [0.9, 0.1]", "none")
+		rewards, list := play(t, "math_trainable_ruler_workflow", Rollout{}, Task{ID: "3", Prompt: "2+3?", Truth: "5",
+			Seed: seed}, "<answer>5</answer> [0.9, 0.1]", "none")
 		if len(list) == 2 {
 			if fmt.Sprint(rewards) != "[0.9 0.1]" {
 				t.Fatalf("seed %d: rewards %v", seed, rewards)
@@ -154,7 +165,8 @@ func TestTrainableRuler(t *testing.T) {
 			t.Fatalf("seed %d: %d experiences, of task %s", seed, len(list), list[2].EID.Task)
 		}
 		near := 1 - ((0.9-(0.9+0.1)/1.2)+(0.1-0))/2 // the gold rewards are 0.9 and −0.1
-		if rewards[0] != 0.9 || rewards[1] != -0.1 || rewards[2]-near > 1e-12 || near-rewards[2] > 1e-12 || rewards[3] != 0 {
+		if rewards[0] != 0.9 || rewards[1] != -0.1 || rewards[2]-near > 1e-12 || near-rewards[2] > 1e-12 ||
+			rewards[3] != 0 {
 			t.Fatalf("seed %d: rewards %v, want 0.9, -0.1, %g, 0", seed, rewards, near)
 		}
 	}
@@ -164,7 +176,8 @@ func TestTrainableRuler(t *testing.T) {
 }
 
 func TestRubric(t *testing.T) {
-	task := Task{Prompt: "Write.", Row: rowOf(t, `{"rubric": [{"description": "is short", "weight": 0.7}, {"description": "rhymes", "weight": 0.3}]}`)}
+	task := Task{Prompt: "Write.", Row: rowOf(t, `{"rubric": [{"description": "is short", "weight": 0.7}, `+
+		`{"description": "rhymes", "weight": 0.3}]}`)}
 	for verdict, want := range map[string]float64{
 		"good.\n```json\n{\"rating\": 8}\n```": 0.8,
 		`so {"rating": 10}`:                    1,
@@ -172,7 +185,8 @@ func TestRubric(t *testing.T) {
 		"eight":                                0,
 	} {
 		var asked []chat.Message
-		rewards, list := play(t, "rubric_judge_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task, "Hush.")
+		rewards, list := play(t, "rubric_judge_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task,
+			"Hush.")
 		if d := rewards[0] - want; d > 1e-12 || d < -1e-12 || (list[0].Metrics["judge_success"] == 1) != (want > 0) {
 			t.Errorf("%q rewards %g, want %g; metrics %v", verdict, rewards[0], want, list[0].Metrics)
 		}
@@ -184,16 +198,20 @@ func TestRubric(t *testing.T) {
 
 func TestRubricOverAService(t *testing.T) {
 	var reached string
-	r := Rollout{Args: map[string]any{"judge_model_name": "wise", "judge_api_key_env": "KEY"}, OpenAI: func(model, urlEnv, keyEnv string) (Judge, error) {
-		reached = model + " " + urlEnv + " " + keyEnv
-		return says{text: `{"rating": 5}`}, nil
-	}}
+	r := Rollout{Args: map[string]any{"judge_model_name": "wise", "judge_api_key_env": "KEY"},
+		OpenAI: func(model, urlEnv, keyEnv string) (Judge, error) {
+			reached = model + " " + urlEnv + " " + keyEnv
+			return says{text: `{"rating": 5}`}, nil
+		}}
 	task := Task{Row: rowOf(t, `{"rubric": [{"description": "is short", "weight": 1}]}`)}
-	if rewards, _ := play(t, "rubric_judge_openai_workflow", r, task, "Hush."); rewards[0] != 0.5 || reached != "wise OPENAI_BASE_URL KEY" {
+	if rewards, _ := play(t, "rubric_judge_openai_workflow", r, task, "Hush."); rewards[0] != 0.5 ||
+		reached != "wise OPENAI_BASE_URL KEY" {
 		t.Errorf("reward %g from %s", rewards[0], reached)
 	}
-	for want, args := range map[string]map[string]any{"needs workflow_args.judge_model_name": nil, "workflow_args.temperature is not an argument": {"temperature": 1}} {
-		if _, err := WithDefaults("rubric_judge_openai_workflow", Rollout{Args: args, OpenAI: r.OpenAI}, Own{}); err == nil || !strings.Contains(err.Error(), want) {
+	for want, args := range map[string]map[string]any{"needs workflow_args.judge_model_name": nil,
+		"workflow_args.temperature is not an argument": {"temperature": 1}} {
+		if _, err := WithDefaults("rubric_judge_openai_workflow", Rollout{Args: args, OpenAI: r.OpenAI},
+			Own{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
 		}
 	}

@@ -38,7 +38,8 @@ func makeLake(size int, p float64, seed uint64, steps int) ([]string, error) {
 			return rows, nil
 		}
 	}
-	return nil, fmt.Errorf("workflow: frozen_lake_workflow: no map of size %d with p %g has a path of %d steps after %d tries; raise p or env_max_steps", size, p, steps, lakeTries)
+	return nil, fmt.Errorf("workflow: frozen_lake_workflow: no map of size %d with p %g has a path of %d steps after "+
+		"%d tries; raise p or env_max_steps", size, p, steps, lakeTries)
 }
 
 // lakeHasPath searches depth first, tiles once each, as upstream does: which maps it refuses depends on that order.
@@ -138,7 +139,8 @@ func (w *walker) String() string {
 	return b.String()
 }
 
-// readStep is the step that an answer names between its last triple backticks: a word, or its number from 1 to 4 in the order of lakeSteps.
+// readStep is the step that an answer names between its last triple backticks: a word, or its number from 1 to 4 in the
+// order of lakeSteps.
 func readStep(text string) (step int, ok bool) {
 	parts := strings.Split(text, "```")
 	if len(parts) < 3 {

@@ -9,7 +9,8 @@ import (
 func TestUnknownNamesPointToOwnParts(t *testing.T) {
 	_, err := New("my_workflow", Own{})
 	_, err2 := WithDefaults("math_workflow", Rollout{RewardName: "my_reward"}, Own{})
-	for want, err := range map[string]error{"a Go program can bring a workflow of its own (examples/plugin)": err, "a Go program can bring a reward of its own (examples/plugin)": err2} {
+	for want, err := range map[string]error{"a Go program can bring a workflow of its own (examples/plugin)": err,
+		"a Go program can bring a reward of its own (examples/plugin)": err2} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}

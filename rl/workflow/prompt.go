@@ -1,7 +1,7 @@
 package workflow
 
-// BuiltIn is what a workflow tells the model in words of its own. They are this project's, not Trinity-RFT's, so a model
-// that was trained with the other words answers differently.
+// BuiltIn is what a workflow tells the model in words of its own. They are this project's, not Trinity-RFT's, so a
+// model that was trained with the other words answers differently.
 type BuiltIn struct {
 	Text        string
 	Replaceable bool // by format.system_prompt

@@ -13,9 +13,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Rubric is rubric_judge_workflow: a judge rates each answer from 1 to 10 by the row's column rubric, a list of description and weight; the reward is a
-// tenth of the rating, 0 if there is none that can be read. The judge is the first auxiliary model, or with API set (rubric_judge_openai_workflow) the model that
-// workflow_args name: judge_model_name, and the environment variables judge_api_base_url_env and judge_api_key_env.
+// Rubric is rubric_judge_workflow: a judge rates each answer from 1 to 10 by the row's column rubric, a list of
+// description and weight; the reward is a tenth of the rating, 0 if there is none that can be read. The judge is the
+// first auxiliary model, or with API set (rubric_judge_openai_workflow) the model that workflow_args name:
+// judge_model_name, and the environment variables judge_api_base_url_env and judge_api_key_env.
 type Rubric struct{ API bool }
 
 const rubricPrompt = `Judge an answer by a rubric.
@@ -47,7 +48,9 @@ func (w Rubric) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	draws := rng.New(t.Seed).Stream("judge")
 	for _, e := range list {
-		verdict, err := j.Ask(ctx, []chat.Message{{Role: "user", Content: fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0, draws.Uint64())
+		verdict, err := j.Ask(ctx,
+			[]chat.Message{{Role: "user", Content: fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0,
+			draws.Uint64())
 		if err != nil {
 			return nil, fmt.Errorf("judge: %w", err)
 		}
@@ -91,14 +94,16 @@ func (w Rubric) Prepare(r *Rollout) error {
 func rubricText(t Task) (string, error) {
 	v, ok := t.Row.Get("rubric")
 	if !ok {
-		return "", fmt.Errorf("workflow: rubric_judge_workflow reads the column rubric, and row %d has only %v", t.Index, t.Row.Columns())
+		return "", fmt.Errorf("workflow: rubric_judge_workflow reads the column rubric, and row %d has only %v",
+			t.Index, t.Row.Columns())
 	}
 	var points []struct {
 		Description string      `json:"description"`
 		Weight      json.Number `json:"weight"`
 	}
 	if err := json.Unmarshal([]byte(plainText(v)), &points); err != nil || len(points) == 0 {
-		return "", fmt.Errorf("workflow: rubric_judge_workflow: the column rubric of row %d must be a list of description and weight: %v", t.Index, err)
+		return "", fmt.Errorf("workflow: rubric_judge_workflow: the column rubric of row %d must be a list of "+
+			"description and weight: %v", t.Index, err)
 	}
 	var b strings.Builder
 	for _, p := range points {
@@ -117,7 +122,8 @@ func readRating(text string) (float64, bool) {
 	var v struct {
 		Rating *float64 `json:"rating"`
 	}
-	if json.Unmarshal([]byte(strings.TrimSpace(text)), &v) != nil || v.Rating == nil || *v.Rating < 1 || *v.Rating > 10 {
+	if json.Unmarshal([]byte(strings.TrimSpace(text)), &v) != nil || v.Rating == nil || *v.Rating < 1 ||
+		*v.Rating > 10 {
 		return 0, false
 	}
 	return *v.Rating, true

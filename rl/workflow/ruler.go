@@ -20,8 +20,10 @@ How a solution should look:
 %s
 
 %s
-Give each solution a score between 0 (worthless) and 1 (perfect): a right result counts most, then sound and clear steps, then the form asked for.
-Write down your reasons first. Then end with the scores of all %d solutions in their order, as a list in brackets such as [0.2, 0.9].`
+Give each solution a score between 0 (worthless) and 1 (perfect): a right result counts most, then sound and clear ` +
+	`steps, then the form asked for.
+Write down your reasons first. Then end with the scores of all %d solutions in their order, as a list in brackets ` +
+	`such as [0.2, 0.9].`
 
 // rulerQuestion shows the judge all solutions of a task.
 func rulerQuestion(r *Rollout, t Task, list []*experience.Experience) []chat.Message {
@@ -29,7 +31,8 @@ func rulerQuestion(r *Rollout, t Task, list []*experience.Experience) []chat.Mes
 	for i, e := range list {
 		fmt.Fprintf(&solutions, "Solution %d:\n%s\n\n", i+1, e.ResponseText)
 	}
-	return []chat.Message{{Role: "user", Content: fmt.Sprintf(rulerPrompt, t.Prompt, r.SystemPrompt, solutions.String(), len(list))}}
+	return []chat.Message{{Role: "user", Content: fmt.Sprintf(rulerPrompt, t.Prompt, r.SystemPrompt, solutions.String(),
+		len(list))}}
 }
 
 // readScores reads the list between the last [ and the last ] of a text: n numbers, cut to 0 … 1.
@@ -53,8 +56,9 @@ func readScores(text string, n int) ([]float64, bool) {
 	return scores, true
 }
 
-// Ruler is math_ruler_workflow: a judge compares the answers of a task and its scores are their rewards, all 0 if it gives none that can be read
-// (RULER, of the ART project). What the reward function says is the metric gold_reward only.
+// Ruler is math_ruler_workflow: a judge compares the answers of a task and its scores are their rewards, all 0 if it
+// gives none that can be read (RULER, of the ART project). What the reward function says is the metric gold_reward
+// only.
 type Ruler struct{}
 
 // Run implements Workflow.
@@ -105,9 +109,10 @@ func goldSamples(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	return list, nil
 }
 
-// TrainableRuler is math_trainable_ruler_workflow: the policy judges its own answers. One task in five counts as one whose truth is known: its answers
-// get the reward function's reward, and the policy's judgements are experiences too, in a group of their own (<task>-ruler), rewarded by how near
-// their scores are to (reward + 0.1)/1.2. In all other tasks one judgement gives the answers their rewards.
+// TrainableRuler is math_trainable_ruler_workflow: the policy judges its own answers. One task in five counts as one
+// whose truth is known: its answers get the reward function's reward, and the policy's judgements are experiences too,
+// in a group of their own (<task>-ruler), rewarded by how near their scores are to (reward + 0.1)/1.2. In all other
+// tasks one judgement gives the answers their rewards.
 type TrainableRuler struct{}
 
 // truthKnown is the share of tasks whose truth counts as known.

@@ -12,7 +12,8 @@ import (
 )
 
 // thinkPrompt asks for the form that math_reward looks at.
-const thinkPrompt = `Solve the problem. First work it out inside <think> and </think>, then give the result alone inside <answer> and </answer>, in this form:
+const thinkPrompt = `Solve the problem. First work it out inside <think> and </think>, then give the result alone ` +
+	`inside <answer> and </answer>, in this form:
 <think> the steps </think><answer> the result </answer>`
 
 // Simple asks the model once and grades each answer.
@@ -41,8 +42,8 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 	return list, nil
 }
 
-// sample asks the model with one request for all repetitions, so that they share the prompt's computation. The experiences have no reward yet,
-// but those of an over-long prompt have 0.
+// sample asks the model with one request for all repetitions, so that they share the prompt's computation. The
+// experiences have no reward yet, but those of an over-long prompt have 0.
 func sample(ctx context.Context, r *Rollout, t Task, messages []chat.Message) ([]*experience.Experience, error) {
 	text, prompt, err := r.Renderer.Prompt(messages)
 	if err != nil {
@@ -93,9 +94,11 @@ func messages(r *Rollout, t Task) []chat.Message {
 }
 
 // sampled makes one sample an experience.
-func sampled(r *Rollout, t Task, id experience.EID, text string, prompt []int32, seq tinker.SampledSequence) *experience.Experience {
+func sampled(r *Rollout, t Task, id experience.EID, text string, prompt []int32,
+	seq tinker.SampledSequence) *experience.Experience {
 	id.Suffix = experience.Suffix(t.Seed + uint64(id.Run))
-	turn := experience.Turn{Prompt: prompt, Response: seq.Tokens, Logprobs: seq.Logprobs, Text: r.Renderer.Decode(seq.Tokens), Stop: experience.StopReason(seq.StopReason)}
+	turn := experience.Turn{Prompt: prompt, Response: seq.Tokens, Logprobs: seq.Logprobs,
+		Text: r.Renderer.Decode(seq.Tokens), Stop: experience.StopReason(seq.StopReason)}
 	e := turn.Experience(id)
 	e.PromptText = text
 	if seq.StopReason == tinker.StopLength {
@@ -108,7 +111,8 @@ func sampled(r *Rollout, t Task, id experience.EID, text string, prompt []int32,
 
 // grade sets the reward: the sum of the reward function's parts, which are metrics too.
 func grade(r *Rollout, t Task, e *experience.Experience) error {
-	scores, err := r.Reward(reward.Sample{Prompt: t.Prompt, Response: r.ReplyPrefix + e.ResponseText, Truth: t.Truth, ResponseTokens: e.Response(), Args: r.RewardArgs})
+	scores, err := r.Reward(reward.Sample{Prompt: t.Prompt, Response: r.ReplyPrefix + e.ResponseText, Truth: t.Truth,
+		ResponseTokens: e.Response(), Args: r.RewardArgs})
 	if err != nil {
 		return fmt.Errorf("reward %s: %w", r.RewardName, err)
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Sudoku is sudoku_workflow: fill a board in steps of one to five cells. The row's columns puzzle and solution are boards of 9×9 numbers, 0 for an empty cell;
-// a row without them gets a board that its number decides, half of it empty. An experience is one step, seen by itself: reward −1 and the end for an
-// answer of another form, a cell that is taken or a broken rule, 1 for the step that completes the solution, else 0.
+// Sudoku is sudoku_workflow: fill a board in steps of one to five cells. The row's columns puzzle and solution are
+// boards of 9×9 numbers, 0 for an empty cell; a row without them gets a board that its number decides, half of it
+// empty. An experience is one step, seen by itself: reward −1 and the end for an answer of another form, a cell that is
+// taken or a broken rule, 1 for the step that completes the solution, else 0.
 type Sudoku struct{}
 
 const (
@@ -25,8 +26,10 @@ const (
 
 type sudokuBoard [9][9]int
 
-const sudokuRules = `Solve a Sudoku step by step. In each row, each column and each of the nine 3x3 blocks the numbers 1 to 9 stand once. 0 is an empty cell; only empty cells are filled.
-Answer with one to %d cells to fill and nothing else, a cell a line: row, column (both counted from 0) and number, such as
+const sudokuRules = `Solve a Sudoku step by step. In each row, each column and each of the nine 3x3 blocks the ` +
+	`numbers 1 to 9 stand once. 0 is an empty cell; only empty cells are filled.
+Answer with one to %d cells to fill and nothing else, a cell a line: row, column (both counted from 0) and number, ` +
+	`such as
 0 2 4
 1 3 5
 
@@ -65,11 +68,13 @@ func sudokuTask(t Task) (puzzle, solution sudokuBoard, err error) {
 			return fmt.Errorf("workflow: sudoku_workflow: the column %s of row %d: %w", column, t.Index, err)
 		}
 		if len(rows) != 9 {
-			return fmt.Errorf("workflow: sudoku_workflow: the column %s of row %d has %d rows; a board has 9", column, t.Index, len(rows))
+			return fmt.Errorf("workflow: sudoku_workflow: the column %s of row %d has %d rows; a board has 9", column,
+				t.Index, len(rows))
 		}
 		for y, row := range rows {
 			if len(row) != 9 {
-				return fmt.Errorf("workflow: sudoku_workflow: the column %s of row %d has a row of %d cells; a board has 9", column, t.Index, len(row))
+				return fmt.Errorf("workflow: sudoku_workflow: the column %s of row %d has a row of %d cells; a board "+
+					"has 9", column, t.Index, len(row))
 			}
 			copy(into[y][:], row)
 		}
@@ -168,12 +173,14 @@ func (b *sudokuBoard) put(cells [][3]int) bool {
 }
 
 // playSudoku plays one repetition.
-func playSudoku(ctx context.Context, r *Rollout, t Task, run int, board, solution sudokuBoard) ([]*experience.Experience, error) {
+func playSudoku(ctx context.Context, r *Rollout, t Task, run int, board,
+	solution sudokuBoard) ([]*experience.Experience, error) {
 	draws := rng.New(t.Seed).Stream("episode", run)
 	var list []*experience.Experience
 	for step := range sudokuSteps {
 		c := &conversation{r: r}
-		if err := c.say(chat.Message{Role: "user", Content: fmt.Sprintf(sudokuRules, sudokuCells, step, sudokuSteps-step, &board)}); err != nil {
+		if err := c.say(chat.Message{Role: "user", Content: fmt.Sprintf(sudokuRules, sudokuCells, step,
+			sudokuSteps-step, &board)}); err != nil {
 			return nil, err
 		}
 		answer, err := c.answer(ctx, r.Params.MaxTokens, draws.Uint64())

@@ -13,9 +13,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// ToolCall is tool_call_workflow: the model must answer a conversation with the right calls of tools. The row's columns are raw_system, tools
-// (a list of JSON objects, or the text of one), conversations (from and value, as ShareGPT has them) and answer (the calls, as JSON). The reward is 1 if the calls
-// inside the last <tool_call> tag, which must follow exactly one <think> block, are those of the answer in any order, else 0.
+// ToolCall is tool_call_workflow: the model must answer a conversation with the right calls of tools. The row's columns
+// are raw_system, tools (a list of JSON objects, or the text of one), conversations (from and value, as ShareGPT has
+// them) and answer (the calls, as JSON). The reward is 1 if the calls inside the last <tool_call> tag, which must
+// follow exactly one <think> block, are those of the answer in any order, else 0.
 type ToolCall struct{}
 
 // Run implements Workflow.
@@ -26,7 +27,8 @@ func (ToolCall) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	answer, ok := t.Row.Get("answer")
 	if !ok {
-		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column answer, and row %d has only %v", t.Index, t.Row.Columns())
+		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column answer, and row %d has only %v", t.Index,
+			t.Row.Columns())
 	}
 	want, err := callsOf(plainText(answer))
 	if err != nil {
@@ -51,7 +53,8 @@ const toolRules = `You can call tools. They are described here, one JSON object 
 <tools>
 %s
 </tools>
-First reason inside <think> and </think>. Then write the calls that are needed, as a JSON list of objects with name and arguments, inside <tool_call> and </tool_call>:
+First reason inside <think> and </think>. Then write the calls that are needed, as a JSON list of objects with name ` +
+	`and arguments, inside <tool_call> and </tool_call>:
 <think> the reasons </think>
 <tool_call>[{"name": "…", "arguments": {…}}]</tool_call>`
 
@@ -63,7 +66,8 @@ func toolMessages(t Task) ([]chat.Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workflow: tool_call_workflow: the column tools of row %d: %w", t.Index, err)
 	}
-	list := []chat.Message{{Role: "system", Content: strings.TrimSpace(plainText(system) + "\n\n" + fmt.Sprintf(toolRules, strings.Join(lines, "\n")))}}
+	list := []chat.Message{{Role: "system", Content: strings.TrimSpace(plainText(system) + "\n\n" +
+		fmt.Sprintf(toolRules, strings.Join(lines, "\n")))}}
 	turns, _ := t.Row.Get("conversations")
 	if text, ok := turns.(string); ok {
 		var parsed []dataset.Row
@@ -78,7 +82,8 @@ func toolMessages(t Task) ([]chat.Message, error) {
 	}
 	items, ok := turns.([]any)
 	if !ok || len(items) == 0 {
-		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column conversations, a list of turns; row %d has %v", t.Index, t.Row.Columns())
+		return nil, fmt.Errorf("workflow: tool_call_workflow reads the column conversations, a list of turns; row %d "+
+			"has %v", t.Index, t.Row.Columns())
 	}
 	for _, item := range items {
 		m, err := toolTurn(item)
@@ -112,7 +117,8 @@ func toolTurn(item any) (chat.Message, error) {
 	case "function_call":
 		return chat.Message{Role: "assistant", Content: "<tool_call>" + text + "</tool_call>"}, nil
 	}
-	return chat.Message{}, fmt.Errorf("a turn is from %v; it must be from human, gpt, observation or function_call", from)
+	return chat.Message{}, fmt.Errorf("a turn is from %v; it must be from human, gpt, observation or function_call",
+		from)
 }
 
 // toolLines is one line of JSON for each tool.
@@ -158,7 +164,8 @@ func plainText(v any) string {
 	return string(raw)
 }
 
-// callsOf reads calls, a JSON list of them or a single one, as texts that are equal when the calls are: name, and arguments with sorted keys.
+// callsOf reads calls, a JSON list of them or a single one, as texts that are equal when the calls are: name, and
+// arguments with sorted keys.
 func callsOf(text string) ([]string, error) {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -191,7 +198,8 @@ func callsOf(text string) ([]string, error) {
 
 // sameCalls grades an answer.
 func sameCalls(text string, want []string) bool {
-	opened, closed, call := strings.Index(text, "<think>"), strings.Index(text, "</think>"), strings.Index(text, "<tool_call>")
+	opened, closed, call := strings.Index(text, "<think>"), strings.Index(text, "</think>"),
+		strings.Index(text, "<tool_call>")
 	if strings.Count(text, "<think>") != 1 || strings.Count(text, "</think>") != 1 || closed < opened || call < closed {
 		return false
 	}

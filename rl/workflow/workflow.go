@@ -50,8 +50,10 @@ type Rollout struct {
 	Truncate     bool   // an over-long prompt becomes a masked experience; otherwise it is an error
 	Args         map[string]any
 
-	Judges []Judge                                           // explorer.auxiliary_models, for workflows that ask a judge
-	OpenAI func(model, urlEnv, keyEnv string) (Judge, error) // a model of an OpenAI-compatible service; nil: none can be reached
+	// explorer.auxiliary_models, for workflows that ask a judge
+	Judges []Judge
+	// a model of an OpenAI-compatible service; nil: none can be reached
+	OpenAI func(model, urlEnv, keyEnv string) (Judge, error)
 
 	Environments *env.Registry // for gem_workflow
 	Chat         env.Renderer  // the model's chat template, for gem_workflow
@@ -59,8 +61,8 @@ type Rollout struct {
 
 // Renderer turns messages into what the model reads, and tokens into text.
 type Renderer interface {
-	// Prompt renders messages up to the point where the model continues: behind the generation prompt, or inside the last message
-	// if that is the assistant's.
+	// Prompt renders messages up to the point where the model continues: behind the generation prompt, or inside the
+	// last message if that is the assistant's.
 	Prompt(messages []chat.Message) (text string, tokens []int32, err error)
 	// Encode returns the tokens of plain text.
 	Encode(text string) ([]int32, error)
@@ -111,20 +113,23 @@ func New(name string, own Own) (Workflow, error) {
 	maps.Copy(table, own.Workflows)
 	w, ok := table[name]
 	if why := elsewhere(name); !ok && why != "" {
-		return nil, fmt.Errorf("workflow: %s is not here: %s; a Go program can bring a workflow of its own (examples/plugin)", name, why)
+		return nil, fmt.Errorf("workflow: %s is not here: %s; a Go program can bring a workflow of its own "+
+			"(examples/plugin)", name, why)
 	}
 	if !ok {
-		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a Go program can bring a workflow of its own (examples/plugin)",
+		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a Go program can bring a workflow of its "+
+			"own (examples/plugin)",
 			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
 	return w, nil
 }
 
-// Preparer is a workflow that fills in what the configuration leaves open, and refuses what it cannot use. One that is none needs a reward function
-// and nothing else.
+// Preparer is a workflow that fills in what the configuration leaves open, and refuses what it cannot use. One that is
+// none needs a reward function and nothing else.
 type Preparer interface{ Prepare(r *Rollout) error }
 
-// ReadsRows reports whether a workflow takes its tasks from columns of its own, so that a row needs neither prompt nor answer.
+// ReadsRows reports whether a workflow takes its tasks from columns of its own, so that a row needs neither prompt nor
+// answer.
 func ReadsRows(w Workflow) bool {
 	switch w.(type) {
 	case FrozenLake, Sudoku, ToolCall:
@@ -133,7 +138,8 @@ func ReadsRows(w Workflow) bool {
 	return false
 }
 
-// WithDefaults fills in what a named workflow sets when the configuration leaves it open, and finds its reward function.
+// WithDefaults fills in what a named workflow sets when the configuration leaves it open, and finds its reward
+// function.
 func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 	w, err := New(name, own)
 	if err != nil {
@@ -149,10 +155,12 @@ func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 	maps.Copy(funcs, own.Rewards)
 	f, ok := funcs[r.RewardName]
 	if r.RewardName == "rm_gallery_reward" && !ok {
-		return r, errors.New("workflow: rm_gallery_reward is not here: RM-Gallery is a Python package; rubric_judge_workflow asks a judge, and a Go program can bring a reward of its own (examples/plugin)")
+		return r, errors.New("workflow: rm_gallery_reward is not here: RM-Gallery is a Python package; " +
+			"rubric_judge_workflow asks a judge, and a Go program can bring a reward of its own (examples/plugin)")
 	}
 	if !ok && (!prepares || r.RewardName != "") {
-		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s; a Go program can bring a reward of its own (examples/plugin)",
+		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s; "+
+			"a Go program can bring a reward of its own (examples/plugin)",
 			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
 	}
 	r.Reward = f

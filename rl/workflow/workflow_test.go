@@ -63,7 +63,8 @@ func (bytewise) Decode(tokens []int32) string {
 
 func rollout(t *testing.T, s tinker.SamplingClient) Rollout {
 	t.Helper()
-	r, err := WithDefaults("math_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Truncate: true}, Own{})
+	r, err := WithDefaults("math_workflow", Rollout{Sampler: s, Version: 3, Renderer: bytewise{},
+		Params: tinker.DefaultSampling(), Truncate: true}, Own{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +75,18 @@ var task = Task{Batch: "7", ID: "2", Index: 41, Prompt: "2 and 3 apples?", Truth
 
 func TestMathGradesEverySample(t *testing.T) {
 	var asked tinker.SampleRequest
-	r := rollout(t, scripted{answers: []string{"<think>2+3=5</think><answer>5</answer>", "<think></think><answer>6</answer>", "five"}, asked: &asked})
+	r := rollout(t, scripted{answers: []string{"<think>2+3=5</think><answer>5</answer>",
+		"<think></think><answer>6</answer>", "five"}, asked: &asked})
 	list, err := Math{}.Run(context.Background(), &r, task)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if asked.NumSamples != 3 || *asked.Params.Seed != 99 {
-		t.Errorf("asked for %d samples with seed %d, want all 3 at once with the task's seed", asked.NumSamples, *asked.Params.Seed)
+		t.Errorf("asked for %d samples with seed %d, want all 3 at once with the task's seed", asked.NumSamples,
+			*asked.Params.Seed)
 	}
-	if p := list[0].PromptText; !strings.HasPrefix(p, "system:") || !strings.Contains(p, "<think>") || !strings.Contains(p, "user:2 and 3 apples?") {
+	if p := list[0].PromptText; !strings.HasPrefix(p, "system:") || !strings.Contains(p, "<think>") ||
+		!strings.Contains(p, "user:2 and 3 apples?") {
 		t.Errorf("prompt %q lacks the instruction to think, or the task", p)
 	}
 	var rewards []float64
@@ -108,12 +112,14 @@ func TestLongPrompts(t *testing.T) {
 		t.Fatalf("%d experiences, %v; want 3 masked ones", len(list), err)
 	}
 	for _, e := range list {
-		if e.TruncateStatus != experience.PromptTruncated || e.TrainableTokens() != 0 || e.PromptLength != 10 || *e.Reward != 0 || e.Validate() != nil {
+		if e.TruncateStatus != experience.PromptTruncated || e.TrainableTokens() != 0 || e.PromptLength != 10 ||
+			*e.Reward != 0 || e.Validate() != nil {
 			t.Errorf("masked experience %+v", e)
 		}
 	}
 	r.Truncate = false
-	if _, err := (Simple{}).Run(context.Background(), &r, task); err == nil || !strings.Contains(err.Error(), "max_prompt_tokens 10") {
+	if _, err := (Simple{}).Run(context.Background(), &r, task); err == nil ||
+		!strings.Contains(err.Error(), "max_prompt_tokens 10") {
 		t.Errorf("without truncation: %v", err)
 	}
 }
@@ -133,22 +139,26 @@ func TestFailures(t *testing.T) {
 	if _, err := (Math{}).Run(context.Background(), &r, task); !errors.Is(err, broken) {
 		t.Errorf("a failed sample: %v", err)
 	}
-	if _, err := New("alfworld_workflow", Own{}); err == nil || !strings.Contains(err.Error(), "ALFWorld, a Python package") {
+	if _, err := New("alfworld_workflow", Own{}); err == nil ||
+		!strings.Contains(err.Error(), "ALFWorld, a Python package") {
 		t.Errorf("a workflow of another world: %v", err)
 	}
-	if _, err := WithDefaults("simple_workflow", Rollout{RewardName: "rm_gallery_reward"}, Own{}); err == nil || !strings.Contains(err.Error(), "RM-Gallery is a Python package") {
+	if _, err := WithDefaults("simple_workflow", Rollout{RewardName: "rm_gallery_reward"}, Own{}); err == nil ||
+		!strings.Contains(err.Error(), "RM-Gallery is a Python package") {
 		t.Errorf("a reward of another package: %v", err)
 	}
 	if _, err := New("maths_workflow", Own{}); err == nil || !strings.Contains(err.Error(), "math_workflow") {
 		t.Errorf("unknown workflow: %v", err)
 	}
-	if _, err := WithDefaults("simple_workflow", Rollout{}, Own{}); err == nil || !strings.Contains(err.Error(), "math_reward") {
+	if _, err := WithDefaults("simple_workflow", Rollout{}, Own{}); err == nil ||
+		!strings.Contains(err.Error(), "math_reward") {
 		t.Errorf("no reward function: %v", err)
 	}
 }
 
 func TestBoxed(t *testing.T) {
-	base := Rollout{Renderer: bytewise{}, Params: tinker.DefaultSampling(), Sampler: scripted{answers: []string{`<think>2+3</think>\boxed{5}`, `\boxed{5}`, "5"}}}
+	base := Rollout{Renderer: bytewise{}, Params: tinker.DefaultSampling(),
+		Sampler: scripted{answers: []string{`<think>2+3</think>\boxed{5}`, `\boxed{5}`, "5"}}}
 	r, err := WithDefaults("math_boxed_workflow", base, Own{})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +171,8 @@ func TestBoxed(t *testing.T) {
 		want   []float64
 	}{
 		{"plain", nil, "system:Reason step by step", []float64{1, 1, 0}},
-		{"with thinking", map[string]any{"with_think": true, "format_score_coef": 0.5}, "system:First reason", []float64{1, 0.5, -0.5}},
+		{"with thinking", map[string]any{"with_think": true, "format_score_coef": 0.5}, "system:First reason",
+			[]float64{1, 0.5, -0.5}},
 		{"base model", map[string]any{"use_base": true}, "System:Reason", []float64{1, 1, 0}},
 	} {
 		r.Args = tt.args
@@ -178,16 +189,20 @@ func TestBoxed(t *testing.T) {
 		}
 	}
 	r.Args = map[string]any{"think": true}
-	if _, err := (Boxed{}).Run(context.Background(), &r, boxes); err == nil || !strings.Contains(err.Error(), "with_think") {
+	if _, err := (Boxed{}).Run(context.Background(), &r, boxes); err == nil ||
+		!strings.Contains(err.Error(), "with_think") {
 		t.Errorf("unknown argument: %v", err)
 	}
 }
 
 // Distillation samples as simple_workflow does and rewards nothing; the one for mathematics shows what was right.
 func TestDistill(t *testing.T) {
-	for name, want := range map[string][]float64{"on_policy_distill_workflow": {0, 0}, "on_policy_distill_math_workflow": {1, 0}} {
+	for name, want := range map[string][]float64{"on_policy_distill_workflow": {0, 0},
+		"on_policy_distill_math_workflow": {1, 0}} {
 		var asked tinker.SampleRequest
-		r, err := WithDefaults(name, Rollout{Sampler: scripted{answers: []string{`\boxed{7}`, `\boxed{8}`}, asked: &asked}, Renderer: bytewise{}, Params: tinker.DefaultSampling(), Args: map[string]any{"temperature": 1.0}}, Own{})
+		r, err := WithDefaults(name,
+			Rollout{Sampler: scripted{answers: []string{`\boxed{7}`, `\boxed{8}`}, asked: &asked}, Renderer: bytewise{},
+				Params: tinker.DefaultSampling(), Args: map[string]any{"temperature": 1.0}}, Own{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +217,8 @@ func TestDistill(t *testing.T) {
 			}
 		}
 		for key, v := range map[string]any{"temperature": 0.7, "top_p": 1} {
-			if _, err := WithDefaults(name, Rollout{Args: map[string]any{key: v}}, Own{}); err == nil || !strings.Contains(err.Error(), name) {
+			if _, err := WithDefaults(name, Rollout{Args: map[string]any{key: v}}, Own{}); err == nil ||
+				!strings.Contains(err.Error(), name) {
 				t.Errorf("%s with %s %v: %v", name, key, v, err)
 			}
 		}

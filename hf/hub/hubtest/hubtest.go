@@ -1,5 +1,5 @@
-// Package hubtest is a hub for tests: a server in this process that speaks the part of the Hugging Face hub's HTTP API by which
-// repositories are listed and files are fetched, with the headers that clients go by.
+// Package hubtest is a hub for tests: a server in this process that speaks the part of the Hugging Face hub's HTTP API
+// by which repositories are listed and files are fetched, with the headers that clients go by.
 package hubtest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Repo is one repository. Files of at least Large bytes are served as the hub serves large files: with their sha256, from
-// another place.
+// Repo is one repository. Files of at least Large bytes are served as the hub serves large files: with their sha256,
+// from another place.
 type Repo struct {
 	Files   map[string][]byte
 	Gated   bool // files are given to those who send Token only
@@ -157,8 +157,10 @@ func (s *Server) info(w http.ResponseWriter, r *http.Request, key, rev string) {
 		files = append(files, map[string]any{"rfilename": n})
 	}
 	_, id, _ := strings.Cut(key, "/")
-	reply(w, map[string]any{"_id": "1", "id": id, "modelId": id, "sha": repo.Commit(), "siblings": files, "private": repo.Private,
-		"gated": repo.Gated, "downloads": 0, "likes": 0, "tags": []string{}, "lastModified": time.Unix(0, 0).UTC().Format(time.RFC3339)})
+	reply(w, map[string]any{"_id": "1", "id": id, "modelId": id, "sha": repo.Commit(), "siblings": files,
+		"private": repo.Private,
+		"gated":   repo.Gated, "downloads": 0, "likes": 0, "tags": []string{},
+		"lastModified": time.Unix(0, 0).UTC().Format(time.RFC3339)})
 }
 
 func (s *Server) tree(w http.ResponseWriter, r *http.Request, key, rev string) {
@@ -195,7 +197,8 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request, key, rev, name 
 	case repo.Gated && r.Header.Get("Authorization") == "":
 		refuse(w, http.StatusUnauthorized, "GatedRepo", "Access to this repository is restricted")
 	case repo.Gated && r.Header.Get("Authorization") != "Bearer "+Token:
-		refuse(w, http.StatusForbidden, "GatedRepo", "Access to this repository is restricted and you are not in the authorized list")
+		refuse(w, http.StatusForbidden, "GatedRepo",
+			"Access to this repository is restricted and you are not in the authorized list")
 	case !ok:
 		refuse(w, http.StatusNotFound, "EntryNotFound", "Entry not found")
 	case len(content) >= Large:

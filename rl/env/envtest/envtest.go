@@ -1,5 +1,5 @@
-// Package envtest is the suite that every environment passes: it plays an environment that the caller makes and reports where it
-// breaks the contract of env.Env.
+// Package envtest is the suite that every environment passes: it plays an environment that the caller makes and reports
+// where it breaks the contract of env.Env.
 package envtest
 
 import (
@@ -26,7 +26,8 @@ type Suite struct {
 	// Malformed is the reward of an answer without an action, which sampled actions must never get; 0 means -0.1.
 	Malformed float64
 
-	// Solve says the next action of perfect play, for which the total is 1; nil leaves the test out. e is what Make made.
+	// Solve says the next action of perfect play, for which the total is 1; nil leaves the test out. e is what Make
+	// made.
 	Solve func(e env.Env) string
 
 	// MaxTurns ends an episode that does not end; 0 means 1,000.
@@ -75,7 +76,8 @@ func (s Suite) over(t *testing.T, e env.Env) {
 }
 
 // episode plays a seed with sampled actions and returns what was said on both sides.
-func (s Suite) episode(t *testing.T, e env.Env, seed uint64) (first env.Observation, actions []string, steps []env.Transition) {
+func (s Suite) episode(t *testing.T, e env.Env,
+	seed uint64) (first env.Observation, actions []string, steps []env.Transition) {
 	t.Helper()
 	first = s.reset(t, e, seed)
 	player := rng.New(seed).Stream("player")
@@ -118,7 +120,8 @@ func (s Suite) deterministic(t *testing.T) {
 			t.Errorf("seed %d: Reset shows nothing", seed)
 		}
 		again, sameActions, sameSteps := s.episode(t, used, seed)
-		if !reflect.DeepEqual(first, again) || !reflect.DeepEqual(actions, sameActions) || !reflect.DeepEqual(steps, sameSteps) {
+		if !reflect.DeepEqual(first, again) || !reflect.DeepEqual(actions, sameActions) ||
+			!reflect.DeepEqual(steps, sameSteps) {
 			t.Errorf("seed %d gives another episode in an environment that played before", seed)
 		}
 	}

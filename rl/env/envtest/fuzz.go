@@ -9,9 +9,12 @@ import (
 
 // scraps are what broken answers are made of.
 var scraps = []string{
-	"", " ", "\n", `\boxed{`, `\boxed{}`, "}", "{", `\boxed`, `\fbox{3}`, "0", "-1", "1", "2 3", "1 1 1", "0 0 0 0", "99999999999999999999", "00", "1.5",
-	"up", "UP", "A B", "AA", "reveal 0 0", "flag 0 0", "reveal 99 99", "a", "Zebra", "é", "\xff\xfe", "\x00", "٣", "\u00a0", "\x1c", ",",
-	`\boxed{1}`, `\boxed{left}`, `\boxed{A C}`, `\boxed{1 1 a}`, `\boxed{\boxed{2}}`, "<PREV_PAGE>", `\boxed{<PREV_PAGE>}`,
+	"", " ", "\n", `\boxed{`, `\boxed{}`, "}", "{", `\boxed`, `\fbox{3}`, "0", "-1", "1", "2 3", "1 1 1", "0 0 0 0",
+	"99999999999999999999", "00", "1.5",
+	"up", "UP", "A B", "AA", "reveal 0 0", "flag 0 0", "reveal 99 99", "a", "Zebra", "é", "\xff\xfe", "\x00", "٣",
+	"\u00a0", "\x1c", ",",
+	`\boxed{1}`, `\boxed{left}`, `\boxed{A C}`, `\boxed{1 1 a}`, `\boxed{\boxed{2}}`, "<PREV_PAGE>",
+	`\boxed{<PREV_PAGE>}`,
 }
 
 // fuzz plays answers that are no moves, or nearly moves.

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// BenchmarkStep replays the episodes of -traces; testdata/speed.py times upstream on the same ones. Only steps are timed, with all
-// that the collector does meanwhile.
+// BenchmarkStep replays the episodes of -traces; testdata/speed.py times upstream on the same ones. Only steps are
+// timed, with all that the collector does meanwhile.
 func BenchmarkStep(b *testing.B) {
 	registry := newRegistry(b)
 	byID := map[string][]played{}
@@ -90,7 +90,8 @@ func replayActions(b *testing.B, e *Game, actions []string) int {
 	return len(actions)
 }
 
-// cpuTime is the time that all threads of the process worked, the collector's included: the machine may be busy with other things.
+// cpuTime is the time that all threads of the process worked, the collector's included: the machine may be busy with
+// other things.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

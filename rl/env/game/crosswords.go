@@ -27,7 +27,8 @@ func newCrosswords(clues []clue) func(env.Params) (env.Env, error) {
 		}
 		g := &crosswords{p: p, clues: clues}
 		for _, hard := range []bool{false, true} {
-			if have := len(g.ofKind(hard)); have < max(p["num_words"], 3) && (p["hardcore"] == env.Drawn || (p["hardcore"] == 1) == hard) {
+			if have := len(g.ofKind(hard)); have < max(p["num_words"], 3) &&
+				(p["hardcore"] == env.Drawn || (p["hardcore"] == 1) == hard) {
 				return nil, fmt.Errorf("the list has %d clues (hardcore: %v); more are needed", have, hard)
 			}
 		}

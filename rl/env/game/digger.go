@@ -23,8 +23,8 @@ func newDiggers() diggers {
 func (d diggers) take() *digger  { return <-d }
 func (d diggers) give(x *digger) { d <- x }
 
-// digger makes Sokoban rooms as upstream does (after Schrader's gym-sokoban): a drunken walk digs the floor, boxes and player are
-// put on targets, and a search through the moves backwards pulls the boxes as far away as it finds.
+// digger makes Sokoban rooms as upstream does (after Schrader's gym-sokoban): a drunken walk digs the floor, boxes and
+// player are put on targets, and a search through the moves backwards pulls the boxes as far away as it finds.
 type digger struct {
 	n         int
 	structure []byte // wall, floor and target
@@ -48,7 +48,8 @@ func (d *digger) dig(seed uint64, n, boxes int) (structure, cells []byte, err er
 			}
 		}
 	}
-	return nil, nil, fmt.Errorf("no room of %dx%d cells with %d boxes was found; take more cells or fewer boxes", n, n, boxes)
+	return nil, nil, fmt.Errorf("no room of %dx%d cells with %d boxes was found; take more cells or fewer boxes", n, n,
+		boxes)
 }
 
 // brushes are what the walk digs around each of its places, in rows of three.
@@ -132,8 +133,8 @@ func frozen(cells []byte, n int) bool {
 	return false
 }
 
-// cornered is upstream's test for boxes that walls hold. It takes two walls face to face for a corner and misses two of the
-// corners, which only changes which rooms are taken.
+// cornered is upstream's test for boxes that walls hold. It takes two walls face to face for a corner and misses two of
+// the corners, which only changes which rooms are taken.
 func (d *digger) cornered(cells []byte) bool {
 	for at, c := range cells {
 		if c != box || d.structure[at] == target {

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// fifteenPuzzle: slide tiles until they are in order. Only the solution is paid, and at the end the tiles in their places.
+// fifteenPuzzle: slide tiles until they are in order. Only the solution is paid, and at the end the tiles in their
+// places.
 type fifteenPuzzle struct {
 	p     env.Params
 	n     int
@@ -20,7 +21,8 @@ type fifteenPuzzle struct {
 const shuffles = 100
 
 func newFifteenPuzzle(p env.Params) (env.Env, error) {
-	return newGame(&fifteenPuzzle{p: p}), check(p, turns, limits{"num_rows", 2, 30, true}, limits{"pure_random", 0, 1, false})
+	return newGame(&fifteenPuzzle{p: p}), check(p, turns, limits{"num_rows", 2, 30, true},
+		limits{"pure_random", 0, 1, false})
 }
 
 func (g *fifteenPuzzle) deal(_ uint64, r *python.Random) (int, string, error) {

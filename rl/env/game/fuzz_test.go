@@ -24,8 +24,10 @@ func FuzzAction(f *testing.F) {
 		}
 		starts = append(starts, e)
 	}
-	for _, action := range []string{`\boxed{5}`, `\boxed{1 2}`, `\boxed{reveal 0 0}`, `\boxed{flag 4 4}`, `\boxed{1 1 1}`, `\boxed{A C}`, `\BOXED{Up}`,
-		`\boxed{word}`, `\boxed{w}`, `\boxed{3 3 x}`, `\boxed{0 0 0 3}`, `\boxed{99999999999999999999}`, `\boxed{٣}`, `\boxed{a{b}c}`, `\boxed{`, ""} {
+	for _, action := range []string{`\boxed{5}`, `\boxed{1 2}`, `\boxed{reveal 0 0}`, `\boxed{flag 4 4}`,
+		`\boxed{1 1 1}`, `\boxed{A C}`, `\BOXED{Up}`,
+		`\boxed{word}`, `\boxed{w}`, `\boxed{3 3 x}`, `\boxed{0 0 0 3}`, `\boxed{99999999999999999999}`, `\boxed{٣}`,
+		`\boxed{a{b}c}`, `\boxed{`, ""} {
 		f.Add(action)
 	}
 	f.Fuzz(func(t *testing.T, action string) {

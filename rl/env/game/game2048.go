@@ -78,14 +78,16 @@ func (g *game2048) play(t *turn, action string) {
 		return
 	}
 	if t.moved = g.slide(d); !t.moved {
-		t.at().say("you chose move '").say(d.String()).say("' which doesn't change the board state. Try a different direction.")
+		t.at().say("you chose move '").say(d.String()).say(
+			"' which doesn't change the board state. Try a different direction.")
 		return
 	}
 	t.reward = g.progress()
 	g.spawn(t.random)
 	switch {
 	case slices.Max(g.cells) >= g.target:
-		t.win(t.reward).say("Congratulations! You reached the ").num(g.target).say(" tile in ").num(t.number).say(" turns!")
+		t.win(t.reward).say("Congratulations! You reached the ").num(g.target).say(" tile in ").num(t.number).say(
+			" turns!")
 	case g.stuck():
 		t.win(t.reward).say("Game over! No more moves possible.")
 	default:

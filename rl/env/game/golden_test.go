@@ -34,7 +34,8 @@ type trace struct {
 	}
 }
 
-// TestGolden replays recorded episodes of upstream: hidden state, observations, rewards, flags and suffixes are the same.
+// TestGolden replays recorded episodes of upstream: hidden state, observations, rewards, flags and suffixes are the
+// same.
 func TestGolden(t *testing.T) {
 	registry := newRegistry(t)
 	played := map[string]int{}
@@ -79,9 +80,11 @@ func replay(t *testing.T, registry *env.Registry, tr trace) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Text != want.Text || got.Reward != want.Reward || got.Terminated != want.Terminated || got.Truncated != want.Truncated {
+		if got.Text != want.Text || got.Reward != want.Reward || got.Terminated != want.Terminated ||
+			got.Truncated != want.Truncated {
 			t.Fatalf("seed %d, step %d, %q: got %q %v %v %v, want %q %v %v %v", tr.Seed, i, want.Action,
-				got.Text, got.Reward, got.Terminated, got.Truncated, want.Text, want.Reward, want.Terminated, want.Truncated)
+				got.Text, got.Reward, got.Terminated, got.Truncated, want.Text, want.Reward, want.Terminated,
+				want.Truncated)
 		}
 		if !noSuffix && !strings.HasPrefix(digest(got.Suffix), want.Suffix) {
 			t.Fatalf("seed %d, step %d, %q: the suffix differs:\n%s", tr.Seed, i, want.Action, got.Suffix)

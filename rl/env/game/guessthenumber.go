@@ -24,7 +24,8 @@ func newGuessTheNumber(p env.Params) (env.Env, error) {
 	if !drawn && p["min_number"] >= p["max_number"] {
 		return nil, errors.New("min_number must be less than max_number")
 	}
-	return newGame(&guessTheNumber{p: p}), check(p, turns, limits{"min_number", 0, 1 << 30, true}, limits{"max_number", 0, 1 << 30, true})
+	return newGame(&guessTheNumber{p: p}), check(p, turns, limits{"min_number", 0, 1 << 30, true},
+		limits{"max_number", 0, 1 << 30, true})
 }
 
 func (g *guessTheNumber) deal(_ uint64, r *python.Random) (int, string, error) {

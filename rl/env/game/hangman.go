@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// hangman: find a word by its letters. Half of the reward is for letters, half for the word, which must be said even when all of
-// its letters are known; letters not known by then are paid with it.
+// hangman: find a word by its letters. Half of the reward is for letters, half for the word, which must be said even
+// when all of its letters are known; letters not known by then are paid with it.
 type hangman struct {
 	p       env.Params
 	basic   *lexicon
@@ -53,7 +53,8 @@ func (g *hangman) deal(_ uint64, r *python.Random) (int, string, error) {
 Find the %d-letter word by guessing letters, or the whole word.
 A letter that is not known yet is shown as `+"`_`"+`.
 
-You may think aloud, but only what is inside \boxed{} counts: a letter such as \boxed{%c}, or the entire word such as \boxed{%s}.
+You may think aloud, but only what is inside \boxed{} counts: a letter such as \boxed{%c}, or the entire word such `+
+		`as \boxed{%s}.
 A letter that is in the word is shown wherever it stands.
 You win by guessing the word.
 Your guesses will be listed below.

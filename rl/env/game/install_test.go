@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// install puts the recorded hidden state into a word game: without upstream's lists its words are others. Everything from there on
-// can be compared. It reports false for other games.
+// install puts the recorded hidden state into a word game: without upstream's lists its words are others. Everything
+// from there on can be compared. It reports false for other games.
 func install(t *testing.T, g *Game, state json.RawMessage) bool {
 	var s struct {
 		Word, Sol, Grid json.RawMessage

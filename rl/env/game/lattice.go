@@ -36,9 +36,9 @@ func (p placement) direction() string {
 	return "across"
 }
 
-// weave places words, the longest first, in drawn directions: the first in the middle, each other one where it crosses one that
-// lies already or, failing that, at the first free place. Words without a place are left out. With prune, crossings that do not
-// fit are dropped before one is drawn; without it only those that begin outside.
+// weave places words, the longest first, in drawn directions: the first in the middle, each other one where it crosses
+// one that lies already or, failing that, at the first free place. Words without a place are left out. With prune,
+// crossings that do not fit are dropped before one is drawn; without it only those that begin outside.
 func weave(words []string, r *python.Random, prune bool) *lattice {
 	l := &lattice{side: int(math.RoundToEven(1.5 * float64(len(words[0]))))}
 	l.cells = make([]byte, l.side*l.side)

@@ -20,7 +20,8 @@ type Data struct {
 	wiki           *wiki // nil if there is none
 }
 
-// Basic returns the words of the basic list that have so many letters, all of them lower-case. Hangman and Wordle draw from these.
+// Basic returns the words of the basic list that have so many letters, all of them lower-case. Hangman and Wordle draw
+// from these.
 func (d *Data) Basic(letters int) []string { return slices.Clone(d.basic.ofLength(letters)) }
 
 // lexicon is a list of words and, by length, those that have only lower-case letters.
@@ -38,8 +39,9 @@ type clue struct {
 //go:embed words
 var shipped embed.FS
 
-// Shipped returns the lists that the program carries. They are the project's own: a basic list, a list with long and rare words,
-// and clues. Upstream's word lists are those of NLTK's corpus words; with them, see Load, the episodes are upstream's.
+// Shipped returns the lists that the program carries. They are the project's own: a basic list, a list with long and
+// rare words, and clues. Upstream's word lists are those of NLTK's corpus words; with them, see Load, the episodes are
+// upstream's.
 func Shipped() (*Data, error) {
 	return read(shipped, nil, "words/basic.txt", "words/english.txt", "words/clues.jsonl")
 }
@@ -50,9 +52,10 @@ var sums = map[string]string{
 	"en":       "69d1a74371b98676d3312727115b13fefaf57d561561b6ee347d13b1eea0d0c9",
 }
 
-// Load reads upstream's lists from a folder: en-basic and en of NLTK's corpus words, GEM's words_clues.jsonl, and for the WikiGame
-// wiki.jsonl, a line for each page of an encyclopedia: {"title": "…", "text": "…", "links": ["…"]}. Lists that are not there are replaced
-// by the shipped ones; a word list that is not upstream's is refused, since the episodes would be neither upstream's nor ours.
+// Load reads upstream's lists from a folder: en-basic and en of NLTK's corpus words, GEM's words_clues.jsonl, and for
+// the WikiGame wiki.jsonl, a line for each page of an encyclopedia: {"title": "…", "text": "…", "links": ["…"]}. Lists
+// that are not there are replaced by the shipped ones; a word list that is not upstream's is refused, since the
+// episodes would be neither upstream's nor ours.
 func Load(folder fs.FS) (*Data, error) {
 	d, err := read(folder, sums, "en-basic", "en", "words_clues.jsonl")
 	if err != nil {
@@ -82,7 +85,8 @@ func read(folder fs.FS, sums map[string]string, basic, english, clues string) (*
 			return nil, fmt.Errorf("game: %w", err)
 		}
 		if sum := sha256.Sum256(text); sums[l.name] != "" && hex.EncodeToString(sum[:]) != sums[l.name] {
-			return nil, fmt.Errorf("game: the word list %s has the SHA-256 %x, NLTK's has %s; take that of NLTK's corpus words, or none", l.name, sum, sums[l.name])
+			return nil, fmt.Errorf("game: the word list %s has the SHA-256 %x, NLTK's has %s; take that of NLTK's "+
+				"corpus words, or none", l.name, sum, sums[l.name])
 		}
 		*l.to = newLexicon(strings.Fields(string(text)))
 	}
@@ -152,7 +156,8 @@ func readClues(text []byte) ([]clue, error) {
 		if err := json.Unmarshal(line, &row); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
-		if row.Word == "" || strings.ContainsFunc(row.Word, func(r rune) bool { return r > 'z' || !isLetter(byte(r)) }) {
+		if row.Word == "" || strings.ContainsFunc(row.Word,
+			func(r rune) bool { return r > 'z' || !isLetter(byte(r)) }) {
 			return nil, fmt.Errorf("line %d: the word %q is not made of the letters a to z", i+1, row.Word)
 		}
 		all = append(all, clue{row.Word, row.Clues["1"], row.Hardcore})

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// mastermind: find a code from the pegs that each guess receives. Each position found for the first time in one guess is paid.
+// mastermind: find a code from the pegs that each guess receives. Each position found for the first time in one guess
+// is paid.
 type mastermind struct {
 	p       env.Params
 	code    []int
@@ -18,11 +19,13 @@ type mastermind struct {
 }
 
 func newMastermind(p env.Params) (env.Env, error) {
-	if err := check(p, turns, limits{"code_length", 1, 100, true}, limits{"num_numbers", 1, 1 << 20, true}, limits{"duplicate_numbers", 0, 1, false}); err != nil {
+	if err := check(p, turns, limits{"code_length", 1, 100, true}, limits{"num_numbers", 1, 1 << 20, true},
+		limits{"duplicate_numbers", 0, 1, false}); err != nil {
 		return nil, err
 	}
 	if p["code_length"] > p["num_numbers"] && p["num_numbers"] != env.Drawn {
-		return nil, fmt.Errorf("code_length is %d; it must not exceed num_numbers, %d", p["code_length"], p["num_numbers"])
+		return nil, fmt.Errorf("code_length is %d; it must not exceed num_numbers, %d", p["code_length"],
+			p["num_numbers"])
 	}
 	g := newGame(&mastermind{p: p})
 	g.mute = true
@@ -52,8 +55,10 @@ func (g *mastermind) deal(_ uint64, r *python.Random) (int, string, error) {
 	return limit, fmt.Sprintf(`You are playing Mastermind.
 Find the secret code of %d digits within %d turns.
 Its digits are from 1 to %d (both included) and %s repeat.
-Each guess is answered with pegs: a black one for each right digit in its right place, a white one for each right digit in a wrong place.
-You may think aloud, but only what is inside \boxed{...} counts as your guess: the digits separated by spaces, for example %s.
+Each guess is answered with pegs: a black one for each right digit in its right place, a white one for each right `+
+		`digit in a wrong place.
+You may think aloud, but only what is inside \boxed{...} counts as your guess: the digits separated by spaces, for `+
+		`example %s.
 Your guesses and their pegs will be listed below.
 Enter your first guess to start the game.
 `, length, limit, g.digits, duplicates, boxed(example...)), nil

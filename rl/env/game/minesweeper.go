@@ -11,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// minesweeper: reveal all cells without a mine. Mines are laid at the first reveal, away from it. Each safe cell is paid.
+// minesweeper: reveal all cells without a mine. Mines are laid at the first reveal, away from it. Each safe cell is
+// paid.
 type minesweeper struct {
 	p          env.Params
 	rows, cols int
@@ -31,7 +32,8 @@ type mineCell struct {
 }
 
 func newMinesweeper(p env.Params) (env.Env, error) {
-	if err := check(p, turns, limits{"rows", 1, 1000, true}, limits{"cols", 1, 1000, true}, limits{"num_mines", 0, 1e6, true}, limits{"must_flag", 0, 1, false}); err != nil {
+	if err := check(p, turns, limits{"rows", 1, 1000, true}, limits{"cols", 1, 1000, true},
+		limits{"num_mines", 0, 1e6, true}, limits{"must_flag", 0, 1, false}); err != nil {
 		return nil, err
 	}
 	if !anyDrawn(p, "rows", "cols", "num_mines") && p["num_mines"] >= p["rows"]*p["cols"] {
@@ -141,8 +143,8 @@ func (g *minesweeper) reveal(t *turn, row, col int, place func()) {
 	t.say(".")
 }
 
-// lay draws the mines outside the neighbourhood of a cell. Where that leaves too little room, which upstream never survives, only
-// the cell itself stays free.
+// lay draws the mines outside the neighbourhood of a cell. Where that leaves too little room, which upstream never
+// survives, only the cell itself stays free.
 func (g *minesweeper) lay(row, col int, r *python.Random) {
 	var room [8]int
 	reach := 1
@@ -203,7 +205,8 @@ func (g *minesweeper) mark(at int) {
 
 // solved reports whether all safe cells are revealed and, as upstream wants it, all mines flagged.
 func (g *minesweeper) solved() bool {
-	return g.hidden == 0 && (g.p["must_flag"] == 0 || !slices.ContainsFunc(g.cells, func(c mineCell) bool { return c.mine && !c.flagged }))
+	return g.hidden == 0 && (g.p["must_flag"] == 0 ||
+		!slices.ContainsFunc(g.cells, func(c mineCell) bool { return c.mine && !c.flagged }))
 }
 
 // around writes the up to eight neighbours of a cell into room.

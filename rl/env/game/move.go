@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// cursor reads the moves in an action: next goes to the last `\boxed{` first and then to those before it, the other methods read
-// what follows from left to right. What counts as a digit or a space is what Python's \d and \s take.
+// cursor reads the moves in an action: next goes to the last `\boxed{` first and then to those before it, the other
+// methods read what follows from left to right. What counts as a digit or a space is what Python's \d and \s take.
 //
 //	for c := moves(action); !found && c.next(); {
 //		guess, found = c.number()

@@ -7,9 +7,9 @@ const (
 	explored = 300_000 // rooms that the search looks at
 )
 
-// puller searches the moves of a room backwards, depth first: the player walks, and pulls a box that is right behind him. A room's
-// score is the number of pulls on the way to it times the distance of all boxes from their targets, and 0 while something stands
-// on a target.
+// puller searches the moves of a room backwards, depth first: the player walks, and pulls a box that is right behind
+// him. A room's score is the number of pulls on the way to it times the distance of all boxes from their targets, and 0
+// while something stands on a target.
 type puller struct {
 	n         int
 	structure []byte
@@ -118,8 +118,8 @@ func (p *puller) stand(at int, c byte) {
 // apart is the Manhattan distance of two cells.
 func (p *puller) apart(a, b int) int { return abs(a/p.n-b/p.n) + abs(a%p.n-b%p.n) }
 
-// key names the room: the player's cell and, in order, those of the boxes with one bit for a box that was pulled. With at most 6
-// boxes on at most 256 cells it fits and is never 0.
+// key names the room: the player's cell and, in order, those of the boxes with one bit for a box that was pulled. With
+// at most 6 boxes on at most 256 cells it fits and is never 0.
 func (p *puller) key() uint64 {
 	var sorted [6]int
 	for i, at := range p.boxes {

@@ -9,31 +9,43 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-var episodes = flag.Int("episodes", 1000, "episodes of the random player per id; 1000 means 12 for Sokoban's large rooms")
+var episodes = flag.Int("episodes", 1000, "episodes of the random player per id; 1000 means 12 for Sokoban's large "+
+	"rooms")
 
-// baselines are the mean return and turns of a random player in upstream, and over how many episodes they were taken (200 if 0).
+// baselines are the mean return and turns of a random player in upstream, and over how many episodes they were taken
+// (200 if 0).
 var baselines = []struct {
 	id            string
 	reward, turns float64
 	n             int
 }{
-	{"game:GuessTheNumber-v0-easy", .775, 3.3, 0}, {"game:GuessTheNumber-v0-hard", .702, 6.7, 0}, {"game:GuessTheNumber-v0-random", .709, 6.1, 0},
-	{"game:Mastermind-v0-easy", .647, 8.4, 0}, {"game:Mastermind-v0-hard", .514, 29.9, 0}, {"game:Mastermind-v0-random", .596, 18.8, 0},
-	{"game:Minesweeper-v0-easy", .628, 7.0, 0}, {"game:Minesweeper-v0-hard", .473, 7.9, 0}, {"game:Minesweeper-v0-random", .575, 8.2, 0},
-	{"game:Wordle-v0-easy", .397, 14.4, 0}, {"game:Wordle-v0-hard", .443, 24.4, 0}, {"game:Wordle-v0-random", .425, 18.7, 0},
+	{"game:GuessTheNumber-v0-easy", .775, 3.3, 0}, {"game:GuessTheNumber-v0-hard", .702, 6.7, 0},
+	{"game:GuessTheNumber-v0-random", .709, 6.1, 0},
+	{"game:Mastermind-v0-easy", .647, 8.4, 0}, {"game:Mastermind-v0-hard", .514, 29.9, 0},
+	{"game:Mastermind-v0-random", .596, 18.8, 0},
+	{"game:Minesweeper-v0-easy", .628, 7.0, 0}, {"game:Minesweeper-v0-hard", .473, 7.9, 0},
+	{"game:Minesweeper-v0-random", .575, 8.2, 0},
+	{"game:Wordle-v0-easy", .397, 14.4, 0}, {"game:Wordle-v0-hard", .443, 24.4, 0},
+	{"game:Wordle-v0-random", .425, 18.7, 0},
 	{"game:FifteenPuzzle-v0-easy", .189, 9.7, 0}, {"game:FifteenPuzzle-v0-hard", .087, 50, 0},
-	{"game:Hangman-v0-easy", .140, 9.9, 0}, {"game:Hangman-v0-hard", .258, 19.6, 0}, {"game:Hangman-v0-random", .207, 14.4, 0},
-	{"game:Sudoku-v0-easy", .212, 15, 0}, {"game:Sudoku-v0-hard", .067, 50, 40}, {"game:Sudoku-v0-random", .137, 34.2, 40},
-	{"game:TowerofHanoi-v0-easy", .160, 10, 0}, {"game:TowerofHanoi-v0-hard", .152, 35, 0}, {"game:TowerofHanoi-v0-random", .178, 21.1, 0},
-	{"game:Game2048-v0-easy", .820, 49.3, 0}, {"game:Game2048-v0-hard", .503, 50, 0}, {"game:Game2048-v0-random", .870, 30.3, 0},
+	{"game:Hangman-v0-easy", .140, 9.9, 0}, {"game:Hangman-v0-hard", .258, 19.6, 0},
+	{"game:Hangman-v0-random", .207, 14.4, 0},
+	{"game:Sudoku-v0-easy", .212, 15, 0}, {"game:Sudoku-v0-hard", .067, 50, 40},
+	{"game:Sudoku-v0-random", .137, 34.2, 40},
+	{"game:TowerofHanoi-v0-easy", .160, 10, 0}, {"game:TowerofHanoi-v0-hard", .152, 35, 0},
+	{"game:TowerofHanoi-v0-random", .178, 21.1, 0},
+	{"game:Game2048-v0-easy", .820, 49.3, 0}, {"game:Game2048-v0-hard", .503, 50, 0},
+	{"game:Game2048-v0-random", .870, 30.3, 0},
 	{"game:Game2048-v0-extreme-hard", .502, 97.1, 0},
-	{"game:Sokoban-v0-easy", .228, 19.3, 0}, {"game:Sokoban-v0-hard", .250, 50, 6}, {"game:Sokoban-v0-random", .183, 45, 6},
+	{"game:Sokoban-v0-easy", .228, 19.3, 0}, {"game:Sokoban-v0-hard", .250, 50, 6},
+	{"game:Sokoban-v0-random", .183, 45, 6},
 	{"game:Crosswords-v0-easy", .079, 30, 0}, {"game:Crosswords-v0-hard", .062, 40, 0},
-	{"game:WordSearch-v0-easy", .016, 20, 0}, {"game:WordSearch-v0-hard", .001, 20, 0}, {"game:WordSearch-v0-random", .010, 20, 0},
+	{"game:WordSearch-v0-easy", .016, 20, 0}, {"game:WordSearch-v0-hard", .001, 20, 0},
+	{"game:WordSearch-v0-random", .010, 20, 0},
 }
 
-// TestRandomPlayer: SampleAction plays as well as upstream's random player, within three and a half standard errors of the
-// difference. Word games depend on the lists and are compared when upstream's are given.
+// TestRandomPlayer: SampleAction plays as well as upstream's random player, within three and a half standard errors of
+// the difference. Word games depend on the lists and are compared when upstream's are given.
 func TestRandomPlayer(t *testing.T) {
 	registry := newRegistry(t)
 	for _, want := range baselines {

@@ -48,7 +48,8 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestFifteenPuzzleMovesTilesNotTheSpace(t *testing.T) {
-	for move, want := range map[string]string{"down": "13 14 15 __", "right": "13 14 __ 15", "up": "13 14 15 __", "left": "13 14 15 __"} {
+	for move, want := range map[string]string{"down": "13 14 15 __", "right": "13 14 __ 15", "up": "13 14 15 __",
+		"left": "13 14 15 __"} {
 		g := beginGame(t, "game:FifteenPuzzle-v0-hard", nil)
 		r := g.rules.(*fifteenPuzzle)
 		for i := range r.tiles {
@@ -83,12 +84,14 @@ func TestFifteenPuzzleCanBeSolved(t *testing.T) {
 		}
 	}
 	goal.tiles[13], goal.tiles[14] = 15, 14
-	if swapped := goal.parity(); swapped == (&fifteenPuzzle{n: 4, tiles: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0}}).parity() {
+	solved := &fifteenPuzzle{n: 4, tiles: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0}}
+	if goal.parity() == solved.parity() {
 		t.Error("two swapped tiles do not change the parity")
 	}
 }
 
-// TestMinesweeperEndsWithFlags: all safe cells are worth 1, but the game is won only by a reveal after all flags, unless must_flag is 0.
+// TestMinesweeperEndsWithFlags: all safe cells are worth 1, but the game is won only by a reveal after all flags,
+// unless must_flag is 0.
 func TestMinesweeperEndsWithFlags(t *testing.T) {
 	for mustFlag, done := range []bool{true, false} {
 		g := beginGame(t, "game:Minesweeper-v0-easy", env.Params{"must_flag": mustFlag, "max_turns": 99})
@@ -101,7 +104,8 @@ func TestMinesweeperEndsWithFlags(t *testing.T) {
 			}
 		}
 		if total < .999 || tr.Done() != done {
-			t.Errorf("must_flag=%d: after the last safe cell the total is %v and the game over: %v, want 1 and %v", mustFlag, total, tr.Done(), done)
+			t.Errorf("must_flag=%d: after the last safe cell the total is %v and the game over: %v, want 1 and %v",
+				mustFlag, total, tr.Done(), done)
 		}
 	}
 }

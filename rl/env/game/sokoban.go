@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// The cells of a Sokoban room. A box on a target and the player are drawn over what the structure of the room holds there.
+// The cells of a Sokoban room. A box on a target and the player are drawn over what the structure of the room holds
+// there.
 const (
 	wall byte = iota
 	floor
@@ -52,7 +53,8 @@ func (g *sokoban) deal(seed uint64, r *python.Random) (int, string, error) {
 	}
 	example := direction(r.Below(4))
 	return limit, fmt.Sprintf(`You are playing Sokoban.
-Push all boxes onto the targets. You push a box by walking into it. A box cannot be pushed into a wall or another box, and boxes cannot be pulled.
+Push all boxes onto the targets. You push a box by walking into it. A box cannot be pushed into a wall or another `+
+		`box, and boxes cannot be pulled.
 You have to complete the puzzle within %d turns.
 On the board:
 - # is a wall

@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// sudoku: fill the board. Each cell filled as in the solution is paid; another number is refused even if no rule forbids it yet.
+// sudoku: fill the board. Each cell filled as in the solution is paid; another number is refused even if no rule
+// forbids it yet.
 type sudoku struct {
 	p     env.Params
 	n     int   // numbers, rows and columns

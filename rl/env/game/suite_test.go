@@ -10,7 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/envtest"
 )
 
-// dataDir is a folder with upstream's word and clue lists; with it the word games are compared with upstream from the seed on.
+// dataDir is a folder with upstream's word and clue lists; with it the word games are compared with upstream from the
+// seed on.
 var dataDir = flag.String("data", "", "folder with en-basic, en and words_clues.jsonl")
 
 // TestSuite runs the suite over every id.
@@ -148,7 +149,8 @@ func (g *minesweeper) solve() string {
 	return move("reveal", 0, 0) // all was revealed before all was flagged, and such a game lasts until its last turn
 }
 
-// solve plays the recursion: the smallest disk that is out of place goes where it must once all smaller ones are out of its way.
+// solve plays the recursion: the smallest disk that is out of place goes where it must once all smaller ones are out of
+// its way.
 func (g *towerOfHanoi) solve() string {
 	at := map[int]int{}
 	for i, tower := range g.towers {

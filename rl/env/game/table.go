@@ -4,8 +4,8 @@ import "github.com/seed-d9ad8ee0/trinity/rl/env"
 
 const drawn = env.Drawn
 
-// Table lists the games: upstream's ids with upstream's parameters, then the ids that its documents use. The word games draw from
-// the lists of d.
+// Table lists the games: upstream's ids with upstream's parameters, then the ids that its documents use. The word games
+// draw from the lists of d.
 func Table(d *Data) []env.Spec {
 	sokoban := newSokoban(newDiggers())
 	wordle, hangman := newWordle(d.basic), newHangman(d.basic, d.english)

@@ -32,7 +32,8 @@ func (g *towerOfHanoi) deal(_ uint64, r *python.Random) (int, string, error) {
 	}
 	return limit, fmt.Sprintf(`You are playing Tower of Hanoi with %d disks.
 Carry all disks from tower A to tower C.
-Name the tower to take a disk from and the tower to put it on inside \boxed{} (e.g., '\boxed{A C}'); nothing else counts.
+Name the tower to take a disk from and the tower to put it on inside \boxed{} (e.g., '\boxed{A C}'); nothing else `+
+		`counts.
 - One disk is moved at a time.
 - Only the top disk of a tower can be taken.
 - A disk cannot lie on a smaller one.

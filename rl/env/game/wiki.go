@@ -49,7 +49,8 @@ func readWiki(folder fs.FS) (*wiki, error) {
 			return nil, fmt.Errorf("game: %s: line %d: %w", wikiFile, n, err)
 		}
 		if _, twice := w.index[row.Title]; twice || row.Title == "" {
-			return nil, fmt.Errorf("game: %s: line %d: the title %q is empty or was there before", wikiFile, n, row.Title)
+			return nil, fmt.Errorf("game: %s: line %d: the title %q is empty or was there before", wikiFile, n,
+				row.Title)
 		}
 		w.index[row.Title] = len(w.pages)
 		w.pages = append(w.pages, wikiPage{row.Title, row.Text, row.Links})

@@ -42,13 +42,15 @@ type wikiGame struct {
 func newWikiGame(w *wiki) func(env.Params) (env.Env, error) {
 	return func(p env.Params) (env.Env, error) {
 		if w == nil {
-			return nil, fmt.Errorf("there is no dump of an encyclopedia; put %s into the data folder, a line for each page: %s",
+			return nil, fmt.Errorf("there is no dump of an encyclopedia; put %s into the data folder, a line for "+
+				"each page: %s",
 				wikiFile, `{"title": "…", "text": "…", "links": ["…"]}`)
 		}
 		if p["max_turns"] == env.Drawn {
 			return nil, errors.New("max_turns must be given")
 		}
-		return &wikiGame{p: p, wiki: w}, check(p, turns, limits{"variant", noRegrets, eidetic, false}, limits{"page_summary_length", 1, 1 << 20, false})
+		return &wikiGame{p: p, wiki: w}, check(p, turns, limits{"variant", noRegrets, eidetic, false},
+			limits{"page_summary_length", 1, 1 << 20, false})
 	}
 }
 
@@ -64,7 +66,8 @@ func (g *wikiGame) Reset(seed uint64) (env.Observation, error) {
 		`You may go back to the page before with \boxed{` + back + `}.`,
 		"You may go to any page that was a neighboring page in this game.",
 	}[g.p["variant"]]
-	return env.Observation{Suffix: g.suffix(), Text: fmt.Sprintf(`You are playing the Wikipedia Game: get from one page to another by following links.
+	return env.Observation{Suffix: g.suffix(), Text: fmt.Sprintf(`You are playing the Wikipedia Game: get from one `+
+		`page to another by following links.
 A page's neighboring pages are those that it links to. Reach the target page within %d turns.
 Put the EXACT title of a neighboring page inside \boxed{}, for example \boxed{Python_(programming_language)}.
 %s
@@ -92,7 +95,8 @@ func (g *wikiGame) Step(action string) (env.Transition, error) {
 	if g.turn >= g.p["max_turns"] && !t.Terminated {
 		if t.Truncated = true; title != "" {
 			t.Reward, t.Terminated = 0, true
-			t.Text = fmt.Sprintf("At turn %d, you have reached the maximum number of turns without reaching the target page '%s'.", g.turn, g.goal)
+			t.Text = fmt.Sprintf("At turn %d, you have reached the maximum number of turns without reaching the "+
+				"target page '%s'.", g.turn, g.goal)
 		}
 	}
 	g.playing = !t.Done()
@@ -132,12 +136,14 @@ func (g *wikiGame) miss(title string, links []string) string {
 			break
 		}
 	}
-	return fmt.Sprintf("At turn %d, you guessed '%s', which is not a neighboring page of '%s', %sYou must match **exactly** one of the neighboring page titles to navigate there.",
+	return fmt.Sprintf("At turn %d, you guessed '%s', which is not a neighboring page of '%s', %sYou must match "+
+		"**exactly** one of the neighboring page titles to navigate there.",
 		g.turn, title, g.here(), hint)
 }
 
 func (g *wikiGame) arrival(how string) string {
-	return fmt.Sprintf("At turn %d, you %s to the '%s' page. Here is a summary of the page:\n%s...\n", g.turn, how, g.here(), g.summary(g.here()))
+	return fmt.Sprintf("At turn %d, you %s to the '%s' page. Here is a summary of the page:\n%s...\n", g.turn, how,
+		g.here(), g.summary(g.here()))
 }
 
 // goBack answers the wish to go back.
@@ -156,7 +162,8 @@ func (g *wikiGame) goBack() (t env.Transition) {
 // deadEnd answers the arrival at a page without links: the end, or a turn more to come back.
 func (g *wikiGame) deadEnd(title string) (t env.Transition) {
 	if g.p["variant"] == noRegrets || g.p["variant"] == eidetic {
-		t.Text = fmt.Sprintf("At turn %d, you navigated to the '%s' page, which has no neighboring pages. The game is over.", g.turn, title)
+		t.Text = fmt.Sprintf("At turn %d, you navigated to the '%s' page, which has no neighboring pages. The game "+
+			"is over.", g.turn, title)
 		t.Terminated = true
 		return t
 	}
@@ -196,7 +203,8 @@ func (g *wikiGame) links() []string {
 
 func (g *wikiGame) suffix() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "You are currently on the '%s' page. Your target page is '%s'.\nHere is a summary of the page:\n%s...\nThis page has the following neighboring pages: \n",
+	fmt.Fprintf(&b, "You are currently on the '%s' page. Your target page is '%s'.\nHere is a summary of the "+
+		"page:\n%s...\nThis page has the following neighboring pages: \n",
 		g.here(), g.goal, g.summary(g.here()))
 	for _, l := range g.links() {
 		b.WriteString("- " + boxedText(l) + "\n")

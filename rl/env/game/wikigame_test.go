@@ -8,8 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// TestWikiGame plays from River to Food in the small dump of testdata. After each answer stands the reward, and the letters t and u
-// where the episode is terminated or truncated.
+// TestWikiGame plays from River to Food in the small dump of testdata. After each answer stands the reward, and the
+// letters t and u where the episode is terminated or truncated.
 func TestWikiGame(t *testing.T) {
 	type turn struct {
 		say    string
@@ -23,16 +23,26 @@ func TestWikiGame(t *testing.T) {
 		limit   int
 		turns   []turn
 	}{
-		{"the way", noRegrets, 30, []turn{{"Bridge", -.05, "", "At turn 1, you navigated to the 'Bridge' page."}, {"Road", -.05, "", "'Road'"}, {"Food", 1, "t", "Congratulations! You have reached the target page 'Food' in 3 turns."}}},
-		{"no link", noRegrets, 30, []turn{{"Salt", -.2, "", "At turn 1, you guessed 'Salt'"}, {"rid", -.2, "", "Did you mean 'Bridge'?"}, {"Bridge", -.05, "", ""}}},
-		{"no title", noRegrets, 2, []turn{{"", -.2, "", "At turn 1, you did not provide a valid page title."}, {"", -.2, "u", ""}}},
-		{"the last turn", noRegrets, 2, []turn{{"Sea", -.05, "", ""}, {"Ship", 0, "tu", "At turn 2, you have reached the maximum number of turns without reaching the target page 'Food'."}}},
+		{"the way", noRegrets, 30, []turn{{"Bridge", -.05, "", "At turn 1, you navigated to the 'Bridge' page."},
+			{"Road", -.05, "", "'Road'"},
+			{"Food", 1, "t", "Congratulations! You have reached the target page 'Food' in 3 turns."}}},
+		{"no link", noRegrets, 30, []turn{{"Salt", -.2, "", "At turn 1, you guessed 'Salt'"},
+			{"rid", -.2, "", "Did you mean 'Bridge'?"}, {"Bridge", -.05, "", ""}}},
+		{"no title", noRegrets, 2, []turn{{"", -.2, "", "At turn 1, you did not provide a valid page title."},
+			{"", -.2, "u", ""}}},
+		{"the last turn", noRegrets, 2, []turn{{"Sea", -.05, "", ""}, {"Ship", 0, "tu", "At turn 2, you have reached " +
+			"the maximum number of turns without reaching the target page 'Food'."}}},
 		{"a dead end ends", noRegrets, 30, []turn{{"Water", -.05, "", ""}, {"Ice", 0, "t", "no neighboring pages"}}},
 		{"no way back", noRegrets, 30, []turn{{"Sea", -.05, "", ""}, {back, -.2, "", "not allowed"}}},
-		{"one way back", oneBack, 30, []turn{{back, -.2, "", ""}, {"Sea", -.05, "", ""}, {"Ship", -.05, "", ""}, {back, -.05, "", "'Sea'"}, {back, -.2, "", ""}}},
-		{"a dead end bounces", oneBack, 30, []turn{{"Water", -.05, "", ""}, {"Ice", -.1, "", "At turn 3, you went back to the 'Water' page."}, {back, -.2, "", ""}}},
-		{"and may be left", freeNav, 30, []turn{{"Water", -.05, "", ""}, {"Ice", -.1, "", ""}, {back, -.05, "", "At turn 4, you went back to the 'River' page."}, {back, -.2, "", ""}}},
-		{"any page seen", eidetic, 30, []turn{{"Sea", -.05, "", ""}, {"Bridge", -.05, "", ""}, {"Ship", -.05, "", ""}, {"Food", -.2, "", ""}}},
+		{"one way back", oneBack, 30, []turn{{back, -.2, "", ""}, {"Sea", -.05, "", ""}, {"Ship", -.05, "", ""},
+			{back, -.05, "", "'Sea'"}, {back, -.2, "", ""}}},
+		{"a dead end bounces", oneBack, 30,
+			[]turn{{"Water", -.05, "", ""}, {"Ice", -.1, "", "At turn 3, you went back to the 'Water' page."},
+				{back, -.2, "", ""}}},
+		{"and may be left", freeNav, 30, []turn{{"Water", -.05, "", ""}, {"Ice", -.1, "", ""},
+			{back, -.05, "", "At turn 4, you went back to the 'River' page."}, {back, -.2, "", ""}}},
+		{"any page seen", eidetic, 30, []turn{{"Sea", -.05, "", ""}, {"Bridge", -.05, "", ""}, {"Ship", -.05, "", ""},
+			{"Food", -.2, "", ""}}},
 	}
 	registry := newRegistry(t)
 	for _, tt := range tests {
@@ -54,7 +64,8 @@ func TestWikiGame(t *testing.T) {
 						t.Fatal(err)
 					}
 					if got.Reward != want.reward || flags(got) != want.flags || !strings.Contains(got.Text, want.text) {
-						t.Errorf("turn %d, %q: got %v %q %q, want %v %q and %q in it", i+1, want.say, got.Reward, flags(got), got.Text, want.reward, want.flags, want.text)
+						t.Errorf("turn %d, %q: got %v %q %q, want %v %q and %q in it", i+1, want.say, got.Reward,
+							flags(got), got.Text, want.reward, want.flags, want.text)
 					}
 				}
 			}
@@ -121,14 +132,16 @@ func TestLoadRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Make("game:WikiGame-v0-hard", nil); err == nil || !strings.Contains(err.Error(), "put wiki.jsonl into the data folder") {
+	if _, err := r.Make("game:WikiGame-v0-hard", nil); err == nil ||
+		!strings.Contains(err.Error(), "put wiki.jsonl into the data folder") {
 		t.Errorf("without a dump the error is %v", err)
 	}
 }
 
 func TestLastBoxed(t *testing.T) {
 	for text, want := range map[string]string{
-		`\boxed{a{b}c}`: "a{b}c", `\boxed{1} \boxed{2}`: "2", `\boxed {7}`: "", `\boxed{1} \boxed{2`: "", `\fbox{3}`: "", `\boxed{}`: "", "none": "",
+		`\boxed{a{b}c}`: "a{b}c", `\boxed{1} \boxed{2}`: "2", `\boxed {7}`: "", `\boxed{1} \boxed{2`: "",
+		`\fbox{3}`: "", `\boxed{}`: "", "none": "",
 	} {
 		if got := lastBoxed(text); got != want {
 			t.Errorf("lastBoxed(%q) = %q, want %q", text, got, want)

@@ -10,7 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// wordle: find a word from the marks of its letters. Half of the reward is for places found for the first time, half for the word.
+// wordle: find a word from the marks of its letters. Half of the reward is for places found for the first time, half
+// for the word.
 type wordle struct {
 	p       env.Params
 	words   *lexicon
@@ -22,7 +23,8 @@ type wordle struct {
 
 func newWordle(words *lexicon) func(env.Params) (env.Env, error) {
 	return func(p env.Params) (env.Env, error) {
-		if err := check(p, turns, limits{"word_length", 1, 100, true}, limits{"only_real_words", 0, 1, false}); err != nil {
+		if err := check(p, turns, limits{"word_length", 1, 100, true},
+			limits{"only_real_words", 0, 1, false}); err != nil {
 			return nil, err
 		}
 		return newGame(&wordle{p: p, words: words}), words.check(p["word_length"], 3, 4, 5)
@@ -78,7 +80,8 @@ func (g *wordle) play(t *turn, action string) {
 		}
 	}
 	if guess == g.secret {
-		t.win(t.reward + 0.5).say("Congratulations! You guessed the secret word ").say(guess).say(" in ").num(t.number).say(" turns.")
+		t.win(t.reward + 0.5).say("Congratulations! You guessed the secret word ").say(guess).say(" in ").num(
+			t.number).say(" turns.")
 		return
 	}
 	t.at().say("you guessed ").say(guess).say("\nFeedback:\n").say(guess).say("\n[")
@@ -105,8 +108,8 @@ func (c *cursor) words() (string, bool) {
 	return "", false
 }
 
-// marking gives each letter of guess its mark. Each letter of secret, which has the same number of runes, answers for one of
-// guess: first those in the same place, then from the left. It appends to marks.
+// marking gives each letter of guess its mark. Each letter of secret, which has the same number of runes, answers for
+// one of guess: first those in the same place, then from the left. It appends to marks.
 func marking(marks []byte, secret, guess string) []byte {
 	var room [16]byte
 	left := append(room[:0], secret...)

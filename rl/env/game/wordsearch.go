@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// wordSearch: find the words in a square of letters by their first and last cell. Each word is paid once; upstream pays again for
-// the same word from the other end.
+// wordSearch: find the words in a square of letters by their first and last cell. Each word is paid once; upstream pays
+// again for the same word from the other end.
 type wordSearch struct {
 	p              env.Params
 	basic, english *lexicon
@@ -58,7 +58,8 @@ func (g *wordSearch) deal(_ uint64, r *python.Random) (int, string, error) {
 Find the words that are hidden in a square of letters. Rows and columns are numbered from 0.
 
 Words that were found are shown in [ ].
-You may think aloud, but only what is inside \boxed{start_row start_col end_row end_col} counts: the cells of the first and the last letter.
+You may think aloud, but only what is inside \boxed{start_row start_col end_row end_col} counts: the cells of the `+
+		`first and the last letter.
 For instance: \boxed{1 1 1 5} claims the five letters of row 1 from column 1 to column 5.
 
 Guidelines:
@@ -80,7 +81,8 @@ func (g *wordSearch) play(t *turn, action string) {
 		return
 	}
 	place := func() {
-		t.say("(").say(m[0].text).say(", ").say(m[1].text).say(") to (").say(m[2].text).say(", ").say(m[3].text).say(")")
+		t.say("(").say(m[0].text).say(", ").say(m[1].text).say(") to (").say(m[2].text).say(", ").say(m[3].text).say(
+			")")
 	}
 	a := [4]int{m[0].value, m[1].value, m[2].value, m[3].value}
 	if slices.Max(a[:]) >= g.grid.side {
