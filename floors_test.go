@@ -41,8 +41,8 @@ var floors = []string{
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"loop/buffer monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
 		"engine engine/enginetest engine/journal engine/measure",
-	"loop/explorer loop/trainer loop/gem loop/proxy loop/remote",
-	"loop/record loop/bench",
+	"loop/explorer loop/trainer loop/proxy loop/remote",
+	"loop/record loop/bench loop/gem",
 	"config",
 	"run/internal/jobdir",
 	"run examples/tiny examples/tiny/gen",
