@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// public are the rooms whose packages other programs build on. What lies below a folder internal is not, and neither are the
-// engine, its journal and its server: programs reach them through the interfaces of package tinker, or run the binary.
+// public are the rooms whose packages other programs build on. What lies below a folder internal is not, and neither
+// are the engine, its journal and its server: programs reach them through the interfaces of package tinker, or run the
+// binary.
 var public = []string{"config", "hf", "monitor", "rl", "run", "tinker"}
 
 // exposed are the places that name a type of an internal package nevertheless, each with its reason.
@@ -28,7 +29,8 @@ var exposed = map[string]string{
 func TestPublicTypes(t *testing.T) {
 	walkGo(t, func(file string) {
 		room, _, _ := strings.Cut(filepath.ToSlash(file), "/")
-		if strings.HasSuffix(file, "_test.go") || strings.Contains(filepath.ToSlash(file), "/internal/") || !slices.Contains(public, room) {
+		if strings.HasSuffix(file, "_test.go") || strings.Contains(filepath.ToSlash(file), "/internal/") ||
+			!slices.Contains(public, room) {
 			return
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

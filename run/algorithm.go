@@ -79,24 +79,29 @@ func available(m *algorithm.Method) error {
 		{"pairs of responses", need.Pairs, have.Pairs},
 	} {
 		if f.need && !f.have {
-			return fmt.Errorf("run: algorithm %s needs %s, which is not in this version; choose others of algorithm_type, advantage_fn, sample_strategy and policy_loss_fn", m.Name, f.what)
+			return fmt.Errorf("run: algorithm %s needs %s, which is not in this version; choose others of "+
+				"algorithm_type, advantage_fn, sample_strategy and policy_loss_fn", m.Name, f.what)
 		}
 	}
 	return nil
 }
 
 // sayEntropies says before the run starts what a service without exact entropies makes of an algorithm that reads them.
-func sayEntropies(ctx context.Context, service tinker.Service, cfg *config.Config, m *algorithm.Method, out io.Writer) error {
+func sayEntropies(
+	ctx context.Context, service tinker.Service, cfg *config.Config, m *algorithm.Method, out io.Writer,
+) error {
 	caps, err := service.Capabilities(ctx)
 	if err != nil || caps.ExactEntropy {
 		return err
 	}
 	if need := m.Needs(); need.Entropy || need.Centre {
-		fmt.Fprintf(out, "note: this service does not compute entropies: advantage_fn %s takes an estimate from the likeliest tokens, "+
+		fmt.Fprintf(out, "note: this service does not compute entropies: advantage_fn %s takes an estimate from "+
+			"the likeliest tokens, "+
 			"shown as actor/entropy_estimate_top20\n", cfg.Algorithm.AdvantageFn)
 	}
 	if m.Objective.Entropy.Coef != 0 {
-		fmt.Fprintln(out, "note: this service does not compute entropies: the entropy term of the loss is an estimate from the sampled tokens, "+
+		fmt.Fprintln(out, "note: this service does not compute entropies: the entropy term of the loss is an "+
+			"estimate from the sampled tokens, "+
 			"-p·log p, shown as actor/entropy_loss_estimate")
 	}
 	return nil

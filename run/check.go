@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 )
 
 // Inspection is a configuration's job with every part that needs no service, writes nothing and asks nobody anything:
@@ -23,11 +24,13 @@ type Inspection struct {
 
 	job      *job
 	found    []*config.Problem
-	train    explorer.Taskset // what is trained on; no tasks where it is not known
-	explored int              // explore steps
-	examples *examples        // of sft and dpo
-	later    bool             // a stage behind others
-	prepared bool             // what the task pipeline makes is there
+	train    explorer.Taskset     // what is trained on; no tasks where it is not known
+	tasks    *tasks               // its tasks
+	steps    int                  // train steps; 0 where only the data's end tells
+	explored int                  // explore steps
+	examples *supervised.Examples // of sft and dpo
+	later    bool                 // a stage behind others
+	prepared bool                 // what the task pipeline makes is there
 }
 
 // Inspect does everything of a run that comes before its first sample and needs no service. The error joins one

@@ -11,60 +11,73 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// between is what lies between the loops of a configuration, as openExchange finds it.
+// between is what lies between the loops.
 type between struct {
+	exchange buffer.Exchange      // nil: a trainer learns from a data set
+	table    *buffer.Table        // the exchange, if it is one
+	report   *synchronizer.Report // nil: no explorer of another process follows the trainer
+}
+
+// exchangeOptions are what it takes to open what lies between the loops of a configuration.
+type exchangeOptions struct {
 	cfg     *config.Config
 	dir     jobdir.Dir
 	id      jobdir.Identity
 	schema  string // of what is trained on
 	now     func() time.Time
-	trainer buffer.Waiter
-	report  *synchronizer.Report // nil: no other process follows the trainer
+	travel  travel
+	trained int // train steps
 	opened  func(func() error)
 }
 
-// openExchange opens what the explorer puts into and the trainer takes from, where the job continues at pos; nil where there is no such thing.
-// table is the same if it is a table.
-func openExchange(ctx context.Context, o between, pos buffer.Position) (x buffer.Exchange, table *buffer.Table, err error) {
+// openBetween opens what the explorer puts into and the trainer takes from, where the job continues at pos.
+func openBetween(ctx context.Context, o exchangeOptions, pos buffer.Position) (between, error) {
 	eb := o.cfg.Buffer.TrainerInput.ExperienceBuffer
 	aside := jobdir.Aside(o.cfg)
 	switch m := o.cfg.Mode; {
 	case m == config.Bench:
-		return nil, nil, nil
+		return between{}, nil
 	case aside && eb != nil && eb.StorageType == "file":
-		f, err := buffer.OpenFile(o.dir.FS, eb.Path, o.state("written"))
-		if err != nil {
-			return nil, nil, err
-		}
-		o.opened(f.Close)
-		return f, nil, nil
-	case eb != nil && eb.StorageType == "sql" && o.schema == "experience": // sft and dpo read a table as they read a file
-		table, err = o.openTable(ctx, eb, pos)
-		return table, table, err
+		return o.openFile(eb)
+	// sft and dpo read a table as they read a file
+	case eb != nil && eb.StorageType == "sql" && o.schema == "experience":
+		return o.openTable(ctx, eb, pos)
 	case aside:
-		return nil, nil, fmt.Errorf("run: mode %s hands its experiences to another process; "+
+		return between{}, fmt.Errorf("run: mode %s hands its experiences to another process; "+
 			"set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)", m)
 	case !m.Explores() && !m.Serves():
-		return nil, nil, nil
+		return between{}, nil
 	case eb.StorageType != "queue":
-		return nil, nil, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue or sql", eb.StorageType, m)
+		return between{}, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue "+
+			"or sql", eb.StorageType, m)
 	}
 	kept, err := o.openCopyOf(ctx, eb)
 	if err != nil {
-		return nil, nil, err
+		return between{}, err
 	}
-	return buffer.NewHandover(buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout)), o.trainer, kept, pos), nil, nil
+	q := buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout))
+	return between{exchange: buffer.NewHandover(q, o.travel.sync, kept, pos)}, nil
+}
+
+func (o exchangeOptions) openFile(eb *config.ExperienceBuffer) (between, error) {
+	f, err := buffer.OpenFile(o.dir.FS, eb.Path, o.state("written"))
+	if err != nil {
+		return between{}, err
+	}
+	o.opened(f.Close)
+	return between{exchange: f}, nil
 }
 
 // state is the file that notes what a file of experiences has.
-func (o between) state(what string) string {
+func (o exchangeOptions) state(what string) string {
 	return o.dir.File("buffer", o.cfg.Explorer.Name+"_"+what+".json")
 }
 
-func (o between) openTable(ctx context.Context, eb *config.ExperienceBuffer, pos buffer.Position) (*buffer.Table, error) {
+func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuffer, pos buffer.Position) (between, error) {
+	var x between
 	first, err := priorityOf(eb, o.id.Seed)
 	if err != nil {
-		return nil, err
+		return x, err
 	}
 	epochs := 0
 	if o.cfg.Buffer.TotalSteps == nil {
@@ -74,18 +87,19 @@ func (o between) openTable(ctx context.Context, eb *config.ExperienceBuffer, pos
 		SQLOptions: buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: o.now,
 			Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), FS: o.dir.FS,
 			Steps: value(o.cfg.Buffer.TotalSteps), Epochs: epochs},
-		URL: eb.Path, Name: eb.Name, Writer: o.cfg.Explorer.Name, Trainer: o.trainer,
+		URL: eb.Path, Name: eb.Name, Writer: o.cfg.Explorer.Name, Trainer: o.travel.sync,
 		Puts: o.cfg.Mode.Explores() || o.cfg.Mode.Serves(), Reads: pos.Count,
 	}
-	if o.report != nil {
-		t.Listener = o.report
+	if o.cfg.Mode == config.Train {
+		x.report = synchronizer.NewReport(o.travel.folder, o.trained)
+		t.Listener = x.report
 	}
-	table, err := buffer.OpenTable(ctx, t)
-	if err != nil {
-		return nil, err
+	if x.table, err = buffer.OpenTable(ctx, t); err != nil {
+		return x, err
 	}
-	o.opened(table.Close)
-	return table, nil
+	o.opened(x.table.Close)
+	x.exchange = x.table
+	return x, nil
 }
 
 // priorityOf is the order of the replay buffer, nil if there is none.
@@ -101,9 +115,9 @@ func priorityOf(eb *config.ExperienceBuffer, seed uint64) (*buffer.Priority, err
 	return buffer.NewPriority(r.PriorityFn, r.PriorityFnArgs, p)
 }
 
-// openCopyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path names.
-// Without a path there is none; what is trained on is in rollouts/.
-func (o between) openCopyOf(ctx context.Context, eb *config.ExperienceBuffer) (buffer.Copy, error) {
+// openCopyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path
+// names. Without a path there is none; what is trained on is in rollouts/.
+func (o exchangeOptions) openCopyOf(ctx context.Context, eb *config.ExperienceBuffer) (buffer.Copy, error) {
 	const key = "buffer.trainer_input.experience_buffer.path"
 	if !o.cfg.Given(key) || eb.Path == "" {
 		return nil, nil
@@ -113,15 +127,16 @@ func (o between) openCopyOf(ctx context.Context, eb *config.ExperienceBuffer) (b
 
 // openRaw is where experiences are kept as they were sampled, before the pipeline drops or changes any:
 // experience_pipeline.input_save_path. nil: nowhere.
-func (o between) openRaw(ctx context.Context) (buffer.Copy, error) {
+func (o exchangeOptions) openRaw(ctx context.Context) (buffer.Copy, error) {
 	p := o.cfg.DataProcessor.ExperiencePipeline
 	if !p.SaveInput || p.InputSavePath == "" || o.cfg.Mode == config.Bench {
 		return nil, nil
 	}
-	return o.openCopy(ctx, "data_processor.experience_pipeline.input_save_path", p.InputSavePath, "pipeline_input", "raw")
+	return o.openCopy(ctx, "data_processor.experience_pipeline.input_save_path", p.InputSavePath, "pipeline_input",
+		"raw")
 }
 
-func (o between) openCopy(ctx context.Context, key, path, table, state string) (buffer.Copy, error) {
+func (o exchangeOptions) openCopy(ctx context.Context, key, path, table, state string) (buffer.Copy, error) {
 	c, err := buffer.OpenCopy(ctx, buffer.CopyOptions{FS: o.dir.FS, Key: key, Path: path, Table: table,
 		State: o.state(state), Suffix: o.dir.Suffix(), Writer: o.id.Session + o.dir.Suffix()})
 	if err != nil {
@@ -131,14 +146,5 @@ func (o between) openCopy(ctx context.Context, key, path, table, state string) (
 	return c, nil
 }
 
-// openStore opens where groups are kept until they are trained.
-func openStore(d jobdir.Dir, opened func(func() error)) (*buffer.Store, error) {
-	s, err := buffer.OpenStore(storePath(d), d.FS)
-	if err != nil {
-		return nil, err
-	}
-	opened(s.Close)
-	return s, nil
-}
-
+// storePath is where groups are kept until they are trained.
 func storePath(d jobdir.Dir) string { return d.File("buffer", "explored"+d.Suffix()) }

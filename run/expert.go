@@ -6,12 +6,14 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 )
 
 // openExpert opens the auxiliary buffer that the sample strategy mixes in, at the place where the job stopped; nil if it mixes nothing.
-func (b *job) openExpert(ctx context.Context, pos buffer.Position) (*examples, error) {
+// It must last for so many train steps.
+func (b *job) openExpert(ctx context.Context, pos buffer.Position, steps int) (*supervised.Examples, error) {
 	s := b.method.SampleStrategy
 	usual, experts := s.Split(b.cfg.Buffer.TrainBatchSize)
 	if experts == 0 {
@@ -31,39 +33,28 @@ func (b *job) openExpert(ctx context.Context, pos buffer.Position) (*examples, e
 	if err != nil {
 		return nil, err
 	}
-	if n := rows.reader.Steps(); n < b.steps {
-		return nil, fmt.Errorf("run: %s has %d rows for %d epochs, enough for %d of %d steps with %d each; raise its total_epochs", key, rows.rows.Len(), eb.TotalEpochs, n, b.steps, experts)
+	if n := rows.Reader.Steps(); n < steps {
+		return nil, fmt.Errorf("run: %s has %d rows for %d epochs, enough for %d of %d steps with %d each; raise its total_epochs", key, rows.Rows.Len(), eb.TotalEpochs, n, steps, experts)
 	}
-	return rows, rows.reader.Restore(dataset.State{CurrentIndex: pos.Expert})
+	return rows, rows.Reader.Restore(dataset.State{CurrentIndex: pos.Expert})
 }
 
 // checkStaleness refuses a sample strategy that would wait for ever: with a fixed schedule the age of each sample is known, and a step
-// that is left without samples publishes nothing that new ones could be made with.
-func (b *job) checkStaleness() error {
-	most := b.method.SampleStrategy.MaxStaleness
-	if b.cfg.Synchronizer.SyncStyle != config.Fixed || !b.cfg.Mode.Explores() || !b.cfg.Mode.Trains() {
+// that is left without samples publishes nothing that new ones could be made with. exploreSteps is how many there are.
+func checkStaleness(cfg *config.Config, m *algorithm.Method, exploreSteps int) error {
+	most, schedule := m.SampleStrategy.MaxStaleness, syncSchedule(cfg)
+	if cfg.Synchronizer.SyncStyle != config.Fixed || !cfg.Mode.Explores() || !cfg.Mode.Trains() {
 		return nil
 	}
-	perStep, need := b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes, sampledOf(b.cfg, b.method)
+	perStep, need := samplesOf(cfg), sampledOf(cfg, m)
 	oldest := 0
-	for step := 1; step <= min(max(1, b.explored), 10_000); step++ {
+	for step := 1; step <= min(max(1, exploreSteps), 10_000); step++ {
 		last := (step*perStep-1)/need + 1 // the last train step that reads of it
-		oldest = max(oldest, last-b.travels.Version(step))
+		oldest = max(oldest, last-schedule.Version(step))
 	}
 	if float64(oldest) > most {
 		return fmt.Errorf("run: sample_strategy_args.max_staleness is %v, and with sync_interval %d and sync_offset %d samples are up to %d steps old when they are trained; raise it to %d, or lower the others",
-			most, b.cfg.Synchronizer.SyncInterval, b.cfg.Synchronizer.SyncOffset, oldest, oldest)
+			most, cfg.Synchronizer.SyncInterval, cfg.Synchronizer.SyncOffset, oldest, oldest)
 	}
 	return nil
-}
-
-// expertRows is an expert's data as buffer.Samples reads it.
-type expertRows struct{ *examples }
-
-// Next implements buffer.Examples.
-func (e expertRows) Next() ([]*experience.Experience, error) { return e.next() }
-
-// Position implements buffer.Examples.
-func (e expertRows) Position() buffer.Position {
-	return buffer.Position{Count: e.reader.State().CurrentIndex}
 }

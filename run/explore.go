@@ -11,20 +11,34 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
-// exploring is what an explorer explores and how.
+// exploring is an explorer and what it explores.
 type exploring struct {
-	train explorer.Taskset // no tasks in mode bench
-	evals []explorer.Taskset
-	steps int // explore steps in all
+	explorer *explorer.Explorer
+	kept     *explorer.Kept // until it is trained; nil in mode bench
+	train    explorer.Taskset
+	evals    []explorer.Taskset
+	first    int  // explore step to begin with
+	steps    int  // explore steps in all
+	adaptive bool // the choice of tasks depends on how earlier ones went
 }
 
-// openTasksets opens what is explored and what is evaluated on.
-func openTasksets(ctx context.Context, b *job) (x exploring, err error) {
+// sinks are what an explorer writes to and hears from.
+type sinks struct {
+	travel   travel
+	exchange buffer.Exchange
+	monitor  *monitor.Monitor
+	raw      buffer.Copy // of what was sampled, before the pipeline; nil: none
+}
+
+// openExploring makes the explorer of a configuration, which begins with explore step first or an earlier one.
+func openExploring(ctx context.Context, b *job, to sinks, first int) (x exploring, err error) {
+	x.first = first
 	if b.cfg.Mode != config.Bench {
-		if x.train, x.steps, err = b.trainTasksets(ctx); err != nil {
+		if x, err = openTrainTasks(ctx, b, first); err != nil {
 			return x, err
 		}
 	}
@@ -36,6 +50,26 @@ func openTasksets(ctx context.Context, b *job) (x exploring, err error) {
 		}
 		x.evals = append(x.evals, t)
 	}
+	x.explorer, err = newExplorer(b, x, to)
+	return x, err
+}
+
+// openTrainTasks opens what is trained on, and the store of its groups.
+func openTrainTasks(ctx context.Context, b *job, first int) (x exploring, err error) {
+	var t *tasks
+	if x.train, t, x.steps, err = b.trainTasksets(ctx); err != nil {
+		return x, err
+	}
+	x.adaptive = t.states != nil
+	if x.first, err = firstStep(explorerState(b), t, first); err != nil {
+		return x, err
+	}
+	store, err := buffer.OpenStore(storePath(b.folder()), b.fs)
+	if err != nil {
+		return x, err
+	}
+	b.opened(store.Close)
+	x.kept = &explorer.Kept{FS: b.fs, Path: explorerState(b), Store: store, Tasks: t, Batch: b.cfg.Buffer.BatchSize}
 	return x, nil
 }
 
@@ -47,7 +81,7 @@ func explorerOptions(b *job, x exploring) (explorer.Options, error) {
 	}
 	e := b.cfg.Explorer
 	o := explorer.Options{
-		Seed: b.identity.Seed, Steps: x.steps, BatchSize: b.cfg.Buffer.BatchSize,
+		Seed: b.identity.Seed, First: x.first, Steps: x.steps, BatchSize: b.cfg.Buffer.BatchSize,
 		Runners: runnersOf(b.cfg, b.backend), Retries: e.MaxRetryTimes, Timeout: seconds(e.MaxTimeout),
 		EvalInterval: e.EvalInterval, EvalLast: b.aside(), Apart: b.aside(), Detailed: b.cfg.Monitor.DetailedStats,
 		Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn,
@@ -64,8 +98,8 @@ func explorerOptions(b *job, x exploring) (explorer.Options, error) {
 	return o, nil
 }
 
-// runnersOf is how many tasks run at a time. The configuration counts them by its own inference engines; a server has a queue of its own and
-// says when it is full, so there all tasks of a step are asked for at once.
+// runnersOf is how many tasks run at a time. The configuration counts them by its own inference engines; a server has
+// a queue of its own and says when it is full, so there all tasks of a step are asked for at once.
 func runnersOf(cfg *config.Config, backend config.Backend) int {
 	x := cfg.Explorer
 	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
@@ -90,10 +124,10 @@ func pipelineOf(cfg *config.Config, own Plugins) ([]pipeline.Step, error) {
 	return steps, errors.Join(errs...)
 }
 
-// firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of tasks learns from how
-// earlier ones went and what it has learned was written before them.
+// firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of
+// tasks learns from how earlier ones went and what it has learned was written before them.
 func firstStep(path string, t *tasks, first int) (int, error) {
-	if t == nil || t.states == nil {
+	if t.states == nil {
 		return first, nil
 	}
 	s, there, err := explorer.ReadState(path)
@@ -106,28 +140,21 @@ func firstStep(path string, t *tasks, first int) (int, error) {
 	return min(first, s.Step+1), nil
 }
 
-// openExplorer makes the explorer, which begins with step first. kept is nil in mode bench.
-func openExplorer(
-	ctx context.Context, b *job, l *loops, x exploring, kept *explorer.Kept, between between, first int,
-) (*explorer.Explorer, error) {
+// newExplorer makes the explorer of what x has.
+func newExplorer(b *job, x exploring, to sinks) (*explorer.Explorer, error) {
 	o, err := explorerOptions(b, x)
 	if err != nil {
 		return nil, err
 	}
-	o.First = first
-	if o.Raw, err = between.openRaw(ctx); err != nil {
-		return nil, err
-	}
 	rollouts := buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")}
-	o.Evaluated = rollouts.Evaluated
-	o.Note = l.travel.order.Sampling
+	o.Raw, o.Evaluated, o.Note = to.raw, rollouts.Evaluated, to.travel.order.Sampling
 	var store *buffer.Store
-	if kept != nil {
-		store = kept.Store
+	if x.kept != nil {
+		store = x.kept.Store
 	}
-	sink := &record.Explored{Rollouts: rollouts, Monitor: l.monitor, Progress: b.progress, To: l.exchange,
-		Lines: linesOf(b), Aside: b.aside(), Kept: kept}
-	return explorer.New(o, b.service, l.travel.sync, store, sink, x.train, x.evals), nil
+	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: b.progress, To: to.exchange,
+		Lines: linesOf(b), Aside: b.aside(), Kept: x.kept}
+	return explorer.New(o, b.service, to.travel.sync, store, sink, x.train, x.evals), nil
 }
 
 // linesOf says in which line of metrics an explore step stands.

@@ -32,7 +32,8 @@ func numericsOf(backend config.Backend) string {
 
 // openProgress makes what tells a person how the run goes.
 func (b *job) openProgress() (err error) {
-	b.progress, err = console.Open(console.Options{Out: b.Out, Terminal: b.Terminal, Now: b.Now, Dir: b.dir, Level: b.cfg.Log.Level})
+	b.progress, err = console.Open(console.Options{Out: b.Out, Terminal: b.Terminal, Now: b.Now, Dir: b.dir,
+		Level: b.cfg.Log.Level})
 	if err != nil {
 		return err
 	}

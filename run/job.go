@@ -7,10 +7,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
-	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -23,24 +23,20 @@ type job struct {
 	identity jobdir.Identity
 	backend  config.Backend
 	method   *algorithm.Method
-	steps    int                   // train steps in all; 0 when only the data's end tells
-	explored int                   // explore steps in all; likewise
-	travels  synchronizer.Schedule // which weights an explore step samples with, in style fixed
 
 	gem bool // of trinity gem, whose keys have other names
 
 	model        *baseModel
 	teacher      teacher
-	context      int            // tokens that a sequence may have for every model that reads it; 0: not known
-	external     *external      // nil unless model.external_model is evaluated
-	judge        *judge         // nil: no workflow asks one
-	engine       *engine.Engine // nil on a server
-	service      tinker.Service // the engine, made durable; or a server
-	remote       remote.Server  // that server; nil on the engine
-	noted        []string       // what noteOnce has said
-	start        string         // path of the state that the adapter begins with; empty: a fresh one
-	startSampler string         // the same to sample from
-	tasks        *tasks         // trained on
+	context      int             // tokens that a sequence may have for every model that reads it; 0: not known
+	external     *openai.Service // nil unless model.external_model is evaluated
+	judge        *judge          // nil: no workflow asks one
+	engine       *engine.Engine  // nil on a server
+	service      tinker.Service  // the engine, made durable; or a server
+	remote       remote.Server   // that server; nil on the engine
+	noted        []string        // what noteOnce has said
+	start        string          // path of the state that the adapter begins with; empty: a fresh one
+	startSampler string          // the same to sample from
 	progress     *console.Progress
 	closers      []func() error // of what was opened, in order
 }
@@ -68,23 +64,42 @@ func (b *job) close() error {
 
 // build makes the model and the service.
 func (b *job) build(ctx context.Context) error {
-	parts := []func(context.Context) error{
-		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService, b.buildContext,
+	if err := b.buildAlgorithm(ctx); err != nil {
+		return err
 	}
 	if b.cfg.Model.ExternalModel.Enable {
-		parts = []func(context.Context) error{b.buildAlgorithm, b.buildExternal}
+		return b.buildExternal(ctx)
 	}
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
-			return err
-		}
+	if err := b.beginStage(); err != nil {
+		return err
 	}
-	return nil
+	return b.buildModels(ctx)
+}
+
+// buildModels makes what a model's folder says, and the service that trains and samples it.
+func (b *job) buildModels(ctx context.Context) error {
+	if err := b.buildModel(ctx); err != nil {
+		return err
+	}
+	if err := b.buildDir(ctx); err != nil {
+		return err
+	}
+	if err := b.buildTeacher(ctx); err != nil {
+		return err
+	}
+	if err := b.buildJudge(ctx); err != nil {
+		return err
+	}
+	if err := b.buildService(ctx); err != nil {
+		return err
+	}
+	return b.buildContext(ctx)
 }
 
 // beginStage sets what the model of a later stage begins with.
-func (b *job) beginStage(context.Context) (err error) {
-	b.start, b.startSampler, err = startOf(b.stage, b.backend.Kind == config.Local, b.cfg.Mode.Explores() || b.method.Needs().Ref)
+func (b *job) beginStage() (err error) {
+	b.start, b.startSampler, err = startOf(b.stage, b.backend.Kind == config.Local,
+		b.cfg.Mode.Explores() || b.method.Needs().Ref)
 	return err
 }
 

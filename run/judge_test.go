@@ -48,7 +48,7 @@ func TestOpenAIJudge(t *testing.T) {
 	defer server.Close()
 	env := map[string]string{"URL": server.URL + "/v1/", "KEY": "secret"}
 	b := &job{Options: Options{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}}
-	j, err := b.reachOpenAI("wise", "URL", "KEY")
+	j, err := b.reachJudge("wise", "URL", "KEY")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,13 +61,13 @@ func TestOpenAIJudge(t *testing.T) {
 		t.Errorf("the service got %s, want %s", raw, want)
 	}
 	env["KEY"] = "wrong"
-	if j, err = b.reachOpenAI("wise", "URL", "KEY"); err != nil {
+	if j, err = b.reachJudge("wise", "URL", "KEY"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Ask(context.Background(), nil, 0, 0); err == nil || !strings.Contains(err.Error(), "400 Bad Request") {
 		t.Errorf("a refusal gives %v", err)
 	}
-	if _, err := b.reachOpenAI("wise", "NOWHERE", "KEY"); err == nil || !strings.Contains(err.Error(), "NOWHERE, and it is not set") {
+	if _, err := b.reachJudge("wise", "NOWHERE", "KEY"); err == nil || !strings.Contains(err.Error(), "NOWHERE, which is not set") {
 		t.Errorf("without an address: %v", err)
 	}
 }

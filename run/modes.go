@@ -30,19 +30,21 @@ func (l *loops) run(ctx context.Context, b *job) (*console.Summary, error) {
 		fmt.Fprintln(b.Out, "time    ", forecast)
 	}
 	err = l.runMode(ctx, b)
-	if err == nil && l.trainer != nil {
-		err = l.events.KeepStates(ctx, l.trainer.Step())
+	if err == nil && l.training.trainer != nil {
+		err = l.training.events.KeepStates(ctx, l.training.trainer.Step())
 	}
 	b.progress.Done()
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n", context.Cause(ctx))
+		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n",
+			context.Cause(ctx))
 		return nil, ErrInterrupted
 	case errors.Is(err, ErrInterrupted):
 		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
 		return nil, err
 	case errors.Is(err, trainer.ErrInterrupted):
-		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n", l.trainer.Step())
+		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n",
+			l.training.trainer.Step())
 		return nil, ErrInterrupted
 	case err != nil:
 		return nil, err
@@ -69,14 +71,15 @@ func (l *loops) runMode(ctx context.Context, b *job) error {
 	case config.Bench:
 		return l.bench(ctx, b)
 	default:
-		return fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and serve+train", m)
+		return fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and "+
+			"serve+train", m)
 	}
 }
 
 // summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
 func (l *loops) summarize(b *job) (*console.Summary, error) {
-	if l.trainer != nil {
-		if short := l.short(b.cfg); short != "" {
+	if l.training.trainer != nil {
+		if short := l.training.short(b.cfg); short != "" {
 			fmt.Fprintln(b.Out, "short   ", short)
 		}
 	}
@@ -84,7 +87,7 @@ func (l *loops) summarize(b *job) (*console.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.explorer != nil && l.trainer != nil && s.Rewarded() {
+	if l.exploring.explorer != nil && l.training.trainer != nil && s.Rewarded() {
 		if err := disk.Replace(b.fs, b.folder().File("reward.svg"), s.DrawRewards); err != nil {
 			return nil, err
 		}
@@ -100,14 +103,14 @@ func (l *loops) both(ctx context.Context, b *job) error {
 	g, ctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{}) // the trainer needs nothing more
 	g.Go(func() error {
-		err := l.explorer.Run(ctx, either(ctx, finished, b.Stop))
-		return errors.Join(err, l.exchange.Finish(ctx))
+		err := l.exploring.explorer.Run(ctx, either(ctx, finished, b.Stop))
+		return errors.Join(err, l.between.exchange.Finish(ctx))
 	})
 	var trained error
 	g.Go(func() error {
 		defer l.travel.sync.Stop()
 		defer close(finished)
-		trained = l.trainer.Run(ctx, b.Stop)
+		trained = l.training.trainer.Run(ctx, b.Stop)
 		return trained
 	})
 	err := g.Wait()
@@ -119,14 +122,14 @@ func (l *loops) both(ctx context.Context, b *job) error {
 
 // train runs the trainer, and tells explorers of other processes how it stands.
 func (l *loops) train(ctx context.Context, b *job) error {
-	if !l.followed(b.cfg) {
-		return l.trainer.Run(ctx, b.Stop)
+	if l.between.report == nil {
+		return l.training.trainer.Run(ctx, b.Stop)
 	}
-	if err := l.table.Fed(); err != nil {
+	if err := l.between.table.Fed(); err != nil {
 		return err
 	}
-	err := l.trainer.Run(ctx, b.Stop)
-	return errors.Join(err, l.report.End(err == nil))
+	err := l.training.trainer.Run(ctx, b.Stop)
+	return errors.Join(err, l.between.report.End(err == nil))
 }
 
 // explore runs the explorer beside a trainer in another process.
@@ -138,24 +141,25 @@ func (l *loops) explore(ctx context.Context, b *job) error {
 		if err := l.startUp(ctx, b); err != nil {
 			return err
 		}
-		if err := l.explorer.Run(ctx, b.Stop); err != nil {
+		if err := l.exploring.explorer.Run(ctx, b.Stop); err != nil {
 			return err
 		}
 		select {
 		case <-b.Stop:
 			return ErrInterrupted
 		default:
-			return l.exchange.Finish(ctx)
+			return l.between.exchange.Finish(ctx)
 		}
 	})
 }
 
-// following does work while what the trainer of another process publishes is followed, if there is a table between the two.
+// following does work while what the trainer of another process publishes is followed, if there is a table between
+// the two.
 func (l *loops) following(ctx context.Context, work func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	follow, stop := context.WithCancel(ctx)
-	if l.table != nil {
-		g.Go(func() error { return l.travel.folder.Follow(follow, l.travel.sync, l.table.Total) })
+	if l.between.table != nil {
+		g.Go(func() error { return l.travel.folder.Follow(follow, l.travel.sync, l.between.table.Total) })
 	}
 	g.Go(func() error {
 		defer stop()
@@ -167,9 +171,10 @@ func (l *loops) following(ctx context.Context, work func(context.Context) error)
 // sayTrainerDone tells the user of an explorer that is planned longer that the trainer has to be started again too.
 func (l *loops) sayTrainerDone(b *job) error {
 	status, ok, err := l.travel.folder.Trainer()
-	if err == nil && ok && status.State == synchronizer.Done && l.first <= l.exploring.steps {
+	if err == nil && ok && status.State == synchronizer.Done && l.exploring.first <= l.exploring.steps {
 		b.noteOnce("the trainer of this job was done with step %d; start it again with the longer plan, "+
-			"or explore step %d may wait for its weights until synchronizer.sync_timeout is over", status.Step, l.first)
+			"or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
+			status.Step, l.exploring.first)
 	}
 	return err
 }
@@ -178,7 +183,8 @@ func (l *loops) sayTrainerDone(b *job) error {
 func (l *loops) bench(ctx context.Context, b *job) error {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
-	e := bench.Bench{Weights: l.weights, Explorer: l.explorer, Monitor: l.monitor, Progress: b.progress, Role: jobdir.Benchmark,
+	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: b.progress,
+		Role:  jobdir.Benchmark,
 		Start: b.startSampler, Samples: b.backend.Kind == config.Local,
 		First: b.cfg.Explorer.EvalOnStartup, Latest: b.cfg.Explorer.BenchOnLatestCheckpoint}
 	return e.Run(ctx)
@@ -204,13 +210,13 @@ func (l *loops) startUp(ctx context.Context, b *job) error {
 		return errors.New("run: model.random_init begins without a model to sample from; " +
 			"use it with mode train, and explore with what that run saved")
 	}
-	if !b.cfg.Explorer.EvalOnStartup || len(l.evals) == 0 || l.monitor.Last() >= 0 {
+	if !b.cfg.Explorer.EvalOnStartup || len(l.exploring.evals) == 0 || l.monitor.Last() >= 0 {
 		return nil
 	}
 	b.progress.Phase("evaluating the model to begin with")
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
-	metrics, err := l.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
+	metrics, err := l.exploring.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
 	if err != nil {
 		return err
 	}

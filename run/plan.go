@@ -21,8 +21,8 @@ func sampledOf(cfg *config.Config, m *algorithm.Method) int {
 // samplesOf is how many experiences an explore step makes.
 func samplesOf(cfg *config.Config) int { return cfg.Buffer.BatchSize * cfg.Algorithm.RepeatTimes }
 
-// stepsOf is how many train steps a run has: trainer.total_steps, buffer.total_steps, or as many as the explore steps feed. 0: only the end of
-// the data tells.
+// stepsOf is how many train steps a run has: trainer.total_steps, buffer.total_steps, or as many as the explore steps
+// feed. 0: only the end of the data tells.
 func stepsOf(cfg *config.Config, m *algorithm.Method, exploreSteps int) int {
 	feed := 0
 	if exploreSteps > 0 {
@@ -56,8 +56,8 @@ func adamOf(cfg *config.Config) tinker.AdamParams {
 	return p
 }
 
-// replanned tells when steps that are trained had other learning rates than a run of so many steps would have given them: by warm-up ratios
-// and decays they depend on the number of steps. "": they had the same.
+// replanned tells when steps that are trained had other learning rates than a run of so many steps would have given
+// them: by warm-up ratios and decays they depend on the number of steps. "": they had the same.
 func replanned(cfg *config.Config, state trainer.State, steps int, now algorithm.Schedule) (string, error) {
 	if state.Planned == 0 || state.Planned == steps {
 		return "", nil
@@ -68,7 +68,8 @@ func replanned(cfg *config.Config, state trainer.State, steps int, now algorithm
 	}
 	for step := 1; step <= state.Step; step++ {
 		if then.At(step) != now.At(step) {
-			return fmt.Sprintf("the learning rates of steps 1 to %d are those of a run of %d steps, and from now on those of one of %d "+
+			return fmt.Sprintf("the learning rates of steps 1 to %d are those of a run of %d steps, and from now "+
+				"on those of one of %d "+
 				"(algorithm.optimizer.lr_scheduler_type %s): the result is not that of a run that was planned for %d",
 				state.Step, state.Planned, steps, cfg.Algorithm.Optimizer.LRSchedulerType, steps), nil
 		}

@@ -61,7 +61,7 @@ func (in *Inspection) showPrompt(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	set := &in.job.tasks.sets[t.Taskset]
+	set := &in.tasks.sets[t.Taskset]
 	fmt.Fprintf(o.Out, "task     row %d of %s\ntemplate %s\nsystem   %s\n",
 		t.Index, set.config.Path, in.templateSource(), in.systemSource(t))
 	in.showTokens(o, "prompt", ids)
@@ -70,7 +70,7 @@ func (in *Inspection) showPrompt(ctx context.Context, o Options) error {
 
 // showExample shows the first row of sft or dpo.
 func (in *Inspection) showExample(o Options) error {
-	row, err := in.examples.row(dataset.Item{})
+	row, err := in.examples.Row(dataset.Item{})
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (in *Inspection) templateSource() string {
 
 // systemSource says which system prompt a task has.
 func (in *Inspection) systemSource(t workflow.Task) string {
-	b, set := in.job, &in.job.tasks.sets[t.Taskset]
+	b, set := in.job, &in.tasks.sets[t.Taskset]
 	w, r := in.train.Way(t)
 	own := workflow.BuiltInPrompt(w, set.config.Format.SystemPrompt, &r)
 	key := set.key + ".format.system_prompt"

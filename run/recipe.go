@@ -175,7 +175,7 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 func (b *job) recipeNeeds(p *config.TaskPipeline) taskprep.Surroundings {
 	s := taskprep.Surroundings{TextKey: "text", Workers: p.NumProcess}
 	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {
-		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
+		judge, err := b.reachJudge(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
 		return func(ctx context.Context, system, user string) (string, error) {
 			list := []chat.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
 			return judge.Ask(ctx, list, 0, 0)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 )
 
 // prepared is a run on tasks that a pipeline prepares: the example of upstream's guide, with a model that finds long questions hard.
@@ -39,7 +40,7 @@ func prepared(t testing.TB, out, more string) []string {
 func judging(t testing.TB) Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body struct{ Messages []chatMessage }
+		var body struct{ Messages []openai.Message }
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
@@ -48,7 +49,7 @@ func judging(t testing.TB) Options {
 			score = "5"
 		}
 		answer := strings.NewReplacer("1,", score+",", "1}", score+"}").Replace(`{"dimension_scores": {"linguistic_complexity": 1, "conceptual_depth": 1, "prior_knowledge": 1, "step_complexity": 1, "ambiguity": 1}}`)
-		json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": chatMessage{"assistant", answer}}}})
+		json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": openai.Message{Role: "assistant", Content: answer}}}})
 	}))
 	t.Cleanup(server.Close)
 	o := options()

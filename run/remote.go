@@ -50,7 +50,8 @@ func (b *job) clientOptions(paused func(client.Pause), warn func(string)) client
 	return o
 }
 
-// serverStops are the tokens that end a turn, to be named in requests: a server need not know the chat template that is used here.
+// serverStops are the tokens that end a turn, to be named in requests: a server need not know the chat template that
+// is used here.
 func (b *job) serverStops(conf *tokenizer.Config) ([]int32, error) {
 	if b.backend.Kind == config.Local {
 		return nil, nil // the engine knows them

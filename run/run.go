@@ -1,5 +1,5 @@
-// Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package that
-// knows all the others; everything it builds is built here by hand, so go-to-definition reaches every part.
+// Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package
+// that knows all the others; everything it builds is built here by hand, so go-to-definition reaches every part.
 //
 // Start reading at Run.
 package run
@@ -30,8 +30,8 @@ type Options struct {
 	LookupEnv func(string) (string, bool) // os.LookupEnv in the program
 	Now       func() time.Time            // time.Now by default
 	Threads   int                         // of the local engine; 0 is all
-	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to serve
-	// the example that it carries.
+	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to
+	// serve the example that it carries.
 	Find func(path string) string
 	// Hub resolves names of models and data sets that Find does not lead to; nil: there are local files only.
 	Hub *hub.Hub
@@ -46,8 +46,9 @@ type Options struct {
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
 
-	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
-	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
+	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
+	// for tests: a service that loses its models when the process ends
+	fleeting func(*job) (tinker.Service, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -96,8 +97,8 @@ func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
 	return in.Close()
 }
 
-// runOne runs a configuration without stages, or one stage; and once more whenever the server lost what the run had there: a start on a
-// server continues behind the last saved state, whether the process or the server was restarted.
+// runOne runs a configuration without stages, or one stage; and once more whenever the server lost what the run had
+// there: a start on a server continues behind the last saved state, whether the process or the server was restarted.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
 	backend, err := backendOf(cfg, o)
 	if err != nil {
@@ -130,7 +131,8 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*console.Summar
 func once(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*console.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) }) // nothing is under way yet that could be finished
+	// nothing is under way yet that could be finished
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
 	b, l, err := build(ctx, cfg, backend, o)
 	release()
 	if errors.Is(context.Cause(ctx), ErrInterrupted) {

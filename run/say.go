@@ -19,17 +19,20 @@ func (l *loops) sayPlan(b *job) {
 	case config.Explore:
 		fmt.Fprintf(b.Out, "plan     explore %d steps of %d tasks × %d samples for a trainer in another process\n",
 			l.exploring.steps, c.Buffer.BatchSize, c.Algorithm.RepeatTimes)
-		if l.first > 1 {
-			fmt.Fprintf(b.Out, "resume   with explore step %d\n", l.first)
+		if l.exploring.first > 1 {
+			fmt.Fprintf(b.Out, "resume   with explore step %d\n", l.exploring.first)
 		}
 		return
 	case config.ServeTrain:
-		fmt.Fprintf(b.Out, "plan     %s: steps of %d experiences that are committed\n", c.Algorithm.Type, c.Buffer.TrainBatchSize)
+		fmt.Fprintf(b.Out, "plan     %s: steps of %d experiences that are committed\n", c.Algorithm.Type,
+			c.Buffer.TrainBatchSize)
 	case config.Train:
-		fmt.Fprintf(b.Out, "plan     %s: %d steps of %d examples\n", c.Algorithm.Type, l.steps, c.Buffer.TrainBatchSize)
+		fmt.Fprintf(b.Out, "plan     %s: %d steps of %d examples\n", c.Algorithm.Type, l.training.steps,
+			c.Buffer.TrainBatchSize)
 	default:
-		fmt.Fprintf(b.Out, "plan     %s: %d steps, each %d tasks × %d samples, at most %s tokens; the time left is shown from the second step on\n",
-			c.Algorithm.Type, l.steps, c.Buffer.BatchSize, c.Algorithm.RepeatTimes, mostTokensOf(c))
+		fmt.Fprintf(b.Out, "plan     %s: %d steps, each %d tasks × %d samples, at most %s tokens; the time left "+
+			"is shown from the second step on\n",
+			c.Algorithm.Type, l.training.steps, c.Buffer.BatchSize, c.Algorithm.RepeatTimes, mostTokensOf(c))
 	}
 	l.sayWhere(b)
 }
@@ -45,28 +48,30 @@ func mostTokensOf(c *config.Config) string {
 
 // sayWhere says where the trainer continues.
 func (l *loops) sayWhere(b *job) {
-	step := l.trainer.Step()
-	b.progress.Start(l.steps, "job", b.dir, "seed", int64(b.identity.Seed), "steps", l.steps, "behind", step)
-	if done := complete(b.cfg, step, l.steps); done != "" {
+	step := l.training.trainer.Step()
+	b.progress.Start(l.training.steps, "job", b.dir, "seed", int64(b.identity.Seed), "steps", l.training.steps,
+		"behind", step)
+	if done := complete(b.cfg, step, l.training.steps); done != "" {
 		fmt.Fprintln(b.Out, "done    ", done)
 		return
 	}
-	if step == 0 && l.lost == 0 {
+	if step == 0 && l.resumed.lost == 0 {
 		return
 	}
 	again := ""
-	if l.lost > 0 {
-		again = fmt.Sprintf(", the last state that was saved; up to step %d training repeats, on the samples there are", step+l.lost)
+	if l.resumed.lost > 0 {
+		again = fmt.Sprintf(", the last state that was saved; up to step %d training repeats, on the samples "+
+			"there are", step+l.resumed.lost)
 	}
 	fmt.Fprintf(b.Out, "resume   behind step %d%s\n", step, again)
 }
 
 // forecast says how long the run will take, where that can be measured.
 func (l *loops) forecast(ctx context.Context, b *job) (string, error) {
-	if l.trainer == nil {
+	if l.training.trainer == nil {
 		return "", nil
 	}
-	return b.forecast(ctx, l.trainer.Step())
+	return b.forecast(ctx, l.training.steps-l.training.trainer.Step())
 }
 
 // pauseText says why requests to the server are held up, or that they are no longer.

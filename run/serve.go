@@ -51,30 +51,31 @@ func (l *loops) serveAndTrain(ctx context.Context, b *job) error {
 	g, gctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{})
 	g.Go(func() error {
-		err := l.serveUntil(gctx, b, either(gctx, finished, b.Stop), l.state.Position.Step)
-		if l.table == nil { // a table is finished when all is well
-			err = errors.Join(err, l.exchange.Finish(gctx))
+		err := l.serveUntil(gctx, b, either(gctx, finished, b.Stop), l.resumed.Position.Step)
+		if l.between.table == nil { // a table is finished when all is well
+			err = errors.Join(err, l.between.exchange.Finish(gctx))
 		}
 		return err
 	})
 	g.Go(func() error {
 		defer close(finished)
-		return l.trainer.Run(gctx, b.Stop)
+		return l.training.trainer.Run(gctx, b.Stop)
 	})
 	err := g.Wait()
-	if l.table != nil && (err == nil || errors.Is(err, trainer.ErrInterrupted)) {
-		err = errors.Join(err, l.table.Finish(gctx))
+	if l.between.table != nil && (err == nil || errors.Is(err, trainer.ErrInterrupted)) {
+		err = errors.Join(err, l.between.table.Finish(gctx))
 	}
 	return err
 }
 
-// serveUntil serves until stop is closed; steps from first on are handed on again if the exchange does not remember them.
+// serveUntil serves until stop is closed; steps from first on are handed on again if the exchange does not remember
+// them.
 func (l *loops) serveUntil(ctx context.Context, b *job, stop <-chan struct{}, first int) error {
 	p, err := l.openProxy(ctx, b)
 	if err != nil {
 		return err
 	}
-	if step, kept := l.exchange.Explored(); kept {
+	if step, kept := l.between.exchange.Explored(); kept {
 		first = step + 1
 	}
 	if err := p.Replay(ctx, first); err != nil {
@@ -128,7 +129,8 @@ func listen(b *job) (net.Listener, error) {
 // openProxy makes the proxy over the history that explorer.db_url names.
 func (l *loops) openProxy(ctx context.Context, b *job) (*proxy.Server, error) {
 	if b.model.template == nil {
-		return nil, errors.New("run: serve mode speaks of messages, and the model has no chat template; give one with model.chat_template_path")
+		return nil, errors.New("run: serve mode speaks of messages, and the model has no chat template; give one " +
+			"with model.chat_template_path")
 	}
 	url := b.cfg.Explorer.DBURL
 	if url == "" {
@@ -143,8 +145,9 @@ func (l *loops) openProxy(ctx context.Context, b *job) (*proxy.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proxy.New(ctx, proxy.Options{Name: b.model.name, Model: b.model, Params: servedParams(b), Now: b.Now, History: history,
-		Log: b.progress.Warn, Context: b.mostTokens(), Commit: served.Commit})
+	return proxy.New(ctx, proxy.Options{Name: b.model.name, Model: b.model, Params: servedParams(b), Now: b.Now,
+		History: history,
+		Log:     b.progress.Warn, Context: b.mostTokens(), Commit: served.Commit})
 }
 
 // openServed makes what scores the experiences of programs that sample for themselves.
@@ -153,7 +156,7 @@ func (l *loops) openServed(b *job) (*record.Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lines record.Lines = l.events
+	var lines record.Lines = l.training.events
 	if b.aside() {
 		lines = record.OwnLines{}
 	}
@@ -161,8 +164,9 @@ func (l *loops) openServed(b *job) (*record.Served, error) {
 		Scorer: explorer.New(explorer.Options{Seed: b.identity.Seed, Pipeline: operators, Advantage: b.method.Advantage,
 			AdvantageName: b.cfg.Algorithm.AdvantageFn, Warn: b.progress.Warn},
 			b.service, l.travel.sync, nil, nil, explorer.Taskset{}, nil),
-		Sink: &record.Explored{Rollouts: buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")}, Monitor: l.monitor,
-			Progress: b.progress, To: l.exchange, Lines: lines, Aside: b.aside()},
+		Sink: &record.Explored{Rollouts: buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")},
+			Monitor:  l.monitor,
+			Progress: b.progress, To: l.between.exchange, Lines: lines, Aside: b.aside()},
 	}, nil
 }
 

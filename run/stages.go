@@ -74,13 +74,15 @@ func lockDir(ctx context.Context, o Options, d jobdir.Dir, roles ...string) (unl
 	return d.Lock(ctx, o.Out, roles...)
 }
 
-// startOf is the path of the state that a stage begins with, and the same to sample from; both are empty for what begins anew.
+// startOf is the path of the state that a stage begins with, and the same to sample from; both are empty for what
+// begins anew.
 func startOf(s jobdir.Stage, local, samples bool) (start, sampler string, err error) {
 	switch {
 	case s.State == "" || local: // the engine samples from a state as well
 		return s.State, s.State, nil
 	case s.Sampler == "" && samples:
-		return "", "", errors.New("run: the stage before this one published no weights that the server could sample from; " +
+		return "", "", errors.New("run: the stage before this one published no weights that the server could " +
+			"sample from; " +
 			"give it a number of steps (trainer.total_steps)")
 	}
 	return s.State, s.Sampler, nil

@@ -172,9 +172,9 @@ func (b *job) evalTaskset(ctx context.Context, t *config.Taskset, key string) (e
 }
 
 // trainTasksets builds what is trained on: one taskset, or several as one. steps is how many explore steps there are.
-func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps int, err error) {
+func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, t *tasks, steps int, err error) {
 	list := b.cfg.Buffer.ExplorerInput.Training()
-	t := &tasks{}
+	t = &tasks{}
 	var sizes []int
 	var plans []dataset.Plan
 	for i := range list {
@@ -184,11 +184,11 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps in
 		}
 		set, err := b.openTasks(ctx, &list[i], key)
 		if err != nil {
-			return out, 0, err
+			return out, nil, 0, err
 		}
 		plan, err := b.plan(&set)
 		if err != nil {
-			return out, 0, err
+			return out, nil, 0, err
 		}
 		t.sets, sizes, plans = append(t.sets, set), append(sizes, set.rows.Len()), append(plans, plan)
 	}
@@ -214,11 +214,10 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps in
 		}
 	}
 	if err != nil {
-		return out, 0, at(t.sets[0].key, atArgs(t.sets[0].key+".data_selector.kwargs", err))
+		return out, nil, 0, at(t.sets[0].key, atArgs(t.sets[0].key+".data_selector.kwargs", err))
 	}
-	b.tasks = t
 	out, err = b.taskset(t, b.cfg.Algorithm.RepeatTimes)
-	return out, steps, err
+	return out, t, steps, err
 }
 
 // measuresRates reports whether the experience pipeline measures what selectors learn from.

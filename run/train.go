@@ -10,80 +10,104 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// followed reports whether an explorer of another process may sample what this one trains.
-func (l *loops) followed(cfg *config.Config) bool { return cfg.Mode == config.Train && l.table != nil }
+// training is a trainer and what it tells.
+type training struct {
+	trainer *trainer.Trainer
+	events  *record.Trained
+	samples *buffer.Samples // its source; nil: a data set
+	steps   int             // in all; 0 when only the data's end tells
+}
 
-// recover finds the weights that the job has published, and deletes what a killed process meant to.
-func (l *loops) recover(ctx context.Context, b *job, asking record.Asking) (*synchronizer.Versions, error) {
+// recoverVersions finds the weights that the job has published, and deletes what a killed process meant to.
+func recoverVersions(ctx context.Context, b *job, l *loops, asking record.Asking, steps int) (*synchronizer.Versions,
+	error) {
+	x, at := l.exploring, l.resumed
 	v := &synchronizer.Versions{Weights: l.weights, Sync: l.travel.sync, Start: b.startSampler, Durable: b.durable(),
-		Here: l.explorer != nil, Over: l.steps > 0 && l.state.Step >= l.steps, Note: b.note, Warn: b.progress.Warn}
+		Here: x.explorer != nil, Over: steps > 0 && at.Step >= steps, Note: b.note, Warn: b.progress.Warn}
 	v.Begin()
-	if !b.cfg.Mode.Trains() || !asking.Explores && !asking.Serves && !l.followed(b.cfg) {
+	if !b.cfg.Mode.Trains() || !asking.Explores && !asking.Serves && l.between.report == nil {
 		return v, nil
 	}
-	needed, err := asking.Oldest(l.state)
+	needed, err := asking.Oldest(at.State)
 	if err != nil {
 		return nil, err
 	}
-	if l.state.Foreign {
-		return v, v.RecoverForeign(ctx, l.state.Step, needed)
+	if at.Foreign {
+		return v, v.RecoverForeign(ctx, at.Step, needed)
 	}
-	if l.explorer != nil { // perhaps the selectors learn from before: what they know was written after the trainer's state
-		needed = min(needed, l.travel.sync.Needed(l.first))
+	// perhaps the selectors learn from before: what they know was written after the trainer's state
+	if x.explorer != nil {
+		needed = min(needed, l.travel.sync.Needed(x.first))
 	}
-	if err := v.Recover(ctx, l.state.Step, needed); err != nil || l.explorer == nil {
+	if err := v.Recover(ctx, at.Step, needed); err != nil || x.explorer == nil {
 		return v, err
 	}
-	return v, v.Check(ctx, max(l.first, l.state.Position.Step), l.exploring.steps, l.state.Step)
+	return v, v.Check(ctx, max(x.first, at.Position.Step), x.steps, at.Step)
 }
 
-// openTrainer makes the trainer and its source.
-func (l *loops) openTrainer(ctx context.Context, b *job, versions *synchronizer.Versions, sampled *record.Sampled) error {
-	source, err := l.openSource(ctx, b)
+// openTraining makes the trainer and its source.
+func openTraining(
+	ctx context.Context, b *job, l *loops, versions *synchronizer.Versions, asking record.Asking, steps int,
+) (t training, err error) {
+	source, t, err := openSource(ctx, b, l.between.exchange, l.resumed.Position, steps)
 	if err != nil {
-		return err
+		return t, err
 	}
-	rates, err := ratesOf(b.cfg, l.steps)
+	rates, err := ratesOf(b.cfg, t.steps)
 	if err != nil {
-		return err
+		return t, err
 	}
-	note, err := replanned(b.cfg, l.state, l.steps, rates)
+	if err := sayChanges(ctx, b, l.resumed.State, t.steps, rates); err != nil {
+		return t, err
+	}
+	t.events = &record.Trained{Monitor: l.monitor, Progress: b.progress, Weights: l.weights,
+		Keep:     b.cfg.Trainer.MaxCheckpoints,
+		Versions: versions, Report: l.between.report, Durable: b.durable()}
+	if t.samples != nil {
+		t.events.Sampled = &record.Sampled{Table: l.between.table, Kept: l.exploring.kept, Asking: asking}
+	}
+	if l.exploring.explorer != nil && len(l.exploring.evals) > 0 {
+		t.events.Final = &record.Evaluation{Step: t.steps, Explorer: l.exploring.explorer, Sync: l.travel.sync}
+	}
+	t.events.Begin(l.resumed.Step)
+	o := trainerOptions(b, t.steps, rates)
+	o.Republish = versions.Republish()
+	o.Publisher = l.travel.publisher(b.cfg, l.between.report != nil, b.staged, t.steps, t.samples)
+	t.trainer = trainer.New(o, b.service, source, t.events, l.resumed.State)
+	return t, nil
+}
+
+// trainerOptions are those of a configuration's trainer but for what it publishes.
+func trainerOptions(b *job, steps int, rates algorithm.Schedule) trainer.Options {
+	verl := b.cfg.Verl()
+	return trainer.Options{
+		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: jobdir.Prefix(b.cfg), TotalSteps: steps,
+		BatchSize: b.cfg.Buffer.TrainBatchSize, SaveInterval: b.cfg.Trainer.SaveInterval,
+		Method: b.method, Schedule: rates, Adam: adamOf(b.cfg),
+		Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: referenceOf(b),
+		Vocab:  b.vocabulary(),
+		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: b.fs, Durable: b.durable(),
+	}
+}
+
+// sayChanges tells the user what is not as the configuration makes one believe.
+func sayChanges(ctx context.Context, b *job, state trainer.State, steps int, rates algorithm.Schedule) error {
+	note, err := replanned(b.cfg, state, steps, rates)
 	if err != nil {
 		return err
 	}
 	if note != "" {
 		b.note(note)
 	}
-	if err := sayEntropies(ctx, b.service, b.cfg, b.method, b.Out); err != nil {
-		return err
-	}
-	l.events = &record.Trained{Monitor: l.monitor, Progress: b.progress, Weights: l.weights, Keep: b.cfg.Trainer.MaxCheckpoints,
-		Versions: versions, Report: l.report, Durable: b.durable()}
-	if l.samples != nil {
-		l.events.Sampled = sampled
-	}
-	if l.explorer != nil && len(l.evals) > 0 {
-		l.events.Final = &record.Evaluation{Step: l.steps, Explorer: l.explorer, Sync: l.travel.sync}
-	}
-	l.events.Begin(l.state.Step)
-	verl := b.cfg.Verl()
-	l.trainer = trainer.New(trainer.Options{
-		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: jobdir.Prefix(b.cfg), TotalSteps: l.steps,
-		BatchSize: b.cfg.Buffer.TrainBatchSize, SaveInterval: b.cfg.Trainer.SaveInterval,
-		Method: b.method, Schedule: rates, Adam: adamOf(b.cfg),
-		Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: referenceOf(b), Vocab: b.vocabulary(),
-		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute,
-		FS: b.fs, Durable: b.durable(), Republish: versions.Republish(),
-		Publisher: l.travel.publisher(b.cfg, l.followed(b.cfg), b.staged, l.steps, l.samples),
-	}, b.service, source, l.events, l.state)
-	return nil
+	return sayEntropies(ctx, b.service, b.cfg, b.method, b.Out)
 }
 
-// referenceOf is the path of the weights that the loss compares with: in a later stage, as upstream has it, those that the stage began with;
-// else none, which is the base model.
+// referenceOf is the path of the weights that the loss compares with: in a later stage, as upstream has it, those
+// that the stage began with; else none, which is the base model.
 func referenceOf(b *job) string {
 	if b.stage.State == "" {
 		return ""
@@ -91,31 +115,33 @@ func referenceOf(b *job) string {
 	return b.startSampler
 }
 
-// openSource makes the trainer's source, at the place where the job continues: the samples of the exchange, or a data set.
-func (l *loops) openSource(ctx context.Context, b *job) (trainer.Source, error) {
-	if l.exchange == nil {
-		fs, err := b.buildFileSource(ctx, l.state.Position)
+// openSource makes the trainer's source, at the place where the job continues: the samples of the exchange, or a data
+// set.
+func openSource(
+	ctx context.Context, b *job, from buffer.Exchange, pos buffer.Position, steps int,
+) (trainer.Source, training, error) {
+	if from == nil {
+		rows, err := b.buildFileSource(ctx, pos, steps)
 		if err != nil {
-			return nil, err
+			return nil, training{}, err
 		}
-		l.steps = fs.reader.Steps()
-		b.steps = l.steps
-		return fs, nil
+		return rows, training{steps: rows.Reader.Steps()}, nil
 	}
-	l.samples = &buffer.Samples{From: l.exchange, Strategy: b.method.SampleStrategy, Warn: b.progress.Warn}
-	expert, err := b.openExpert(ctx, l.state.Position)
+	samples := &buffer.Samples{From: from, Strategy: b.method.SampleStrategy, Warn: b.progress.Warn}
+	expert, err := b.openExpert(ctx, pos, steps)
 	if err != nil {
-		return nil, err
+		return nil, training{}, err
 	}
 	if expert != nil {
-		l.samples.Expert = expertRows{expert}
+		samples.Expert = buffer.DataSet{Examples: expert}
 	}
-	return l.samples, nil
+	return samples, training{samples: samples, steps: steps}, nil
 }
 
-// exportModel copies the weights that a full-parameter run saved to where upstream puts a model. Adapters stay in their checkpoint.
+// exportModel copies the weights that a full-parameter run saved to where upstream puts a model. Adapters stay in
+// their checkpoint.
 func (l *loops) exportModel(b *job) error {
-	step := l.trainer.Step()
+	step := l.training.trainer.Step()
 	if b.cfg.LoRA().Rank > 0 || b.cfg.Trainer.SaveHFCheckpoint == "never" || step == 0 {
 		return nil
 	}
@@ -131,17 +157,18 @@ func (l *loops) exportModel(b *job) error {
 }
 
 // short says why a run that is done trained fewer steps than were planned; "" when it did not.
-func (l *loops) short(cfg *config.Config) string {
-	trained := l.trainer.Step()
-	if trained > 0 && trained >= l.steps {
+func (t training) short(cfg *config.Config) string {
+	trained := t.trainer.Step()
+	if trained > 0 && trained >= t.steps {
 		return ""
 	}
-	what := "ended behind step " + strconv.Itoa(trained) + " of " + strconv.Itoa(l.steps)
-	if l.steps == 0 {
+	what := "ended behind step " + strconv.Itoa(trained) + " of " + strconv.Itoa(t.steps)
+	if t.steps == 0 {
 		what = "ended, and no step was trained"
 	}
-	if l.samples == nil {
-		return fmt.Sprintf("%s: the data has no more batches of %d (buffer.train_batch_size)", what, cfg.Buffer.TrainBatchSize)
+	if t.samples == nil {
+		return fmt.Sprintf("%s: the data has no more batches of %d (buffer.train_batch_size)", what,
+			cfg.Buffer.TrainBatchSize)
 	}
-	return what + ": " + l.samples.LeftOver(cfg.Buffer.TrainBatchSize, cfg.Mode != config.ServeTrain)
+	return what + ": " + t.samples.LeftOver(cfg.Buffer.TrainBatchSize, cfg.Mode != config.ServeTrain)
 }

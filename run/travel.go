@@ -17,7 +17,8 @@ type travel struct {
 }
 
 // openTravel makes the synchronizer of the configuration's style.
-func openTravel(cfg *config.Config, d jobdir.Dir, now func() time.Time, opened func(func() error)) (t travel, err error) {
+func openTravel(cfg *config.Config, d jobdir.Dir, now func() time.Time, opened func(func() error)) (t travel,
+	err error) {
 	s := cfg.Synchronizer
 	timeout := seconds(s.SyncTimeout)
 	t.folder = synchronizer.Folder{FS: d.FS, Dir: d.Path}
@@ -40,9 +41,10 @@ func openTravel(cfg *config.Config, d jobdir.Dir, now func() time.Time, opened f
 	return t, nil
 }
 
-// publisher says after which of the steps weights are published; nil where nobody will sample with them. samples is the trainer's source, if
-// an explorer makes them.
-func (t travel) publisher(cfg *config.Config, followed, staged bool, steps int, samples synchronizer.Samples) trainer.Publisher {
+// publisher says after which of the steps weights are published; nil where nobody will sample with them. samples is
+// the trainer's source, if an explorer makes them.
+func (t travel) publisher(cfg *config.Config, followed, staged bool, steps int,
+	samples synchronizer.Samples) trainer.Publisher {
 	switch {
 	case cfg.Mode.Explores() || cfg.Mode.Serves() || followed:
 	case staged:

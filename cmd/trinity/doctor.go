@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
 type doctorCmd struct {
@@ -52,8 +53,8 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if !c.Measure {
 		return nil
 	}
-	if free := run.FreeMemory(); free > 0 && need > free {
-		d.line("speed", "not measured: the model needs %s and %s is free", run.Size(need), run.Size(free))
+	if free := budget.FreeMemory(); free > 0 && need > free {
+		d.line("speed", "not measured: the model needs %s and %s is free", budget.Size(need), budget.Size(free))
 		return nil
 	}
 	return d.measure()
@@ -86,7 +87,7 @@ func (d *diagnosis) shape() {
 		scaling = ", " + c.RoPEScaling
 	}
 	d.line("context", "%d tokens; RoPE theta %g%s", c.Context, c.RoPETheta, scaling)
-	d.line("parameters", "%s in %s", run.Count(c.Parameters), c.DType)
+	d.line("parameters", "%s in %s", budget.Count(c.Parameters), c.DType)
 }
 
 // tokenizer prints what the tokenizer's files say.
@@ -111,20 +112,20 @@ func (d *diagnosis) tokenizer() error {
 func (d *diagnosis) memory() int64 {
 	c := d.conf
 	m := c.Memory(d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
-	if free := run.FreeMemory(); free > 0 {
-		d.line("memory", "%s free here", run.Size(free))
+	if free := budget.FreeMemory(); free > 0 {
+		d.line("memory", "%s free here", budget.Size(free))
 	}
 	kept := ""
 	if m.CacheFull {
 		kept = ", the maximum: samples take turns"
 	}
 	d.line("sampling", "%s: weights %s, a step %s, and keys and values %s for %d samples of %d tokens%s",
-		run.Size(m.Sampling()), run.Size(m.Weights),
-		run.Size(m.Program+m.Step), run.Size(m.Cache), d.cmd.Samples, d.cmd.Length, kept)
+		budget.Size(m.Sampling()), budget.Size(m.Weights),
+		budget.Size(m.Program+m.Step), budget.Size(m.Cache), d.cmd.Samples, d.cmd.Length, kept)
 	d.line("training", "%s: in addition LoRA of rank %d (%s parameters) with gradient and optimizer %s, "+
 		"activations and their gradients %s",
-		run.Size(m.Training()), d.cmd.Rank, run.Count(c.AdapterParameters(d.cmd.Rank)),
-		run.Size(m.Optimizer), run.Size(m.Pages+m.Tape+m.Backward))
+		budget.Size(m.Training()), d.cmd.Rank, budget.Count(c.AdapterParameters(d.cmd.Rank)),
+		budget.Size(m.Optimizer), budget.Size(m.Pages+m.Tape+m.Backward))
 	return max(m.Sampling(), m.Training())
 }
 

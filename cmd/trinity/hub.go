@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
-	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
 // hub is the Hugging Face hub as the environment configures it: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT,
@@ -50,7 +50,7 @@ func (b *downloadBar) show(p hub.Progress) {
 	if b.name != p.Name {
 		b.name, b.begin, b.last, b.had = p.Name, now, time.Time{}, p.Done
 		if !b.s.terminal {
-			fmt.Fprintf(b.s.err, "downloading %s: %d files, %s\n", p.Name, p.Files, run.Size(p.Bytes))
+			fmt.Fprintf(b.s.err, "downloading %s: %d files, %s\n", p.Name, p.Files, budget.Size(p.Bytes))
 		}
 	}
 	done := p.Done == p.Bytes
@@ -67,7 +67,7 @@ func (b *downloadBar) show(p hub.Progress) {
 	const bar = "=============================="
 	filled := int(int64(len(bar)) * p.Done / max(p.Bytes, 1))
 	fmt.Fprintf(b.s.err, "\r\x1b[K%s [%-*s] %s of %s, %s/s%s", p.Name, len(bar), bar[:min(max(filled, 0), len(bar))],
-		run.Size(p.Done), run.Size(p.Bytes), run.Size(int64(rate)), left)
+		budget.Size(p.Done), budget.Size(p.Bytes), budget.Size(int64(rate)), left)
 	if done {
 		fmt.Fprintln(b.s.err)
 	}

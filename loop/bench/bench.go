@@ -55,7 +55,8 @@ func (b *Bench) steps() ([]int, error) {
 	}
 	switch {
 	case b.Latest && len(steps) == 0:
-		return nil, fmt.Errorf("run: explorer.bench_on_latest_checkpoint is true, and %s has no saved state; train the job first, or leave it out",
+		return nil, fmt.Errorf("run: explorer.bench_on_latest_checkpoint is true, and %s has no saved state; "+
+			"train the job first, or leave it out",
 			b.Weights.Dir)
 	case b.Latest:
 		return steps[len(steps)-1:], nil
@@ -65,7 +66,8 @@ func (b *Bench) steps() ([]int, error) {
 	return steps, nil
 }
 
-// evaluate evaluates the weights of a step. A server samples from weights saved for that alone: they are made of the state, and deleted.
+// evaluate evaluates the weights of a step. A server samples from weights saved for that alone: they are made of the
+// state, and deleted.
 func (b *Bench) evaluate(ctx context.Context, step int) (map[string]float64, error) {
 	if step == 0 {
 		return b.Explorer.Evaluate(ctx, step, b.Start, "bench/")

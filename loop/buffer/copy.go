@@ -35,7 +35,8 @@ func OpenCopy(ctx context.Context, o CopyOptions) (Copy, error) {
 	}
 	ext := filepath.Ext(o.Path)
 	if ext != ".jsonl" && ext != ".json" {
-		return nil, fmt.Errorf("buffer: %s %s: experiences are kept as JSON lines or in a database; name a .jsonl file or the URL of a database",
+		return nil, fmt.Errorf("buffer: %s %s: experiences are kept as JSON lines or in a database; name a .jsonl "+
+			"file or the URL of a database",
 			o.Key, o.Path)
 	}
 	f, err := OpenFile(o.FS, strings.TrimSuffix(o.Path, ext)+o.Suffix+ext, o.State)

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// File keeps experiences as JSON lines, for people and other programs: they have no tokens, so nothing trains on them. As an Exchange it
-// only takes in.
+// File keeps experiences as JSON lines, for people and other programs: they have no tokens, so nothing trains on
+// them. As an Exchange it only takes in.
 type File struct {
 	lines *JSONL
 	fs    disk.FS
@@ -28,8 +28,8 @@ type fileState struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// OpenFile opens or makes the file at path. What was put is noted in the file at state; where that is not there yet, File appends to what
-// path has: it is somebody else's.
+// OpenFile opens or makes the file at path. What was put is noted in the file at state; where that is not there yet,
+// File appends to what path has: it is somebody else's.
 func OpenFile(dfs disk.FS, path, state string) (*File, error) {
 	f := &File{fs: dfs, path: state}
 	if err := errors.Join(makeParent(dfs, path), makeParent(dfs, state)); err != nil {

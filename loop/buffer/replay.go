@@ -9,8 +9,8 @@ import (
 // limitedRandomization is the name of the priority function that limits uses and draws noise.
 const limitedRandomization = "decay_limit_randomization"
 
-// NewPriority is the Priority that a priority function and its arguments name, upstream's replay_buffer. p has what does not depend on them:
-// Seed, Reuse, Cooldown and Capacity.
+// NewPriority is the Priority that a priority function and its arguments name, upstream's replay_buffer. p has what
+// does not depend on them: Seed, Reuse, Cooldown and Capacity.
 func NewPriority(function string, args map[string]any, p Priority) (*Priority, error) {
 	limited := function == limitedRandomization
 	p.Decay = 2

@@ -15,20 +15,21 @@ import (
 
 // Rollout is one sample as rollouts/ keeps it, for people and scripts to read.
 type Rollout struct {
-	ID           string    `json:"id"`
-	ModelVersion int       `json:"model_version"`
-	TaskIndex    int       `json:"task_index"`
-	TasksetID    int       `json:"taskset_id,omitempty"`
-	Prompt       string    `json:"prompt"`
-	Response     string    `json:"response"`
-	Reward       *float64  `json:"reward"`
-	Advantage    *float32  `json:"advantage"`
-	StopReason   string    `json:"stop_reason"`
-	Metrics      any       `json:"metrics"`
-	PromptTokens []int32   `json:"prompt_tokens"`
-	Tokens       []int32   `json:"tokens"`
-	Logprobs     []float32 `json:"logprobs"`                  // nats, of each token in Tokens; 0 for what the model read
-	Starts       []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
+	ID           string   `json:"id"`
+	ModelVersion int      `json:"model_version"`
+	TaskIndex    int      `json:"task_index"`
+	TasksetID    int      `json:"taskset_id,omitempty"`
+	Prompt       string   `json:"prompt"`
+	Response     string   `json:"response"`
+	Reward       *float64 `json:"reward"`
+	Advantage    *float32 `json:"advantage"`
+	StopReason   string   `json:"stop_reason"`
+	Metrics      any      `json:"metrics"`
+	PromptTokens []int32  `json:"prompt_tokens"`
+	Tokens       []int32  `json:"tokens"`
+	// nats, of each token in Tokens; 0 for what the model read
+	Logprobs []float32 `json:"logprobs"`
+	Starts   []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
 }
 
 // Rollouts is the folder rollouts/ of a job, with a JSON line for each sample.
@@ -42,7 +43,8 @@ func (r Rollouts) Write(step int, list []*experience.Experience) error {
 	return r.write(fmt.Sprintf("step_%06d.jsonl", step), list)
 }
 
-// Evaluated writes the samples of an evaluation to eval_<taskset>_step_<n>.jsonl; prefix is eval/, or another in its place.
+// Evaluated writes the samples of an evaluation to eval_<taskset>_step_<n>.jsonl; prefix is eval/, or another in its
+// place.
 func (r Rollouts) Evaluated(step int, prefix, set string, list []*experience.Experience) error {
 	return r.write(strings.TrimSuffix(prefix, "/")+"_"+disk.Name(set)+fmt.Sprintf("_step_%06d.jsonl", step), list)
 }
@@ -70,7 +72,8 @@ func rolloutOf(e *experience.Experience) Rollout {
 	r := Rollout{
 		ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
 		Prompt: e.PromptText, Response: e.ResponseText, Reward: finite(e.Reward), StopReason: string(e.StopReason),
-		Metrics: finiteOnly(e.Metrics), PromptTokens: e.Tokens[:e.PromptLength], Tokens: e.Response(), Logprobs: e.Logprobs,
+		Metrics: finiteOnly(e.Metrics), PromptTokens: e.Tokens[:e.PromptLength],
+		Tokens: e.Response(), Logprobs: e.Logprobs,
 	}
 	for _, at := range e.Starts {
 		r.Starts = append(r.Starts, at-e.PromptLength)

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Samples is a trainer's source: an Exchange as the sample strategy has it. What is too old is passed over, and an expert's data is mixed in.
+// Samples is a trainer's source: an Exchange as the sample strategy has it. What is too old is passed over, and an
+// expert's data is mixed in.
 type Samples struct {
 	From     Exchange
 	Strategy algorithm.SampleStrategy
@@ -26,7 +27,8 @@ type Examples interface {
 	Position() Position
 }
 
-// Read returns what the sample strategy makes of n, first samples and then an expert's. io.EOF means that there are no more.
+// Read returns what the sample strategy makes of n, first samples and then an expert's. io.EOF means that there are
+// no more.
 func (s *Samples) Read(ctx context.Context, step, n int) ([]*experience.Experience, error) {
 	n, experts := s.Strategy.Split(n)
 	oldest := s.Strategy.MinVersion(step)
@@ -62,8 +64,8 @@ func (s *Samples) Read(ctx context.Context, step, n int) ([]*experience.Experien
 func (s *Samples) passedOver(step, oldest, taken, used int) {
 	s.stale += taken - used
 	if used == 0 && s.Warn != nil {
-		s.Warn(fmt.Sprintf("train step %d: all %d samples were passed over, as weights older than version %d sampled them "+
-			"(algorithm.sample_strategy_args.max_staleness)", step, taken, oldest))
+		s.Warn(fmt.Sprintf("train step %d: all %d samples were passed over, as weights older than version %d "+
+			"sampled them (algorithm.sample_strategy_args.max_staleness)", step, taken, oldest))
 	}
 }
 
@@ -76,13 +78,15 @@ func (s *Samples) Position() Position {
 	return p
 }
 
-// Wants reports whether the train step behind the next one would find fewer samples than it needs, so that a trainer that reads it waits.
+// Wants reports whether the train step behind the next one would find fewer samples than it needs, so that a trainer
+// that reads it waits.
 func (s *Samples) Wants(ctx context.Context, step, n int) (bool, error) {
 	n, _ = s.Strategy.Split(n)
 	return s.From.Short(ctx, max(1, n), s.Strategy.MinVersion(step))
 }
 
-// LeftOver says why there is no batch of n any more, for a person; counted: with how many are left, where that is known.
+// LeftOver says why there is no batch of n any more, for a person; counted: with how many are left, where that is
+// known.
 func (s *Samples) LeftOver(n int, counted bool) string {
 	n, _ = s.Strategy.Split(n)
 	n = max(1, n)

@@ -12,7 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Table is the Exchange that explorers and a trainer share in a database, in one process or several. Its position counts reads.
+// Table is the Exchange that explorers and a trainer share in a database, in one process or several. Its position
+// counts reads.
 type Table struct {
 	db       *SQL
 	writer   string

@@ -11,8 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
-// State is <name>_meta.json as upstream writes it: how many explore steps are trained, and the rows they took. This program continues from
-// the trainer's state; the file is there for upstream, for people, and for what selectors of tasks have learned.
+// State is <name>_meta.json as upstream writes it: how many explore steps are trained, and the rows they took. This
+// program continues from the trainer's state; the file is there for upstream, for people, and for what selectors of
+// tasks have learned.
 type State struct {
 	Step     int             `json:"latest_iteration"`
 	Tasksets json.RawMessage `json:"taskset_states"`

@@ -41,8 +41,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}
 	return err
 }
 
-// Follow gives the server each version of the weights as it comes, until ctx ends. Version 0 without a path is the base model. used, if it is
-// not nil, hears which version is sampled from.
+// Follow gives the server each version of the weights as it comes, until ctx ends. Version 0 without a path is the
+// base model. used, if it is not nil, hears which version is sampled from.
 func (s *Server) Follow(
 	ctx context.Context, weights *synchronizer.Synchronizer, service tinker.Service, used func(version int) error,
 ) error {

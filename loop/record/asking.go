@@ -6,8 +6,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 )
 
-// Asking is who asks for published weights: the explorer of this process, programs that sample for themselves, or else explorers in other
-// processes.
+// Asking is who asks for published weights: the explorer of this process, programs that sample for themselves, or
+// else explorers in other processes.
 type Asking struct {
 	Explores bool // an explorer is in this process
 	Serves   bool // this process serves programs

@@ -1,5 +1,6 @@
-// Package record writes down what the two loops do: Explored hears of each explore step, Trained of each train step. They hand on, keep
-// and let go of what has to survive a kill; the loops themselves know nothing of files, metrics or terminals.
+// Package record writes down what the two loops do: Explored hears of each explore step, Trained of each train step.
+// They hand on, keep and let go of what has to survive a kill; the loops themselves know nothing of files, metrics or
+// terminals.
 package record
 
 import (

@@ -45,7 +45,8 @@ type Sampled struct {
 // Begin says which step is committed when the run begins.
 func (r *Trained) Begin(step int) { r.step.Store(int64(step)) }
 
-// Line implements Lines for programs that sample for themselves: what they commit is of any size, so it stands with the next step.
+// Line implements Lines for programs that sample for themselves: what they commit is of any size, so it stands with
+// the next step.
 func (r *Trained) Line(int) int { return int(r.step.Load()) + 1 }
 
 // Published implements trainer.Events.
@@ -84,8 +85,9 @@ func (e *Evaluation) run(ctx context.Context) (map[string]float64, error) {
 	return found, nil
 }
 
-// Committed implements trainer.Events: what was kept in case the step had to be repeated can go. On a service that keeps no models that
-// is all since the last saved state: the groups, and the weights that the next step behind it samples with.
+// Committed implements trainer.Events: what was kept in case the step had to be repeated can go. On a service that
+// keeps no models that is all since the last saved state: the groups, and the weights that the next step behind it
+// samples with.
 func (r *Trained) Committed(ctx context.Context, state trainer.State) error {
 	r.step.Store(int64(state.Step))
 	if r.Report != nil {
@@ -130,8 +132,8 @@ func (s *Sampled) letGo(ctx context.Context, state, back trainer.State) error {
 	return s.Kept.Done(max(0, trained), back.Position.Step-1)
 }
 
-// retireOld deletes the sampler weights that nobody will ask for again, even if the run went back, or if it is planned longer when it is
-// done: those that the step behind the last samples with stay.
+// retireOld deletes the sampler weights that nobody will ask for again, even if the run went back, or if it is
+// planned longer when it is done: those that the step behind the last samples with stay.
 func (r *Trained) retireOld(ctx context.Context, state, back trainer.State) error {
 	keep, err := r.Sampled.Asking.Oldest(state)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// ModelNotes is where a job notes the models that it made on servers, so that a later start can unload them when a server has no room
-// for another: remote_models.json, which has the ids by the server's address, the oldest first.
+// ModelNotes is where a job notes the models that it made on servers, so that a later start can unload them when a
+// server has no room for another: remote_models.json, which has the ids by the server's address, the oldest first.
 type ModelNotes struct {
 	FS     disk.FS
 	Path   string
 	Server string
 }
 
-// keptNotes is how many models of a server are noted. The oldest are long gone: servers unload idle models, or are restarted.
+// keptNotes is how many models of a server are noted. The oldest are long gone: servers unload idle models, or are
+// restarted.
 const keptNotes = 100
 
 // modelLists is the file.
@@ -42,7 +43,8 @@ func (n ModelNotes) all() (all modelLists, err error) {
 		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &all))
 	}
 	if err != nil {
-		return all, fmt.Errorf("run: %s: %w; remove it: it only lists models that earlier starts left on servers, to be unloaded when one is full",
+		return all, fmt.Errorf("run: %s: %w; remove it: it only lists models that earlier starts left on servers, "+
+			"to be unloaded when one is full",
 			n.Path, err)
 	}
 	return all, nil

@@ -1,5 +1,5 @@
-// Package remote is what a run on a server needs beyond the calls themselves: which models it left there, how it ends when the server does
-// not answer, and how often it goes back to the last saved state when the server lost its model.
+// Package remote is what a run on a server needs beyond the calls themselves: which models it left there, how it ends
+// when the server does not answer, and how often it goes back to the last saved state when the server lost its model.
 package remote
 
 import (
@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// StopPatience is how long a server may be silent after a stop before the run ends where it is. It is asked for a sign of life every stopPause.
+// StopPatience is how long a server may be silent after a stop before the run ends where it is. It is asked for a
+// sign of life every stopPause.
 const (
 	StopPatience = 5 * time.Second
 	stopPause    = time.Second
@@ -23,8 +24,8 @@ type Server interface {
 	Reachable(ctx context.Context) error
 }
 
-// WhileReachable returns a context that ends when stop is closed and the server does not answer any more: what is under way could not be
-// finished, and after a restart it is done again. A nil server always answers.
+// WhileReachable returns a context that ends when stop is closed and the server does not answer any more: what is
+// under way could not be finished, and after a restart it is done again. A nil server always answers.
 func WhileReachable(ctx context.Context, stop <-chan struct{}, server Server) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if server == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// makeAgain makes sampler weights that were deleted once more, of the state that was saved at the same step: a model is made of it for a
-// moment. ok is false when no state of that step was saved or it is gone.
+// makeAgain makes sampler weights that were deleted once more, of the state that was saved at the same step: a model
+// is made of it for a moment. ok is false when no state of that step was saved or it is gone.
 func (w Weights) makeAgain(ctx context.Context, version int) (path string, ok bool, err error) {
 	dir := w.stepDir(version)
 	saved, err := os.ReadFile(filepath.Join(dir, stateNote))
@@ -31,7 +31,8 @@ func (w Weights) makeAgain(ctx context.Context, version int) (path string, ok bo
 		err = disk.WriteFile(w.FS, filepath.Join(dir, samplerNote), []byte(path))
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("synchronizer: sampler weights of step %d from the state saved there: %w", version, err)
+		return "", false, fmt.Errorf("synchronizer: sampler weights of step %d from the state saved there: %w",
+			version, err)
 	}
 	return path, true, nil
 }

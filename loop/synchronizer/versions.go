@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Versions are the weights that a job publishes: it tells the Synchronizer which there are, finds them again after a restart, and deletes
-// those that nobody will ask for. Its methods are called one at a time.
+// Versions are the weights that a job publishes: it tells the Synchronizer which there are, finds them again after a
+// restart, and deletes those that nobody will ask for. Its methods are called one at a time.
 type Versions struct {
 	Weights
 	Sync    *Synchronizer
@@ -34,8 +34,8 @@ func (v *Versions) Republish() []int { return v.republish }
 // Begin makes version 0 known.
 func (v *Versions) Begin() { v.Sync.Publish(0, v.Start) }
 
-// Recover tells the Synchronizer what the job has published by train step step, and deletes what a killed process meant to. needed is the
-// oldest version that an explorer may still ask for.
+// Recover tells the Synchronizer what the job has published by train step step, and deletes what a killed process
+// meant to. needed is the oldest version that an explorer may still ask for.
 func (v *Versions) Recover(ctx context.Context, step, needed int) error {
 	list, err := v.published()
 	if err != nil {
@@ -65,10 +65,10 @@ func (v *Versions) Recover(ctx context.Context, step, needed int) error {
 	return nil
 }
 
-// publishKnown tells the synchronizer of weights that an earlier process published. On a service that keeps no models the run continues with
-// another model, of the state of step saved. Some such services sample from weights only while the model that saved them is loaded, so the
-// new model publishes those of step saved again: they are the same. Older weights cannot be made again; if they can no longer be
-// sampled from, the new model's take their place.
+// publishKnown tells the synchronizer of weights that an earlier process published. On a service that keeps no models
+// the run continues with another model, of the state of step saved. Some such services sample from weights only while
+// the model that saved them is loaded, so the new model publishes those of step saved again: they are the same. Older
+// weights cannot be made again; if they can no longer be sampled from, the new model's take their place.
 func (v *Versions) publishKnown(ctx context.Context, n published, saved int) error {
 	if v.Durable || v.Over {
 		v.Sync.Publish(n.version, n.path)
@@ -86,7 +86,8 @@ func (v *Versions) publishKnown(ctx context.Context, n published, saved int) err
 		v.Sync.Publish(n.version, n.path)
 		return nil
 	case n.version < saved:
-		v.Warn(fmt.Sprintf("the server no longer has the weights of step %d; those of step %d are sampled from in their place", n.version, saved))
+		v.Warn(fmt.Sprintf("the server no longer has the weights of step %d; those of step %d are sampled from in "+
+			"their place", n.version, saved))
 	}
 	v.publishAgain(n)
 	return nil
@@ -101,9 +102,10 @@ func (v *Versions) publishAgain(n published) {
 	v.replaced[n.version] = n.path
 }
 
-// RecoverForeign tells the Synchronizer which of the weights that Trinity-RFT published are there: those it published last, if they are of
-// step, whose state is saved. It deletes the ones before, but not what it noted of them, and when it was stopped between two saves its last are
-// of steps that are trained again. What explore steps ask for of those, from needed on, the trainer publishes anew with the state's weights.
+// RecoverForeign tells the Synchronizer which of the weights that Trinity-RFT published are there: those it published
+// last, if they are of step, whose state is saved. It deletes the ones before, but not what it noted of them, and
+// when it was stopped between two saves its last are of steps that are trained again. What explore steps ask for of
+// those, from needed on, the trainer publishes anew with the state's weights.
 func (v *Versions) RecoverForeign(ctx context.Context, step, needed int) error {
 	latest, err := os.ReadFile(filepath.Join(v.Dir, "latest_state_dict_iteration.txt"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -136,8 +138,8 @@ func (v *Versions) RecoverForeign(ctx context.Context, step, needed int) error {
 	return nil
 }
 
-// Check refuses to continue when weights are gone that one of the explore steps first to last is to sample with and that no train step behind
-// trained will publish, unless they can be made again.
+// Check refuses to continue when weights are gone that one of the explore steps first to last is to sample with and
+// that no train step behind trained will publish, unless they can be made again.
 func (v *Versions) Check(ctx context.Context, first, last, trained int) error {
 	if v.Sync.style != Fixed {
 		return nil
@@ -158,16 +160,21 @@ func (v *Versions) Check(ctx context.Context, first, last, trained int) error {
 			return v.gone(step, version)
 		}
 		v.Sync.Publish(version, path)
-		v.Note(fmt.Sprintf("the sampler weights of step %d were deleted and are made again from the state that was saved there", version))
+		v.Note(fmt.Sprintf("the sampler weights of step %d were deleted and are made again from the state that "+
+			"was saved there", version))
 	}
 	return nil
 }
 
 func (v *Versions) gone(step, version int) error {
-	return fmt.Errorf("synchronizer: explore step %d samples with the weights of step %d, which job %s no longer has (its newest are of step %d), "+
-		"and no state was saved at that step to make them of: a job that was finished by an older version kept the last weights alone, and one "+
-		"that was trained with a smaller sync_offset or sync_interval kept no older ones; set synchronizer.sync_offset=0 and "+
-		"synchronizer.sync_interval=1 to go on with the newest, or use another name for a new job", step, version, v.Dir, v.Sync.Newest())
+	return fmt.Errorf("synchronizer: explore step %d samples with the weights of step %d, which job %s no longer "+
+		"has (its newest are of step %d), "+
+		"and no state was saved at that step to make them of: a job that was finished by an older version kept "+
+		"the last weights alone, and one "+
+		"that was trained with a smaller sync_offset or sync_interval kept no older ones; set "+
+		"synchronizer.sync_offset=0 and "+
+		"synchronizer.sync_interval=1 to go on with the newest, or use another name for a new job",
+		step, version, v.Dir, v.Sync.Newest())
 }
 
 // Published makes a version known that the trainer has published, and deletes the weights that it replaces.

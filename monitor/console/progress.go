@@ -1,5 +1,5 @@
-// Package console is what a person reads on the terminal: Progress while a run is under way, Summary when it is over. It draws nothing else
-// and decides nothing.
+// Package console is what a person reads on the terminal: Progress while a run is under way, Summary when it is over.
+// It draws nothing else and decides nothing.
 package console
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// Progress tells a person how a run goes: a line per step, and on a terminal a live line below them. It is safe for concurrent use.
+// Progress tells a person how a run goes: a line per step, and on a terminal a live line below them. It is safe for
+// concurrent use.
 type Progress struct {
 	Options
 	file *os.File
@@ -56,7 +57,8 @@ func Open(o Options) (*Progress, error) {
 // Close closes the log.
 func (p *Progress) Close() error { return p.file.Close() }
 
-// Start notes in the log that a run of total train steps begins, which may be 0 for unknown; more are pairs of names and values.
+// Start notes in the log that a run of total train steps begins, which may be 0 for unknown; more are pairs of names
+// and values.
 func (p *Progress) Start(total int, more ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,11 +80,13 @@ func (p *Progress) Step(step int, m monitor.Metrics) {
 		parts[0] = fmt.Sprintf("step %*d/%d", len(fmt.Sprint(p.total)), step, p.total)
 	}
 	for _, c := range []struct{ key, format string }{
-		{"critic/rewards/mean", "reward %.3f"}, {"rollout/accuracy/mean", "accuracy %.3f"}, {nllKey, "nll %.4f"}, {lossKey, "loss %.4f"},
+		{"critic/rewards/mean", "reward %.3f"}, {"rollout/accuracy/mean", "accuracy %.3f"},
+		{nllKey, "nll %.4f"}, {lossKey, "loss %.4f"},
 		{"response_length/mean", "length %.1f"}, {"perf/sampled_tokens_per_second", "sampled %.0f tok/s"},
 		{"perf/train_tokens_per_second", "trained %.0f tok/s"},
 	} {
-		if v, ok := m[c.key]; ok && !(c.key == lossKey && (rewarded || known)) { // a policy loss says nothing to a person
+		// a policy loss says nothing to a person
+		if v, ok := m[c.key]; ok && !(c.key == lossKey && (rewarded || known)) {
 			parts = append(parts, fmt.Sprintf(c.format, v))
 		}
 	}

@@ -144,7 +144,8 @@ func (s *Summary) results() []string {
 		}
 	}
 	entries, err := os.ReadDir(s.Dir)
-	if err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "global_step_") }) {
+	saved := func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "global_step_") }
+	if err == nil && slices.ContainsFunc(entries, saved) {
 		there = append(there, "global_step_*")
 	}
 	return there

@@ -12,7 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// ImportState copies the state that a stage begins with into the job's own checkpoints, so that its folder is whole. Later starts find it.
+// ImportState copies the state that a stage begins with into the job's own checkpoints, so that its folder is whole.
+// Later starts find it.
 func (d Dir) ImportState(s Stage) error {
 	if s.State == "" {
 		return nil
@@ -51,8 +52,8 @@ func (d Dir) copyState(s Stage, own string) error {
 	return d.FS.SyncDir(filepath.Dir(to))
 }
 
-// ExportModel copies the weights that a full-parameter run saved in folder from to global_step_<n>/actor/huggingface, where upstream puts the
-// model: an ordinary Hugging Face folder.
+// ExportModel copies the weights that a full-parameter run saved in folder from to global_step_<n>/actor/huggingface,
+// where upstream puts the model: an ordinary Hugging Face folder.
 func (d Dir) ExportModel(step int, from string) error {
 	to := d.File("global_step_"+strconv.Itoa(step), "actor", "huggingface")
 	err := d.FS.MkdirAll(to)

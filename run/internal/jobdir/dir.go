@@ -1,5 +1,5 @@
-// Package jobdir is the folder of a job: who may work in it, what the job drew once and keeps, the names of the files there, and how a stage
-// takes over what the one before it left.
+// Package jobdir is the folder of a job: who may work in it, what the job drew once and keeps, the names of the files
+// there, and how a stage takes over what the one before it left.
 package jobdir
 
 import (
@@ -52,8 +52,8 @@ func (d Dir) Suffix() string {
 	return ""
 }
 
-// Metrics is the name of metrics.jsonl, or of what another role has instead: the lines of an explorer in a process of its own are by explore
-// step.
+// Metrics is the name of metrics.jsonl, or of what another role has instead: the lines of an explorer in a process of
+// its own are by explore step.
 func (d Dir) Metrics() string {
 	if d.bench {
 		return "metrics-" + Benchmark + ".jsonl"

@@ -40,7 +40,8 @@ func trainedBy(cfg *config.Config) *Trained {
 
 // Draw is the identity of a new job. numerics names the arithmetic of the local engine; it is empty on a server.
 func Draw(cfg *config.Config, numerics string, now time.Time) Identity {
-	return Identity{Seed: chooseSeed(cfg), Date: now.Truncate(time.Second), Session: "run-" + hex.EncodeToString(drawn(16)),
+	return Identity{Seed: chooseSeed(cfg), Date: now.Truncate(time.Second),
+		Session:  "run-" + hex.EncodeToString(drawn(16)),
 		Numerics: numerics, Adapter: cfg.StartAdapter(), Trains: trainedBy(cfg)}
 }
 
@@ -75,15 +76,16 @@ func (d Dir) Began(now time.Time) time.Time {
 	return now.Truncate(time.Second)
 }
 
-// Check refuses a configuration that does not continue the job in the folder dir. note, if any, tells a person what may differ. numerics is
-// what Draw takes, where the name of what the configuration computes with.
+// Check refuses a configuration that does not continue the job in the folder dir. note, if any, tells a person what
+// may differ. numerics is what Draw takes, where the name of what the configuration computes with.
 func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note string, err error) {
 	if want := givenSeed(cfg); want != nil && uint64(*want) != id.Seed {
 		return "", fmt.Errorf("run: job %s was begun with seed %d and the configuration now says %d; "+
 			"set the old seed, or use another name for a new job", dir, int64(id.Seed), *want)
 	}
 	if was, is := id.Adapter, cfg.StartAdapter(); was != is {
-		return "", fmt.Errorf("run: job %s was begun with model.lora_configs[0].path %q and the configuration now says %q; "+
+		return "", fmt.Errorf("run: job %s was begun with model.lora_configs[0].path %q and the configuration now "+
+			"says %q; "+
 			"set the old path, or use another name for a new job", dir, was, is)
 	}
 	if err := id.checkTrained(cfg, dir); err != nil {
@@ -99,7 +101,8 @@ func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note 
 		return "", fmt.Errorf("run: job %s was begun on the local engine, and the configuration now says the %s; "+
 			"set model.tinker.base_url: local, or use another name for a new job", dir, where)
 	default:
-		return fmt.Sprintf("the job was begun with numerics %s and goes on with %s: the last bits can differ from an unbroken run's",
+		return fmt.Sprintf("the job was begun with numerics %s and goes on with %s: the last bits can differ from "+
+			"an unbroken run's",
 			was, is), nil
 	}
 }

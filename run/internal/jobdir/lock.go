@@ -42,7 +42,8 @@ func Roles(cfg *config.Config) []string {
 	return roles
 }
 
-// Lock keeps a second process with one of the roles out of the folder, until unlock is called. It tells out when it has to wait.
+// Lock keeps a second process with one of the roles out of the folder, until unlock is called. It tells out when it
+// has to wait.
 func (d Dir) Lock(ctx context.Context, out io.Writer, roles ...string) (unlock func() error, err error) {
 	var taken []func() error
 	unlock = func() error {

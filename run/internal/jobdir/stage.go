@@ -45,7 +45,8 @@ func (d Dir) LatestStage(n int) (int, error) {
 		return 0, fmt.Errorf("run: %s cannot be read: %w; restore it, or use another name for a new job", path, err)
 	}
 	if m.Latest >= n {
-		return 0, fmt.Errorf("run: %s was at stage %d, and there are %d; put the missing stages back, or use another name for a new job",
+		return 0, fmt.Errorf("run: %s was at stage %d, and there are %d; put the missing stages back, or use "+
+			"another name for a new job",
 			d.Path, m.Latest, n)
 	}
 	return m.Latest, nil
@@ -59,7 +60,8 @@ func (d Dir) BeginStage(i int) error {
 	return disk.WriteJSON(d.FS, d.File("stage_meta.json"), stageMeta{i})
 }
 
-// After is what there is behind stage i of a configuration, which is over. A stage that trains nothing leaves what it was left.
+// After is what there is behind stage i of a configuration, which is over. A stage that trains nothing leaves what it
+// was left.
 func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	c, err := cfg.Stage(i)
 	if err != nil || !c.Mode.Trains() {
@@ -94,7 +96,8 @@ func noted(dir, latest, file string) (string, error) {
 	return strings.TrimSpace(string(path)), err
 }
 
-// SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun with its weights.
+// SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun
+// with its weights.
 func SayPassed(cfg *config.Config, i int, out io.Writer) error {
 	s, err := cfg.Stage(i)
 	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {
@@ -102,7 +105,8 @@ func SayPassed(cfg *config.Config, i int, out io.Writer) error {
 	}
 	state, err := trainer.ReadState(s.JobDir(), s.Trainer.Name)
 	if err == nil && state.Step < *s.Trainer.TotalSteps {
-		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has begun with its weights; "+
+		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has "+
+			"begun with its weights; "+
 			"for a longer one use another name\n",
 			cfg.Stages[i].StageName, state.Step, *s.Trainer.TotalSteps, cfg.Stages[i+1].StageName)
 	}

@@ -1,4 +1,4 @@
-package run
+package budget
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const (
 	probeTime    = 100 * time.Millisecond
 )
 
-// trainingCost is how much longer a token takes in forward_backward than in the forward pass that the probe times: the products run once
-// more for the input's gradient, and with all weights trained once more for theirs.
+// trainingCost is how much longer a token takes in forward_backward than in the forward pass that the probe times: the
+// products run once more for the input's gradient, and with all weights trained once more for theirs.
 func trainingCost(rank int) float64 {
 	if rank == 0 {
 		return 3
@@ -30,8 +30,9 @@ func trainingCost(rank int) float64 {
 	return 2.2
 }
 
-// probe measures how fast a service samples from a base model with a vocabulary of that size. It trains nothing and leaves nothing behind.
-func probe(ctx context.Context, s tinker.Service, base string, vocab, samples, rank int) (Rates, error) {
+// Measure tells how fast a service samples from a base model with a vocabulary of that size. It trains nothing and
+// leaves nothing behind.
+func Measure(ctx context.Context, s tinker.Service, base string, vocab, samples, rank int) (Rates, error) {
 	c, err := s.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: base})
 	if err != nil {
 		return Rates{}, err
@@ -60,8 +61,10 @@ func probe(ctx context.Context, s tinker.Service, base string, vocab, samples, r
 	return Rates{Sampled: sampled, Trained: read / trainingCost(rank)}, err
 }
 
-// sampleTokens draws samples of probeTokens tokens, which only the last token of the vocabulary ends early, and counts what came.
-func sampleTokens(ctx context.Context, c tinker.SamplingClient, prompt tinker.ModelInput, samples, vocab int) (int, error) {
+// sampleTokens draws samples of probeTokens tokens, which only the last token of the vocabulary ends early, and counts
+// what came.
+func sampleTokens(ctx context.Context, c tinker.SamplingClient, prompt tinker.ModelInput, samples,
+	vocab int) (int, error) {
 	p, seed := tinker.DefaultSampling(), uint64(1)
 	p.MaxTokens, p.Seed, p.StopTokens = probeTokens, &seed, []int32{int32(vocab - 1)}
 	r, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: prompt, NumSamples: samples, Params: p})
@@ -75,7 +78,8 @@ func sampleTokens(ctx context.Context, c tinker.SamplingClient, prompt tinker.Mo
 	return n, nil
 }
 
-// fastest repeats work for probeTime and returns its best rate, in tokens per second: what else the machine does only slows.
+// fastest repeats work for probeTime and returns its best rate, in tokens per second: what else the machine does only
+// slows.
 func fastest(work func() (tokens int, err error)) (float64, error) {
 	best := 0.0
 	for begin := time.Now(); best == 0 || time.Since(begin) < probeTime; {

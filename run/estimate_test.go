@@ -5,7 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
 func TestEstimate(t *testing.T) {
@@ -16,13 +17,14 @@ func TestEstimate(t *testing.T) {
 	}
 	answer := int64(*cfg.Model.MaxResponseTokens)
 	samples := cfg.Buffer.BatchSize * cfg.Algorithm.RepeatTimes
-	if b.Rows != 2000 || b.Steps != 50 || b.Samples != samples || b.Looked != lookAt {
-		t.Errorf("rows, steps, samples, looked = %d, %d, %d, %d, want 2000, 50, %d, %d", b.Rows, b.Steps, b.Samples, b.Looked, samples, lookAt)
+	if b.Rows != 2000 || b.Steps != 50 || b.Samples != samples || b.Looked != 64 {
+		t.Errorf("rows, steps, samples, looked = %d, %d, %d, %d, want 2000, 50, %d, %d", b.Rows, b.Steps, b.Samples,
+			b.Looked, samples, 64)
 	}
 	if b.Prompt < 20 || b.Prompt > b.Longest || b.Longest > 120 {
 		t.Errorf("a prompt has %d tokens, the longest %d", b.Prompt, b.Longest)
 	}
-	if b.Tried < pilotSamples || b.Sampled <= 0 || b.Sampled > b.MaxSampled || b.Trained > b.MaxTrained {
+	if b.Tried < 128 || b.Sampled <= 0 || b.Sampled > b.MaxSampled || b.Trained > b.MaxTrained {
 		t.Errorf("tried, sampled, trained = %d, %d, %d", b.Tried, b.Sampled, b.Trained)
 	}
 	if want := int64(samples) * answer; b.MaxSampled != want {
@@ -34,7 +36,8 @@ func TestEstimate(t *testing.T) {
 	if b.Rates.Sampled <= 0 || b.Rates.Trained <= 0 || b.StepTime() <= 0 {
 		t.Errorf("rates %+v give %v a step", b.Rates, b.StepTime())
 	}
-	for _, word := range []string{"model    886144 parameters", "data     2000 rows", "plan     50 steps of 128 samples: about", "time     about"} {
+	for _, word := range []string{"model    886144 parameters", "data     2000 rows",
+		"plan     50 steps of 128 samples: about", "time     about"} {
 		if !strings.Contains(b.String(), word) {
 			t.Errorf("the budget does not say %q:\n%s", word, b)
 		}
@@ -52,7 +55,8 @@ func TestEstimateAsksNoServer(t *testing.T) {
 	o := options()
 	o.LookupEnv = withKey
 	remote := "model.tinker.base_url=" + server.URL
-	if b, err := Estimate(t.Context(), load(t, t.TempDir(), remote), o); err != nil || b.Samples != 128 || b.Rates != (Rates{}) {
+	if b, err := Estimate(t.Context(), load(t, t.TempDir(), remote), o); err != nil || b.Samples != 128 ||
+		b.Rates != (budget.Rates{}) {
 		t.Errorf("with the tokenizer in a folder: %+v, %v", b, err)
 	}
 	_, err := Estimate(t.Context(), load(t, t.TempDir(), remote, "model.model_path=nobody/nothing"), o)
@@ -61,34 +65,5 @@ func TestEstimateAsksNoServer(t *testing.T) {
 	}
 	if asked != 0 {
 		t.Errorf("the server was asked %d times", asked)
-	}
-}
-
-func TestStepTime(t *testing.T) {
-	b := Budget{Steps: 10, Samples: 1, MaxSampled: 1000, MaxTrained: 3000, Rates: Rates{Sampled: 500, Trained: 1500}}
-	if got := b.MaxStepTime(); got != 4*time.Second {
-		t.Errorf("MaxStepTime() = %v, want 2 s of sampling and 2 s of training", got)
-	}
-	if got := b.StepTime(); got != 0 {
-		t.Errorf("StepTime() = %v without means, want 0", got)
-	}
-	b.Sampled, b.Trained = 250, 750
-	if got := b.StepTime(); got != time.Second {
-		t.Errorf("StepTime() = %v, want half a second of each", got)
-	}
-	b.Rates = Rates{}
-	if got := b.StepTime(); got != 0 {
-		t.Errorf("StepTime() = %v without rates, want 0", got)
-	}
-}
-
-func TestRoundTime(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		1234 * time.Millisecond: "1.2s", 83*time.Second + 400*time.Millisecond: "1m23s",
-		3*time.Hour + 4*time.Minute + 29*time.Second: "3h4m0s", 31 * 24 * time.Hour: "31 days",
-	} {
-		if got := roundTime(d); got != want {
-			t.Errorf("roundTime(%v) = %s, want %s", d, got, want)
-		}
 	}
 }

@@ -42,10 +42,12 @@ func (c tallied) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.
 }
 
 // fewSteps is a short run that does not change the model, so that what it measures is what an estimate can know.
-var fewSteps = []string{"algorithm.optimizer.lr=0", "buffer.total_steps=3", "trainer.total_steps=3", "trainer.save_interval=0"}
+var fewSteps = []string{"algorithm.optimizer.lr=0", "buffer.total_steps=3", "trainer.total_steps=3",
+	"trainer.save_interval=0"}
 
 // sampledSteps is that of a run that samples.
-var sampledSteps = and(fewSteps, "buffer.batch_size=8", "algorithm.repeat_times=8", "explorer.eval_on_startup=false", "explorer.eval_interval=100",
+var sampledSteps = and(fewSteps, "buffer.batch_size=8", "algorithm.repeat_times=8", "explorer.eval_on_startup=false",
+	"explorer.eval_interval=100",
 	"buffer.explorer_input.eval_tasksets=[]")
 
 // longContext is the shipped model with room for conversations.
@@ -83,16 +85,22 @@ func TestEstimateHolds(t *testing.T) {
 		most       int // the bound of trained tokens is at most so many times the mean
 	}{
 		{"one turn with a system prompt", "tiny/gsm8k.yaml", sampledSteps, 3},
-		{"one turn with the built-in system prompt", "tiny/gsm8k.yaml", and(sampledSteps, "buffer.explorer_input.taskset.format.system_prompt=null", "model.max_prompt_tokens=200"), 3},
-		{"a conversation of several turns", "tiny/gsm8k.yaml", and(sampledSteps, "buffer.batch_size=4", "algorithm.repeat_times=4", "model.model_path="+longContext(t), "model.max_prompt_tokens=320", "model.max_response_tokens=600",
-			"buffer.explorer_input.taskset.path="+lake, "buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
+		{"one turn with the built-in system prompt", "tiny/gsm8k.yaml",
+			and(sampledSteps, "buffer.explorer_input.taskset.format.system_prompt=null", "model.max_prompt_tokens=200"),
+			3},
+		{"a conversation of several turns", "tiny/gsm8k.yaml", and(sampledSteps, "buffer.batch_size=4",
+			"algorithm.repeat_times=4", "model.model_path="+longContext(t), "model.max_prompt_tokens=320",
+			"model.max_response_tokens=600",
+			"buffer.explorer_input.taskset.path="+lake,
+			"buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
 			"buffer.explorer_input.taskset.workflow_args={agent_max_steps: 4}"), 4},
 		{"an environment", "tiny/guess/workflow.yaml", sampledSteps, 4},
 		{"sft", "tiny/algorithms/sft.yaml", fewSteps, 2},
 		{"dpo", "tiny/algorithms/dpo.yaml", fewSteps, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg, err := config.Load("../examples/"+tt.file, and(tt.overrides, "checkpoint_root_dir="+t.TempDir()), noEnv)
+			cfg, err := config.Load("../examples/"+tt.file, and(tt.overrides, "checkpoint_root_dir="+t.TempDir()),
+				noEnv)
 			if err != nil {
 				t.Fatal(err)
 			}

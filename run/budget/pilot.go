@@ -1,4 +1,4 @@
-package run
+package budget
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -52,28 +51,16 @@ type trial struct {
 	took        time.Duration
 }
 
-// pilot runs some tasks with the model as it is, and notes how long answers are. Where that takes too long, fails, or
-// would ask a service, the budget keeps its bounds alone.
-func (b *Budget) pilot(ctx context.Context, in *Inspection, service tinker.Service) error {
-	name := in.job.cfg.Buffer.ExplorerInput.Training()[0].DefaultWorkflowType
-	if _, own := in.job.Plugins.Workflows[name]; own || workflow.AsksService(in.train.Workflow) {
-		return nil
-	}
-	client, err := service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: in.job.model.name})
-	if err != nil {
-		return err
-	}
-	in.job.service = service // a judge is asked there
-	t, err := in.runSome(ctx, &counting{SamplingClient: client})
+// Pilot runs some tasks with the model as it is, and notes how long answers are. Where that takes too long, or fails,
+// the budget keeps its bounds alone.
+func (p *Plan) Pilot(ctx context.Context, b *Budget, client tinker.SamplingClient) error {
+	t, err := p.runSome(ctx, &counting{SamplingClient: client})
 	if err != nil || t.experiences == 0 {
 		return ctx.Err() // it takes too long, or the tasks fail, which the run will tell
 	}
 	b.Tried = t.samples
 	b.Sampled = int64(math.Round(float64(t.sampled) / float64(t.samples) * float64(b.Samples)))
-	if cfg := in.job.cfg; cfg.Mode.Trains() {
-		perSequence := float64(t.tokens) / float64(t.experiences)
-		b.Trained = int64(math.Round(perSequence * float64(cfg.Buffer.TrainBatchSize)))
-	}
+	b.Trained = int64(math.Round(float64(t.tokens) / float64(t.experiences) * float64(p.TrainBatch)))
 	if t.sampled > 0 && t.took > 0 {
 		b.Rates.Sampled = float64(t.sampled) / t.took.Seconds() // with the prompts, which it takes time to read
 	}
@@ -81,9 +68,9 @@ func (b *Budget) pilot(ctx context.Context, in *Inspection, service tinker.Servi
 }
 
 // runSome runs about pilotSamples repetitions of tasks all over the run, for pilotTime at most.
-func (in *Inspection) runSome(ctx context.Context, client *counting) (t trial, err error) {
-	repeat := max(1, in.job.cfg.Algorithm.RepeatTimes)
-	tasks, err := in.someTasks(max(pilotTasks, (pilotSamples+repeat-1)/repeat))
+func (p *Plan) runSome(ctx context.Context, client *counting) (t trial, err error) {
+	repeat := max(1, p.Repeat)
+	tasks, err := p.some(max(pilotTasks, (pilotSamples+repeat-1)/repeat))
 	if err != nil {
 		return t, err
 	}
@@ -95,7 +82,7 @@ func (in *Inspection) runSome(ctx context.Context, client *counting) (t trial, e
 	for _, task := range tasks {
 		task.Repeat = repeat
 		g.Go(func() error {
-			w, r := in.train.Way(task)
+			w, r := p.Tasks.Way(task)
 			r.Sampler = client
 			list, err := w.Run(gctx, &r, task)
 			if err != nil {
