@@ -43,8 +43,8 @@ var floors = []string{
 	"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
 		"engine engine/enginetest engine/journal engine/measure",
 	"loop/buffer",
-	"loop/explorer loop/trainer loop/gem loop/proxy loop/remote",
-	"loop/record loop/bench run/budget",
+	"loop/explorer loop/trainer loop/proxy loop/remote",
+	"loop/record loop/bench loop/gem run/budget",
 	"config",
 	"run/internal/jobdir run/internal/openai",
 	"run examples/tiny examples/tiny/gen",

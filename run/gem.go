@@ -17,14 +17,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// shippedPlayer is the model that plays when the local engine is to play and no model is named.
-const shippedPlayer = "examples/tiny/guess/model"
+// shippedModel is the model that plays when the local engine is to play and no model is named.
+const shippedModel = "examples/tiny/guess/model"
 
 // Environments is the registry of all environments. Those that draw from words, clues or an encyclopedia find them in the folder
 // data, see game.Load; what is not there, and all of it if data is "", is what the program carries.
@@ -60,7 +61,7 @@ func Gem(ctx context.Context, pairs []string, o Options) error {
 		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n", context.Cause(ctx), g.dir)
 		err = ErrInterrupted
 	}
-	if errors.Is(err, gem.ErrInterrupted) {
+	if errors.Is(err, trainer.ErrInterrupted) {
 		fmt.Fprintf(o.Out, "stopped after %d steps and saved; resume=%s goes on from there\n", g.trainer.Step(), g.dir)
 		err = ErrInterrupted
 	}
@@ -130,8 +131,8 @@ func chooseForGem(c *gem.Config, o Options) (b config.Backend, note string, err 
 	}
 	b.Reason = words.Replace(b.Reason)
 	if st, err := os.Stat(c.ModelName); b.Kind == config.Local && c.ModelName == gem.DefaultModel && (err != nil || !st.IsDir()) {
-		c.ModelName = shippedPlayer
-		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another", shippedPlayer)
+		c.ModelName = shippedModel
+		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another", shippedModel)
 	}
 	return b, note, nil
 }

@@ -220,17 +220,17 @@ func TestGemRefuses(t *testing.T) {
 	}
 }
 
-// A run's last weights play in an exam; another model's do differently.
-func TestGemExam(t *testing.T) {
+// A run's last weights are evaluated; another model's do differently.
+func TestGemEvaluation(t *testing.T) {
 	dir, lines := gemRuns(t, options(), short(t.TempDir()))
-	results, err := GemExam{Run: dir}.Exam(context.Background(), options())
+	results, err := GemEvaluation{Run: dir}.Evaluate(context.Background(), options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := results[0].Return, lines[3].Metrics["eval/game:GuessTheNumber-v0-easy/return"]; math.Float64bits(got) != math.Float64bits(want) {
 		t.Errorf("return %v, want that of the evaluation at the run's end, %v", got, want)
 	}
-	two, err := GemExam{Random: true, Pairs: []string{"env_id=game:GuessTheNumber-v0-easy, game:Mastermind-v0-easy", "eval_episodes=20"}}.Exam(context.Background(), options())
+	two, err := GemEvaluation{Random: true, Pairs: []string{"env_id=game:GuessTheNumber-v0-easy, game:Mastermind-v0-easy", "eval_episodes=20"}}.Evaluate(context.Background(), options())
 	if err != nil || len(two) != 2 || two[1].EnvID != "game:Mastermind-v0-easy" || two[1].Episodes != 20 {
 		t.Errorf("%+v, %v", two, err)
 	}

@@ -101,11 +101,7 @@ func (j *judge) Ask(ctx context.Context, messages []chat.Message, temperature fl
 	if n := j.conf.MaxResponseTokens; n != nil {
 		p.MaxTokens = *n
 	}
-	f, err := c.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: p})
-	if err != nil {
-		return "", err
-	}
-	r, err := f.Wait(ctx)
+	r, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: p})
 	if err != nil {
 		return "", err
 	}

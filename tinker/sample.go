@@ -80,17 +80,22 @@ type TokenLogprob struct {
 	Logprob float32 `json:"logprob"`
 }
 
+// Sample asks for samples and waits for them.
+func Sample(ctx context.Context, c SamplingClient, req SampleRequest) (SampleResponse, error) {
+	f, err := c.Sample(ctx, req)
+	if err != nil {
+		return SampleResponse{}, err
+	}
+	return f.Wait(ctx)
+}
+
 // ComputeLogprobs returns log p(tokens[j] | tokens[:j]), nats, shape of the input; entry 0 is NaN.
 func ComputeLogprobs(ctx context.Context, c SamplingClient, input ModelInput) ([]float32, error) {
 	p := DefaultSampling()
 	p.MaxTokens = 1
 	seed := uint64(0)
 	p.Seed = &seed
-	f, err := c.Sample(ctx, SampleRequest{Prompt: input, NumSamples: 1, Params: p, PromptLogprobs: true})
-	if err != nil {
-		return nil, err
-	}
-	r, err := f.Wait(ctx)
+	r, err := Sample(ctx, c, SampleRequest{Prompt: input, NumSamples: 1, Params: p, PromptLogprobs: true})
 	if err != nil {
 		return nil, err
 	}

@@ -70,11 +70,8 @@ func (o *ownServer) firstSample(ctx context.Context, t *client.Client) (time.Dur
 	}
 	p := tinker.DefaultSampling()
 	p.MaxTokens = 1
-	f, err := c.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text([]int32{40, 41, 42}), NumSamples: 1, Params: p})
-	if err != nil {
-		return 0, err
-	}
-	_, err = f.Wait(ctx)
+	req := tinker.SampleRequest{Prompt: tinker.Text([]int32{40, 41, 42}), NumSamples: 1, Params: p}
+	_, err = tinker.Sample(ctx, c, req)
 	return time.Since(o.begun), err
 }
 

@@ -34,7 +34,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	if err := gemNames(&cfg, strings.Split(cfg.EnvID, ",")...); err != nil {
 		return usageError{err}
 	}
-	x := run.GemExam{Pairs: pairs, Run: c.Run_, Random: c.Random}
+	x := run.GemEvaluation{Pairs: pairs, Run: c.Run_, Random: c.Random}
 	notes := s.out
 	if c.JSON {
 		notes = s.err
@@ -46,7 +46,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	}
 	options := s.options(c.Threads)
 	options.Out, options.Terminal = notes, false
-	results, err := x.Exam(s.ctx, options)
+	results, err := x.Evaluate(s.ctx, options)
 	if errors.Is(err, run.ErrInterrupted) {
 		fmt.Fprintln(s.err, "stopped; the environments above are complete")
 		return nil

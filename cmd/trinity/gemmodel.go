@@ -34,7 +34,7 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 		return usageError{err}
 	}
 	p.seen = env.Wrap(p.game, wrappers...)
-	m := gem.Player{Sampler: t.client, Tokens: t.tokenizer, Template: template, MaxTokens: c.MaxTokens,
+	m := gem.Policy{Sampler: t.client, Tokens: t.tokenizer, Template: template, MaxTokens: c.MaxTokens,
 		Temperature: c.Temperature, Seed: c.Seed}
 	var seq chat.Sequence
 	turn := 0

@@ -170,11 +170,7 @@ func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err 
 		seed := seeds.Uint64()
 		p.Seed, p.MaxTokens = &seed, min(chunk, most-len(answer))
 		whole := tinker.Text(slices.Concat(prompt, answer))
-		future, err := t.client.Sample(ctx, tinker.SampleRequest{Prompt: whole, Params: p})
-		if err != nil {
-			return answer, err
-		}
-		res, err := future.Wait(ctx)
+		res, err := tinker.Sample(ctx, t.client, tinker.SampleRequest{Prompt: whole, Params: p})
 		if err != nil {
 			return answer, err
 		}

@@ -16,7 +16,39 @@ import (
 // emptyRounds is how many rounds without a single episode end a run.
 const emptyRounds = 3
 
-// collect plays rounds of num_env episodes until they have batch_size turns. Episodes come in order of round and place, whatever
+// source gives the trainer the turns of each step. It implements trainer.Source.
+type source struct{ *Trainer }
+
+// Read implements trainer.Source. The trainer's step n is the run's step n-1.
+func (t source) Read(ctx context.Context, step, _ int) ([]*experience.Experience, error) {
+	t.say("🎲 Start collecting episodes at step %d", step-1)
+	episodes, failed, err := t.collect(ctx, step-1)
+	if err != nil {
+		return nil, err
+	}
+	t.printEpisodes(episodes)
+	turns := t.score(step-1, episodes)
+	episodeMetrics(t.metrics, episodes, failed)
+	t.say("🎈 Start training at step %d", step-1)
+	return turns, nil
+}
+
+// Position implements trainer.Source: a step's number says all.
+func (source) Position() buffer.Position { return buffer.Position{} }
+
+// Turns is one episode: its turns in order.
+type Turns []*experience.Experience
+
+// Return is the sum of an episode's rewards.
+func (e Turns) Return() float64 {
+	sum := 0.0
+	for _, turn := range e {
+		sum += turn.RewardOr(0)
+	}
+	return sum
+}
+
+// collect plays rounds of num_env episodes until they have batch_size turns. Episodes come in order of round and slot, whatever
 // order they end in. One with a failed sample is dropped and counted.
 func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, failed int, err error) {
 	stored, err := t.store.Load(step)
@@ -50,20 +82,20 @@ func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, fail
 // errRecord marks the failure of what must not fail: episodes are kept, or the run ends.
 var errRecord = errors.New("an episode could not be stored")
 
-// seat is one episode of a round: where it is played and what its draws are named by.
-type seat struct {
-	step, round, place int
+// slot is one episode of a round, and what its draws are named by.
+type slot struct {
+	step, round, index int
 	begin              func() (opened, error)
 }
 
-func (s seat) name() string { return strconv.Itoa(s.round) + "/" + strconv.Itoa(s.place) }
+func (s slot) name() string { return strconv.Itoa(s.round) + "/" + strconv.Itoa(s.index) }
 
-// round plays one episode in each place. err is one of the failures, if there were any.
+// round plays one episode in each slot. err is one of the failures, if there were any.
 func (t *Trainer) round(ctx context.Context, step, round int, stored map[string]buffer.Record) (episodes []Turns, failed int, err error) {
 	all := make([]Turns, t.Config.NumEnv)
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
-	for i, s := range t.seats(ctx, step, round) {
+	for i, s := range t.slots(ctx, step, round) {
 		if r, ok := stored[s.name()]; ok {
 			all[i] = r.Experiences
 			continue
@@ -85,7 +117,7 @@ func (t *Trainer) round(ctx context.Context, step, round int, stored map[string]
 }
 
 // keep plays an episode and stores it. A failed one is stored as an empty record, so that a restart counts it the same.
-func (t *Trainer) keep(ctx context.Context, s seat) (Turns, error) {
+func (t *Trainer) keep(ctx context.Context, s slot) (Turns, error) {
 	o, err := s.begin()
 	var turns Turns
 	if err == nil {
@@ -101,16 +133,16 @@ func (t *Trainer) keep(ctx context.Context, s seat) (Turns, error) {
 }
 
 // play plays an episode to its end. Whatever fails loses all of it.
-func (t *Trainer) play(ctx context.Context, o opened, s seat) (Turns, error) {
+func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 	var turns Turns
 	retells := env.Retells(t.Config.EnvWrappers)
 	for {
 		known := len(o.seq.Tokens)
-		turn, continues, err := t.player.Answer(ctx, &o.seq, o.obs, "sample", s.step, s.round, s.place, len(turns))
+		turn, continues, err := t.policy.Answer(ctx, &o.seq, o.obs, "sample", s.step, s.round, s.index, len(turns))
 		if err != nil {
 			return nil, err
 		}
-		next, err := o.env.Step(t.player.Action(turn.Response))
+		next, err := o.env.Step(t.policy.Action(turn.Response))
 		if err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func collector(t *testing.T, dir string, s tinker.SamplingClient, pairs ...strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tr.store.Close() })
-	tr.player.Sampler = s
+	tr.policy.Sampler = s
 	return tr
 }
 
@@ -91,8 +91,8 @@ func TestCollect(t *testing.T) {
 	}
 	turns, secrets := 0, map[string]bool{}
 	for i, e := range episodes {
-		if round, place := placeOf(e); round != i/8 || place != i%8 {
-			t.Errorf("episode %d was played in round %d, place %d; want them in order", i, round, place)
+		if round, index := slotOf(e); round != i/8 || index != i%8 {
+			t.Errorf("episode %d was played in round %d, slot %d; want them in order", i, round, index)
 		}
 		turns += len(e)
 		for j, x := range e {
@@ -170,18 +170,18 @@ func TestGroupsShareTheirState(t *testing.T) {
 	}
 }
 
-func TestExam(t *testing.T) {
+func TestEvaluation(t *testing.T) {
 	tr := collector(t, t.TempDir(), &guesser{})
-	x := Exam{EnvID: "game:GuessTheNumber-v0-easy", Episodes: 300, Make: tr.Make, Player: &tr.player}
+	x := Evaluation{EnvID: "game:GuessTheNumber-v0-easy", Episodes: 300, Make: tr.Make, Policy: &tr.policy}
 	a, err := x.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, err := x.Run(context.Background())
 	if err != nil || a != b {
-		t.Errorf("two exams of one player differ: %+v, %+v, %v", a, b, err)
+		t.Errorf("two evaluations of one policy differ: %+v, %+v, %v", a, b, err)
 	}
-	x.Player = nil
+	x.Policy = nil
 	random, err := x.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestExam(t *testing.T) {
 			t.Errorf("%s: %+v, want a return of 0.733", name, r)
 		}
 	}
-	x.Player = &Player{Sampler: &guesser{fail: func(uint64) bool { return true }}, Tokens: bytewise{}, Template: tr.player.Template, MaxTokens: 9}
+	x.Policy = &Policy{Sampler: &guesser{fail: func(uint64) bool { return true }}, Tokens: bytewise{}, Template: tr.policy.Template, MaxTokens: 9}
 	if _, err := x.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "all 300 episodes") {
 		t.Errorf("error %v, want one that says that all failed", err)
 	}

@@ -1,10 +1,9 @@
-// Package gem is the loop that plays environments with a model and trains it on what it played: the trainer of GEM over the
-// Tinker API, with its configuration of key=value pairs. Config lists the keys, Trainer.Run is the loop.
+// Package gem trains a model on environments as the trainer of GEM (arXiv 2510.01051) does over the Tinker API, with its
+// configuration of key=value pairs. Config lists the keys.
 //
-// Step s samples episodes with the weights that s updates made, scores every turn, and sends one gradient and one optimizer
-// step. A step is committed by writing gem_state.json. Everything before that is repeatable: requests have fixed SeqIDs, so a service
-// that has them already only answers; a finished episode is stored before the next step of anything; files are replaced by the same
-// content. So after a kill the loop runs the interrupted step again, and nothing is trained or sampled twice.
+// The loop is package trainer's. This package gives it the samples of each step (collect, score), the place and format of
+// state and checkpoints (notes), and what is recorded (events). Step s samples with the weights that s updates made. Finished
+// episodes are stored, so that a step that is run again after a kill samples nothing twice.
 package gem
 
 import (
@@ -12,13 +11,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -38,35 +39,31 @@ type Options struct {
 	Tokens  Tokenizer
 	FS      disk.FS
 	LogDir  string         // of metrics.jsonl
-	Record  monitor.Config // what else is recorded, and under which names; where and since when is the Trainer's matter
+	Record  monitor.Config // what else is recorded, and under which names; the Trainer sets where and since when
 	Out     io.Writer      // progress
 	Color   bool
 	Now     func() time.Time
 
-	// Durable says that the service keeps a model through a restart of this process. Without it a restart may have to go back to
-	// the last saved state.
+	// Durable says that the service keeps a model through a restart of this process. Without it a restart may have to go
+	// back to the last saved state.
 	Durable bool
 }
 
-// Trainer is the loop. It is made by New and runs once.
+// Trainer trains a model on an environment. It is made by New and runs once.
 type Trainer struct {
 	Options
-	player  Player // with the weights of the step under way
-	exact   bool   // the service's samplers and trainers agree to the bit
-	client  tinker.TrainingClient
-	state   state
-	behind  int // steps before this one are trained again, on episodes of weights that are gone
+	policy  Policy // with the weights of the step under way
 	store   *buffer.Store
 	monitor *monitor.Monitor
-	begun   time.Time // the steps of this process
-	first   int       // of them
+	notes   *notes
+	metrics monitor.Metrics // of the step under way
+	done    int             // committed steps
+	begun   time.Time       // the steps of this process
+	first   int             // of them
 }
 
 // role is whose metrics the monitor gets.
 const role = "gem"
-
-// ErrInterrupted ends Run when stop was closed: the step under way was finished and saved.
-var ErrInterrupted = errors.New("gem: interrupted")
 
 // New makes a Trainer.
 func New(o Options) (*Trainer, error) {
@@ -78,110 +75,102 @@ func New(o Options) (*Trainer, error) {
 		return nil, err
 	}
 	c := &o.Config
-	return &Trainer{Options: o, player: Player{Tokens: o.Tokens, Template: template, MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}}, nil
+	return &Trainer{Options: o, metrics: monitor.Metrics{}, policy: Policy{Tokens: o.Tokens, Template: template,
+		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}}, nil
 }
 
-// Run trains up to max_steps and saves. When stop is closed it finishes the step under way, saves and returns ErrInterrupted. When
-// ctx ends it stops where it is.
+// Step is the number of committed steps.
+func (t *Trainer) Step() int { return t.done }
+
+// Run trains up to max_steps and saves. When stop is closed it finishes the step under way, saves and returns
+// trainer.ErrInterrupted. When ctx ends it stops where it is.
 func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) (err error) {
-	if err := t.open(ctx); err != nil {
+	caps, err := t.Service.Capabilities(ctx)
+	if err != nil {
+		return fmt.Errorf("gem: %w", err)
+	}
+	t.policy.Context = contextOf(caps, t.Create.BaseModel)
+	state, again, err := t.resume()
+	if err != nil {
+		return err
+	}
+	if err := t.open(state); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.store.Close(), t.monitor.Close()) }()
-	if t.state.Saving != 0 {
-		if err := t.finish(ctx); err != nil {
+	t.plan()
+	if t.Config.MaxSteps > 0 {
+		if err := t.loop(state, again).Run(ctx, stop); err != nil {
 			return err
 		}
 	}
-	t.plan()
-	for t.state.Step < t.Config.MaxSteps {
-		select {
-		case <-stop:
-			return errors.Join(t.finish(ctx), ErrInterrupted)
-		default:
-		}
-		if err := t.step(ctx, t.state.Step); err != nil {
-			return fmt.Errorf("gem: step %d: %w", t.state.Step, err)
-		}
-	}
-	if err := t.finish(ctx); err != nil {
+	if err := t.evaluateResult(ctx); err != nil {
 		return err
 	}
 	t.monitor.Finish()
 	return nil
 }
 
-// Step is the number of committed steps.
-func (t *Trainer) Step() int { return t.state.Step }
-
-// step is one policy iteration.
-func (t *Trainer) step(ctx context.Context, step int) error {
-	c, m, next := &t.Config, monitor.Metrics{}, t.state
-	t.heading(step)
-	if c.Metrics && c.SaveEvery > 0 && step > 0 && step%c.SaveEvery == 0 {
-		if _, err := t.save(ctx, &next, Checkpoint{Name: checkpointName(step), PolicyStep: step, Updates: step}, false); err != nil {
-			return err
+// contextOf is how many tokens a model can read and write in all; 0: not known.
+func contextOf(caps tinker.Capabilities, model string) int {
+	for _, m := range caps.Models {
+		if m.Name == model {
+			return m.ContextLength
 		}
 	}
-	if err := t.publish(ctx, &next, checkpointName(step)); err != nil {
-		return err
-	}
-	if c.evaluates(step) {
-		if err := t.evaluate(ctx, t.player.Sampler, m); err != nil {
-			return err
-		}
-	}
-	t.say("🎲 Start collecting episodes at step %d", step)
-	begin := time.Now()
-	episodes, failed, err := t.collect(ctx, step)
-	if err != nil {
-		return err
-	}
-	t.printEpisodes(episodes)
-	turns := t.score(step, episodes)
-	m["time/sample"] = time.Since(begin).Seconds()
-	episodeMetrics(m, episodes, failed)
-	t.say("🎈 Start training at step %d", step)
-	begin = time.Now()
-	if err := t.update(ctx, step, &next, turns, m); err != nil {
-		return err
-	}
-	m["time/train"] = time.Since(begin).Seconds()
-	return t.commit(ctx, step, next, m)
+	return 0
 }
 
-// commit writes the step's line of metrics and then its state; what was kept in case the step had to be repeated goes.
-func (t *Trainer) commit(ctx context.Context, step int, next state, m monitor.Metrics) error {
-	if t.Config.Metrics {
-		t.printMetrics(step, m)
+// resume reads the state to continue from. On a service that does not keep models that is the last saved one; then the steps
+// up to again are trained again, on the stored episodes.
+func (t *Trainer) resume() (state trainer.State, again int, err error) {
+	if t.notes, state, err = openNotes(t.FS, t.Dir); err != nil {
+		return state, 0, err
 	}
-	t.monitor.Add(step, role, m)
-	if _, err := t.monitor.Commit(step); err != nil {
-		return err
+	if !t.Durable && state.ModelID != "" {
+		again, state = state.Step, state.Back()
+		fmt.Fprintf(t.Out, "note: the service does not keep models; going on behind step %d\n", state.Step)
 	}
-	next.Step = step + 1
-	if err := t.commitState(next); err != nil {
-		return err
+	if t.done = state.Step; Begun(t.Dir) {
+		return state, again, nil
 	}
-	if err := t.retire(ctx); err != nil {
-		return err
-	}
-	t.left()
-	last := step
-	if !t.Durable {
-		last = min(step, t.state.Saved.Step-1) // the others may have to be trained again
-	}
-	return t.store.Drop(last)
+	return state, again, t.notes.Write(state)
 }
 
-// Turns is one episode: its turns in order.
-type Turns []*experience.Experience
-
-// Return is the sum of an episode's rewards.
-func (e Turns) Return() float64 {
-	sum := 0.0
-	for _, turn := range e {
-		sum += turn.RewardOr(0)
+// open opens what the run writes to, cut back to the state.
+func (t *Trainer) open(s trainer.State) (err error) {
+	if t.store, err = buffer.OpenStore(filepath.Join(t.Dir, "episodes"), t.FS); err != nil {
+		return err
 	}
-	return sum
+	last := s.Step - 1
+	if s.Step >= t.Config.MaxSteps && s.Saved == s.Step && s.Saving == 0 {
+		last = s.Step // the line of the evaluation at the end
+	}
+	record := t.Record
+	record.Dir, record.Keep, record.Now, record.FS, record.Roles = t.LogDir, last, t.Now, t.FS, []string{role}
+	if t.monitor, err = monitor.Open(record); err != nil {
+		return errors.Join(err, t.store.Close())
+	}
+	if err := t.store.Drop(s.Step - 1); err != nil {
+		return errors.Join(err, t.store.Close(), t.monitor.Close())
+	}
+	return nil
+}
+
+// loop makes the loop with GEM's optimizer. The service computes the loss, importance sampling.
+func (t *Trainer) loop(s trainer.State, again int) *trainer.Trainer {
+	c := &t.Config
+	interval := 0
+	if c.Metrics {
+		interval = c.SaveEvery
+	}
+	return trainer.New(trainer.Options{
+		TotalSteps: c.MaxSteps, BatchSize: c.BatchSize, SaveInterval: interval, Create: t.Create,
+		Method:   &algorithm.Method{Name: c.Method, Schema: "experience", Objective: algorithm.Objective{Policy: algorithm.ImportanceSampling()}},
+		LossFn:   tinker.ImportanceSampling,
+		Schedule: algorithm.Schedule{LR: c.LearningRate},
+		Adam:     tinker.AdamParams{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
+		FS:       t.FS, Notes: t.notes, Durable: t.Durable, Again: again,
+		PublishFirst: true, FinalSampler: true, CountFromZero: true,
+	}, t.Service, source{t}, events{t}, s)
 }

@@ -35,29 +35,10 @@ func episodeMetrics(m monitor.Metrics, episodes []Turns, failed int) {
 	maps.Copy(m, rare)
 }
 
-// policyMetrics compares the sampler's logprobs with those of training, nats, over the answers' tokens: v1 is the mean difference,
-// v2 half the mean square of it. token_entropy is minus the mean logprob of what was sampled.
-func policyMetrics(m monitor.Metrics, batch []scored, trained [][]float32) {
-	n, surprise, v1, v2 := 0, 0.0, 0.0, 0.0
-	for i, s := range batch {
-		for j, lp := range s.turn.Logprobs {
-			d := float64(lp) - float64(trained[i][j])
-			surprise -= float64(lp)
-			v1 += d
-			v2 += float64(d * d)
-			n++
-		}
-	}
-	tokens := float64(max(1, n))
-	m["sampler/token_entropy"] = surprise / tokens
-	m["train/kl_sample_train_v1"] = v1 / tokens
-	m["train/kl_sample_train_v2"] = v2 / 2 / tokens
-}
-
-// placeOf reads where an episode was played from the name of its turns.
-func placeOf(e Turns) (round, place int) {
+// slotOf reads where an episode was played from the name of its turns.
+func slotOf(e Turns) (round, index int) {
 	a, b, _ := strings.Cut(e[0].EID.Task, "/")
-	round, _ = strconv.Atoi(a) // seat.name wrote both
-	place, _ = strconv.Atoi(b)
-	return round, place
+	round, _ = strconv.Atoi(a) // slot.name wrote both
+	index, _ = strconv.Atoi(b)
+	return round, index
 }

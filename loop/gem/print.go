@@ -53,7 +53,7 @@ func (t *Trainer) printEpisodes(episodes []Turns) {
 // plan says what is about to be done, before anything long begins.
 func (t *Trainer) plan() {
 	c := &t.Config
-	t.begun, t.first = t.Now(), t.state.Step
+	t.begun, t.first = t.Now(), t.done
 	if t.first > 0 {
 		t.say("resume behind step %d", t.first-1)
 	}
@@ -64,7 +64,7 @@ func (t *Trainer) plan() {
 
 // left estimates the time that the remaining steps take.
 func (t *Trainer) left() {
-	done, left := t.state.Step-t.first, t.Config.MaxSteps-t.state.Step
+	done, left := t.done-t.first, t.Config.MaxSteps-t.done
 	if done > 0 && left > 0 {
 		t.say("left: %v", (t.Now().Sub(t.begun) / time.Duration(done) * time.Duration(left)).Round(time.Second))
 	}

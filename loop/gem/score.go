@@ -2,6 +2,7 @@ package gem
 
 import (
 	"math"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -10,14 +11,8 @@ import (
 // epsilon keeps a deviation of 0 from dividing.
 const epsilon = 1e-9
 
-// scored is a turn with what its tokens weigh in the loss.
-type scored struct {
-	turn      *experience.Experience
-	advantage float32
-}
-
 // score gives every turn its advantage and draws batch_size of them without replacement.
-func (t *Trainer) score(step int, episodes []Turns) []scored {
+func (t *Trainer) score(step int, episodes []Turns) []*experience.Experience {
 	var values []float64
 	switch c := &t.Config; {
 	case c.Method == "grpo":
@@ -31,17 +26,18 @@ func (t *Trainer) score(step int, episodes []Turns) []scored {
 			shuffle(values, rng.New(uint64(c.Seed)).Stream("shuffle", step))
 		}
 	}
-	all := make([]scored, 0, len(values))
+	var all []*experience.Experience
 	for _, e := range episodes {
 		for _, turn := range e {
-			all = append(all, scored{turn, float32(values[len(all)])})
+			turn.Advantages = slices.Repeat([]float32{float32(values[len(all)])}, turn.ResponseLength())
+			all = append(all, turn)
 		}
 	}
 	if len(all) <= t.Config.BatchSize {
 		return all
 	}
 	draw := rng.New(uint64(t.Config.Seed)).Stream("subsample", step)
-	some := make([]scored, t.Config.BatchSize)
+	some := make([]*experience.Experience, t.Config.BatchSize)
 	for i, j := range draw.Perm(len(all))[:len(some)] {
 		some[i] = all[j]
 	}
@@ -85,7 +81,7 @@ func moments(values []float64) (mean, std float64) {
 // groupAdvantages gives every turn of an episode (R − mean) / (deviation + 1e-9) over the returns R of its group.
 func groupAdvantages(episodes []Turns, size int) []float64 {
 	groups := map[int][]float64{}
-	key := func(e Turns) int { round, place := placeOf(e); return round<<32 | place/size }
+	key := func(e Turns) int { round, index := slotOf(e); return round<<32 | index/size }
 	for _, e := range episodes {
 		groups[key(e)] = append(groups[key(e)], e.Return())
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // episode makes turns with these rewards.
@@ -68,37 +67,19 @@ func TestScoreDrawsABatch(t *testing.T) {
 	}
 	seen := map[*experience.Experience]bool{}
 	for _, s := range first {
-		if seen[s.turn] || float64(s.advantage) != *s.turn.Reward {
-			t.Errorf("turn %s is there twice or has advantage %v, want its return %v", s.turn.EID, s.advantage, *s.turn.Reward)
+		if seen[s] || float64(s.Advantages[0]) != *s.Reward || len(s.Advantages) != s.ResponseLength() {
+			t.Errorf("turn %s is there twice or has advantages %v, want its return %v", s.EID, s.Advantages, *s.Reward)
 		}
-		seen[s.turn] = true
+		seen[s] = true
 	}
 	tr.Config.Method, tr.Config.BatchSize = "shuffled", 5
 	moved := 0
 	for _, s := range tr.score(7, episodes) {
-		if float64(s.advantage) != *s.turn.Reward {
+		if float64(s.Advantages[0]) != *s.Reward {
 			moved++
 		}
 	}
 	if moved == 0 {
 		t.Error("the control left every return where it was")
-	}
-}
-
-// The seed's layout: zeros on the first len(obs)-1 positions, then the turn's own values.
-func TestDatum(t *testing.T) {
-	d := datum(scored{episode("0/0", 1)[0], 2})
-	tokens, _ := d.ModelInput.Tokens()
-	if want := []int32{1, 2, 3, 4}; !slices.Equal(tokens, want) {
-		t.Errorf("input %v, want %v", tokens, want)
-	}
-	if got, want := d.LossFnInputs[tinker.TargetTokens].Int, []int64{2, 3, 4, 5}; !slices.Equal(got, want) {
-		t.Errorf("targets %v, want %v", got, want)
-	}
-	if got, want := d.LossFnInputs[tinker.Logprobs].Float, []float32{0, 0, -0.5, -0.25}; !slices.Equal(got, want) {
-		t.Errorf("logprobs %v, want %v", got, want)
-	}
-	if got, want := d.LossFnInputs[tinker.Advantages].Float, []float32{0, 0, 2, 2}; !slices.Equal(got, want) {
-		t.Errorf("advantages %v, want %v", got, want)
 	}
 }

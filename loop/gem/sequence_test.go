@@ -111,16 +111,16 @@ func TestContextEndsAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.player.Context = len(obs.Text) + 4
-	turn, _, err := tr.player.Answer(context.Background(), new(chat.Sequence), obs, "test", 0)
+	tr.policy.Context = len(obs.Text) + 4
+	turn, _, err := tr.policy.Answer(context.Background(), new(chat.Sequence), obs, "test", 0)
 	if err != nil || len(turn.Response) != 4 || s.most.Load() != 4 {
 		t.Errorf("%d tokens of %d, %v; want the 4 that are left", len(turn.Response), s.most.Load(), err)
 	}
-	tr.player.Context = len(obs.Text)
-	if _, _, err := tr.player.Answer(context.Background(), new(chat.Sequence), obs, "full", 0); tinker.CategoryOf(err) != tinker.User {
+	tr.policy.Context = len(obs.Text)
+	if _, _, err := tr.policy.Answer(context.Background(), new(chat.Sequence), obs, "full", 0); tinker.CategoryOf(err) != tinker.User {
 		t.Errorf("a prompt as long as the context: %v", err)
 	}
-	tr.player.Context = len(obs.Text) + 40 // one turn, no second
+	tr.policy.Context = len(obs.Text) + 40 // one turn, no second
 	_, failed, err := tr.round(context.Background(), 0, 0, nil)
 	if failed != 2 || err == nil || !strings.Contains(err.Error(), "leaves no room") {
 		t.Errorf("%d episodes failed, %v; want both", failed, err)

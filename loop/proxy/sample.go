@@ -141,11 +141,7 @@ func (s *Server) sample(ctx context.Context, req *request) (*answered, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := sampler.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(req.prompt), NumSamples: max(1, req.N), Params: params})
-	if err != nil {
-		return nil, err
-	}
-	res, err := f.Wait(ctx)
+	res, err := tinker.Sample(ctx, sampler, tinker.SampleRequest{Prompt: tinker.Text(req.prompt), NumSamples: max(1, req.N), Params: params})
 	if err != nil {
 		return nil, err
 	}

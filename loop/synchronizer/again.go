@@ -88,10 +88,6 @@ func (w Weights) canSample(ctx context.Context, path string) (bool, error) {
 func oneToken(ctx context.Context, c tinker.SamplingClient) error {
 	params := tinker.DefaultSampling()
 	params.MaxTokens = 1
-	f, err := c.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text([]int32{0}), NumSamples: 1, Params: params})
-	if err != nil {
-		return err
-	}
-	_, err = f.Wait(ctx)
+	_, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text([]int32{0}), NumSamples: 1, Params: params})
 	return err
 }

@@ -43,7 +43,7 @@ func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
 		return err
 	}
 	if saved {
-		if t.critic.client, err = t.fromSaved(ctx, "critic_checkpoint_path.txt"); err != nil {
+		if t.critic.client, err = t.fromSaved(ctx, Critic); err != nil {
 			return fmt.Errorf("critic: %w", err)
 		}
 	} else {
@@ -96,26 +96,6 @@ func (c *critic) probe(ctx context.Context) error {
 		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with targets of two dimensions; the service did not answer for each of %d targets", K)
 	}
 	return nil
-}
-
-// saveCritic saves the critic's state beside the first model's, and notes its path in the step's folder.
-func (t *Trainer) saveCritic(ctx context.Context, step int) error {
-	if t.critic == nil {
-		return nil
-	}
-	f, err := t.critic.client.SaveState(ctx, tinker.SaveRequest{SeqID: t.critic.seq, Name: fmt.Sprintf("%s-critic-state-%d", t.Prefix, step)})
-	t.critic.seq++
-	if err != nil {
-		return fmt.Errorf("critic: %w", err)
-	}
-	out, err := f.Wait(ctx)
-	if err != nil {
-		return fmt.Errorf("critic: %w", err)
-	}
-	if err := t.FS.MkdirAll(t.stepDir(step)); err != nil {
-		return err
-	}
-	return disk.WriteFile(t.FS, filepath.Join(t.stepDir(step), "critic_checkpoint_path.txt"), []byte(out.Path))
 }
 
 // foresight is what a critic says of a batch, for each experience.

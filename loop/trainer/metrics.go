@@ -25,6 +25,15 @@ func batchMetrics(m map[string]float64, batch []*experience.Experience, seqs []a
 	}
 }
 
+// serviceMetrics adds metrics of the service under train/: those of its own loss function are the loss's.
+func serviceMetrics(into map[string]float64, from ...map[string]float64) {
+	for _, m := range from {
+		for k, v := range m {
+			into["train/"+k] = v
+		}
+	}
+}
+
 // meanEntropy is the mean over trained tokens of the exact entropy, nats, of the distribution that the token was predicted with.
 func meanEntropy(seqs []algorithm.Sequence) (float64, bool) {
 	sum, n := 0.0, 0

@@ -23,15 +23,7 @@ func (t *Trainer) send(ctx context.Context, step int, seq *int64, batch []*exper
 	if req.Data, err = data(batch); err != nil {
 		return nil, err
 	}
-	if known != nil {
-		known = apart(batch, known, 1)
-	}
-	t.askEntropies(step, batch, &req)
-	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
-		grad, p.outcome, err = t.gradient(step, batch, logprobs, fetched)
-		return grad, err
-	}
-	f, used, err := tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
+	f, used, err := t.sendGradient(ctx, step, req, p, batch, fetched, known)
 	*seq += used
 	if err != nil {
 		return nil, err
@@ -40,6 +32,26 @@ func (t *Trainer) send(ctx context.Context, step int, seq *int64, batch []*exper
 	p.step, err = t.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: *seq, Adam: adam})
 	*seq++
 	return p, err
+}
+
+// sendGradient asks for the gradient of the data in req: of the service's loss function, or of the Method's loss.
+func (t *Trainer) sendGradient(ctx context.Context, step int, req tinker.ForwardRequest, p *pass,
+	batch []*experience.Experience, fetched []algorithm.Fetched, known [][]float32) (
+	*tinker.Future[tinker.ForwardOutput], int64, error) {
+	if t.LossFn != "" {
+		req.LossFn = t.LossFn
+		withAdvantages(batch, req.Data)
+		return tinker.Submit(ctx, t.client, req, true)
+	}
+	if known != nil {
+		known = apart(batch, known, 1)
+	}
+	t.askEntropies(step, batch, &req)
+	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
+		grad, p.outcome, err = t.gradient(step, batch, logprobs, fetched)
+		return grad, err
+	}
+	return tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
 }
 
 // finishAll waits for the passes of a step. It returns what the algorithm saw in the first, and the means of their metrics.
@@ -79,7 +91,11 @@ func (t *Trainer) finish(ctx context.Context, step int, p *pass, batch []*experi
 		}
 	}
 	all := map[string]float64{}
-	collect(all, p.outcome, p.trained.Metrics, opt.Metrics)
+	if t.LossFn != "" {
+		serviceMetrics(all, p.trained.Metrics, opt.Metrics)
+	} else {
+		collect(all, p.outcome, p.trained.Metrics, opt.Metrics)
+	}
 	p.outcome = all
 	return seqs, nil
 }

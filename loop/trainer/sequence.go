@@ -28,6 +28,26 @@ func data(batch []*experience.Experience) ([]tinker.Datum, error) {
 	return list, nil
 }
 
+// withAdvantages adds to the data of a batch what a service's policy loss reads, a number per target: the samplers'
+// logprobs and the advantages. Both are 0 where the target is not trained.
+func withAdvantages(batch []*experience.Experience, list []tinker.Datum) {
+	logprobs, advantages := make([][]float32, len(batch)), make([][]float32, len(batch))
+	for i, e := range batch {
+		logprobs[i], advantages[i] = make([]float32, len(e.Tokens)-1), make([]float32, len(e.Tokens)-1)
+		for j, keep := range e.ActionMask {
+			if keep {
+				logprobs[i][e.PromptLength-1+j] = e.Logprobs[j]
+				advantages[i][e.PromptLength-1+j] = e.Advantages[j]
+			}
+		}
+	}
+	logprobs, advantages = apart(batch, logprobs, 1), apart(batch, advantages, 1)
+	for i := range list {
+		list[i].LossFnInputs[tinker.Logprobs] = tinker.Floats(logprobs[i])
+		list[i].LossFnInputs[tinker.Advantages] = tinker.Floats(advantages[i])
+	}
+}
+
 // unweighted is data for a forward alone: every target has weight 0.
 func unweighted(batch []*experience.Experience) ([]tinker.Datum, error) {
 	list, err := data(batch)

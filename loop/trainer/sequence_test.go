@@ -3,6 +3,7 @@ package trainer
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +84,38 @@ func TestEpisodeCountsOnce(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// What a service's policy loss reads: zeros on the first P-1 targets, then the response's own values, 0 where it is not
+// trained; each sequence of an experience in its datum.
+func TestWithAdvantages(t *testing.T) {
+	one := &experience.Experience{Tokens: []int32{1, 2, 3, 4, 5}, PromptLength: 3, Logprobs: []float32{-0.5, -0.25},
+		ActionMask: []bool{true, true}, Advantages: []float32{2, 2}}
+	two := &experience.Experience{Tokens: []int32{1, 2, 3, 7, 8, 9}, PromptLength: 2, Starts: []int{3},
+		Logprobs: []float32{-1, 0, 0, -2}, ActionMask: []bool{true, false, false, true}, Advantages: []float32{3, 3, 3, 3}}
+	batch := []*experience.Experience{one, two}
+	list, err := data(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withAdvantages(batch, list)
+	for i, want := range []struct{ logprobs, advantages []float32 }{
+		{[]float32{0, 0, -0.5, -0.25}, []float32{0, 0, 2, 2}},
+		{[]float32{0, -1}, []float32{0, 3}},
+		{[]float32{0, -2}, []float32{0, 3}},
+	} {
+		in := list[i].LossFnInputs
+		if got := in[tinker.Logprobs].Float; !slices.Equal(got, want.logprobs) {
+			t.Errorf("datum %d: logprobs %v, want %v", i, got, want.logprobs)
+		}
+		if got := in[tinker.Advantages].Float; !slices.Equal(got, want.advantages) {
+			t.Errorf("datum %d: advantages %v, want %v", i, got, want.advantages)
+		}
+	}
+	tokens, _ := list[0].ModelInput.Tokens()
+	targets := list[0].LossFnInputs[tinker.TargetTokens].Int
+	if !slices.Equal(tokens, []int32{1, 2, 3, 4}) || !slices.Equal(targets, []int64{2, 3, 4, 5}) {
+		t.Errorf("input %v and targets %v, want the tokens without the last and without the first", tokens, targets)
 	}
 }

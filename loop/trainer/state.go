@@ -113,7 +113,7 @@ func foreignPosition(path string) (p buffer.Position) {
 
 func (t *Trainer) writeState() error {
 	t.state.Planned = t.TotalSteps
-	return disk.WriteJSON(t.FS, statePath(t.JobDir, t.Name), t.state)
+	return t.Notes.Write(t.state)
 }
 
 // open connects to the model of this run, making it at the first start.
@@ -182,7 +182,7 @@ func (t *Trainer) createModel(ctx context.Context) (tinker.TrainingClient, error
 // reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to
 // that step.
 func (t *Trainer) reopenSaved(ctx context.Context) error {
-	client, err := t.fromSaved(ctx, "remote_checkpoint_path.txt")
+	client, err := t.fromSaved(ctx, IntervalState)
 	if err != nil {
 		return err
 	}
@@ -194,41 +194,43 @@ func (t *Trainer) reopenSaved(ctx context.Context) error {
 	return nil
 }
 
-// fromSaved makes a model of the saved state that a file of the last step's folder names.
-func (t *Trainer) fromSaved(ctx context.Context, file string) (tinker.TrainingClient, error) {
-	path, err := os.ReadFile(filepath.Join(t.stepDir(t.state.Step), file))
+// fromSaved makes a model of the saved state of the last step.
+func (t *Trainer) fromSaved(ctx context.Context, k Kind) (tinker.TrainingClient, error) {
+	path, err := t.Notes.Path(k, t.state.Step)
 	if err != nil {
 		return nil, fmt.Errorf("no saved state of step %d to go on from: %w", t.state.Step, err)
 	}
-	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{Path: strings.TrimSpace(string(path)), Optimizer: true})
-}
-
-func (t *Trainer) stepDir(step int) string {
-	return filepath.Join(t.JobDir, "global_step_"+strconv.Itoa(step))
-}
-
-// note writes a checkpoint's path where upstream keeps it, and then the number of its step.
-func (t *Trainer) note(step int, file, path, latest string) error {
-	dir := t.stepDir(step)
-	if err := t.FS.MkdirAll(dir); err != nil {
-		return err
-	}
-	if file == "remote_checkpoint_path.txt" {
-		if err := disk.WriteFile(t.FS, filepath.Join(dir, ".full_checkpoint"), nil); err != nil {
-			return err
-		}
-	}
-	if err := disk.WriteFile(t.FS, filepath.Join(dir, file), []byte(path)); err != nil {
-		return err
-	}
-	return disk.WriteFile(t.FS, filepath.Join(t.JobDir, latest), []byte(strconv.Itoa(step)))
+	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{Path: path, Optimizer: true})
 }
 
 // sendWeights asks for the weights of a step to be saved for samplers.
 func (t *Trainer) sendWeights(ctx context.Context, step int, seq *int64) (*tinker.Future[tinker.SaveOutput], error) {
-	f, err := t.client.SaveWeightsForSampler(ctx, tinker.SaveRequest{SeqID: *seq, Name: fmt.Sprintf("%s-sampler-%d", t.Prefix, step)})
+	return t.sendSave(ctx, Sampler, step, seq, t.client.SaveWeightsForSampler)
+}
+
+// saver is one of a training client's ways to save.
+type saver func(context.Context, tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error)
+
+// sendSave asks for a checkpoint, with the next SeqID.
+func (t *Trainer) sendSave(ctx context.Context, k Kind, step int, seq *int64, send saver) (
+	*tinker.Future[tinker.SaveOutput], error) {
+	req := t.Notes.Request(k, step)
+	req.SeqID = *seq
 	*seq++
-	return f, err
+	return send(ctx, req)
+}
+
+// saveNow asks for a checkpoint, waits for it and notes its path.
+func (t *Trainer) saveNow(ctx context.Context, k Kind, step int, seq *int64, send saver) error {
+	f, err := t.sendSave(ctx, k, step, seq, send)
+	if err != nil {
+		return err
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	return t.Notes.Note(k, step, out.Path)
 }
 
 // sendPublished asks for the weights of a step if they are to be published; nil if not.
@@ -251,7 +253,7 @@ func (t *Trainer) publish(ctx context.Context, step int, f *tinker.Future[tinker
 	if err != nil {
 		return err
 	}
-	if err := t.note(step, "remote_sampler_path.txt", out.Path, "latest_state_dict_iteration.txt"); err != nil {
+	if err := t.Notes.Note(Sampler, step, out.Path); err != nil {
 		return err
 	}
 	return t.events.Published(ctx, step, out.Path)
@@ -273,20 +275,15 @@ func (t *Trainer) synchronize(
 	return nil
 }
 
-func (t *Trainer) saveState(ctx context.Context, step int, seq *int64) error {
-	if err := t.saveCritic(ctx, step); err != nil {
-		return err
+// saveState saves weights and optimizer, and those of the critic.
+func (t *Trainer) saveState(ctx context.Context, k Kind, step int, seq *int64) error {
+	if t.critic != nil {
+		err := t.saveNow(ctx, Critic, step, &t.critic.seq, t.critic.client.SaveState)
+		if err != nil {
+			return fmt.Errorf("critic: %w", err)
+		}
 	}
-	f, err := t.client.SaveState(ctx, tinker.SaveRequest{SeqID: *seq, Name: fmt.Sprintf("%s-state-%d", t.Prefix, step)})
-	*seq++
-	if err != nil {
-		return err
-	}
-	out, err := f.Wait(ctx)
-	if err != nil {
-		return err
-	}
-	return t.note(step, "remote_checkpoint_path.txt", out.Path, "latest_checkpointed_iteration.txt")
+	return t.saveNow(ctx, k, step, seq, t.client.SaveState)
 }
 
 // save saves the state of the last committed step, if that was not done. Its SeqID is committed first, so that a
@@ -310,9 +307,14 @@ func (t *Trainer) save(ctx context.Context) error {
 	if t.critic != nil {
 		t.critic.seq = t.state.Critic.Saving
 	}
-	if err := t.saveState(ctx, t.state.Step, &seq); err != nil {
+	err := t.saveState(ctx, FinalState, t.state.Step, &seq)
+	if err == nil && t.FinalSampler {
+		err = t.saveNow(ctx, FinalSampler, t.state.Step, &seq, t.client.SaveWeightsForSampler)
+	}
+	if err != nil {
 		return fmt.Errorf("trainer: save step %d: %w", t.state.Step, err)
 	}
+	t.state.NextSeqID = max(t.state.NextSeqID, seq)
 	t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs, t.state.Saving, t.state.Critic.Saving = t.state.Step, t.state.Position, t.state.KLCoefs, 0, 0
 	return t.writeState()
 }

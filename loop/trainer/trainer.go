@@ -40,6 +40,7 @@ type Options struct {
 	CriticEpochs int                          // the same of the critic
 	Recompute    bool                         // what the loss compares logprobs with is computed when the step begins, not the samplers'
 	FS           disk.FS
+	Notes        Notes // of state and checkpoints; nil: files in JobDir, with Name and Prefix
 
 	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.
 	Durable bool
@@ -47,6 +48,18 @@ type Options struct {
 	Republish []int
 	// Publisher says after which steps weights are published; nil never.
 	Publisher Publisher
+	// PublishFirst publishes the weights that each step begins with before the step reads its samples, and saves the state
+	// there too when the interval is over. Without it both are done at the end of a step.
+	PublishFirst bool
+	// FinalSampler saves weights to sample from together with the final state.
+	FinalSampler bool
+	// LossFn is the service's loss function that computes the Method's policy loss; "" computes it here.
+	LossFn string
+	// Again: the steps up to this one are trained again on samples of weights that the service has lost. Their logprobs are
+	// not compared with the samplers'.
+	Again int
+	// CountFromZero numbers the first step 0 in errors.
+	CountFromZero bool
 }
 
 // Publisher says after which steps weights are published for those that sample.
@@ -94,6 +107,9 @@ type Trainer struct {
 func New(o Options, service tinker.Service, source Source, events Events, state State) *Trainer {
 	m := *o.Method // its coefficients may change
 	o.Method = &m
+	if o.Notes == nil {
+		o.Notes = jobNotes{o.FS, o.JobDir, o.Name, o.Prefix}
+	}
 	t := &Trainer{Options: o, service: service, source: source, events: events, state: state}
 	t.recall()
 	return t
@@ -128,6 +144,10 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 			return errors.Join(t.save(ctx), ErrInterrupted)
 		default:
 		}
+		next, err := t.beginStep(ctx)
+		if err != nil {
+			return t.stepError(err)
+		}
 		batch, err := t.read(ctx, stop)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -135,10 +155,10 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 		case errors.Is(err, ErrInterrupted):
 			return errors.Join(t.save(ctx), ErrInterrupted)
 		case err != nil:
-			return fmt.Errorf("trainer: step %d: %w", t.state.Step+1, err)
+			return t.stepError(err)
 		}
-		if err := t.step(ctx, t.state.Step+1, batch); err != nil {
-			return fmt.Errorf("trainer: step %d: %w", t.state.Step+1, err)
+		if err := t.step(ctx, next, batch); err != nil {
+			return t.stepError(err)
 		}
 	}
 	return t.save(ctx)
@@ -147,9 +167,57 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 // Step is the last committed step.
 func (t *Trainer) Step() int { return t.state.Step }
 
-// read reads a batch, giving up when stop is closed.
+// stepError names the step under way in an error.
+func (t *Trainer) stepError(err error) error {
+	step := t.state.Step + 1
+	if t.CountFromZero {
+		step--
+	}
+	return fmt.Errorf("trainer: step %d: %w", step, err)
+}
+
+// beginStep does what precedes the reading of samples: with PublishFirst it saves and publishes the weights that the step
+// begins with. next is the state to commit, as far as the step has come.
+func (t *Trainer) beginStep(ctx context.Context) (next State, err error) {
+	next = t.state
+	if t.critic != nil {
+		t.critic.seq = next.Critic.NextSeqID
+	}
+	if !t.PublishFirst {
+		return next, nil
+	}
+	if t.saveDue(next.Step) {
+		if err := t.saveInterval(ctx, next.Step, &next); err != nil {
+			return next, err
+		}
+	}
+	f, err := t.sendWeights(ctx, next.Step, &next.NextSeqID)
+	if err != nil {
+		return next, err
+	}
+	return next, t.publish(ctx, next.Step, f)
+}
+
+// saveDue reports whether the state after a step is to be saved before there is a further step.
+func (t *Trainer) saveDue(step int) bool {
+	return t.SaveInterval > 0 && step > 0 && step%t.SaveInterval == 0
+}
+
+// saveInterval saves the state after a step and notes that in next.
+func (t *Trainer) saveInterval(ctx context.Context, step int, next *State) error {
+	if err := t.saveState(ctx, IntervalState, step, &next.NextSeqID); err != nil {
+		return err
+	}
+	next.Saved, next.SavedPosition, next.SavedKLCoefs = step, t.source.Position(), t.coefs()
+	return nil
+}
+
+// read reads a batch, giving up when stop is closed. With PublishFirst it does not give up: the step has begun.
 func (t *Trainer) read(ctx context.Context, stop <-chan struct{}) ([]*experience.Experience, error) {
 	t.started = time.Now()
+	if t.PublishFirst {
+		return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := make(chan struct{})
@@ -167,15 +235,12 @@ func (t *Trainer) read(ctx context.Context, stop <-chan struct{}) ([]*experience
 	return batch, err
 }
 
-// step trains one batch and commits it.
-func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experience) error {
+// step trains one batch and commits it. next is what beginStep returned.
+func (t *Trainer) step(ctx context.Context, next State, batch []*experience.Experience) error {
 	metrics := map[string]float64{"time/read_experience": time.Since(t.started).Seconds()}
-	seq := t.state.NextSeqID
-	if t.critic != nil {
-		t.critic.seq = t.state.Critic.NextSeqID
-	}
+	step := next.Step + 1
 	begin := time.Now()
-	published, err := t.update(ctx, step, &seq, batch, metrics)
+	published, err := t.update(ctx, step, &next.NextSeqID, batch, metrics)
 	if err != nil {
 		return err
 	}
@@ -187,24 +252,22 @@ func (t *Trainer) step(ctx context.Context, step int, batch []*experience.Experi
 		}
 	}
 	t.adapt(len(batch), metrics)
-	saved, savedPosition, savedCoefs := t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs
-	if t.SaveInterval > 0 && step%t.SaveInterval == 0 {
+	if !t.PublishFirst && t.saveDue(step) {
 		begin := time.Now()
-		if err := t.saveState(ctx, step, &seq); err != nil {
+		if err := t.saveInterval(ctx, step, &next); err != nil {
 			return err
 		}
-		saved, savedPosition, savedCoefs = step, t.source.Position(), t.coefs()
 		metrics["time/save_checkpoint"] = time.Since(begin).Seconds()
 	}
 	metrics["time/step"] = time.Since(t.started).Seconds()
 	if err := t.events.Stepped(ctx, step, metrics, totalTokens(batch)); err != nil {
 		return err
 	}
-	t.state = State{Step: step, Saved: saved, NextSeqID: seq, ModelID: t.state.ModelID, Position: t.source.Position(), SavedPosition: savedPosition,
-		Critic: t.state.Critic, KLCoefs: t.coefs(), SavedKLCoefs: savedCoefs}
+	next.Step, next.Position, next.KLCoefs, next.Foreign = step, t.source.Position(), t.coefs(), false
 	if t.critic != nil {
-		t.state.Critic.NextSeqID = t.critic.seq
+		next.Critic.NextSeqID = t.critic.seq
 	}
+	t.state = next
 	if err := t.writeState(); err != nil {
 		return err
 	}

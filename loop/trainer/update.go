@@ -48,7 +48,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 	if err != nil {
 		return nil, err
 	}
-	if t.exact {
+	if t.exact && step > t.Again {
 		trained, err := joined(sampled, recorded(passes[0].trained, tinker.Logprobs), 1)
 		if err != nil {
 			return nil, err

@@ -116,8 +116,11 @@ func (l topr) Loss(batch []Sequence, agg Aggregation) Loss {
 // importanceSampling is the policy gradient with the full, unclipped ratio.
 type importanceSampling struct{}
 
+// ImportanceSampling is the policy loss importance_sampling: -A*exp(lp-old).
+func ImportanceSampling() PolicyLoss { return importanceSampling{} }
+
 func newImportanceSampling(args Args) (PolicyLoss, error) {
-	return importanceSampling{}, arg.Read(args).Close()
+	return ImportanceSampling(), arg.Read(args).Close()
 }
 
 func (importanceSampling) Needs() Needs { return Needs{Old: true, Advantages: true, Logprobs: true} }

@@ -90,11 +90,7 @@ func (r *Rollout) ask(ctx context.Context, req tinker.SampleRequest) (res tinker
 		}
 		req.Params.MaxTokens, capped = left, true
 	}
-	f, err := r.Sampler.Sample(ctx, req)
-	if err != nil {
-		return res, capped, fmt.Errorf("sample: %w", err)
-	}
-	if res, err = f.Wait(ctx); err != nil {
+	if res, err = tinker.Sample(ctx, r.Sampler, req); err != nil {
 		return res, capped, fmt.Errorf("sample: %w", err)
 	}
 	return res, capped, nil

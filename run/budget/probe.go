@@ -67,11 +67,7 @@ func sampleTokens(ctx context.Context, c tinker.SamplingClient, prompt tinker.Mo
 	vocab int) (int, error) {
 	p, seed := tinker.DefaultSampling(), uint64(1)
 	p.MaxTokens, p.Seed, p.StopTokens = probeTokens, &seed, []int32{int32(vocab - 1)}
-	f, err := c.Sample(ctx, tinker.SampleRequest{Prompt: prompt, NumSamples: samples, Params: p})
-	if err != nil {
-		return 0, err
-	}
-	r, err := f.Wait(ctx)
+	r, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: prompt, NumSamples: samples, Params: p})
 	if err != nil {
 		return 0, err
 	}

@@ -77,11 +77,7 @@ func (s *burst) reference(ctx context.Context) error {
 			return nil
 		}
 		if len(s.samplers) > 0 {
-			f, err := s.samplers[0].Sample(ctx, sampleRequest(k))
-			if err != nil {
-				return err
-			}
-			r, err := f.Wait(ctx)
+			r, err := tinker.Sample(ctx, s.samplers[0], sampleRequest(k))
 			if err != nil {
 				return err
 			}

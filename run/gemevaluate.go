@@ -16,16 +16,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// GemExam is what trinity gem eval is asked for.
-type GemExam struct {
+// GemEvaluation is what trinity gem eval is asked for.
+type GemEvaluation struct {
 	Pairs  []string         // key=value as of trinity gem; env_id may name several, separated by commas
 	Run    string           // the folder of a run whose last weights play; "" plays the model itself
 	Random bool             // play at random, without a model
 	Each   func(gem.Result) // told of every environment that is done; may be nil
 }
 
-// Exam evaluates a model, or the random player, on environments.
-func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err error) {
+// Evaluate evaluates a model, or the random policy, on environments.
+func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.Result, err error) {
 	o = o.withDefaults()
 	ctx, cancel := o.whileWanted(ctx)
 	defer cancel()
@@ -39,10 +39,10 @@ func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err
 	if err := c.SetAll(append(kept, x.Pairs...)); err != nil {
 		return nil, err
 	}
-	p := &gem.Player{MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}
+	p := &gem.Policy{MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}
 	var b *job
 	if !x.Random {
-		if b, err = examJob(ctx, &c, x.Run, p, o); err != nil {
+		if b, err = evaluationJob(ctx, &c, x.Run, p, o); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
@@ -52,14 +52,14 @@ func (x GemExam) Exam(ctx context.Context, o Options) (results []gem.Result, err
 		return nil, err
 	}
 	for id := range strings.SplitSeq(c.EnvID, ",") {
-		exam := gem.Exam{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
-		if exam.Make, err = maker(registry, exam.EnvID, &c, b); err != nil {
+		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
+		if evaluation.Make, err = maker(registry, evaluation.EnvID, &c, b); err != nil {
 			return results, err
 		}
 		if !x.Random {
-			exam.Player = p
+			evaluation.Policy = p
 		}
-		r, err := exam.Run(ctx)
+		r, err := evaluation.Run(ctx)
 		if err != nil {
 			return results, err
 		}
@@ -93,22 +93,22 @@ func maker(registry *env.Registry, id string, c *gem.Config, b *job) (func() (en
 	}, nil
 }
 
-// examJob opens the model that plays and completes the player.
-func examJob(ctx context.Context, c *gem.Config, dir string, p *gem.Player, o Options) (*job, error) {
+// evaluationJob opens the model that plays and completes the policy.
+func evaluationJob(ctx context.Context, c *gem.Config, dir string, p *gem.Policy, o Options) (*job, error) {
 	backend, note, err := chooseForGem(c, o)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintln(o.Out, backend.Reason+note)
 	b := gemJob(c, backend, o)
-	err = b.openPlayer(ctx, c, dir, p)
+	err = b.openPolicy(ctx, c, dir, p)
 	if err != nil {
 		err = errors.Join(err, b.close())
 	}
 	return b, err
 }
 
-func (b *job) openPlayer(ctx context.Context, c *gem.Config, dir string, p *gem.Player) (err error) {
+func (b *job) openPolicy(ctx context.Context, c *gem.Config, dir string, p *gem.Policy) (err error) {
 	if err := b.buildModel(ctx); err != nil {
 		return err
 	}

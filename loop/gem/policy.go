@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Player answers observations with a model. It does not change and is safe for concurrent use.
-type Player struct {
+// Policy answers observations with a model. It does not change and is safe for concurrent use.
+type Policy struct {
 	Sampler     tinker.SamplingClient
 	Tokens      Tokenizer
 	Template    env.Template
@@ -26,7 +26,7 @@ type Player struct {
 // tells the episode so far in the form that the model knows, continues is true and the model reads its earlier
 // actions as it sampled them. The draw is named by stream and ids. The answer ends with the context at the
 // latest; a prompt that leaves no room for one is an error.
-func (p *Player) Answer(ctx context.Context, seq *chat.Sequence, obs env.Observation, stream string, ids ...int) (
+func (p *Policy) Answer(ctx context.Context, seq *chat.Sequence, obs env.Observation, stream string, ids ...int) (
 	turn experience.Turn, continues bool, err error) {
 	text := p.Template(obs.Prefix + obs.Text + obs.Suffix)
 	prompt, continues, err := seq.Next(text, func(part string) ([]int32, error) {
@@ -44,7 +44,7 @@ func (p *Player) Answer(ctx context.Context, seq *chat.Sequence, obs env.Observa
 }
 
 // sample asks for one answer to a prompt.
-func (p *Player) sample(ctx context.Context, prompt []int32, seed uint64) (experience.Turn, error) {
+func (p *Policy) sample(ctx context.Context, prompt []int32, seed uint64) (experience.Turn, error) {
 	params := tinker.DefaultSampling()
 	params.MaxTokens, params.Temperature, params.Seed = p.MaxTokens, p.Temperature, &seed
 	if left := p.Context - len(prompt); p.Context > 0 {
@@ -54,11 +54,8 @@ func (p *Player) sample(ctx context.Context, prompt []int32, seed uint64) (exper
 		}
 		params.MaxTokens = min(params.MaxTokens, left)
 	}
-	f, err := p.Sampler.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: params})
-	if err != nil {
-		return experience.Turn{}, err
-	}
-	res, err := f.Wait(ctx)
+	req := tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: params}
+	res, err := tinker.Sample(ctx, p.Sampler, req)
 	if err != nil {
 		return experience.Turn{}, err
 	}
@@ -70,4 +67,4 @@ func (p *Player) sample(ctx context.Context, prompt []int32, seed uint64) (exper
 }
 
 // Action is what the environment hears: the answer without the tokens that only mark its end, which the seed leaves in.
-func (p *Player) Action(answer []int32) string { return p.Tokens.Decode(answer, true) }
+func (p *Policy) Action(answer []int32) string { return p.Tokens.Decode(answer, true) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,22 +15,22 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// heldOut is the root of the seeds that episodes of an exam have: the same for every run, and no run trains on them.
+// heldOut is the root of the seeds that episodes of an evaluation have: the same for every run, and no run trains on them.
 const heldOut = 0x68656c646f7574
 
-// examsAtOnce is how many episodes of an exam are played side by side.
-const examsAtOnce = 64
+// episodesAtOnce is how many episodes of an evaluation are played side by side.
+const episodesAtOnce = 64
 
-// Exam plays episodes of one environment on held-out seeds.
-type Exam struct {
+// Evaluation plays episodes of one environment on held-out seeds.
+type Evaluation struct {
 	EnvID    string
 	Episodes int
 	Make     func() (env.Env, error)
-	Player   *Player // nil plays at random
-	Seed     uint64  // of a random player's draws
+	Policy   *Policy // nil plays at random
+	Seed     uint64  // of a random policy's draws
 }
 
-// Result is what an exam came to. The errors are standard errors of the means.
+// Result is the result of an evaluation. The errors are standard errors of the means.
 type Result struct {
 	EnvID     string  `json:"env_id"`
 	Episodes  int     `json:"episodes"` // played to the end
@@ -42,7 +43,7 @@ type Result struct {
 	SuccessSE float64 `json:"success_se"`
 }
 
-// outcome is one episode of an exam.
+// outcome is one episode of an evaluation.
 type outcome struct {
 	sum   float64
 	turns int
@@ -50,10 +51,10 @@ type outcome struct {
 }
 
 // Run plays the episodes. It fails when ctx ends, when the service is closed, and when no episode came to its end.
-func (x *Exam) Run(ctx context.Context) (Result, error) {
+func (x *Evaluation) Run(ctx context.Context) (Result, error) {
 	all := make([]outcome, x.Episodes)
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(examsAtOnce)
+	g.SetLimit(episodesAtOnce)
 	for i := range all {
 		g.Go(func() error {
 			all[i] = x.episode(gctx, i)
@@ -93,7 +94,7 @@ func meanError(values []float64) (mean, err float64) {
 	return mean, std / math.Sqrt(float64(len(values)))
 }
 
-func (x *Exam) episode(ctx context.Context, number int) (o outcome) {
+func (x *Evaluation) episode(ctx context.Context, number int) (o outcome) {
 	e, err := x.Make()
 	if err != nil {
 		return outcome{err: err}
@@ -107,14 +108,14 @@ func (x *Exam) episode(ctx context.Context, number int) (o outcome) {
 	random := rng.New(x.Seed).Stream("random player", number)
 	for {
 		var action string
-		if x.Player == nil {
+		if x.Policy == nil {
 			action = e.SampleAction(&random)
 		} else {
-			turn, _, err := x.Player.Answer(ctx, &seq, obs, "evaluation", number, o.turns)
+			turn, _, err := x.Policy.Answer(ctx, &seq, obs, "evaluation", number, o.turns)
 			if err != nil {
 				return outcome{err: err}
 			}
-			action = x.Player.Action(turn.Response)
+			action = x.Policy.Action(turn.Response)
 		}
 		next, err := e.Step(action)
 		if err != nil {
@@ -129,11 +130,11 @@ func (x *Exam) episode(ctx context.Context, number int) (o outcome) {
 	}
 }
 
-// evaluate examines the weights behind a sampler.
+// evaluate evaluates the weights behind a sampler and adds what it finds to m.
 func (t *Trainer) evaluate(ctx context.Context, s tinker.SamplingClient, m monitor.Metrics) error {
-	p := t.player
+	p := t.policy
 	p.Sampler = s
-	x := Exam{EnvID: t.Config.EnvID, Episodes: t.Config.EvalEpisodes, Make: t.Make, Player: &p}
+	x := Evaluation{EnvID: t.Config.EnvID, Episodes: t.Config.EvalEpisodes, Make: t.Make, Policy: &p}
 	begin := t.Now()
 	r, err := x.Run(ctx)
 	if err != nil {
@@ -144,6 +145,45 @@ func (t *Trainer) evaluate(ctx context.Context, s tinker.SamplingClient, m monit
 	m[prefix+"return"], m[prefix+"return_se"] = r.Return, r.ReturnSE
 	m[prefix+"num_turns"], m[prefix+"success"] = r.Turns, r.Success
 	m[prefix+"num_failed_episodes"] = float64(r.Failed)
-	t.say("held out: return %.3f ± %.3f, success %.3f, %.2f turns (%d episodes)", r.Return, r.ReturnSE, r.Success, r.Turns, r.Episodes)
+	t.say("held out: return %.3f ± %.3f, success %.3f, %.2f turns (%d episodes)",
+		r.Return, r.ReturnSE, r.Success, r.Turns, r.Episodes)
 	return nil
+}
+
+// evaluateResult evaluates the weights of a run that is done, if that was not done. Its line in metrics.jsonl has the number
+// of updates as step.
+func (t *Trainer) evaluateResult(ctx context.Context) error {
+	c := &t.Config
+	if !c.Metrics || c.EvalEvery == 0 || t.done == 0 || t.done != c.MaxSteps || t.monitor.Last() >= t.done {
+		return nil
+	}
+	list, err := ReadCheckpoints(t.Dir)
+	if err != nil {
+		return err
+	}
+	path, err := lastSampler(list, t.done)
+	if err != nil {
+		return fmt.Errorf("gem: %s: %w", t.Dir, err)
+	}
+	s, err := t.Service.SamplingClient(ctx, tinker.SamplingClientRequest{ModelPath: path})
+	if err != nil {
+		return fmt.Errorf("gem: evaluation at the end: %w", err)
+	}
+	m := monitor.Metrics{}
+	if err := t.evaluate(ctx, s, m); err != nil {
+		return fmt.Errorf("gem: evaluation at the end: %w", err)
+	}
+	t.monitor.Add(t.done, role, m)
+	_, err = t.monitor.Commit(t.done)
+	return err
+}
+
+// lastSampler is the path of the weights to sample from that updates made.
+func lastSampler(list []Checkpoint, updates int) (string, error) {
+	for _, c := range slices.Backward(list) {
+		if c.Updates == updates && c.SamplerPath != "" {
+			return c.SamplerPath, nil
+		}
+	}
+	return "", fmt.Errorf("%s names no sampler weights of %d updates; restore it from a backup", checkpointsFile, updates)
 }

@@ -16,20 +16,20 @@ type opened struct {
 	seq chat.Sequence
 }
 
-// seats are the places of a round. With grpo the places of a group begin in one state.
-func (t *Trainer) seats(ctx context.Context, step, round int) []seat {
-	seats := make([]seat, t.Config.NumEnv)
+// slots are the episodes of a round. With grpo those of a group begin in one state.
+func (t *Trainer) slots(ctx context.Context, step, round int) []slot {
+	slots := make([]slot, t.Config.NumEnv)
 	size := 1
 	if t.Config.Method == "grpo" {
 		size = t.Config.GroupSize
 	}
-	for first := 0; first < len(seats); first += size {
+	for first := 0; first < len(slots); first += size {
 		begin := t.opening(ctx, step, round, first)
-		for i := first; i < min(first+size, len(seats)); i++ {
-			seats[i] = seat{step, round, i, begin}
+		for i := first; i < min(first+size, len(slots)); i++ {
+			slots[i] = slot{step, round, i, begin}
 		}
 	}
-	return seats
+	return slots
 }
 
 // opening returns how the episodes of a group begin: each gets a fork of one environment, which was reset with the group's own
@@ -65,11 +65,11 @@ func (t *Trainer) advance(ctx context.Context, o opened, step, round, group int)
 	for turn := range t.Config.ForkTurn {
 		before := o
 		before.env = o.env.Fork()
-		answer, _, err := t.player.Answer(ctx, &o.seq, o.obs, "opening", step, round, group, turn)
+		answer, _, err := t.policy.Answer(ctx, &o.seq, o.obs, "opening", step, round, group, turn)
 		if err != nil {
 			return o, err
 		}
-		next, err := o.env.Step(t.player.Action(answer.Response))
+		next, err := o.env.Step(t.policy.Action(answer.Response))
 		if err != nil {
 			return o, err
 		}
