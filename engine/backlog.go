@@ -24,7 +24,8 @@ func (b *backlog) room(owner string, tokens int) error {
 		own = new(tinker.Queue)
 	}
 	small := own.Requests < free.Requests && own.Tokens+int64(tokens) <= free.Tokens
-	if small || own.Requests == 0 && free.Requests > 0 && free.Tokens > 0 { // a tenant's first request may have any size
+	// a tenant's first request may have any size
+	if small || own.Requests == 0 && free.Requests > 0 && free.Tokens > 0 {
 		return nil
 	}
 	return tinker.Serverf("engine: queue full: %d requests with %d tokens pending, %d with %d of them yours: %w",

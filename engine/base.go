@@ -207,7 +207,8 @@ func (b *base) tokenBytes() (TokenBytes, error) {
 	if b.tokens == nil {
 		t, err := tokenizer.Load(b.dir)
 		if err != nil {
-			return nil, tinker.Userf("engine: stop strings need the tokenizer of base model %q; use stop tokens instead: %w", b.name, err)
+			return nil, tinker.Userf("engine: stop strings need the tokenizer of base model %q; use stop tokens "+
+				"instead: %w", b.name, err)
 		}
 		b.tokens = t
 	}

@@ -41,7 +41,8 @@ func TestGoldenBits(t *testing.T) {
 				t.Error("nothing was compared")
 			}
 			if t.Failed() {
-				t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run TestGoldenBits -bits.update, and another Numerics")
+				t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run " +
+					"TestGoldenBits -bits.update, and another Numerics")
 			}
 		})
 	}

@@ -26,7 +26,8 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 			return err
 		}
 		if b.adapter != "" {
-			return tinker.Userf("engine: base model %q has an adapter of its own and is for sampling only; train the model below it", b.name)
+			return tinker.Userf("engine: base model %q has an adapter of its own and is for sampling only; train the "+
+				"model below it", b.name)
 		}
 		if r.base, r.lora = b, req.LoRA; r.lora.Alpha == 0 {
 			r.lora.Alpha = defaultAlpha
@@ -56,7 +57,8 @@ func checkLoRA(l tinker.LoRA, random bool) error {
 	case l.Rank < 0 || l.Rank > 1<<12:
 		return tinker.Userf("engine: LoRA rank %d; it must be 1 to %d, or 0 to train all weights", l.Rank, 1<<12)
 	case l.Rank > 0 && l.Modules == "" && !l.TrainAttn && !l.TrainMLP && !l.TrainUnembed:
-		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp, train_unembed or target_modules")
+		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp, train_unembed or " +
+			"target_modules")
 	case l.Modules != "" && unknownModule(l.Modules) != "":
 		return tinker.Userf("engine: LoRA target_modules %q: %q is not one of %s", l.Modules, unknownModule(l.Modules),
 			strings.Join(model.ModuleNames(), ", "))
@@ -184,7 +186,8 @@ func checkSession(session string, seq int64) error {
 		return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar
 	})
 	if bad || len(escape(modelID(session, seq))) > 240 || seq < 0 {
-		return tinker.Userf("engine: session_id %q, model_seq_id %d; use a short name without a slash, and a number of 0 or more", session, seq)
+		return tinker.Userf("engine: session_id %q, model_seq_id %d; use a short name without a slash, and a number "+
+			"of 0 or more", session, seq)
 	}
 	return nil
 }

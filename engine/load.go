@@ -20,7 +20,9 @@ func (r *trainingRun) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 		return tinker.LoadOutput{}, err
 	}
 	if p.Kind != tinker.KindState {
-		return tinker.LoadOutput{}, tinker.Userf("engine: %s holds weights for sampling only; load a state, tinker://…/%s/…", req.Path, tinker.KindState)
+		return tinker.LoadOutput{},
+			tinker.Userf("engine: %s holds weights for sampling only; load a state, tinker://…/%s/…", req.Path,
+				tinker.KindState)
 	}
 	if err := r.fits(m, req.Path); err != nil {
 		return tinker.LoadOutput{}, err
@@ -44,12 +46,14 @@ func (r *trainingRun) fits(m manifest, path string) error {
 		return err
 	}
 	if m.Fingerprint != print {
-		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); load it into a model of the same base", path, m.BaseModel, m.Fingerprint, r.id, r.base.name, print)
+		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); "+
+			"load it into a model of the same base", path, m.BaseModel, m.Fingerprint, r.id, r.base.name, print)
 	}
 	a, b := m.LoRA, r.lora
 	a.Seed, b.Seed = nil, nil
 	if a != b {
-		return tinker.Userf("engine: checkpoint %s has %s, model %s has %s; create a model with the checkpoint's LoRA or from the checkpoint", path, describe(a), r.id, describe(b))
+		return tinker.Userf("engine: checkpoint %s has %s, model %s has %s; create a model with the checkpoint's "+
+			"LoRA or from the checkpoint", path, describe(a), r.id, describe(b))
 	}
 	return nil
 }

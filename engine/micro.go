@@ -187,7 +187,8 @@ func (j *job) sum(it *item, bad []bool) error {
 			it.sum += e
 		}
 		if !finite(logp) {
-			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights have overflowed", j.r.id, it.index, pos, logp)
+			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights "+
+				"have overflowed", j.r.id, it.index, pos, logp)
 		}
 		if bad[pos] || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
 			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.r.id,

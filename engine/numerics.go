@@ -50,7 +50,8 @@ func orderOf(files disk.FS, dir, want string) (kernel.Order, error) {
 		return 0, fmt.Errorf("engine: %s: %w", path, err)
 	}
 	if want != "" && begun != order {
-		return 0, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that open or use another folder", dir, begun, order)
+		return 0, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that open "+
+			"or use another folder", dir, begun, order)
 	}
 	return begun, nil
 }

@@ -60,7 +60,8 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 	}
 	seq = q.requests.Number(seq)
 	if seq < 1 || seq > q.done+maxAhead {
-		return nil, tinker.Userf("engine: seq_id %d of model %s is out of range; the next one to run is %d, and at most %d may wait", seq, q.id, q.done+1, maxAhead)
+		return nil, tinker.Userf("engine: seq_id %d of model %s is out of range; the next one to run is %d, and at "+
+			"most %d may wait", seq, q.id, q.done+1, maxAhead)
 	}
 	if f, found, err := repeated[T](q, seq, d); found || err != nil {
 		return f, err

@@ -109,9 +109,11 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 	case req.NumSamples < 0 || req.NumSamples > maxSamples:
 		return nil, tinker.Userf("engine: num_samples is %d; it must be 1 to %d", req.NumSamples, maxSamples)
 	case p.MaxTokens < 0:
-		return nil, tinker.Userf("engine: max_tokens is %d; it must be 1 or more, or 0 for as many as the context takes", p.MaxTokens)
+		return nil, tinker.Userf(
+			"engine: max_tokens is %d; it must be 1 or more, or 0 for as many as the context takes", p.MaxTokens)
 	case len(prompt)+max(1, p.MaxTokens) > b.context:
-		return nil, tinker.Userf("engine: a prompt of %d tokens and max_tokens %d do not fit into the context of base model %q, %d tokens", len(prompt), p.MaxTokens, b.name, b.context)
+		return nil, tinker.Userf("engine: a prompt of %d tokens and max_tokens %d do not fit into the context of "+
+			"base model %q, %d tokens", len(prompt), p.MaxTokens, b.name, b.context)
 	case !(p.Temperature >= 0) || math.IsInf(p.Temperature, 0):
 		return nil, tinker.Userf("engine: temperature is %v; it must be 0, which is greedy, or a positive number",
 			p.Temperature)

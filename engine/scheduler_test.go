@@ -178,7 +178,10 @@ func TestRefusedSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*tinker.SampleRequest){
-		"a prompt of 40 tokens and max_tokens 121 do not fit into the context of base model \"tiny\", 160 tokens": func(r *tinker.SampleRequest) { r.Params.MaxTokens = 121 },
+		"a prompt of 40 tokens and max_tokens 121 do not fit into the context of base model \"tiny\", 160 tokens": func(
+			r *tinker.SampleRequest) {
+			r.Params.MaxTokens = 121
+		},
 		"max_tokens is -1":             func(r *tinker.SampleRequest) { r.Params.MaxTokens = -1 },
 		"num_samples is -2":            func(r *tinker.SampleRequest) { r.NumSamples = -2 },
 		"temperature is -1":            func(r *tinker.SampleRequest) { r.Params.Temperature = -1 },

@@ -155,7 +155,8 @@ func (s *store) writeFile(path string, write func(io.Writer) error) (fileSum, er
 // explain says what to do about an error of writing.
 func (s *store) explain(p tinker.Path, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return tinker.Serverf("engine: saving %s: the disk of %s is full; nothing was saved, free some space and save again: %w", p, s.dir, err)
+		return tinker.Serverf("engine: saving %s: the disk of %s is full; nothing was saved, free some space and "+
+			"save again: %w", p, s.dir, err)
 	}
 	return tinker.Serverf("engine: saving %s in %s: nothing was saved: %w", p, s.dir, err)
 }

@@ -85,7 +85,8 @@ func (l *log) open(to disk.FS, path string, keep int) error {
 // write appends the line of a step and waits until the disk has it.
 func (l *log) write(step int, m Metrics) error {
 	if step <= l.last {
-		return fmt.Errorf("monitor: step %d is to be written after step %d; every step is written once, in order", step, l.last)
+		return fmt.Errorf("monitor: step %d is to be written after step %d; every step is written once, in order", step,
+			l.last)
 	}
 	line := m.appendLine(nil, step)
 	if _, err := l.file.Write(line); err != nil {

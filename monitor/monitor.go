@@ -15,7 +15,8 @@ import (
 
 // Config says where and how a run is recorded.
 type Config struct {
-	Dir  string           // the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
+	// the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
+	Dir  string
 	Log  string           // the file of metrics in Dir; metrics.jsonl when empty
 	Type string           // monitor.monitor_type: tensorboard (or ""), wandb or mlflow
 	Args map[string]any   // monitor.monitor_args
@@ -25,11 +26,12 @@ type Config struct {
 
 	// What a service is told about the run.
 	Project, Group, Name string
-	Roles                []string                    // whose runs are begun at once, so that a service that is not there is known at the start
-	Settings             map[string]any              // the whole configuration
-	LookupEnv            func(string) (string, bool) // for keys and addresses; nil: there are none
-	Own                  map[string]OpenSink         // types that a program brings
-	Warn                 func(string)                // told once when a service does not answer; nil: nobody
+	// whose runs are begun at once, so that a service that is not there is known at the start
+	Roles     []string
+	Settings  map[string]any              // the whole configuration
+	LookupEnv func(string) (string, bool) // for keys and addresses; nil: there are none
+	Own       map[string]OpenSink         // types that a program brings
+	Warn      func(string)                // told once when a service does not answer; nil: nobody
 }
 
 // Check refuses a type of monitor that is not there.
@@ -38,7 +40,8 @@ func Check(kind string) error {
 	case "", "tensorboard", "wandb", "mlflow":
 		return nil
 	case "swanlab":
-		return errors.New("monitor: swanlab is not supported, it has no public format to write; use tensorboard, wandb or mlflow")
+		return errors.New("monitor: swanlab is not supported, it has no public format to write; use tensorboard, " +
+			"wandb or mlflow")
 	}
 	return fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow]", kind)
 }
@@ -76,7 +79,8 @@ func Open(c Config) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]Sink), pending: make(map[int]map[string]Metrics)}
+	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]Sink),
+		pending: make(map[int]map[string]Metrics)}
 	for _, role := range c.Roles {
 		if _, err := m.sink(role); err != nil {
 			return nil, errors.Join(err, m.Close())

@@ -127,8 +127,8 @@ func (in *Inspection) look(ctx context.Context) {
 	}
 }
 
-// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an argument
-// or a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
+// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an
+// argument or a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
 func (in *Inspection) add(key string, err error) bool {
 	var unknown *notHere
 	switch list, joined := err.(interface{ Unwrap() []error }); {

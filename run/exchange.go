@@ -73,7 +73,8 @@ func (o exchangeOptions) state(what string) string {
 	return o.dir.File("buffer", o.cfg.Explorer.Name+"_"+what+".json")
 }
 
-func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuffer, pos buffer.Position) (between, error) {
+func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuffer,
+	pos buffer.Position) (between, error) {
 	var x between
 	first, err := priorityOf(eb, o.id.Seed)
 	if err != nil {

@@ -27,13 +27,14 @@ import (
 // shippedModel is the model that plays when the local engine is to play and no model is named.
 const shippedModel = "examples/tiny/guess/model"
 
-// Environments is the registry of all environments. Those that draw from words, clues or an encyclopedia find them in the folder
-// data, see game.Load; what is not there, and all of it if data is "", is what the program carries.
+// Environments is the registry of all environments. Those that draw from words, clues or an encyclopedia find them in
+// the folder data, see game.Load; what is not there, and all of it if data is "", is what the program carries.
 func Environments(data string) (*env.Registry, error) {
 	words, err := game.Shipped()
 	if data != "" {
 		if st, serr := os.Stat(data); serr != nil || !st.IsDir() {
-			return nil, fmt.Errorf("run: the data folder %s is not there; name a folder with en-basic, en, words_clues.jsonl or wiki.jsonl, or none", data)
+			return nil, fmt.Errorf("run: the data folder %s is not there; name a folder with en-basic, en, "+
+				"words_clues.jsonl or wiki.jsonl, or none", data)
 		}
 		words, err = game.Load(os.DirFS(data))
 	}
@@ -58,7 +59,8 @@ func Gem(ctx context.Context, pairs []string, o Options) error {
 	defer done()
 	err = g.trainer.Run(ctx, o.Stop)
 	if err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable) {
-		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n", context.Cause(ctx), g.dir)
+		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n",
+			context.Cause(ctx), g.dir)
 		err = ErrInterrupted
 	}
 	if errors.Is(err, trainer.ErrInterrupted) {
@@ -66,7 +68,8 @@ func Gem(ctx context.Context, pairs []string, o Options) error {
 		err = ErrInterrupted
 	}
 	if err == nil {
-		fmt.Fprintf(o.Out, "done: %d steps; metrics.jsonl is in %s, checkpoints.jsonl in %s\n", g.trainer.Step(), g.logs, g.dir)
+		fmt.Fprintf(o.Out, "done: %d steps; metrics.jsonl is in %s, checkpoints.jsonl in %s\n", g.trainer.Step(),
+			g.logs, g.dir)
 	}
 	return errors.Join(err, g.close())
 }
@@ -122,17 +125,21 @@ func gemJob(c *gem.Config, backend config.Backend, o Options) *job {
 	return &job{Options: o, cfg: cfg, backend: backend, gem: true}
 }
 
-// chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note is for the user.
+// chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note
+// is for the user.
 func chooseForGem(c *gem.Config, o Options) (b config.Backend, note string, err error) {
-	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local", "model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
+	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local",
+		"model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
 	b, err = config.ChooseBackend(gemJob(c, config.Backend{}, o).cfg, o.LookupEnv)
 	if err != nil {
 		return b, "", errors.New(words.Replace(err.Error()))
 	}
 	b.Reason = words.Replace(b.Reason)
-	if st, err := os.Stat(c.ModelName); b.Kind == config.Local && c.ModelName == gem.DefaultModel && (err != nil || !st.IsDir()) {
+	if st, err := os.Stat(c.ModelName); b.Kind == config.Local && c.ModelName == gem.DefaultModel &&
+		(err != nil || !st.IsDir()) {
 		c.ModelName = shippedModel
-		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another", shippedModel)
+		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another",
+			shippedModel)
 	}
 	return b, note, nil
 }
@@ -144,11 +151,13 @@ func found(c *gem.Config, o Options) (string, error) {
 		return "", nil
 	case dir == "latest":
 		if dir = latest(c); dir == "" {
-			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(), c.OutputDir)
+			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(),
+				c.OutputDir)
 		}
 		return dir, nil
 	case !gem.Begun(dir):
-		return "", fmt.Errorf("run: resume=%s: there is no run in that folder; give latest, or the folder of a run", dir)
+		return "", fmt.Errorf("run: resume=%s: there is no run in that folder; give latest, or the folder of a run",
+			dir)
 	default:
 		return dir, nil
 	}
@@ -172,12 +181,14 @@ func continued(dir string, pairs []string) (gem.Config, error) {
 
 // sameRun refuses changes of what a run is: its metrics would not be those of any one configuration.
 func sameRun(before, now *gem.Config, dir string) error {
-	may := map[string]bool{"max_steps": true, "save_every": true, "eval_every": true, "resume": true, "wandb_project": true, "wandb_name": true,
+	may := map[string]bool{"max_steps": true, "save_every": true, "eval_every": true, "resume": true,
+		"wandb_project": true, "wandb_name": true,
 		"log_dir": true, "output_dir": true, "keep_samplers": true, "base_url": true, "metrics": true}
 	old := before.Keys()
 	for i, k := range now.Keys() {
 		if !may[k.Name] && k.Value != old[i].Value {
-			return fmt.Errorf("run: the run in %s has %s=%s and cannot go on with %s=%s; leave the key out, or begin a new run", dir, k.Name, old[i].Value, k.Name, k.Value)
+			return fmt.Errorf("run: the run in %s has %s=%s and cannot go on with %s=%s; leave the key out, or begin "+
+				"a new run", dir, k.Name, old[i].Value, k.Name, k.Value)
 		}
 	}
 	return nil
@@ -186,8 +197,8 @@ func sameRun(before, now *gem.Config, dir string) error {
 // stamp is how the name of a run's folder ends.
 var stamp = regexp.MustCompile(`^_\d{4}T\d\d:\d\d:\d\d(-\d+)?$`)
 
-// latest is the folder of the run with the configuration's title that was at work last, "" if there is none. One that was killed
-// before it had written anything counts too.
+// latest is the folder of the run with the configuration's title that was at work last, "" if there is none. One that
+// was killed before it had written anything counts too.
 func latest(c *gem.Config) string {
 	entries, err := os.ReadDir(c.OutputDir)
 	if err != nil {
@@ -251,7 +262,8 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 		return err
 	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.fs,
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(),
+		Tokens: g.model.tokenizer, FS: g.fs,
 		Make: func() (env.Env, error) {
 			e, err := registry.Make(g.c.EnvID, nil)
 			if err != nil {
@@ -264,8 +276,8 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 	return err
 }
 
-// ownTemplate reads the model's chat template, for the wrappers that render chats. A base model has none and needs none here: then the
-// result is nil.
+// ownTemplate reads the model's chat template, for the wrappers that render chats. A base model has none and needs none
+// here: then the result is nil.
 func (b *job) ownTemplate(conf *tokenizer.Config, now time.Time) (r env.Renderer, err error) {
 	if conf.ChatTemplate == "" {
 		return nil, nil
@@ -310,7 +322,8 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	if c.Metrics {
 		fmt.Fprintf(g.Out, "metrics go to %s\n", filepath.Join(g.logs, "metrics.jsonl"))
 		if c.WandbProject != "" {
-			fmt.Fprintf(g.Out, "wandb: kept offline; send it with: wandb sync %s\n", filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
+			fmt.Fprintf(g.Out, "wandb: kept offline; send it with: wandb sync %s\n",
+				filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
 		}
 	}
 	return g.writeKeys()
@@ -318,7 +331,8 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 
 // record is what is recorded beside metrics.jsonl.
 func (g *gemRun) record() monitor.Config {
-	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.dir), LookupEnv: g.LookupEnv, Settings: map[string]any{}}
+	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.dir),
+		LookupEnv: g.LookupEnv, Settings: map[string]any{}}
 	if c.Project != "" {
 		c.Type = "wandb"
 	}

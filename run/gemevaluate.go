@@ -71,7 +71,8 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	return results, nil
 }
 
-// maker returns what makes an environment with the configuration's wrappers. b may be nil where no wrapper needs a chat template.
+// maker returns what makes an environment with the configuration's wrappers. b may be nil where no wrapper needs a chat
+// template.
 func maker(registry *env.Registry, id string, c *gem.Config, b *job) (func() (env.Env, error), error) {
 	var r env.Renderer
 	if b != nil && b.model.template != nil {
@@ -181,5 +182,6 @@ func lastSampler(dir string) (string, error) {
 			return list[i].SamplerPath, nil
 		}
 	}
-	return "", fmt.Errorf("run: %s names no sampler weights; they are saved at the end of a run, and when Ctrl-C ends it", filepath.Join(dir, "checkpoints.jsonl"))
+	return "", fmt.Errorf("run: %s names no sampler weights; they are saved at the end of a run, and when Ctrl-C "+
+		"ends it", filepath.Join(dir, "checkpoints.jsonl"))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 )
 
-// Runs that commits 44f7082 and 2022474 began, which had a loop of their own for this, continue to the metrics of a run that
-// was never stopped, wherever they stopped.
+// Runs that commits 44f7082 and 2022474 began, which had a loop of their own for this, continue to the metrics of a run
+// that was never stopped, wherever they stopped.
 func TestOlderGemRuns(t *testing.T) {
 	four, two := []string{"max_steps=4", "lora_rank=1"}, []string{"max_steps=2", "lora_rank=1", "eval_episodes=64"}
 	for _, older := range []struct {
@@ -50,7 +50,8 @@ func checkpoints(t *testing.T, dir string) string {
 	}
 	text := ""
 	for _, c := range list {
-		text += fmt.Sprintf("%s of step %d after %d updates, for samplers: %v\n", c.Name, c.PolicyStep, c.Updates, c.SamplerPath != "")
+		text += fmt.Sprintf("%s of step %d after %d updates, for samplers: %v\n", c.Name, c.PolicyStep, c.Updates,
+			c.SamplerPath != "")
 	}
 	return text
 }

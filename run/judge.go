@@ -14,7 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat template.
+// judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat
+// template.
 type judge struct {
 	job   *job
 	conf  config.InferenceModel

@@ -13,7 +13,8 @@ import (
 )
 
 // judged is a short run whose answers a judge compares.
-var judged = append([]string{"buffer.explorer_input.taskset.default_workflow_type=math_ruler_workflow", "name=judged"}, small...)
+var judged = append([]string{"buffer.explorer_input.taskset.default_workflow_type=math_ruler_workflow", "name=judged"},
+	small...)
 
 // A model of this engine judges, itself or another one; the run is the same each time.
 func TestJudge(t *testing.T) {
@@ -21,15 +22,18 @@ func TestJudge(t *testing.T) {
 		args := append(judged, "explorer.auxiliary_models=[{model_path: "+path+", max_response_tokens: 8}]")
 		first := runs(t, load(t, t.TempDir(), args...), options())
 		m := first[1].Metrics
-		if _, ok := m["rollout/gold_reward/mean"]; !ok || m["rollout/judge_success/mean"] != 0 || m["critic/rewards/mean"] != 0 {
-			t.Errorf("%s: gold reward known: %v, judged %v, rewards %v; a model that was never taught to judge gives no scores", path, ok, m["rollout/judge_success/mean"], m["critic/rewards/mean"])
+		if _, ok := m["rollout/gold_reward/mean"]; !ok || m["rollout/judge_success/mean"] != 0 ||
+			m["critic/rewards/mean"] != 0 {
+			t.Errorf("%s: gold reward known: %v, judged %v, rewards %v; a model that was never taught to judge gives "+
+				"no scores", path, ok, m["rollout/judge_success/mean"], m["critic/rewards/mean"])
 		}
 		same(t, path, runs(t, load(t, t.TempDir(), args...), options()), first)
 	}
 }
 
 func TestJudgeIsMissing(t *testing.T) {
-	_, err := Run(t.Context(), load(t, t.TempDir(), append(judged, "explorer.auxiliary_models=[{model_path: no/such/folder}]")...), options())
+	_, err := Run(t.Context(), load(t, t.TempDir(), append(judged, "explorer.auxiliary_models=[{model_path: "+
+		"no/such/folder}]")...), options())
 	if err == nil || !strings.Contains(err.Error(), "judge: run: model \"no/such/folder\" is not a folder here") {
 		t.Errorf("a judge that is not there: %v", err)
 	}
@@ -39,7 +43,8 @@ func TestOpenAIJudge(t *testing.T) {
 	var got map[string]any
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer secret" || json.Unmarshal(body, &got) != nil {
+		if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer secret" ||
+			json.Unmarshal(body, &got) != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -64,10 +69,12 @@ func TestOpenAIJudge(t *testing.T) {
 	if j, err = b.reachJudge("wise", "URL", "KEY"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Ask(context.Background(), nil, 0, 0); err == nil || !strings.Contains(err.Error(), "400 Bad Request") {
+	if _, err := j.Ask(context.Background(), nil, 0, 0); err == nil ||
+		!strings.Contains(err.Error(), "400 Bad Request") {
 		t.Errorf("a refusal gives %v", err)
 	}
-	if _, err := b.reachJudge("wise", "NOWHERE", "KEY"); err == nil || !strings.Contains(err.Error(), "NOWHERE, which is not set") {
+	if _, err := b.reachJudge("wise", "NOWHERE", "KEY"); err == nil ||
+		!strings.Contains(err.Error(), "NOWHERE, which is not set") {
 		t.Errorf("without an address: %v", err)
 	}
 }

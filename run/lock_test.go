@@ -84,7 +84,8 @@ func TestSecondProcessIsRefused(t *testing.T) {
 			begun := time.Now()
 			_, err := Run(t.Context(), load(t, dir, args...), options())
 			host, _ := os.Hostname()
-			if want := fmt.Sprintf("pid %d on host %s", os.Getpid(), host); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), want) {
+			if want := fmt.Sprintf("pid %d on host %s", os.Getpid(), host); !errors.Is(err, disk.ErrLocked) ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("the second run: %v; want one that names %s", err, want)
 			}
 			if took := time.Since(begun); took > jobdir.LockGrace+3*time.Second {

@@ -32,7 +32,8 @@ func (in *Inspection) mode() {
 	case m == config.Train || m == config.Bench:
 	case cfg.Model.RandomInit:
 		in.add("model.random_init",
-			errors.New("begins without a model to sample from; use it with mode train, and explore with what that run saved"))
+			errors.New("begins without a model to sample from; use it with mode train, and explore with what that "+
+				"run saved"))
 	case in.job.aside() && (eb == nil || eb.StorageType == "queue"):
 		in.add(storage, fmt.Errorf("mode %s hands its experiences to another process; set storage_type: sql "+
 			"(or file, to keep them as JSON lines)", m))
@@ -45,8 +46,8 @@ func (in *Inspection) mode() {
 	}
 }
 
-// lookAtModel finds the model's folder, and reads tokenizer, template and shape. It reports whether the model is here and
-// right.
+// lookAtModel finds the model's folder, and reads tokenizer, template and shape. It reports whether the model is here
+// and right.
 func (in *Inspection) lookAtModel(ctx context.Context) bool {
 	b := in.job
 	if b.cfg.Model.ExternalModel.Enable {
@@ -118,7 +119,8 @@ func (in *Inspection) lookAtShape(key string) bool {
 	switch n := b.cfg.Model.MaxModelLen; {
 	case n == nil || *n <= context:
 	case b.cfg.Given("model.max_model_len"):
-		in.add("model.max_model_len", fmt.Errorf("is %d, and the context of %s is %d tokens (max_position_embeddings of its "+
+		in.add("model.max_model_len", fmt.Errorf("is %d, and the context of %s is %d tokens (max_position_embeddings "+
+			"of its "+
 			"config.json); lower it, and max_prompt_tokens and max_response_tokens with it",
 			*n, b.cfg.Model.BaseModel(), context))
 	default:
@@ -140,7 +142,8 @@ func (in *Inspection) lookAtShape(key string) bool {
 func weightsIn(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("the folder %s has no weights: neither model.safetensors nor model.safetensors.index.json and its parts", dir)
+		err = fmt.Errorf("the folder %s has no weights: neither model.safetensors nor model.safetensors.index.json "+
+			"and its parts", dir)
 	}
 	return err
 }
@@ -178,8 +181,9 @@ func (in *Inspection) lookAtJudge(ctx context.Context) bool {
 		return false
 	}
 	if n := *b.judge.conf.MaxResponseTokens; n >= conf.Context {
-		return in.add("explorer.auxiliary_models[0].max_response_tokens", fmt.Errorf("is %d, and the context of %s is %d "+
-			"tokens; lower it so that there is room for what the judge reads", n, b.judge.model.name, conf.Context))
+		return in.add("explorer.auxiliary_models[0].max_response_tokens",
+			fmt.Errorf("is %d, and the context of %s is %d "+
+				"tokens; lower it so that there is room for what the judge reads", n, b.judge.model.name, conf.Context))
 	}
 	return true
 }

@@ -187,7 +187,8 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 	const key = "buffer.trainer_input.experience_buffer"
 	if b.method.Schema == "experience" {
 		if eb == nil || eb.StorageType != "sql" {
-			in.add(key+".storage_type", fmt.Errorf("mode train with algorithm %s reads the experiences of an explorer in "+
+			in.add(key+".storage_type", fmt.Errorf("mode train with algorithm %s reads the experiences of an "+
+				"explorer in "+
 				"another process; set storage_type: sql", b.cfg.Algorithm.Type))
 		}
 		return false // nobody knows how many will come
@@ -230,7 +231,8 @@ func (in *Inspection) lookAtPlan(ctx context.Context) {
 func (in *Inspection) noStep() error {
 	cfg := in.job.cfg
 	tasks := in.explored * cfg.Buffer.BatchSize
-	return fmt.Errorf("is %d, and the %d explore steps give %d experiences (%d tasks, %d of each), which is less than one "+
+	return fmt.Errorf("is %d, and the %d explore steps give %d experiences (%d tasks, %d of each), which is less "+
+		"than one "+
 		"step; lower it, or raise buffer.total_epochs or total_steps",
 		cfg.Buffer.TrainBatchSize, in.explored, tasks*cfg.Algorithm.RepeatTimes, tasks, cfg.Algorithm.RepeatTimes)
 }

@@ -53,7 +53,8 @@ func (b *job) buildModel(ctx context.Context) error {
 			return err
 		}
 	}
-	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Explorer.RolloutModel.EnableThinking} // model.enable_thinking where that is open
+	// model.enable_thinking where that is open
+	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Explorer.RolloutModel.EnableThinking}
 	return nil
 }
 
@@ -240,6 +241,7 @@ func (b *job) createRequest() tinker.CreateModelRequest {
 	}
 	return tinker.CreateModelRequest{
 		SessionID: session, BaseModel: b.model.name, RandomInit: b.cfg.Model.RandomInit,
-		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP, TrainUnembed: l.TrainUnembed, Modules: someModules(l)},
+		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP,
+			TrainUnembed: l.TrainUnembed, Modules: someModules(l)},
 	}
 }

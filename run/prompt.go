@@ -15,11 +15,13 @@ func (b *job) noteBuiltIn(name string, w workflow.Workflow, system string, r *wo
 	switch own := workflow.BuiltInPrompt(w, system, r); {
 	case own.Text == "":
 	case own.Replaceable:
-		b.noteOnce("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model trained with that "+
+		b.noteOnce("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model trained with "+
+			"that "+
 			"answers differently. Set format.system_prompt of the taskset to use another; "+
 			"trinity debug -m prompt shows the prompt", name)
 	default:
-		b.noteOnce("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with those answers "+
+		b.noteOnce("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with those "+
+			"answers "+
 			"differently. trinity debug -m prompt shows the prompt", name)
 	}
 }
@@ -103,7 +105,8 @@ func (in *Inspection) templateSource() string {
 	cfg := in.job.cfg
 	switch {
 	case cfg.Model.ChatTemplatePath != "":
-		return fmt.Sprintf("%s, model.chat_template_path (%s)", cfg.Model.ChatTemplatePath, cfg.Origin("model.chat_template_path"))
+		return fmt.Sprintf("%s, model.chat_template_path (%s)", cfg.Model.ChatTemplatePath,
+			cfg.Origin("model.chat_template_path"))
 	case cfg.Explorer.RolloutModel.ChatTemplate != "":
 		key := templateKey(cfg)
 		return fmt.Sprintf("%s (%s)", key, cfg.Origin(key))

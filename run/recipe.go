@@ -26,8 +26,8 @@ const (
 	recipeNote   = "recipe.sha256"
 )
 
-// prepareTasks runs data_processor.task_pipeline into the folder that its output, or else the taskset, names; a start after that finds it there.
-// The folder appears whole. One that was made otherwise is left alone and refused.
+// prepareTasks runs data_processor.task_pipeline into the folder that its output, or else the taskset, names; a start
+// after that finds it there. The folder appears whole. One that was made otherwise is left alone and refused.
 func (b *job) prepareTasks(ctx context.Context) error {
 	p := b.recipe()
 	if p == nil {
@@ -86,7 +86,8 @@ func (b *job) recipe() *config.TaskPipeline {
 func checkRecipe(p *config.TaskPipeline) error {
 	const key = "data_processor.task_pipeline"
 	if p.ConfigPath != "" {
-		return at(key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its operators into "+
+		return at(key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its "+
+			"operators into "+
 			"%s.operators, or run Data-Juicer beforehand and name its output in the taskset", key))
 	}
 	if len(p.Inputs) == 0 {
@@ -95,7 +96,8 @@ func checkRecipe(p *config.TaskPipeline) error {
 	return nil
 }
 
-// recipeFolder is where the output goes: the folder that the output names, or the first taskset, or with sft and dpo the experience buffer.
+// recipeFolder is where the output goes: the folder that the output names, or the first taskset, or with sft and dpo
+// the experience buffer.
 func (b *job) recipeFolder(p *config.TaskPipeline) (string, error) {
 	path := ""
 	switch in := b.cfg.Buffer.ExplorerInput.Training(); {
@@ -107,7 +109,8 @@ func (b *job) recipeFolder(p *config.TaskPipeline) (string, error) {
 		path = b.cfg.Buffer.TrainerInput.ExperienceBuffer.Path
 	}
 	if path == "" {
-		return "", errors.New("run: data_processor.task_pipeline.output.path is missing; name the folder that the tasks are written to")
+		return "", errors.New("run: data_processor.task_pipeline.output.path is missing; name the folder that the " +
+			"tasks are written to")
 	}
 	return filepath.Clean(b.Find(path)), nil
 }
@@ -213,7 +216,8 @@ func addSamples(list []*taskprep.Sample, rows *dataset.Source, fields []string) 
 		for _, f := range fields {
 			v, ok := row.Get(f)
 			if !ok {
-				return nil, fmt.Errorf("run: %s: no column %q; correct data_processor.task_pipeline.target_fields", rows.Place(i), f)
+				return nil, fmt.Errorf("run: %s: no column %q; correct data_processor.task_pipeline.target_fields",
+					rows.Place(i), f)
 			}
 			whole = whole && v != nil
 		}

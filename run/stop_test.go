@@ -144,7 +144,8 @@ func TestStopBeforeServerIsThere(t *testing.T) {
 			o.LookupEnv, o.Stop = withKey, stop
 			ended := make(chan error, 1)
 			go func() {
-				_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, "model.tinker.base_url=http://"+address)...), o)
+				_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, "model.tinker.base_url=http://"+address)...),
+					o)
 				ended <- err
 			}()
 			time.Sleep(300 * time.Millisecond)

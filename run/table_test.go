@@ -17,12 +17,15 @@ import (
 )
 
 var (
-	tableFull = flag.Bool("algorithms.full", false, "TestAlgorithmTable: train the example with every algorithm and write docs/results/algorithms.log and the table in docs/algorithms.md")
-	tableOnly = flag.String("algorithms.only", "", "with algorithms.full: these algorithms, with commas between; the others' lines stay as they are")
+	tableFull = flag.Bool("algorithms.full", false, "TestAlgorithmTable: train the example with every algorithm and "+
+		"write docs/results/algorithms.log and the table in docs/algorithms.md")
+	tableOnly = flag.String("algorithms.only", "",
+		"with algorithms.full: these algorithms, with commas between; the others' lines stay as they are")
 )
 
 // tableRun is what the table trains with: 20 steps of 8 problems, held-out accuracy before and after.
-var tableRun = []string{"seed=1", "buffer.batch_size=8", "buffer.total_steps=20", "trainer.total_steps=20", "explorer.eval_interval=20", "trainer.save_interval=0"}
+var tableRun = []string{"seed=1", "buffer.batch_size=8", "buffer.total_steps=20", "trainer.total_steps=20",
+	"explorer.eval_interval=20", "trainer.save_interval=0"}
 
 // own is what an algorithm has beside or instead of tableRun, as one would write it behind the command.
 func own(name string) []string {
@@ -32,7 +35,8 @@ func own(name string) []string {
 	case "mix", "mix_chord":
 		return append(tableRun, "buffer.train_batch_size=80")
 	case "raft": // trains on what was right
-		return append(tableRun, "buffer.train_batch_size=16", "trainer.total_steps=40", "data_processor.experience_pipeline.operators=[{name: reward_filter, args: {threshold: 1.0}}]")
+		return append(tableRun, "buffer.train_batch_size=16", "trainer.total_steps=40",
+			"data_processor.experience_pipeline.operators=[{name: reward_filter, args: {threshold: 1.0}}]")
 	case "ppo":
 		return []string{"seed=1", "algorithm.advantage_fn_args={critic_warmup: 16}"}
 	}
@@ -75,8 +79,8 @@ func TestAlgorithmTable(t *testing.T) {
 	}
 }
 
-// examined adds to an outcome how a trained job does on the problems that the other algorithms are held to: mode bench samples from the model as it
-// was and from the last state.
+// examined adds to an outcome how a trained job does on the problems that the other algorithms are held to: mode bench
+// samples from the model as it was and from the last state.
 func examined(t *testing.T, dir, name, line string) (string, bool) {
 	t.Helper()
 	sum, err := Run(context.Background(), load(t, dir, "seed=1", "mode=bench", "name="+name), options())
@@ -99,7 +103,8 @@ func outcome(name string, sum *console.Summary) (line string, learned bool) {
 	case "dpo":
 		a, b := between("actor/dpo_loss")
 		c, d := between("actor/accuracy_mean")
-		return fmt.Sprintf("loss on pairs not seen before %.3f → %.3f, pairs told apart %.2f → %.2f, %d steps", a, b, c, d, n), b < 0.8*a && d > 0.9
+		return fmt.Sprintf("loss on pairs not seen before %.3f → %.3f, pairs told apart %.2f → %.2f, %d steps", a, b, c,
+			d, n), b < 0.8*a && d > 0.9
 	}
 	a, b, _ := sum.Ends(heldOut)
 	line = fmt.Sprintf("held-out accuracy %.3f → %.3f, %d steps", a, b, n)
@@ -108,7 +113,8 @@ func outcome(name string, sum *console.Summary) (line string, learned bool) {
 		for _, l := range sum.Lines[1:] {
 			best = max(best, l.Metrics["critic/vf_explained_var"])
 		}
-		line += fmt.Sprintf(", explained variance %.2f → up to %.2f", sum.Lines[1].Metrics["critic/vf_explained_var"], best)
+		line += fmt.Sprintf(", explained variance %.2f → up to %.2f", sum.Lines[1].Metrics["critic/vf_explained_var"],
+			best)
 	}
 	return line, b > a+0.1
 }

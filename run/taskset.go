@@ -55,9 +55,11 @@ func (t *tasks) Batch(step, n int) ([]workflow.Task, error) {
 		}
 		way, known := set.variants[variant(set.config, task)]
 		if !known {
-			return nil, fmt.Errorf("run: %s was added while the run was under way, and names a workflow or reward that no row before it names; start again", set.rows.Place(p.Index))
+			return nil, fmt.Errorf("run: %s was added while the run was under way, and names a workflow or reward "+
+				"that no row before it names; start again", set.rows.Place(p.Index))
 		}
-		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row, Taskset: p.Taskset, Variant: way}
+		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row,
+			Taskset: p.Taskset, Variant: way}
 	}
 	return list, nil
 }
@@ -142,16 +144,20 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 		return taskRows{}, err
 	}
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
-		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
-	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key, variants: map[string]int{"": 0}},
+		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt,
+		SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
+	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key,
+			variants: map[string]int{"": 0}},
 		at(key+".format", format.Check(rows))
 }
 
 // textOnly refuses a format with pictures, by the columns that it names.
 func textOnly(f config.Format, key string) error {
-	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {"video_key", "videos", f.VideoKey}} {
+	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {
+		"video_key", "videos", f.VideoKey}} {
 		if c.column != "" {
-			return at(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text only: take the key "+
+			return at(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text only: "+
+				"take the key "+
 				"away and use rows whose text is enough, or train such a model elsewhere", c.column, c.what))
 		}
 	}
@@ -210,7 +216,8 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, t *tasks
 	if err == nil && t.mix != nil && t.mix.Adaptive() {
 		t.states = map[int][]byte{}
 		if !b.measuresRates() {
-			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it into data_processor.experience_pipeline.operators")
+			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it " +
+				"into data_processor.experience_pipeline.operators")
 		}
 	}
 	if err != nil {
@@ -222,7 +229,8 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, t *tasks
 
 // measuresRates reports whether the experience pipeline measures what selectors learn from.
 func (b *job) measuresRates() bool {
-	return slices.ContainsFunc(b.cfg.DataProcessor.ExperiencePipeline.Operators, func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
+	return slices.ContainsFunc(b.cfg.DataProcessor.ExperiencePipeline.Operators,
+		func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
 }
 
 // taskset is what the explorer runs tasks by.

@@ -29,8 +29,8 @@ func (b *job) keepTemplate(text string) error {
 	return nil
 }
 
-// JobTemplate returns the chat template of the job that path, a job directory or a folder in it, belongs to, and the date that templates
-// are told there; "" if path belongs to no job that has noted one.
+// JobTemplate returns the chat template of the job that path, a job directory or a folder in it, belongs to, and the
+// date that templates are told there; "" if path belongs to no job that has noted one.
 func JobTemplate(path string) (text string, date time.Time, err error) {
 	at, err := filepath.Abs(path)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 // beginning, trimmed.
 var editing = map[string]string{
 	"drops": `{%- for m in messages -%}<|im_start|>{{ m.role }}
-{% if m.role == 'assistant' and '</think>' in m.content %}{{ m.content.split('</think>')[-1] }}{% else %}{{ m.content }}{% endif %}<|im_end|>
+{% if m.role == 'assistant' and '</think>' in m.content %}{{ m.content.split('</think>')[-1] }}{% else %}{{ ` +
+		`m.content }}{% endif %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}`,
 	"shortens": `{%- for m in messages -%}<|im_start|>{{ m.role }}
@@ -41,10 +42,12 @@ func lake(t testing.TB, dir, template string, more ...string) *config.Config {
 	}
 	return load(t, dir, append([]string{"name=turns", "seed=3", "buffer.batch_size=2", "algorithm.repeat_times=2",
 		"buffer.total_steps=2", "trainer.total_steps=2",
-		"model.max_response_tokens=200", "model.max_prompt_tokens=300", "model.chat_template_path=" + path, "model.tinker.rank=4",
+		"model.max_response_tokens=200", "model.max_prompt_tokens=300", "model.chat_template_path=" + path,
+		"model.tinker.rank=4",
 		"buffer.explorer_input.eval_tasksets=[]", "explorer.eval_on_startup=false",
 		"buffer.explorer_input.taskset.rollout_args.max_tokens=200",
-		"buffer.explorer_input.taskset.path=" + data, "buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
+		"buffer.explorer_input.taskset.path=" + data,
+		"buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
 		"buffer.explorer_input.taskset.workflow_args={agent_max_steps: 3}"}, more...)...)
 }
 
@@ -109,7 +112,8 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 			}
 			for _, at := range r.Starts {
 				if r.Logprobs[at] != 0 || r.Logprobs[at-1] == 0 {
-					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it behind what was sampled", r.ID, at, r.Logprobs[at-1], r.Logprobs[at])
+					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it behind what "+
+						"was sampled", r.ID, at, r.Logprobs[at-1], r.Logprobs[at])
 				}
 			}
 		}
@@ -153,7 +157,8 @@ func TestSequencesTravel(t *testing.T) {
 	o.LookupEnv = withKey
 	same(t, "on a server", runs(t, lake(t, t.TempDir(), editing["drops"], "model.tinker.base_url="+serve(t)), o), want)
 	dir := t.TempDir()
-	table := "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \"sqlite:///" + filepath.Join(dir, "shared.db") + "\"}"
+	table := "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \"sqlite:///" +
+		filepath.Join(dir, "shared.db") + "\"}"
 	want = only(want, trained...)
 	same(t, "through a table", only(runs(t, lake(t, dir, editing["drops"], table), options()), trained...), want)
 	if len(want[0].Metrics) < 10 {

@@ -24,8 +24,10 @@ import (
 
 var ctx = context.Background()
 
-const config = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,
-"num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":128,"rms_norm_eps":1e-6,
+const config = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,"intermediate_size":48,` +
+	`"num_hidden_layers":2,
+"num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":128,` +
+	`"rms_norm_eps":1e-6,
 "rope_theta":10000,"tie_word_embeddings":true,"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false}`
 
 // tinyModel writes a model folder with random weights.

@@ -74,14 +74,16 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 			continue
 		}
 		s.close()
-		if m := j.models[s.Created.ModelID]; m != nil && m.gone { // killed between writing the tombstone and removing this
+		// killed between writing the tombstone and removing this
+		if m := j.models[s.Created.ModelID]; m != nil && m.gone {
 			if err := j.opts.FS.Remove(path); err != nil {
 				return fmt.Errorf("journal: %w", err)
 			}
 			continue
 		}
 		if s.Numerics != j.m.NumericsID() {
-			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed behind it can differ in its last bits",
+			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed "+
+				"behind it can differ in its last bits",
 				path, s.Numerics, j.m.NumericsID()))
 		}
 		m := newTrainingClient(j, s.Created, nil)
@@ -193,10 +195,13 @@ func (r *segmentReader) read(k byte, payload []byte) error {
 			return err
 		}
 		if h.Version != version {
-			return fmt.Errorf("format version %d; this program reads %d; another version of it wrote this: use that one", h.Version, version)
+			return fmt.Errorf(
+				"format version %d; this program reads %d; another version of it wrote this: use that one", h.Version,
+				version)
 		}
 		if h.Before != 0 && r.before != 0 && h.Before != r.before {
-			return fmt.Errorf("%s has %d bytes and had %d: it is damaged, and records that were promised are missing; restore it from a backup",
+			return fmt.Errorf("%s has %d bytes and had %d: it is damaged, and records that were promised are "+
+				"missing; restore it from a backup",
 				r.previous, r.before, h.Before)
 		}
 		return nil

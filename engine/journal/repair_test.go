@@ -67,7 +67,8 @@ func TestRepair(t *testing.T) {
 				t.Fatalf("byte %d: %v", at, err)
 			}
 			again := &client{j, m}
-			for seq := int64(1); seq <= 8; seq++ { // the client sends all again: what is kept is answered, what is lost is done
+			// the client sends all again: what is kept is answered, what is lost is done
+			for seq := int64(1); seq <= 8; seq++ {
 				got, err := again.do(seq)
 				if seq == 6 && err != nil && strings.Contains(err.Error(), "exists") {
 					continue // the checkpoint is there from before

@@ -104,13 +104,15 @@ func openSnapshot(path string) (s *snapfile, err error) {
 	}
 	if s.Version != version {
 		f.Close()
-		return nil, fmt.Errorf("journal: snapshot %s has format version %d; this program reads %d; another version of it wrote this: use that one", path, s.Version, version)
+		return nil, fmt.Errorf("journal: snapshot %s has format version %d; this program reads %d; another version "+
+			"of it wrote this: use that one", path, s.Version, version)
 	}
 	return s, nil
 }
 
 func (s *snapfile) damaged(err error) error {
-	return fmt.Errorf("journal: snapshot %s is damaged (%w); restore it from a backup, or remove the journal to begin anew", s.path, err)
+	return fmt.Errorf("journal: snapshot %s is damaged (%w); restore it from a backup, or remove the journal to "+
+		"begin anew", s.path, err)
 }
 
 func (s *snapfile) readFoot() error {

@@ -49,7 +49,8 @@ func (p *parting) run(svc tinker.Service) error {
 	}
 	if !p.promised {
 		for seq := int64(1); seq <= 3; seq++ {
-			if _, err := c.do(seq); err != nil && !errors.Is(err, tinker.ErrUnloaded) { // promised, though the kill came before the answer
+			// promised, though the kill came before the answer
+			if _, err := c.do(seq); err != nil && !errors.Is(err, tinker.ErrUnloaded) {
 				return err
 			}
 		}

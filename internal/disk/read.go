@@ -62,7 +62,8 @@ func OpenRegular(path string) (*os.File, error) {
 	}
 	if !info.Mode().IsRegular() {
 		f.Close()
-		return nil, fmt.Errorf("%s is not a regular file (%s), and it is read at any place; write its contents to a file and give that", path, info.Mode().Type())
+		return nil, fmt.Errorf("%s is not a regular file (%s), and it is read at any place; write its contents to a "+
+			"file and give that", path, info.Mode().Type())
 	}
 	return f, nil
 }
@@ -105,7 +106,8 @@ func (p *pipe) Read(b []byte) (int, error) {
 			return n, err
 		}
 		if !time.Now().Before(end) {
-			return 0, fmt.Errorf("%s is a pipe, and nothing was written to it for %v; start what writes to it first, or give a file", p.path, p.patience)
+			return 0, fmt.Errorf("%s is a pipe, and nothing was written to it for %v; start what writes to it first, "+
+				"or give a file", p.path, p.patience)
 		}
 	}
 }

@@ -106,7 +106,8 @@ func TestRotation(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	want := "[run.log] INFO two\n[run.log] was begun again\n[run.log] INFO cut\n[run.log] is gone and not followed any more\n"
+	want := "[run.log] INFO two\n[run.log] was begun again\n[run.log] INFO cut\n[run.log] is gone and not followed " +
+		"any more\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -32,7 +32,8 @@ func TestGolden(t *testing.T) {
 	s := New(42).Stream("sample", 3, -1)
 	u := []uint64{s.Uint64(), s.Uint64(), s.Uint64()}
 	got := fmt.Sprintf("%016x %v %v %v %v %v", u, s.Float64(), s.Float32(), s.Normal(), s.IntN(1000), s.Perm(8))
-	const want = "[c29a25d6ee8cec02 a71c077161ec6c46 acabbb49b6d1b15a] 0.7435400433378552 0.55549634 0.6337394681791331 122 [6 5 2 3 4 7 0 1]"
+	const want = "[c29a25d6ee8cec02 a71c077161ec6c46 acabbb49b6d1b15a] 0.7435400433378552 0.55549634 " +
+		"0.6337394681791331 122 [6 5 2 3 4 7 0 1]"
 	if got != want {
 		t.Errorf("stream (42, sample, 3, -1)\n got %s\nwant %s", got, want)
 	}

@@ -30,7 +30,8 @@ func scan(path string, data []byte, last noted, zip *codec,
 	case err != nil:
 		return s, fmt.Errorf("wal: %s %w", path, err)
 	case last.generation > generation:
-		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken its place; "+
+		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken "+
+			"its place; "+
 			"restore the newer one, or remove %s to go on with this one", path, generation, last.generation,
 			markPath(path))
 	}
@@ -63,7 +64,8 @@ func scan(path string, data []byte, last noted, zip *codec,
 }
 
 func lost(path string, sound int64, last noted) error {
-	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised are missing; "+
+	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised "+
+		"are missing; "+
 		"restore it from a backup, or remove %s to go on without them", path, sound, last.size, markPath(path))
 }
 

@@ -30,26 +30,31 @@ type database struct {
 type dialect struct {
 	serial string // the type of a primary key that counts up
 	blob   string
-	lock   string // statement that makes writers of a table wait for one another, with %s for the table; "" when they do anyway
+	// statement that makes writers of a table wait for one another, with %s for the table; "" when they do anyway
+	lock   string
 	tables string // query of the names of all tables
 	param  func(i int) string
 }
 
 func sqliteDialect() dialect {
-	return dialect{serial: "INTEGER PRIMARY KEY AUTOINCREMENT", blob: "BLOB", tables: `SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name`, param: func(int) string { return "?" }}
+	return dialect{serial: "INTEGER PRIMARY KEY AUTOINCREMENT", blob: "BLOB",
+		tables: `SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name`,
+		param:  func(int) string { return "?" }}
 }
 
-// Postgres gives ids before the transactions that use them end, so a lower id can appear after a higher one: with the table locked
-// ids are in the order of the commits.
+// Postgres gives ids before the transactions that use them end, so a lower id can appear after a higher one: with the
+// table locked ids are in the order of the commits.
 func postgresDialect() dialect {
 	return dialect{serial: "BIGSERIAL PRIMARY KEY", blob: "BYTEA", lock: "LOCK TABLE %s IN EXCLUSIVE MODE",
-		tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = ANY (current_schemas(false)) ORDER BY table_name`, param: func(i int) string { return "$" + strconv.Itoa(i) }}
+		tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = ANY (current_schemas(false)) ` +
+			`ORDER BY table_name`, param: func(i int) string { return "$" + strconv.Itoa(i) }}
 }
 
 // openDatabase opens a database by the URL that SQLAlchemy would take: sqlite:///relative.db, sqlite:////absolute.db,
 // postgresql://user:password@host/name, with a driver's name behind a plus sign ignored.
 func openDatabase(address string) (*database, error) {
-	return open(address, url.Values{"_pragma": {"busy_timeout(20000)", "journal_mode(WAL)", "synchronous(FULL)"}, "_txlock": {"immediate"}})
+	return open(address, url.Values{"_pragma": {"busy_timeout(20000)", "journal_mode(WAL)", "synchronous(FULL)"},
+		"_txlock": {"immediate"}})
 }
 
 // openReading opens a database that somebody else fills: nothing is made and nothing is changed.
@@ -67,13 +72,15 @@ func open(address string, query url.Values) (*database, error) {
 	scheme, rest, ok := strings.Cut(address, "://")
 	scheme, _, _ = strings.Cut(scheme, "+")
 	if !ok {
-		return nil, fmt.Errorf("buffer: %q is no database URL; write sqlite:///file.db or postgresql://user:password@host/name", address)
+		return nil, fmt.Errorf("buffer: %q is no database URL; write sqlite:///file.db or "+
+			"postgresql://user:password@host/name", address)
 	}
 	switch scheme {
 	case "sqlite":
 		path, ok := sqliteFile(address)
 		if !ok {
-			return nil, fmt.Errorf("buffer: %q names no plain file; write sqlite:///file.db, and a fourth slash for a path from the root", address)
+			return nil, fmt.Errorf("buffer: %q names no plain file; write sqlite:///file.db, and a fourth slash for "+
+				"a path from the root", address)
 		}
 		db := sql.OpenDB(sqliteConnector{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
 		db.SetMaxOpenConns(1) // one writer at a time is what SQLite has
@@ -85,7 +92,8 @@ func open(address string, query url.Values) (*database, error) {
 		}
 		return &database{DB: stdlib.OpenDB(*conf), fs: disk.OS(), dialect: postgresDialect()}, nil
 	}
-	return nil, fmt.Errorf("buffer: databases of kind %q are not supported; use sqlite:///file.db or postgresql://user:password@host/name", scheme)
+	return nil, fmt.Errorf("buffer: databases of kind %q are not supported; use sqlite:///file.db or "+
+		"postgresql://user:password@host/name", scheme)
 }
 
 // sqliteFile is the file that an SQLite URL names.
@@ -96,8 +104,8 @@ func sqliteFile(address string) (path string, ok bool) {
 	return path, scheme == "sqlite" && path != "" && !strings.Contains(path, "?")
 }
 
-// retry runs a transaction until an attempt succeeds or none is left. Transactions given to it do nothing when what they
-// want is done already, so that one whose answer was lost may be asked for again.
+// retry runs a transaction until an attempt succeeds or none is left. Transactions given to it do nothing when what
+// they want is done already, so that one whose answer was lost may be asked for again.
 func (d *database) retry(ctx context.Context, what string, f func(*sql.Tx) error) error {
 	var errs error
 	for attempt := 0; ; attempt++ {
@@ -107,7 +115,8 @@ func (d *database) retry(ctx context.Context, what string, f func(*sql.Tx) error
 		}
 		errs = err
 		if attempt >= d.retries {
-			return fmt.Errorf("buffer: %s failed %d times, the last time with: %w; see max_retry_times and max_retry_interval", what, attempt+1, errs)
+			return fmt.Errorf("buffer: %s failed %d times, the last time with: %w; see max_retry_times and "+
+				"max_retry_interval", what, attempt+1, errs)
 		}
 		select {
 		case <-time.After(d.pause):

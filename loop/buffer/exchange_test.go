@@ -16,7 +16,8 @@ import (
 func some(step, n int) []*experience.Experience {
 	var list []*experience.Experience
 	for i := range n {
-		e := experience.Turn{Prompt: []int32{1}, Response: []int32{2}}.Experience(experience.EID{Batch: "b", Task: "t", Run: i})
+		e := experience.Turn{Prompt: []int32{1}, Response: []int32{2}}.Experience(
+			experience.EID{Batch: "b", Task: "t", Run: i})
 		e.Info.ModelVersion = step
 		list = append(list, e)
 	}
@@ -28,8 +29,9 @@ func TestExchange(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) Exchange{
 		"handover": func(*testing.T) Exchange { return NewHandover(NewQueue(9, 0), waiter{}, nil, Position{Step: 1}) },
 		"table": func(t *testing.T) Exchange {
-			x, err := OpenTable(t.Context(), TableOptions{SQLOptions: SQLOptions{FS: disk.OS()}, Name: "x", Writer: "w", Puts: true,
-				URL: "sqlite:///" + filepath.Join(t.TempDir(), "new", "x.db"), Trainer: waiter{}})
+			x, err := OpenTable(t.Context(), TableOptions{SQLOptions: SQLOptions{FS: disk.OS()}, Name: "x", Writer: "w",
+				Puts: true,
+				URL:  "sqlite:///" + filepath.Join(t.TempDir(), "new", "x.db"), Trainer: waiter{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +87,8 @@ func testExchange(t *testing.T, x Exchange) {
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "a", "x.jsonl"), filepath.Join(dir, "b", "x.json")
-	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("theirs\n"), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755),
+		os.WriteFile(path, []byte("theirs\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

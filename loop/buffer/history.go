@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// History is what a proxy has recorded: experiences that wait for a reward, and then for the commit that hands them on. Its table has upstream's
-// name, proxy_history, and columns, and beside them the step that took an experience.
+// History is what a proxy has recorded: experiences that wait for a reward, and then for the commit that hands them on.
+// Its table has upstream's name, proxy_history, and columns, and beside them the step that took an experience.
 type History struct{ db *database }
 
 // OpenHistory opens or makes the history at a database URL, whose transactions go through that file system.
@@ -30,8 +30,10 @@ func OpenHistory(ctx context.Context, address string, through disk.FS) (*History
 	h := &History{db: db}
 	err = db.retry(ctx, "making the history", func(tx *sql.Tx) error {
 		for _, q := range []string{
-			`CREATE TABLE IF NOT EXISTS proxy_history (id ` + db.serial + `, timestamp TIMESTAMP DEFAULT CURRENT_TIMESTAMP, task_id VARCHAR(64), run_id INTEGER,
-				msg_id VARCHAR(64), model_version INTEGER, experience_bytes ` + db.blob + `, reward DOUBLE PRECISION, consumed INTEGER DEFAULT 0, committed INTEGER DEFAULT 0)`,
+			`CREATE TABLE IF NOT EXISTS proxy_history (id ` + db.serial + `, timestamp TIMESTAMP DEFAULT ` +
+				`CURRENT_TIMESTAMP, task_id VARCHAR(64), run_id INTEGER,
+				msg_id VARCHAR(64), model_version INTEGER, experience_bytes ` + db.blob + `, reward DOUBLE ` +
+				`PRECISION, consumed INTEGER DEFAULT 0, committed INTEGER DEFAULT 0)`,
 			`CREATE INDEX IF NOT EXISTS proxy_history_msg_id ON proxy_history (msg_id)`,
 			`CREATE INDEX IF NOT EXISTS proxy_history_committed ON proxy_history (committed)`,
 		} {
@@ -51,7 +53,8 @@ func OpenHistory(ctx context.Context, address string, through disk.FS) (*History
 func (h *History) Record(ctx context.Context, id string, list []*experience.Experience) error {
 	return h.db.retry(ctx, "recording", func(tx *sql.Tx) error {
 		for _, e := range list {
-			if _, err := tx.ExecContext(ctx, h.db.bind(`INSERT INTO proxy_history (task_id, run_id, msg_id, model_version, experience_bytes) VALUES (?, ?, ?, ?, ?)`),
+			if _, err := tx.ExecContext(ctx, h.db.bind(`INSERT INTO proxy_history (task_id, run_id, msg_id, `+
+				`model_version, experience_bytes) VALUES (?, ?, ?, ?, ?)`),
 				e.EID.Task, e.EID.Run, id, e.Info.ModelVersion, experience.Append(nil, e)); err != nil {
 				return err
 			}
@@ -77,15 +80,17 @@ func (e *FeedbackError) Error() string {
 	return strings.Join(parts, "; ") + "; nothing was changed"
 }
 
-// Feedback gives the answers with these ids a reward, all of them or none, and returns how many experiences that were. If one is not known or
-// has a reward already, the error wraps a FeedbackError.
-func (h *History) Feedback(ctx context.Context, ids []string, task string, run int, reward float64) (n int64, err error) {
+// Feedback gives the answers with these ids a reward, all of them or none, and returns how many experiences that were.
+// If one is not known or has a reward already, the error wraps a FeedbackError.
+func (h *History) Feedback(ctx context.Context, ids []string, task string, run int,
+	reward float64) (n int64, err error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	err = h.db.retry(ctx, "feedback", func(tx *sql.Tx) error {
 		n = 0
 		var wrong FeedbackError
 		for _, id := range ids {
-			res, err := tx.ExecContext(ctx, h.db.bind(`UPDATE proxy_history SET reward = ?, task_id = ?, run_id = ?, consumed = consumed + 1 WHERE msg_id = ? AND consumed = 0`), reward, task, run, id)
+			res, err := tx.ExecContext(ctx, h.db.bind(`UPDATE proxy_history SET reward = ?, task_id = ?, run_id = ?,`+
+				` consumed = consumed + 1 WHERE msg_id = ? AND consumed = 0`), reward, task, run, id)
 			if err != nil {
 				return err
 			}
@@ -109,7 +114,8 @@ func (h *History) Feedback(ctx context.Context, ids []string, task string, run i
 // whyNot notes why an answer cannot be given a reward.
 func (h *History) whyNot(ctx context.Context, tx *sql.Tx, id string, into *FeedbackError) error {
 	var n int
-	if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(&n); err != nil {
+	if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(
+		&n); err != nil {
 		return err
 	}
 	if n == 0 {
@@ -120,14 +126,16 @@ func (h *History) whyNot(ctx context.Context, tx *sql.Tx, id string, into *Feedb
 	return nil
 }
 
-// Commit makes a step of all experiences that have a reward and are in no step yet, and returns how many those are; none make no step. A step
-// that is there already is left as it is.
+// Commit makes a step of all experiences that have a reward and are in no step yet, and returns how many those are;
+// none make no step. A step that is there already is left as it is.
 func (h *History) Commit(ctx context.Context, step int) (n int, err error) {
 	err = h.db.retry(ctx, fmt.Sprintf("commit %d", step), func(tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE committed = ?`), step).Scan(&n); err != nil || n > 0 {
+		if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE committed = ?`),
+			step).Scan(&n); err != nil || n > 0 {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, h.db.bind(`UPDATE proxy_history SET committed = ? WHERE consumed > 0 AND committed = 0`), step)
+		res, err := tx.ExecContext(ctx, h.db.bind(`UPDATE proxy_history SET committed = ? WHERE consumed > 0 AND `+
+			`committed = 0`), step)
 		if err != nil {
 			return err
 		}
@@ -149,7 +157,8 @@ func (h *History) Last(ctx context.Context) (step int, err error) {
 // Counts are how many experiences there are, and how many have a reward and are in no step.
 func (h *History) Counts(ctx context.Context) (total, ready int, err error) {
 	err = h.db.retry(ctx, "counting the history", func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN consumed > 0 AND committed = 0 THEN 1 ELSE 0 END), 0) FROM proxy_history`).Scan(&total, &ready)
+		return tx.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN consumed > 0 AND committed = 0 THEN `+
+			`1 ELSE 0 END), 0) FROM proxy_history`).Scan(&total, &ready)
 	})
 	return total, ready, err
 }
@@ -184,7 +193,8 @@ func (h *History) Recent(ctx context.Context, most int) (list []*experience.Expe
 func (h *History) Step(ctx context.Context, step int) (list []*experience.Experience, err error) {
 	err = h.db.retry(ctx, fmt.Sprintf("reading step %d", step), func(tx *sql.Tx) error {
 		list = nil
-		rows, err := tx.QueryContext(ctx, h.db.bind(`SELECT experience_bytes, task_id, run_id, msg_id, reward FROM proxy_history WHERE committed = ? ORDER BY task_id, run_id, id`), step)
+		rows, err := tx.QueryContext(ctx, h.db.bind(`SELECT experience_bytes, task_id, run_id, msg_id, reward FROM `+
+			`proxy_history WHERE committed = ? ORDER BY task_id, run_id, id`), step)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,8 @@ func kept(path string, keep int64) (int64, error) {
 		return 0, fmt.Errorf("buffer: cannot measure %s: %w", path, err)
 	}
 	if keep > end {
-		return 0, fmt.Errorf("buffer: %s has %d bytes but %d were committed; it was changed from outside, restore or move it", path, end, keep)
+		return 0, fmt.Errorf("buffer: %s has %d bytes but %d were committed; it was changed from outside, restore or "+
+			"move it", path, end, keep)
 	}
 	if keep < 0 {
 		if keep, err = lastLineEnd(f, end); err != nil {

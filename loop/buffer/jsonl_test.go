@@ -72,7 +72,8 @@ func TestJSONLRefuses(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenJSONL(disk.OS(), path, 10); err == nil || !strings.Contains(err.Error(), "has 2 bytes but 10 were committed") {
+	if _, err := OpenJSONL(disk.OS(), path, 10); err == nil ||
+		!strings.Contains(err.Error(), "has 2 bytes but 10 were committed") {
 		t.Errorf("error of a file shorter than its commit = %v", err)
 	}
 	w := openJSONL(t, path, -1)

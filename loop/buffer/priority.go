@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
-// Priority is the order of a replay buffer: Trinity-RFT's linear_decay and decay_limit_randomization. An experience has the priority
-// version − Decay·uses (+ noise of deviation Sigma); the highest is read first, of equal ones the older.
+// Priority is the order of a replay buffer: Trinity-RFT's linear_decay and decay_limit_randomization. An experience has
+// the priority version − Decay·uses (+ noise of deviation Sigma); the highest is read first, of equal ones the older.
 type Priority struct {
 	Decay    float64
 	Limit    int     // of uses; 0: none
@@ -72,7 +72,8 @@ func (s *SQL) settle(ctx context.Context, tx *sql.Tx) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET item = ? WHERE item IS NULL`), ids[0]); err != nil {
+	if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET item = ? WHERE item IS NULL`),
+		ids[0]); err != nil {
 		return err
 	}
 	if err := s.stir(ctx, tx, ids); err != nil {
@@ -80,24 +81,28 @@ func (s *SQL) settle(ctx context.Context, tx *sql.Tx) error {
 	}
 	for s.first.Capacity > 0 {
 		var items int
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(DISTINCT item) FROM `+s.table("")+` WHERE `+s.first.alive()).Scan(&items); err != nil {
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(DISTINCT item) FROM `+s.table("")+` WHERE `+
+			s.first.alive()).Scan(&items); err != nil {
 			return err
 		}
 		if items <= s.first.Capacity {
 			return nil
 		}
 		var lowest int64 // the first of a list decides for all of it
-		if err := tx.QueryRowContext(ctx, `SELECT item FROM `+s.table("")+` WHERE id = item AND `+s.first.alive()+` ORDER BY `+s.first.rank()+`, id LIMIT 1`).Scan(&lowest); err != nil {
+		if err := tx.QueryRowContext(ctx, `SELECT item FROM `+s.table("")+` WHERE id = item AND `+s.first.alive()+
+			` ORDER BY `+s.first.rank()+`, id LIMIT 1`).Scan(&lowest); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET evicted = 1 WHERE item = ?`), lowest); err != nil {
+		if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET evicted = 1 WHERE item = ?`),
+			lowest); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stir draws the noise of experiences anew; it derives from the seed, the experience and its uses. All of a list have the same.
+// stir draws the noise of experiences anew; it derives from the seed, the experience and its uses. All of a list have
+// the same.
 func (s *SQL) stir(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	if s.first == nil || s.first.Sigma == 0 {
 		return nil
@@ -105,12 +110,14 @@ func (s *SQL) stir(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	for _, id := range ids {
 		var item int64
 		var used int
-		if err := tx.QueryRowContext(ctx, s.db.bind(`SELECT item, consumed FROM `+s.table("")+` WHERE id = ?`), id).Scan(&item, &used); err != nil {
+		if err := tx.QueryRowContext(ctx, s.db.bind(`SELECT item, consumed FROM `+s.table("")+` WHERE id = ?`),
+			id).Scan(&item, &used); err != nil {
 			return err
 		}
 		stream := rng.New(s.first.Seed).Stream("replay", int(item), used)
 		noise := rand.New(&stream).NormFloat64() * s.first.Sigma
-		if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET noise = ? WHERE id = ?`), noise, id); err != nil {
+		if _, err := tx.ExecContext(ctx, s.db.bind(`UPDATE `+s.table("")+` SET noise = ? WHERE id = ?`), noise,
+			id); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 // Package buffer is what lies between the explorer and the trainer: a Queue hands finished experiences over inside one
-// process, a SQL table hands them over between processes, a Store keeps them on disk until they have been trained so that a killed run
-// does not sample them again, and a JSONL file keeps a copy for people to read.
+// process, a SQL table hands them over between processes, a Store keeps them on disk until they have been trained so
+// that a killed run does not sample them again, and a JSONL file keeps a copy for people to read.
 package buffer
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// ErrClosed means that the queue is closed: for Put at once, for Read when fewer experiences are left than were asked for.
+// ErrClosed means that the queue is closed: for Put at once, for Read when fewer experiences are left than were asked
+// for.
 var ErrClosed = errors.New("buffer: closed")
 
 // ErrTimeout means that a Read waited its whole time without getting enough.
@@ -22,8 +23,8 @@ var ErrTimeout = errors.New("buffer: read timed out")
 // Queue is a bounded first-in first-out buffer of lists of experiences. It is safe for any number of writers and one
 // reader at a time; nothing in it polls.
 type Queue struct {
-	// Starved, if set before use, is told when a reader begins to wait for more than there is, and when it waits no longer. It is called
-	// under the queue's lock and must not call the queue.
+	// Starved, if set before use, is told when a reader begins to wait for more than there is, and when it waits no
+	// longer. It is called under the queue's lock and must not call the queue.
 	Starved func(bool)
 
 	capacity int
@@ -38,7 +39,8 @@ type Queue struct {
 	changed chan struct{} // closed and replaced at every change of the above
 }
 
-// NewQueue makes a queue that holds capacity lists (at least one) and whose Read waits at most timeout; 0 waits for ever.
+// NewQueue makes a queue that holds capacity lists (at least one) and whose Read waits at most timeout; 0 waits for
+// ever.
 func NewQueue(capacity int, timeout time.Duration) *Queue {
 	return &Queue{capacity: max(1, capacity), timeout: timeout, changed: make(chan struct{})}
 }
@@ -98,7 +100,8 @@ func (q *Queue) Read(ctx context.Context, n, minVersion int) ([]*experience.Expe
 		select {
 		case <-changed:
 		case <-expired:
-			return nil, fmt.Errorf("%w after %v with %d of %d experiences; raise max_read_timeout or look why the explorer is late", ErrTimeout, q.timeout, q.pooled(), n)
+			return nil, fmt.Errorf("%w after %v with %d of %d experiences; raise max_read_timeout or look why the "+
+				"explorer is late", ErrTimeout, q.timeout, q.pooled(), n)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func list(step, n int) []*experience.Experience {
 	out := make([]*experience.Experience, n)
 	for i := range out {
-		out[i] = &experience.Experience{EID: experience.EID{Task: "t", Run: i, Step: step}, Info: experience.Info{ModelVersion: step}}
+		out[i] = &experience.Experience{EID: experience.EID{Task: "t", Run: i, Step: step},
+			Info: experience.Info{ModelVersion: step}}
 	}
 	return out
 }

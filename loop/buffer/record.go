@@ -61,7 +61,8 @@ func decodeRecord(payload []byte) (Record, error) {
 		r.Experiences = append(r.Experiences, e)
 	}
 	if p.bad || len(p.b) != 0 {
-		return r, fmt.Errorf("buffer: a record of %d bytes is not what its checksum promises; another version of the program wrote it", len(payload))
+		return r, fmt.Errorf("buffer: a record of %d bytes is not what its checksum promises; another version of the "+
+			"program wrote it", len(payload))
 	}
 	return r, nil
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
-// Rows are the rows of a table that somebody else fills, in the order of their ids: Trinity-RFT's tables of tasks (raw_task), of conversations
-// (message_list) or of pairs (chosen_message_list, rejected_message_list), all JSON. It is a dataset.Table. What a table has beside
-// these is not read: the experience_bytes of upstream's are a Python pickle of what is rendered here from the messages.
+// Rows are the rows of a table that somebody else fills, in the order of their ids: Trinity-RFT's tables of tasks
+// (raw_task), of conversations (message_list) or of pairs (chosen_message_list, rejected_message_list), all JSON. It is
+// a dataset.Table. What a table has beside these is not read: the experience_bytes of upstream's are a Python pickle of
+// what is rendered here from the messages.
 //
-// Rows may be added while it is open, and [Rows.Refresh] sees them. Rows that are taken away are an error when they are read.
+// Rows may be added while it is open, and [Rows.Refresh] sees them. Rows that are taken away are an error when they are
+// read.
 type Rows struct {
 	db     *database
 	name   string
@@ -45,17 +47,19 @@ const (
 func rowSchemas() map[string]rowSchema {
 	return map[string]rowSchema{
 		"task": {[]string{"raw_task"}, taskRow},
-		"sft":  {[]string{"message_list"}, func(v []any) (dataset.Row, error) { return dataset.Row{{Key: MessagesColumn, Value: v[0]}}, nil }},
-		"dpo":  {[]string{"chosen_message_list", "rejected_message_list"}, pairRow},
+		"sft": {[]string{"message_list"},
+			func(v []any) (dataset.Row, error) { return dataset.Row{{Key: MessagesColumn, Value: v[0]}}, nil }},
+		"dpo": {[]string{"chosen_message_list", "rejected_message_list"}, pairRow},
 	}
 }
 
-// OpenRows opens the table called name at a database URL. schema is task, sft or dpo. A reading that fails is tried again, retries times with a
-// pause in between.
+// OpenRows opens the table called name at a database URL. schema is task, sft or dpo. A reading that fails is tried
+// again, retries times with a pause in between.
 func OpenRows(ctx context.Context, address, name, schema string, retries int, pause time.Duration) (*Rows, error) {
 	s, ok := rowSchemas()[schema]
 	if !ok {
-		return nil, fmt.Errorf("buffer: no table of schema %q can be read as a data set; choose task, sft or dpo", schema)
+		return nil, fmt.Errorf("buffer: no table of schema %q can be read as a data set; choose task, sft or dpo",
+			schema)
 	}
 	db, err := openReading(address)
 	if err != nil {
@@ -85,7 +89,8 @@ func (r *Rows) Refresh(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.ids); len(ids) < n || !slices.Equal(ids[:n], r.ids) {
-		return fmt.Errorf("buffer: rows of table %s were taken away or put in between while it was read; add rows behind the others only", r.name)
+		return fmt.Errorf("buffer: rows of table %s were taken away or put in between while it was read; add rows "+
+			"behind the others only", r.name)
 	}
 	r.ids = ids
 	return nil
@@ -112,7 +117,8 @@ func (r *Rows) there(ctx context.Context, tx *sql.Tx) error {
 	if names == nil {
 		names = []string{"none"}
 	}
-	return fmt.Errorf("%w: the database has no table %q; its tables are: %s; the table's name is the name given in the configuration", errFinal, r.name, strings.Join(names, ", "))
+	return fmt.Errorf("%w: the database has no table %q; its tables are: %s; the table's name is the name given in "+
+		"the configuration", errFinal, r.name, strings.Join(names, ", "))
 }
 
 // Count implements dataset.Table.
@@ -170,7 +176,8 @@ func taskRow(values []any) (dataset.Row, error) {
 	return nil, fmt.Errorf("column raw_task must be an object: %v", values[0])
 }
 
-// pairRow takes two whole conversations apart: what both begin with is the prompt, and at least one message of each is an answer.
+// pairRow takes two whole conversations apart: what both begin with is the prompt, and at least one message of each is
+// an answer.
 func pairRow(values []any) (dataset.Row, error) {
 	chosen, ok1 := values[0].([]any)
 	rejected, ok2 := values[1].([]any)
@@ -184,7 +191,8 @@ func pairRow(values []any) (dataset.Row, error) {
 	if n == 0 {
 		return nil, errors.New("chosen_message_list and rejected_message_list have no message in common to begin with")
 	}
-	return dataset.Row{{Key: MessagesColumn, Value: chosen[:n:n]}, {Key: ChosenColumn, Value: chosen[n:]}, {Key: RejectedColumn, Value: rejected[n:]}}, nil
+	return dataset.Row{{Key: MessagesColumn, Value: chosen[:n:n]}, {Key: ChosenColumn, Value: chosen[n:]},
+		{Key: RejectedColumn, Value: rejected[n:]}}, nil
 }
 
 // Close closes the database.

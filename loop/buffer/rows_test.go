@@ -45,8 +45,11 @@ func TestReadsUpstreamsTables(t *testing.T) {
 		has          []string
 	}{
 		{"questions", "task", 7, "question answer", []string{`"question":"Gina has 2 nuts`, `#### 14"`}},
-		{"solutions", "sft", 8, "messages", []string{`{"messages":[{"role":"system","content":"Think, then answer."},{"role":"user","content":"There are 20 pears`, `{"role":"assistant","content":"\u003cthink`}},
-		{"pairs", "dpo", 8, "messages chosen rejected", []string{`"chosen":[{"role":"assistant"`, `"rejected":[{"role":"assistant"`}},
+		{"solutions", "sft", 8, "messages",
+			[]string{`{"messages":[{"role":"system","content":"Think, then answer."},{"role":"user",` +
+				`"content":"There are 20 pears`, `{"role":"assistant","content":"\u003cthink`}},
+		{"pairs", "dpo", 8, "messages chosen rejected", []string{`"chosen":[{"role":"assistant"`,
+			`"rejected":[{"role":"assistant"`}},
 	} {
 		r := openRows(t, upstreams, tt.name, tt.schema)
 		if r.Count() != tt.n {
@@ -72,7 +75,8 @@ func taskTable(t *testing.T, address, name string, ids ...int) *database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if _, err := db.Exec(`CREATE TABLE ` + quoted(name) + ` (id INTEGER NOT NULL PRIMARY KEY, raw_task JSON NOT NULL)`); err != nil {
+	if _, err := db.Exec(`CREATE TABLE ` + quoted(name) +
+		` (id INTEGER NOT NULL PRIMARY KEY, raw_task JSON NOT NULL)`); err != nil {
 		t.Fatal(err)
 	}
 	addTasks(t, db, name, ids...)
@@ -82,13 +86,15 @@ func taskTable(t *testing.T, address, name string, ids ...int) *database {
 func addTasks(t *testing.T, db *database, name string, ids ...int) {
 	t.Helper()
 	for _, id := range ids {
-		if _, err := db.Exec(db.bind(`INSERT INTO `+quoted(name)+` (id, raw_task) VALUES (?, ?)`), id, fmt.Sprintf(`{"z": 1.50, "a": %d}`, id)); err != nil {
+		if _, err := db.Exec(db.bind(`INSERT INTO `+quoted(name)+` (id, raw_task) VALUES (?, ?)`), id,
+			fmt.Sprintf(`{"z": 1.50, "a": %d}`, id)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// Rows come by id, with keys in their order and numbers in their digits; rows behind them are seen after a Refresh, and others are refused.
+// Rows come by id, with keys in their order and numbers in their digits; rows behind them are seen after a Refresh, and
+// others are refused.
 func TestSQLRows(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address, name string) {
 		db := taskTable(t, address, name, 7, 3)
@@ -104,7 +110,8 @@ func TestSQLRows(t *testing.T) {
 			t.Errorf("after Refresh %d rows, %v", r.Count(), err)
 		}
 		addTasks(t, db, name, 5)
-		if err := r.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "put in between") || r.Count() != 3 {
+		if err := r.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "put in between") ||
+			r.Count() != 3 {
 			t.Errorf("a row in between: %v", err)
 		}
 		if _, err := db.Exec(`DELETE FROM ` + quoted(name) + ` WHERE id = 7`); err != nil {
@@ -140,7 +147,8 @@ func TestRowsRefusals(t *testing.T) {
 		{upstreams, "question", "task", 0, `no table "question"; its tables are: pairs, questions, solutions`},
 		{upstreams, "questions", "experience", 0, "choose task, sft or dpo"},
 		{upstreams, "questions", "sft", 0, "message_list"},
-		{"mysql://u:p@h/db", "a", "task", 0, `databases of kind "mysql" are not supported; use sqlite:///file.db or postgresql://`},
+		{"mysql://u:p@h/db", "a", "task", 0,
+			`databases of kind "mysql" are not supported; use sqlite:///file.db or postgresql://`},
 		{odd, "odd", "task", 0, "table odd, id 1: column raw_task must be an object"},
 		{odd, "odd", "task", 1, "table odd, id 2: column raw_task is no JSON"},
 	} {

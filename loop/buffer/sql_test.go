@@ -17,7 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-var postgres = flag.String("postgres", "", "the URL of a Postgres server to test with as well; make postgres starts one")
+var postgres = flag.String("postgres", "",
+	"the URL of a Postgres server to test with as well; make postgres starts one")
 
 // address is a database of the test's own, and the name of its buffer.
 func eachDatabase(t *testing.T, test func(t *testing.T, address, name string)) {
@@ -43,7 +44,8 @@ func openSQL(t *testing.T, address, name string, o SQLOptions) *SQL {
 func full(step, n int) []*experience.Experience {
 	l := list(step, n)
 	for i, e := range l {
-		e.Tokens, e.PromptLength, e.Logprobs, e.ActionMask = []int32{1, 2, int32(step)}, 2, []float32{-0.5}, []bool{true}
+		e.Tokens, e.PromptLength, e.Logprobs, e.ActionMask = []int32{1, 2, int32(step)}, 2, []float32{-0.5},
+			[]bool{true}
 		e.EID.Batch = fmt.Sprint(step)
 		if i > 0 {
 			e.SetReward(float64(i))
@@ -54,7 +56,8 @@ func full(step, n int) []*experience.Experience {
 
 func TestSQLReadsInOrderOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address, name string) {
-		explorer, trainer := openSQL(t, address, name, SQLOptions{}), openSQL(t, address, name, SQLOptions{Timeout: time.Minute})
+		explorer, trainer := openSQL(t, address, name, SQLOptions{}),
+			openSQL(t, address, name, SQLOptions{Timeout: time.Minute})
 		if last, err := explorer.Begin(t.Context(), "explorer"); last != 0 || err != nil {
 			t.Fatalf("a new writer begins behind step %d, %v", last, err)
 		}
@@ -72,7 +75,8 @@ func TestSQLReadsInOrderOnce(t *testing.T) {
 				if err != nil || !slices.Equal(names(got), want[:n]) {
 					t.Fatalf("read %d of %d = %v, %v, want %v", number+1, n, names(got), err, want[:n])
 				}
-				if number == 0 && (got[0].Reward != nil || *got[1].Reward != 1 || !reflect.DeepEqual(got[1].Tokens, []int32{1, 2, 1}) || got[0].Info.UseCount != 1) {
+				if number == 0 && (got[0].Reward != nil || *got[1].Reward != 1 ||
+					!reflect.DeepEqual(got[1].Tokens, []int32{1, 2, 1}) || got[0].Info.UseCount != 1) {
 					t.Errorf("the first experiences came back as %+v, %+v", got[0], got[1])
 				}
 			}
@@ -128,10 +132,12 @@ func putVersions(t *testing.T, s *SQL, last int) {
 	}
 }
 
-// The cases of upstream's test of its queue: eviction, reuse with a cooldown of half a second and reads a second apart, a limit of uses.
+// The cases of upstream's test of its queue: eviction, reuse with a cooldown of half a second and reads a second apart,
+// a limit of uses.
 func TestSQLPriority(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address, name string) {
-		s := openSQL(t, address, name+"1", SQLOptions{First: &Priority{Decay: 2, Capacity: 8}, Timeout: 200 * time.Millisecond})
+		s := openSQL(t, address, name+"1", SQLOptions{First: &Priority{Decay: 2, Capacity: 8},
+			Timeout: 200 * time.Millisecond})
 		putVersions(t, s, 11)
 		for i := range 8 {
 			if got, want := versions(t, s, i+1, 2), fmt.Sprintf("%d:1", 11-i); got != want {
@@ -152,7 +158,8 @@ func TestSQLPriority(t *testing.T) {
 		eachDatabase(t, func(t *testing.T, address, name string) {
 			now := time.Now()
 			tt.p.Reuse, tt.p.Cooldown = true, 500*time.Millisecond
-			s := openSQL(t, address, name+"2"+fmt.Sprint(tt.p.Limit), SQLOptions{First: &tt.p, Now: func() time.Time { return now }})
+			s := openSQL(t, address, name+"2"+fmt.Sprint(tt.p.Limit),
+				SQLOptions{First: &tt.p, Now: func() time.Time { return now }})
 			putVersions(t, s, 4)
 			for i, want := range tt.want {
 				if got := versions(t, s, i+1, 4); got != want {
@@ -176,7 +183,8 @@ func TestSQLPriority(t *testing.T) {
 // Noise is drawn from the seed: the same order every time, and not that of the versions.
 func TestSQLPriorityNoise(t *testing.T) {
 	read := func(seed uint64) (out string) {
-		s := openSQL(t, "sqlite:///"+filepath.Join(t.TempDir(), "b.db"), "x", SQLOptions{First: &Priority{Sigma: 50, Seed: seed}})
+		s := openSQL(t, "sqlite:///"+filepath.Join(t.TempDir(), "b.db"), "x",
+			SQLOptions{First: &Priority{Sigma: 50, Seed: seed}})
 		putVersions(t, s, 5)
 		return versions(t, s, 1, 12)
 	}
@@ -197,7 +205,8 @@ func TestSQLStaleness(t *testing.T) {
 		if err != nil || got[0].Info.ModelVersion != 2 {
 			t.Errorf("got %v, %v, want the samples of version 2", names(got), err)
 		}
-		if _, err := s.Read(t.Context(), 2, 3, 2); !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), "2 of 3") {
+		if _, err := s.Read(t.Context(), 2, 3, 2); !errors.Is(err, ErrTimeout) ||
+			!strings.Contains(err.Error(), "2 of 3") {
 			t.Errorf("error %v, want a time-out with 2 of 3", err)
 		}
 	})
@@ -291,9 +300,11 @@ func TestSQLKillPoints(t *testing.T) {
 
 func TestDatabaseURLs(t *testing.T) {
 	for address, want := range map[string]string{
-		"gsm8k.db": "is no database URL", "mysql://u@h/d": `kind "mysql" are not supported`, "sqlite://": "names no plain file", "postgresql://h:port/d": "cannot read the database URL",
+		"gsm8k.db": "is no database URL", "mysql://u@h/d": `kind "mysql" are not supported`,
+		"sqlite://": "names no plain file", "postgresql://h:port/d": "cannot read the database URL",
 	} {
-		if _, err := OpenSQL(t.Context(), address, "x", SQLOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenSQL(t.Context(), address, "x", SQLOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", address, err, want)
 		}
 	}

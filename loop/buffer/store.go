@@ -76,7 +76,8 @@ func (s *Store) list() ([]int, error) {
 		name, _ = strings.CutSuffix(name, ".mark")
 		var step int
 		if _, err := fmt.Sscanf(name, "%d.log", &step); err != nil || name != filepath.Base(s.path(step)) {
-			return nil, fmt.Errorf("buffer: %s is not a file of the store; move it elsewhere", filepath.Join(s.dir, entry.Name()))
+			return nil, fmt.Errorf("buffer: %s is not a file of the store; move it elsewhere",
+				filepath.Join(s.dir, entry.Name()))
 		}
 		if !temporary {
 			steps[step] = true

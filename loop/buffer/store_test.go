@@ -15,7 +15,8 @@ import (
 )
 
 func record(step int, task string) Record {
-	r := Record{Step: step, Task: task, Experiences: list(step, 2), Metrics: map[string]float64{"accuracy": 0.5, "a": 1}}
+	r := Record{Step: step, Task: task, Experiences: list(step, 2), Metrics: map[string]float64{"accuracy": 0.5,
+		"a": 1}}
 	for i, e := range r.Experiences {
 		e.EID.Task = task
 		e.Tokens = []int32{1, 2, int32(i)}
@@ -138,7 +139,8 @@ func TestStoreRefusesForeignFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "1.log.bak"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenStore(dir, nil); err == nil || !strings.Contains(err.Error(), "1.log.bak is not a file of the store") {
+	if _, err := OpenStore(dir, nil); err == nil ||
+		!strings.Contains(err.Error(), "1.log.bak is not a file of the store") {
 		t.Errorf("error = %v", err)
 	}
 	dir = t.TempDir()
@@ -150,7 +152,8 @@ func TestStoreRefusesForeignFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := OpenStore(dir, nil); err == nil || !strings.Contains(err.Error(), "a record of step 1 in the file of step 2") {
+	if _, err := OpenStore(dir, nil); err == nil ||
+		!strings.Contains(err.Error(), "a record of step 1 in the file of step 2") {
 		t.Errorf("error = %v", err)
 	}
 }

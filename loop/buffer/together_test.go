@@ -50,7 +50,8 @@ func TestManyPutsShareASync(t *testing.T) {
 			close(held)
 			wait.Wait()
 			if writes != 2 {
-				t.Errorf("%d groups took %d writes, want 2: the first, and the others that came meanwhile", len(errs), writes)
+				t.Errorf("%d groups took %d writes, want 2: the first, and the others that came meanwhile", len(errs),
+					writes)
 			}
 			for i, err := range errs {
 				if failed := full && i > 0; failed != errors.Is(err, wrong) || failed == s.Has(1, fmt.Sprint(i)) {

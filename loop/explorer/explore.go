@@ -38,7 +38,8 @@ func (t *tally) into(m map[string]float64) {
 
 // explore runs the tasks that have no stored group and returns all groups in task order. A task that failed after all
 // attempts has an empty group.
-func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task) ([][]*experience.Experience, *tally, error) {
+func (x *Explorer) explore(ctx context.Context, step int,
+	tasks []workflow.Task) ([][]*experience.Experience, *tally, error) {
 	stored, err := x.store.Load(step)
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +70,8 @@ func (x *Explorer) explore(ctx context.Context, step int, tasks []workflow.Task)
 			case errors.Is(err, tinker.ErrLost): // no other task will fare better
 			case err != nil:
 				list = nil
-				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index, x.train.Name, err))
+				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index,
+					x.train.Name, err))
 				err = nil
 			}
 			if err != nil {
@@ -126,7 +128,8 @@ func (x *Explorer) sample(ctx context.Context, t workflow.Task, spent *took) ([]
 	return list, nil
 }
 
-// greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is no experience itself.
+// greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is no experience
+// itself.
 func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error) {
 	set := x.train
 	set.Workflow, set.Rollout = set.Way(t)
@@ -146,7 +149,8 @@ func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error)
 	return sum / float64(max(1, len(list))), nil
 }
 
-func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experience.Experience, stored map[string]buffer.Record) {
+func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experience.Experience,
+	stored map[string]buffer.Record) {
 	if len(list) == 0 {
 		stats.failed.Add(1)
 	}
@@ -165,7 +169,8 @@ func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experi
 }
 
 // attempt runs a task until an attempt succeeds or none is left, and notes how long that took.
-func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task, spent *took) (list []*experience.Experience, err error) {
+func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task,
+	spent *took) (list []*experience.Experience, err error) {
 	w, r := set.Way(t)
 	r.Sampler, r.Version = x.sampler, x.version
 	first, last := time.Now(), time.Duration(0)
@@ -209,7 +214,8 @@ func whole(list []*experience.Experience, err error) ([]*experience.Experience, 
 	return list, nil
 }
 
-// evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or "bench/").
+// evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or
+// "bench/").
 func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metrics map[string]float64) error {
 	begin := time.Now()
 	for s := range x.eval {
@@ -222,7 +228,8 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 		g, gctx := errgroup.WithContext(ctx)
 		g.SetLimit(max(1, x.Runners) * max(1, x.train.Repeat)) // as many samples at a time as training has
 		for i, t := range tasks {
-			x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat) // the same draws at every evaluation: what differs is the weights
+			// the same draws at every evaluation: what differs is the weights
+			x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat)
 			g.Go(func() error {
 				list, err := x.attempt(gctx, set, t, &times[i])
 				if gctx.Err() != nil {
@@ -232,7 +239,8 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 					return err
 				}
 				if err != nil {
-					x.Warn(fmt.Sprintf("evaluation at step %d: task %d of %s failed and is left out: %v", step, t.Index, set.Name, err))
+					x.Warn(fmt.Sprintf("evaluation at step %d: task %d of %s failed and is left out: %v", step, t.Index,
+						set.Name, err))
 				}
 				groups[i] = list
 				return nil
@@ -256,7 +264,8 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 
 // Evaluate evaluates one version of the weights, given by path, and returns its metrics under prefix.
 func (x *Explorer) Evaluate(ctx context.Context, step int, path, prefix string) (map[string]float64, error) {
-	one := New(x.Options, x.service, x.sync, x.store, x.sink, x.train, x.eval) // with a sampler of its own: the loop may be at work
+	// with a sampler of its own: the loop may be at work
+	one := New(x.Options, x.service, x.sync, x.store, x.sink, x.train, x.eval)
 	if err := one.use(ctx, step, path); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
-// Package explorer is the loop that turns tasks into experiences: for each explore step it waits for the weights that the
-// step samples with, runs the step's tasks at once, scores the groups, and hands the experiences on in task order.
+// Package explorer is the loop that turns tasks into experiences: for each explore step it waits for the weights that
+// the step samples with, runs the step's tasks at once, scores the groups, and hands the experiences on in task order.
 //
-// Each finished group is stored before it counts. After a restart the loop runs only the tasks that have no stored group, so
-// nothing is sampled twice; and because every draw derives from the run's seed and the names of step, task and
-// repetition, what it samples is what an unbroken run would have sampled.
+// Each finished group is stored before it counts. After a restart the loop runs only the tasks that have no stored
+// group, so nothing is sampled twice; and because every draw derives from the run's seed and the names of step, task
+// and repetition, what it samples is what an unbroken run would have sampled.
 package explorer
 
 import (
@@ -35,28 +35,32 @@ type Options struct {
 	Runners   int // tasks at a time
 	Retries   int // attempts beyond the first at a failed task
 	Timeout   time.Duration
-	// DynamicTimeout, if above 0, ends an attempt after this many times the mean time of the attempts so far, once there were BatchSize; Timeout
-	// stays the most.
+	// DynamicTimeout, if above 0, ends an attempt after this many times the mean time of the attempts so far, once
+	// there were BatchSize; Timeout stays the most.
 	DynamicTimeout float64
 	MaxRepeat      int // repetitions of a task that run together; more are split into parts; 0: all
-	MinTasks       int // finished tasks after which a step waits no longer than WaitAfterMin for the rest; 0: it waits for all
-	WaitAfterMin   time.Duration
-	EvalInterval   int             // explore steps between evaluations; 0: none
-	Detailed       bool            // evaluations show the spread over tasks, beside the mean
-	Apart          bool            // the trainer is in another process
-	EvalLast       bool            // the last step too; otherwise the weights that come of it are evaluated, by somebody else
-	Pipeline       []pipeline.Step // of the experiences, before they are scored
-	Advantage      algorithm.Advantage
-	AdvantageName  string // of Advantage, for people
-	Greedy         bool   // run each task once more at temperature 0, for the reward that its samples are compared with
-	BaseModel      string
-	Warn           func(string) // called from several goroutines
-	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again after a restart.
+	// finished tasks after which a step waits no longer than WaitAfterMin for the rest; 0: it waits for all
+	MinTasks     int
+	WaitAfterMin time.Duration
+	EvalInterval int  // explore steps between evaluations; 0: none
+	Detailed     bool // evaluations show the spread over tasks, beside the mean
+	Apart        bool // the trainer is in another process
+	// the last step too; otherwise the weights that come of it are evaluated, by somebody else
+	EvalLast      bool
+	Pipeline      []pipeline.Step // of the experiences, before they are scored
+	Advantage     algorithm.Advantage
+	AdvantageName string // of Advantage, for people
+	Greedy        bool   // run each task once more at temperature 0, for the reward that its samples are compared with
+	BaseModel     string
+	Warn          func(string) // called from several goroutines
+	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again
+	// after a restart.
 	Raw buffer.Copy
-	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is that of its metrics. It
-	// may get one again after a restart.
+	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is
+	// that of its metrics. It may get one again after a restart.
 	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
-	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several goroutines.
+	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several
+	// goroutines.
 	Note func(event string, step int, detail string) error
 }
 
@@ -93,14 +97,15 @@ type Learner interface {
 
 // Tasks gives the tasks of each step.
 type Tasks interface {
-	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. io.EOF means that there are no more.
+	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. io.EOF means that there are no
+	// more.
 	Batch(step, n int) ([]workflow.Task, error)
 }
 
 // Sink takes what a step produced.
 type Sink interface {
-	// Explored: metrics and experiences of a step, scored and in order of task and repetition. It comes once per step and start of
-	// the process, with the same content after a restart.
+	// Explored: metrics and experiences of a step, scored and in order of task and repetition. It comes once per step
+	// and start of the process, with the same content after a restart.
 	Explored(ctx context.Context, step int, metrics map[string]float64, list []*experience.Experience) error
 }
 
@@ -122,8 +127,10 @@ type Explorer struct {
 }
 
 // New makes an Explorer.
-func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, store *buffer.Store, sink Sink, train Taskset, eval []Taskset) *Explorer {
-	return &Explorer{Options: o, service: service, sync: sync, store: store, sink: sink, train: train, eval: eval, version: -1, slots: make(chan struct{}, max(1, o.Runners))}
+func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, store *buffer.Store, sink Sink,
+	train Taskset, eval []Taskset) *Explorer {
+	return &Explorer{Options: o, service: service, sync: sync, store: store, sink: sink, train: train, eval: eval,
+		version: -1, slots: make(chan struct{}, max(1, o.Runners))}
 }
 
 // Run explores until Steps or the end of the tasks. When stop is closed it returns at once: finished groups are stored.
@@ -143,7 +150,8 @@ func (x *Explorer) Run(ctx context.Context, stop <-chan struct{}) error {
 	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
 		err := x.step(ctx, step)
 		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, synchronizer.ErrStopped) || errors.Is(context.Cause(ctx), errStopped):
+		case errors.Is(err, io.EOF) || errors.Is(err, synchronizer.ErrStopped) ||
+			errors.Is(context.Cause(ctx), errStopped):
 			return nil // no more tasks, or nobody left to explore for; why the trainer ended is for it to say
 		case err != nil:
 			return fmt.Errorf("explorer: step %d: %w", step, err)
@@ -199,7 +207,8 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 }
 
 // Score runs the pipeline's operators and then the advantages.
-func (x *Explorer) Score(step int, list []*experience.Experience, metrics map[string]float64) ([]*experience.Experience, error) {
+func (x *Explorer) Score(step int, list []*experience.Experience,
+	metrics map[string]float64) ([]*experience.Experience, error) {
 	sampled := len(list)
 	list, shaped, drops, err := pipeline.Run(x.Pipeline, list)
 	if err != nil {
@@ -244,7 +253,8 @@ func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err
 		}
 	}
 	if err == nil && x.sync.Short(step, version) {
-		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; sampling goes on with version %d",
+		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; "+
+			"sampling goes on with version %d",
 			step, x.sync.Version(step), version))
 	}
 	return version, err

@@ -71,7 +71,8 @@ func (w work) Run(_ context.Context, r *workflow.Rollout, t workflow.Task) ([]*e
 	}
 	var list []*experience.Experience
 	for i := range t.Repeat {
-		turn := experience.Turn{Prompt: []int32{1}, Response: []int32{int32(t.Seed % 7), 2}, Logprobs: []float32{-1, -1}}
+		turn := experience.Turn{Prompt: []int32{1}, Response: []int32{int32(t.Seed % 7), 2},
+			Logprobs: []float32{-1, -1}}
 		e := turn.Experience(experience.EID{Batch: t.Batch, Task: t.ID, Run: i})
 		e.Metrics = map[string]float64{"accuracy": float64(i % 2)}
 		e.SetReward(float64((t.Seed >> i) & 1))
@@ -92,7 +93,8 @@ func (keep) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.E
 type sink struct{ steps []string }
 
 func (s *sink) Explored(_ context.Context, step int, m map[string]float64, list []*experience.Experience) error {
-	text := fmt.Sprintf("step %d, accuracy %v, version %v:", step, m["rollout/accuracy/mean"], m["rollout/model_version"])
+	text := fmt.Sprintf("step %d, accuracy %v, version %v:", step, m["rollout/accuracy/mean"],
+		m["rollout/model_version"])
 	for _, e := range list {
 		text += fmt.Sprintf(" %s %v", e.EID, *e.Reward)
 	}
@@ -115,7 +117,8 @@ func newFixture(t *testing.T, dir string, offset int) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	f := &fixture{sync: synchronizer.New(synchronizer.Schedule{Interval: 1, Offset: offset}, time.Minute), store: store, sink: &sink{}}
+	f := &fixture{sync: synchronizer.New(synchronizer.Schedule{Interval: 1, Offset: offset}, time.Minute), store: store,
+		sink: &sink{}}
 	f.sync.Publish(0, "")
 	for v := 1; v < 10; v++ {
 		f.sync.Publish(v, "v"+strconv.Itoa(v))
@@ -125,13 +128,15 @@ func newFixture(t *testing.T, dir string, offset int) *fixture {
 
 func (f *fixture) run(t *testing.T, w work, first int) error {
 	t.Helper()
-	o := Options{Seed: 5, First: first, Steps: 0, BatchSize: 3, Runners: 2, Retries: 1, Advantage: keep{}, BaseModel: "base",
+	o := Options{Seed: 5, First: first, Steps: 0, BatchSize: 3, Runners: 2, Retries: 1, Advantage: keep{},
+		BaseModel: "base",
 		Warn: func(m string) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.warns = append(f.warns, m)
 		}}
-	return New(o, service{}, f.sync, f.store, f.sink, Taskset{Name: "n", Tasks: numbers(3), Workflow: w, Repeat: 2}, nil).Run(t.Context(), nil)
+	return New(o, service{}, f.sync, f.store, f.sink, Taskset{Name: "n", Tasks: numbers(3), Workflow: w, Repeat: 2},
+		nil).Run(t.Context(), nil)
 }
 
 func TestStepsInOrderWithTheirVersions(t *testing.T) {
@@ -166,8 +171,10 @@ func TestStoredGroupsAreNotSampledAgain(t *testing.T) {
 		}
 		return nil
 	}
-	x := New(Options{Seed: 5, First: 1, BatchSize: 3, Runners: 1, Advantage: keep{}, BaseModel: "base", Warn: func(string) {}},
-		service{}, broken.sync, broken.store, broken.sink, Taskset{Name: "n", Tasks: numbers(3), Workflow: first, Repeat: 2}, nil)
+	x := New(Options{Seed: 5, First: 1, BatchSize: 3, Runners: 1, Advantage: keep{}, BaseModel: "base",
+		Warn: func(string) {}},
+		service{}, broken.sync, broken.store, broken.sink, Taskset{Name: "n", Tasks: numbers(3), Workflow: first,
+			Repeat: 2}, nil)
 	if err := x.Run(ctx, nil); !errors.Is(err, dead) {
 		t.Fatalf("the run ended with %v", err)
 	}

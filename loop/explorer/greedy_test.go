@@ -29,7 +29,8 @@ func (w warm) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task) ([]
 	return list, w.greedy
 }
 
-// Each task has one greedy rollout: its reward stands at every sample of the task and survives a restart, and it is no sample itself.
+// Each task has one greedy rollout: its reward stands at every sample of the task and survives a restart, and it is no
+// sample itself.
 func TestGreedyBaseline(t *testing.T) {
 	dir := t.TempDir()
 	for start, ran := range []int{2, 0} { // at first both kinds; the second time the groups are stored
@@ -38,7 +39,8 @@ func TestGreedyBaseline(t *testing.T) {
 		set.Rollout.Params.Temperature = 1
 		var got []*experience.Experience
 		sink := sinkFunc(func(list []*experience.Experience) { got = append(got, list...) })
-		x := New(Options{Seed: 5, First: 1, BatchSize: 3, Runners: 2, Greedy: true, Advantage: keep{}, BaseModel: "base", Warn: func(string) {}},
+		x := New(Options{Seed: 5, First: 1, BatchSize: 3, Runners: 2, Greedy: true, Advantage: keep{},
+			BaseModel: "base", Warn: func(string) {}},
 			service{}, f.sync, f.store, sink, set, nil)
 		if err := x.Run(t.Context(), nil); err != nil {
 			t.Fatal(err)
@@ -64,10 +66,12 @@ func TestGreedyFailure(t *testing.T) {
 	set := Taskset{Name: "n", Tasks: numbers(1), Workflow: w, Repeat: 2}
 	set.Rollout.Params.Temperature = 1
 	var warns []string
-	x := New(Options{Seed: 5, First: 1, BatchSize: 1, Runners: 1, Greedy: true, Advantage: keep{}, BaseModel: "base", Warn: func(m string) { warns = append(warns, m) }},
+	x := New(Options{Seed: 5, First: 1, BatchSize: 1, Runners: 1, Greedy: true, Advantage: keep{}, BaseModel: "base",
+		Warn: func(m string) { warns = append(warns, m) }},
 		service{}, f.sync, f.store, f.sink, set, nil)
 	err := x.Run(t.Context(), nil)
-	if err == nil || !slices.ContainsFunc(warns, func(m string) bool { return strings.Contains(m, "greedy rollout: no answer") }) {
+	if err == nil || !slices.ContainsFunc(warns,
+		func(m string) bool { return strings.Contains(m, "greedy rollout: no answer") }) {
 		t.Errorf("error %v, warnings %q", err, warns)
 	}
 }

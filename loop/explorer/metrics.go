@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
-// rolloutMetrics sums a step up as upstream does: each metric's mean over the runs of a task, then mean, max and min over tasks.
+// rolloutMetrics sums a step up as upstream does: each metric's mean over the runs of a task, then mean, max and min
+// over tasks.
 func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 	perTask := map[string][]float64{}
 	finished := 0
@@ -30,12 +31,14 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 		m["rollout/out_of_room_count"] = n
 	}
 	for name, values := range perTask {
-		m["rollout/"+name+"/mean"], m["rollout/"+name+"/max"], m["rollout/"+name+"/min"] = mean(values), slices.Max(values), slices.Min(values)
+		m["rollout/"+name+"/mean"], m["rollout/"+name+"/max"], m["rollout/"+name+"/min"] = mean(values),
+			slices.Max(values), slices.Min(values)
 	}
 	return m
 }
 
-// evalMetrics adds an evaluated taskset's statistics over repetitions and tasks; of the tasks the mean, or with detailed the spread too.
+// evalMetrics adds an evaluated taskset's statistics over repetitions and tasks; of the tasks the mean, or with
+// detailed the spread too.
 func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Experience, times []took, detailed bool) {
 	var tasks []map[string][]float64
 	for i, g := range groups {

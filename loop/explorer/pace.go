@@ -82,7 +82,8 @@ func (x *Explorer) note(event string, step int, detail string) error {
 	return x.Note(event, step, detail)
 }
 
-// parts runs a task's repetitions, in several parts if they are more than MaxRepeat. What failed of them is left out, unless it is all.
+// parts runs a task's repetitions, in several parts if they are more than MaxRepeat. What failed of them is left out,
+// unless it is all.
 func (x *Explorer) parts(ctx context.Context, t workflow.Task, spent *took) ([]*experience.Experience, error) {
 	if x.MaxRepeat <= 0 || t.Repeat <= x.MaxRepeat {
 		return x.attempt(ctx, &x.train, t, spent)
@@ -120,7 +121,8 @@ func (x *Explorer) parts(ctx context.Context, t workflow.Task, spent *took) ([]*
 	}
 	err := errors.Join(errs...)
 	if err != nil && len(list) > 0 && ctx.Err() == nil {
-		x.Warn(fmt.Sprintf("task %d of %s: %d of %d repetitions are left out: %v", t.Index, x.train.Name, t.Repeat-len(list), t.Repeat, err))
+		x.Warn(fmt.Sprintf("task %d of %s: %d of %d repetitions are left out: %v", t.Index, x.train.Name,
+			t.Repeat-len(list), t.Repeat, err))
 		err = nil
 	}
 	return list, err

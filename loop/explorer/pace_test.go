@@ -75,7 +75,8 @@ func explore(t *testing.T, o Options, w workflow.Workflow, steps, repeat int) (r
 		}
 	})
 	begin := time.Now()
-	err = New(o, service{}, sync_, store, sink, Taskset{Name: "n", Tasks: numbers(steps), Workflow: w, Repeat: repeat}, nil).Run(t.Context(), nil)
+	err = New(o, service{}, sync_, store, sink, Taskset{Name: "n", Tasks: numbers(steps), Workflow: w, Repeat: repeat},
+		nil).Run(t.Context(), nil)
 	res.elapsed = time.Since(begin)
 	return res, err
 }
@@ -94,11 +95,13 @@ func seconds(list ...int) func(workflow.Task) time.Duration {
 // Tasks of 1, 1, 3 and 6 seconds, enough with two and three seconds more: the last one is left out.
 func TestOverRollout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		res, err := explore(t, Options{BatchSize: 4, Runners: 4, MinTasks: 2, WaitAfterMin: 3 * time.Second}, &slow{took: seconds(1, 1, 3, 6)}, 1, 1)
+		res, err := explore(t, Options{BatchSize: 4, Runners: 4, MinTasks: 2, WaitAfterMin: 3 * time.Second},
+			&slow{took: seconds(1, 1, 3, 6)}, 1, 1)
 		if err != nil || res.elapsed != 4*time.Second {
 			t.Fatalf("%v after %v, want 4 s", err, res.elapsed)
 		}
-		if res.sizes[0] != 3 || res.metrics[0]["rollout/finished_task_count"] != 3 || res.metrics[0]["rollout/left_out_task_count"] != 1 {
+		if res.sizes[0] != 3 || res.metrics[0]["rollout/finished_task_count"] != 3 ||
+			res.metrics[0]["rollout/left_out_task_count"] != 1 {
 			t.Errorf("%d samples, metrics %v", res.sizes[0], res.metrics[0])
 		}
 		if want := []string{"left_out 1 task 3"}; !slices.Equal(res.notes, want) {
@@ -106,7 +109,8 @@ func TestOverRollout(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // nobody is late: nobody waits
-		res, err := explore(t, Options{BatchSize: 4, Runners: 4, MinTasks: 2, WaitAfterMin: time.Hour}, &slow{took: seconds(1, 1, 3, 6)}, 1, 1)
+		res, err := explore(t, Options{BatchSize: 4, Runners: 4, MinTasks: 2, WaitAfterMin: time.Hour},
+			&slow{took: seconds(1, 1, 3, 6)}, 1, 1)
 		if err != nil || res.elapsed != 6*time.Second || res.sizes[0] != 4 {
 			t.Errorf("%v after %v with %v samples, want all 4 after 6 s", err, res.elapsed, res.sizes)
 		}
@@ -144,14 +148,16 @@ func TestDynamicTimeout(t *testing.T) {
 // max_timeout is that of one attempt, and every retry has it anew.
 func TestTimeoutPerAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		res, err := explore(t, Options{BatchSize: 2, Runners: 2, Timeout: 5 * time.Second, Retries: 2}, &slow{took: seconds(1, 100)}, 1, 1)
+		res, err := explore(t, Options{BatchSize: 2, Runners: 2, Timeout: 5 * time.Second, Retries: 2},
+			&slow{took: seconds(1, 100)}, 1, 1)
 		if err != nil || res.elapsed != 15*time.Second || res.sizes[0] != 1 {
 			t.Errorf("%v after %v with %v samples, want one after 3 × 5 s", err, res.elapsed, res.sizes)
 		}
 	})
 }
 
-// A task's repetitions may run in parts: ids are as if they had not, and no more parts run at a time than there are runners.
+// A task's repetitions may run in parts: ids are as if they had not, and no more parts run at a time than there are
+// runners.
 func TestParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &slow{took: seconds(1, 1)}
@@ -171,7 +177,8 @@ func TestParts(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // one part fails
 		res, err := explore(t, Options{BatchSize: 1, Runners: 3, MaxRepeat: 2}, failing{}, 1, 4)
-		if err != nil || res.sizes[0] != 2 || len(res.warns) != 1 || !strings.Contains(res.warns[0], "2 of 4 repetitions are left out") {
+		if err != nil || res.sizes[0] != 2 || len(res.warns) != 1 ||
+			!strings.Contains(res.warns[0], "2 of 4 repetitions are left out") {
 			t.Errorf("%v: %v samples, warnings %q", err, res.sizes, res.warns)
 		}
 	})

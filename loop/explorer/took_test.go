@@ -32,7 +32,8 @@ func TestTimesOfTasks(t *testing.T) {
 		}
 		return nil
 	}
-	o := Options{Seed: 5, First: 1, Steps: 1, BatchSize: 3, Runners: 3, Retries: 1, Advantage: keep{}, BaseModel: "base",
+	o := Options{Seed: 5, First: 1, Steps: 1, BatchSize: 3, Runners: 3, Retries: 1, Advantage: keep{},
+		BaseModel:    "base",
 		EvalInterval: 1, EvalLast: true, Warn: func(string) {}}
 	train := Taskset{Name: "n", Tasks: numbers(1), Workflow: w, Repeat: 2}
 	held := Taskset{Name: "e", Tasks: numbers(1), Workflow: w, Repeat: 2}

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Checkpoint is a line of checkpoints.jsonl. PolicyStep is the step the seed notes; Updates says how many updates the weights
-// have had, which for the last checkpoint is one more.
+// Checkpoint is a line of checkpoints.jsonl. PolicyStep is the step the seed notes; Updates says how many updates the
+// weights have had, which for the last checkpoint is one more.
 type Checkpoint struct {
 	Name        string `json:"name"`
 	PolicyStep  int    `json:"policy_iteration_step"`
@@ -73,8 +73,8 @@ func (n *notes) add(c Checkpoint) error {
 	return disk.WriteFile(n.fs, filepath.Join(n.dir, checkpointsFile), out.Bytes())
 }
 
-// retire deletes sampler weights that no step will ask for again, all but the newest keep. A kill in between leaves some in
-// the state, and the next step deletes them.
+// retire deletes sampler weights that no step will ask for again, all but the newest keep. A kill in between leaves
+// some in the state, and the next step deletes them.
 func (n *notes) retire(ctx context.Context, service tinker.Service, keep int) error {
 	extra := len(n.state.Samplers) - keep
 	if extra <= 0 {

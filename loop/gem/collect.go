@@ -48,8 +48,8 @@ func (e Turns) Return() float64 {
 	return sum
 }
 
-// collect plays rounds of num_env episodes until they have batch_size turns. Episodes come in order of round and slot, whatever
-// order they end in. One with a failed sample is dropped and counted.
+// collect plays rounds of num_env episodes until they have batch_size turns. Episodes come in order of round and slot,
+// whatever order they end in. One with a failed sample is dropped and counted.
 func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, failed int, err error) {
 	stored, err := t.store.Load(step)
 	if err != nil {
@@ -69,7 +69,8 @@ func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, fail
 			empty = 0
 		}
 		if empty == emptyRounds {
-			return nil, 0, fmt.Errorf("%d rounds of %d episodes failed, the last time so: %w", empty, t.Config.NumEnv, err)
+			return nil, 0, fmt.Errorf("%d rounds of %d episodes failed, the last time so: %w", empty, t.Config.NumEnv,
+				err)
 		}
 		episodes = append(episodes, played...)
 		for _, e := range played {
@@ -91,7 +92,8 @@ type slot struct {
 func (s slot) name() string { return strconv.Itoa(s.round) + "/" + strconv.Itoa(s.index) }
 
 // round plays one episode in each slot. err is one of the failures, if there were any.
-func (t *Trainer) round(ctx context.Context, step, round int, stored map[string]buffer.Record) (episodes []Turns, failed int, err error) {
+func (t *Trainer) round(ctx context.Context, step, round int,
+	stored map[string]buffer.Record) (episodes []Turns, failed int, err error) {
 	all := make([]Turns, t.Config.NumEnv)
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup

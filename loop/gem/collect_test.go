@@ -97,7 +97,8 @@ func TestCollect(t *testing.T) {
 		turns += len(e)
 		for j, x := range e {
 			text := bytewise{}.Decode(x.Tokens[:x.PromptLength], false)
-			if !strings.HasPrefix(text, "<|im_start|>user\nYou are playing language games.") || strings.Count(text, "At turn") != j {
+			if !strings.HasPrefix(text, "<|im_start|>user\nYou are playing language games.") ||
+				strings.Count(text, "At turn") != j {
 				t.Errorf("turn %d sees %q; want the template and %d earlier turns", j, text, j)
 			}
 		}
@@ -107,7 +108,8 @@ func TestCollect(t *testing.T) {
 		secrets[fmt.Sprint(len(e), e.Return())] = true
 	}
 	if turns < 40 || len(episodes)%8 != 0 || len(secrets) < 3 {
-		t.Errorf("%d turns in %d episodes of %d kinds; want whole rounds up to 40 turns, and different games", turns, len(episodes), len(secrets))
+		t.Errorf("%d turns in %d episodes of %d kinds; want whole rounds up to 40 turns, and different games", turns,
+			len(episodes), len(secrets))
 	}
 }
 
@@ -140,7 +142,8 @@ func TestCollectAgain(t *testing.T) {
 func TestThreeEmptyRoundsEndTheRun(t *testing.T) {
 	g := &guesser{fail: func(uint64) bool { return true }}
 	_, _, err := collector(t, t.TempDir(), g, "num_env=5").collect(context.Background(), 0)
-	if err == nil || !strings.Contains(err.Error(), "3 rounds of 5 episodes failed") || !strings.Contains(err.Error(), "out of paper") {
+	if err == nil || !strings.Contains(err.Error(), "3 rounds of 5 episodes failed") ||
+		!strings.Contains(err.Error(), "out of paper") {
 		t.Errorf("error %v, want one that says so with the last failure", err)
 	}
 	if g.asked != 15 {
@@ -151,7 +154,8 @@ func TestThreeEmptyRoundsEndTheRun(t *testing.T) {
 // The members of a group begin in one state, behind the turns they have in common; groups differ.
 func TestGroupsShareTheirState(t *testing.T) {
 	for fork := range 3 {
-		tr := collector(t, t.TempDir(), &guesser{}, "method=grpo", "num_env=8", "group_size=4", fmt.Sprintf("fork_turn=%d", fork), "env_id=game:GuessTheNumber-v0-hard", "batch_size=1")
+		tr := collector(t, t.TempDir(), &guesser{}, "method=grpo", "num_env=8", "group_size=4",
+			fmt.Sprintf("fork_turn=%d", fork), "env_id=game:GuessTheNumber-v0-hard", "batch_size=1")
 		episodes, _, err := tr.collect(context.Background(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -188,11 +192,13 @@ func TestEvaluation(t *testing.T) {
 	}
 	// Uniform guesses have a mean return of 0.733 exactly.
 	for name, r := range map[string]Result{"scripted": a, "random": random} {
-		if r.Return < 0.733-4*r.ReturnSE || r.Return > 0.733+4*r.ReturnSE || r.Episodes != 300 || r.ReturnSE <= 0 || r.ReturnSE > 0.03 {
+		if r.Return < 0.733-4*r.ReturnSE || r.Return > 0.733+4*r.ReturnSE || r.Episodes != 300 || r.ReturnSE <= 0 ||
+			r.ReturnSE > 0.03 {
 			t.Errorf("%s: %+v, want a return of 0.733", name, r)
 		}
 	}
-	x.Policy = &Policy{Sampler: &guesser{fail: func(uint64) bool { return true }}, Tokens: bytewise{}, Template: tr.policy.Template, MaxTokens: 9}
+	x.Policy = &Policy{Sampler: &guesser{fail: func(uint64) bool { return true }}, Tokens: bytewise{},
+		Template: tr.policy.Template, MaxTokens: 9}
 	if _, err := x.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "all 300 episodes") {
 		t.Errorf("error %v, want one that says that all failed", err)
 	}

@@ -15,39 +15,39 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// Config is everything that can be set. The first block is the seed's Config with the seed's defaults. The zero value is not useful:
-// start from Default.
+// Config is everything that can be set. The first block is the seed's Config with the seed's defaults. The zero value
+// is not useful: start from Default.
 type Config struct {
-	ModelName    string  `key:"model_name" help:"the base model: a folder, or a name that the server knows"`
-	BatchSize    int     `key:"batch_size" help:"turns trained in a step"`
-	LearningRate float64 `key:"learning_rate" help:"of Adam"`
-	LoRARank     int     `key:"lora_rank" help:"of the adapter; 0 trains all weights, on the local engine only"`
-	MaxTokens    int     `key:"max_tokens" help:"of an answer"`
-	Seed         int64   `key:"seed" help:"everything drawn derives from it: adapter, environments, samples, sub-sampling"`
-	MaxSteps     int     `key:"max_steps" help:"steps in all"`
-	SaveEvery    int     `key:"save_every" help:"steps between saved states; 0 saves at the end only"`
-	EnvID        string  `key:"env_id" help:"the environment; trinity gem list shows them"`
-	NumEnv       int     `key:"num_env" help:"episodes played side by side"`
-	EnvWrappers  string  `key:"env_wrappers" help:"around the environment, innermost first, separated by commas"`
-	Template     string  `key:"template" help:"around the observation: qwen3_game, qwen3_general or no"`
-	Gamma        float64 `key:"gamma" help:"discount of a turn's return"`
-	UseReBN      bool    `key:"use_rebn" help:"normalise the returns of a batch to mean 0 and deviation 1"`
-	WandbProject string  `key:"wandb_project" help:"records the run for Weights & Biases: an offline file, and with WANDB_API_KEY the service; None writes TensorBoard files"`
-	WandbName    string  `key:"wandb_name" help:"begins the name of the run; None is made of model and environment"`
-	LogDir       string  `key:"log_dir" help:"metrics go to a folder with the run's name in it; None is the save path"`
+	ModelName    string  `key:"model_name"`
+	BatchSize    int     `key:"batch_size"`
+	LearningRate float64 `key:"learning_rate"`
+	LoRARank     int     `key:"lora_rank"`
+	MaxTokens    int     `key:"max_tokens"`
+	Seed         int64   `key:"seed"`
+	MaxSteps     int     `key:"max_steps"`
+	SaveEvery    int     `key:"save_every"`
+	EnvID        string  `key:"env_id"`
+	NumEnv       int     `key:"num_env"`
+	EnvWrappers  string  `key:"env_wrappers"`
+	Template     string  `key:"template"`
+	Gamma        float64 `key:"gamma"`
+	UseReBN      bool    `key:"use_rebn"`
+	WandbProject string  `key:"wandb_project"`
+	WandbName    string  `key:"wandb_name"`
+	LogDir       string  `key:"log_dir"`
 
-	BaseURL      string  `key:"base_url" help:"a Tinker server, or local; None lets model and environment decide"`
-	DataDir      string  `key:"data_dir" help:"a folder with upstream's en-basic, en and words_clues.jsonl, or a wiki.jsonl; None takes what the program carries"`
-	Temperature  float64 `key:"temperature" help:"of sampling"`
-	EvalEvery    int     `key:"eval_every" help:"steps between evaluations on held-out seeds; 0 is never"`
-	EvalEpisodes int     `key:"eval_episodes" help:"episodes of an evaluation"`
-	Resume       string  `key:"resume" help:"latest, or the folder of a run: go on with it; None begins a new one"`
-	Method       string  `key:"method" help:"reinforce, grpo (groups of episodes from one state), or shuffled (a control: reinforce with the returns dealt out at random)"`
-	GroupSize    int     `key:"group_size" help:"episodes of a group of grpo"`
-	ForkTurn     int     `key:"fork_turn" help:"turns that a group of grpo has in common"`
-	Metrics      bool    `key:"metrics" help:"false is the seed's main_no_metrics: nothing is printed, saved on the way or evaluated"`
-	OutputDir    string  `key:"output_dir" help:"where the runs' folders are"`
-	KeepSamplers int     `key:"keep_samplers" help:"how many steps' sampler weights are kept; older ones are deleted"`
+	BaseURL      string  `key:"base_url"`
+	DataDir      string  `key:"data_dir"`
+	Temperature  float64 `key:"temperature"`
+	EvalEvery    int     `key:"eval_every"`
+	EvalEpisodes int     `key:"eval_episodes"`
+	Resume       string  `key:"resume"`
+	Method       string  `key:"method"`
+	GroupSize    int     `key:"group_size"`
+	ForkTurn     int     `key:"fork_turn"`
+	Metrics      bool    `key:"metrics"`
+	OutputDir    string  `key:"output_dir"`
+	KeepSamplers int     `key:"keep_samplers"`
 }
 
 // DefaultModel is the seed's model_name. Where no backend knows it and none was asked for, the shipped model plays.
@@ -56,9 +56,13 @@ const DefaultModel = "Qwen/Qwen3-4B-Instruct-2507"
 // Default returns the seed's defaults, and ours for the keys it does not have.
 func Default() Config {
 	return Config{
-		ModelName: DefaultModel, BatchSize: 128, LearningRate: 4e-5, LoRARank: 8, MaxTokens: 1024, MaxSteps: 20, SaveEvery: 5,
-		EnvID: "game:GuessTheNumber-v0-easy", NumEnv: 32, EnvWrappers: "concat", Template: env.GameTemplate, Gamma: 0.9, UseReBN: true,
-		Temperature: 1, EvalEpisodes: 500, Method: "reinforce", GroupSize: 8, Metrics: true, OutputDir: "./tinker_output", KeepSamplers: 1,
+		ModelName: DefaultModel, BatchSize: 128, LearningRate: 4e-5, LoRARank: 8, MaxTokens: 1024, MaxSteps: 20,
+		SaveEvery: 5,
+		EnvID:     "game:GuessTheNumber-v0-easy", NumEnv: 32, EnvWrappers: "concat", Template: env.GameTemplate,
+		Gamma:       0.9,
+		UseReBN:     true,
+		Temperature: 1, EvalEpisodes: 500, Method: "reinforce", GroupSize: 8, Metrics: true,
+		OutputDir: "./tinker_output", KeepSamplers: 1,
 	}
 }
 
@@ -70,7 +74,7 @@ type Key struct{ Name, Value, Help string }
 
 // Keys lists the keys with their values in order.
 func (c *Config) Keys() []Key {
-	v := reflect.ValueOf(c).Elem()
+	v, help := reflect.ValueOf(c).Elem(), helps()
 	keys := make([]Key, v.NumField())
 	for i := range keys {
 		f := v.Type().Field(i)
@@ -78,9 +82,48 @@ func (c *Config) Keys() []Key {
 		if value == "" && f.Name != "EnvWrappers" {
 			value = "None"
 		}
-		keys[i] = Key{f.Tag.Get("key"), value, f.Tag.Get("help")}
+		keys[i] = Key{f.Tag.Get("key"), value, help[f.Tag.Get("key")]}
 	}
 	return keys
+}
+
+// helps says what each key is.
+func helps() map[string]string {
+	return map[string]string{
+		"model_name":    "the base model: a folder, or a name that the server knows",
+		"batch_size":    "turns trained in a step",
+		"learning_rate": "of Adam",
+		"lora_rank":     "of the adapter; 0 trains all weights, on the local engine only",
+		"max_tokens":    "of an answer",
+		"seed":          "everything drawn derives from it: adapter, environments, samples, sub-sampling",
+		"max_steps":     "steps in all",
+		"save_every":    "steps between saved states; 0 saves at the end only",
+		"env_id":        "the environment; trinity gem list shows them",
+		"num_env":       "episodes played side by side",
+		"env_wrappers":  "around the environment, innermost first, separated by commas",
+		"template":      "around the observation: qwen3_game, qwen3_general or no",
+		"gamma":         "discount of a turn's return",
+		"use_rebn":      "normalise the returns of a batch to mean 0 and deviation 1",
+		"wandb_project": "records the run for Weights & Biases: an offline file, and with WANDB_API_KEY the service; " +
+			"None writes TensorBoard files",
+		"wandb_name": "begins the name of the run; None is made of model and environment",
+		"log_dir":    "metrics go to a folder with the run's name in it; None is the save path",
+		"base_url":   "a Tinker server, or local; None lets model and environment decide",
+		"data_dir": "a folder with upstream's en-basic, en and " +
+			"words_clues.jsonl, or a wiki.jsonl; None takes what the " +
+			"program carries",
+		"temperature":   "of sampling",
+		"eval_every":    "steps between evaluations on held-out seeds; 0 is never",
+		"eval_episodes": "episodes of an evaluation",
+		"resume":        "latest, or the folder of a run: go on with it; None begins a new one",
+		"method": "reinforce, grpo (groups of episodes from one state), or shuffled (a control: reinforce with the " +
+			"returns dealt out at random)",
+		"group_size":    "episodes of a group of grpo",
+		"fork_turn":     "turns that a group of grpo has in common",
+		"metrics":       "false is the seed's main_no_metrics: nothing is printed, saved on the way or evaluated",
+		"output_dir":    "where the runs' folders are",
+		"keep_samplers": "how many steps' sampler weights are kept; older ones are deleted",
+	}
 }
 
 // Set changes a key. An unknown one is an error that names the nearest.
@@ -191,14 +234,16 @@ func (c *Config) Validate() error {
 	check(c.MaxSteps >= 0, "max_steps", c.MaxSteps, "0 or more")
 	check(c.NumEnv >= 1, "num_env", c.NumEnv, "1 or more")
 	check(c.Gamma >= 0 && c.Gamma <= 1, "gamma", c.Gamma, "from 0 to 1")
-	check(c.Temperature > 0 && !math.IsInf(c.Temperature, 0), "temperature", c.Temperature, "above 0: a greedy player learns nothing")
+	check(c.Temperature > 0 && !math.IsInf(c.Temperature, 0), "temperature", c.Temperature,
+		"above 0: a greedy player learns nothing")
 	check(c.EvalEvery >= 0, "eval_every", c.EvalEvery, "0 or more")
 	check(c.EvalEpisodes >= 1, "eval_episodes", c.EvalEpisodes, "1 or more")
 	check(c.KeepSamplers >= 1, "keep_samplers", c.KeepSamplers, "1 or more")
 	check(slices.Contains(methods, c.Method), "method", c.Method, "one of "+strings.Join(methods, ", "))
 	if c.Method == "grpo" {
 		check(c.GroupSize >= 2, "group_size", c.GroupSize, "2 or more")
-		check(c.GroupSize < 2 || c.NumEnv%c.GroupSize == 0, "num_env", c.NumEnv, fmt.Sprintf("a multiple of group_size %d", c.GroupSize))
+		check(c.GroupSize < 2 || c.NumEnv%c.GroupSize == 0, "num_env", c.NumEnv,
+			fmt.Sprintf("a multiple of group_size %d", c.GroupSize))
 		check(c.ForkTurn >= 0, "fork_turn", c.ForkTurn, "0 or more")
 	}
 	if _, err := env.TemplateOf(c.Template); err != nil {

@@ -10,9 +10,13 @@ import (
 // The seed's Config, field by field.
 func TestDefaultsAreTheSeeds(t *testing.T) {
 	want := map[string]string{
-		"model_name": "Qwen/Qwen3-4B-Instruct-2507", "batch_size": "128", "learning_rate": "4e-05", "lora_rank": "8", "max_tokens": "1024",
-		"seed": "0", "max_steps": "20", "save_every": "5", "env_id": "game:GuessTheNumber-v0-easy", "num_env": "32", "env_wrappers": "concat",
-		"template": "qwen3_game", "gamma": "0.9", "use_rebn": "true", "wandb_project": "None", "wandb_name": "None", "log_dir": "None",
+		"model_name": "Qwen/Qwen3-4B-Instruct-2507", "batch_size": "128", "learning_rate": "4e-05", "lora_rank": "8",
+		"max_tokens": "1024",
+		"seed":       "0", "max_steps": "20", "save_every": "5", "env_id": "game:GuessTheNumber-v0-easy",
+		"num_env":      "32",
+		"env_wrappers": "concat",
+		"template":     "qwen3_game", "gamma": "0.9", "use_rebn": "true", "wandb_project": "None", "wandb_name": "None",
+		"log_dir":  "None",
 		"base_url": "None", "temperature": "1", "eval_every": "0", "resume": "None",
 	}
 	c := Default()
@@ -36,7 +40,8 @@ func TestDefaultsAreTheSeeds(t *testing.T) {
 // Keys gives back what SetAll reads.
 func TestKeysRoundTrip(t *testing.T) {
 	c := Default()
-	if err := c.SetAll([]string{"use_rebn=False", "learning_rate=1e-3", "max_steps=7", "wandb_name=a=b", "seed=-3", "wandb_name=c=d"}); err != nil {
+	if err := c.SetAll([]string{"use_rebn=False", "learning_rate=1e-3", "max_steps=7", "wandb_name=a=b", "seed=-3",
+		"wandb_name=c=d"}); err != nil {
 		t.Fatal(err)
 	}
 	if c.UseReBN || c.LearningRate != 1e-3 || c.MaxSteps != 7 || c.WandbName != "c=d" || c.Seed != -3 {
@@ -96,9 +101,11 @@ func TestTitle(t *testing.T) {
 
 // The templates, byte for byte as the seed writes them.
 func TestTemplates(t *testing.T) {
-	const reason = "Please reason step by step, and put your final answer within \\boxed{}.<|im_end|>\n<|im_start|>assistant\n"
+	const reason = "Please reason step by step, and put your final answer within " +
+		"\\boxed{}.<|im_end|>\n<|im_start|>assistant\n"
 	for name, want := range map[string]string{
-		"qwen3_game":    "<|im_start|>user\nYou are playing language games. Make valid actions to win.\nObservation: Guess!\n" + reason,
+		"qwen3_game": "<|im_start|>user\nYou are playing language games. Make valid actions to win.\nObservation: " +
+			"Guess!\n" + reason,
 		"qwen3_general": "<|im_start|>user\nQuestion: Guess!\n" + reason,
 		"no":            "Guess!",
 	} {

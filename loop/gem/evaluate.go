@@ -15,7 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// heldOut is the root of the seeds that episodes of an evaluation have: the same for every run, and no run trains on them.
+// heldOut is the root of the seeds that episodes of an evaluation have: the same for every run, and no run trains on
+// them.
 const heldOut = 0x68656c646f7574
 
 // episodesAtOnce is how many episodes of an evaluation are played side by side.
@@ -150,8 +151,8 @@ func (t *Trainer) evaluate(ctx context.Context, s tinker.SamplingClient, m monit
 	return nil
 }
 
-// evaluateResult evaluates the weights of a run that is done, if that was not done. Its line in metrics.jsonl has the number
-// of updates as step.
+// evaluateResult evaluates the weights of a run that is done, if that was not done. Its line in metrics.jsonl has the
+// number of updates as step.
 func (t *Trainer) evaluateResult(ctx context.Context) error {
 	c := &t.Config
 	if !c.Metrics || c.EvalEvery == 0 || t.done == 0 || t.done != c.MaxSteps || t.monitor.Last() >= t.done {
@@ -185,5 +186,6 @@ func lastSampler(list []Checkpoint, updates int) (string, error) {
 			return c.SamplerPath, nil
 		}
 	}
-	return "", fmt.Errorf("%s names no sampler weights of %d updates; restore it from a backup", checkpointsFile, updates)
+	return "", fmt.Errorf("%s names no sampler weights of %d updates; restore it from a backup", checkpointsFile,
+		updates)
 }

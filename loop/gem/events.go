@@ -17,7 +17,8 @@ type events struct{ *Trainer }
 func (t events) Published(ctx context.Context, step int, path string) (err error) {
 	t.metrics = monitor.Metrics{}
 	t.heading(step)
-	if t.policy.Sampler, err = t.Service.SamplingClient(ctx, tinker.SamplingClientRequest{ModelPath: path}); err != nil {
+	if t.policy.Sampler, err = t.Service.SamplingClient(
+		ctx, tinker.SamplingClientRequest{ModelPath: path}); err != nil {
 		return err
 	}
 	if !t.Config.evaluates(step) {

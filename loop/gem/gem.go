@@ -1,9 +1,9 @@
-// Package gem trains a model on environments as the trainer of GEM (arXiv 2510.01051) does over the Tinker API, with its
-// configuration of key=value pairs. Config lists the keys.
+// Package gem trains a model on environments as the trainer of GEM (arXiv 2510.01051) does over the Tinker API, with
+// its configuration of key=value pairs. Config lists the keys.
 //
-// The loop is package trainer's. This package gives it the samples of each step (collect, score), the place and format of
-// state and checkpoints (notes), and what is recorded (events). Step s samples with the weights that s updates made. Finished
-// episodes are stored, so that a step that is run again after a kill samples nothing twice.
+// The loop is package trainer's. This package gives it the samples of each step (collect, score), the place and format
+// of state and checkpoints (notes), and what is recorded (events). Step s samples with the weights that s updates made.
+// Finished episodes are stored, so that a step that is run again after a kill samples nothing twice.
 package gem
 
 import (
@@ -44,8 +44,8 @@ type Options struct {
 	Color   bool
 	Now     func() time.Time
 
-	// Durable says that the service keeps a model through a restart of this process. Without it a restart may have to go
-	// back to the last saved state.
+	// Durable says that the service keeps a model through a restart of this process. Without it a restart may have to
+	// go back to the last saved state.
 	Durable bool
 }
 
@@ -121,8 +121,8 @@ func contextOf(caps tinker.Capabilities, model string) int {
 	return 0
 }
 
-// resume reads the state to continue from. On a service that does not keep models that is the last saved one; then the steps
-// up to again are trained again, on the stored episodes.
+// resume reads the state to continue from. On a service that does not keep models that is the last saved one; then the
+// steps up to again are trained again, on the stored episodes.
 func (t *Trainer) resume() (state trainer.State, again int, err error) {
 	if t.notes, state, err = openNotes(t.FS, t.Dir); err != nil {
 		return state, 0, err
@@ -166,7 +166,8 @@ func (t *Trainer) loop(s trainer.State, again int) *trainer.Trainer {
 	}
 	return trainer.New(trainer.Options{
 		TotalSteps: c.MaxSteps, BatchSize: c.BatchSize, SaveInterval: interval, Create: t.Create,
-		Method:   &algorithm.Method{Name: c.Method, Schema: "experience", Objective: algorithm.Objective{Policy: algorithm.ImportanceSampling()}},
+		Method: &algorithm.Method{Name: c.Method, Schema: "experience", Objective: algorithm.Objective{
+			Policy: algorithm.ImportanceSampling()}},
 		LossFn:   tinker.ImportanceSampling,
 		Schedule: algorithm.Schedule{LR: c.LearningRate},
 		Adam:     tinker.AdamParams{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},

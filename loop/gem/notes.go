@@ -57,9 +57,11 @@ func openNotes(fs disk.FS, dir string) (*notes, trainer.State, error) {
 		err = fmt.Errorf("step %d, saved step %d and next request %d make no sense", s.Step, s.Saved.Step, s.NextSeqID)
 	}
 	if err != nil {
-		return nil, trainer.State{}, fmt.Errorf("gem: read %s: %w; restore it from a backup, or begin a new run", path, err)
+		return nil, trainer.State{}, fmt.Errorf("gem: read %s: %w; restore it from a backup, or begin a new run", path,
+			err)
 	}
-	return n, trainer.State{Step: s.Step, Saved: s.Saved.Step, NextSeqID: s.NextSeqID, Saving: s.Saving, ModelID: s.ModelID}, nil
+	return n, trainer.State{Step: s.Step, Saved: s.Saved.Step, NextSeqID: s.NextSeqID, Saving: s.Saving,
+		ModelID: s.ModelID}, nil
 }
 
 // Write implements trainer.Notes.
@@ -70,8 +72,8 @@ func (n *notes) Write(s trainer.State) error {
 
 func (n *notes) write() error { return disk.WriteJSON(n.fs, filepath.Join(n.dir, stateFile), n.state) }
 
-// Request implements trainer.Notes. The final checkpoint has GEM's name, the number of the last step. Where the state that
-// the step began with has that name already, "-end" is appended; GEM would overwrite it.
+// Request implements trainer.Notes. The final checkpoint has GEM's name, the number of the last step. Where the state
+// that the step began with has that name already, "-end" is appended; GEM would overwrite it.
 func (n *notes) Request(k trainer.Kind, step int) tinker.SaveRequest {
 	name := checkpointName(step)
 	switch k {

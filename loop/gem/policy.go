@@ -49,8 +49,9 @@ func (p *Policy) sample(ctx context.Context, prompt []int32, seed uint64) (exper
 	params.MaxTokens, params.Temperature, params.Seed = p.MaxTokens, p.Temperature, &seed
 	if left := p.Context - len(prompt); p.Context > 0 {
 		if left <= 0 {
-			return experience.Turn{}, tinker.Userf("gem: a prompt of %d tokens leaves no room for an answer in the context of %d; "+
-				"shorten what the observations tell", len(prompt), p.Context)
+			return experience.Turn{},
+				tinker.Userf("gem: a prompt of %d tokens leaves no room for an answer in the context of %d; "+
+					"shorten what the observations tell", len(prompt), p.Context)
 		}
 		params.MaxTokens = min(params.MaxTokens, left)
 	}
@@ -59,11 +60,13 @@ func (p *Policy) sample(ctx context.Context, prompt []int32, seed uint64) (exper
 	if err != nil {
 		return experience.Turn{}, err
 	}
-	if len(res.Sequences) != 1 || len(res.Sequences[0].Tokens) == 0 || len(res.Sequences[0].Logprobs) != len(res.Sequences[0].Tokens) {
+	if len(res.Sequences) != 1 || len(res.Sequences[0].Tokens) == 0 || len(res.Sequences[0].Logprobs) != len(
+		res.Sequences[0].Tokens) {
 		return experience.Turn{}, errors.New("gem: the sampler returned no answer with logprobs")
 	}
 	q := res.Sequences[0]
-	return experience.Turn{Prompt: prompt, Response: q.Tokens, Logprobs: q.Logprobs, Stop: experience.StopReason(q.StopReason)}, nil
+	return experience.Turn{Prompt: prompt, Response: q.Tokens, Logprobs: q.Logprobs,
+		Stop: experience.StopReason(q.StopReason)}, nil
 }
 
 // Action is what the environment hears: the answer without the tokens that only mark its end, which the seed leaves in.

@@ -58,7 +58,8 @@ func (t *Trainer) plan() {
 		t.say("resume behind step %d", t.first-1)
 	}
 	if n := c.MaxSteps - t.first; n > 0 {
-		t.say("plan: %d steps, each at least %d answers of at most %d tokens; the time left is shown from the first step on", n, c.BatchSize, c.MaxTokens)
+		t.say("plan: %d steps, each at least %d answers of at most %d tokens; the time left is shown from the first "+
+			"step on", n, c.BatchSize, c.MaxTokens)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 func episode(place string, rewards ...float64) Turns {
 	var e Turns
 	for i, r := range rewards {
-		x := experience.Turn{Prompt: []int32{1, 2, 3}, Response: []int32{4, 5}, Logprobs: []float32{-0.5, -0.25}}.Experience(experience.EID{Task: place, Step: i})
+		x := experience.Turn{Prompt: []int32{1, 2, 3}, Response: []int32{4, 5},
+			Logprobs: []float32{-0.5, -0.25}}.Experience(experience.EID{Task: place, Step: i})
 		x.SetReward(r)
 		e = append(e, x)
 	}
@@ -49,7 +50,8 @@ func TestNormalize(t *testing.T) {
 
 // Every turn of an episode gets the same, over the episodes that began in one state; another group does not count.
 func TestGroupAdvantages(t *testing.T) {
-	got := groupAdvantages([]Turns{episode("0/0", 0, 1), episode("0/1", 0, 0), episode("0/2", 5), episode("0/3", 7), episode("1/0", 4)}, 2)
+	got := groupAdvantages([]Turns{episode("0/0", 0, 1), episode("0/1", 0, 0), episode("0/2", 5), episode("0/3", 7),
+		episode("1/0", 4)}, 2)
 	s := math.Sqrt(0.5)
 	if want := []float64{s, s, -s, -s, -s, s, 0}; !near(got, want) {
 		t.Errorf("got %v, want %v", got, want)

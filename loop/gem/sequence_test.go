@@ -117,7 +117,8 @@ func TestContextEndsAnswers(t *testing.T) {
 		t.Errorf("%d tokens of %d, %v; want the 4 that are left", len(turn.Response), s.most.Load(), err)
 	}
 	tr.policy.Context = len(obs.Text)
-	if _, _, err := tr.policy.Answer(context.Background(), new(chat.Sequence), obs, "full", 0); tinker.CategoryOf(err) != tinker.User {
+	if _, _, err := tr.policy.Answer(context.Background(), new(chat.Sequence), obs, "full", 0); tinker.CategoryOf(
+		err) != tinker.User {
 		t.Errorf("a prompt as long as the context: %v", err)
 	}
 	tr.policy.Context = len(obs.Text) + 40 // one turn, no second

@@ -32,8 +32,8 @@ func (t *Trainer) slots(ctx context.Context, step, round int) []slot {
 	return slots
 }
 
-// opening returns how the episodes of a group begin: each gets a fork of one environment, which was reset with the group's own
-// seed and, with fork_turn, played some turns. It is made when it is first asked for.
+// opening returns how the episodes of a group begin: each gets a fork of one environment, which was reset with the
+// group's own seed and, with fork_turn, played some turns. It is made when it is first asked for.
 func (t *Trainer) opening(ctx context.Context, step, round, group int) func() (opened, error) {
 	var once sync.Once
 	var lock sync.Mutex

@@ -115,7 +115,9 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{"id": s.Name, "object": "model", "created": s.Now().Unix(), "owned_by": "trinity"}}})
+	reply(w, http.StatusOK, map[string]any{"object": "list",
+		"data": []any{map[string]any{"id": s.Name, "object": "model", "created": s.Now().Unix(),
+			"owned_by": "trinity"}}})
 }
 
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
@@ -134,8 +136,10 @@ func (s *Server) counts(ctx context.Context) (map[string]float64, error) {
 	s.mu.RUnlock()
 	s.committing.Lock()
 	defer s.committing.Unlock()
-	return map[string]float64{"rollout/model_0/total_request_count": float64(s.asked.Load()), "rollout/model_0/model_version": float64(version),
-		"rollout/total_experience_count": float64(total), "rollout/ready_experience_count": float64(ready), "explore_step_num": float64(s.step)}, err
+	return map[string]float64{"rollout/model_0/total_request_count": float64(s.asked.Load()),
+		"rollout/model_0/model_version":  float64(version),
+		"rollout/total_experience_count": float64(total), "rollout/ready_experience_count": float64(ready),
+		"explore_step_num": float64(s.step)}, err
 }
 
 func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +227,8 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	if s.Log != nil && p.status >= 500 {
 		s.Log(p.text)
 	}
-	reply(w, p.status, map[string]any{"error": map[string]any{"message": p.text, "type": p.kind, "code": p.code, "param": nil}})
+	reply(w, p.status, map[string]any{"error": map[string]any{"message": p.text, "type": p.kind, "code": p.code,
+		"param": nil}})
 }
 
 func reply(w http.ResponseWriter, status int, v any) {

@@ -95,7 +95,8 @@ func newFixture(t *testing.T, address string) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Close() })
-	f.proxy, err = New(t.Context(), Options{Name: "tiny", Model: bytewise{}, Params: tinker.DefaultSampling(), Context: 100, Now: time.Now, History: h,
+	f.proxy, err = New(t.Context(), Options{Name: "tiny", Model: bytewise{}, Params: tinker.DefaultSampling(),
+		Context: 100, Now: time.Now, History: h,
 		Commit: func(_ context.Context, step int, list []*experience.Experience) (map[string]float64, error) {
 			if f.refuse == nil {
 				f.steps[step] = list
@@ -132,13 +133,16 @@ func (f *fixture) post(path, body string) (int, map[string]any) {
 
 func text(v any) string { raw, _ := json.Marshal(v); return string(raw) }
 
-const hello = `{"model":"tiny","messages":[{"role":"user","content":[{"type":"text","text":"2+"},{"type":"text","text":"2?"}]}],"n":2,"temperature":0.1,"max_tokens":7,"logprobs":true,"return_token_ids":true,"stop":"END","seed":9}`
+const hello = `{"model":"tiny","messages":[{"role":"user","content":[{"type":"text","text":"2+"},{"type":"text",` +
+	`"text":"2?"}]}],"n":2,"temperature":0.1,"max_tokens":7,"logprobs":true,"return_token_ids":true,"stop":"END",` +
+	`"seed":9}`
 
 // An answer comes in OpenAI's form, and is recorded; its reward and commit make it a step.
 func TestAskRewardCommit(t *testing.T) {
 	address := history(t)
 	f := newFixture(t, address)
-	if status, body := f.post("/v1/chat/completions", hello); status != 503 || !strings.Contains(text(body), "not_ready") {
+	if status, body := f.post("/v1/chat/completions", hello); status != 503 ||
+		!strings.Contains(text(body), "not_ready") {
 		t.Errorf("before there is a model: %d %v", status, body)
 	}
 	f.proxy.Use(3, f.sampler)
@@ -146,8 +150,10 @@ func TestAskRewardCommit(t *testing.T) {
 	if status != 200 || body["object"] != "chat.completion" || body["model"] != "tiny" {
 		t.Fatalf("%d %v", status, body)
 	}
-	if got, want := text(body["choices"].([]any)[1]), `{"finish_reason":"stop","index":1,"logprobs":{"content":[`; !strings.HasPrefix(got, want) ||
-		!strings.Contains(got, `"message":{"content":"four","role":"assistant"},"token_ids":[102,111,117,114]`) || !strings.Contains(got, `{"bytes":[102],"logprob":-0.25,"token":"f","top_logprobs":[]}`) {
+	if got, want := text(body["choices"].([]any)[1]),
+		`{"finish_reason":"stop","index":1,"logprobs":{"content":[`; !strings.HasPrefix(got, want) ||
+		!strings.Contains(got, `"message":{"content":"four","role":"assistant"},"token_ids":[102,111,117,114]`) ||
+		!strings.Contains(got, `{"bytes":[102],"logprob":-0.25,"token":"f","top_logprobs":[]}`) {
 		t.Errorf("the second choice is %s", got)
 	}
 	if got := text(body["usage"]); got != `{"completion_tokens":8,"prompt_tokens":10,"total_tokens":18}` {
@@ -187,7 +193,9 @@ func TestAskRewardCommit(t *testing.T) {
 	}
 	raw, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if got, want := strings.TrimSpace(string(raw)), `{"explore_step_num":0,"rollout/model_0/model_version":3,"rollout/model_0/total_request_count":2,"rollout/ready_experience_count":2,"rollout/total_experience_count":2}`; got != want {
+	if got, want := strings.TrimSpace(string(raw)),
+		`{"explore_step_num":0,"rollout/model_0/model_version":3,"rollout/model_0/total_request_count":2,`+
+			`"rollout/ready_experience_count":2,"rollout/total_experience_count":2}`; got != want {
 		t.Errorf("metrics %s, want %s", got, want)
 	}
 
@@ -207,7 +215,8 @@ func TestAskRewardCommit(t *testing.T) {
 		t.Fatalf("steps %v, want the two experiences in step 1", f.steps)
 	}
 	e := list[1]
-	if e.EID.TID() != "1/sum" || e.EID.Run != 4 || *e.Reward != 0.5 || e.Info.ModelVersion != 3 || e.PromptLength != 10 || e.ResponseText != "four" || e.Validate() != nil ||
+	if e.EID.TID() != "1/sum" || e.EID.Run != 4 || *e.Reward != 0.5 || e.Info.ModelVersion != 3 ||
+		e.PromptLength != 10 || e.ResponseText != "four" || e.Validate() != nil ||
 		e.Logprobs[3] != -0.25 || !strings.Contains(e.MessagesJSON, "2?") {
 		t.Errorf("the experience is %+v", e)
 	}
@@ -216,7 +225,9 @@ func TestAskRewardCommit(t *testing.T) {
 func TestStream(t *testing.T) {
 	f := newFixture(t, history(t))
 	f.proxy.Use(0, f.sampler)
-	resp, err := http.Post(f.URL+"/v1/chat/completions", "application/json", strings.NewReader(strings.Replace(hello, `"n":2`, `"n":1,"stream":true,"stream_options":{"include_usage":true}`, 1)))
+	resp, err := http.Post(f.URL+"/v1/chat/completions", "application/json",
+		strings.NewReader(strings.Replace(hello, `"n":2`, `"n":1,"stream":true,"stream_options":{"include_usage":true}`,
+			1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +264,8 @@ func TestStream(t *testing.T) {
 		}
 		deltas = append(deltas, data)
 	}
-	want := []string{`{"content":"four","role":"assistant"} - 4`, `{} stop 0`, `{"completion_tokens":4,"prompt_tokens":10,"total_tokens":14}`, "[DONE]"}
+	want := []string{`{"content":"four","role":"assistant"} - 4`, `{} stop 0`,
+		`{"completion_tokens":4,"prompt_tokens":10,"total_tokens":14}`, "[DONE]"}
 	if !slices.Equal(deltas, want) || resp.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("the stream is %q, want %q", deltas, want)
 	}
@@ -267,7 +279,9 @@ func TestCompletions(t *testing.T) {
 	f.proxy.Use(0, f.sampler)
 	for _, prompt := range []string{`"ab"`, `["ab"]`, `[97,98]`} {
 		status, body := f.post("/v1/completions", `{"prompt":`+prompt+`,"logprobs":1}`)
-		if got := text(body["choices"]); status != 200 || got != `[{"finish_reason":"stop","index":0,"logprobs":{"token_logprobs":[-0.25,-0.25,-0.25,-0.25],"tokens":["f","o","u","r"]},"text":"four"}]` {
+		if got := text(body["choices"]); status != 200 ||
+			got != `[{"finish_reason":"stop","index":0,"logprobs":{"token_logprobs":[-0.25,-0.25,-0.25,-0.25],`+
+				`"tokens":["f","o","u","r"]},"text":"four"}]` {
 			t.Errorf("%s: %d %s", prompt, status, got)
 		}
 		if asked, _ := f.sampler.asked.Prompt.Tokens(); !slices.Equal(asked, []int32{97, 98}) {
@@ -279,11 +293,17 @@ func TestCompletions(t *testing.T) {
 // Tool calls come as calls, with their arguments as text, and go back as objects.
 func TestToolCalls(t *testing.T) {
 	f := newFixture(t, history(t))
-	f.sampler.text = "<think>hm</think>let me see\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"b\": 2, \"a\": [1]}}\n</tool_call>"
+	f.sampler.text = "<think>hm</think>let me see\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"b\": 2, \"a\": " +
+		"[1]}}\n</tool_call>"
 	f.proxy.Use(0, f.sampler)
-	status, body := f.post("/v1/chat/completions", `{"messages":[{"role":"user","content":"?"},{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},{"role":"tool","content":"3"}],"tools":[{"type":"function"}]}`)
+	status, body := f.post("/v1/chat/completions",
+		`{"messages":[{"role":"user","content":"?"},{"role":"assistant","content":null,`+
+			`"tool_calls":[{"type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},{"role":"tool",`+
+			`"content":"3"}],"tools":[{"type":"function"}]}`)
 	got := text(body["choices"])
-	if status != 200 || !strings.Contains(got, `"finish_reason":"tool_calls"`) || !strings.Contains(got, `"function":{"arguments":"{\"b\":2,\"a\":[1]}","name":"add"}`) || !strings.Contains(got, `"reasoning_content":"hm"`) {
+	if status != 200 || !strings.Contains(got, `"finish_reason":"tool_calls"`) ||
+		!strings.Contains(got, `"function":{"arguments":"{\"b\":2,\"a\":[1]}","name":"add"}`) ||
+		!strings.Contains(got, `"reasoning_content":"hm"`) {
 		t.Errorf("%d %s", status, got)
 	}
 	asked, _ := f.sampler.asked.Prompt.Tokens()
@@ -301,12 +321,15 @@ func TestRefuses(t *testing.T) {
 	}{
 		{"/v1/chat/completions", `{"messages":[]}`, "at least one message", 400},
 		{"/v1/chat/completions", `{"messages":[{"content":"x"}]}`, "role is missing", 400},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, "only parts of text", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`,
+			"only parts of text", 400},
 		{"/v1/chat/completions", `{"messages":[{"role":"nobody","content":"x"}]}`, "who is nobody", 400},
 		{"/v1/chat/completions", `{"messages":`, "not the JSON", 400},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 200) + `"}]}`, "context_length_exceeded", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 200) + `"}]}`,
+			"context_length_exceeded", 400},
 		{"/v1/completions", `{"prompt":["a","b"]}`, "each is a request of its own", 400},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}}`, "something follows the JSON value", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}}`, "something follows the JSON value",
+			400},
 		{"/v1/completions", `{"prompt":"a"}{"prompt":"b"}`, "something follows the JSON value", 400},
 		{"/feedback", `{"reward":"good","msg_ids":["x"]}`, "not the JSON", 400},
 	} {
@@ -316,11 +339,13 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	f.sampler.err = errors.New("no paper")
-	if status, body := f.post("/v1/completions", `{"prompt":"a"}`); status != 502 || !strings.Contains(text(body), "bad_gateway") {
+	if status, body := f.post("/v1/completions", `{"prompt":"a"}`); status != 502 ||
+		!strings.Contains(text(body), "bad_gateway") {
 		t.Errorf("%d %v", status, body)
 	}
 	f.sampler.err = context.DeadlineExceeded
-	if status, body := f.post("/v1/completions", `{"prompt":"a"}`); status != 504 || !strings.Contains(text(body), "gateway_timeout") {
+	if status, body := f.post("/v1/completions", `{"prompt":"a"}`); status != 504 ||
+		!strings.Contains(text(body), "gateway_timeout") {
 		t.Errorf("%d %v", status, body)
 	}
 	resp, err := http.Get(f.URL + "/v1/models")

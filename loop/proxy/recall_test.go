@@ -89,7 +89,8 @@ func TestConversationsContinue(t *testing.T) {
 	if got, want := sampledText(sampler.asked), "four"; got != want {
 		t.Errorf("the second prompt holds %q as sampled, want %q", got, want)
 	}
-	if got, want := (bytewise{}).Decode(sampler.asked), "user:2+2?\nassistant:four\nuser:sure?\nassistant:"; got != want {
+	if got, want := (bytewise{}).Decode(sampler.asked),
+		"user:2+2?\nassistant:four\nuser:sure?\nassistant:"; got != want {
 		t.Errorf("the second prompt reads %q, want %q", got, want)
 	}
 	f = start()

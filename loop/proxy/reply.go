@@ -89,7 +89,8 @@ func (s *Server) message(a *answered, i int, c choice) (object, string) {
 		function, _ := f.(*jinja.Map)
 		name, _ := function.Get("name")
 		arguments, _ := function.Get("arguments")
-		calls[j] = object{"index": j, "id": fmt.Sprintf("call_%s_%d_%d", a.id[len(a.id)-12:], i, j), "type": "function", "function": object{"name": name, "arguments": toJSON(arguments)}}
+		calls[j] = object{"index": j, "id": fmt.Sprintf("call_%s_%d_%d", a.id[len(a.id)-12:], i, j), "type": "function",
+			"function": object{"name": name, "arguments": toJSON(arguments)}}
 	}
 	out["tool_calls"] = calls
 	reason := string(c.StopReason)
@@ -107,7 +108,8 @@ func usage(req *request, a *answered) object {
 	return object{"prompt_tokens": len(req.prompt), "completion_tokens": n, "total_tokens": len(req.prompt) + n}
 }
 
-// stream sends an answer as server-sent events: for each choice its text and then why it ended, and behind all of them [DONE].
+// stream sends an answer as server-sent events: for each choice its text and then why it ended, and behind all of them
+// [DONE].
 func (s *Server) stream(w http.ResponseWriter, req *request, a *answered) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")

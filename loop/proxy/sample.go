@@ -16,7 +16,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// common are the fields that both kinds of request have. What is not here is accepted and does nothing, as such APIs do.
+// common are the fields that both kinds of request have. What is not here is accepted and does nothing, as such APIs
+// do.
 type common struct {
 	Model     string         `json:"model"`
 	N         int            `json:"n"`
@@ -130,7 +131,8 @@ func (s *Server) sample(ctx context.Context, req *request) (*answered, error) {
 	sampler, version := s.sampler, s.version
 	s.mu.RUnlock()
 	if sampler == nil {
-		return nil, &problem{http.StatusServiceUnavailable, "server_error", "not_ready", "the model is not loaded yet; try again"}
+		return nil, &problem{http.StatusServiceUnavailable, "server_error", "not_ready",
+			"the model is not loaded yet; try again"}
 	}
 	kind := "cmpl-"
 	if req.chat != nil {
@@ -141,7 +143,8 @@ func (s *Server) sample(ctx context.Context, req *request) (*answered, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := tinker.Sample(ctx, sampler, tinker.SampleRequest{Prompt: tinker.Text(req.prompt), NumSamples: max(1, req.N), Params: params})
+	res, err := tinker.Sample(ctx, sampler, tinker.SampleRequest{Prompt: tinker.Text(req.prompt),
+		NumSamples: max(1, req.N), Params: params})
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +154,15 @@ func (s *Server) sample(ctx context.Context, req *request) (*answered, error) {
 	var list []*experience.Experience
 	for i, seq := range res.Sequences {
 		c := choice{seq, s.Model.Decode(seq.Tokens)}
-		for _, stop := range params.StopStrings { // the tokens that complete a stop are part of the experience, and not of the answer
+		// the tokens that complete a stop are part of the experience, and not of the answer
+		for _, stop := range params.StopStrings {
 			if at := strings.Index(c.text, stop); at >= 0 {
 				c.text = c.text[:at]
 			}
 		}
 		a.choices = append(a.choices, c)
-		turn := experience.Turn{Prompt: req.prompt, Response: seq.Tokens, Logprobs: seq.Logprobs, Text: s.Model.Decode(seq.Tokens), Stop: experience.StopReason(seq.StopReason)}
+		turn := experience.Turn{Prompt: req.prompt, Response: seq.Tokens, Logprobs: seq.Logprobs,
+			Text: s.Model.Decode(seq.Tokens), Stop: experience.StopReason(seq.StopReason)}
 		e := turn.Experience(experience.EID{Task: a.id, Run: i, Suffix: a.id[len(a.id)-6:]})
 		e.PromptText, e.Info.ModelVersion = req.text, version
 		if seq.StopReason == tinker.StopLength {
@@ -242,7 +247,8 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) (*request, err
 		req.text = s.Model.Decode(req.prompt)
 		return req, nil
 	default:
-		return nil, bad("prompt must be a text that is not empty or a list of token ids; of several prompts each is a request of its own")
+		return nil, bad("prompt must be a text that is not empty or a list of token ids; of several prompts each is " +
+			"a request of its own")
 	}
 	whole, err := s.Model.Encode(req.text)
 	if err != nil {

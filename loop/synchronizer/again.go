@@ -88,6 +88,7 @@ func (w Weights) canSample(ctx context.Context, path string) (bool, error) {
 func oneToken(ctx context.Context, c tinker.SamplingClient) error {
 	params := tinker.DefaultSampling()
 	params.MaxTokens = 1
-	_, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text([]int32{0}), NumSamples: 1, Params: params})
+	_, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text([]int32{0}), NumSamples: 1,
+		Params: params})
 	return err
 }

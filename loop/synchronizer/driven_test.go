@@ -33,7 +33,8 @@ func next(t *testing.T, s *Synchronizer, step, version int, path string) {
 
 // The explorer takes the newest weights when it is due, not those of a schedule, and keeps what it has in between.
 func TestDrivenTakesTheNewest(t *testing.T) {
-	s := NewDriven(TrainerDriven, Schedule{Interval: 2, Offset: 1}, time.Minute, openOrder(t, filepath.Join(t.TempDir(), "order.jsonl")))
+	s := NewDriven(TrainerDriven, Schedule{Interval: 2, Offset: 1}, time.Minute,
+		openOrder(t, filepath.Join(t.TempDir(), "order.jsonl")))
 	s.Publish(0, "")
 	next(t, s, 1, 0, "")
 	s.Publish(4, "four")
@@ -50,7 +51,8 @@ func TestDrivenTakesTheNewest(t *testing.T) {
 	}
 }
 
-// When the explorer is due and has the newest weights, it waits while the trainer is at work, and not when that waits for it.
+// When the explorer is due and has the newest weights, it waits while the trainer is at work, and not when that waits
+// for it.
 func TestDrivenWaitsForATrainerAtWork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "order.jsonl")
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +79,8 @@ func TestDrivenWaitsForATrainerAtWork(t *testing.T) {
 		next(t, s, 3, 1, "one")
 		s.SetIdle(false)
 		begin := time.Now()
-		if _, _, err := s.Next(t.Context(), 4); err == nil || !strings.Contains(err.Error(), "sync_timeout") || time.Since(begin) != time.Hour {
+		if _, _, err := s.Next(t.Context(), 4); err == nil || !strings.Contains(err.Error(), "sync_timeout") ||
+			time.Since(begin) != time.Hour {
 			t.Errorf("error %v after %v, want one that names sync_timeout after an hour", err, time.Since(begin))
 		}
 		s.Stop()
@@ -133,7 +136,8 @@ func TestFolder(t *testing.T) {
 		if err := os.MkdirAll(step, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(step, "remote_sampler_path.txt"), []byte("path of "+version), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(step, "remote_sampler_path.txt"), []byte("path of "+version),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

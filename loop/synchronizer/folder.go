@@ -17,8 +17,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Folder is the job directory as explorers and trainer of different processes see it. The trainer's published weights stand in
-// global_step_<n>/remote_sampler_path.txt, as upstream has them; what the processes say of themselves stands in sync/, a file each.
+// Folder is the job directory as explorers and trainer of different processes see it. The trainer's published weights
+// stand in global_step_<n>/remote_sampler_path.txt, as upstream has them; what the processes say of themselves stands
+// in sync/, a file each.
 type Folder struct {
 	FS  disk.FS
 	Dir string // the job directory
@@ -144,9 +145,10 @@ func (f Folder) Versions() (map[int]string, error) {
 // lookPause is the time between two looks at the folder: files do not call back everywhere.
 const lookPause = 100 * time.Millisecond
 
-// Follow tells s, until ctx ends, what the trainer of another process publishes and how it stands. put says how many experiences there are by
-// now: a trainer that waits and has not seen all of them is about to go on. A trainer that was done before is one of a shorter plan: whoever
-// follows waits for the next, and until then the newest weights are those that it left.
+// Follow tells s, until ctx ends, what the trainer of another process publishes and how it stands. put says how many
+// experiences there are by now: a trainer that waits and has not seen all of them is about to go on. A trainer that was
+// done before is one of a shorter plan: whoever follows waits for the next, and until then the newest weights are those
+// that it left.
 func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Context) (int, error)) error {
 	before, _, err := f.Trainer()
 	if err != nil {
@@ -198,9 +200,9 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 	}
 }
 
-// standstill reports whether the explorer need not wait for newer weights, as none will come before it puts more. In style fixed, where the
-// weights must not depend on the clock, that is so only if no other explorer may be about to put what the trainer waits for, and not
-// before there is a trainer.
+// standstill reports whether the explorer need not wait for newer weights, as none will come before it puts more. In
+// style fixed, where the weights must not depend on the clock, that is so only if no other explorer may be about to put
+// what the trainer waits for, and not before there is a trainer.
 func (f Folder) standstill(s *Synchronizer, idle, left bool) (bool, error) {
 	if s.style != Fixed || !idle {
 		return idle || left && s.style != Fixed, nil

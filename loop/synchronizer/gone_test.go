@@ -22,8 +22,10 @@ func TestGoneVersionsEndAWaitAtOnce(t *testing.T) {
 		s.Publish(4, "four")
 		begin := time.Now()
 		_, _, err := s.Next(t.Context(), 4) // version 2
-		if !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "sync_offset=0") || time.Since(begin) != 0 {
-			t.Errorf("error %v after %v, want at once one that names the version and the remedy", err, time.Since(begin))
+		if !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "version 2") ||
+			!strings.Contains(err.Error(), "sync_offset=0") || time.Since(begin) != 0 {
+			t.Errorf("error %v after %v, want at once one that names the version and the remedy", err,
+				time.Since(begin))
 		}
 		if s.Expected(2) || !s.Expected(3) || !s.Expected(4) {
 			t.Errorf("expected are 2: %v, 3: %v, 4: %v; want the last two", s.Expected(2), s.Expected(3), s.Expected(4))
@@ -43,7 +45,8 @@ func TestGoneVersionsEndAWaitAtOnce(t *testing.T) {
 	})
 }
 
-// An explorer in a process of its own hears of versions in their order, however many there are at once: none is taken for gone.
+// An explorer in a process of its own hears of versions in their order, however many there are at once: none is taken
+// for gone.
 func TestFollowTellsInOrder(t *testing.T) {
 	dir := t.TempDir()
 	for _, version := range []string{"2", "9", "10", "11"} {
@@ -51,7 +54,8 @@ func TestFollowTellsInOrder(t *testing.T) {
 		if err := os.MkdirAll(step, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(step, "remote_sampler_path.txt"), []byte("path of "+version), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(step, "remote_sampler_path.txt"), []byte("path of "+version),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,7 +96,8 @@ func TestDrivenPassesOverGoneWeights(t *testing.T) {
 	}
 }
 
-// A trainer that went back deletes weights and publishes them anew under another path: who follows it hears of both, and asks for them there.
+// A trainer that went back deletes weights and publishes them anew under another path: who follows it hears of both,
+// and asks for them there.
 func TestFollowHearsOfReplacedWeights(t *testing.T) {
 	dir := t.TempDir()
 	write := func(version, path string) {

@@ -30,8 +30,8 @@ const (
 	Held      = "held"      // they were not: no explorer asked for them
 )
 
-// Order is the log of events, a JSON value per line: where results depend on what came first, it says what did. A restarted run keeps to the
-// choices that it finds in it. It is safe for concurrent use.
+// Order is the log of events, a JSON value per line: where results depend on what came first, it says what did. A
+// restarted run keeps to the choices that it finds in it. It is safe for concurrent use.
 type Order struct {
 	now func() time.Time
 
@@ -58,7 +58,8 @@ func OpenOrder(dfs disk.FS, path string, now func() time.Time) (*Order, error) {
 			continue
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("synchronizer: line %d of %s cannot be read: %w; restore it from a backup, or begin in another job directory", i+1, path, err)
+			return nil, fmt.Errorf("synchronizer: line %d of %s cannot be read: %w; restore it from a backup, or "+
+				"begin in another job directory", i+1, path, err)
 		}
 		o.keep(e)
 	}

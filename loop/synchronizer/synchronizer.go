@@ -1,10 +1,10 @@
-// Package synchronizer is what lies between the loops about weights: which version an explore step samples with, and the
-// wait until the trainer has published it.
+// Package synchronizer is what lies between the loops about weights: which version an explore step samples with, and
+// the wait until the trainer has published it.
 //
-// A version is the train step after which weights were published; version 0 is the weights a run starts from. In style fixed an explore
-// step uses the version that interval and offset name for it, never merely the newest, so that neither scheduling nor resuming
-// changes what is sampled. In the two driven styles it depends on who comes first; then the log of events (Order) says what
-// happened, and a restarted run keeps to it.
+// A version is the train step after which weights were published; version 0 is the weights a run starts from. In style
+// fixed an explore step uses the version that interval and offset name for it, never merely the newest, so that neither
+// scheduling nor resuming changes what is sampled. In the two driven styles it depends on who comes first; then the log
+// of events (Order) says what happened, and a restarted run keeps to it.
 package synchronizer
 
 import (
@@ -35,7 +35,8 @@ func (s Schedule) Version(step int) int {
 // Publishes reports whether the trainer publishes after train step.
 func (s Schedule) Publishes(step int) bool { return step%s.Interval == 0 }
 
-// Due reports whether the explorer asks for newer weights before explore step: every Interval steps behind the first Offset.
+// Due reports whether the explorer asks for newer weights before explore step: every Interval steps behind the first
+// Offset.
 func (s Schedule) Due(step int) bool {
 	behind := step - 1 - s.Offset
 	return behind > 0 && behind%s.Interval == 0
@@ -44,15 +45,16 @@ func (s Schedule) Due(step int) bool {
 // Style says who decides which weights an explore step samples with.
 type Style int
 
-// The styles. In both driven ones the explorer takes the newest weights when it is due, and waits for newer ones as long as the trainer
-// is at work on them.
+// The styles. In both driven ones the explorer takes the newest weights when it is due, and waits for newer ones as
+// long as the trainer is at work on them.
 const (
 	Fixed          Style = iota // interval and offset
 	TrainerDriven               // the trainer publishes every Interval steps
 	ExplorerDriven              // the trainer publishes when an explorer asks
 )
 
-// ErrGone means that a version is not there and that the trainer, which has published newer ones, will not publish it any more.
+// ErrGone means that a version is not there and that the trainer, which has published newer ones, will not publish it
+// any more.
 var ErrGone = errors.New("synchronizer: weights are gone")
 
 // ErrStopped means that the trainer ended before it published the version.
@@ -61,7 +63,8 @@ var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 // Synchronizer holds the published versions. It is safe for concurrent use.
 type Synchronizer struct {
 	Schedule
-	// Tell, if set before use, hears what the explorer is about to do: it asks for weights, or samples a step with the version it names.
+	// Tell, if set before use, hears what the explorer is about to do: it asks for weights, or samples a step with the
+	// version it names.
 	Tell func(ExplorerStatus) error
 
 	style   Style
@@ -81,7 +84,8 @@ type Synchronizer struct {
 
 // New makes a Synchronizer whose Wait gives up after timeout; 0 waits for ever.
 func New(s Schedule, timeout time.Duration) *Synchronizer {
-	return &Synchronizer{Schedule: s, timeout: timeout, paths: map[int]string{}, newest: -1, current: -1, changed: make(chan struct{})}
+	return &Synchronizer{Schedule: s, timeout: timeout, paths: map[int]string{}, newest: -1, current: -1,
+		changed: make(chan struct{})}
 }
 
 // NewDriven makes a Synchronizer of one of the driven styles, which keeps its choices in order.
@@ -108,7 +112,8 @@ func (s *Synchronizer) path(version int) (path string, known bool) {
 	return path, known
 }
 
-// keepOnly forgets the published versions that are not in there, but for version 0: a trainer that went back deletes those that it publishes anew.
+// keepOnly forgets the published versions that are not in there, but for version 0: a trainer that went back deletes
+// those that it publishes anew.
 func (s *Synchronizer) keepOnly(there map[int]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,11 +131,13 @@ func (s *Synchronizer) keepOnly(there map[int]string) {
 	}
 }
 
-// replacedWithin is how long an explorer in a process of its own looks whether weights that it does not find are being replaced.
+// replacedWithin is how long an explorer in a process of its own looks whether weights that it does not find are being
+// replaced.
 const replacedWithin = 5 * time.Second
 
-// Replaced waits until a version's weights are elsewhere than at path, or not known any more. It returns false when they stay there for some
-// seconds: then they are gone for good. Only whoever follows the trainer of another process hears of it.
+// Replaced waits until a version's weights are elsewhere than at path, or not known any more. It returns false when
+// they stay there for some seconds: then they are gone for good. Only whoever follows the trainer of another process
+// hears of it.
 func (s *Synchronizer) Replaced(ctx context.Context, version int, path string) bool {
 	give := time.NewTimer(replacedWithin)
 	defer give.Stop()
@@ -178,7 +185,8 @@ func (s *Synchronizer) Promise(versions ...int) {
 	}
 }
 
-// SetIdle says whether the trainer waits for experiences: then it has no newer weights to offer than those it has published.
+// SetIdle says whether the trainer waits for experiences: then it has no newer weights to offer than those it has
+// published.
 func (s *Synchronizer) SetIdle(idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +333,8 @@ func (s *Synchronizer) newer(ctx context.Context, step, current int) (int, error
 		select {
 		case <-changed:
 		case <-timeout:
-			return 0, fmt.Errorf("synchronizer: no weights newer than version %d were published within %v; raise synchronizer.sync_timeout if the trainer's steps take that long", current, s.timeout)
+			return 0, fmt.Errorf("synchronizer: no weights newer than version %d were published within %v; raise "+
+				"synchronizer.sync_timeout if the trainer's steps take that long", current, s.timeout)
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		}
@@ -339,7 +348,8 @@ func (s *Synchronizer) setAsks(asks bool) {
 	s.wake()
 }
 
-// Needed is the oldest version that may still be asked for when step is the first explore step that is not wholly trained.
+// Needed is the oldest version that may still be asked for when step is the first explore step that is not wholly
+// trained.
 func (s *Synchronizer) Needed(step int) int {
 	if s.style == Fixed {
 		return s.Version(step)
@@ -353,16 +363,16 @@ func (s *Synchronizer) Needed(step int) int {
 	return 0
 }
 
-// Wait returns the path of a version as soon as it is published. Versions come in ascending order, promised ones aside: the error
-// is ErrGone at once when there is a newer one and not this.
+// Wait returns the path of a version as soon as it is published. Versions come in ascending order, promised ones aside:
+// the error is ErrGone at once when there is a newer one and not this.
 func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err error) {
 	_, path, err = s.wait(ctx, version, false)
 	return path, err
 }
 
-// wait waits for a version. If the trainer has used up all experiences and is short of the next batch, as too many were dropped, it would
-// never come; then, orNewest, the newest there is takes its place. Both loops stand still at that point, so which one that is depends on
-// the experiences alone, and a restarted run finds the same.
+// wait waits for a version. If the trainer has used up all experiences and is short of the next batch, as too many were
+// dropped, it would never come; then, orNewest, the newest there is takes its place. Both loops stand still at that
+// point, so which one that is depends on the experiences alone, and a restarted run finds the same.
 func (s *Synchronizer) wait(ctx context.Context, version int, orNewest bool) (got int, path string, err error) {
 	var timeout <-chan time.Time
 	if s.timeout > 0 {
@@ -380,25 +390,29 @@ func (s *Synchronizer) wait(ctx context.Context, version int, orNewest bool) (go
 		case ok:
 			return version, path, nil
 		case gone:
-			return 0, "", fmt.Errorf("%w: version %d was deleted (the newest is %d); set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 "+
+			return 0, "", fmt.Errorf("%w: version %d was deleted (the newest is %d); set synchronizer.sync_offset=0 "+
+				"and synchronizer.sync_interval=1 "+
 				"to go on with the newest, or use another name for a new job", ErrGone, version, newest)
 		case stopped:
-			return 0, "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped, version, newest)
+			return 0, "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped,
+				version, newest)
 		case orNewest && idle && 0 <= newest && newest < version:
 			return newest, instead, nil
 		}
 		select {
 		case <-changed:
 		case <-timeout:
-			return 0, "", fmt.Errorf("synchronizer: weights version %d was not published within %v (the newest is %d); is the trainer short of experiences? raise synchronizer.sync_timeout if steps take that long", version, s.timeout, newest)
+			return 0, "", fmt.Errorf("synchronizer: weights version %d was not published within %v (the newest is "+
+				"%d); is the trainer short of experiences? raise synchronizer.sync_timeout if steps take that long",
+				version, s.timeout, newest)
 		case <-ctx.Done():
 			return 0, "", context.Cause(ctx)
 		}
 	}
 }
 
-// Retire forgets the versions below keep and returns the paths of their weights, which nobody will ask for any more. Those that spare
-// names stay; spare may be nil.
+// Retire forgets the versions below keep and returns the paths of their weights, which nobody will ask for any more.
+// Those that spare names stay; spare may be nil.
 func (s *Synchronizer) Retire(keep int, spare func(version int) bool) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

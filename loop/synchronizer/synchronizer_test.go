@@ -29,7 +29,8 @@ func TestVersion(t *testing.T) {
 				t.Errorf("%+v: step %d asks for version %d, which is never published", tt.s, step, v)
 			}
 			if v >= step {
-				t.Errorf("%+v: step %d asks for version %d: the trainer would wait for the explorer and it for the trainer", tt.s, step, v)
+				t.Errorf("%+v: step %d asks for version %d: the trainer would wait for the explorer and it for the "+
+					"trainer", tt.s, step, v)
 			}
 		}
 		if !slices.Equal(got, tt.want) {
@@ -59,7 +60,8 @@ func TestWaitForPublication(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Schedule{1, 0}, time.Hour)
-		if _, err := s.Wait(t.Context(), 4); err == nil || !strings.Contains(err.Error(), "version 4 was not published within 1h") {
+		if _, err := s.Wait(t.Context(), 4); err == nil ||
+			!strings.Contains(err.Error(), "version 4 was not published within 1h") {
 			t.Errorf("timeout: %v", err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -34,7 +34,8 @@ func TestFixedCoefficientsAreNoState(t *testing.T) {
 	tr := New(Options{Method: grpo(t)}, nil, nil, nil, State{})
 	tr.adapt(10, map[string]float64{"actor/kl_loss": 9})
 	data, err := json.Marshal(State{KLCoefs: tr.coefs()})
-	if err != nil || string(data) != `{"latest_iteration":0,"latest_saved":0,"next_seq_id":0,"model_id":"","sample_strategy_state":{"step":0,"count":0}}` {
+	if err != nil || string(data) != `{"latest_iteration":0,"latest_saved":0,"next_seq_id":0,"model_id":"",`+
+		`"sample_strategy_state":{"step":0,"count":0}}` {
 		t.Errorf("state file %s, %v", data, err)
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// knownLogprobs returns what a forward would return, when that is known without one: on a service with exact logprobs the samplers'
-// logprobs of experiences that the present weights sampled; or anything for a loss whose gradient does not depend on them.
-// onPolicy marks the experiences that the present weights sampled.
+// knownLogprobs returns what a forward would return, when that is known without one: on a service with exact logprobs
+// the samplers' logprobs of experiences that the present weights sampled; or anything for a loss whose gradient does
+// not depend on them. onPolicy marks the experiences that the present weights sampled.
 func (t *Trainer) knownLogprobs(step int, batch []*experience.Experience) (known [][]float32, onPolicy []bool) {
 	all := t.exact
 	known, onPolicy = make([][]float32, len(batch)), make([]bool, len(batch))
 	for i, e := range batch {
-		onPolicy[i] = !e.Info.IsExpert && e.Info.ModelVersion == step-1 && e.Logprobs != nil && e.StopReason != experience.StopPromptTruncated
+		onPolicy[i] = !e.Info.IsExpert && e.Info.ModelVersion == step-1 && e.Logprobs != nil &&
+			e.StopReason != experience.StopPromptTruncated
 		all = all && (onPolicy[i] || e.TrainableTokens() == 0)
 		known[i] = make([]float32, len(e.Tokens)-1)
 		if e.Logprobs != nil {
@@ -28,9 +29,10 @@ func (t *Trainer) knownLogprobs(step int, batch []*experience.Experience) (known
 	return nil, onPolicy
 }
 
-// anchor says which logprobs the loss compares the present ones with: the samplers' as they are or, with Recompute, those of the weights
-// that the step begins with, in copies of the experiences. known and onPolicy are knownLogprobs'.
-func (t *Trainer) anchor(ctx context.Context, step int, seq *int64, sampled []*experience.Experience) (batch []*experience.Experience, known [][]float32, onPolicy []bool, err error) {
+// anchor says which logprobs the loss compares the present ones with: the samplers' as they are or, with Recompute,
+// those of the weights that the step begins with, in copies of the experiences. known and onPolicy are knownLogprobs'.
+func (t *Trainer) anchor(ctx context.Context, step int, seq *int64,
+	sampled []*experience.Experience) (batch []*experience.Experience, known [][]float32, onPolicy []bool, err error) {
 	known, onPolicy = t.knownLogprobs(step, sampled)
 	if !t.Recompute || !t.Method.Needs().Old {
 		return sampled, known, onPolicy, nil

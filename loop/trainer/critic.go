@@ -14,8 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// critic is a second model that tells the value before each token, trained beside the first over the same API. It is read
-// from reserved tokens as algorithm.Critic describes.
+// critic is a second model that tells the value before each token, trained beside the first over the same API. It is
+// read from reserved tokens as algorithm.Critic describes.
 type critic struct {
 	algorithm.Critic
 	rate   float64 // its learning rate over the first model's
@@ -38,7 +38,8 @@ func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
 	if err != nil {
 		return err
 	}
-	t.critic = &critic{Critic: head, rate: rate, keep: priorFile{t.FS, filepath.Join(t.JobDir, t.Name+"_critic_prior.json")}}
+	t.critic = &critic{Critic: head, rate: rate,
+		keep: priorFile{t.FS, filepath.Join(t.JobDir, t.Name+"_critic_prior.json")}}
 	if t.critic.Prior, err = t.critic.keep.read(len(head.Tokens)); err != nil {
 		return err
 	}
@@ -68,7 +69,8 @@ func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
 		}
 		known.NextSeqID = t.critic.seq
 	case info.ModelID != known.ModelID || info.NextSeqID < sent(known.NextSeqID, known.Saving):
-		return fmt.Errorf("the job trains critic %s up to request %d, but the service has %s at %d; remove the job directory to begin anew",
+		return fmt.Errorf("the job trains critic %s up to request %d, but the service has %s at %d; remove the job "+
+			"directory to begin anew",
 			known.ModelID, sent(known.NextSeqID, known.Saving)-1, info.ModelID, info.NextSeqID-1)
 	}
 	known.ModelID = info.ModelID
@@ -78,22 +80,25 @@ func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
 // probe asks for the targets of one position, so that a service that cannot give them is known at the start.
 func (c *critic) probe(ctx context.Context) error {
 	K := len(c.Tokens)
-	f, err := c.client.Forward(ctx, tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy, Data: []tinker.Datum{{
-		ModelInput: tinker.Text([]int32{0}),
-		LossFnInputs: map[string]tinker.Tensor{
-			tinker.TargetTokens: {Shape: []int{1, K}, Int: c.Targets(1)},
-			tinker.Weights:      {Shape: []int{1, K}, Float: make([]float32, K)},
-		}}}})
+	f, err := c.client.Forward(ctx, tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy,
+		Data: []tinker.Datum{{
+			ModelInput: tinker.Text([]int32{0}),
+			LossFnInputs: map[string]tinker.Tensor{
+				tinker.TargetTokens: {Shape: []int{1, K}, Int: c.Targets(1)},
+				tinker.Weights:      {Shape: []int{1, K}, Float: make([]float32, K)},
+			}}}})
 	c.seq++
 	if err != nil {
 		return fmt.Errorf("critic: %w", err)
 	}
 	out, err := f.Wait(ctx)
 	if err != nil {
-		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with %d targets a position, which the service refuses: %w", K, err)
+		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with %d targets a position, which the "+
+			"service refuses: %w", K, err)
 	}
 	if lp := recorded(out, tinker.Logprobs); len(lp) != 1 || len(lp[0]) != K {
-		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with targets of two dimensions; the service did not answer for each of %d targets", K)
+		return fmt.Errorf("the critic of algorithm ppo needs cross_entropy with targets of two dimensions; the "+
+			"service did not answer for each of %d targets", K)
 	}
 	return nil
 }
@@ -175,7 +180,8 @@ func (f priorFile) read(K int) (prior []float64, err error) {
 		err = fmt.Errorf("it has %d numbers for %d values", len(prior), K)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("trainer: critic's prior %s: %w; critic_bins must stay as the job was begun", f.path, err)
+		return nil, fmt.Errorf("trainer: critic's prior %s: %w; critic_bins must stay as the job was begun", f.path,
+			err)
 	}
 	return prior, nil
 }
@@ -188,8 +194,10 @@ func (f priorFile) write(prior []float64) error {
 	return disk.WriteFile(f.fs, f.path, append(data, '\n'))
 }
 
-// learn trains the critic epochs times on the returns of a batch; v is what values gave for it. wait returns the means of the metrics.
-func (c *critic) learn(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience, v foresight, epochs int) (
+// learn trains the critic epochs times on the returns of a batch; v is what values gave for it. wait returns the means
+// of the metrics.
+func (c *critic) learn(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience, v foresight,
+	epochs int) (
 	wait func(context.Context) (map[string]float64, error), err error) {
 	waits := make([]func(context.Context) (map[string]float64, error), max(1, epochs))
 	for i := range waits {
@@ -213,9 +221,10 @@ func (c *critic) learn(ctx context.Context, adam tinker.AdamParams, batch []*exp
 	}, nil
 }
 
-// train sends the gradient of the batch's returns and an optimizer step right behind it, with the first model's parameters but
-// for the rate. logprobs are what values gave under the same weights. wait returns when they are done.
-func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience, logprobs [][]float32) (
+// train sends the gradient of the batch's returns and an optimizer step right behind it, with the first model's
+// parameters but for the rate. logprobs are what values gave under the same weights. wait returns when they are done.
+func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience,
+	logprobs [][]float32) (
 	wait func(context.Context) (map[string]float64, error), err error) {
 	adam.LearningRate *= c.rate
 	trained := 0
@@ -252,7 +261,8 @@ func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*exp
 	}, nil
 }
 
-// request lays a batch out with the K reserved tokens as targets of every position; weights gives those of the i-th response, [R,K].
+// request lays a batch out with the K reserved tokens as targets of every position; weights gives those of the i-th
+// response, [R,K].
 func (c *critic) request(batch []*experience.Experience, weights func(i int) []float32) (tinker.ForwardRequest, error) {
 	K := len(c.Tokens)
 	req := tinker.ForwardRequest{SeqID: c.seq, LossFn: tinker.CrossEntropy}

@@ -17,7 +17,8 @@ import (
 func newCritic(t *testing.T) *critic {
 	t.Helper()
 	seed := uint64(1)
-	e, err := engine.Open(engine.Options{Dir: t.TempDir(), Models: map[string]engine.Model{"tiny": {Dir: "../../examples/tiny/model"}}, Seed: &seed, Threads: 1})
+	e, err := engine.Open(engine.Options{Dir: t.TempDir(), Models: map[string]engine.Model{
+		"tiny": {Dir: "../../examples/tiny/model"}}, Seed: &seed, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func newCritic(t *testing.T) *critic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &critic{Critic: head, rate: 0.5, client: client, seq: 1, keep: priorFile{disk.OS(), filepath.Join(t.TempDir(), "prior.json")}}
+	return &critic{Critic: head, rate: 0.5, client: client, seq: 1,
+		keep: priorFile{disk.OS(), filepath.Join(t.TempDir(), "prior.json")}}
 }
 
 func mse(values [][]float32, batch []*experience.Experience) float64 {
@@ -51,7 +53,8 @@ func mse(values [][]float32, batch []*experience.Experience) float64 {
 	return sum / float64(n)
 }
 
-// The critic learns returns that differ between prompts and along a response, and a token outside the mask teaches nothing.
+// The critic learns returns that differ between prompts and along a response, and a token outside the mask teaches
+// nothing.
 func TestCriticLearnsReturns(t *testing.T) {
 	c := newCritic(t)
 	first, second := sample(0, -1, -1), sample(0, -1, -1)
@@ -130,7 +133,8 @@ func TestCriticProbesAtTheStart(t *testing.T) {
 		t.Errorf("probe: %v, next request %d", err, c.seq)
 	}
 	c.Tokens[3] = 1 << 20 // the model has no such token
-	if err := c.probe(t.Context()); err == nil || !strings.Contains(err.Error(), "needs cross_entropy with 11 targets a position, which the service refuses") {
+	if err := c.probe(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "needs cross_entropy with 11 targets a position, which the service refuses") {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// askEntropies adds the entropy term to a request on a service that computes it: the coefficient, and how much each token counts.
+// askEntropies adds the entropy term to a request on a service that computes it: the coefficient, and how much each
+// token counts.
 func (t *Trainer) askEntropies(step int, batch []*experience.Experience, req *tinker.ForwardRequest) {
 	e := t.Method.Objective.Entropy
 	if !e.Exact || !e.Measured() {
@@ -49,13 +50,15 @@ func takeEntropies(batch []*experience.Experience, seqs []algorithm.Sequence, ou
 	return true
 }
 
-// fetchEntropies asks for the entropy and its centre where each response token is predicted, before the update: the model itself,
-// where the service computes them, else the sampler whose weights were published last.
-func (t *Trainer) fetchEntropies(ctx context.Context, seq *int64, batch []*experience.Experience, into []algorithm.Fetched) error {
+// fetchEntropies asks for the entropy and its centre where each response token is predicted, before the update: the
+// model itself, where the service computes them, else the sampler whose weights were published last.
+func (t *Trainer) fetchEntropies(ctx context.Context, seq *int64, batch []*experience.Experience,
+	into []algorithm.Fetched) error {
 	if !t.entropies {
 		return t.estimateEntropies(ctx, batch, into)
 	}
-	req := tinker.ForwardRequest{SeqID: *seq, LossFn: tinker.CrossEntropy, LossFnConfig: map[string]float64{tinker.EntropyCoef: 0}}
+	req := tinker.ForwardRequest{SeqID: *seq, LossFn: tinker.CrossEntropy, LossFnConfig: map[string]float64{
+		tinker.EntropyCoef: 0}}
 	var err error
 	if req.Data, err = unweighted(batch); err != nil {
 		return err
@@ -87,7 +90,8 @@ func (t *Trainer) fetchEntropies(ctx context.Context, seq *int64, batch []*exper
 const topTokens = 20
 
 // estimateEntropies estimates entropies from the likeliest tokens. All others count as one token, so they come out low.
-func (t *Trainer) estimateEntropies(ctx context.Context, batch []*experience.Experience, into []algorithm.Fetched) error {
+func (t *Trainer) estimateEntropies(ctx context.Context, batch []*experience.Experience,
+	into []algorithm.Fetched) error {
 	sampler, err := t.published(ctx)
 	if err != nil {
 		return err
@@ -121,7 +125,8 @@ func (t *Trainer) estimateEntropies(ctx context.Context, batch []*experience.Exp
 	return nil
 }
 
-// ofTop is the entropy and its centre of a distribution of which the likeliest tokens are known, the rest taken for one token.
+// ofTop is the entropy and its centre of a distribution of which the likeliest tokens are known, the rest taken for one
+// token.
 func ofTop(top []tinker.TokenLogprob) (entropy, centre float32) {
 	h, squares, weighted, rest := 0.0, 0.0, 0.0, 1.0
 	add := func(p, lp float64) {
@@ -155,7 +160,8 @@ func meanEstimate(batch []*experience.Experience, fetched []algorithm.Fetched) f
 func (t *Trainer) published(ctx context.Context) (tinker.SamplingClient, error) {
 	req := tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}
 	if n, err := os.ReadFile(filepath.Join(t.JobDir, "latest_state_dict_iteration.txt")); err == nil {
-		path, err := os.ReadFile(filepath.Join(t.JobDir, "global_step_"+strings.TrimSpace(string(n)), "remote_sampler_path.txt"))
+		path, err := os.ReadFile(filepath.Join(t.JobDir, "global_step_"+strings.TrimSpace(string(n)),
+			"remote_sampler_path.txt"))
 		if err != nil {
 			return nil, fmt.Errorf("trainer: weights published last: %w", err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// fetch asks for what the method reads of other models: the logprobs of the responses under the reference and the teacher,
-// [R] each, and entropies. It uses up the SeqIDs of what it asks the trained model itself.
+// fetch asks for what the method reads of other models: the logprobs of the responses under the reference and the
+// teacher, [R] each, and entropies. It uses up the SeqIDs of what it asks the trained model itself.
 func (t *Trainer) fetch(ctx context.Context, seq *int64, batch []*experience.Experience) ([]algorithm.Fetched, error) {
 	need := t.Method.Needs()
 	ref, err := t.askIf(ctx, need.Ref, t.reference, "reference", batch)
@@ -39,8 +39,10 @@ func (t *Trainer) fetch(ctx context.Context, seq *int64, batch []*experience.Exp
 	return fetched, nil
 }
 
-// askIf sends all sequences of a batch to a model, or none. The function it returns waits for the i-th response's logprobs.
-func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingClient, who string, batch []*experience.Experience) (func(i int) ([]float32, error), error) {
+// askIf sends all sequences of a batch to a model, or none. The function it returns waits for the i-th response's
+// logprobs.
+func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingClient, who string,
+	batch []*experience.Experience) (func(i int) ([]float32, error), error) {
 	if !wanted {
 		return func(int) ([]float32, error) { return nil, nil }, nil
 	}
@@ -120,9 +122,10 @@ func (t *Trainer) openOthers(ctx context.Context) (err error) {
 	return nil
 }
 
-// assignAdvantages computes the advantages that are late, and sends the critic, if there is one, what it has to learn from the returns.
-// learned waits for that and returns its metrics.
-func (t *Trainer) assignAdvantages(ctx context.Context, step int, batch []*experience.Experience, fetched []algorithm.Fetched) (
+// assignAdvantages computes the advantages that are late, and sends the critic, if there is one, what it has to learn
+// from the returns. learned waits for that and returns its metrics.
+func (t *Trainer) assignAdvantages(ctx context.Context, step int, batch []*experience.Experience,
+	fetched []algorithm.Fetched) (
 	metrics map[string]float64, learned func(context.Context) (map[string]float64, error), err error) {
 	learned = func(context.Context) (map[string]float64, error) { return nil, nil }
 	if t.critic == nil {
@@ -153,5 +156,6 @@ func (t *Trainer) assignAdvantages(ctx context.Context, step int, batch []*exper
 
 // Fetches says what this trainer can fetch of what a method may need.
 func Fetches() algorithm.Needs {
-	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Pairs: true, Reward: true, Ref: true, Teacher: true, Values: true, Baseline: true, Entropy: true, Centre: true}
+	return algorithm.Needs{Old: true, Advantages: true, Logprobs: true, Pairs: true, Reward: true, Ref: true,
+		Teacher: true, Values: true, Baseline: true, Entropy: true, Centre: true}
 }

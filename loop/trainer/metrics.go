@@ -7,7 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// batchMetrics adds what a step reports about its batch and about its distance from the sampler. seconds is the time the update took.
+// batchMetrics adds what a step reports about its batch and about its distance from the sampler. seconds is the time
+// the update took.
 func batchMetrics(m map[string]float64, batch []*experience.Experience, seqs []algorithm.Sequence, seconds float64) {
 	maps.Copy(m, algorithm.BatchMetrics(batch))
 	if sampled, ok := meanSurprise(seqs); ok {
@@ -34,7 +35,8 @@ func serviceMetrics(into map[string]float64, from ...map[string]float64) {
 	}
 }
 
-// meanEntropy is the mean over trained tokens of the exact entropy, nats, of the distribution that the token was predicted with.
+// meanEntropy is the mean over trained tokens of the exact entropy, nats, of the distribution that the token was
+// predicted with.
 func meanEntropy(seqs []algorithm.Sequence) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, s := range seqs {

@@ -57,7 +57,8 @@ func (n jobNotes) stepDir(step int) string {
 	return filepath.Join(n.dir, "global_step_"+strconv.Itoa(step))
 }
 
-// file is the file with the path of a checkpoint, in its step's folder; latest has the number of the newest step, "" for none.
+// file is the file with the path of a checkpoint, in its step's folder; latest has the number of the newest step, ""
+// for none.
 func (jobNotes) file(k Kind) (name, latest string) {
 	switch k {
 	case Sampler, FinalSampler:

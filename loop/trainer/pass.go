@@ -17,7 +17,8 @@ type pass struct {
 }
 
 // send sends a pass. known are the logprobs that its forward would return, [L−1] per experience, or nil.
-func (t *Trainer) send(ctx context.Context, step int, seq *int64, batch []*experience.Experience, fetched []algorithm.Fetched, known [][]float32, adam tinker.AdamParams) (*pass, error) {
+func (t *Trainer) send(ctx context.Context, step int, seq *int64, batch []*experience.Experience,
+	fetched []algorithm.Fetched, known [][]float32, adam tinker.AdamParams) (*pass, error) {
 	req, p := tinker.ForwardRequest{SeqID: *seq}, &pass{}
 	var err error
 	if req.Data, err = data(batch); err != nil {
@@ -54,8 +55,10 @@ func (t *Trainer) sendGradient(ctx context.Context, step int, req tinker.Forward
 	return tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
 }
 
-// finishAll waits for the passes of a step. It returns what the algorithm saw in the first, and the means of their metrics.
-func (t *Trainer) finishAll(ctx context.Context, step int, passes []*pass, batch []*experience.Experience, fetched []algorithm.Fetched) (
+// finishAll waits for the passes of a step. It returns what the algorithm saw in the first, and the means of their
+// metrics.
+func (t *Trainer) finishAll(ctx context.Context, step int, passes []*pass, batch []*experience.Experience,
+	fetched []algorithm.Fetched) (
 	first []algorithm.Sequence, outcome map[string]float64, err error) {
 	outcomes := make([]map[string]float64, len(passes))
 	for i, p := range passes {
@@ -71,7 +74,8 @@ func (t *Trainer) finishAll(ctx context.Context, step int, passes []*pass, batch
 }
 
 // finish waits for a pass and completes its metrics. It returns what the algorithm saw of the batch.
-func (t *Trainer) finish(ctx context.Context, step int, p *pass, batch []*experience.Experience, fetched []algorithm.Fetched) (seqs []algorithm.Sequence, err error) {
+func (t *Trainer) finish(ctx context.Context, step int, p *pass, batch []*experience.Experience,
+	fetched []algorithm.Fetched) (seqs []algorithm.Sequence, err error) {
 	if p.trained, err = p.gradient.Wait(ctx); err != nil {
 		return nil, err
 	}

@@ -93,7 +93,8 @@ func TestWithAdvantages(t *testing.T) {
 	one := &experience.Experience{Tokens: []int32{1, 2, 3, 4, 5}, PromptLength: 3, Logprobs: []float32{-0.5, -0.25},
 		ActionMask: []bool{true, true}, Advantages: []float32{2, 2}}
 	two := &experience.Experience{Tokens: []int32{1, 2, 3, 7, 8, 9}, PromptLength: 2, Starts: []int{3},
-		Logprobs: []float32{-1, 0, 0, -2}, ActionMask: []bool{true, false, false, true}, Advantages: []float32{3, 3, 3, 3}}
+		Logprobs: []float32{-1, 0, 0, -2}, ActionMask: []bool{true, false, false, true},
+		Advantages: []float32{3, 3, 3, 3}}
 	batch := []*experience.Experience{one, two}
 	list, err := data(batch)
 	if err != nil {

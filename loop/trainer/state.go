@@ -40,7 +40,8 @@ type State struct {
 
 // Back is where a run goes on when the service has lost its model: behind the last step whose state was saved.
 func (s State) Back() State {
-	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition, Planned: s.Planned,
+	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition,
+		Planned: s.Planned,
 		KLCoefs: s.SavedKLCoefs, SavedKLCoefs: s.SavedKLCoefs}
 }
 
@@ -67,7 +68,8 @@ func ReadState(jobDir, name string) (State, error) {
 		err = fmt.Errorf("step %d and next request %d make no sense", s.Step, s.NextSeqID)
 	}
 	if err != nil {
-		return s, fmt.Errorf("trainer: read %s: %w; restore it from a backup, or begin in another job directory", path, err)
+		return s, fmt.Errorf("trainer: read %s: %w; restore it from a backup, or begin in another job directory", path,
+			err)
 	}
 	return s, nil
 }
@@ -88,9 +90,12 @@ func foreign(jobDir, path string) (State, error) {
 		return State{Step: n, Saved: n, NextSeqID: 1, Foreign: true, Position: foreignPosition(path)}, nil
 	}
 	if found, gerr := filepath.Glob(filepath.Join(jobDir, "global_step_*", "actor")); gerr == nil && len(found) > 0 {
-		return State{}, fmt.Errorf("trainer: %s is of a run with Trinity-RFT's verl backend, whose checkpoints (%s) are not read; begin in another job directory, with model.model_path naming its huggingface folder", path, found[0])
+		return State{}, fmt.Errorf("trainer: %s is of a run with Trinity-RFT's verl backend, whose checkpoints (%s) "+
+			"are not read; begin in another job directory, with model.model_path naming its huggingface folder", path,
+			found[0])
 	}
-	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to go on from: %w; begin in another job directory", path, err)
+	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to go on from: %w; "+
+		"begin in another job directory", path, err)
 }
 
 // foreignPosition is how far Trinity-RFT had read data sets: of sft and dpo the one, of mix the expert's. Its queues
@@ -152,10 +157,12 @@ func (t *Trainer) openModel(ctx context.Context) error {
 		return err
 	}
 	if t.state.ModelID != "" && info.ModelID != t.state.ModelID {
-		return fmt.Errorf("the job trains model %s, but the service has %s under its name; begin in another job directory", t.state.ModelID, info.ModelID)
+		return fmt.Errorf("the job trains model %s, but the service has %s under its name; begin in another job "+
+			"directory", t.state.ModelID, info.ModelID)
 	}
 	if sent := sent(t.state.NextSeqID, t.state.Saving); info.NextSeqID < sent {
-		return fmt.Errorf("model %s has done %d requests, but the job has committed %d: the service lost some of it; remove the job directory to begin anew",
+		return fmt.Errorf("model %s has done %d requests, but the job has committed %d: the service lost some of it; "+
+			"remove the job directory to begin anew",
 			info.ModelID, info.NextSeqID-1, sent-1)
 	}
 	t.client, t.state.ModelID = client, info.ModelID
@@ -176,7 +183,8 @@ func (t *Trainer) createModel(ctx context.Context) (tinker.TrainingClient, error
 	if t.From == "" {
 		return t.service.CreateModel(ctx, t.Create)
 	}
-	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: t.Create.SessionID, ModelSeqID: t.Create.ModelSeqID, Path: t.From})
+	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: t.Create.SessionID,
+		ModelSeqID: t.Create.ModelSeqID, Path: t.From})
 }
 
 // reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to
@@ -315,6 +323,7 @@ func (t *Trainer) save(ctx context.Context) error {
 		return fmt.Errorf("trainer: save step %d: %w", t.state.Step, err)
 	}
 	t.state.NextSeqID = max(t.state.NextSeqID, seq)
-	t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs, t.state.Saving, t.state.Critic.Saving = t.state.Step, t.state.Position, t.state.KLCoefs, 0, 0
+	t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs, t.state.Saving, t.state.Critic.Saving = t.state.Step,
+		t.state.Position, t.state.KLCoefs, 0, 0
 	return t.writeState()
 }

@@ -15,13 +15,16 @@ func TestBack(t *testing.T) {
 		name, file string
 		want       State
 	}{
-		{"never saved", `{"latest_iteration": 7, "next_seq_id": 20, "model_id": "m", "sample_strategy_state": {"step": 8, "count": 0}}`, State{NextSeqID: 1}},
+		{"never saved", `{"latest_iteration": 7, "next_seq_id": 20, "model_id": "m", "sample_strategy_state": ` +
+			`{"step": 8, "count": 0}}`, State{NextSeqID: 1}},
 		{"saved before", `{"latest_iteration": 7, "latest_saved": 5, "next_seq_id": 20, "saving": 19, "model_id": "m",
 			"sample_strategy_state": {"step": 8, "count": 3}, "saved_position": {"step": 6, "count": 2}}`,
-			State{Step: 5, Saved: 5, NextSeqID: 1, Position: buffer.Position{Step: 6, Count: 2}, SavedPosition: buffer.Position{Step: 6, Count: 2}}},
+			State{Step: 5, Saved: 5, NextSeqID: 1, Position: buffer.Position{Step: 6, Count: 2},
+				SavedPosition: buffer.Position{Step: 6, Count: 2}}},
 		{"just saved", `{"latest_iteration": 5, "latest_saved": 5, "next_seq_id": 20, "model_id": "m",
 			"sample_strategy_state": {"step": 6, "count": 0}, "saved_position": {"step": 6, "count": 0}}`,
-			State{Step: 5, Saved: 5, NextSeqID: 1, Position: buffer.Position{Step: 6, Count: 0}, SavedPosition: buffer.Position{Step: 6, Count: 0}}},
+			State{Step: 5, Saved: 5, NextSeqID: 1, Position: buffer.Position{Step: 6, Count: 0},
+				SavedPosition: buffer.Position{Step: 6, Count: 0}}},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "trainer_meta.json"), []byte(tt.file), 0o644); err != nil {

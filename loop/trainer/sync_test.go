@@ -36,7 +36,8 @@ func TestTimesOfSynchronizing(t *testing.T) {
 	if _, ok := first["time/trainer_sync_interval"]; ok || first["time/sync_weight"] < takes.Seconds() {
 		t.Errorf("the first time reports %v", first)
 	}
-	if v := second["time/trainer_sync_interval"]; v < between.Seconds() || second["time/sync_weight"] < takes.Seconds() {
+	if v := second["time/trainer_sync_interval"]; v < between.Seconds() ||
+		second["time/sync_weight"] < takes.Seconds() {
 		t.Errorf("the second time reports %v, want an interval of %v or more", second, between)
 	}
 }

@@ -1,9 +1,9 @@
-// Package trainer is the loop that turns experiences into weights: it reads a batch, sends its gradient and an optimizer step over
-// the seam, publishes and saves weights when they are due, and commits the step.
+// Package trainer is the loop that turns experiences into weights: it reads a batch, sends its gradient and an
+// optimizer step over the seam, publishes and saves weights when they are due, and commits the step.
 //
-// A step is committed by writing <name>_meta.json. Everything before that is repeatable: the requests of step t have fixed
-// SeqIDs, so a service that has them already only answers, and files are replaced by the same content. So after a kill
-// the loop runs the interrupted step again and nothing is trained twice.
+// A step is committed by writing <name>_meta.json. Everything before that is repeatable: the requests of step t have
+// fixed SeqIDs, so a service that has them already only answers, and files are replaced by the same content. So after a
+// kill the loop runs the interrupted step again and nothing is trained twice.
 package trainer
 
 import (
@@ -38,25 +38,27 @@ type Options struct {
 	Vocab        int                          // token ids that the model has, for a method with a critic
 	Epochs       int                          // optimizer steps on each batch; 0 is 1
 	CriticEpochs int                          // the same of the critic
-	Recompute    bool                         // what the loss compares logprobs with is computed when the step begins, not the samplers'
-	FS           disk.FS
-	Notes        Notes // of state and checkpoints; nil: files in JobDir, with Name and Prefix
+	// what the loss compares logprobs with is computed when the step begins, not the samplers'
+	Recompute bool
+	FS        disk.FS
+	Notes     Notes // of state and checkpoints; nil: files in JobDir, with Name and Prefix
 
-	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New must be one of State.Back.
+	// Durable says that the service keeps a model through a restart of this process. Without it the state given to New
+	// must be one of State.Back.
 	Durable bool
 	// Republish are versions that are published first, all with the weights to begin with.
 	Republish []int
 	// Publisher says after which steps weights are published; nil never.
 	Publisher Publisher
-	// PublishFirst publishes the weights that each step begins with before the step reads its samples, and saves the state
-	// there too when the interval is over. Without it both are done at the end of a step.
+	// PublishFirst publishes the weights that each step begins with before the step reads its samples, and saves the
+	// state there too when the interval is over. Without it both are done at the end of a step.
 	PublishFirst bool
 	// FinalSampler saves weights to sample from together with the final state.
 	FinalSampler bool
 	// LossFn is the service's loss function that computes the Method's policy loss; "" computes it here.
 	LossFn string
-	// Again: the steps up to this one are trained again on samples of weights that the service has lost. Their logprobs are
-	// not compared with the samplers'.
+	// Again: the steps up to this one are trained again on samples of weights that the service has lost. Their logprobs
+	// are not compared with the samplers'.
 	Again int
 	// CountFromZero numbers the first step 0 in errors.
 	CountFromZero bool
@@ -64,25 +66,29 @@ type Options struct {
 
 // Publisher says after which steps weights are published for those that sample.
 type Publisher interface {
-	// Publishes is asked once in each step, when its gradient has been sent; a step that is run again must get the same answer.
+	// Publishes is asked once in each step, when its gradient has been sent; a step that is run again must get the same
+	// answer.
 	Publishes(ctx context.Context, step int) (bool, error)
 }
 
 // Source gives the experiences of each step.
 type Source interface {
-	// Read returns the next n experiences, those of the given step, in the same order in every run. io.EOF means that there are no more.
+	// Read returns the next n experiences, those of the given step, in the same order in every run. io.EOF means that
+	// there are no more.
 	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
 	// Position describes what has been read, so that a restarted run can go on behind it.
 	Position() buffer.Position
 }
 
-// Events are told about what the loop does. Errors end the loop. Every call may come again with the same content after a restart.
+// Events are told about what the loop does. Errors end the loop. Every call may come again with the same content after
+// a restart.
 type Events interface {
 	// Published: the weights after step can be sampled at path.
 	Published(ctx context.Context, step int, path string) error
 	// Stepped: the step is done and about to be committed. Metrics are upstream's names.
 	Stepped(ctx context.Context, step int, metrics map[string]float64, tokens int) error
-	// Committed: the state is written. A restart goes on behind it, or on a service that is not durable behind state.Back().
+	// Committed: the state is written. A restart goes on behind it, or on a service that is not durable behind
+	// state.Back().
 	Committed(ctx context.Context, state State) error
 }
 
@@ -176,8 +182,8 @@ func (t *Trainer) stepError(err error) error {
 	return fmt.Errorf("trainer: step %d: %w", step, err)
 }
 
-// beginStep does what precedes the reading of samples: with PublishFirst it saves and publishes the weights that the step
-// begins with. next is the state to commit, as far as the step has come.
+// beginStep does what precedes the reading of samples: with PublishFirst it saves and publishes the weights that the
+// step begins with. next is the state to commit, as far as the step has come.
 func (t *Trainer) beginStep(ctx context.Context) (next State, err error) {
 	next = t.state
 	if t.critic != nil {
@@ -245,7 +251,8 @@ func (t *Trainer) step(ctx context.Context, next State, batch []*experience.Expe
 		return err
 	}
 	metrics["time/train_step"] = time.Since(begin).Seconds()
-	metrics["perf/time_per_step"] = metrics["time/train_step"] // upstream's step: without reading, publishing and saving
+	// upstream's step: without reading, publishing and saving
+	metrics["perf/time_per_step"] = metrics["time/train_step"]
 	if published != nil {
 		if err := t.synchronize(ctx, step, published, metrics); err != nil {
 			return err

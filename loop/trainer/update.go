@@ -11,9 +11,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// update sends the gradient of one batch, the optimizer step right behind it, both Epochs times, and, when weights are due to be published,
-// their save behind that, which it does not wait for: published is nil when none is due. It fills in the step's metrics.
-func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*experience.Experience, metrics map[string]float64) (
+// update sends the gradient of one batch, the optimizer step right behind it, both Epochs times, and, when weights are
+// due to be published, their save behind that, which it does not wait for: published is nil when none is due. It fills
+// in the step's metrics.
+func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*experience.Experience,
+	metrics map[string]float64) (
 	published *tinker.Future[tinker.SaveOutput], err error) {
 	begin := time.Now()
 	batch, known, onPolicy, err := t.anchor(ctx, step, seq, sampled)
@@ -90,7 +92,8 @@ func collect(into map[string]float64, from ...map[string]float64) {
 }
 
 // gradient evaluates the algorithm's loss at logprobs, [L−1] per datum, and returns d loss/d logprob in the same shape.
-func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs [][]float32, fetched []algorithm.Fetched) ([][]float32, map[string]float64, error) {
+func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs [][]float32,
+	fetched []algorithm.Fetched) ([][]float32, map[string]float64, error) {
 	logprobs, err := joined(batch, logprobs, 1)
 	if err != nil {
 		return nil, nil, err
@@ -108,10 +111,12 @@ func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs []
 }
 
 // sequences shows the responses of a step's batch to the algorithm, an episode of several sequences as one.
-func sequences(step int, batch []*experience.Experience, logprobs [][]float32, fetched []algorithm.Fetched) []algorithm.Sequence {
+func sequences(step int, batch []*experience.Experience, logprobs [][]float32,
+	fetched []algorithm.Fetched) []algorithm.Sequence {
 	seqs := make([]algorithm.Sequence, len(batch))
 	for i, e := range batch {
-		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs, Advantages: e.Advantages, Mask: e.ActionMask,
+		seqs[i] = algorithm.Sequence{Logprobs: logprobs[i][e.PromptLength-1:], Old: e.Logprobs,
+			Advantages: e.Advantages, Mask: e.ActionMask,
 			Expert: e.Info.IsExpert, Step: step}
 		if fetched != nil {
 			seqs[i].Ref = fetched[i].Ref
@@ -132,8 +137,10 @@ func checkExact(batch []*experience.Experience, onPolicy []bool, trained [][]flo
 				continue // shown to the model in the middle of an episode, not sampled
 			}
 			if math.Float32bits(got[j]) != math.Float32bits(want) {
-				return fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the weights it claims to come from (version %d) give %v: "+
-					"the samples are not on-policy; the sampler served other weights, or a checkpoint was changed", j, e.EID, want, e.Info.ModelVersion, got[j])
+				return fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the weights it "+
+					"claims to come from (version %d) give %v: "+
+					"the samples are not on-policy; the sampler served other weights, or a checkpoint was changed", j,
+					e.EID, want, e.Info.ModelVersion, got[j])
 			}
 		}
 	}

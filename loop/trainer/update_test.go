@@ -14,7 +14,8 @@ import (
 
 // sample is a response of two tokens to a prompt of three, sampled by a version.
 func sample(version int, logprobs ...float32) *experience.Experience {
-	e := experience.Turn{Prompt: []int32{1, 2, 3}, Response: []int32{4, 5}, Logprobs: logprobs}.Experience(experience.EID{Batch: "1", Task: "0"})
+	e := experience.Turn{Prompt: []int32{1, 2, 3}, Response: []int32{4, 5}, Logprobs: logprobs}.Experience(
+		experience.EID{Batch: "1", Task: "0"})
 	e.Info.ModelVersion = version
 	e.SetReward(1)
 	e.Advantages, e.Returns = []float32{2, 2}, []float32{2, 2}
@@ -80,7 +81,8 @@ func TestForwardIsLeftOutOnlyOnPolicy(t *testing.T) {
 		want    bool
 	}{{"on policy", true, 6, true}, {"stale", true, 5, false}, {"a service that promises nothing", false, 6, false}} {
 		tr := &Trainer{Options: Options{Method: grpo(t)}, exact: tt.exact}
-		if known, _ := tr.knownLogprobs(7, []*experience.Experience{sample(tt.version, -1, -2)}); (known != nil) != tt.want {
+		known, _ := tr.knownLogprobs(7, []*experience.Experience{sample(tt.version, -1, -2)})
+		if (known != nil) != tt.want {
 			t.Errorf("%s: left out %v, want %v", tt.name, known != nil, tt.want)
 		}
 	}
@@ -117,7 +119,8 @@ func TestOneBitIsNoticed(t *testing.T) {
 	}
 	trained[0][3] = math.Nextafter32(-2, 0)
 	err := checkExact([]*experience.Experience{e}, []bool{true}, trained)
-	if err == nil || !strings.Contains(err.Error(), "token 1 of sample") || !strings.Contains(err.Error(), "version 6") {
+	if err == nil || !strings.Contains(err.Error(), "token 1 of sample") ||
+		!strings.Contains(err.Error(), "version 6") {
 		t.Errorf("one bit off: %v", err)
 	}
 	if err := checkExact([]*experience.Experience{e}, []bool{false}, trained); err != nil {
@@ -140,7 +143,8 @@ func TestReadState(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := ReadState(dir, "trainer")
-		if want == "" && (err != nil || s.Step != 4 || s.NextSeqID != 13) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || s.Step != 4 || s.NextSeqID != 13) || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %+v, %v", text, s, err)
 		}
 	}

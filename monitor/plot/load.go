@@ -44,7 +44,8 @@ func Load(path, key string) (Run, error) {
 		keys.Merge(l.Metrics)
 	}
 	if len(run.Points) == 0 {
-		return run, fmt.Errorf("plot: %s has no %q in its %d steps; it has %s", file, key, len(lines), some(keys.Keys()))
+		return run, fmt.Errorf("plot: %s has no %q in its %d steps; it has %s", file, key, len(lines),
+			some(keys.Keys()))
 	}
 	return run, nil
 }

@@ -35,7 +35,8 @@ const (
 func FormatOf(path string) (Format, error) {
 	f := Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
 	if f != SVG && f != PNG {
-		return "", fmt.Errorf("plot: %s ends neither in .svg nor in .png; name the picture so that its format is known", path)
+		return "", fmt.Errorf("plot: %s ends neither in .svg nor in .png; name the picture so that its format is known",
+			path)
 	}
 	return f, nil
 }
@@ -61,7 +62,8 @@ const (
 // palette has the colours of runs, from Okabe and Ito's set that the colour-blind can tell apart.
 func palette(i int) color.NRGBA {
 	colours := []color.NRGBA{
-		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255},
+		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255},
+		{86, 180, 233, 255},
 	}
 	return colours[i%len(colours)]
 }
@@ -99,7 +101,8 @@ func withFallbackFonts(picture []byte, format Format) []byte {
 	if format != SVG {
 		return picture
 	}
-	return bytes.ReplaceAll(picture, []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+	return bytes.ReplaceAll(picture, []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 }
 
 func (c Curves) chart() (*plot.Plot, error) {
@@ -213,7 +216,8 @@ func average(points []Point, window int) []Point {
 	return out
 }
 
-// pad leaves air around the curves, and room when there is only one value. A span that is no more than the rounding of averages is none.
+// pad leaves air around the curves, and room when there is only one value. A span that is no more than the rounding of
+// averages is none.
 func pad(p *plot.Plot) {
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		span := axis.Max - axis.Min

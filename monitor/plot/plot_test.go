@@ -20,7 +20,8 @@ func rising(name string, n int, phase float64) Run {
 	r := Run{Name: name}
 	for i := 1; i <= n; i++ {
 		x := float64(i)
-		r.Points = append(r.Points, Point{i, 0.4 + 0.45*(1-math.Exp(-x/15)) + 0.06*math.Sin(3*x+phase)*math.Cos(x*phase)})
+		r.Points = append(r.Points, Point{i, 0.4 + 0.45*(1-math.Exp(-x/15)) + 0.06*math.Sin(3*x+phase)*math.Cos(
+			x*phase)})
 	}
 	return r
 }
@@ -60,7 +61,8 @@ func TestSVGIsWellFormedAndSaysWhatItShows(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"Reward, mean of 10 steps", "step", DefaultKey, "seed 1", "seed 2", "seed 3", "0.5", "50"} {
+	for _, want := range []string{"Reward, mean of 10 steps", "step", DefaultKey, "seed 1", "seed 2", "seed 3", "0.5",
+		"50"} {
 		if !slices.Contains(text, want) {
 			t.Errorf("the picture does not say %q; it says %q", want, text)
 		}
@@ -100,18 +102,21 @@ func TestDrawingIsRepeatable(t *testing.T) {
 
 func TestOddCurves(t *testing.T) {
 	for name, runs := range map[string][]Run{
-		"one point":             {{Name: "a", Points: []Point{{1, 0.5}}}},
-		"a flat line":           {{Name: "a", Points: []Point{{1, 0}, {2, 0}}}},
-		"flat but for rounding": {{Name: "a", Points: []Point{{1, 0.1}, {2, 0.1 + 1e-17}, {3, math.Nextafter(0.1, 1)}}}},
-		"one run without":       {{Name: "empty"}, rising("b", 3, 1)},
-		"tiny values":           {{Name: "a", Points: []Point{{1, 1e-9}, {2, 3e-9}}}},
-		"many runs":             {rising("1", 9, 1), rising("2", 9, 2), rising("3", 9, 3), rising("4", 9, 4), rising("5", 9, 5), rising("6", 9, 6), rising("7", 9, 7)},
+		"one point":   {{Name: "a", Points: []Point{{1, 0.5}}}},
+		"a flat line": {{Name: "a", Points: []Point{{1, 0}, {2, 0}}}},
+		"flat but for rounding": {
+			{Name: "a", Points: []Point{{1, 0.1}, {2, 0.1 + 1e-17}, {3, math.Nextafter(0.1, 1)}}}},
+		"one run without": {{Name: "empty"}, rising("b", 3, 1)},
+		"tiny values":     {{Name: "a", Points: []Point{{1, 1e-9}, {2, 3e-9}}}},
+		"many runs": {rising("1", 9, 1), rising("2", 9, 2), rising("3", 9, 3), rising("4", 9, 4),
+			rising("5", 9, 5), rising("6", 9, 6), rising("7", 9, 7)},
 	} {
 		if svg := drawn(t, runs, SVG); bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
 			t.Errorf("%s: the picture has NaN or Inf in it", name)
 		}
 	}
-	if err := Rewards([]Run{{Name: "a"}}, io.Discard, SVG); err == nil || !strings.Contains(err.Error(), "none of the 1 runs has a point") {
+	if err := Rewards([]Run{{Name: "a"}}, io.Discard, SVG); err == nil ||
+		!strings.Contains(err.Error(), "none of the 1 runs has a point") {
 		t.Errorf("nothing to draw: %v", err)
 	}
 	if err := Rewards(threeSeeds(), io.Discard, "gif"); err == nil || !strings.Contains(err.Error(), `"gif"`) {

@@ -253,7 +253,10 @@ func TestPaused(t *testing.T) {
 
 // A busy server is asked again for the same sample, in a second; a lost sample is asked for anew.
 func TestSampling(t *testing.T) {
-	done := answer{status: 200, proto: wire.EncodeSample(tinker.SampleResponse{Sequences: []tinker.SampledSequence{{Tokens: []int32{5}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}}})}
+	done := answer{status: 200,
+		proto: wire.EncodeSample(
+			tinker.SampleResponse{Sequences: []tinker.SampledSequence{
+				{Tokens: []int32{5}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}}})}
 	busy := answer{status: 429, body: `{"detail": "queue full"}`}
 	scripted(t, map[string][]answer{"/asample": {busy, busy, ok(`{"request_id": "r"}`)},
 		"/retrieve_future": {{status: 410}, {status: 408}, done}}, nil,

@@ -31,7 +31,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := m.OptimStep(ctx, tinker.OptimStepRequest{Adam: tinker.DefaultAdam()}); err != nil { // right behind, before the result
+	// right behind, before the result
+	if _, err := m.OptimStep(ctx, tinker.OptimStepRequest{Adam: tinker.DefaultAdam()}); err != nil {
 		log.Fatal(err)
 	}
 	out, err := f.Wait(ctx)

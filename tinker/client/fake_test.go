@@ -109,7 +109,8 @@ func scripted(t *testing.T, answers map[string][]answer, change func(*Options),
 			"/forward_backward":        {ok(`{"request_id": "forward"}`)},
 			"/save_weights":            {ok(`{"request_id": "save"}`)},
 			"/asample":                 {ok(`{"request_id": "sample"}`)},
-			"/retrieve_future":         {ok(`{"model_id": "s:train:0", "metrics": {"grad_norm": 1}, "path": "tinker://s:train:0/weights/x"}`)},
+			"/retrieve_future": {
+				ok(`{"model_id": "s:train:0", "metrics": {"grad_norm": 1}, "path": "tinker://s:train:0/weights/x"}`)},
 		}, start: time.Now()}
 		for path, list := range answers {
 			s.answers[path] = list

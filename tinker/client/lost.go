@@ -16,7 +16,8 @@ var goneModel = regexp.MustCompile(`(?i)\bmodel \S+ (is )?not loaded\b|\bunknown
 // lost makes a failed request for a model tinker.ErrLost if it failed because the server no longer has the model, or
 // the request itself, so that nobody knows what the model has done.
 func (c *Client) lost(model, kind string, err error) error {
-	if model == "" || err == nil || errors.Is(err, tinker.ErrLost) || kind == "LoadWeights" { // which lacks the state, not the model
+	// which lacks the state, not the model
+	if model == "" || err == nil || errors.Is(err, tinker.ErrLost) || kind == "LoadWeights" {
 		return err
 	}
 	var status *StatusError
@@ -36,7 +37,8 @@ func (c *Client) lost(model, kind string, err error) error {
 // has taken the model back to its last checkpoint of any kind, even one without the optimizer, and says nothing of it.
 func (m *trainingClient) intact() error {
 	if c := m.client; c.is(tuft) && c.breaks.Load() != m.breaks {
-		return serverf("client: the connection to %s broke, and a restarted TuFT takes model %s back to its last checkpoint, perhaps without its optimizer (%w)",
+		return serverf("client: the connection to %s broke, and a restarted TuFT takes model %s back to its last "+
+			"checkpoint, perhaps without its optimizer (%w)",
 			c.base, m.id, tinker.ErrLost)
 	}
 	return nil

@@ -19,10 +19,13 @@ func (c *Client) withRoom(ctx context.Context, from string, create func() error)
 			return err
 		}
 		if len(spare) == 0 {
-			return fmt.Errorf("%w; %s has no room for another adapter, and no model of this job is left to unload: wait until idle sessions end (SkyRL ends them after 300 s), "+
-				"end other runs, or start the server with more adapters (SkyRL: max_lora_adapters, one of which is the base model; TuFT: fsdp_rank_slots)", err, c.base)
+			return fmt.Errorf("%w; %s has no room for another adapter, and no model of this job is left to unload: "+
+				"wait until idle sessions end (SkyRL ends them after 300 s), "+
+				"end other runs, or start the server with more adapters (SkyRL: max_lora_adapters, one of which is "+
+				"the base model; TuFT: fsdp_rank_slots)", err, c.base)
 		}
-		c.Log(fmt.Sprintf("%s has no room for another adapter; model %s, which an earlier start of this job left there, is unloaded", c.base, spare[0]))
+		c.Log(fmt.Sprintf("%s has no room for another adapter; model %s, which an earlier start of this job left "+
+			"there, is unloaded", c.base, spare[0]))
 		if err := c.unloadSpare(ctx, spare[0]); err != nil {
 			return err
 		}

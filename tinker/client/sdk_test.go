@@ -232,7 +232,8 @@ func TestSameBytesAsSDK(t *testing.T) {
 				for _, e := range p.left {
 					known := slices.ContainsFunc(tt.unsent,
 						func(path string) bool { return strings.HasPrefix(e.Path, path) })
-					if again := e.Path == "/api/v1/client/config"; !known && !again { // REST calls of the SDK read it again
+					// REST calls of the SDK read it again
+					if again := e.Path == "/api/v1/client/config"; !known && !again {
 						t.Errorf("the SDK also sends %s %s %v", e.Method, e.Path, e.JSON)
 					}
 				}

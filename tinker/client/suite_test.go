@@ -222,7 +222,8 @@ func TestBurst(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := l.Burst(t.Context(), 64, 160)
-	if err != nil || got.Samples != 64 || got.Passes != 160 || got.Outstanding < 2 { // how many pile up is the machine's affair
+	// how many pile up is the machine's affair
+	if err != nil || got.Samples != 64 || got.Passes != 160 || got.Outstanding < 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := errors.Join(c.Close(), stop()); err != nil {

@@ -91,7 +91,8 @@ func (m *trainingClient) catchUp(ctx context.Context) error {
 		return err
 	}
 	if out.NextSeqID < 1 {
-		return userf("client: %s does not say how far model %s has come, so it cannot be gone on with; create a model from a saved state", m.client.base, m.id)
+		return userf("client: %s does not say how far model %s has come, so it cannot be gone on with; create a "+
+			"model from a saved state", m.client.base, m.id)
 	}
 	m.turn <- struct{}{}
 	m.next = max(m.next, out.NextSeqID)
@@ -187,7 +188,8 @@ func (m *trainingClient) save(ctx context.Context, req tinker.SaveRequest, kind 
 	}
 	return tinker.Then(future(m.client, p, object[tinker.SaveOutput]),
 		func(o tinker.SaveOutput) (tinker.SaveOutput, error) {
-			if bare := "tinker://" + m.id + "/"; kind == "SaveWeightsForSampler" && o.Path == bare+req.Name { // SkyRL's form
+			// SkyRL's form
+			if bare := "tinker://" + m.id + "/"; kind == "SaveWeightsForSampler" && o.Path == bare+req.Name {
 				o.Path = tinker.Path{ModelID: m.id, Kind: tinker.KindSampler, Name: req.Name}.String()
 			}
 			return o, nil

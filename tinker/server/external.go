@@ -52,7 +52,8 @@ func (s *Server) saveExternal(c *call, req saveExternalRequest) (any, error) {
 	}
 	switch {
 	case len(req.Recipients) > 0:
-		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients names %d; exports are not encrypted here: leave it out (TLS protects the download), and download the path that "+
+		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients names %d; exports are not encrypted "+
+			"here: leave it out (TLS protects the download), and download the path that "+
 			"save_weights_external returns", len(req.Recipients)))
 	case req.Path == nil:
 		return s.reject(m, req.SeqID, tinker.Userf("save_weights_external needs a path, the checkpoint's name"))

@@ -26,9 +26,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const config = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,
-"num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,"rms_norm_eps":1e-6,
-"rope_theta":10000,"tie_word_embeddings":true,"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,"eos_token_id":0}`
+const config = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,"intermediate_size":48,` +
+	`"num_hidden_layers":2,
+"num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,` +
+	`"rms_norm_eps":1e-6,
+"rope_theta":10000,"tie_word_embeddings":true,"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,` +
+	`"eos_token_id":0}`
 
 // tinyModel writes a model folder with random weights.
 func tinyModel(t testing.TB) string { return enginetest.Model(t, []byte(config), 8) }
@@ -366,7 +369,8 @@ func batch(model string, seq int64, only bool) []byte {
 	}
 	return wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: model, SeqID: seq, LossFn: tinker.CrossEntropy,
 		ForwardOnly: only, Data: []tinker.Datum{{
-			ModelInput: tinker.Text(tokens), LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(w)}}}})
+			ModelInput: tinker.Text(tokens), LossFnInputs: map[string]tinker.Tensor{
+				tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(w)}}}})
 }
 
 func step(model string, seq int64) map[string]any {

@@ -90,7 +90,9 @@ func (t *stats) compute(s *Server) {
 		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
 			ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
 	}
-	for phase, read := range map[string]func(tinker.Stats) int64{"prefill": func(v tinker.Stats) int64 { return v.Prefill }, "decode": func(v tinker.Stats) int64 { return v.Decode },
+	for phase, read := range map[string]func(tinker.Stats) int64{
+		"prefill":  func(v tinker.Stats) int64 { return v.Prefill },
+		"decode":   func(v tinker.Stats) int64 { return v.Decode },
 		"forward":  func(v tinker.Stats) int64 { return v.Forward },
 		"backward": func(v tinker.Stats) int64 { return v.Backward }} {
 		count("trinity_engine_tokens_total", "Tokens computed, by phase: prefill, decode, forward, backward.",
@@ -98,7 +100,9 @@ func (t *stats) compute(s *Server) {
 	}
 	count("trinity_engine_sampling_steps_total", "Passes in which every sample under way gets its next token.", nil,
 		func(v tinker.Stats) int64 { return v.Steps })
-	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of trinity_engine_sampling_lanes_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.Sequences })
+	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of "+
+		"trinity_engine_sampling_lanes_max it is the occupancy.", nil,
+		func(v tinker.Stats) int64 { return v.Sequences })
 	gauge("trinity_engine_sampling_lanes", "Samples and prompts under way.", nil,
 		func(v tinker.Stats) int64 { return int64(v.Running) })
 	gauge("trinity_engine_sampling_lanes_max", "How many may be.", nil,
@@ -107,13 +111,16 @@ func (t *stats) compute(s *Server) {
 		func(v tinker.Stats) int64 { return v.Passes })
 	count("trinity_engine_training_models_total", "Models in those passes; above one per pass when adapters share.",
 		nil, func(v tinker.Stats) int64 { return v.PassModels })
-	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of trinity_engine_training_tokens_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.PassTokens })
+	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of "+
+		"trinity_engine_training_tokens_max it is the occupancy.", nil,
+		func(v tinker.Stats) int64 { return v.PassTokens })
 	gauge("trinity_engine_training_tokens_max", "Tokens that a pass may have.", nil,
 		func(v tinker.Stats) int64 { return int64(v.MicroBatch) })
 	count("trinity_engine_preemptions_total", "Times that training gave way to sampling between two layers.", nil,
 		func(v tinker.Stats) int64 { return v.Preemptions })
-	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "trinity_engine_training_part_seconds_max",
-		Help: "Longest that training has computed without giving way to sampling."},
+	t.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "trinity_engine_training_part_seconds_max",
+			Help: "Longest that training has computed without giving way to sampling."},
 		func() float64 { return e.Stats().LongestPart.Seconds() }))
 	for work, name := range map[tinker.Work]string{tinker.Training: "training", tinker.Sampling: "sampling"} {
 		labels := prometheus.Labels{"work": name}

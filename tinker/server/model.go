@@ -34,7 +34,8 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, tinker.Userf("base_model is missing; get_server_capabilities lists what is served")
 	}
 	if req.LoRA == nil || req.LoRA.Rank <= 0 {
-		return nil, tinker.Userf("lora_config.rank is 0 or missing; training of all weights stays a local matter (trinity run), this server trains LoRA adapters")
+		return nil, tinker.Userf("lora_config.rank is 0 or missing; training of all weights stays a local matter " +
+			"(trinity run), this server trains LoRA adapters")
 	}
 	base := s.baseName(req.BaseModel)
 	if err := s.served(base); err != nil {

@@ -18,7 +18,8 @@ func refusals() map[string]string {
 			"/auth/apikey/me": "keys are kept by whoever runs this server: trinity serve key revoke",
 		"POST " + v1 +
 			"/create_custom_loss": "custom losses run at the client (custom_loss_server_side is false)",
-		"POST " + v1 + "/copy_weights": "checkpoints are not copied between runs: load_weights with the path, or create a model from it",
+		"POST " + v1 + "/copy_weights": "checkpoints are not copied between runs: load_weights with the path, or " +
+			"create a model from it",
 		"POST " + v1 +
 			"/sessions/search": "sessions are not searched here: list them (GET /api/v1/sessions)",
 		"PUT " + v1 + "/sessions/{id}/project": "this server has no projects",

@@ -105,7 +105,8 @@ func (s *Server) runCheckpoints(c *call) (any, error) {
 func (s *Server) checkpointOf(c *call, find func(tenant, path string) (saved, error)) (saved, error) {
 	kind, name := c.r.PathValue("kind"), c.r.PathValue("name")
 	if tinker.Kind(kind) != tinker.KindState && tinker.Kind(kind) != tinker.KindSampler && kind != kindExternal {
-		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or external_weights/<name>", kind+"/"+name)
+		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or "+
+			"external_weights/<name>", kind+"/"+name)
 	}
 	return find(c.tenant, inner("tinker://"+c.r.PathValue("run")+"/"+kind+"/"+name))
 }

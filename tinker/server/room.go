@@ -51,7 +51,8 @@ func unwritable(err error) error {
 	} else {
 		err = errors.New("writing failed")
 	}
-	return fmt.Errorf("the server's data folder cannot be written (%w); accepted requests are safe, and the server continues when there is space", err)
+	return fmt.Errorf("the server's data folder cannot be written (%w); accepted requests are safe, and the server "+
+		"continues when there is space", err)
 }
 
 // room refuses new work while the disk is nearly full, to keep space for what was accepted.
@@ -77,7 +78,8 @@ func (s *Server) room() error {
 	}
 	if s.free.bytes < s.opts.MinFree {
 		return &statusError{http.StatusInsufficientStorage,
-			fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker checkpoint delete) or make room; nothing accepted is lost",
+			fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker "+
+				"checkpoint delete) or make room; nothing accepted is lost",
 				s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
 	}
 	return nil

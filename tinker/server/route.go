@@ -144,7 +144,8 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 		code := http.StatusOK
 		switch {
 		case errors.Is(err, errAnswered):
-		case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout: // a read that timed out ends the context too
+		case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout:
+			// a read that timed out ends the context too
 			code = clientGone
 		case err != nil:
 			code = s.fail(w, r, err)

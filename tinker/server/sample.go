@@ -142,7 +142,8 @@ func (s *Server) left(p *sample, w *sampler) {
 // admit checks whether one more request may be queued. s.mu is held.
 func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, error) {
 	if req.SamplingSessionID == "" {
-		return nil, tinker.Userf("sampling_session_id is missing; create_sampling_session makes one for a base_model or a model_path")
+		return nil, tinker.Userf("sampling_session_id is missing; create_sampling_session makes one for a base_model " +
+			"or a model_path")
 	}
 	p, err := s.state.ownSampler(c.tenant, req.SamplingSessionID)
 	if err != nil {
@@ -191,7 +192,8 @@ func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.Samp
 	case req.SeqID < 0:
 		return out, tinker.Userf("seq_id is %d; it must be 0 or more", req.SeqID)
 	case n != nil && (!req.PromptLogprobs || *n < 1 || *n > out.Prompt.Len()-1):
-		return out, tinker.Userf("prompt_logprobs_last_n is %d; it goes with prompt_logprobs and is 1 to %d for this prompt", *n, out.Prompt.Len()-1)
+		return out, tinker.Userf("prompt_logprobs_last_n is %d; it goes with prompt_logprobs and is 1 to %d for this "+
+			"prompt", *n, out.Prompt.Len()-1)
 	}
 	return out, nil
 }

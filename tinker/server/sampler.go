@@ -73,7 +73,8 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	case err != nil:
 		return nil, err
 	case old != nil && (old.ModelPath != p.ModelPath || p.ModelPath == "" && old.BaseModel != p.BaseModel):
-		return nil, tinker.Userf("sampling session %s was created with other weights; use another sampling_session_seq_id", p.ID)
+		return nil, tinker.Userf("sampling session %s was created with other weights; use another "+
+			"sampling_session_seq_id", p.ID)
 	case old != nil:
 		return samplerAnswer(p.ID), s.log.Sync(s.log.End())
 	}

@@ -205,7 +205,8 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		return nil, err
 	}
 	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.told(req.BaseModel)
-	if _, err := s.ownModel(c.tenant, id); err != nil { // a repeated request finds its model though the checkpoint may be gone
+	// a repeated request finds its model though the checkpoint may be gone
+	if _, err := s.ownModel(c.tenant, id); err != nil {
 		k, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken)
 		if err != nil {
 			return nil, err

@@ -133,7 +133,8 @@ func readSecret(dfs disk.FS, path string) ([]byte, error) {
 		return secret, disk.WriteFile(dfs, path, secret)
 	}
 	if err == nil && len(secret) != 32 {
-		err = fmt.Errorf("%s has %d bytes, not 32; restore it from a backup, or remove it (ids given out so far are then unknown)", path, len(secret))
+		err = fmt.Errorf("%s has %d bytes, not 32; restore it from a backup, or remove it (ids given out so far are "+
+			"then unknown)", path, len(secret))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)

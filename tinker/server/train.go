@@ -123,7 +123,8 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 	} else {
 		f, err := send()
-		for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() { // the run rests, and there is no memory to bring it back
+		// the run rests, and there is no memory to bring it back
+		for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() {
 			f, err = send()
 		}
 		if errors.Is(err, tinker.ErrBusy) {

@@ -116,7 +116,10 @@ func (s *suite) failure() {
 		"wrong length": with(func(r *tinker.ForwardRequest) {
 			r.Data[1].LossFnInputs[tinker.Logprobs] = tinker.Floats(make([]float32, 3))
 		}),
-		"wrong dtype": with(func(r *tinker.ForwardRequest) { r.Data[1].LossFnInputs[tinker.Logprobs] = tinker.TokenInts(some[1:]) }),
+		"wrong dtype": with(func(r *tinker.ForwardRequest) {
+			r.Data[1].LossFnInputs[tinker.Logprobs] = tinker.TokenInts(
+				some[1:])
+		}),
 		"token beyond vocabulary": with(func(r *tinker.ForwardRequest) {
 			r.Data[1].ModelInput = tinker.Text([]int32{1, 2, 3, 4, 5, 6, 7, 8, 1 << 30})
 		}),

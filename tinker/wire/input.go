@@ -31,7 +31,8 @@ func (m ModelInput) Tinker() (tinker.ModelInput, error) {
 			out.Chunks = append(out.Chunks, tinker.Chunk{Image: &tinker.Image{Data: c.Data, Format: c.Format,
 				ExpectedTokens: c.ExpectedTokens}})
 		case "image_asset_pointer":
-			return out, tinker.Userf("chunk %d is an image_asset_pointer (%q); this service fetches nothing, send the image itself", i, c.Location)
+			return out, tinker.Userf("chunk %d is an image_asset_pointer (%q); this service fetches nothing, send "+
+				"the image itself", i, c.Location)
 		case "dmel":
 			return out, tinker.Userf("chunk %d is dmel audio, which is read by no model here; send encoded_text", i)
 		default:

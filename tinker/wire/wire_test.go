@@ -14,18 +14,25 @@ import (
 
 // Bytes recorded from tinker 0.25.0's own encoder; the response goldens were decoded by it.
 const (
-	goldenForward = "0a016d10031a710a0c0a0a0a0807000000080000000a0e120c0a02787912046a706567180212510a07776569676874731246123e0a080000803f00000040" +
-		"122000000000000000000100000000000000010000000000000002000000000000001a1000000000000000000300000000000000180122020304220370706f" +
+	goldenForward = "0a016d10031a710a0c0a0a0a0807000000080000000a0e120c0a02787912046a706567180212510a0777656967687473" +
+		"1246123e0a080000803f00000040" +
+		"122000000000000000000100000000000000010000000000000002000000000000001a10000000000000000003000000" +
+		"00000000180122020304220370706f" +
 		"2a1d0a12636c69705f6c6f775f7468726573686f6c64119a9999999999e93f"
-	goldenOutput = "0a0b41727261795265636f72641242123e0a086c6f6770726f627312320a14000080bf000000c0000040c0000080c00000a0c01218000000000000000008" +
+	goldenOutput = "0a0b41727261795265636f72641242123e0a086c6f6770726f627312320a14000080bf000000c0000040c0000080c000" +
+		"00a0c01218000000000000000008" +
 		"000000000000001400000000000000180118021a130a086c6f73733a73756d110000000000002e40"
 	// of tinker 0.38.0's own SampleResponse: topk_sampled_logprobs, target_prompt_logprobs (sparse) and
 	// prompt_alt_tokens
-	goldenScores = "0a40080112080b0000000c0000001a08000000bf0000a0bf22280a100b000000030000000c000000040000001210000000bf000000c00000a0bf0000c0bf" +
-		"180220022a3e12360a08000000c00000000012180000000000000000010000000000000002000000000000001a1004000000000000000000000000000000" +
-		"18012202020532440a280a20070000000000000007000000000000000800000000000000090000000000000018022202020212180a10000080bf000080bf" +
+	goldenScores = "0a40080112080b0000000c0000001a08000000bf0000a0bf22280a100b000000030000000c0000000400000012100000" +
+		"00bf000000c00000a0bf0000c0bf" +
+		"180220022a3e12360a08000000c00000000012180000000000000000010000000000000002000000000000001a100400" +
+		"0000000000000000000000000000" +
+		"18012202020532440a280a20070000000000000007000000000000000800000000000000090000000000000018022202" +
+		"020212180a10000080bf000080bf" +
 		"000000c0000040c0180122020202"
-	goldenSample = "0a16080112080b0000000c0000001a08000000bf0000a0bf12080000c07f000000c01a280a10000000000000000007000000090000001210804fc3c78" +
+	goldenSample = "0a16080112080b0000000c0000001a08000000bf0000a0bf12080000c07f000000c01a280a1000000000000000000700" +
+		"0000090000001210804fc3c78" +
 		"04fc3c7000080be000040c0180220022002"
 )
 
@@ -115,10 +122,13 @@ func TestScoresGolden(t *testing.T) {
 		t.Errorf("decoded %+v, %v\nwant %+v", got, err, scores())
 	}
 	raw, err := json.Marshal(FromSample(scores()))
-	want := `{"type":"sample","sequences":[{"tokens":[11,12],"logprobs":[-0.5,-1.25],"stop_reason":"length","topk_logprobs":[[[11,-0.5],[3,-2]],[[12,-1.25],[4,-1.5]]]}],` +
+	want := `{"type":"sample","sequences":[{"tokens":[11,12],"logprobs":[-0.5,-1.25],"stop_reason":"length",` +
+		`"topk_logprobs":[[[11,-0.5],[3,-2]],[[12,-1.25],[4,-1.5]]]}],` +
 		`"prompt_logprobs":null,"topk_prompt_logprobs":null,` +
-		`"target_prompt_logprobs":{"data":[-2,0],"dtype":"float32","shape":[2,5],"sparse_crow_indices":[0,1,2],"sparse_col_indices":[4,0]},` +
-		`"prompt_alt_tokens":{"tokens":{"data":[7,7,8,9],"dtype":"int64","shape":[2,2]},"logprobs":{"data":[-1,-1,-2,-3],"dtype":"float32","shape":[2,2]}}}`
+		`"target_prompt_logprobs":{"data":[-2,0],"dtype":"float32","shape":[2,5],"sparse_crow_indices":[0,1,2],` +
+		`"sparse_col_indices":[4,0]},` +
+		`"prompt_alt_tokens":{"tokens":{"data":[7,7,8,9],"dtype":"int64","shape":[2,2]},"logprobs":{"data":[-1,-1,` +
+		`-2,-3],"dtype":"float32","shape":[2,2]}}}`
 	if err != nil || string(raw) != want {
 		t.Errorf("JSON %s, %v\nwant %s", raw, err, want)
 	}
@@ -317,7 +327,8 @@ func TestSamplingParams(t *testing.T) {
 func TestLegacyForward(t *testing.T) {
 	body := `{"forward_backward_input":{"data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[1,2]}]},
 		"loss_fn_inputs":{"target_tokens":{"data":[2,3],"dtype":"int64","shape":[2]},
-		"weights":{"data":[5],"dtype":"float32","shape":[2,2],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[1]}}}],"loss_fn":"cross_entropy"},"model_id":"m","seq_id":4}`
+		"weights":{"data":[5],"dtype":"float32","shape":[2,2],"sparse_crow_indices":[0,0,1],` +
+		`"sparse_col_indices":[1]}}}],"loss_fn":"cross_entropy"},"model_id":"m","seq_id":4}`
 	var l LegacyForward
 	if err := Decode([]byte(body), &l); err != nil {
 		t.Fatal(err)
@@ -336,13 +347,18 @@ func TestLegacyResults(t *testing.T) {
 	out, err := json.Marshal(FromOutput(tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 1,
 		"x:mean": math.NaN()},
 		LossFnOutputs: []map[string]tinker.Tensor{{"logprobs": tinker.Floats([]float32{-1, float32(math.NaN())})}}}))
-	want := `{"loss_fn_output_type":"ArrayRecord","loss_fn_outputs":[{"logprobs":{"data":[-1,null],"dtype":"float32","shape":[2]}}],"metrics":{"loss:sum":1}}`
+	want := `{"loss_fn_output_type":"ArrayRecord","loss_fn_outputs":[{"logprobs":{"data":[-1,null],` +
+		`"dtype":"float32","shape":[2]}}],"metrics":{"loss:sum":1}}`
 	if err != nil || string(out) != want {
 		t.Errorf("got %s, %v\nwant %s", out, err, want)
 	}
-	sample, err := json.Marshal(FromSample(tinker.SampleResponse{Sequences: []tinker.SampledSequence{{Tokens: []int32{3}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}},
-		TopKPromptLogprobs: [][]tinker.TokenLogprob{nil, {{Token: 1, Logprob: -2}}}}))
-	want = `{"type":"sample","sequences":[{"tokens":[3],"logprobs":[-1],"stop_reason":"stop"}],"prompt_logprobs":null,"topk_prompt_logprobs":[null,[[1,-2]]]}`
+	sample, err := json.Marshal(
+		FromSample(tinker.SampleResponse{
+			Sequences: []tinker.SampledSequence{
+				{Tokens: []int32{3}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}},
+			TopKPromptLogprobs: [][]tinker.TokenLogprob{nil, {{Token: 1, Logprob: -2}}}}))
+	want = `{"type":"sample","sequences":[{"tokens":[3],"logprobs":[-1],"stop_reason":"stop"}],` +
+		`"prompt_logprobs":null,"topk_prompt_logprobs":[null,[[1,-2]]]}`
 	if err != nil || string(sample) != want {
 		t.Errorf("got %s, %v\nwant %s", sample, err, want)
 	}
@@ -390,9 +406,12 @@ func FuzzDecodeSample(f *testing.F) {
 }
 
 func FuzzDecodeJSON(f *testing.F) {
-	f.Add([]byte(`{"sampling_session_id":"s","seq_id":1,"num_samples":1,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1]}]},"sampling_params":{"stop":["a"],"seed":1}}`))
-	f.Add([]byte(`{"target_prompt_logprobs":{"data":[5],"dtype":"int64","shape":[2,9],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[7]}}`))
-	f.Add([]byte(`{"forward_backward_input":{"data":[{"model_input":{"chunks":[]},"loss_fn_inputs":{"w":{"data":[1,null],"dtype":"float32","shape":[2]}}}],"loss_fn":"x"},"model_id":"m","seq_id":1}`))
+	f.Add([]byte(`{"sampling_session_id":"s","seq_id":1,"num_samples":1,"prompt":{"chunks":[{"type":"encoded_text",` +
+		`"tokens":[1]}]},"sampling_params":{"stop":["a"],"seed":1}}`))
+	f.Add([]byte(`{"target_prompt_logprobs":{"data":[5],"dtype":"int64","shape":[2,9],"sparse_crow_indices":[0,0,1],` +
+		`"sparse_col_indices":[7]}}`))
+	f.Add([]byte(`{"forward_backward_input":{"data":[{"model_input":{"chunks":[]},"loss_fn_inputs":{"w":{"data":[1,` +
+		`null],"dtype":"float32","shape":[2]}}}],"loss_fn":"x"},"model_id":"m","seq_id":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s SampleRequest
 		if Decode(b, &s) == nil {

@@ -72,7 +72,8 @@ func benchProduct(b *testing.B, p Path, bf16 bool, operations float64, f func())
 func benchPaths(b *testing.B, bf16 bool, f func(b *testing.B, s *Set)) {
 	for p := AVX2; p <= Detect(); p++ {
 		for _, o := range []Order{Sequential, Blocked} {
-			if !p.offers(o) || !bf16 && (p > AVX512 || o == Blocked) { // beyond, the float32 kernels are those of AVX512
+			// beyond, the float32 kernels are those of AVX512
+			if !p.offers(o) || !bf16 && (p > AVX512 || o == Blocked) {
 				continue
 			}
 			s, err := New(p, o)

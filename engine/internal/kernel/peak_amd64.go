@@ -35,7 +35,8 @@ func ordinary(bf16 bool) []float32 {
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())
 		if bf16 {
-			x[i] = math.Float32frombits(math.Float32bits(x[i])&0xffff0000 | math.Float32bits(float32(rng.NormFloat64()))>>16)
+			x[i] = math.Float32frombits(math.Float32bits(x[i])&0xffff0000 | math.Float32bits(
+				float32(rng.NormFloat64()))>>16)
 		}
 	}
 	return x

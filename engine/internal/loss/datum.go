@@ -42,10 +42,12 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 			tinker.SampledMask:
 		case tinker.EntropyWeights:
 			if !l.entropic {
-				return Datum{}, tinker.Userf("loss: datum %d has entropy_weights, but loss_fn_config of %s has no entropy_coef; give it, or leave them out", index, l.name)
+				return Datum{}, tinker.Userf("loss: datum %d has entropy_weights, but loss_fn_config of %s has no "+
+					"entropy_coef; give it, or leave them out", index, l.name)
 			}
 		case "clip_low_threshold", "clip_high_threshold":
-			return Datum{}, tinker.Userf("loss: datum %d has %s in loss_fn_inputs; no loss takes it per token, set it in loss_fn_config", index, key)
+			return Datum{}, tinker.Userf("loss: datum %d has %s in loss_fn_inputs; no loss takes it per token, set "+
+				"it in loss_fn_config", index, key)
 		default:
 			return Datum{}, tinker.Userf("loss: datum %d has an unknown loss_fn_input %q; %s takes %s", index, key,
 				l.name, strings.Join(l.needs(), ", "))
@@ -132,7 +134,8 @@ func (l Loss) targets(c *Datum, index int, d tinker.Datum, vocab int) error {
 	}
 	rows, cols, ok := t.Dims()
 	if !ok || rows != c.N || cols < 1 {
-		return tinker.Userf("loss: datum %d: target_tokens has shape %v and %d elements; model_input has %d positions, so it must be [%d] or [%d,K]", index, t.Shape, t.Len(), c.N, c.N, c.N)
+		return tinker.Userf("loss: datum %d: target_tokens has shape %v and %d elements; model_input has %d "+
+			"positions, so it must be [%d] or [%d,K]", index, t.Shape, t.Len(), c.N, c.N, c.N)
 	}
 	if len(t.Shape) == 2 && l.name != tinker.CrossEntropy && l.name != tinker.ImportanceSampling {
 		return tinker.Userf("loss: datum %d: target_tokens has shape %v; %s takes one target per position, [%d]", index,

@@ -90,7 +90,8 @@ func New(name string, config map[string]float64) (Loss, error) {
 		*field = config[key]
 	}
 	if l.low > l.high {
-		return Loss{}, tinker.Userf("loss: clip_low_threshold %v of %s is above clip_high_threshold %v; both bound the ratio itself, such as 0.8 and 1.2", l.low, name, l.high)
+		return Loss{}, tinker.Userf("loss: clip_low_threshold %v of %s is above clip_high_threshold %v; both bound "+
+			"the ratio itself, such as 0.8 and 1.2", l.low, name, l.high)
 	}
 	return l, nil
 }

@@ -78,11 +78,13 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 // train gives each stretch of the pass its gradients.
 func (p *pass) train(grads []*Grads) error {
 	if len(grads) != len(p.segments) {
-		return fmt.Errorf("model: a backward over %d adapters with gradients for %d; put sequences with the same adapter together", len(p.segments), len(grads))
+		return fmt.Errorf("model: a backward over %d adapters with gradients for %d; put sequences with the same "+
+			"adapter together", len(p.segments), len(grads))
 	}
 	for i, g := range grads {
 		if g != nil && (p.segments[i].adapter == nil && len(grads) > 1 || slices.Contains(grads[:i], g)) {
-			return fmt.Errorf("model: stretch %d of %d of a backward trains all weights or has another's gradients; train it by itself", i, len(grads))
+			return fmt.Errorf("model: stretch %d of %d of a backward trains all weights or has another's gradients; "+
+				"train it by itself", i, len(grads))
 		}
 		p.segments[i].grads = g
 	}

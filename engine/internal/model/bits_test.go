@@ -55,7 +55,8 @@ func TestGoldenBits(t *testing.T) {
 // remind says what to do where the arithmetic was meant to change.
 func remind(t *testing.T) {
 	if t.Failed() {
-		t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run TestGoldenBits -bits.update, and another engine.Numerics")
+		t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run TestGoldenBits " +
+			"-bits.update, and another engine.Numerics")
 	}
 }
 

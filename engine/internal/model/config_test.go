@@ -104,7 +104,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"sliding_window", map[string]any{"architectures": []string{"MistralForCausalLM"},
 			"max_position_embeddings": 32768}},
 		{"sliding_window", map[string]any{"architectures": []string{"MistralForCausalLM"}, "sliding_window": 64}},
-		{"full_attention", map[string]any{"rope_parameters": map[string]any{"full_attention": map[string]any{"rope_type": "default"}}}},
+		{"full_attention", map[string]any{
+			"rope_parameters": map[string]any{"full_attention": map[string]any{"rope_type": "default"}}}},
 		{"MistralForCausalLM", map[string]any{"architectures": nil, "model_type": "gemma3"}},
 		{"sliding_window", map[string]any{"architectures": []string{"LlamaForCausalLM"}, "sliding_window": 96}},
 		{"layer_types", map[string]any{"layer_types": []string{"sliding_attention"}, "sliding_window": 64}},

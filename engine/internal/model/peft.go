@@ -95,7 +95,8 @@ func parsePEFT(data []byte) (PEFT, error) {
 	case c.Bias != "" && c.Bias != "none":
 		return PEFT{}, fmt.Errorf("bias = %q is not supported; supported is none", c.Bias)
 	case strings.HasPrefix(init, `"`) && init != `"gaussian"` && init != `"orthogonal"` && init != `"eva"`:
-		return PEFT{}, fmt.Errorf("init_lora_weights = %s changes the base model and is not supported; save the adapter converted to an ordinary LoRA", init)
+		return PEFT{}, fmt.Errorf("init_lora_weights = %s changes the base model and is not supported; save the "+
+			"adapter converted to an ordinary LoRA", init)
 	case !(c.Alpha > 0) || math.IsInf(c.Alpha, 0):
 		return PEFT{}, fmt.Errorf("lora_alpha = %v must be positive", c.Alpha)
 	}

@@ -19,7 +19,8 @@ import (
 var (
 	benchReal = flag.Bool("real", false,
 		"benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
-	realPath = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own units are the bound; default the ones that the engine takes")
+	realPath = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own "+
+		"units are the bound; default the ones that the engine takes")
 )
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.

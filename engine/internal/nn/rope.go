@@ -31,7 +31,8 @@ func (c RoPEConfig) Check() error {
 	}
 	if s := c.Llama3; s != nil && !(s.Factor > 0 && s.LowFactor > 0 && s.HighFactor > s.LowFactor &&
 		s.OriginalMax > 0) {
-		return fmt.Errorf("rope_type llama3 needs factor, low_freq_factor < high_freq_factor and original_max_position_embeddings, got %+v", *s)
+		return fmt.Errorf("rope_type llama3 needs factor, low_freq_factor < high_freq_factor and "+
+			"original_max_position_embeddings, got %+v", *s)
 	}
 	return nil
 }

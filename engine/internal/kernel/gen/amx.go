@@ -29,9 +29,13 @@ func amx(a *asm) {
 		fetch fetching
 	}{{"amxRows16", 1, fetchOnce}, {"amxRows32", 2, fetchMany}, {"amxFew32", 2, fetchFew}} {
 		high := k.high
-		a.fn(k.name, fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into c [%d n][32], then rows of a2 with blocks2 of b2, and writes the sums to out, whose rows are ldo bytes apart, unless it is nil; see packTile for a.", 16*high, 16*high), 24, false,
-			num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"), num("n", "R10"),
-			num("blocks2", "R8"), ptr("a2", "R9"), ptr("b2", "R11"), num("step2", "R12"), ptr("out", "R13"), num("ldo", "AX"), num("stream", "AX"))
+		a.fn(k.name, fmt.Sprintf("folds n times %d rows of a, step bytes apart, with blocks of 32 k of a panel into "+
+			"c [%d n][32], then rows of a2 with blocks2 of b2, and writes the sums to out, whose rows are ldo bytes "+
+			"apart, unless it is nil; see packTile for a.", 16*high, 16*high), 24, false,
+			num("blocks", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("acc", "AX"), num("step", "BX"),
+			num("n", "R10"),
+			num("blocks2", "R8"), ptr("a2", "R9"), ptr("b2", "R11"), num("step2", "R12"), ptr("out", "R13"),
+			num("ldo", "AX"), num("stream", "AX"))
 		a.configure()
 		a.tileRows(high, k.fetch)
 		a.release()
@@ -56,7 +60,8 @@ const blocksAt, a2At, outAt = "0(SP)", "8(SP)", "16(SP)"
 // beside the products of the next group. R11 and R12 are the strides of a, and of b and c; R9 is what is fetched
 // ahead.
 func (a *asm) tileRows(high int, fetch fetching) {
-	rows, loop, last, more, end := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last"), a.newLabel("more"), a.newLabel("end")
+	rows, loop, last, more, end := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last"), a.newLabel("more"),
+		a.newLabel("end")
 	a.ins("MOVQ R9, %s", a2At)
 	a.ins("MOVQ R13, %s", outAt)
 	a.ins("MOVQ $%d, R11", blockBytes)
@@ -236,7 +241,8 @@ func (a *asm) moveTiles(high int, move func(tile int, base, stride string, offse
 // packTilePairs is packRowPairs for whole panels, by the instruction that rounds two registers at once. It walks along
 // the rows, which lie in one stretch.
 func packTilePairs(a *asm) {
-	a.fn("packTilePairs", "writes panels, step bytes apart: dst[k*32+j] = src[2k][j] as bf16, and src[2k+1][j] above it, for k < n; rows of src are ld bytes apart.", 0, false,
+	a.fn("packTilePairs", "writes panels, step bytes apart: dst[k*32+j] = src[2k][j] as bf16, and src[2k+1][j] above "+
+		"it, for k < n; rows of src are ld bytes apart.", 0, false,
 		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("panels", "R9"), num("step", "R10"))
 	for i := 0; i < 64; i += 8 {
 		fmt.Fprintf(&a.data, "DATA sideBySide<>+%d(SB)/8, $0x%04x%04x%04x%04x\n", i, i/4+17, i/4+1, i/4+16, i/4)
@@ -270,7 +276,8 @@ func packTilePairs(a *asm) {
 
 // packTile writes rows as the kernels read them, tile after tile so that what is written is one stretch.
 func packTile(a *asm) {
-	a.fn("packTile", "rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, step bytes apart.", 0, false,
+	a.fn("packTile", "rounds 32 n floats of each of 16 rows, ld bytes apart, to bf16 and writes n tiles of 16 rows, "+
+		"step bytes apart.", 0, false,
 		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("step", "R9"))
 	loop := a.newLabel("loop")
 	a.label(loop)

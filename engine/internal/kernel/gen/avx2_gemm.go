@@ -55,8 +55,10 @@ var avx2Wide = avx2GEMM{
 }
 
 var avx2Blocked = avx2GEMM{
-	name: "avx2Blocked", unroll: 4, direct: true, flush: true, blocked: true, factors: []factor{{0, loadEven}, {1, loadOdd}},
-	doc: "folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, two a step, and is not packed.",
+	name: "avx2Blocked", unroll: 4, direct: true, flush: true, blocked: true,
+	factors: []factor{{0, loadEven}, {1, loadOdd}},
+	doc: "folds steps rows of bf16 pairs in order Blocked, steps a multiple of 16; a holds bf16 values as float32, " +
+		"two a step, and is not packed.",
 }
 
 func loadFloats(a *asm, at, reg string) { a.ins("VMOVUPS %s, %s", at, reg) }
@@ -100,7 +102,8 @@ func (g avx2GEMM) kernel(a *asm, name string, rows int) {
 	case g.flush:
 		frame = 16
 	}
-	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
+	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"),
+		num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
 	if g.flush {
 		a.flushSubnormals()
 	}
@@ -238,7 +241,8 @@ func (g avx2GEMM) element(rows, k, i int) string {
 
 // avx2Peak writes the loop that measures the arithmetic units; see peaks.
 func avx2Peak(a *asm) {
-	a.fn("avx2Peak", "runs n times 12 float32 fused multiply-adds of 8 lanes in registers, of the 32 floats at data.", 0, false,
+	a.fn("avx2Peak", "runs n times 12 float32 fused multiply-adds of 8 lanes in registers, of the 32 floats at data.",
+		0, false,
 		num("n", "CX"), ptr("data", "SI"))
 	for y := range avx2Sums {
 		a.clear(fmt.Sprintf("Y%d", y))

@@ -47,7 +47,8 @@ func avx2PackColumns(a *asm) {
 
 // avx2PackPanel copies rows of up to 32 floats into a panel.
 func avx2PackPanel(a *asm) {
-	a.fn("avx2PackPanel", "writes the panel dst[k*32+j] = j < cols ? src[k][j] : 0 for k < n; rows of src are ld bytes apart.",
+	a.fn("avx2PackPanel", "writes the panel dst[k*32+j] = j < cols ? src[k][j] : 0 for k < n; rows of src are ld "+
+		"bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
 	loop := a.newLabel("loop")
 	a.maskAddress("R9")
@@ -68,7 +69,8 @@ func avx2PackPanel(a *asm) {
 
 // avx2PackPairs rounds a row and stores its halves, 16 of them in 32 bytes.
 func avx2PackPairs(a *asm) {
-	a.fn("avx2PackPairs", "writes the n values of src as bf16, closely; dst is written up to a multiple of 16 values, with zeros.",
+	a.fn("avx2PackPairs", "writes the n values of src as bf16, closely; dst is written up to a multiple of 16 "+
+		"values, with zeros.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"))
 	a.sixteens([]string{"SI"}, func(h half) {
 		h.load("SI", 0)
@@ -86,7 +88,8 @@ func avx2PackPairs(a *asm) {
 
 // avx2PackRowPairs rounds two rows and lays their elements side by side.
 func avx2PackRowPairs(a *asm) {
-	a.fn("avx2PackRowPairs", "writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above it : 0 for k < n; rows of src are ld bytes apart.",
+	a.fn("avx2PackRowPairs", "writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above "+
+		"it : 0 for k < n; rows of src are ld bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
 	loop := a.newLabel("loop")
 	a.maskAddress("R9")
@@ -159,7 +162,8 @@ func avx2FlushHalves(a *asm, y int) {
 // columns k. Two words of a row, shuffled, are two words of the result: the block is transposed as 16×16 double words,
 // 4×4 at a time.
 func avx2TransposePairs(a *asm) {
-	a.fn("avx2TransposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",
+	a.fn("avx2TransposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by "+
+		"columns k. Blocks of src follow each other, those of dst are step bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
 	loop := a.newLabel("loop")
 	a.label(loop)

@@ -199,7 +199,8 @@ func avx2Elements(a *asm) {
 }
 
 func avx2Rotation(a *asm) {
-	a.fn("avx2Rotate", rotationDoc, 0, false, num("n", "CX"), ptr("y", "DI"), ptr("x", "SI"), ptr("table", "DX"), scalar("s", "Y6"))
+	a.fn("avx2Rotate", rotationDoc, 0, false, num("n", "CX"), ptr("y", "DI"), ptr("x", "SI"), ptr("table", "DX"),
+		scalar("s", "Y6"))
 	a.secondHalves()
 	a.sixteens([]string{"DI", "SI", "DX", "R8", "R9", "R10"}, func(h half) {
 		h.load("SI", 0)

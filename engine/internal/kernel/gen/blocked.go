@@ -20,8 +20,10 @@ func blockedKernels(a *asm) {
 }
 
 func blockedKernel(a *asm, name string, rows int) {
-	a.fn(name, "folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.", 16, false,
-		num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
+	a.fn(name, "folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is "+
+		"not packed.", 16, false,
+		num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"),
+		num("lda", "BX"), num("ahead", "R14"))
 	block, pairs, add := a.newLabel("block"), a.newLabel("pairs"), a.newLabel("add")
 	a.flushSubnormals()
 	wideGEMM.setup(a)

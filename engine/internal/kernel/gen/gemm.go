@@ -69,7 +69,8 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 	if g.flush {
 		frame = 16
 	}
-	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"), num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
+	a.fn(name, g.doc, frame, false, num("steps", "CX"), ptr("a", "SI"), ptr("b", "DI"), ptr("c", "DX"),
+		num("ldc", "R8"), num("acc", "R9"), num("lda", "BX"), num("ahead", "R14"))
 	if g.flush {
 		a.flushSubnormals()
 	}

@@ -21,7 +21,8 @@ func TestCommittedFilesAreGenerated(t *testing.T) {
 
 // What a processor without AVX-512 cannot decode: other registers, and names that exist with an EVEX prefix alone.
 func TestAVX2HasNoEVEX(t *testing.T) {
-	evex := regexp.MustCompile(`\b(Z\d+|K[0-7]|[XY](1[6-9]|2\d|3[01])|VP(AND|ANDN|OR|XOR)[DQ]|VMOVDQ[UA](8|16|32|64)|VRNDSCALE\w+|VSCALEF\w+)\b`)
+	evex := regexp.MustCompile(`\b(Z\d+|K[0-7]|[XY](1[6-9]|2\d|3[01])|VP(AND|ANDN|OR|XOR)[DQ]|VMOVDQ[UA](8|16|32|` +
+		`64)|VRNDSCALE\w+|VSCALEF\w+)\b`)
 	for name, text := range files() {
 		if found := evex.FindString(text); found != "" && name == "kernels_avx2_amd64.s" {
 			t.Errorf("%s uses %s", name, found)

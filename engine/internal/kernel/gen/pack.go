@@ -54,7 +54,8 @@ func packColumns(a *asm) {
 
 // packPanel copies rows of up to 32 floats into a panel.
 func packPanel(a *asm) {
-	a.fn("packPanel", "writes the panel dst[k*32+j] = j < cols ? src[k][j] : 0 for k < n; rows of src are ld bytes apart.",
+	a.fn("packPanel", "writes the panel dst[k*32+j] = j < cols ? src[k][j] : 0 for k < n; rows of src are ld bytes "+
+		"apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
 	loop := a.newLabel("loop")
 	a.panelMasks()
@@ -99,7 +100,8 @@ func (a *asm) panelMasks() {
 
 // packPairs rounds a row and stores its halves, 16 of them in 32 bytes.
 func packPairs(a *asm) {
-	a.fn("packPairs", "writes the n values of src as bf16, closely; dst is written up to a multiple of 16 values, with zeros.",
+	a.fn("packPairs", "writes the n values of src as bf16, closely; dst is written up to a multiple of 16 values, "+
+		"with zeros.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"))
 	roundConstants(a)
 	a.loop([]string{"SI"}, func(mask string) {
@@ -114,7 +116,8 @@ func packPairs(a *asm) {
 
 // packRowPairs rounds two rows and lays their elements side by side.
 func packRowPairs(a *asm) {
-	a.fn("packRowPairs", "writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above it : 0 for k < n; rows of src are ld bytes apart.",
+	a.fn("packRowPairs", "writes the panel dst[k*32+j] = j < cols ? src[2k][j] as bf16, and src[2k+1][j] above it : "+
+		"0 for k < n; rows of src are ld bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
 	loop := a.newLabel("loop")
 	a.panelMasks()
@@ -143,7 +146,8 @@ func packRowPairs(a *asm) {
 
 // transposeWords transposes blocks of 16 rows of 16 words. flush takes subnormal halves to zeros of their sign.
 func transposeWords(a *asm, name, what string, flush bool) {
-	a.fn(name, "writes n blocks "+what+" from 16 rows, ld bytes apart, as 16 n rows of a panel: dst[k*32+i] = src[i][k].",
+	a.fn(name, "writes n blocks "+what+" from 16 rows, ld bytes apart, as 16 n rows of a panel: dst[k*32+i] = "+
+		"src[i][k].",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"))
 	loop := a.newLabel("loop")
 	a.label(loop)
@@ -201,7 +205,8 @@ func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 // transposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns
 // k. Weights come from memory, so each line is fetched 4 KiB ahead.
 func transposePairs(a *asm) {
-	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.",
+	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns "+
+		"k. Blocks of src follow each other, those of dst are step bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
 	loop := a.newLabel("loop")
 	a.label(loop)

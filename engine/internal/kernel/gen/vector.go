@@ -211,7 +211,8 @@ func elementwise(a *asm) {
 	})
 	a.elements("vecMul", "sets dst to x*y.", []param{dst, x, y}, func() { a.ins("VMULPS Z2, Z1, Z0") })
 	a.elements("vecAdd", "adds x to dst.", []param{dst, x}, func() { a.ins("VADDPS Z1, Z0, Z0") })
-	a.elements("vecScale", "multiplies dst by s.", []param{dst, scalar("s", "Z10")}, func() { a.ins("VMULPS Z10, Z0, Z0") })
+	a.elements("vecScale", "multiplies dst by s.", []param{dst, scalar("s", "Z10")},
+		func() { a.ins("VMULPS Z10, Z0, Z0") })
 	a.elements("vecAXPY", "adds s*x to dst, fused.", []param{dst, x, scalar("s", "Z10")}, func() {
 		a.ins("VFMADD231PS Z1, Z10, Z0")
 	})
@@ -226,11 +227,13 @@ func elementwise(a *asm) {
 	a.end()
 }
 
-const rotationDoc = "rotates the n pairs of x by the angles of table, with s times their sines, into y. In all three the second elements follow the n first ones."
+const rotationDoc = "rotates the n pairs of x by the angles of table, with s times their sines, into y. In all three " +
+	"the second elements follow the n first ones."
 
 // rotation writes the kernel of Rotate.
 func rotation(a *asm) {
-	a.fn("vecRotate", rotationDoc, 0, false, num("n", "CX"), ptr("y", "DI"), ptr("x", "SI"), ptr("table", "DX"), scalar("s", "Z10"))
+	a.fn("vecRotate", rotationDoc, 0, false, num("n", "CX"), ptr("y", "DI"), ptr("x", "SI"), ptr("table", "DX"),
+		scalar("s", "Z10"))
 	a.secondHalves()
 	a.loop([]string{"DI", "SI", "DX", "R8", "R9", "R10"}, func(mask string) {
 		a.load("SI", 0, mask)
