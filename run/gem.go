@@ -2,19 +2,16 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
@@ -106,7 +103,7 @@ func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backe
 		return c, backend, "", err
 	}
 	if dir, err = found(&c, o); err == nil && dir != "" {
-		if c, err = continued(dir, pairs); err == nil {
+		if c, err = gem.Continue(dir, pairs); err == nil {
 			backend, note, err = chooseForGem(&c, o)
 		}
 	}
@@ -150,7 +147,7 @@ func found(c *gem.Config, o Options) (string, error) {
 	case dir == "":
 		return "", nil
 	case dir == "latest":
-		if dir = latest(c); dir == "" {
+		if dir = gem.Latest(c); dir == "" {
 			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(),
 				c.OutputDir)
 		}
@@ -161,71 +158,6 @@ func found(c *gem.Config, o Options) (string, error) {
 	default:
 		return dir, nil
 	}
-}
-
-// continued is the configuration of a run with what may change changed.
-func continued(dir string, pairs []string) (gem.Config, error) {
-	before, now := gem.Default(), gem.Default()
-	kept, err := readKeys(dir)
-	if err == nil {
-		err = before.SetAll(kept)
-	}
-	if err == nil {
-		err = now.SetAll(append(kept, pairs...))
-	}
-	if err != nil || len(kept) == 0 {
-		return now, err
-	}
-	return now, sameRun(&before, &now, dir)
-}
-
-// sameRun refuses changes of what a run is: its metrics would not be those of any one configuration.
-func sameRun(before, now *gem.Config, dir string) error {
-	may := map[string]bool{"max_steps": true, "save_every": true, "eval_every": true, "resume": true,
-		"wandb_project": true, "wandb_name": true,
-		"log_dir": true, "output_dir": true, "keep_samplers": true, "base_url": true, "metrics": true}
-	old := before.Keys()
-	for i, k := range now.Keys() {
-		if !may[k.Name] && k.Value != old[i].Value {
-			return fmt.Errorf("run: the run in %s has %s=%s and cannot go on with %s=%s; leave the key out, or begin "+
-				"a new run", dir, k.Name, old[i].Value, k.Name, k.Value)
-		}
-	}
-	return nil
-}
-
-// stamp is how the name of a run's folder ends.
-var stamp = regexp.MustCompile(`^_\d{4}T\d\d:\d\d:\d\d(-\d+)?$`)
-
-// latest is the folder of the run with the configuration's title that was at work last, "" if there is none. One that
-// was killed before it had written anything counts too.
-func latest(c *gem.Config) string {
-	entries, err := os.ReadDir(c.OutputDir)
-	if err != nil {
-		return ""
-	}
-	best, at := "", time.Time{}
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), c.Title())
-		if !ok || !e.IsDir() || !stamp.MatchString(rest) {
-			continue
-		}
-		dir := filepath.Join(c.OutputDir, e.Name())
-		if when := worked(dir); best == "" || when.After(at) {
-			best, at = dir, when
-		}
-	}
-	return best
-}
-
-// worked is when a run committed something last.
-func worked(dir string) time.Time {
-	for _, path := range []string{filepath.Join(dir, "gem_state.json"), dir} {
-		if st, err := os.Stat(path); err == nil {
-			return st.ModTime()
-		}
-	}
-	return time.Time{}
 }
 
 // open makes the parts from the model up. dir is the run to go on with, "" for a new one.
@@ -254,24 +186,22 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	wrappers, err := env.Wrappers(g.c.EnvWrappers, renderer)
+	create, err := maker(registry, g.c.EnvID, &g.c, renderer)
 	if err != nil {
 		return err
 	}
 	if err := g.buildService(ctx); err != nil {
 		return err
 	}
+	caps, err := g.service.Capabilities(ctx)
+	if err != nil {
+		return fmt.Errorf("run: what the service can do: %w", err)
+	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(),
-		Tokens: g.model.tokenizer, FS: g.fs,
-		Make: func() (env.Env, error) {
-			e, err := registry.Make(g.c.EnvID, nil)
-			if err != nil {
-				return nil, err
-			}
-			return env.Wrap(e, wrappers...), nil
-		},
-		Out: g.Out, Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now, Durable: g.durable(),
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), FS: g.fs, Make: create,
+		Service: g.service, Create: g.createRequest(), Durable: g.durable(),
+		Tokens: g.model.tokenizer, Context: contextOf(caps, g.model.name),
+		Out: g.Out, Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now,
 	})
 	return err
 }
@@ -326,7 +256,7 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 				filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
 		}
 	}
-	return g.writeKeys()
+	return g.c.Write(g.fs, g.dir)
 }
 
 // record is what is recorded beside metrics.jsonl.
@@ -341,41 +271,4 @@ func (g *gemRun) record() monitor.Config {
 	}
 	c.Warn = func(text string) { fmt.Fprintln(g.Out, text) }
 	return c
-}
-
-const keysFile = "config.json"
-
-// writeKeys notes the run's keys, for resume and for people.
-func (g *gemRun) writeKeys() error {
-	keys := map[string]string{}
-	for _, k := range g.c.Keys() {
-		keys[k.Name] = k.Value
-	}
-	data, err := json.MarshalIndent(keys, "", "  ")
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(g.fs, filepath.Join(g.dir, keysFile), append(data, '\n'))
-}
-
-// readKeys returns the keys of a run as pairs, without resume; none if it was killed before they were written.
-func readKeys(dir string) ([]string, error) {
-	path := filepath.Join(dir, keysFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("run: resume: %w", err)
-	}
-	keys := map[string]string{}
-	if err := json.Unmarshal(data, &keys); err != nil {
-		return nil, fmt.Errorf("run: %s cannot be read: %w; restore it, or begin a new run", path, err)
-	}
-	delete(keys, "resume")
-	var pairs []string
-	for k, v := range keys {
-		pairs = append(pairs, k+"="+v)
-	}
-	return pairs, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -32,7 +31,7 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	c := gem.Default()
 	var kept []string
 	if x.Run != "" {
-		if kept, err = readKeys(x.Run); err != nil {
+		if kept, err = gem.ReadKeys(x.Run); err != nil {
 			return nil, err
 		}
 	}
@@ -47,13 +46,17 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
 	}
+	var renderer env.Renderer
+	if b != nil && b.model.template != nil {
+		renderer = b.model.template
+	}
 	registry, err := Environments(c.DataDir)
 	if err != nil {
 		return nil, err
 	}
 	for id := range strings.SplitSeq(c.EnvID, ",") {
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
-		if evaluation.Make, err = maker(registry, evaluation.EnvID, &c, b); err != nil {
+		if evaluation.Make, err = maker(registry, evaluation.EnvID, &c, renderer); err != nil {
 			return results, err
 		}
 		if !x.Random {
@@ -71,13 +74,9 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	return results, nil
 }
 
-// maker returns what makes an environment with the configuration's wrappers. b may be nil where no wrapper needs a chat
+// maker returns what makes an environment with the configuration's wrappers. r may be nil where no wrapper needs a chat
 // template.
-func maker(registry *env.Registry, id string, c *gem.Config, b *job) (func() (env.Env, error), error) {
-	var r env.Renderer
-	if b != nil && b.model.template != nil {
-		r = b.model.template
-	}
+func maker(registry *env.Registry, id string, c *gem.Config, r env.Renderer) (func() (env.Env, error), error) {
 	wrappers, err := env.Wrappers(c.EnvWrappers, r)
 	if err != nil {
 		return nil, err
@@ -125,7 +124,7 @@ func (b *job) openPolicy(ctx context.Context, c *gem.Config, dir string, p *gem.
 	}
 	req := tinker.SamplingClientRequest{BaseModel: b.model.name}
 	if dir != "" {
-		path, err := lastSampler(dir)
+		path, err := gem.LastSampler(dir)
 		if err != nil {
 			return err
 		}
@@ -169,19 +168,4 @@ func (b *job) openSampling(ctx context.Context, dir string) (err error) {
 	b.opened(b.engine.Close)
 	b.service = b.engine
 	return nil
-}
-
-// lastSampler is the path of the last weights of a run that can be sampled from.
-func lastSampler(dir string) (string, error) {
-	list, err := gem.ReadCheckpoints(dir)
-	if err != nil {
-		return "", err
-	}
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].SamplerPath != "" {
-			return list[i].SamplerPath, nil
-		}
-	}
-	return "", fmt.Errorf("run: %s names no sampler weights; they are saved at the end of a run, and when Ctrl-C "+
-		"ends it", filepath.Join(dir, "checkpoints.jsonl"))
 }

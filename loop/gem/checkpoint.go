@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -49,6 +50,22 @@ func ReadCheckpoints(dir string) ([]Checkpoint, error) {
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// LastSampler is the path of the last weights of a run that can be sampled from.
+func LastSampler(dir string) (string, error) {
+	list, err := ReadCheckpoints(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range slices.Backward(list) {
+		if c.SamplerPath != "" {
+			return c.SamplerPath, nil
+		}
+	}
+	return "", fmt.Errorf("gem: %s names no sampler weights; they are saved at the end of a run, and when Ctrl-C "+
+		"ends it",
+		filepath.Join(dir, checkpointsFile))
 }
 
 // add adds a line, in the place of one with its name.

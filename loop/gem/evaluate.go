@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -158,13 +157,9 @@ func (t *Trainer) evaluateResult(ctx context.Context) error {
 	if !c.Metrics || c.EvalEvery == 0 || t.done == 0 || t.done != c.MaxSteps || t.monitor.Last() >= t.done {
 		return nil
 	}
-	list, err := ReadCheckpoints(t.Dir)
+	path, err := LastSampler(t.Dir)
 	if err != nil {
 		return err
-	}
-	path, err := lastSampler(list, t.done)
-	if err != nil {
-		return fmt.Errorf("gem: %s: %w", t.Dir, err)
 	}
 	s, err := t.Service.SamplingClient(ctx, tinker.SamplingClientRequest{ModelPath: path})
 	if err != nil {
@@ -177,15 +172,4 @@ func (t *Trainer) evaluateResult(ctx context.Context) error {
 	t.monitor.Add(t.done, role, m)
 	_, err = t.monitor.Commit(t.done)
 	return err
-}
-
-// lastSampler is the path of the weights to sample from that updates made.
-func lastSampler(list []Checkpoint, updates int) (string, error) {
-	for _, c := range slices.Backward(list) {
-		if c.Updates == updates && c.SamplerPath != "" {
-			return c.SamplerPath, nil
-		}
-	}
-	return "", fmt.Errorf("%s names no sampler weights of %d updates; restore it from a backup", checkpointsFile,
-		updates)
 }

@@ -37,6 +37,7 @@ type Options struct {
 	Create  tinker.CreateModelRequest
 	Make    func() (env.Env, error) // a new environment with its wrappers
 	Tokens  Tokenizer
+	Context int // tokens that the model can read and write in all; 0: not known
 	FS      disk.FS
 	LogDir  string         // of metrics.jsonl
 	Record  monitor.Config // what else is recorded, and under which names; the Trainer sets where and since when
@@ -76,7 +77,7 @@ func New(o Options) (*Trainer, error) {
 	}
 	c := &o.Config
 	return &Trainer{Options: o, metrics: monitor.Metrics{}, policy: Policy{Tokens: o.Tokens, Template: template,
-		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}}, nil
+		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed), Context: o.Context}}, nil
 }
 
 // Step is the number of committed steps.
@@ -85,11 +86,6 @@ func (t *Trainer) Step() int { return t.done }
 // Run trains up to max_steps and saves. When stop is closed it finishes the step under way, saves and returns
 // trainer.ErrInterrupted. When ctx ends it stops where it is.
 func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) (err error) {
-	caps, err := t.Service.Capabilities(ctx)
-	if err != nil {
-		return fmt.Errorf("gem: %w", err)
-	}
-	t.policy.Context = contextOf(caps, t.Create.BaseModel)
 	state, again, err := t.resume()
 	if err != nil {
 		return err
@@ -109,16 +105,6 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) (err error) {
 	}
 	t.monitor.Finish()
 	return nil
-}
-
-// contextOf is how many tokens a model can read and write in all; 0: not known.
-func contextOf(caps tinker.Capabilities, model string) int {
-	for _, m := range caps.Models {
-		if m.Name == model {
-			return m.ContextLength
-		}
-	}
-	return 0
 }
 
 // resume reads the state to continue from. On a service that does not keep models that is the last saved one; then the
