@@ -46,7 +46,10 @@ var floors = []string{
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
 	"config",
-	"run/internal/jobdir run/internal/openai",
+	"run/internal/jobdir run/internal/openai run/internal/place run/internal/site run/internal/base",
+	"run/internal/plan run/internal/service run/internal/prepare",
+	"run/internal/data",
+	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
 	"cmd/trinity",
 }

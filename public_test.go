@@ -19,7 +19,6 @@ var public = []string{"config", "hf", "monitor", "rl", "run", "tinker"}
 // exposed are the places that name a type of an internal package nevertheless, each with its reason.
 var exposed = map[string]string{
 	"monitor/Config":        "the file system of crash tests",
-	"run/Options":           "the file system of crash tests",
 	"tinker/server/Options": "a server is opened by trinity serve",
 	"tinker/server/Repair":  "the same",
 }

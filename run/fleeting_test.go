@@ -15,23 +15,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // forgets is an engine without a journal: like a hosted service seen from a process that died, it has the checkpoints
 // that were saved and no models.
-func forgets(b *job) (tinker.Service, error) {
-	o, err := b.engineOptions()
-	if err != nil {
-		return nil, err
-	}
-	e, err := engine.Open(o)
-	if err != nil {
-		return nil, err
-	}
-	b.opened(e.Close)
-	return e, nil
-}
+func forgets(o engine.Options) (*engine.Engine, error) { return engine.Open(o) }
 
 // On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored
 // groups, without sampling any of them again; it ends with the metrics of an unbroken run, each step once.

@@ -36,7 +36,7 @@ func TestStopEndsDownload(t *testing.T) {
 		t.Errorf("stopped: %v, want %v", err, ErrInterrupted)
 	}
 	close(release)
-	if _, err := FindModel(context.Background(), cfg.Model.ModelPath, func(p string) string { return p },
+	if _, err := hub.FindModel(context.Background(), cfg.Model.ModelPath, func(p string) string { return p },
 		h); err != nil {
 		t.Errorf("the next start: %v", err)
 	}

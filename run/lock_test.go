@@ -184,13 +184,13 @@ func TestStopEndsTheWaitForALock(t *testing.T) {
 	stop := make(chan struct{})
 	o := Options{Out: &out, Stop: stop}.withDefaults()
 	d := jobdir.Dir{FS: disk.OS(), Path: dir}
-	unlock, err := lockDir(t.Context(), o, d, jobdir.Trainer)
+	unlock, err := lockDir(t.Context(), o.site(), d, jobdir.Trainer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	close(stop)
-	if _, err := lockDir(t.Context(), o, d, jobdir.Trainer); !errors.Is(err, ErrInterrupted) {
+	if _, err := lockDir(t.Context(), o.site(), d, jobdir.Trainer); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("%v; want ErrInterrupted", err)
 	}
 }

@@ -76,7 +76,7 @@ func TestTaskPipeline(t *testing.T) {
 	o.fs = count
 	out, dir := filepath.Join(t.TempDir(), "made")+"/", t.TempDir()
 	args := prepared(t, out, "")
-	if b, err := Estimate(t.Context(), load(t, dir, args...), o); err != nil || b.Rows != 5 {
+	if b, err := reckon(t.Context(), load(t, dir, args...), o); err != nil || b.Rows != 5 {
 		t.Errorf("the estimate beforehand is %+v, %v", b, err)
 	}
 	want := runs(t, load(t, dir, args...), o)

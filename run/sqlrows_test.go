@@ -115,7 +115,7 @@ func TestExamplesInADatabase(t *testing.T) {
 			t.Errorf("%s: %d steps from the file", tt.algorithm, len(want))
 		}
 		same(t, tt.algorithm, runs(t, example(t, t.TempDir(), tt.algorithm, args("sql", url)...), options()), want)
-		if b, err := Estimate(t.Context(), example(t, t.TempDir(), tt.algorithm, args("sql", url)...),
+		if b, err := reckon(t.Context(), example(t, t.TempDir(), tt.algorithm, args("sql", url)...),
 			options()); err != nil || b.Rows != 8 || b.Prompt < 20 {
 			t.Errorf("%s: the estimate is %+v, %v", tt.algorithm, b, err)
 		}

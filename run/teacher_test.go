@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 )
 
 // taught is a short distillation.
@@ -39,7 +40,7 @@ func TestTeacherIsASavedState(t *testing.T) {
 	runs(t, load(t, root, append(small, "name=master", "trainer.total_steps=2", "buffer.total_steps=2",
 		"algorithm.optimizer.lr=1e-2")...), options())
 	job := filepath.Join(root, "trinity-tiny", "master")
-	folder, err := savedWeights(job)
+	folder, err := service.SavedWeights(job)
 	if err != nil {
 		t.Fatal(err)
 	}
