@@ -90,7 +90,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want :=
-		"resume   behind step 2, the last state that was saved; up to step 3 training repeats"; !strings.Contains(
+		"resume   after step 2, the last saved state; training repeats up to step 3"; !strings.Contains(
 		out.String(), want) {
 		t.Errorf("said %q, want %q", out.String(), want)
 	}

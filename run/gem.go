@@ -58,7 +58,7 @@ func (g *gemRun) run(ctx context.Context) error {
 	err := g.trainer.Run(ctx, g.site.Stop)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(out, "stopped in the middle: %v; resume=%s continues behind the last whole step\n",
+		fmt.Fprintf(out, "stopped in the middle: %v; resume=%s continues after the last complete step\n",
 			context.Cause(ctx), dir)
 		return ErrInterrupted
 	case errors.Is(err, trainer.ErrInterrupted):
@@ -81,7 +81,7 @@ func openGem(ctx context.Context, pairs []string, o Options, closers *site.Close
 	return g, g.open(ctx, o, dir)
 }
 
-// configureGem reads the pairs, on top of the keys of the run to go on with if there is one: dir, "" for a new run.
+// configureGem reads the pairs, on top of the keys of the run to continue: dir, "" for a new run.
 func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backend, dir string, err error) {
 	c = gem.Default()
 	if err = c.SetAll(pairs); err != nil {

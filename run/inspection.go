@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 )
 
-// Inspection is what [Run] looks at before it begins: every part of a job that needs no service, writes nothing and
-// asks nobody anything. It must be closed.
+// Inspection is what [Run] looks at before it begins: every part of a job that needs no service and writes
+// nothing. It must be closed.
 type Inspection struct {
 	Backend config.Backend
 	Stage   string        // its name, of a configuration with stages

@@ -36,14 +36,14 @@ func (l *loops) run(ctx context.Context) (*console.Summary, error) {
 	l.say.progress.Done()
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(l.site.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n",
+		fmt.Fprintf(l.site.Out, "stopped in the middle: %v; the same command continues after the last complete step\n",
 			context.Cause(ctx))
 		return nil, ErrInterrupted
 	case errors.Is(err, ErrInterrupted):
-		fmt.Fprintln(l.site.Out, "stopped; the same command goes on with the groups that are not finished")
+		fmt.Fprintln(l.site.Out, "stopped; the same command continues with the unfinished groups")
 		return nil, err
 	case errors.Is(err, trainer.ErrInterrupted):
-		fmt.Fprintf(l.site.Out, "stopped after step %d and saved; the same command goes on from there\n",
+		fmt.Fprintf(l.site.Out, "stopped after step %d and saved; the same command continues from there\n",
 			l.training.trainer.Step())
 		return nil, ErrInterrupted
 	case err != nil:
@@ -71,7 +71,7 @@ func (l *loops) runMode(ctx context.Context) error {
 	case config.Bench:
 		return l.bench(ctx)
 	default:
-		return fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and "+
+		return fmt.Errorf("run: mode %s is not supported; choose both, explore, train, bench, serve and "+
 			"serve+train", m)
 	}
 }

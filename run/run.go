@@ -1,5 +1,5 @@
 // Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package
-// that knows all the others; everything it builds is built here by hand, so go-to-definition reaches every part.
+// that knows all the others. Nothing is registered or injected, so go-to-definition reaches every part.
 //
 // Start reading at Run.
 package run
@@ -110,7 +110,7 @@ func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
 }
 
 // runOne runs a configuration without stages, or one stage; and once more whenever the server lost what the run had
-// there: a start on a server continues behind the last saved state, whether the process or the server was restarted.
+// there: a start on a server continues after the last saved state, whether the process or the server was restarted.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
 	backend, err := backendOf(cfg, o)
 	if err != nil {

@@ -53,7 +53,7 @@ func mostTokensOf(c *config.Config) string {
 func (l *loops) sayWhere() {
 	step := l.training.trainer.Step()
 	l.say.progress.Start(l.training.steps, "job", l.folder.Path, "seed", int64(l.id.Seed), "steps", l.training.steps,
-		"behind", step)
+		"after", step)
 	if done := plan.Complete(l.cfg, step, l.training.steps); done != "" {
 		fmt.Fprintln(l.site.Out, "done    ", done)
 		return
@@ -63,10 +63,10 @@ func (l *loops) sayWhere() {
 	}
 	again := ""
 	if l.resumed.lost > 0 {
-		again = fmt.Sprintf(", the last state that was saved; up to step %d training repeats, on the samples "+
-			"there are", step+l.resumed.lost)
+		again = fmt.Sprintf(", the last saved state; training repeats up to step %d, on the stored samples",
+			step+l.resumed.lost)
 	}
-	fmt.Fprintf(l.site.Out, "resume   behind step %d%s\n", step, again)
+	fmt.Fprintf(l.site.Out, "resume   after step %d%s\n", step, again)
 }
 
 // forecast says how long the run will take, where that can be measured.

@@ -114,7 +114,7 @@ func listen(p parts) (net.Listener, error) {
 // openProxy makes the proxy over the history that explorer.db_url names.
 func (l *loops) openProxy(ctx context.Context) (*proxy.Server, error) {
 	if l.models.base.Template == nil {
-		return nil, errors.New("run: serve mode speaks of messages, and the model has no chat template; give one " +
+		return nil, errors.New("run: serve mode renders messages, and the model has no chat template; give one " +
 			"with model.chat_template_path")
 	}
 	url := l.cfg.Explorer.DBURL

@@ -85,7 +85,7 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 						t.Errorf("it does not say %q:\n%s", want, out)
 					}
 				}
-				if !strings.Contains(out, "ended behind step 0 of 3: the tasks are done") || sum.Steps != 0 ||
+				if !strings.Contains(out, "ended after step 0 of 3: the tasks are done") || sum.Steps != 0 ||
 					strings.Contains(out, "reward.svg") {
 					t.Errorf("%d steps:\n%s", sum.Steps, out)
 				}
@@ -180,7 +180,7 @@ func TestStageWithNothingLeft(t *testing.T) {
 	stages := "stages=[{stage_name: empty, mode: both, data_processor: {experience_pipeline: {operators: [{name: " +
 		"reward_filter, args: {threshold: 5}}]}}}, {stage_name: full, mode: both}]"
 	sum, out := said(t, options(), and(tiny, stages)...)
-	if sum.Steps != 3 || !strings.Contains(out, "ended behind step 0 of 3") {
+	if sum.Steps != 3 || !strings.Contains(out, "ended after step 0 of 3") {
 		t.Errorf("%d steps:\n%s", sum.Steps, out)
 	}
 }

@@ -168,7 +168,7 @@ func (t training) short(cfg *config.Config) string {
 	if trained > 0 && trained >= t.steps {
 		return ""
 	}
-	what := "ended behind step " + strconv.Itoa(trained) + " of " + strconv.Itoa(t.steps)
+	what := "ended after step " + strconv.Itoa(trained) + " of " + strconv.Itoa(t.steps)
 	if t.steps == 0 {
 		what = "ended, and no step was trained"
 	}

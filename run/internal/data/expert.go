@@ -10,7 +10,7 @@ import (
 )
 
 // Expert opens the auxiliary buffer that the sample strategy mixes in, at the place where the job stopped; nil if
-// it mixes nothing. It must last for so many train steps.
+// it mixes nothing. It must last for steps train steps.
 func (o Opener) Expert(ctx context.Context, pos buffer.Position, steps int) (*supervised.Examples, error) {
 	s := o.Method.SampleStrategy
 	usual, experts := s.Split(o.Config.Buffer.TrainBatchSize)

@@ -66,7 +66,7 @@ func newTaskTable(set *taskRows, read dataset.Plan) (*taskTable, error) {
 	return &taskTable{set, steps}, nil
 }
 
-// picks are the n rows of a step, or io.EOF when there are not so many.
+// picks are the n rows of a step, or io.EOF when there are fewer.
 func (t *taskTable) picks(step, n int) ([]dataset.Pick, error) {
 	if step > t.steps {
 		return nil, io.EOF

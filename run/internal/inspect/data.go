@@ -173,7 +173,7 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 				"explorer in "+
 				"another process; set storage_type: sql", in.cfg.Algorithm.Type))
 		}
-		return false // nobody knows how many will come
+		return false // their number is not known in advance
 	}
 	in.steps = plan.Steps(in.cfg, in.method, 0)
 	s, err := in.data(in.cfg).Train(ctx, buffer.Position{}, in.steps)

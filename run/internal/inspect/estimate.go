@@ -74,7 +74,7 @@ func (in *Inspection) measure(ctx context.Context, b *budget.Budget, service tin
 	return in.plan().Pilot(ctx, b, client)
 }
 
-// Forecast measures the engine before a run that may be long and says how long it takes, so that nobody starts a month
+// Forecast measures the engine before a run that may be long and says how long it takes, so that no one starts a month
 // on a CPU unknowingly. steps are to come. It is empty for a short run, whose steps tell soon enough.
 func (in *Inspection) Forecast(ctx context.Context, e *engine.Engine, steps int) (string, error) {
 	left, err := in.reckon(ctx)
@@ -108,7 +108,7 @@ func (in *Inspection) reckon(ctx context.Context) (*budget.Budget, error) {
 	case m == config.Train && in.examples != nil:
 		return out, out.CountExamples(in.examples, in.cfg.Buffer.TrainBatchSize)
 	case m == config.Train:
-		return nil, errors.New("run: experiences that another process writes cannot be counted before they are there")
+		return nil, errors.New("run: experiences that another process writes cannot be counted in advance")
 	case in.external != nil:
 		return nil, errors.New("run: a model behind OpenAI's interface counts tokens of its own")
 	case m.Explores() && m != config.Bench && in.train.Tasks == nil:
@@ -116,7 +116,7 @@ func (in *Inspection) reckon(ctx context.Context) (*budget.Budget, error) {
 	case m.Explores() && m != config.Bench:
 		return out, in.plan().Count(ctx, out)
 	}
-	return nil, fmt.Errorf("run: how much mode %s does is for those to say who ask it", in.cfg.Mode)
+	return nil, fmt.Errorf("run: the amount of work in mode %s depends on the requests that arrive", in.cfg.Mode)
 }
 
 // plan is what the budget counts of a run that explores.

@@ -15,7 +15,7 @@ type findings struct {
 	unknown []string
 }
 
-// notHere is an error about something that a run would fetch, so that nobody knows yet whether it is right.
+// notHere is an error about something that is not downloaded yet, so it cannot be checked.
 type notHere struct{ err error }
 
 func (n *notHere) Error() string { return n.err.Error() }

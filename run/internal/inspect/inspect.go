@@ -1,6 +1,6 @@
 // Package inspect looks at a configuration before anything is built of it: every part that needs no service is made,
-// nothing is written, and nobody is asked anything. What it finds wrong is said with its key; the rest is what a budget
-// is reckoned from.
+// nothing is written, and no server is asked. Every mistake is reported with its key. The rest is what a budget is
+// estimated from.
 package inspect
 
 import (

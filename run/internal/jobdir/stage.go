@@ -77,7 +77,7 @@ func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 		}
 	}
 	if err != nil {
-		return s, fmt.Errorf("run: stage %s has left no state to go on from: %w", cfg.Stages[i].StageName, err)
+		return s, fmt.Errorf("run: stage %s left no state to continue from: %w", cfg.Stages[i].StageName, err)
 	}
 	sampler, err := noted(dir, "latest_state_dict_iteration.txt", "remote_sampler_path.txt")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -45,7 +45,7 @@ func (*Service) Prompt(messages []chat.Message) (string, []int32, error) {
 
 // Encode implements workflow.Renderer.
 func (*Service) Encode(string) ([]int32, error) {
-	return nil, errors.New("run: a model behind OpenAI's interface goes on with no text of its own, it answers " +
+	return nil, errors.New("run: a model behind OpenAI's interface cannot continue a text; it answers " +
 		"messages; choose another workflow")
 }
 
@@ -79,7 +79,7 @@ func (x *Service) SamplingClient(_ context.Context, req tinker.SamplingClientReq
 func (x *Service) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	tokens, ok := req.Prompt.Tokens()
 	if !ok {
-		return nil, errors.New("run: external model: a prompt that is no text")
+		return nil, errors.New("run: external model: the prompt is not text")
 	}
 	var messages []Message
 	if err := json.Unmarshal([]byte(x.Decode(tokens)), &messages); err != nil {

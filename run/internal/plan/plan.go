@@ -44,7 +44,7 @@ func Sync(cfg *config.Config) synchronizer.Schedule {
 	return synchronizer.Schedule{Interval: max(1, s.SyncInterval), Offset: s.SyncOffset}
 }
 
-// Rates is the learning rate over a run of so many steps.
+// Rates is the learning rate over a run of the given number of steps.
 func Rates(cfg *config.Config, steps int) (algorithm.Schedule, error) {
 	o := cfg.Algorithm.Optimizer
 	return algorithm.NewSchedule(o.LR, o.MinLRRatio, o.LRWarmupSteps, o.LRWarmupStepsRatio, steps, o.LRSchedulerType)
@@ -58,8 +58,8 @@ func Adam(cfg *config.Config) tinker.AdamParams {
 	return p
 }
 
-// Changed tells when steps that are trained had other learning rates than a run of so many steps would have given
-// them: by warm-up ratios and decays they depend on the number of steps. "": they had the same.
+// Changed tells when steps that are trained had other learning rates than a run of the given number of steps would have
+// given them: by warm-up ratios and decays they depend on the number of steps. "": they had the same.
 func Changed(cfg *config.Config, state trainer.State, steps int, now algorithm.Schedule) (string, error) {
 	if state.Planned == 0 || state.Planned == steps {
 		return "", nil
@@ -93,7 +93,7 @@ func Complete(cfg *config.Config, trained, steps int) string {
 	case cfg.Buffer.TotalSteps == nil:
 		key = "buffer.total_epochs"
 	}
-	return fmt.Sprintf("nothing left to do: all %d steps are trained; raise %s to go on", steps, key)
+	return fmt.Sprintf("nothing to do: all %d steps are trained; raise %s to train more", steps, key)
 }
 
 // Value is what n points to, 0 if that is nothing.

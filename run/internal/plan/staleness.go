@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 )
 
-// CheckStaleness refuses a sample strategy that would wait for ever: with a fixed schedule the age of each sample is
+// CheckStaleness refuses a sample strategy that would wait forever: with a fixed schedule the age of each sample is
 // known, and a step that is left without samples publishes nothing that new ones could be made with. exploreSteps is
 // how many there are.
 func CheckStaleness(cfg *config.Config, m *algorithm.Method, exploreSteps int) error {

@@ -78,7 +78,7 @@ func (f Finder) Tokenizer(ctx context.Context) (string, error) {
 		}
 	}
 	if f.Offline {
-		return "", fmt.Errorf("run: the tokenizer of %s is neither in a folder here nor in the hub's cache, and an "+
+		return "", fmt.Errorf("run: the tokenizer of %s is neither in a local folder nor in the hub's cache, and an "+
 			"estimate asks no server", name)
 	}
 	said, err := f.serversTokenizer(ctx)
@@ -124,7 +124,7 @@ func (f Finder) fetchTokenizer(ctx context.Context, names []string) (string, err
 	var tried []error
 	for _, n := range names {
 		if f.Site.Hub == nil || !hub.IsName(n) {
-			tried = append(tried, fmt.Errorf("%s is no folder here", n))
+			tried = append(tried, fmt.Errorf("there is no folder %s", n))
 			continue
 		}
 		dir, err := f.Site.Hub.Tokenizer(ctx, n)
