@@ -116,8 +116,7 @@ func resume(p parts) (resumed, error) {
 		return resumed{State: state}, err
 	case state.Foreign && p.models.service.Durable:
 		return resumed{}, fmt.Errorf("run: job %s was begun by Trinity-RFT on a Tinker service, which has its "+
-			"weights; "+
-			"set model.tinker.base_url to that service, or use another name for a new job", p.folder.Path)
+			"weights; set model.tinker.base_url to that service, or use another name for a new job", p.folder.Path)
 	case state.Foreign:
 		state, err = record.Foreign{Explorer: explorerState(p), Store: storePath(p.folder),
 			Explored: plan.ExploreSamples(p.cfg),

@@ -173,8 +173,7 @@ func (l *loops) sayTrainerDone() error {
 	status, ok, err := l.travel.folder.Trainer()
 	if err == nil && ok && status.State == synchronizer.Done && l.exploring.first <= l.exploring.steps {
 		l.say.notes.Add(fmt.Sprintf("the trainer of this job was done with step %d; start it again with the longer "+
-			"plan, "+
-			"or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
+			"plan, or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
 			status.Step, l.exploring.first))
 	}
 	return err

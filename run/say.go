@@ -87,14 +87,12 @@ func sayEntropies(
 		return err
 	}
 	if need := m.Needs(); need.Entropy || need.Centre {
-		fmt.Fprintf(out, "note: this service does not compute entropies: advantage_fn %s takes an estimate from "+
-			"the likeliest tokens, "+
-			"shown as actor/entropy_estimate_top20\n", cfg.Algorithm.AdvantageFn)
+		fmt.Fprintf(out, "note: this service does not compute entropies: advantage_fn %s takes an estimate from the "+
+			"likeliest tokens, shown as actor/entropy_estimate_top20\n", cfg.Algorithm.AdvantageFn)
 	}
 	if m.Objective.Entropy.Coef != 0 {
 		fmt.Fprintln(out, "note: this service does not compute entropies: the entropy term of the loss is an "+
-			"estimate from the sampled tokens, "+
-			"-p·log p, shown as actor/entropy_loss_estimate")
+			"estimate from the sampled tokens, -p·log p, shown as actor/entropy_loss_estimate")
 	}
 	return nil
 }

@@ -15,12 +15,10 @@ import (
 )
 
 // warmed is a run in two stages: two steps on the demonstrations, then two of grpo.
-var warmed = and(tiny, "stages=["+
-	"{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft, optimizer: {lr: 1e-3}}, buffer: "+
-	"{total_steps: 2, train_batch_size: 4, trainer_input: {experience_buffer: {storage_type: file, path: "+
-	"examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, "+
-	"trainer: {total_steps: 2}},"+
-	"{stage_name: rft}]")
+var warmed = and(tiny, "stages=[{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft, optimizer: {lr: "+
+	"1e-3}}, buffer: {total_steps: 2, train_batch_size: 4, trainer_input: {experience_buffer: {storage_type: file, "+
+	"path: examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, "+
+	"trainer: {total_steps: 2}},{stage_name: rft}]")
 
 // staged runs all stages and returns the lines of each.
 func staged(t testing.TB, dir string, o Options) map[string][]monitor.Line {

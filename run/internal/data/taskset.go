@@ -42,9 +42,8 @@ func textOnly(f config.Format, key string) error {
 		"video_key", "videos", f.VideoKey}} {
 		if c.column != "" {
 			return place.At(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text "+
-				"only: "+
-				"take the key "+
-				"away and use rows whose text is enough, or train such a model elsewhere", c.column, c.what))
+				"only: take the key away and use rows whose text is enough, or train such a model "+
+				"elsewhere", c.column, c.what))
 		}
 	}
 	return nil

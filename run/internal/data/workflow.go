@@ -131,14 +131,10 @@ func (o Opener) noteBuiltIn(name string, w workflow.Workflow, system string, r *
 	case own.Text == "":
 	case own.Replaceable:
 		o.Note(fmt.Sprintf("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model "+
-			"trained with "+
-			"that "+
-			"answers differently. Set format.system_prompt of the taskset to use another; "+
-			"trinity debug -m prompt shows the prompt", name))
+			"trained with that answers differently. Set format.system_prompt of the taskset to use another; trinity "+
+			"debug -m prompt shows the prompt", name))
 	default:
 		o.Note(fmt.Sprintf("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with "+
-			"those "+
-			"answers "+
-			"differently. trinity debug -m prompt shows the prompt", name))
+			"those answers differently. trinity debug -m prompt shows the prompt", name))
 	}
 }

@@ -170,8 +170,7 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 	if in.method.Schema == "experience" {
 		if eb == nil || eb.StorageType != "sql" {
 			in.add(key+".storage_type", fmt.Errorf("mode train with algorithm %s reads the experiences of an "+
-				"explorer in "+
-				"another process; set storage_type: sql", in.cfg.Algorithm.Type))
+				"explorer in another process; set storage_type: sql", in.cfg.Algorithm.Type))
 		}
 		return false // their number is not known in advance
 	}
@@ -213,8 +212,7 @@ func (in *Inspection) noStep() error {
 	cfg := in.cfg
 	tasks := in.explored * cfg.Buffer.BatchSize
 	return fmt.Errorf("is %d, and the %d explore steps give %d experiences (%d tasks, %d of each), which is less "+
-		"than one "+
-		"step; lower it, or raise buffer.total_epochs or total_steps",
+		"than one step; lower it, or raise buffer.total_epochs or total_steps",
 		cfg.Buffer.TrainBatchSize, in.explored, tasks*cfg.Algorithm.RepeatTimes, tasks, cfg.Algorithm.RepeatTimes)
 }
 

@@ -100,8 +100,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 	case n == nil || *n <= context:
 	case in.cfg.Given("model.max_model_len"):
 		in.add("model.max_model_len", fmt.Errorf("is %d, and the context of %s is %d tokens (max_position_embeddings "+
-			"of its "+
-			"config.json); lower it, and max_prompt_tokens and max_response_tokens with it",
+			"of its config.json); lower it, and max_prompt_tokens and max_response_tokens with it",
 			*n, in.cfg.Model.BaseModel(), context))
 	default:
 		in.notes.Add(fmt.Sprintf("max_prompt_tokens and max_response_tokens come to %d tokens, and the context of %s "+

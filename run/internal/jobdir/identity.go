@@ -85,8 +85,7 @@ func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note 
 	}
 	if was, is := id.Adapter, cfg.StartAdapter(); was != is {
 		return "", fmt.Errorf("run: job %s was begun with model.lora_configs[0].path %q and the configuration now "+
-			"says %q; "+
-			"set the old path, or use another name for a new job", dir, was, is)
+			"says %q; set the old path, or use another name for a new job", dir, was, is)
 	}
 	if err := id.checkTrained(cfg, dir); err != nil {
 		return "", err

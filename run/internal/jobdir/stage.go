@@ -106,8 +106,7 @@ func SayPassed(cfg *config.Config, i int, out io.Writer) error {
 	state, err := trainer.ReadState(s.JobDir(), s.Trainer.Name)
 	if err == nil && state.Step < *s.Trainer.TotalSteps {
 		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has "+
-			"begun with its weights; "+
-			"for a longer one use another name\n",
+			"begun with its weights; for a longer one use another name\n",
 			cfg.Stages[i].StageName, state.Step, *s.Trainer.TotalSteps, cfg.Stages[i+1].StageName)
 	}
 	return err

@@ -25,8 +25,7 @@ func ReachService(lookup func(string) (string, bool), model, urlEnv, keyEnv stri
 	base, ok := lookup(urlEnv)
 	if !ok || base == "" {
 		return nil, fmt.Errorf("run: model.external_model is reached through the environment variable %s, which is "+
-			"not set; "+
-			"set it to an address such as http://127.0.0.1:8000/v1", urlEnv)
+			"not set; set it to an address such as http://127.0.0.1:8000/v1", urlEnv)
 	}
 	key, _ := lookup(keyEnv)
 	return &Service{Client: Client{URL: completions(base), Key: key, Model: model}}, nil

@@ -70,9 +70,9 @@ func Changed(cfg *config.Config, state trainer.State, steps int, now algorithm.S
 	}
 	for step := 1; step <= state.Step; step++ {
 		if then.At(step) != now.At(step) {
-			return fmt.Sprintf("the learning rates of steps 1 to %d are those of a run of %d steps, and from now "+
-				"on those of one of %d "+
-				"(algorithm.optimizer.lr_scheduler_type %s): the result is not that of a run that was planned for %d",
+			return fmt.Sprintf("the learning rates of steps 1 to %d are those of a run of %d steps, and from now on "+
+				"those of one of %d (algorithm.optimizer.lr_scheduler_type %s): the result is not that of a run that "+
+				"was planned for %d",
 				state.Step, state.Planned, steps, cfg.Algorithm.Optimizer.LRSchedulerType, steps), nil
 		}
 	}

@@ -53,8 +53,8 @@ func TeacherPath(cfg *config.Config) (string, error) {
 	list := cfg.Explorer.AuxiliaryModels
 	if len(list) == 0 {
 		return "", fmt.Errorf("run: algorithm %s learns from a teacher, and explorer.auxiliary_models is empty; name "+
-			"the teacher's model_path there: "+
-			"a model, a job's folder or its global_step_<n>, the folder of an adapter, or a tinker:// path",
+			"the teacher's model_path there: a model, a job's folder or its global_step_<n>, the folder of an "+
+			"adapter, or a tinker:// path",
 			cfg.Algorithm.Type)
 	}
 	for _, m := range list {
