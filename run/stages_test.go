@@ -116,7 +116,7 @@ func TestStagesRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for meta, want := range map[string]string{`{"latest_stage": 2}`: "put the missing stages back",
-		`x`: "cannot be read", `{"latest_stage": 1}`: "stage warmup has left no state"} {
+		`x`: "cannot be read", `{"latest_stage": 1}`: "stage warmup left no state"} {
 		if err := os.WriteFile(filepath.Join(job, "stage_meta.json"), []byte(meta), 0o644); err != nil {
 			t.Fatal(err)
 		}
