@@ -200,7 +200,7 @@ release: ## build static binaries for six platforms with checksums and SBOMs in 
 	.ci/release
 
 .PHONY: release-check
-release-check: ## train the example with the release binaries, in a chroot and on an emulated arm64, and try go install; writes the log (needs root and Debian's qemu-user-static)
+release-check: release ## train the example with the release binaries, in a chroot and on an emulated arm64, and try go install; writes the log (needs root and Debian's qemu-user-static)
 	.ci/release-check 2>&1 | tee docs/results/release.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bits
