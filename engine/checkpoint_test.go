@@ -89,7 +89,8 @@ func TestFilesOfCheckpoints(t *testing.T) {
 	}
 }
 
-// Killed between any two operations on the disk, a checkpoint is there whole, the old or the new one, or not at all.
+// After a kill between any two operations on the disk, a checkpoint is the complete old one, the complete new one, or
+// absent.
 func TestSavingIsAtomic(t *testing.T) {
 	models := map[string]Model{baseName: {Dir: writeShape(t, true, true,
 		map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
@@ -203,7 +204,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Requests that are run again after a crash find their own checkpoints, and take them for what they are.
+// Requests that are replayed after a crash replace their own checkpoints.
 func TestSavingAgain(t *testing.T) {
 	models, dir := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}, t.TempDir()
 	for life := range 2 {
@@ -301,7 +302,7 @@ func TestExpiry(t *testing.T) {
 	value(t, f, err)
 }
 
-// A snapshot waits for its place between requests, but not longer than its caller.
+// A snapshot waits until it can run between two requests, but not longer than its caller.
 func TestSnapshotGivesUp(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
