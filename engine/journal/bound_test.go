@@ -77,7 +77,7 @@ func TestGapBeforeDelete(t *testing.T) {
 	}
 }
 
-// A model made from a state that was deleted since is there after every crash, or nobody was promised it.
+// After every crash, a model made from a state that was deleted later still exists or was never promised.
 func TestOriginDeleted(t *testing.T) {
 	modelDir, stride := tinyModel(t), 3
 	if testing.Short() {
@@ -126,7 +126,7 @@ func TestOriginDeleted(t *testing.T) {
 	}
 }
 
-// A model that was trained once and then left alone does not keep what others log.
+// An idle model does not keep the log of other models.
 func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Nanosecond, SnapshotBytes: 8 << 10})
@@ -155,7 +155,7 @@ func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
 	}
 }
 
-// Results are kept up to a number of bytes, the newest in any case.
+// Results are kept up to a number of bytes, and the newest is always kept.
 func TestKeepBytes(t *testing.T) {
 	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(),
 		journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 1000, KeepBytes: 1 << 10})
@@ -212,7 +212,7 @@ func (f *gatedFile) Sync() error {
 	return f.File.Sync()
 }
 
-// A request that comes again while the first one is on its way to the disk is not promised before that one.
+// A request that is repeated while the first one is being synced is not promised before the first.
 func TestRepeatWaitsForTheDisk(t *testing.T) {
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
@@ -246,7 +246,7 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// Many models with a little to replay each are as bad as one with much: all together have a bound.
+// The replay of all models together is bounded, so that many models with a short replay do not delay a start.
 func TestReplayOfManyModels(t *testing.T) {
 	dir := t.TempDir()
 	j := mustOpen(t, tinyModel(t), dir, disk.OS(), journal.Options{ReplayMax: time.Nanosecond})

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// After a full disk the journal goes on as soon as there is room: without a start, and to the answers of a run that had
-// room.
+// After a full disk the journal continues as soon as there is room, without a restart and with the answers of an
+// unbroken run.
 func TestFullDiskHeals(t *testing.T) {
 	modelDir := tinyModel(t)
 	var want []string
@@ -54,7 +54,7 @@ func TestFullDiskHeals(t *testing.T) {
 	}
 }
 
-// A request that nobody sends again is done all the same.
+// A request that is not sent again is executed too.
 func TestAcceptedWhileFull(t *testing.T) {
 	d := &disk.Full{FS: disk.OS()}
 	j := mustOpen(t, tinyModel(t), t.TempDir(), d, journal.Options{})

@@ -14,9 +14,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A snapshot file is: the machine's state, the results that are kept (JSON), a trailer (JSON), and a foot. The foot is,
-// little-endian: the lengths of the three (uint64 each), their crc32c (uint32 each), the crc32c of the foot so far
-// (uint32), snapshotEnd. So the trailer is read without the rest.
+// A snapshot file is: the machine's state, the results that are kept (JSON), a trailer (JSON), and a footer. The
+// footer is, little-endian: the lengths of the three (uint64 each), their crc32c (uint32 each), the crc32c of the
+// footer so far (uint32), snapshotEnd. So the trailer can be read without the other parts.
 const (
 	snapshotEnd  = "TRNSNAP2"
 	snapshotFoot = 3*8 + 3*4 + 4 + len(snapshotEnd)
@@ -39,7 +39,7 @@ type section struct {
 	crc  uint32
 }
 
-// sections writes and sums up one part after another.
+// sections writes one part after another and computes their checksums.
 type sections struct {
 	w    io.Writer
 	list []section
@@ -58,7 +58,7 @@ func (s *sections) json(v any) error {
 	return json.NewEncoder(s).Encode(v)
 }
 
-// writeSnapshot writes a snapshot file; state writes the machine's part. The results are those that the file keeps.
+// writeSnapshot writes a snapshot file; state writes the machine's part. It returns the results in the file.
 func writeSnapshot(w io.Writer, state func(io.Writer) (trailer, []result, error)) ([]result, error) {
 	s := &sections{w: w, list: []section{{}}}
 	t, results, err := state(s)
@@ -104,8 +104,8 @@ func openSnapshot(path string) (s *snapfile, err error) {
 	}
 	if s.Version != version {
 		f.Close()
-		return nil, fmt.Errorf("journal: snapshot %s has format version %d; this program reads %d; another version "+
-			"of it wrote this: use that one", path, s.Version, version)
+		return nil, fmt.Errorf("journal: snapshot %s has format version %d; this program reads %d; another version wrote it: "+
+			"use that one", path, s.Version, version)
 	}
 	return s, nil
 }
@@ -128,9 +128,9 @@ func (s *snapfile) readFoot() error {
 	case n >= olderFoot && string(foot[n-len(olderEnd):]) == olderEnd:
 		return s.readOlder(st.Size(), foot[n-olderFoot:])
 	case n < snapshotFoot || string(foot[n-len(snapshotEnd):]) != snapshotEnd:
-		return errors.New("no end mark")
+		return errors.New("it has no end mark")
 	case binary.LittleEndian.Uint32(foot[36:]) != crc32.Checksum(foot[:36], castagnoli):
-		return errors.New("the checksum of its foot differs")
+		return errors.New("the checksum of its footer differs")
 	}
 	part := func(i int) section {
 		return section{int64(binary.LittleEndian.Uint64(foot[8*i:])), binary.LittleEndian.Uint32(foot[24+4*i:])}
@@ -138,13 +138,13 @@ func (s *snapfile) readFoot() error {
 	s.state, s.results = part(0), part(1)
 	last := part(2)
 	if s.state.size+s.results.size+last.size+int64(snapshotFoot) != st.Size() {
-		return fmt.Errorf("%d bytes, and its foot says %d, %d and %d", st.Size(), s.state.size, s.results.size,
+		return fmt.Errorf("it has %d bytes but its footer says %d, %d and %d", st.Size(), s.state.size, s.results.size,
 			last.size)
 	}
 	return s.readJSON(s.state.size+s.results.size, last, &s.trailer)
 }
 
-// readOlder reads the trailer of a file of version 1 after checking the whole.
+// readOlder checks a whole file of version 1 and reads its trailer.
 func (s *snapfile) readOlder(size int64, foot []byte) error {
 	body := size - int64(olderFoot)
 	crc := crc32.New(castagnoli)
@@ -154,7 +154,7 @@ func (s *snapfile) readOlder(size int64, foot []byte) error {
 	}
 	n := int64(binary.LittleEndian.Uint32(foot))
 	if n > body {
-		return errors.New("trailer too long")
+		return errors.New("its trailer is too long")
 	}
 	raw := make([]byte, n)
 	if _, err := s.f.ReadAt(raw, body-n); err != nil {
@@ -179,7 +179,7 @@ func (s *snapfile) readJSON(at int64, part section, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// kept reads the results that the file keeps.
+// kept reads the results in the file.
 func (s *snapfile) kept() (results []result, err error) {
 	if s.Info == nil {
 		return s.Results, nil
