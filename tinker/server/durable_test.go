@@ -114,8 +114,8 @@ func TestDamageStopsTheStart(t *testing.T) {
 	}
 }
 
-// script is a client that trains and samples; every request can be sent again. do returns what request i means, and an
-// error when the server did not answer it.
+// script is a client that trains and samples; every request can be sent again. do returns the result of request i, or
+// an error if the server did not answer it.
 type script struct {
 	r       *rig
 	session string
@@ -216,8 +216,8 @@ func (s *script) fetch(i int, id string) (string, error) {
 
 var everyCrash = flag.Bool("server.full", false, "stop at every operation on the disk, not at every ninth")
 
-// TestEveryCrash stops everything between two operations on the disk, with and without loss of power, starts it again
-// and goes on. Whatever was answered stands, nothing is done twice, and all results are those of an unbroken run.
+// TestEveryCrash stops the server between two operations on the disk, with and without a power loss, and starts it
+// again. Every answer stays valid, nothing is executed twice, and all results are those of an unbroken run.
 func TestEveryCrash(t *testing.T) {
 	stride := 9
 	if *everyCrash {

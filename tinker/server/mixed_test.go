@@ -17,8 +17,8 @@ import (
 
 var mixedCrashes = flag.Int("server.crashes", 3, "how often the power fails under mixed load; 100 for the full test")
 
-// front is an address that stays while the server behind it dies and comes back. From a crash on nothing of the dead
-// one is heard.
+// front is an address that stays while the server behind it crashes and restarts. After a crash it sends no answer of
+// the crashed process.
 type front struct {
 	web  *httptest.Server
 	life atomic.Pointer[life]
@@ -63,15 +63,15 @@ func (f *front) begin(r *rig, at int) (count *disk.Crash, crashed chan struct{},
 	return count, crashed, nil
 }
 
-// end takes the dead process away.
+// end removes the crashed process.
 func (f *front) end(r *rig) {
 	f.life.Store(nil)
 	r.stop()
 }
 
-// TestMixedLoadOverCrashes lets the power fail at random moments of mixed load: whatever was not synced is lost.
-// Clients repeat, and every answer has the bits of a server that ran through: nothing accepted was lost, nothing was
-// done twice.
+// TestMixedLoadOverCrashes simulates power losses at random moments of mixed load: unsynced data is lost. Clients
+// repeat their requests, and every answer has the bits of an unbroken run: no accepted request is lost and none is
+// executed twice.
 func TestMixedLoadOverCrashes(t *testing.T) {
 	const steps = 8
 	newCrowd := func() (*front, *rig) {
