@@ -62,7 +62,7 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 	waiting("1")
 	code, _, raw := r.send("POST", wire.Prefix+"/asample", asample(s, 1, nil), wire.HeaderBackpressure, "1")
-	if code != http.StatusTooManyRequests || !strings.Contains(string(raw), "too much waits already") {
+	if code != http.StatusTooManyRequests || !strings.Contains(string(raw), "the service is busy") {
 		t.Errorf("a second sample: %d %s", code, raw)
 	}
 	r.post("/cancel_future", map[string]any{"request_id": first}, nil)
