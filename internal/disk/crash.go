@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// ErrCrash is what every operation returns from the crash on.
+// ErrCrash is the error of every operation from the crash on.
 var ErrCrash = errors.New("disk: crashed by the test")
 
 // Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write
 // leaves half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes
-// that were not synced are lost too. Crash itself keeps account of what is durable; the disk is never synced, which
-// makes such tests fast.
+// that were not synced are lost too. Crash itself tracks the durable bytes; the disk is never synced, which makes such
+// tests fast.
 type Crash struct {
 	FS        FS
 	At        int // 1 is the first operation; 0 never crashes
@@ -22,24 +22,24 @@ type Crash struct {
 	mu      sync.Mutex
 	n       int
 	crashed bool
-	synced  map[string]int64 // bytes known to be durable, per file appended to or created
+	synced  map[string]int64 // durable bytes of each file appended to or created
 }
 
-// Count is the number of operations asked for so far.
+// Count is the number of operations so far.
 func (c *Crash) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
-// Now crashes: no later operation happens.
+// Now crashes at once: no later operation is executed.
 func (c *Crash) Now() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crashed = true
 }
 
-// step counts one operation. now is true for the very operation that crashes.
+// step counts one operation. now is true for the operation that crashes.
 func (c *Crash) step() (now bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Crash) do(op func() error) error {
 	return c.alive(op())
 }
 
-// alive is err, or the crash if it came while the operation ran: a dead process hears of no success.
+// alive is err, or ErrCrash if the crash came while the operation ran: a killed process gets no result.
 func (c *Crash) alive(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A replaced file is old or new and whole, wherever the process dies, with power or without.
+// After a kill or a power loss at any operation, a replaced file is the complete old or the complete new one.
 func TestReplaceSurvivesEveryCrash(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
@@ -68,7 +68,7 @@ func TestReplaceLeavesNothingOnError(t *testing.T) {
 	}
 }
 
-// Of several that make one file the first is kept, and no other's bytes.
+// If several processes create one file, it has the bytes of the first.
 func TestWriteNew(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGrown: what a full disk leaves of a write is gone before the next one, and what is behind the size at the
-// opening.
+// TestGrown: the rest of a failed write is removed before the next write, and so are bytes beyond the size when the
+// file is opened.
 func TestGrown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	full := &Full{FS: OS()}
@@ -44,7 +44,7 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// TestTransaction: one that the crash forbids is not begun, and one that it interrupts did not succeed.
+// TestTransaction: after a crash a transaction is not begun, and one that a crash interrupts fails.
 func TestTransaction(t *testing.T) {
 	ran := 0
 	run := func() error { ran++; return nil }

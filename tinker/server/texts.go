@@ -19,7 +19,7 @@ func checkTexts(name, version string, tags []string, metadata map[string]any) er
 		}
 	}
 	if len(tags) > maxTags {
-		return tinker.Userf("the session has %d tags; the limit is %d: use fewer", len(tags), maxTags)
+		return tinker.Userf("the session has %d tags; use at most %d", len(tags), maxTags)
 	}
 	for _, tag := range tags {
 		if err := checkText("tags", tag); err != nil {

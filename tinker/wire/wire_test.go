@@ -240,7 +240,7 @@ func TestForwardBackwardNamesWhatIsWrong(t *testing.T) {
 		{appendVarint(appendBytes(nil, 1, make([]byte, 5)), 3, 1), "5 bytes"},
 		{appendInt64s(appendVarint(appendBytes(nil, 1, make([]byte, 8)), 3, 1), 4, []int64{3}), "needs 3 elements"},
 		{appendInt64s(appendVarint(appendBytes(nil, 1, nil), 3, 1), 4, []int64{-1}), "negative"},
-		{sparse([]int64{1 << 20, 1 << 10}, nil, nil, nil), "unfold"},
+		{sparse([]int64{1 << 20, 1 << 10}, nil, nil, nil), "in dense form"},
 		{sparse([]int64{2}, nil, nil, nil), "two dimensions"},
 		{sparse([]int64{1, 2}, []int64{0, 1}, []int64{2}, []float32{1}), "column 2 of row 0"},
 		{sparse([]int64{2, 2}, []int64{0, 9, 1}, []int64{0}, []float32{1}), "row 0 has indices 0 to 9"},

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// An adapter merged into its model gives the logits of the two, to the precision of the model's type; shards, dtypes
-// and a tied embedding stay what they are, unless the adapter reaches the head.
+// A merged model gives the logits of the model with its adapter, to the precision of the model's type. Shards and
+// dtypes stay the same, and so does a tied embedding unless the adapter is on the head.
 func TestMerge(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, tt := range []struct {
@@ -51,7 +51,7 @@ func TestMerge(t *testing.T) {
 			tokens, rows, want := expectedLogits(t, dir)
 			near(t, "logits", logitsOf(t, r, w, nil, tokens, rows), want, 0.02)
 			if err := Merge(base, p, out, disk.OS(), r.Compute); err == nil ||
-				!strings.Contains(err.Error(), "is there already") {
+				!strings.Contains(err.Error(), "exists already") {
 				t.Errorf("merging into a full folder: %v", err)
 			}
 		})
@@ -70,7 +70,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A merge that is stopped anywhere leaves no folder, or a whole one.
+// A merge that is stopped anywhere leaves no folder or a complete one.
 func TestMergeSurvivesEveryCrash(t *testing.T) {
 	r, _ := newRunner(t, 1)
 	p, err := ReadPEFT("testdata/peft/llama32-qv")
