@@ -3,8 +3,9 @@ package config
 // Algorithm is the section `algorithm`: how experiences become a loss and the loss an update.
 // Function names and arguments left null are filled from [Algorithms] and [Functions].
 type Algorithm struct {
-	Type        string    `yaml:"algorithm_type"`
-	RepeatTimes int       `yaml:"repeat_times"` // rollouts per task (the group size); not given: the algorithm's own number
+	Type string `yaml:"algorithm_type"`
+	// rollouts per task (the group size); not given: the algorithm's own number
+	RepeatTimes int       `yaml:"repeat_times"`
 	Optimizer   Optimizer `yaml:"optimizer"`
 
 	SampleStrategy     string         `yaml:"sample_strategy,null"`

@@ -47,9 +47,11 @@ func ChooseBackend(c *Config, getenv func(string) (string, bool)) (Backend, erro
 	}
 	switch {
 	case c.Model.Tinker.Rank == 0:
-		return b, fmt.Errorf("config: model.tinker.rank is 0, which trains all weights, but the run goes to the %s, which trains adapters; give a rank such as 32, or base_url: local", b.Kind)
+		return b, fmt.Errorf("config: model.tinker.rank is 0, which trains all weights, but the run goes to the %s, "+
+			"which trains adapters; give a rank such as 32, or base_url: local", b.Kind)
 	case c.Model.RandomInit:
-		return b, fmt.Errorf("config: model.random_init is true, but the run goes to the %s, which starts from its own weights; remove it, or give base_url: local", b.Kind)
+		return b, fmt.Errorf("config: model.random_init is true, but the run goes to the %s, which starts from its "+
+			"own weights; remove it, or give base_url: local", b.Kind)
 	}
 	return b, nil
 }
@@ -59,21 +61,28 @@ func choose(c *Config, getenv func(string) (string, bool)) Backend {
 	keyEnv := firstSet(getenv, "TINKER_API_KEY", "TRINITY_API_KEY")
 	switch {
 	case !t.Enable:
-		return Backend{Reason: "training on the local engine (model.tinker.enable is false); set it to true to use a Tinker server or the hosted service"}
+		return Backend{Reason: "training on the local engine (model.tinker.enable is false); set it to true to use a " +
+			"Tinker server or the hosted service"}
 	case strings.EqualFold(t.BaseURL, "local"):
-		return Backend{Reason: "training on the local engine (model.tinker.base_url is local); remove base_url to let the model or the environment decide"}
+		return Backend{Reason: "training on the local engine (model.tinker.base_url is local); remove base_url to " +
+			"let the model or the environment decide"}
 	case t.BaseURL == "" && isLocalModel(model):
-		return Backend{Reason: fmt.Sprintf("training on the local engine (%s is a local folder); set model.tinker.base_url to use a server", model)}
+		return Backend{Reason: fmt.Sprintf("training on the local engine (%s is a local folder); set "+
+			"model.tinker.base_url to use a server", model)}
 	case t.BaseURL != "":
-		return Backend{Server, t.BaseURL, keyEnv, fmt.Sprintf("training on the server %s (model.tinker.base_url); set base_url: local for the local engine", t.BaseURL)}
+		return Backend{Server, t.BaseURL, keyEnv, fmt.Sprintf("training on the server %s (model.tinker.base_url); "+
+			"set base_url: local for the local engine", t.BaseURL)}
 	}
 	if url, _ := getenv("TINKER_BASE_URL"); url != "" {
-		return Backend{Server, url, keyEnv, fmt.Sprintf("training on the server %s (TINKER_BASE_URL); set model.tinker.base_url: local for the local engine", url)}
+		return Backend{Server, url, keyEnv, fmt.Sprintf("training on the server %s (TINKER_BASE_URL); set "+
+			"model.tinker.base_url: local for the local engine", url)}
 	}
 	if keyEnv != "" {
-		return Backend{Hosted, "", keyEnv, fmt.Sprintf("training on the hosted Tinker service (%s is set), which costs money; set model.tinker.base_url: local for the local engine", keyEnv)}
+		return Backend{Hosted, "", keyEnv, fmt.Sprintf("training on the hosted Tinker service (%s is set), which "+
+			"costs money; set model.tinker.base_url: local for the local engine", keyEnv)}
 	}
-	return Backend{Reason: "training on the local engine (no server and no key is given); set TINKER_API_KEY for the hosted service, or model.tinker.base_url for a server"}
+	return Backend{Reason: "training on the local engine (no server and no key is given); set TINKER_API_KEY for the " +
+		"hosted service, or model.tinker.base_url for a server"}
 }
 
 // firstSet returns the first of the names whose variable is not empty.

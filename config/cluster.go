@@ -6,7 +6,8 @@ type Cluster struct {
 	NodeNum    int    `yaml:"node_num" applies:"no"`
 	GPUPerNode int    `yaml:"gpu_per_node" applies:"no"`
 
-	_ struct{} `auto:"total_gpu_num,rollout_gpu_num,auxiliary_model_gpu_num,explorer_gpu_num,trainer_gpu_num,trainer_node_num,trainer_gpu_num_per_node"`
+	_ struct{} `auto:"total_gpu_num,rollout_gpu_num,auxiliary_model_gpu_num,explorer_gpu_num,trainer_gpu_num"`
+	_ struct{} `auto:"trainer_node_num,trainer_gpu_num_per_node"`
 }
 
 func (c *Cluster) defaults() { c.RayAddress = "auto" }

@@ -112,10 +112,12 @@ func (c *Config) deriveSynchronizer() {
 		c.deriveDatasetSync()
 		return
 	}
-	if e := &c.Explorer; s.SyncInterval > 0 && e.EvalInterval > 0 && c.Mode != Bench && e.EvalInterval%s.SyncInterval != 0 {
+	if e := &c.Explorer; s.SyncInterval > 0 && e.EvalInterval > 0 && c.Mode != Bench &&
+		e.EvalInterval%s.SyncInterval != 0 {
 		rounded := max(e.EvalInterval-e.EvalInterval%s.SyncInterval, s.SyncInterval)
 		if c.given("explorer.eval_interval") {
-			c.note("explorer.eval_interval %d became %d, a multiple of synchronizer.sync_interval %d", e.EvalInterval, rounded, s.SyncInterval)
+			c.note("explorer.eval_interval %d became %d, a multiple of synchronizer.sync_interval %d", e.EvalInterval,
+				rounded, s.SyncInterval)
 		}
 		e.EvalInterval = rounded
 		c.derive("explorer.eval_interval", "a multiple of sync_interval")
@@ -127,7 +129,8 @@ func (c *Config) deriveSynchronizer() {
 func (c *Config) deriveDatasetSync() {
 	s := &c.Synchronizer
 	if s.SyncMethod != Checkpoint {
-		c.note("synchronizer.sync_method %s was replaced by checkpoint: %s has no explorer", s.SyncMethod, c.Algorithm.Type)
+		c.note("synchronizer.sync_method %s was replaced by checkpoint: %s has no explorer", s.SyncMethod,
+			c.Algorithm.Type)
 		s.SyncMethod = Checkpoint
 		c.derive("synchronizer.sync_method", c.Algorithm.Type)
 	}

@@ -20,7 +20,8 @@ func (in *ExplorerInput) Training() []Taskset {
 func (c *Config) deriveTasksets() {
 	b := &c.Buffer
 	if c.Mode != Train {
-		fillInt(c, &b.TrainBatchSize, "buffer.train_batch_size", b.BatchSize*c.Algorithm.RepeatTimes, "batch_size × repeat_times")
+		fillInt(c, &b.TrainBatchSize, "buffer.train_batch_size", b.BatchSize*c.Algorithm.RepeatTimes,
+			"batch_size × repeat_times")
 	}
 	in := &b.ExplorerInput
 	const section = "buffer.explorer_input"
@@ -41,14 +42,17 @@ func (c *Config) deriveTasksets() {
 	c.deriveTable()
 }
 
-// deriveTable: the tasks of a table that is read in order come once, as upstream has it; a selector reads them by epochs.
+// deriveTable: the tasks of a table that is read in order come once, as upstream has it; a selector reads them by
+// epochs.
 func (c *Config) deriveTable() {
 	b, list := &c.Buffer, c.Buffer.ExplorerInput.Training()
-	if len(list) != 1 || list[0].StorageType != "sql" || list[0].DataSelector.SelectorType != "sequential" || b.TotalEpochs == 1 {
+	if len(list) != 1 || list[0].StorageType != "sql" || list[0].DataSelector.SelectorType != "sequential" ||
+		b.TotalEpochs == 1 {
 		return
 	}
 	if c.given("buffer.total_epochs") {
-		c.note("buffer.total_epochs is not used: the rows of a table are read once; give data_selector.selector_type: shuffle to read them again")
+		c.note("buffer.total_epochs is not used: the rows of a table are read once; give " +
+			"data_selector.selector_type: shuffle to read them again")
 	}
 	b.TotalEpochs = 1
 	c.derive("buffer.total_epochs", "a table is read once")
@@ -70,7 +74,8 @@ func (c *Config) fillTaskset(t *Taskset, key, name, workflow string) {
 	in := &c.Buffer.ExplorerInput
 	fillText(c, &t.Name, join(key, "name"), name, "its place in the list")
 	fillText(c, &t.DefaultWorkflowType, join(key, "default_workflow_type"), workflow, "buffer.explorer_input")
-	fillText(c, &t.DefaultRewardFnType, join(key, "default_reward_fn_type"), in.DefaultRewardFnType, "buffer.explorer_input.default_reward_fn_type")
+	fillText(c, &t.DefaultRewardFnType, join(key, "default_reward_fn_type"), in.DefaultRewardFnType,
+		"buffer.explorer_input.default_reward_fn_type")
 	c.fillRollout(&t.RolloutArgs, join(key, "rollout_args"))
 	c.fillFormat(&t.Format, join(key, "format"))
 	if t.TaskSelector != nil && t.DataSelector == nil {
@@ -135,7 +140,8 @@ func (c *Config) deriveExperienceBuffers() {
 }
 
 // deriveStorage chooses the kind and the place of the buffer between the loops. With both loops in one process a
-// file would be read while it is written: it becomes a queue that keeps a copy there. What is no place for a copy is not used.
+// file would be read while it is written: it becomes a queue that keeps a copy there. What is no place for a copy is
+// not used.
 func (c *Config) deriveStorage(b *ExperienceBuffer) {
 	if b.StorageType == "file" && (c.Mode == Both || c.Mode == ServeTrain) {
 		c.note("%s.storage_type file was replaced by queue: mode is both", experienceBuffer)
@@ -151,7 +157,8 @@ func (c *Config) deriveStorage(b *ExperienceBuffer) {
 	}
 	if b.StorageType == "queue" && (c.Mode == Explore || c.Mode == Train || c.Mode == Serve) {
 		if c.given(experienceBuffer + ".storage_type") {
-			c.note("%s.storage_type queue was replaced by sql: mode %s shares it with another process", experienceBuffer, c.Mode)
+			c.note("%s.storage_type queue was replaced by sql: mode %s shares it with another process",
+				experienceBuffer, c.Mode)
 		}
 		b.StorageType = "sql"
 		c.derive(experienceBuffer+".storage_type", "mode "+string(c.Mode))
@@ -168,8 +175,10 @@ func (c *Config) deriveStorage(b *ExperienceBuffer) {
 			c.derive(experienceBuffer+".path", "replay_buffer.enable")
 		}
 	}
-	if ext := filepath.Ext(b.Path); b.StorageType == "queue" && c.given(experienceBuffer+".path") && !strings.Contains(b.Path, "://") && ext != ".jsonl" && ext != ".json" && b.Path != "" {
-		c.note("%s.path %s is not used: a queue keeps its copy in a .jsonl file or a database", experienceBuffer, b.Path)
+	if ext := filepath.Ext(b.Path); b.StorageType == "queue" && c.given(experienceBuffer+".path") &&
+		!strings.Contains(b.Path, "://") && ext != ".jsonl" && ext != ".json" && b.Path != "" {
+		c.note("%s.path %s is not used: a queue keeps its copy in a .jsonl file or a database", experienceBuffer,
+			b.Path)
 		b.Path = ""
 		c.derive(experienceBuffer+".path", "no place for a copy")
 	}
@@ -184,7 +193,8 @@ func (c *Config) bufferDir() string { return filepath.Join(c.JobDir(), "buffer")
 
 // fillBuffer fills what any experience buffer leaves open.
 func (c *Config) fillBuffer(b *ExperienceBuffer, key string) {
-	fillText(c, &b.SchemaType, join(key, "schema_type"), Algorithms()[c.Algorithm.Type].Schema, "algorithm_type "+c.Algorithm.Type)
+	fillText(c, &b.SchemaType, join(key, "schema_type"), Algorithms()[c.Algorithm.Type].Schema, "algorithm_type "+
+		c.Algorithm.Type)
 	if c.Mode == Train {
 		if !c.given(join(key, "total_epochs")) {
 			b.TotalEpochs = c.Buffer.TotalEpochs

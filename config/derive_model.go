@@ -33,7 +33,8 @@ func (c *Config) deriveTinker() {
 		c.derive("trainer.trainer_type", "model.tinker.enable")
 	}
 	if len(c.Model.LoRAConfigs) > 0 {
-		c.note("model.lora_configs is ignored: model.tinker.enable is true, and model.tinker.rank and its train_* flags count")
+		c.note("model.lora_configs is ignored: model.tinker.enable is true, and model.tinker.rank and its train_* " +
+			"flags count")
 	}
 	if t.TrainerConfig != nil {
 		t.TrainerConfig = nil
@@ -58,10 +59,12 @@ func (c *Config) deriveLengths() {
 		fill(c, &m.MaxResponseTokens, "model.max_response_tokens", total-total/2, "half of max_model_len")
 	case prompt == 0:
 		c.shorten(&m.MaxResponseTokens, "model.max_response_tokens", min(response, total-1))
-		fill(c, &m.MaxPromptTokens, "model.max_prompt_tokens", total-*m.MaxResponseTokens, "max_model_len − max_response_tokens")
+		fill(c, &m.MaxPromptTokens, "model.max_prompt_tokens", total-*m.MaxResponseTokens,
+			"max_model_len − max_response_tokens")
 	case response == 0:
 		c.shorten(&m.MaxPromptTokens, "model.max_prompt_tokens", min(prompt, total-1))
-		fill(c, &m.MaxResponseTokens, "model.max_response_tokens", total-*m.MaxPromptTokens, "max_model_len − max_prompt_tokens")
+		fill(c, &m.MaxResponseTokens, "model.max_response_tokens", total-*m.MaxPromptTokens,
+			"max_model_len − max_prompt_tokens")
 	}
 	if r := m.MaxResponseTokens; r != nil && m.MinResponseTokens > 0 && m.MinResponseTokens >= *r {
 		least := max(*r-1, 0)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 )
 
 func TestDefaults(t *testing.T) {
@@ -59,16 +59,19 @@ func TestSeedTinkerFile(t *testing.T) {
 		{"repeat times", task.RepeatTimes, 8},
 		{"temperature", *task.RolloutArgs.Temperature, 1.0},
 		{"max tokens", *task.RolloutArgs.MaxTokens, 2048},
-		{"buffer path", buf.Path, "/ckpt/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1/buffer/experience_buffer.jsonl"},
+		{"buffer path", buf.Path,
+			"/ckpt/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1/buffer/experience_buffer.jsonl"},
 		{"schema", buf.SchemaType, "experience"},
-		{"notes", c.Notes(), []string{"not applying here (no GPUs, Ray, vLLM or verl; docs/trinity-rft.md has the others): cluster.node_num, cluster.gpu_per_node, explorer.rollout_model.seed"}},
+		{"notes", c.Notes(), []string{"not applying here (no GPUs, Ray, vLLM or verl; docs/trinity-rft.md has the " +
+			"others): cluster.node_num, cluster.gpu_per_node, explorer.rollout_model.seed"}},
 		{"LoRA", c.LoRA().Rank, 32},
 	} {
 		if !reflect.DeepEqual(tt.got, tt.want) {
 			t.Errorf("%s = %#v, want %#v", tt.what, tt.got, tt.want)
 		}
 	}
-	if tmpl := c.Model.CustomChatTemplate; !strings.HasPrefix(tmpl, "{{- bos_token }}\n{%- if custom_tools is defined %}\n") || !strings.HasSuffix(tmpl, "{%- endif %}\n") {
+	if tmpl := c.Model.CustomChatTemplate; !strings.HasPrefix(
+		tmpl, "{{- bos_token }}\n{%- if custom_tools is defined %}\n") || !strings.HasSuffix(tmpl, "{%- endif %}\n") {
 		t.Errorf("chat template = %q", tmpl)
 	}
 }
@@ -88,7 +91,8 @@ func TestLengths(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", tt.given, got, tt.want)
 		}
 	}
-	if m := load(t, base, "model.max_response_tokens=5", "model.min_response_tokens=9").Model; m.MinResponseTokens != 4 {
+	if m := load(t, base, "model.max_response_tokens=5",
+		"model.min_response_tokens=9").Model; m.MinResponseTokens != 4 {
 		t.Errorf("min_response_tokens = %d, want 4", m.MinResponseTokens)
 	}
 }
@@ -101,12 +105,15 @@ func TestDerived(t *testing.T) {
 	}{
 		{"", func(c *Config) any { return c.Algorithm.RepeatTimes }, 2},
 		{"algorithm.repeat_times=1", func(c *Config) any { return c.Algorithm.RepeatTimes }, 1},
-		{"algorithm.algorithm_type=gspo", func(c *Config) any { return c.Algorithm.LossAggMode }, "seq-mean-token-mean"},
+		{"algorithm.algorithm_type=gspo", func(c *Config) any { return c.Algorithm.LossAggMode },
+			"seq-mean-token-mean"},
 		{"", func(c *Config) any { return c.Algorithm.LossAggMode }, "token-mean"},
-		{"algorithm.policy_loss_fn_args.loss_agg_mode=seq-mean-token-sum", func(c *Config) any { return c.Algorithm.LossAggMode }, "seq-mean-token-sum"},
+		{"algorithm.policy_loss_fn_args.loss_agg_mode=seq-mean-token-sum",
+			func(c *Config) any { return c.Algorithm.LossAggMode }, "seq-mean-token-sum"},
 		{"algorithm.advantage_fn=rec", func(c *Config) any { return c.Algorithm.AdvantageFn }, "rec"},
 		{"algorithm.algorithm_type=raft", func(c *Config) any { return c.Algorithm.AdvantageFn }, ""},
-		{"algorithm.optimizer.warmup_style=cosine", func(c *Config) any { return c.Algorithm.Optimizer.LRSchedulerType }, "cosine"},
+		{"algorithm.optimizer.warmup_style=cosine",
+			func(c *Config) any { return c.Algorithm.Optimizer.LRSchedulerType }, "cosine"},
 		{"model.top_k=7", func(c *Config) any { return *c.Buffer.ExplorerInput.Taskset.RolloutArgs.TopK }, 7},
 		{"model.temperature=0", func(c *Config) any { return *c.Explorer.RolloutModel.Temperature }, 0.0},
 		{"model.temperature=0.5 buffer.explorer_input.eval_tasksets[0].rollout_args.temperature=0",
@@ -114,18 +121,21 @@ func TestDerived(t *testing.T) {
 		{"synchronizer.sync_interval=30", func(c *Config) any { return c.Explorer.EvalInterval }, 90},
 		{"synchronizer.sync_interval=300", func(c *Config) any { return c.Explorer.EvalInterval }, 300},
 		{"synchronizer.sync_method=nccl", func(c *Config) any { return c.Synchronizer.SyncMethod }, Checkpoint},
-		{"synchronizer.sync_method=memory model.tinker.enable=true", func(c *Config) any { return c.Synchronizer.SyncMethod }, Memory},
+		{"synchronizer.sync_method=memory model.tinker.enable=true",
+			func(c *Config) any { return c.Synchronizer.SyncMethod }, Memory},
 		{"mode=colocate", func(c *Config) any { return c.Mode }, Both},
 		{"buffer.explorer_input.default_workflow_type=w buffer.explorer_input.default_eval_workflow_type=e",
 			func(c *Config) any { return c.Buffer.ExplorerInput.EvalTasksets[0].DefaultWorkflowType }, "e"},
-		{"buffer.explorer_input.default_workflow_type=w", func(c *Config) any { return c.Buffer.ExplorerInput.EvalTasksets[0].DefaultWorkflowType }, "w"},
+		{"buffer.explorer_input.default_workflow_type=w",
+			func(c *Config) any { return c.Buffer.ExplorerInput.EvalTasksets[0].DefaultWorkflowType }, "w"},
 		{"", func(c *Config) any { return c.Buffer.ExplorerInput.EvalTasksets[0].Name }, "eval_taskset_0"},
 		{"", func(c *Config) any { return c.Buffer.TrainerInput.ExperienceBuffer.StorageType }, "queue"},
 		{"buffer.trainer_input.experience_buffer={storage_type: file, path: mine.jsonl}",
 			func(c *Config) any { return filepath.Base(c.Buffer.TrainerInput.ExperienceBuffer.Path) }, "mine.jsonl"},
 		{"buffer.trainer_input.experience_buffer={storage_type: sql, name: b}",
 			func(c *Config) any { return filepath.Base(c.Buffer.TrainerInput.ExperienceBuffer.Path) }, "b.db"},
-		{"explorer.concurrent_mode=asynchronous buffer.batch_size=4", func(c *Config) any { return c.Explorer.RunnerPerModel }, 4},
+		{"explorer.concurrent_mode=asynchronous buffer.batch_size=4",
+			func(c *Config) any { return c.Explorer.RunnerPerModel }, 4},
 		{"model.tinker={enable: true, base_model: x}", func(c *Config) any { return c.Model.BaseModel() }, "x"},
 		{"model.tinker={enable: true, full_param: true}", func(c *Config) any { return c.LoRA().Rank }, 0},
 		{"model.tinker.base_model=x", func(c *Config) any { return c.Model.BaseModel() }, "m"},
@@ -156,8 +166,10 @@ func TestSFTWithoutSaving(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := c.Buffer.TrainerInput.ExperienceBuffer
-	if c.Synchronizer.SyncInterval != 1 || c.Synchronizer.SyncMethod != Checkpoint || b.StorageType != "file" || b.SchemaType != "sft" {
-		t.Errorf("interval %d, method %s, storage %s, schema %s", c.Synchronizer.SyncInterval, c.Synchronizer.SyncMethod, b.StorageType, b.SchemaType)
+	if c.Synchronizer.SyncInterval != 1 || c.Synchronizer.SyncMethod != Checkpoint || b.StorageType != "file" ||
+		b.SchemaType != "sft" {
+		t.Errorf("interval %d, method %s, storage %s, schema %s", c.Synchronizer.SyncInterval,
+			c.Synchronizer.SyncMethod, b.StorageType, b.SchemaType)
 	}
 }
 
@@ -225,8 +237,9 @@ func TestTableAgrees(t *testing.T) {
 	table := Algorithms()
 	for name, row := range algorithm.Algorithms() {
 		ours := table[name]
-		got := algorithm.Row{Advantage: ours.Advantage, SampleStrategy: ours.SampleStrategy, PolicyLoss: ours.PolicyLoss,
-			KLLoss: ours.KLLoss, Entropy: ours.EntropyLoss, Schema: ours.Schema,
+		got := algorithm.Row{Advantage: ours.Advantage, SampleStrategy: ours.SampleStrategy,
+			PolicyLoss: ours.PolicyLoss,
+			KLLoss:     ours.KLLoss, Entropy: ours.EntropyLoss, Schema: ours.Schema,
 			Aggregation: algorithm.Aggregation(cmp.Or(ours.LossAggMode, "token-mean"))}
 		_, late := algorithm.LateAdvantages()[row.Advantage]
 		if got != row || ours.InTrainer != late {
@@ -251,7 +264,8 @@ func TestTableAgrees(t *testing.T) {
 		}
 	}
 	for name, row := range table {
-		c := load(t, base, "algorithm.algorithm_type="+name, "mode=train", "buffer.train_batch_size=1", "buffer.trainer_input.experience_buffer.path=x")
+		c := load(t, base, "algorithm.algorithm_type="+name, "mode=train", "buffer.train_batch_size=1",
+			"buffer.trainer_input.experience_buffer.path=x")
 		if c.Algorithm.RepeatTimes != row.RepeatTimes {
 			t.Errorf("%s: repeat_times %d, want %d", name, c.Algorithm.RepeatTimes, row.RepeatTimes)
 		}

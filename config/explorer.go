@@ -22,9 +22,10 @@ type Explorer struct {
 	DBURL                      string           `yaml:"db_url,null"`
 	OverRollout                OverRollout      `yaml:"over_rollout"`
 	DynamicTimeout             DynamicTimeout   `yaml:"dynamic_timeout"`
-	RunnerConcurrency          *int             `yaml:"runner_prepare_concurrency" applies:"no"` // these two of upstream's later versions
-	RunnerRetries              *int             `yaml:"runner_prepare_max_retries" applies:"no"`
-	RunnerStateReportInterval  float64          `yaml:"runner_state_report_interval" applies:"no"` // seconds; 0: off
+	// these two of upstream's later versions
+	RunnerConcurrency         *int    `yaml:"runner_prepare_concurrency" applies:"no"`
+	RunnerRetries             *int    `yaml:"runner_prepare_max_retries" applies:"no"`
+	RunnerStateReportInterval float64 `yaml:"runner_state_report_interval" applies:"no"` // seconds; 0: off
 }
 
 func (e *Explorer) defaults() {

@@ -36,7 +36,8 @@ func FuzzParse(f *testing.F) {
 
 // Interpolation ends on every text, without a panic and without growing beyond its limits.
 func FuzzInterpolate(f *testing.F) {
-	for _, s := range []string{"${oc.env:HOME}", "${oc.env:X,${a}}", "${a}${b}", "${oc.decode:${oc.env:HOME}}", `\${x}`, "${a[0].b}", "${a.b.c}"} {
+	for _, s := range []string{"${oc.env:HOME}", "${oc.env:X,${a}}", "${a}${b}", "${oc.decode:${oc.env:HOME}}", `\${x}`,
+		"${a[0].b}", "${a.b.c}"} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -10,13 +10,14 @@ type InferenceModel struct {
 	EngineNum       int    `yaml:"engine_num"`               // runners = engine_num × explorer.runner_per_model
 	Seed            int64  `yaml:"seed" applies:"no"`        // names the sampling streams, together with the run's seed
 
-	TensorParallelSize   int            `yaml:"tensor_parallel_size" applies:"no"`
-	UseV1                bool           `yaml:"use_v1" applies:"no"`
-	EnforceEager         bool           `yaml:"enforce_eager" applies:"no"`
-	EnablePrefixCaching  bool           `yaml:"enable_prefix_caching" applies:"no"`
-	EnableChunkedPrefill bool           `yaml:"enable_chunked_prefill" applies:"no"`
-	GPUMemoryUtilization float64        `yaml:"gpu_memory_utilization" applies:"no"`
-	ExtraEngineArgs      map[string]any `yaml:"extra_engine_args" applies:"no"` // these three of upstream's later versions
+	TensorParallelSize   int     `yaml:"tensor_parallel_size" applies:"no"`
+	UseV1                bool    `yaml:"use_v1" applies:"no"`
+	EnforceEager         bool    `yaml:"enforce_eager" applies:"no"`
+	EnablePrefixCaching  bool    `yaml:"enable_prefix_caching" applies:"no"`
+	EnableChunkedPrefill bool    `yaml:"enable_chunked_prefill" applies:"no"`
+	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization" applies:"no"`
+	// these three of upstream's later versions
+	ExtraEngineArgs      map[string]any `yaml:"extra_engine_args" applies:"no"`
 	BasePort             *int           `yaml:"base_port" applies:"no"`
 	WeightSyncBufferSize *int           `yaml:"weight_sync_buffer_size" applies:"no"`
 	Dtype                string         `yaml:"dtype" applies:"no"`
@@ -42,7 +43,8 @@ type InferenceModel struct {
 	ToolCallParser       string `yaml:"tool_call_parser,null" applies:"no"`
 	ReasoningParser      string `yaml:"reasoning_parser,null" applies:"no"`
 
-	_ struct{} `auto:"external_model_config,bundle_indices,ray_namespace,cuda_visible_devices,enable_lora,enable_runtime_lora_updating,lora_modules,lora_kwargs,rope_scaling,rope_theta"`
+	_ struct{} `auto:"external_model_config,bundle_indices,ray_namespace,cuda_visible_devices,enable_lora"`
+	_ struct{} `auto:"enable_runtime_lora_updating,lora_modules,lora_kwargs,rope_scaling,rope_theta"`
 }
 
 func (m *InferenceModel) defaults() {

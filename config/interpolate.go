@@ -62,7 +62,8 @@ func (in *interpolator) resolve(n *node, path string, depth int) *node {
 func (in *interpolator) tooMuch(n *node, path string, depth int) bool {
 	if !in.full && (in.count > maxNodes || depth > maxDepth) {
 		in.full = true
-		in.found.add(n.at, path, "references expand to more than %d values or %d levels; refer to less", maxNodes, maxDepth)
+		in.found.add(n.at, path, "references expand to more than %d values or %d levels; refer to less", maxNodes,
+			maxDepth)
 	}
 	return in.full
 }
@@ -163,7 +164,8 @@ func (in *interpolator) evaluate(expr string, n *node, depth int) (*node, error)
 			return in.reference(expr, n, depth+1)
 		}
 	}
-	return nil, fmt.Errorf("${%s} is not known; there are ${oc.env:NAME}, ${oc.env:NAME,default}, ${oc.decode:text} and ${dotted.key}", expr)
+	return nil, fmt.Errorf("${%s} is not known; there are ${oc.env:NAME}, ${oc.env:NAME,default}, ${oc.decode:text} "+
+		"and ${dotted.key}", expr)
 }
 
 // text fills in a piece that may hold interpolations itself.
@@ -186,7 +188,8 @@ func (in *interpolator) environment(arg string, n *node, depth int) (*node, erro
 		return &node{text: value, quoted: true, at: n.at, env: variable}, nil
 	}
 	if !hasFallback {
-		return nil, fmt.Errorf("the environment variable %s is not set; set it, or write ${oc.env:%s,default}", variable, variable)
+		return nil, fmt.Errorf("the environment variable %s is not set; set it, or write ${oc.env:%s,default}",
+			variable, variable)
 	}
 	return in.fallback(strings.TrimSpace(fallback), n, depth)
 }
@@ -241,7 +244,8 @@ func moveTo(n *node, at position, env string) *node {
 func (in *interpolator) reference(path string, n *node, depth int) (*node, error) {
 	path = strings.TrimSpace(path)
 	if strings.HasPrefix(path, ".") {
-		return nil, fmt.Errorf("${%s} is relative; write the whole key from the top, such as ${model.max_prompt_tokens}", path)
+		return nil,
+			fmt.Errorf("${%s} is relative; write the whole key from the top, such as ${model.max_prompt_tokens}", path)
 	}
 	steps, err := splitPath(path)
 	if err != nil {

@@ -12,7 +12,8 @@ func filled(text, key string) (any, problems) {
 	if root == nil {
 		return nil, found
 	}
-	root = interpolate(root, env("HOME=/home/me", "EMPTY=", "NUMBER=7", "LIST=[1, 2]", "NAME=HOME", "JSON={a: 1}"), &found)
+	root = interpolate(root, env("HOME=/home/me", "EMPTY=", "NUMBER=7", "LIST=[1, 2]", "NAME=HOME", "JSON={a: 1}"),
+		&found)
 	if n := root.get(key); n != nil {
 		return n.value(), found
 	}

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the messages of testdata/*.bad.yml into testdata/*.bad.want, and docs/trinity.schema.json")
+var update = flag.Bool("update", false, "write the messages of testdata/*.bad.yml into testdata/*.bad.want, and "+
+	"docs/trinity.schema.json")
 
 // env is an environment made of NAME=value texts.
 func env(pairs ...string) func(string) (string, bool) {
@@ -124,7 +125,8 @@ func TestExcerpt(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	bomb := "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"
 	for _, d := range "12345678" {
-		bomb += fmt.Sprintf("a%c: &a%c [%s]\n", d, d, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%c,", d-1), 10), ","))
+		bomb += fmt.Sprintf("a%c: &a%c [%s]\n", d, d, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%c,", d-1), 10),
+			","))
 	}
 	var deep strings.Builder
 	for i := range 200 {

@@ -27,7 +27,8 @@ func (c *Config) LoRA() LoRA {
 	t := &c.Model.Tinker
 	switch {
 	case t.Enable && t.Rank > 0:
-		out := LoRA{Rank: t.Rank, Alpha: tinkerAlpha, TrainAttn: t.TrainAttn, TrainMLP: t.TrainMLP, TrainUnembed: t.TrainUnembed}
+		out := LoRA{Rank: t.Rank, Alpha: tinkerAlpha, TrainAttn: t.TrainAttn, TrainMLP: t.TrainMLP,
+			TrainUnembed: t.TrainUnembed}
 		if t.TrainAttn {
 			out.Modules = append(out.Modules, attentionModules()...)
 		}

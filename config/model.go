@@ -52,8 +52,8 @@ type Tinker struct {
 	FullParam    bool   `yaml:"full_param"`    // of upstream's later versions: rank 0
 	BaseURL      string `yaml:"base_url,null"` // a server, or "local" for the engine in this process
 
-	// Of upstream's later versions: how gradients are sent in pieces, and losses that a server computes. The pieces are the client's affair here, and
-	// every loss is computed here.
+	// Of upstream's later versions: how gradients are sent in pieces, and losses that a server computes. The pieces are
+	// the client's affair here, and every loss is computed here.
 	ChunkBytes  *int           `yaml:"forward_backward_chunk_bytes" applies:"no"`
 	MaxInflight *int           `yaml:"forward_backward_max_inflight" applies:"no"`
 	ChunkCap    *int           `yaml:"sdk_chunk_bytes_cap" applies:"no"`

@@ -82,7 +82,8 @@ func splitPath(path string) ([]step, error) {
 	for part := range strings.SplitSeq(path, ".") {
 		name, rest, indexed := strings.Cut(part, "[")
 		if name == "" && (len(steps) == 0 || !indexed) {
-			return nil, fmt.Errorf("%s has an empty part; write a path such as buffer.batch_size or tasksets[0].path", quote(path))
+			return nil, fmt.Errorf("%s has an empty part; write a path such as buffer.batch_size or tasksets[0].path",
+				quote(path))
 		}
 		if name != "" {
 			steps = append(steps, step{key: name})

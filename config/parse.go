@@ -20,7 +20,8 @@ const (
 )
 
 // Parse is [Load] for a text that is already read; name stands for it in messages.
-func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool), own ...Names) (*Config, error) {
+func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool),
+	own ...Names) (*Config, error) {
 	var found problems
 	root := parseText(&source{file: name, text: string(text)}, &found)
 	if root == nil {
@@ -48,7 +49,8 @@ func parseText(src *source, found *problems) *node {
 	case n.isNull():
 		return &node{kind: mapping, at: position{src, 1, 1}}
 	case n.kind != mapping:
-		found.add(n.at, "", "the configuration is %s; it must be a mapping of keys such as mode, model and buffer", n.describe())
+		found.add(n.at, "", "the configuration is %s; it must be a mapping of keys such as mode, model and buffer",
+			n.describe())
 		return nil
 	}
 	return n
@@ -85,10 +87,12 @@ func parseValue(src *source, found *problems) *node {
 // checkText refuses texts that a parser should not be asked to read.
 func checkText(text string) error {
 	if len(text) > maxText {
-		return fmt.Errorf("%d bytes are too many for a configuration (at most %d); is this the right file?", len(text), maxText)
+		return fmt.Errorf("%d bytes are too many for a configuration (at most %d); is this the right file?", len(text),
+			maxText)
 	}
 	if n := strings.Count(text, "\n"); n > maxLines {
-		return fmt.Errorf("%d lines are too many for a configuration (at most %d); is this the right file?", n, maxLines)
+		return fmt.Errorf("%d lines are too many for a configuration (at most %d); is this the right file?", n,
+			maxLines)
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return fmt.Errorf("byte %d is zero; is this a text file?", i)

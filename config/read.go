@@ -63,7 +63,8 @@ func (r *reader) tooMuch(at position, path string, depth int) bool {
 	}
 	if depth > maxDepth || r.count > maxNodes {
 		r.full = true
-		r.found.add(at, path, "the configuration is nested deeper than %d levels or holds more than %d values; is this the right file?", maxDepth, maxNodes)
+		r.found.add(at, path, "the configuration is nested deeper than %d levels or holds more than %d values; is "+
+			"this the right file?", maxDepth, maxNodes)
 	}
 	return r.full
 }

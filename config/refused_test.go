@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is given and does nothing is never passed over: it is on the line of what does not apply, noted with the reason, or refused with the
-// remedy. Each key here is given a value of its own.
+// What is given and does nothing is never passed over: it is on the line of what does not apply, noted with the reason,
+// or refused with the remedy. Each key here is given a value of its own.
 func TestNothingIsPassedOver(t *testing.T) {
 	const idle, noted, refused = "does not apply", "is noted", "is refused"
 	for _, tt := range []struct{ override, fate, says string }{
@@ -31,7 +31,8 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"explorer.runner_num=4", noted, "deprecated"},
 		{"buffer.explorer_input.taskset.repeat_times=9", noted, "algorithm.repeat_times counts"},
 		{"buffer.trainer_input.experience_buffer.batch_size=9", noted, "set by the program"},
-		{"trainer.trainer_config={actor_rollout_ref: {actor: {ppo_mini_batch_size: 7}}}", noted, "is buffer.train_batch_size"},
+		{"trainer.trainer_config={actor_rollout_ref: {actor: {ppo_mini_batch_size: 7}}}", noted,
+			"is buffer.train_batch_size"},
 		{"trainer.enable_preview=false", idle, "trainer.enable_preview"},
 		{"explorer.env_vars={A: b}", idle, "explorer.env_vars"},
 		{"explorer.runner_state_report_interval=3", idle, "explorer.runner_state_report_interval"},
@@ -40,10 +41,12 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"service.data_juicer={auto_start: true}", idle, "service.data_juicer.auto_start"},
 		{"synchronizer.wait_for_checkpoint=true", idle, "synchronizer.wait_for_checkpoint"},
 		{"model.logprobs=5", idle, "model.logprobs"},
-		{"model.tinker={enable: true, forward_backward_chunk_bytes: 4500000, server_loss_fn: trinity_ppo}", idle, "model.tinker.server_loss_fn"},
+		{"model.tinker={enable: true, forward_backward_chunk_bytes: 4500000, server_loss_fn: trinity_ppo}", idle,
+			"model.tinker.server_loss_fn"},
 		{"explorer.rollout_model={extra_engine_args: {a: 1}, base_port: 2}", idle, "explorer.rollout_model.base_port"},
 		{"synchronizer.sync_method=hccl", noted, "checkpoint is used"},
-		{"trainer.trainer_config={actor_rollout_ref: {hybrid_engine: true}}", idle, "trainer.trainer_config.actor_rollout_ref.hybrid_engine"},
+		{"trainer.trainer_config={actor_rollout_ref: {hybrid_engine: true}}", idle,
+			"trainer.trainer_config.actor_rollout_ref.hybrid_engine"},
 	} {
 		t.Run(tt.override, func(t *testing.T) {
 			c, err := Parse("minimal.yml", []byte(base), overrides(tt.override), env())
@@ -66,16 +69,19 @@ func TestNothingIsPassedOver(t *testing.T) {
 	}
 }
 
-// Of every key in upstream's examples (Appendix A of the reference, testdata/every-key.good.yml) it is known what becomes of it.
+// Of every key in upstream's examples (Appendix A of the reference, testdata/every-key.good.yml) it is known what
+// becomes of it.
 func TestFateOfEveryKey(t *testing.T) {
 	c, err := Load("testdata/every-key.good.yml", nil, env("TRINITY_TASKSET_PATH", "d"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := strings.FieldsFunc(strings.Join(c.Notes(), " "), func(r rune) bool { return strings.ContainsRune(" ,:", r) })
+	said := strings.FieldsFunc(strings.Join(c.Notes(), " "),
+		func(r rune) bool { return strings.ContainsRune(" ,:", r) })
 	known, used := applied(t), map[string]bool{}
 	for key := range c.trace.origins {
-		if !c.given(key) || c.isSection(key) || slices.Contains(said, key) || slices.Contains(said, strings.TrimSuffix(key, "[0]")) {
+		if !c.given(key) || c.isSection(key) || slices.Contains(said, key) ||
+			slices.Contains(said, strings.TrimSuffix(key, "[0]")) {
 			continue
 		}
 		at := slices.IndexFunc(known, func(k string) bool {
@@ -98,7 +104,8 @@ func TestFateOfEveryKey(t *testing.T) {
 // isSection reports whether other keys that are given lie inside this one.
 func (c *Config) isSection(key string) bool {
 	for other := range c.trace.origins {
-		if rest, inside := strings.CutPrefix(other, key); inside && rest != "" && (rest[0] == '.' || rest[0] == '[' || key == "") {
+		if rest, inside := strings.CutPrefix(other, key); inside && rest != "" &&
+			(rest[0] == '.' || rest[0] == '[' || key == "") {
 			return true
 		}
 	}

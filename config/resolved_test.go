@@ -24,7 +24,8 @@ func TestResolvedReadsBack(t *testing.T) {
 		}
 		a, b := encode(reflect.ValueOf(c).Elem()), encode(reflect.ValueOf(again).Elem())
 		if !reflect.DeepEqual(a, b) {
-			t.Errorf("%s: the resolved text gives another configuration:\n%s\nfrom\n%s", file, again.Resolved(), c.Resolved())
+			t.Errorf("%s: the resolved text gives another configuration:\n%s\nfrom\n%s", file, again.Resolved(),
+				c.Resolved())
 		}
 	}
 }
@@ -50,7 +51,8 @@ func TestResolvedNamesOrigins(t *testing.T) {
 }
 
 func TestScalarText(t *testing.T) {
-	for _, s := range []string{"", "a", "3", "1e-6", "yes", "null", "~", "a b", "- a", "a: b", "#x", "${x}", `\`, "a\nb\t\"c\"", "é\u2028\x01", "{", "*a", "None", "y"} {
+	for _, s := range []string{"", "a", "3", "1e-6", "yes", "null", "~", "a b", "- a", "a: b", "#x", "${x}", `\`,
+		"a\nb\t\"c\"", "é\u2028\x01", "{", "*a", "None", "y"} {
 		var found problems
 		n := parseText(&source{file: "t", text: "x: " + scalarText(s, true)}, &found)
 		if n == nil {

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of a configuration file, made from the types of this package, for editors that
-// complete and check YAML. It says what the decoder accepts: every key with its default, the names that a choice knows,
-// null where null means something, and ${…} in place of any value. What one value demands of another is checked by [Load] alone.
+// Schema is the JSON Schema (draft 2020-12) of a configuration file, made from the types of this package, for editors
+// that complete and check YAML. It says what the decoder accepts: every key with its default, the names that a choice
+// knows, null where null means something, and ${…} in place of any value. What one value demands of another is checked
+// by [Load] alone.
 func Schema() []byte {
 	s := schemer{defs: map[string]any{"interpolation": map[string]any{"type": "string", "pattern": `\$\{`}}}
 	root := s.section(reflect.ValueOf(Default()).Elem(), "")
@@ -61,7 +62,8 @@ func (s *schemer) value(v reflect.Value, path string, nullable bool) object {
 		}
 		return either(list, null, inserted)
 	case reflect.Map:
-		return either(object{"type": "object", "additionalProperties": s.value(blank(v), path+".*", false)}, null, inserted)
+		return either(object{"type": "object", "additionalProperties": s.value(blank(v), path+".*", false)}, null,
+			inserted)
 	case reflect.Interface:
 		return object{}
 	}
@@ -71,8 +73,8 @@ func (s *schemer) value(v reflect.Value, path string, nullable bool) object {
 // blank is a zero value of what v points to, or holds many of.
 func blank(v reflect.Value) reflect.Value { return reflect.New(v.Type().Elem()).Elem() }
 
-// reference is a section by name: its type's, so that editors show one definition however often it is used. The defaults are those
-// of the type.
+// reference is a section by name: its type's, so that editors show one definition however often it is used. The
+// defaults are those of the type.
 func (s *schemer) reference(v reflect.Value, path string) object {
 	name := strings.ToLower(v.Type().Name())
 	if _, ok := s.defs[name]; !ok {
@@ -86,7 +88,8 @@ func (s *schemer) reference(v reflect.Value, path string) object {
 
 // scalar is the schema of a number, a text or a choice, with its default.
 func (s *schemer) scalar(v reflect.Value, path string, nullable bool) object {
-	kinds := map[reflect.Kind]string{reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number"}
+	kinds := map[reflect.Kind]string{reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer",
+		reflect.Float64: "number"}
 	out := object{"type": []string{"string", "number", "boolean"}} // a text takes any scalar as it is written
 	if name, ok := kinds[v.Kind()]; ok {
 		out = either(object{"type": name}, object{"$ref": "#/$defs/interpolation"})

@@ -102,6 +102,7 @@ func TestSchemaFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(want, Schema()) {
-		t.Errorf("%s is not what the types give; write it again with go test ./config -run TestSchemaFile -update", file)
+		t.Errorf("%s is not what the types give; write it again with go test ./config -run TestSchemaFile -update",
+			file)
 	}
 }

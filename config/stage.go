@@ -13,8 +13,8 @@ type Stage struct {
 	Trainer       *Trainer       `yaml:"trainer"`
 }
 
-// Stage is the configuration of stage i: this one with the sections that the stage gives in place of its own, each as a whole, and the
-// stage's name as the last level of the job directory.
+// Stage is the configuration of stage i: this one with the sections that the stage gives in place of its own, each as a
+// whole, and the stage's name as the last level of the job directory.
 func (c *Config) Stage(i int) (*Config, error) {
 	s := c.stage(i)
 	return s, s.check().err()

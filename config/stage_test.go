@@ -33,7 +33,8 @@ func TestStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Mode != Train || first.Algorithm.Type != "sft" || first.Algorithm.RepeatTimes != 1 || first.Buffer.ExplorerInput.Taskset != nil || first.Buffer.TrainerInput.ExperienceBuffer.StorageType != "file" {
+	if first.Mode != Train || first.Algorithm.Type != "sft" || first.Algorithm.RepeatTimes != 1 ||
+		first.Buffer.ExplorerInput.Taskset != nil || first.Buffer.TrainerInput.ExperienceBuffer.StorageType != "file" {
 		t.Errorf("the first stage is %+v", first)
 	}
 	if got, want := first.JobDir(), filepath.Join("/jobs", "Trinity-RFT", "run", "warmup"); got != want {
@@ -43,7 +44,8 @@ func TestStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second.Mode != Both || second.Algorithm.RepeatTimes != 8 || second.Explorer.EvalInterval != 7 || second.Buffer.TrainBatchSize != 16 || second.Trainer.SaveHFCheckpoint != "last" {
+	if second.Mode != Both || second.Algorithm.RepeatTimes != 8 || second.Explorer.EvalInterval != 7 ||
+		second.Buffer.TrainBatchSize != 16 || second.Trainer.SaveHFCheckpoint != "last" {
 		t.Errorf("the second stage is %+v", second)
 	}
 }
@@ -51,8 +53,9 @@ func TestStage(t *testing.T) {
 // What is wrong in a stage is said with its place and the stage's name, and once.
 func TestStageProblems(t *testing.T) {
 	for old, want := range map[string][2]string{
-		"path: data.jsonl":     {"capacity: 4", "(in stage warmup)"},
-		"eval_interval: 7":     {"eval_interval: 0", "explorer.eval_interval: is 0; it must be at least 1 (in stage rft)"},
+		"path: data.jsonl": {"capacity: 4", "(in stage warmup)"},
+		"eval_interval: 7": {"eval_interval: 0",
+			"explorer.eval_interval: is 0; it must be at least 1 (in stage rft)"},
 		"stage_name: rft":      {"stage_name: warmup", "as an earlier stage is"},
 		"max_model_len: 64":    {"max_model_len: 0", "max_model_len"},
 		"stage_name: warmup\n": {"stage_name: ../out\n", "use a plain name"},

@@ -30,7 +30,8 @@ const (
 )
 
 func (SyncMethod) choices() ([]string, map[string]string) {
-	return []string{"nccl", "checkpoint", "memory"}, map[string]string{"online": "nccl", "hccl": "nccl", "offline": "checkpoint"}
+	return []string{"nccl", "checkpoint", "memory"}, map[string]string{"online": "nccl", "hccl": "nccl",
+		"offline": "checkpoint"}
 }
 
 // SyncStyle says who decides that weights travel.

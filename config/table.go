@@ -59,7 +59,8 @@ func Algorithms() map[string]AlgorithmRow {
 		"raft":              bare(1, "", "sft"),
 		"sppo":              bare(2, "opmd", "sppo"),
 		"rec":               with(loss("rec"), func(r *AlgorithmRow) { r.Advantage = "rec" }),
-		"dapo":              with(group, func(r *AlgorithmRow) { r.RepeatTimes, r.KLLoss, r.Reference = 16, "none", false }),
+		"dapo": with(group,
+			func(r *AlgorithmRow) { r.RepeatTimes, r.KLLoss, r.Reference = 16, "none", false }),
 		"gigpo":             with(group, func(r *AlgorithmRow) { r.RepeatTimes, r.Advantage = 8, "gigpo" }),
 		"m2po":              loss("m2po"),
 		"remax":             inTrainer("remax"),
@@ -73,12 +74,14 @@ func Algorithms() map[string]AlgorithmRow {
 
 // The names that each choice of section algorithm may have.
 func advantageFns() []string {
-	return []string{"ppo", "grpo", "grpo_verl", "reinforceplusplus", "rloo", "remax", "opmd", "opmd_verl", "asymre", "asymre_verl",
+	return []string{"ppo", "grpo", "grpo_verl", "reinforceplusplus", "rloo", "remax", "opmd", "opmd_verl", "asymre",
+		"asymre_verl",
 		"reinforce", "rec", "step_wise_grpo", "gigpo", "clipb", "clipv", "on_policy_distill", "jsd"}
 }
 
 func policyLossFns() []string {
-	return []string{"ppo", "gspo", "cispo", "topr", "opmd", "sppo", "sapo", "rec", "importance_sampling", "sft", "sft_is", "sft_phi",
+	return []string{"ppo", "gspo", "cispo", "topr", "opmd", "sppo", "sapo", "rec", "importance_sampling", "sft",
+		"sft_is", "sft_phi",
 		"dpo", "mix", "mix_chord", "m2po"}
 }
 

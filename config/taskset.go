@@ -18,7 +18,8 @@ type Taskset struct {
 	MaxRetryTimes       int            `yaml:"max_retry_times"`
 	MaxRetryInterval    float64        `yaml:"max_retry_interval"` // seconds
 	EnableProgressBar   bool           `yaml:"enable_progress_bar" applies:"no"`
-	RepeatTimes         int            `yaml:"repeat_times"` // of an evaluation taskset; training ones take algorithm.repeat_times
+	// of an evaluation taskset; training ones take algorithm.repeat_times
+	RepeatTimes int `yaml:"repeat_times"`
 
 	_ struct{} `auto:"index,is_eval,batch_size,total_epochs,total_steps,ray_namespace"`
 }
@@ -45,7 +46,8 @@ type RolloutArgs struct {
 
 // DataSelector is the section `data_selector`: the order in which rows are taken.
 type DataSelector struct {
-	SelectorType string         `yaml:"selector_type"` // sequential, shuffle, random, offline_easy2hard, difficulty_based
+	// sequential, shuffle, random, offline_easy2hard, difficulty_based
+	SelectorType string         `yaml:"selector_type"`
 	Seed         int64          `yaml:"seed"`
 	FeatureKeys  []string       `yaml:"feature_keys"`
 	Kwargs       map[string]any `yaml:"kwargs"`

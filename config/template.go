@@ -28,7 +28,8 @@ func splitText(text string) ([]part, error) {
 		plain.WriteString(text[:i])
 		end := closing(text[i:])
 		if end < 0 {
-			return nil, fmt.Errorf("%s has ${ without its }; close it, or write \\${ for the plain characters", quote(text[i:]))
+			return nil, fmt.Errorf("%s has ${ without its }; close it, or write \\${ for the plain characters",
+				quote(text[i:]))
 		}
 		if plain.Len() > 0 {
 			parts = append(parts, part{text: plain.String()})

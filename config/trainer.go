@@ -11,14 +11,15 @@ type Trainer struct {
 	GradClip         float64 `yaml:"grad_clip"`          // by global norm; 0: none
 	MaxCheckpoints   *int    `yaml:"max_checkpoints_to_keep"`
 
-	TrainerStrategy      string         `yaml:"trainer_strategy" applies:"no"`
-	UseDynamicBsz        bool           `yaml:"use_dynamic_bsz" applies:"no"`
-	MaxTokenLenPerGPU    *int           `yaml:"max_token_len_per_gpu" applies:"no"`
-	SequenceParallelSize int            `yaml:"ulysses_sequence_parallel_size" applies:"no"`
-	FixMicrobatchLoss    bool           `yaml:"fix_actor_microbatch_loss_scale"`
-	SaveStrategy         SaveStrategy   `yaml:"save_strategy" applies:"no"`
-	TrainerConfig        map[string]any `yaml:"trainer_config" applies:"no"` // verl's own tree; see Verl for what counts
-	TrainerConfigPath    string         `yaml:"trainer_config_path"`         // deprecated, refused
+	TrainerStrategy      string       `yaml:"trainer_strategy" applies:"no"`
+	UseDynamicBsz        bool         `yaml:"use_dynamic_bsz" applies:"no"`
+	MaxTokenLenPerGPU    *int         `yaml:"max_token_len_per_gpu" applies:"no"`
+	SequenceParallelSize int          `yaml:"ulysses_sequence_parallel_size" applies:"no"`
+	FixMicrobatchLoss    bool         `yaml:"fix_actor_microbatch_loss_scale"`
+	SaveStrategy         SaveStrategy `yaml:"save_strategy" applies:"no"`
+	// verl's own tree; see Verl for what counts
+	TrainerConfig     map[string]any `yaml:"trainer_config" applies:"no"`
+	TrainerConfigPath string         `yaml:"trainer_config_path"` // deprecated, refused
 }
 
 func (t *Trainer) defaults() {

@@ -144,7 +144,8 @@ func (k *checker) fromDataset() {
 		return
 	}
 	if b := c.Buffer.TrainerInput.ExperienceBuffer; b == nil || b.Path == "" {
-		k.bad(experienceBuffer+".path", "is missing; %s trains on a dataset: name its file, folder or hub name here", c.Algorithm.Type)
+		k.bad(experienceBuffer+".path", "is missing; %s trains on a dataset: name its file, folder or hub name here",
+			c.Algorithm.Type)
 	}
 }
 
@@ -197,7 +198,8 @@ func (k *checker) trainer() {
 	atLeast(k, "trainer.grad_clip", t.GradClip, 0)
 	k.stateName("trainer.name", t.Name)
 	if t.Name == k.c.Explorer.Name {
-		k.bad("trainer.name", "is %s, as explorer.name is; their state files would be one, so name them differently", quote(t.Name))
+		k.bad("trainer.name", "is %s, as explorer.name is; their state files would be one, so name them differently",
+			quote(t.Name))
 	}
 }
 
@@ -218,7 +220,8 @@ func (k *checker) stateName(key, name string) {
 func (k *checker) monitor() {
 	kinds := slices.Concat([]string{"tensorboard", "wandb", "mlflow"}, k.c.own.Monitors)
 	if kind := k.c.Monitor.MonitorType; kind == "swanlab" && !slices.Contains(kinds, kind) {
-		k.bad("monitor.monitor_type", "is \"swanlab\", which has no public format or protocol to write; choose %s", orList(kinds))
+		k.bad("monitor.monitor_type", "is \"swanlab\", which has no public format or protocol to write; choose %s",
+			orList(kinds))
 	} else {
 		k.oneOf("monitor.monitor_type", kind, kinds)
 	}

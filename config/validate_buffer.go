@@ -20,7 +20,8 @@ func (k *checker) buffer() {
 		return
 	}
 	if b.BatchSize >= 1 && k.c.Algorithm.RepeatTimes >= 1 {
-		k.bad("buffer.train_batch_size", "is %d; it must be at least 1, or left out for batch_size × repeat_times", b.TrainBatchSize)
+		k.bad("buffer.train_batch_size", "is %d; it must be at least 1, or left out for batch_size × repeat_times",
+			b.TrainBatchSize)
 	}
 }
 
@@ -74,7 +75,8 @@ func (k *checker) storage(kind, key, path string) {
 	case kind == "sql", kind == "queue" && strings.Contains(path, "://"):
 		k.database(key+".path", path)
 	case kind == "file" && strings.Contains(path, "://"):
-		k.bad(key+".path", "is %s, but storage_type is file; write storage_type: sql for a database", quote(hidden(path)))
+		k.bad(key+".path", "is %s, but storage_type is file; write storage_type: sql for a database",
+			quote(hidden(path)))
 	}
 }
 
@@ -84,9 +86,11 @@ func (k *checker) database(key, url string) {
 	kind, _, _ := strings.Cut(scheme, "+")
 	switch {
 	case !ok:
-		k.bad(key, "is %s, which is no database URL; write sqlite:///file.db or postgresql://user:password@host/name", quote(url))
+		k.bad(key, "is %s, which is no database URL; write sqlite:///file.db or postgresql://user:password@host/name",
+			quote(url))
 	case kind != "sqlite" && kind != "postgresql" && kind != "postgres":
-		k.bad(key, "is a database of kind %s, which is not supported; use sqlite:///file.db or postgresql://user:password@host/name", quote(kind))
+		k.bad(key, "is a database of kind %s, which is not supported; use sqlite:///file.db or "+
+			"postgresql://user:password@host/name", quote(kind))
 	}
 }
 
@@ -102,9 +106,12 @@ func (k *checker) selector(s *DataSelector, key string) {
 	if s == nil {
 		return
 	}
-	k.oneOf(key+".selector_type", s.SelectorType, slices.Concat([]string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"}, k.c.own.Selectors))
+	k.oneOf(key+".selector_type", s.SelectorType,
+		slices.Concat([]string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"},
+			k.c.own.Selectors))
 	if s.SelectorType == "difficulty_based" && len(s.FeatureKeys) != 2 {
-		k.bad(key+".feature_keys", "has %d names; difficulty_based needs two: the columns of a weak and of a strong model's pass rate", len(s.FeatureKeys))
+		k.bad(key+".feature_keys", "has %d names; difficulty_based needs two: the columns of a weak and of a strong "+
+			"model's pass rate", len(s.FeatureKeys))
 	}
 }
 
@@ -132,7 +139,8 @@ func (k *checker) experienceBuffer(b *ExperienceBuffer, key string) {
 	}
 	k.selector(b.DataSelector, key+".data_selector")
 	if b.ReplayBuffer.Enable {
-		k.oneOf(key+".replay_buffer.priority_fn", b.ReplayBuffer.PriorityFn, []string{"linear_decay", "decay_limit_randomization"})
+		k.oneOf(key+".replay_buffer.priority_fn", b.ReplayBuffer.PriorityFn,
+			[]string{"linear_decay", "decay_limit_randomization"})
 	}
 }
 

@@ -15,7 +15,8 @@ func (k *checker) explorer() {
 	if r := e.OverRollout.Ratio; !(r >= 0 && r < 1) {
 		k.bad("explorer.over_rollout.ratio", "is %v; it must be at least 0 and below 1", r)
 	} else if r > 0 && k.c.Synchronizer.SyncStyle == Fixed {
-		k.bad("explorer.over_rollout.ratio", "is %v, but synchronizer.sync_style is fixed; choose explorer_driven or trainer_driven, or ratio 0", r)
+		k.bad("explorer.over_rollout.ratio", "is %v, but synchronizer.sync_style is fixed; choose explorer_driven or "+
+			"trainer_driven, or ratio 0", r)
 	}
 	atLeast(k, "explorer.over_rollout.wait_after_min", e.OverRollout.WaitAfterMin, 0)
 	if e.DynamicTimeout.Enable {

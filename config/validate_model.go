@@ -5,24 +5,28 @@ import "os"
 func (k *checker) model() {
 	c, m := k.c, &k.c.Model
 	if m.BaseModel() == "" && !m.ExternalModel.Enable {
-		k.bad("model.model_path", "is missing; name a local folder with config.json and weights, or a model of the server")
+		k.bad("model.model_path", "is missing; name a local folder with config.json and weights, or a model of the "+
+			"server")
 	}
 	k.sampling("model", m.Temperature, m.TopP, m.TopK)
 	atLeast(k, "model.logprobs", m.Logprobs, 0)
 	k.positive("model.repetition_penalty", m.RepetitionPenalty)
 	if m.ChatTemplatePath != "" {
 		if _, err := os.Stat(m.ChatTemplatePath); err != nil {
-			k.bad("model.chat_template_path", "%s cannot be read: %s; correct the path or give custom_chat_template", quote(m.ChatTemplatePath), reason(err))
+			k.bad("model.chat_template_path", "%s cannot be read: %s; correct the path or give custom_chat_template",
+				quote(m.ChatTemplatePath), reason(err))
 		}
 	}
 	if !m.ExternalModel.Enable {
 		return
 	}
 	if c.Mode != Bench {
-		k.bad("model.external_model.enable", "is true, but the mode is %s; an external model can only be evaluated, with mode: bench", c.Mode)
+		k.bad("model.external_model.enable", "is true, but the mode is %s; an external model can only be evaluated, "+
+			"with mode: bench", c.Mode)
 	}
 	for _, need := range []struct{ key, value string }{
-		{"model_name", m.ExternalModel.ModelName}, {"base_url_env", m.ExternalModel.BaseURLEnv}, {"api_key_env", m.ExternalModel.APIKeyEnv},
+		{"model_name", m.ExternalModel.ModelName}, {"base_url_env", m.ExternalModel.BaseURLEnv},
+		{"api_key_env", m.ExternalModel.APIKeyEnv},
 	} {
 		if need.value == "" {
 			k.bad("model.external_model."+need.key, "is missing; an external model needs it")
@@ -61,7 +65,8 @@ func (k *checker) lengths() {
 		key   string
 		value *int
 	}{
-		{"model.max_model_len", m.MaxModelLen}, {"model.max_prompt_tokens", m.MaxPromptTokens}, {"model.max_response_tokens", m.MaxResponseTokens},
+		{"model.max_model_len", m.MaxModelLen}, {"model.max_prompt_tokens", m.MaxPromptTokens},
+		{"model.max_response_tokens", m.MaxResponseTokens},
 	} {
 		if l.value == nil {
 			missing = true
@@ -74,7 +79,8 @@ func (k *checker) lengths() {
 		return
 	}
 	if sum := *m.MaxPromptTokens + *m.MaxResponseTokens; sum > *m.MaxModelLen {
-		k.bad("model.max_model_len", "is %d, less than max_prompt_tokens %d + max_response_tokens %d = %d; raise it or lower them, or leave it out",
+		k.bad("model.max_model_len", "is %d, less than max_prompt_tokens %d + max_response_tokens %d = %d; raise it "+
+			"or lower them, or leave it out",
 			*m.MaxModelLen, *m.MaxPromptTokens, *m.MaxResponseTokens, sum)
 	}
 	atLeast(k, "model.min_response_tokens", m.MinResponseTokens, 0)
@@ -84,9 +90,11 @@ func (k *checker) lengths() {
 func (k *checker) missingLength() {
 	m := &k.c.Model
 	if m.MaxModelLen == nil {
-		k.bad("model.max_model_len", "is missing and cannot be derived; give it, or both max_prompt_tokens and max_response_tokens")
+		k.bad("model.max_model_len", "is missing and cannot be derived; give it, or both max_prompt_tokens and "+
+			"max_response_tokens")
 	} else if *m.MaxModelLen < 2 && *m.MaxModelLen > 0 {
-		k.bad("model.max_model_len", "is %d; it must be at least 2, one token of prompt and one of response", *m.MaxModelLen)
+		k.bad("model.max_model_len", "is %d; it must be at least 2, one token of prompt and one of response",
+			*m.MaxModelLen)
 	}
 }
 
@@ -96,7 +104,8 @@ func (k *checker) adapter() {
 	atLeast(k, "model.tinker.rank", m.Tinker.Rank, 0)
 	if m.Tinker.Enable {
 		if m.Tinker.Rank > 0 && !m.Tinker.TrainMLP && !m.Tinker.TrainAttn && !m.Tinker.TrainUnembed {
-			k.bad("model.tinker", "trains nothing: train_mlp, train_attn and train_unembed are all false; set one to true")
+			k.bad("model.tinker", "trains nothing: train_mlp, train_attn and train_unembed are all false; set one to "+
+				"true")
 		}
 		return
 	}
@@ -108,7 +117,8 @@ func (k *checker) adapter() {
 		atLeast(k, key+".lora_rank", l.LoRARank, 1)
 		k.positive(key+".lora_alpha", l.LoRAAlpha)
 		if _, unknown := l.parts(); len(unknown) > 0 {
-			k.bad(key+".target_modules", "names %s; choose all-linear or among %s", quote(unknown[0]), orList(moduleNames()))
+			k.bad(key+".target_modules", "names %s; choose all-linear or among %s", quote(unknown[0]),
+				orList(moduleNames()))
 		}
 	}
 }

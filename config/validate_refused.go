@@ -4,10 +4,12 @@ package config
 func (k *checker) refused() {
 	m, e := &k.c.Model, &k.c.Explorer
 	if len(m.RopeScaling) > 0 {
-		k.bad("model.rope_scaling", "is given, but positions are those that the model's folder says; write it into its config.json, as rope_scaling")
+		k.bad("model.rope_scaling", "is given, but positions are those that the model's folder says; write it into "+
+			"its config.json, as rope_scaling")
 	}
 	if m.RopeTheta != nil {
-		k.bad("model.rope_theta", "is given, but positions are those that the model's folder says; write it into its config.json, as rope_theta")
+		k.bad("model.rope_theta", "is given, but positions are those that the model's folder says; write it into its "+
+			"config.json, as rope_theta")
 	}
 	k.penalties("model", &m.RepetitionPenalty, &m.MinResponseTokens)
 	k.penalties("explorer.rollout_model", e.RolloutModel.RepetitionPenalty, e.RolloutModel.MinResponseTokens)
@@ -23,20 +25,25 @@ func (k *checker) refused() {
 	}
 	p := &k.c.DataProcessor.ExperiencePipeline
 	if len(p.Inputs) > 0 {
-		k.bad("data_processor.experience_pipeline.inputs", "is given, but operators see what was sampled and nothing else; leave it out")
+		k.bad("data_processor.experience_pipeline.inputs",
+			"is given, but operators see what was sampled and nothing else; leave it out")
 	}
 	if p.Output != nil {
-		k.bad("data_processor.experience_pipeline.output", "is given, but experiences go to buffer.trainer_input.experience_buffer; say there where they go")
+		k.bad("data_processor.experience_pipeline.output",
+			"is given, but experiences go to buffer.trainer_input.experience_buffer; say there where they go")
 	}
 }
 
-// penalties wants sampling without what would make it another distribution than the one that is trained. Tinker's interface has neither, and
-// upstream leaves them out there, which a note says.
+// penalties wants sampling without what would make it another distribution than the one that is trained. Tinker's
+// interface has neither, and upstream leaves them out there, which a note says.
 func (k *checker) penalties(section string, repetition *float64, least *int) {
 	const why = "but what is sampled here is the model's own distribution, as training sees it"
 	report := k.bad
 	if k.c.Model.Tinker.Enable {
-		report = func(key, format string, args ...any) { k.c.note(key+" "+format+", on Tinker as in upstream", args...) }
+		report = func(key, format string,
+			args ...any) {
+			k.c.note(key+" "+format+", on Tinker as in upstream", args...)
+		}
 	}
 	if key := section + ".repetition_penalty"; repetition != nil && *repetition != 1 && k.c.given(key) {
 		report(key, "is %v, "+why, *repetition)

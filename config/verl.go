@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Verl is what of verl's own tree, trainer.trainer_config, has a meaning beyond its GPUs. It counts where upstream reads the tree too: with
-// model.tinker.enable false.
+// Verl is what of verl's own tree, trainer.trainer_config, has a meaning beyond its GPUs. It counts where upstream
+// reads the tree too: with model.tinker.enable false.
 type Verl struct {
 	Epochs       int  // optimizer steps of the actor on each batch
 	CriticEpochs int  // and of the critic
@@ -36,7 +36,8 @@ const (
 	verlKeep         = "trainer.max_actor_ckpt_to_keep"
 )
 
-// Verl reads the tree. A value that is no number or no truth value is as if it were not there; [Config.Validate] names it.
+// Verl reads the tree. A value that is no number or no truth value is as if it were not there; [Config.Validate] names
+// it.
 func (c *Config) Verl() Verl {
 	v := Verl{Epochs: 1, CriticEpochs: 1}
 	if c.Model.Tinker.Enable {
@@ -112,8 +113,8 @@ func (c *Config) verlBool(path string) (bool, bool) {
 	return parseBool(fmt.Sprint(v))
 }
 
-// deriveVerl takes over what verl's tree says in the place of other keys, as upstream does, and takes the keys that count off the
-// list of those that do not apply.
+// deriveVerl takes over what verl's tree says in the place of other keys, as upstream does, and takes the keys that
+// count off the list of those that do not apply.
 func (c *Config) deriveVerl() {
 	if c.Model.Tinker.Enable || c.Trainer.TrainerConfig == nil {
 		return
@@ -127,12 +128,14 @@ func (c *Config) deriveVerl() {
 		t.FixMicrobatchLoss = scale
 		c.derive("trainer.fix_actor_microbatch_loss_scale", verlTree+"."+verlTokenScale)
 	}
-	if n, ok := c.verlInt(verlKeep); ok && n > 0 && (t.MaxCheckpoints == nil || !c.given("trainer.max_checkpoints_to_keep")) {
+	if n, ok := c.verlInt(verlKeep); ok && n > 0 &&
+		(t.MaxCheckpoints == nil || !c.given("trainer.max_checkpoints_to_keep")) {
 		t.MaxCheckpoints = &n
 		c.derive("trainer.max_checkpoints_to_keep", verlTree+"."+verlKeep)
 	}
 	if n, ok := c.verlInt(verlMiniBatch); ok && n != c.Buffer.TrainBatchSize {
-		c.note("%s.%s %d is not used: as in Trinity-RFT a mini-batch is buffer.train_batch_size", verlTree, verlMiniBatch, n)
+		c.note("%s.%s %d is not used: as in Trinity-RFT a mini-batch is buffer.train_batch_size", verlTree,
+			verlMiniBatch, n)
 	}
 	used := []string{verlEpochs, verlMiniBatch, verlDynamic, verlGradClip, verlTokenScale, verlBypass, verlKeep}
 	if Algorithms()[c.Algorithm.Type].Critic {
@@ -175,14 +178,17 @@ func (k *checker) verl() {
 		}
 	}
 	if v, ok := c.verlValue(verlReject); ok {
-		k.bad(verlTree+"."+verlReject, "is %v, and samples are not rejected by how far the sampler was off: remove it; here sampler and trainer agree to the bit, and sample_strategy staleness_control leaves out what is old", v)
+		k.bad(verlTree+"."+verlReject, "is %v, and samples are not rejected by how far the sampler was off: remove "+
+			"it; here sampler and trainer agree to the bit, and sample_strategy staleness_control leaves out what is "+
+			"old", v)
 	}
 	for _, path := range []string{verlEpochs, verlGradClip, verlBypass} {
 		k.misspelt(path)
 	}
 }
 
-// misspelt refuses a key beside one that counts, if it is that key with a slip of the pen: it would be taken for one of verl's others.
+// misspelt refuses a key beside one that counts, if it is that key with a slip of the pen: it would be taken for one of
+// verl's others.
 func (k *checker) misspelt(path string) {
 	i := strings.LastIndexByte(path, '.')
 	section, _ := k.c.verlValue(path[:i])

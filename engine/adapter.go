@@ -3,7 +3,7 @@ package engine
 import (
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -39,7 +39,8 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 	if err != nil {
 		return "", err
 	}
-	m := manifest{Format: manifestFormat, Numerics: e.NumericsID(), DType: dtype(root.w.Config), ModelID: modelID, BaseModel: baseModel, Fingerprint: print, LoRA: seamLoRA(a.LoRA)}
+	m := manifest{Format: manifestFormat, Numerics: e.NumericsID(), DType: dtype(root.w.Config), ModelID: modelID,
+		BaseModel: baseModel, Fingerprint: print, LoRA: seamLoRA(a.LoRA)}
 	files := []file{jsonFile(adapterConfig, a.LoRA.PEFTConfig(baseModel)), tensorFile(adapterFile, a.Tensors, false)}
 	p := tinker.Path{ModelID: modelID, Kind: tinker.KindState, Name: name}
 	return p.String(), e.store.write(p, m, files)
@@ -47,6 +48,7 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 
 // seamLoRA says in the seam's words what is trained.
 func seamLoRA(l model.LoRA) tinker.LoRA {
-	return tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: new(int64), TrainAttn: l.Attn, TrainMLP: l.MLP, TrainUnembed: l.Unembed,
-		Modules: strings.Join(l.Modules, ",")}
+	return tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: new(int64), TrainAttn: l.Attn, TrainMLP: l.MLP,
+		TrainUnembed: l.Unembed,
+		Modules:      strings.Join(l.Modules, ",")}
 }

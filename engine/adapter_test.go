@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -34,7 +34,8 @@ func TestSomeModules(t *testing.T) {
 		Alpha   float64  `json:"lora_alpha"`
 		Targets []string `json:"target_modules"`
 	}
-	if err := json.Unmarshal(raw, &said); err != nil || said.Rank != 4 || said.Alpha != 6 || !slices.Equal(said.Targets, []string{"q_proj", "v_proj"}) {
+	if err := json.Unmarshal(raw, &said); err != nil || said.Rank != 4 || said.Alpha != 6 ||
+		!slices.Equal(said.Targets, []string{"q_proj", "v_proj"}) {
 		t.Errorf("%s: %+v, %v", raw, said, err)
 	}
 	imported, err := e.ImportPEFT(baseName, dir, "elsewhere:train:0", "first")
@@ -43,7 +44,8 @@ func TestSomeModules(t *testing.T) {
 	}
 	want := logprobs(t, c, mixed...)
 	for i, from := range []string{path, imported} {
-		again, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "again", ModelSeqID: int64(i), Path: from})
+		again, err := e.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "again",
+			ModelSeqID: int64(i), Path: from})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +112,7 @@ func importedCase(t *testing.T, base, adapter string) (tinker.TrainingClient, *E
 // familyDir is a model folder of package model's testdata.
 func familyDir(t *testing.T, base string) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", "model", "testdata", "families", base))
+	dir, err := filepath.Abs(filepath.Join("internal", "model", "testdata", "families", base))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func someTokens() []int32 {
 
 func TestImportRefuses(t *testing.T) {
 	e := open(t, Options{})
-	foreign := filepath.Join("..", "model", "testdata", "peft", "llama32-qv")
+	foreign := filepath.Join("internal", "model", "testdata", "peft", "llama32-qv")
 	for _, tt := range []struct{ base, dir, want string }{
 		{baseName, t.TempDir(), model.PEFTConfigFile},
 		{baseName, foreign, "has shape"},
@@ -138,7 +140,9 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%s on %s: %v, want %q", tt.dir, tt.base, err, tt.want)
 		}
 	}
-	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{BaseModel: baseName, LoRA: tinker.LoRA{Rank: 1, Modules: "q_proj,w_proj"}}); err == nil || !strings.Contains(err.Error(), `"w_proj" is not one of`) {
+	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{BaseModel: baseName,
+		LoRA: tinker.LoRA{Rank: 1, Modules: "q_proj,w_proj"}}); err == nil ||
+		!strings.Contains(err.Error(), `"w_proj" is not one of`) {
 		t.Errorf("an unknown module: %v", err)
 	}
 }

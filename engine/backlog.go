@@ -6,14 +6,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// backlog counts what waits of one kind of work, and bounds it. Nobody may have more waiting than there is room left, so one
-// owner alone fills half of it, two two thirds, and whoever comes anew finds room.
+// backlog counts the waiting requests of one kind of work, and limits them. A tenant's backlog may not exceed the
+// remaining capacity: one tenant alone fills half of it, two fill two thirds, and a new tenant always finds room.
 type backlog struct {
 	most tinker.Queue
 
 	mu     sync.Mutex
 	all    tinker.Queue
-	owners map[string]*tinker.Queue // who has something waiting
+	owners map[string]*tinker.Queue // tenants with pending requests
 }
 
 // room returns an error if an owner's request of so many tokens is too much; the backlog's lock is held.
@@ -24,13 +24,15 @@ func (b *backlog) room(owner string, tokens int) error {
 		own = new(tinker.Queue)
 	}
 	small := own.Requests < free.Requests && own.Tokens+int64(tokens) <= free.Tokens
-	if small || own.Requests == 0 && free.Requests > 0 && free.Tokens > 0 { // the first one may be as large as it likes
+	// a tenant's first request may have any size
+	if small || own.Requests == 0 && free.Requests > 0 && free.Tokens > 0 {
 		return nil
 	}
-	return tinker.Serverf("engine: %d requests with %d tokens wait, %d and %d of them yours: %w", b.all.Requests, b.all.Tokens, own.Requests, own.Tokens, tinker.ErrBusy)
+	return tinker.Serverf("engine: queue full: %d requests with %d tokens pending, %d with %d of them yours: %w",
+		b.all.Requests, b.all.Tokens, own.Requests, own.Tokens, tinker.ErrBusy)
 }
 
-// take counts a request in. One that was promised is taken in any case.
+// take counts a request in. A promised request is always accepted.
 func (b *backlog) take(owner string, tokens int, promised bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +53,7 @@ func (b *backlog) take(owner string, tokens int, promised bool) error {
 	return nil
 }
 
-// release counts a request out that has ended.
+// release counts a request that has ended out.
 func (b *backlog) release(owner string, tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

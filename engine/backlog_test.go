@@ -86,8 +86,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// 2,048 samples and as many forward_backwards of 64 models outstanding take a few KiB each beside their own tokens, every one is
-// answered, and afterwards their memory is free.
+// 2,048 samples and as many forward_backwards of 64 models outstanding take a few KiB each beside their own tokens,
+// every one is answered, and afterwards their memory is free.
 func TestMemoryOfManyRequests(t *testing.T) {
 	const n = 2048
 	e := open(t, Options{KeepResults: 1})
@@ -105,14 +105,17 @@ func TestMemoryOfManyRequests(t *testing.T) {
 	before := heap()
 	waiting := outstanding(t, e, s, clients, n)
 	after := heap()
-	t.Logf("heap %d KiB, with all waiting %d KiB, afterwards %d KiB; %+v", before>>10, waiting>>10, after>>10, e.Stats())
+	t.Logf("heap %d KiB, with all waiting %d KiB, afterwards %d KiB; %+v", before>>10, waiting>>10, after>>10,
+		e.Stats())
 	if each := (waiting - before) / (2 * n); each > 4<<10 || after-before > 4<<20 {
 		t.Errorf("each waiting request takes %d bytes, and %d KiB are left afterwards", each, (after-before)>>10)
 	}
 }
 
-// outstanding sends n samples and n forward_backwards before any of them begins, returns the heap then, and demands every answer.
-func outstanding(t *testing.T, e *Engine, s tinker.SamplingClient, clients []tinker.TrainingClient, n int) (waiting int64) {
+// outstanding sends n samples and n forward_backwards before any of them begins, returns the heap then, and demands
+// every answer.
+func outstanding(t *testing.T, e *Engine, s tinker.SamplingClient, clients []tinker.TrainingClient,
+	n int) (waiting int64) {
 	t.Helper()
 	ctx := testContext(t) // one: each is kept to the end of the test
 	release := hold(e)

@@ -14,11 +14,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 // Model is a base model that an engine serves.
@@ -38,9 +39,6 @@ type TokenBytes interface {
 	Bytes(id int32) []byte
 }
 
-// DefaultContext is the context length of a model whose config.json names none, tokens.
-const DefaultContext = 32768
-
 // base is a base model; what is expensive is read once, when it is needed.
 type base struct {
 	name    string
@@ -49,7 +47,7 @@ type base struct {
 	config  model.Config
 	context int     // tokens
 	ends    []int32 // that end a sample if the request names no stop tokens
-	cache   *cache.Cache
+	kv      kvCaches
 
 	mu      sync.Mutex
 	tokens  TokenBytes
@@ -64,16 +62,41 @@ type version struct {
 	base    *base
 	w       *model.Weights
 	adapter *model.Adapter // nil is none
+	cache   *cache.Cache   // the base's KV pages of w's shape
+}
+
+// kvCaches is the KV caches of a base model by the shape of their pages. The dtype of a page is that of the weights it
+// is computed with, and one base model can have weights in two: its own as they are stored, and those of a run that
+// began with random weights, for which config.json names the dtype.
+type kvCaches struct {
+	bytes int64 // budget of each
+
+	mu      sync.Mutex
+	byShape map[nn.PageShape]*cache.Cache
+}
+
+// of returns the cache for weights of that shape.
+func (k *kvCaches) of(c model.Config) *cache.Cache {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	shape := c.Pages()
+	if k.byShape[shape] == nil {
+		if k.byShape == nil {
+			k.byShape = map[nn.PageShape]*cache.Cache{}
+		}
+		k.byShape[shape] = cache.New(shape, k.bytes)
+	}
+	return k.byShape[shape]
 }
 
 // newVersion numbers a set of weights; weights is 0 if it brings its own. What is known of their prefixes goes when
 // they do.
 func (e *Engine) newVersion(b *base, w *model.Weights, weights uint64, a *model.Adapter) *version {
-	v := &version{id: e.versions.Add(1), weights: weights, base: b, w: w, adapter: a}
+	v := &version{id: e.versions.Add(1), weights: weights, base: b, w: w, adapter: a, cache: b.kv.of(w.Config)}
 	if weights == 0 {
 		v.weights = v.id
 	}
-	runtime.AddCleanup(v, b.cache.Forget, v.id)
+	runtime.AddCleanup(v, v.cache.Forget, v.id)
 	return v
 }
 
@@ -82,10 +105,8 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: c.MaxPos, tokens: m.Tokens, cache: cache.New(c.Pages(), cacheBytes), prints: map[bool]string{}}
-	if b.context <= 0 {
-		b.context = DefaultContext
-	}
+	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: contextOf(c), tokens: m.Tokens,
+		kv: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}
 	b.ends = slices.Clone(m.EndTokens)
 	for _, id := range c.EOS {
 		b.ends = append(b.ends, int32(id))
@@ -186,7 +207,8 @@ func (b *base) tokenBytes() (TokenBytes, error) {
 	if b.tokens == nil {
 		t, err := tokenizer.Load(b.dir)
 		if err != nil {
-			return nil, tinker.Userf("engine: stop strings need the tokenizer of base model %q; use stop tokens instead: %w", b.name, err)
+			return nil, tinker.Userf("engine: stop strings need the tokenizer of base model %q; use stop tokens "+
+				"instead: %w", b.name, err)
 		}
 		b.tokens = t
 	}

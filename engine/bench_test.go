@@ -5,13 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // benchEngine serves a model of the shape of examples/tiny.
 func benchEngine(b *testing.B) *Engine {
-	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 128, "num_hidden_layers": 4,
+		"num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 384, "max_position_embeddings": 512}, 4)
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	b.Logf("kernel %s, %d threads", e.Kernel(), e.opts.Threads)
@@ -22,30 +24,33 @@ func benchEngine(b *testing.B) *Engine {
 const shapeParams = 4*(128*128*2+128*64*2+3*128*384) + 1024*128
 
 // roundsOf times f beside the roof, which a pool of its own measures: the engine's sleeps between requests.
-func roundsOf(b *testing.B, e *Engine, f func()) []kernel.Round {
+func roundsOf(b *testing.B, e *Engine, f func()) []roofline.Round {
 	p := kernel.NewPool(e.opts.Threads)
 	defer p.Close()
-	gauge, err := kernel.NewGauge(e.compute.K, p)
+	meter, err := roofline.NewMeter(e.compute.K, p)
 	if err != nil {
 		b.Fatal(err)
 	}
-	var rounds []kernel.Round
+	var rounds []roofline.Round
 	for b.Loop() {
-		rounds = append(rounds, gauge.Time(f))
+		rounds = append(rounds, meter.Time(f))
 	}
 	return rounds
 }
 
-// report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak / (flops per token and weight ×
-// weights), and the roof itself.
-func report(b *testing.B, rounds []kernel.Round, tokens, flops float64) {
-	for unit, of := range map[string]func(kernel.Round) float64{
-		"tokens/s":     func(r kernel.Round) float64 { return tokens / r.Seconds },
-		"%peak":        func(r kernel.Round) float64 { return 100 * r.Roof.Seconds(tokens*flops*shapeParams, 0) / r.Seconds },
-		"GFLOP/s-peak": func(r kernel.Round) float64 { return r.Roof.BF16 },
-		"GB/s-read":    func(r kernel.Round) float64 { return r.Roof.Bandwidth },
+// report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak /
+// (flops per token and weight × weights), and the roof itself.
+func report(b *testing.B, rounds []roofline.Round, tokens, flops float64) {
+	for unit, of := range map[string]func(roofline.Round) float64{
+		"tokens/s": func(r roofline.Round) float64 { return tokens / r.Seconds },
+		"%peak": func(r roofline.Round) float64 {
+			return 100 * r.Roof.Seconds(tokens*flops*shapeParams,
+				0) / r.Seconds
+		},
+		"GFLOP/s-peak": func(r roofline.Round) float64 { return r.Roof.BF16 },
+		"GB/s-read":    func(r roofline.Round) float64 { return r.Roof.Bandwidth },
 	} {
-		b.ReportMetric(kernel.Median(rounds, of), unit)
+		b.ReportMetric(roofline.Median(rounds, of), unit)
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -96,10 +101,11 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
-// BenchmarkGroup asks for one token of one sample and, in turn, of a group of 8, each over a prompt of 512 tokens that nobody has seen. It prints
-// the ratio of the median times: how many prefills a group takes.
+// BenchmarkGroup asks for one token of one sample and, in turn, of a group of 8, each over a prompt of 512 tokens that
+// nobody has seen. It prints the ratio of the median times: how many prefills a group takes.
 func BenchmarkGroup(b *testing.B) {
-	dir := writeShape(b, true, true, map[string]any{"vocab_size": 4096, "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 4096, "hidden_size": 512, "num_hidden_layers": 4,
+		"num_attention_heads": 8,
 		"num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 1536, "max_position_embeddings": 1024}, 2)
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	s := sampler(b, e, create(b, e, 0, lora(8)), "w")
@@ -120,11 +126,12 @@ func BenchmarkGroup(b *testing.B) {
 	b.ReportMetric(seconds[1][len(seconds[1])/2]/seconds[0][len(seconds[0])/2], "prefills")
 }
 
-// BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as a crowd of clients does, and in turn one
-// adapter on the same 64 sequences. It prints the median rate of each and their ratio.
+// BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as a crowd of clients
+// does, and in turn one adapter on the same 64 sequences. It prints the median rate of each and their ratio.
 func BenchmarkTrainShared(b *testing.B) {
 	const n = 64
-	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 512, "num_hidden_layers": 4,
+		"num_attention_heads": 8,
 		"num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 1536, "max_position_embeddings": 512}, 2)
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	one := create(b, e, n, lora(10))

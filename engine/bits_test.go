@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
 var updateBits = flag.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
 
-// Two steps of training and the samples after them have the bits of testdata/bits.golden, on every path of this processor and on
-// other processors: make arm64 runs this test there.
+// Two steps of training and the samples after them have the bits of testdata/bits.golden, on every path of this
+// processor and on other processors: make arm64 runs this test there.
 func TestGoldenBits(t *testing.T) {
 	golden := filepath.Join("testdata", "bits.golden")
 	if *updateBits {
@@ -41,14 +41,15 @@ func TestGoldenBits(t *testing.T) {
 				t.Error("nothing was compared")
 			}
 			if t.Failed() {
-				t.Log("if the arithmetic was meant to change: go test ./model ./engine -run TestGoldenBits -bits.update, and another Numerics")
+				t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run " +
+					"TestGoldenBits -bits.update, and another Numerics")
 			}
 		})
 	}
 }
 
-// bits runs every kind of training on path p, in each order that it offers, and returns a line for each: its name and hashes of what
-// came out.
+// bits runs every kind of training on path p, in each order that it offers, and returns a line for each: its name and
+// hashes of what came out.
 func bits(t *testing.T, p kernel.Path) []string {
 	var lines []string
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
@@ -56,7 +57,8 @@ func bits(t *testing.T, p kernel.Path) []string {
 			continue // the path has the other order alone
 		}
 		for _, k := range kinds {
-			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, Kernel: p.String(), Order: order.String()})
+			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}},
+				Kernel: p.String(), Order: order.String()})
 			c := create(t, e, 0, lora(k.rank))
 			train(t, c, 2, mixed[0], mixed[1], mixed[3])
 			trained := logprobs(t, c, mixed[0], mixed[1])
@@ -65,7 +67,8 @@ func bits(t *testing.T, p kernel.Path) []string {
 				sampled = append(sampled, q.Logprobs)
 				fmt.Fprintln(tokens, q.Tokens)
 			}
-			lines = append(lines, fmt.Sprintf("%v %s: trained %s sampled %s tokens %x", order, k.name, bitsHash(trained...), bitsHash(sampled...), tokens.Sum(nil)[:6]))
+			lines = append(lines, fmt.Sprintf("%v %s: trained %s sampled %s tokens %x", order, k.name,
+				bitsHash(trained...), bitsHash(sampled...), tokens.Sum(nil)[:6]))
 		}
 	}
 	return lines

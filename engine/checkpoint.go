@@ -13,8 +13,8 @@ import (
 	"time"
 	"weak"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -31,17 +31,20 @@ const (
 
 // save writes a checkpoint of the run as it stands. One that this run saved at this SeqID or later is there because its
 // requests are run again after a crash; saving it again is then the same request.
-func (r *run) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput, error) {
+func (r *trainingRun) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput, error) {
 	if err := tinker.CheckName(req.Name); err != nil {
 		return tinker.SaveOutput{}, err
 	}
 	if req.TTL < 0 {
-		return tinker.SaveOutput{}, tinker.Userf("engine: ttl is %v; it must be 0, which keeps the checkpoint, or more", req.TTL)
+		return tinker.SaveOutput{}, tinker.Userf("engine: ttl is %v; it must be 0, which keeps the checkpoint, or more",
+			req.TTL)
 	}
 	p := tinker.Path{ModelID: r.id, Kind: kind, Name: req.Name}
 	seq := r.current()
-	if old, _, _, err := r.e.store.read(p.String()); !errors.Is(err, tinker.ErrNotFound) && !req.Overwrite && !(err == nil && old.SeqID >= seq) {
-		return tinker.SaveOutput{}, tinker.Userf("engine: checkpoint %s: %w; choose another name or set overwrite", p, tinker.ErrExists)
+	if old, _, _, err := r.e.store.read(p.String()); !errors.Is(err, tinker.ErrNotFound) && !req.Overwrite &&
+		!(err == nil && old.SeqID >= seq) {
+		return tinker.SaveOutput{}, tinker.Userf("engine: checkpoint %s: %w; choose another name or set overwrite", p,
+			tinker.ErrExists)
 	}
 	m, err := r.manifest(seq, kind, req.TTL)
 	if err != nil {
@@ -61,18 +64,19 @@ func (r *run) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput,
 }
 
 // current is the SeqID of the request that runs.
-func (r *run) current() int64 {
+func (r *trainingRun) current() int64 {
 	r.q.mu.Lock()
 	defer r.q.mu.Unlock()
 	return r.q.done + 1
 }
 
-func (r *run) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest, error) {
+func (r *trainingRun) manifest(seq int64, kind tinker.Kind, ttl time.Duration) (manifest, error) {
 	print, err := r.base.fingerprint(r.full())
 	if err != nil {
 		return manifest{}, err
 	}
-	m := manifest{Format: manifestFormat, Numerics: r.e.NumericsID(), DType: dtype(r.version.w.Config), ModelID: r.id, SeqID: seq, BaseModel: r.base.name,
+	m := manifest{Format: manifestFormat, Numerics: r.e.NumericsID(), DType: dtype(r.version.w.Config), ModelID: r.id,
+		SeqID: seq, BaseModel: r.base.name,
 		Fingerprint: print, LoRA: r.lora, Step: r.opt.steps(), Optimizer: kind == tinker.KindState,
 		OptimizerType: r.opt.noted()}
 	if ttl > 0 {
@@ -90,7 +94,7 @@ func dtype(c model.Config) string {
 }
 
 // files lists what a checkpoint of the run consists of.
-func (r *run) files(m manifest) ([]file, error) {
+func (r *trainingRun) files(m manifest) ([]file, error) {
 	var files []file
 	if r.full() {
 		copies, err := copiedFiles(r.base.dir)
@@ -103,7 +107,8 @@ func (r *run) files(m manifest) ([]file, error) {
 			files = append(files, tensorFile(masterFile, r.params, false))
 		}
 	} else {
-		files = append(files, jsonFile(adapterConfig, modelLoRA(r.lora).PEFTConfig(r.base.name)), tensorFile(adapterFile, r.params, false))
+		files = append(files, jsonFile(adapterConfig, modelLoRA(r.lora).PEFTConfig(r.base.name)),
+			tensorFile(adapterFile, r.params, false))
 	}
 	if m.Optimizer {
 		files = append(files, tensorFile(optimizerFile, r.opt.tensors(r.params), false))
@@ -114,7 +119,8 @@ func (r *run) files(m manifest) ([]file, error) {
 // copiedFiles are those of the base model that make the result a whole model folder.
 func copiedFiles(dir string) ([]file, error) {
 	var files []file
-	for _, name := range []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+	for _, name := range []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+		"special_tokens_map.json",
 		"chat_template.jinja", "vocab.json", "merges.txt", "added_tokens.json"} {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {

@@ -60,7 +60,8 @@ func TestFilesOfCheckpoints(t *testing.T) {
 		"s%3Atrain%3A0/sampler_weights/two": adapter,
 		"s%3Atrain%3A0/weights/one":         append(adapter[:2:2], "optimizer.safetensors", "trinity.json"),
 		"s%3Atrain%3A1/sampler_weights/two": whole,
-		"s%3Atrain%3A1/weights/one":         {"config.json", "generation_config.json", "master.safetensors", "model.safetensors", "optimizer.safetensors", "trinity.json"},
+		"s%3Atrain%3A1/weights/one": {"config.json", "generation_config.json", "master.safetensors",
+			"model.safetensors", "optimizer.safetensors", "trinity.json"},
 	} {
 		if got := tree(t, filepath.Join(dir, folder)); !slices.Equal(got, want) {
 			t.Errorf("%s has %v, want %v", folder, got, want)
@@ -71,11 +72,13 @@ func TestFilesOfCheckpoints(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &config)
 	}
-	if err != nil || config["peft_type"] != "LORA" || config["r"] != 4.0 || config["lora_alpha"] != 32.0 || len(config["target_modules"].([]any)) != 8 {
+	if err != nil || config["peft_type"] != "LORA" || config["r"] != 4.0 || config["lora_alpha"] != 32.0 ||
+		len(config["target_modules"].([]any)) != 8 {
 		t.Errorf("adapter_config.json: %v, %v", config, err)
 	}
 	// a full-parameter checkpoint is a model folder, and computes what the run computes
-	again := open(t, Options{Models: map[string]Model{baseName: {Dir: filepath.Join(dir, "s%3Atrain%3A1/weights/one")}}})
+	again := open(t, Options{Models: map[string]Model{baseName: {Dir: filepath.Join(dir,
+		"s%3Atrain%3A1/weights/one")}}})
 	s, err := again.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
 	if err != nil {
 		t.Fatal(err)
@@ -88,8 +91,10 @@ func TestFilesOfCheckpoints(t *testing.T) {
 
 // Killed between any two operations on the disk, a checkpoint is there whole, the old or the new one, or not at all.
 func TestSavingIsAtomic(t *testing.T) {
-	models := map[string]Model{baseName: {Dir: writeShape(t, true, true, map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
-		"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": context_}, 8)}}
+	models := map[string]Model{baseName: {Dir: writeShape(t, true, true,
+		map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
+			"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8,
+			"max_position_embeddings": context_}, 8)}}
 	for _, overwrite := range []bool{false, true} {
 		for _, power := range []bool{false, true} {
 			for at := 1; ; at++ {
@@ -124,7 +129,8 @@ func TestSavingIsAtomic(t *testing.T) {
 	}
 }
 
-func checkAfterCrash(t *testing.T, what string, models map[string]Model, dir string, overwrite bool, want [][][]float32) {
+func checkAfterCrash(t *testing.T, what string, models map[string]Model, dir string, overwrite bool,
+	want [][][]float32) {
 	t.Helper()
 	e := open(t, Options{Models: models, Dir: dir})
 	for _, f := range tree(t, dir) {
@@ -132,7 +138,8 @@ func checkAfterCrash(t *testing.T, what string, models map[string]Model, dir str
 			t.Errorf("%s: %s is left", what, f)
 		}
 	}
-	c, err := e.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "n", Path: "tinker://s:train:0/weights/x", Optimizer: true})
+	c, err := e.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "n",
+		Path: "tinker://s:train:0/weights/x", Optimizer: true})
 	if errors.Is(err, tinker.ErrNotFound) && !overwrite {
 		return
 	}
@@ -178,7 +185,9 @@ func TestFullDisk(t *testing.T) {
 	for _, room := range []int{0, 1000, 20_000} {
 		fs.room = room
 		_, err := saveState(c, "new", false)
-		if err == nil || !strings.Contains(err.Error(), "saving tinker://s:train:0/weights/new: the disk of "+dir+" is full") || tinker.CategoryOf(err) != tinker.Server {
+		if err == nil || !strings.Contains(err.Error(),
+			"saving tinker://s:train:0/weights/new: the disk of "+dir+" is full") ||
+			tinker.CategoryOf(err) != tinker.Server {
 			t.Errorf("room for %d bytes: %v", room, err)
 		}
 		if _, err := saveState(c, "kept", true); err == nil {
@@ -223,7 +232,8 @@ func TestRefusedStates(t *testing.T) {
 	sampler(t, e, c, "w")
 	narrow := lora(4)
 	narrow.TrainMLP = false
-	other, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "o", BaseModel: "other", LoRA: lora(4)})
+	other, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "o", BaseModel: "other",
+		LoRA: lora(4)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,8 +241,10 @@ func TestRefusedStates(t *testing.T) {
 		c          tinker.TrainingClient
 		path, want string
 	}{
-		{create(t, e, 1, lora(8)), "tinker://s:train:0/weights/s", "has rank 4, alpha 32, train_attn true, train_mlp true, train_unembed true, model s:train:1 has rank 8"},
-		{create(t, e, 2, narrow), "tinker://s:train:0/weights/s", "model s:train:2 has rank 4, alpha 32, train_attn true, train_mlp false"},
+		{create(t, e, 1, lora(8)), "tinker://s:train:0/weights/s",
+			"has rank 4, alpha 32, train_attn true, train_mlp true, train_unembed true, model s:train:1 has rank 8"},
+		{create(t, e, 2, narrow), "tinker://s:train:0/weights/s",
+			"model s:train:2 has rank 4, alpha 32, train_attn true, train_mlp false"},
 		{create(t, e, 3, lora(0)), "tinker://s:train:0/weights/s", "model s:train:3 has rank 0 (full parameters)"},
 		{other, "tinker://s:train:0/weights/s", `is of base model "tiny"`},
 		{c, "tinker://s:train:0/sampler_weights/w", "holds weights for sampling only"},
@@ -281,7 +293,8 @@ func TestExpiry(t *testing.T) {
 	if err := failure(t, f, err); !errors.Is(err, tinker.ErrNotFound) {
 		t.Errorf("an expired checkpoint: %v", err)
 	}
-	if gone, err := e.Expire(testContext(t), now); err != nil || !slices.Equal(gone, []string{"tinker://s:train:0/weights/hour"}) {
+	if gone, err := e.Expire(testContext(t), now); err != nil ||
+		!slices.Equal(gone, []string{"tinker://s:train:0/weights/hour"}) {
 		t.Errorf("expired %v, %v", gone, err)
 	}
 	f, err = c.LoadState(testContext(t), tinker.LoadRequest{Path: "tinker://s:train:0/weights/ever"})
@@ -316,8 +329,10 @@ func TestSnapshotGivesUp(t *testing.T) {
 }
 
 func FuzzRestore(f *testing.F) {
-	models := map[string]Model{baseName: {Dir: writeShape(f, true, true, map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
-		"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": context_}, 8)}}
+	models := map[string]Model{baseName: {Dir: writeShape(f, true, true,
+		map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
+			"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8,
+			"max_position_embeddings": context_}, 8)}}
 	e := open(f, Options{Models: models})
 	create(f, e, 0, lora(1))
 	var w bytes.Buffer
@@ -365,13 +380,15 @@ func TestRefusedSnapshots(t *testing.T) {
 		}
 	}
 	other := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, false, true)}}})
-	if _, _, err := other.Restore(testContext(t), bytes.NewReader(whole.Bytes())); err == nil || !strings.Contains(err.Error(), "is of base model") {
+	if _, _, err := other.Restore(testContext(t), bytes.NewReader(whole.Bytes())); err == nil ||
+		!strings.Contains(err.Error(), "is of base model") {
 		t.Errorf("restored on another base model: %v", err)
 	}
 	if got := other.Models(); len(got) != 0 {
 		t.Errorf("models %v", got)
 	}
-	if id, _, err := fresh.Restore(testContext(t), bytes.NewReader(whole.Bytes())); err != nil || !slices.Equal(fresh.Models(), []string{id}) {
+	if id, _, err := fresh.Restore(testContext(t), bytes.NewReader(whole.Bytes())); err != nil ||
+		!slices.Equal(fresh.Models(), []string{id}) {
 		t.Errorf("restored %s, %v; models %v", id, err, fresh.Models())
 	}
 }

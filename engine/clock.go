@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// clock is the computing time that owners have had, on both sides together. Of two sides that want to compute, the
-// one goes first whose most deserving owner has had less; within one owner, the side that has had less. So an owner's
-// small request is not slowed by what another has under way: it goes on until it has had as much since it came. An
-// owner that comes (back) begins where the least of those present stands, and so does a side: being idle saves
-// nothing up. The zero value is ready; its methods may be called at the same time.
+// clock is the computing time that each tenant has used in training and sampling together. Of the two sides, the one
+// goes first whose least-served tenant has used less time; within one tenant, the side that has used less. So a
+// tenant's small request is not slowed down by another tenant's large one. A tenant, and a side, that becomes active
+// starts at the least time of the active ones: being idle earns no credit. The zero value is ready; its methods are
+// safe for concurrent use.
 type clock struct {
 	mu     sync.Mutex
-	owners map[string]*used // those present
+	owners map[string]*used // active tenants
 }
 
-// used is the time of one owner.
+// used is the time of one tenant.
 type used struct {
 	total time.Duration
 	sides [2]time.Duration
-	wants [2]int // what it has waiting or running on each side
+	wants [2]int // requests that wait or run on each side
 }
 
-// enter notes one more request of an owner.
+// enter counts one more request of a tenant.
 func (c *clock) enter(s side, owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *clock) enter(s side, owner string) {
 	u.wants[s]++
 }
 
-// leave notes that a request of an owner has ended.
+// leave counts a request of a tenant as ended.
 func (c *clock) leave(s side, owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *clock) leave(s side, owner string) {
 	}
 }
 
-// charge notes the time that owners have had on a side, each an equal part.
+// charge divides a time equally among the tenants that it was spent for.
 func (c *clock) charge(s side, took time.Duration, owners ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *clock) charge(s side, took time.Duration, owners ...string) {
 	}
 }
 
-// least is which of some owners has had least on a side; names decide between equals.
+// least is the tenant that has used the least time on a side; ties go by name.
 func (c *clock) least(s side, owners []string) (best string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +87,8 @@ func (c *clock) least(s side, owners []string) (best string) {
 	return best
 }
 
-// yields says whether a side that computes for some owners should give way to the other side: to an owner that has
-// had no more.
+// yields reports whether a side that computes for some tenants should give way to the other side: to a tenant that
+// has used no more time.
 func (c *clock) yields(s side, owners ...string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *clock) yields(s side, owners ...string) bool {
 			continue
 		}
 		if theirs == nil || u.total < theirs.total || u.total == theirs.total &&
-			theirs == mine { // of equals another owner
+			theirs == mine { // prefer another tenant in a tie
 			theirs = u
 		}
 	}

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
-	"weak"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -21,13 +20,14 @@ const defaultAlpha = 32
 // CreateModel implements tinker.Service.
 func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
 	d := newHasher("create_model").create(req)
-	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
+	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *trainingRun) error {
 		b, err := e.base(req.BaseModel)
 		if err != nil {
 			return err
 		}
 		if b.adapter != "" {
-			return tinker.Userf("engine: base model %q has an adapter of its own and is for sampling only; train the model below it", b.name)
+			return tinker.Userf("engine: base model %q has an adapter of its own and is for sampling only; train the "+
+				"model below it", b.name)
 		}
 		if r.base, r.lora = b, req.LoRA; r.lora.Alpha == 0 {
 			r.lora.Alpha = defaultAlpha
@@ -57,13 +57,16 @@ func checkLoRA(l tinker.LoRA, random bool) error {
 	case l.Rank < 0 || l.Rank > 1<<12:
 		return tinker.Userf("engine: LoRA rank %d; it must be 1 to %d, or 0 to train all weights", l.Rank, 1<<12)
 	case l.Rank > 0 && l.Modules == "" && !l.TrainAttn && !l.TrainMLP && !l.TrainUnembed:
-		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp, train_unembed or target_modules")
+		return tinker.Userf("engine: a LoRA that trains nothing; set train_attn, train_mlp, train_unembed or " +
+			"target_modules")
 	case l.Modules != "" && unknownModule(l.Modules) != "":
-		return tinker.Userf("engine: LoRA target_modules %q: %q is not one of %s", l.Modules, unknownModule(l.Modules), strings.Join(model.ModuleNames(), ", "))
+		return tinker.Userf("engine: LoRA target_modules %q: %q is not one of %s", l.Modules, unknownModule(l.Modules),
+			strings.Join(model.ModuleNames(), ", "))
 	case !(l.Alpha > 0) || math.IsInf(l.Alpha, 0):
 		return tinker.Userf("engine: LoRA alpha %v; it must be a positive number, or 0 for %d", l.Alpha, defaultAlpha)
 	case random && l.Rank > 0:
-		return tinker.Userf("engine: random_init with LoRA rank %d; random weights are trained whole, with rank 0", l.Rank)
+		return tinker.Userf("engine: random_init with LoRA rank %d; random weights are trained whole, with rank 0",
+			l.Rank)
 	}
 	return nil
 }
@@ -79,7 +82,7 @@ func unknownModule(names string) string {
 }
 
 // begin makes the state of a new run.
-func (r *run) begin(random bool, kind string) error {
+func (r *trainingRun) begin(random bool, kind string) error {
 	seed := uint64(*r.lora.Seed)
 	if random {
 		r.bf16 = r.base.config.BF16
@@ -96,17 +99,18 @@ func (r *run) begin(random bool, kind string) error {
 	return r.start(root.w.NewLoRA(modelLoRA(r.lora), seed), kind, root)
 }
 
-func (r *run) start(params []model.Tensor, kind string, root *version) error {
+func (r *trainingRun) start(params []model.Tensor, kind string, root *version) error {
 	sortByName(params)
 	return r.install(params, newOptimizer(kind, params), root)
 }
 
 // CreateModelFromState implements tinker.Service.
-func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+func (e *Engine) CreateModelFromState(ctx context.Context,
+	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	h := newHasher("create_from_state")
 	h.optimizer(req.OptimizerType)
 	d := h.load(req.Path, req.Optimizer)
-	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *run) error {
+	return e.create(ctx, req.SessionID, req.ModelSeqID, req.Owner, d, func(r *trainingRun) error {
 		e.store.mu.RLock()
 		defer e.store.mu.RUnlock()
 		m, p, dir, err := e.store.read(req.Path)
@@ -114,7 +118,8 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 			return err
 		}
 		if p.Kind != tinker.KindState {
-			return tinker.Userf("engine: %s holds weights for sampling only; create from a state, tinker://…/%s/…", req.Path, tinker.KindState)
+			return tinker.Userf("engine: %s holds weights for sampling only; create from a state, tinker://…/%s/…",
+				req.Path, tinker.KindState)
 		}
 		if r.base, err = e.base(m.BaseModel); err != nil {
 			return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
@@ -142,7 +147,8 @@ func (e *Engine) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 }
 
 // create finds the run of a natural key or makes it.
-func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest, fill func(*run) error) (tinker.TrainingClient, error) {
+func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest,
+	fill func(*trainingRun) error) (tinker.TrainingClient, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -163,7 +169,7 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, owner st
 		}
 		return r, nil
 	}
-	r := &run{e: e, id: id, created: d, owner: owner, promised: tinker.IsPromised(ctx)}
+	r := &trainingRun{e: e, id: id, created: d, owner: owner, promised: tinker.IsPromised(ctx)}
 	err := fill(r)
 	if err == nil {
 		err = e.add(r, 0)
@@ -176,9 +182,12 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, owner st
 }
 
 func checkSession(session string, seq int64) error {
-	bad := strings.ContainsFunc(session, func(c rune) bool { return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar })
+	bad := strings.ContainsFunc(session, func(c rune) bool {
+		return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar
+	})
 	if bad || len(escape(modelID(session, seq))) > 240 || seq < 0 {
-		return tinker.Userf("engine: session_id %q, model_seq_id %d; use a short name without a slash, and a number of 0 or more", session, seq)
+		return tinker.Userf("engine: session_id %q, model_seq_id %d; use a short name without a slash, and a number "+
+			"of 0 or more", session, seq)
 	}
 	return nil
 }
@@ -187,7 +196,7 @@ func checkSession(session string, seq int64) error {
 func modelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
 
 // find returns the run of that id, nil if there is none.
-func (e *Engine) find(id string) (*run, error) {
+func (e *Engine) find(id string) (*trainingRun, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -200,11 +209,13 @@ func (e *Engine) find(id string) (*run, error) {
 }
 
 // add makes the run known, with requests up to done behind it.
-func (e *Engine) add(r *run, done int64) error {
-	r.share = party(r.owner)
-	r.q = queue{id: r.id, start: e.start, idle: func() { e.trainer.idle(r) }, backlog: &e.waiting[tinker.Training], owner: r.owner,
-		keep: e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
-		next: done + 1, done: done, oldest: done + 1, entries: map[int64]*entry{}}
+func (e *Engine) add(r *trainingRun, done int64) error {
+	r.share = newShare(r.owner)
+	r.q = queue{id: r.id, start: e.start, idle: func() { e.training.idle(r) }, backlog: &e.waiting[tinker.Training],
+		owner: r.owner,
+		keep:  e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
+		requests: numbered.New[*entry](r.id), done: done, oldest: done + 1}
+	r.q.requests.Reserve(done)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -231,99 +242,4 @@ func (e *Engine) Models() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Sorted(maps.Keys(e.runs))
-}
-
-// SamplingClient implements tinker.Service.
-func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if (req.BaseModel == "") == (req.ModelPath == "") {
-		return nil, tinker.Userf("engine: a sampling client needs a base_model or a model_path, not both: %q, %q", req.BaseModel, req.ModelPath)
-	}
-	if _, err := e.find(""); err != nil {
-		return nil, err
-	}
-	if req.BaseModel != "" {
-		b, err := e.base(req.BaseModel)
-		if err != nil {
-			return nil, err
-		}
-		v, err := e.load(b)
-		if err != nil {
-			return nil, err
-		}
-		return e.client(v, req.Owner), nil
-	}
-	v, err := e.open(req.ModelPath)
-	if err != nil {
-		return nil, err
-	}
-	c := e.client(v, req.Owner)
-	if err := e.keep(c, "sampling from "+req.ModelPath); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func (e *Engine) client(v *version, owner string) *samplingClient {
-	return &samplingClient{e: e, version: v, line: &line{owner: owner, share: party(owner)}}
-}
-
-// open returns the weights of a checkpoint: those in memory while somebody holds them, else from the disk.
-func (e *Engine) open(path string) (*version, error) {
-	e.store.mu.RLock()
-	defer e.store.mu.RUnlock()
-	m, _, dir, err := e.store.read(path)
-	if err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	v := e.saved[path].Value()
-	e.mu.Unlock()
-	if v != nil {
-		return v, nil
-	}
-	b, err := e.base(m.BaseModel)
-	if err != nil {
-		return nil, fmt.Errorf("engine: checkpoint %s: %w", path, err)
-	}
-	r := &run{e: e, id: m.ModelID, base: b, lora: m.LoRA}
-	if err := r.fits(m, path); err != nil {
-		return nil, err
-	}
-	if v, err = r.packFrom(dir, m); err != nil {
-		return nil, tinker.Serverf("engine: checkpoint %s: %w", path, err)
-	}
-	e.mu.Lock()
-	e.saved[path] = weak.Make(v)
-	e.mu.Unlock()
-	return v, nil
-}
-
-// packFrom reads the weights of a checkpoint folder.
-func (r *run) packFrom(dir string, m manifest) (*version, error) {
-	name := adapterFile
-	if r.full() {
-		name = weightsFile
-	}
-	if err := m.check(dir, name); err != nil {
-		return nil, err
-	}
-	if r.full() {
-		w, err := model.Load(dir, r.e.compute)
-		if err != nil {
-			return nil, err
-		}
-		return r.e.newVersion(r.base, w, 0, nil), nil
-	}
-	root, err := r.e.load(r.base)
-	if err != nil {
-		return nil, err
-	}
-	params, err := readTensors(filepath.Join(dir, adapterFile))
-	if err != nil {
-		return nil, err
-	}
-	return r.pack(params, root)
 }

@@ -13,8 +13,10 @@ import (
 // Every mutation of a file of a checkpoint ends in an error that names it or in the numbers that were saved: a flipped
 // bit, a cut end, a missing file. VerifyCheckpoints finds what a load refuses.
 func TestDamagedCheckpoints(t *testing.T) {
-	models := map[string]Model{baseName: {Dir: writeShape(t, true, true, map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
-		"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": context_}, 8)}}
+	models := map[string]Model{baseName: {Dir: writeShape(t, true, true,
+		map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
+			"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8,
+			"max_position_embeddings": context_}, 8)}}
 	dir := t.TempDir()
 	e := open(t, Options{Models: models, Dir: dir})
 	c := create(t, e, 0, lora(2))
@@ -24,7 +26,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 	path := tinker.Path{ModelID: modelID("s", 0), Kind: tinker.KindState, Name: "x"}.String()
 	after := func(e *Engine) ([][]float32, error) { // what the state computes, before and after one more step
-		m, err := e.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "again", Path: path, Optimizer: true})
+		m, err := e.CreateModelFromState(testContext(t),
+			tinker.CreateFromStateRequest{SessionID: "again", Path: path, Optimizer: true})
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +62,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 				switch {
 				case verr != nil:
 					t.Fatal(verr)
-				case err != nil && strings.Contains(err.Error(), name) && damaged != nil && strings.Contains(damaged.Error(), name):
+				case err != nil && strings.Contains(err.Error(), name) && damaged != nil &&
+					strings.Contains(damaged.Error(), name):
 					refused++
 				case err == nil && allSame(got, want):
 					equal++

@@ -3,7 +3,7 @@ package engine
 import (
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
 // drawer turns a row of logits into a token. It owns its memory and is for one goroutine.
@@ -13,9 +13,9 @@ type drawer struct {
 	top    []int32   // candidates, likeliest first
 }
 
-// draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (of equals the first),
-// else by the cumulative sum of softmax(row/temperature), first cut to the top k, then to the smallest set of likeliest
-// tokens that has a share of top p.
+// draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (of
+// equals the first), else by the cumulative sum of softmax(row/temperature), first cut to the top k, then to the
+// smallest set of likeliest tokens that has a share of top p.
 func (d *drawer) draw(k *kernel.Set, row []float32, s *sampling, u float64) int32 {
 	if s.temperature == 0 {
 		return argmax(row)
@@ -91,7 +91,7 @@ func (d *drawer) pick(u float64) int32 {
 	return int32(pick)
 }
 
-// sum4 adds in four lanes.
+// sum4 adds in four sequences.
 func sum4(p []float32) float64 {
 	var s [4]float64
 	for ; len(p) >= 4; p = p[4:] {
@@ -152,8 +152,8 @@ func (d *drawer) pickTop(u float64) int32 {
 	return d.top[len(d.top)-1]
 }
 
-// best sorts ids by their logits in row, the largest first, of equals the smaller id, and returns the first k; 0 is all. ids is
-// reused.
+// best sorts ids by their logits in row, the largest first, of equals the smaller id, and returns the first k; 0 is
+// all. ids is reused.
 func best(ids []int32, row []float32, k int) []int32 {
 	less := func(a, b int32) int {
 		switch {

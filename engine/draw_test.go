@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // weights is the distribution that draw must follow, worked out slowly in float64.
@@ -57,8 +57,10 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 	r := rng.New(1).Stream("rows")
 	k, d := kernels(), new(drawer)
 	for _, s := range []*sampling{
-		{temperature: 1, topP: 1}, {temperature: 0.5, topP: 1}, {temperature: 3, topP: 1}, {temperature: 1, topP: 1, topK: 5},
-		{temperature: 1, topP: 0.7}, {temperature: 1.5, topP: 0.9, topK: 8}, {temperature: 1, topP: 1e-9}, {temperature: 1, topP: 1, topK: 1},
+		{temperature: 1, topP: 1}, {temperature: 0.5, topP: 1}, {temperature: 3, topP: 1},
+		{temperature: 1, topP: 1, topK: 5},
+		{temperature: 1, topP: 0.7}, {temperature: 1.5, topP: 0.9, topK: 8}, {temperature: 1, topP: 1e-9},
+		{temperature: 1, topP: 1, topK: 1},
 	} {
 		row := make([]float32, 150)
 		for i := range row {
@@ -71,7 +73,8 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 		}
 		for i, c := range counts {
 			if sd := math.Sqrt(n * want[i] * (1 - want[i])); math.Abs(c-n*want[i]) > 5*sd+1e-9 {
-				t.Errorf("temperature %v top_k %d top_p %v: token %d came %v times of %d, want %.0f", s.temperature, s.topK, s.topP, i, c, n, n*want[i])
+				t.Errorf("temperature %v top_k %d top_p %v: token %d came %v times of %d, want %.0f", s.temperature,
+					s.topK, s.topP, i, c, n, n*want[i])
 			}
 		}
 	}
@@ -116,7 +119,8 @@ func TestDrawSkipsWhatHasNoWeight(t *testing.T) {
 
 func TestBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		row := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 9), func(i int) float32 { return float32(i) }), 1, 60).Draw(t, "row")
+		row := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 9), func(i int) float32 { return float32(i) }), 1, 60).Draw(t,
+			"row")
 		k := rapid.IntRange(0, len(row)+1).Draw(t, "k")
 		ids := make([]int32, len(row))
 		for i := range ids {

@@ -1,16 +1,22 @@
 // Package engine trains and samples language models in this process: it is tinker.Service on the CPU.
 //
-// The life of a request: a TrainingClient's call is numbered and queued (queue.go) and runs in SeqID order, as
-// micro-batches (train.go, micro.go) or as an optimizer step (run.go), which one loop takes from all models in a fair
-// order (trainer.go, share.go); it changes the run's state only if it succeeds. Samples of all requests run together in
-// another loop (scheduler.go) over KV pages of package engine/cache. Both take turns on the same threads (turn.go) in
-// the order that the owners' computing times say (clock.go); training gives way between two layers. What runs and
-// samplers take of the memory is accounted for before it is allocated (memory.go, reckon.go).
+// The life of a request: a call of a TrainingClient gets a number and enters the training run's queue (queue.go),
+// which executes requests in SeqID order. A forward or backward is cut into micro-batches (train.go, micro.go), an
+// optimizer step runs as a whole (trainingrun.go). The compute loop (computeloop.go) takes this work from all
+// training runs in a fair order (share.go). A failed request does not change the run's state. Samples of all
+// requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go) over KV pages of package
+// engine/internal/cache. The compute loop and the scheduler alternate on the same threads (turn.go), in the order of
+// the computing time that each tenant has used (clock.go); training can be interrupted between two layers. The
+// memory of training runs and samplers is reserved before it is allocated (memory.go, reckon.go).
 //
-// A token's log-probability is a pure function of the base weights, the adapter and the tokens before it: the same bits
-// alone or in a batch, sampled or trained on, with any number of threads. A run is a deterministic state machine: its
-// requests in order give the same bits every time, so Snapshot, Restore and a replay of later requests bring it back
-// exactly.
+// The tenant of a request is its Owner; an empty one is a tenant too.
+//
+// A token's log-probability is a pure function of the base weights, the adapter and the tokens before it: the same
+// bits alone or in a batch, sampled or trained on, with any number of threads. A training run is a deterministic
+// state machine: the same requests in the same order give the same bits, so a snapshot, Restore and a replay of the
+// later requests reproduce its state exactly.
+//
+// Without a running engine, Describe, ReadAdapter, Merge and CopyModel work on folders of models and adapters.
 package engine
 
 import (
@@ -27,14 +33,14 @@ import (
 	"time"
 	"weak"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/nn"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Options set an engine up. Dir and Models are needed; zero values of the others mean their defaults.
+// Options configure an engine. Dir and Models are required; the zero value of any other field means its default.
 type Options struct {
 	Dir    string           // checkpoints lie here
 	Models map[string]Model // base models by name
@@ -56,12 +62,12 @@ type Options struct {
 	MaxTokens    int64 // and their tokens; default 32 Mi
 	KeepResults  int   // results kept per model for repeated requests; default 1024
 	KeepBytes    int64 // and their size; default 64 MiB
-	// SkipMissing leaves out base models that are not there or cannot be read; their runs are refused by name. Without
-	// it they are errors.
+	// SkipMissing leaves out base models that are missing or cannot be read; requests to their training runs are
+	// refused with the model's name. Without it Open fails.
 	SkipMissing bool
-	// Beside says that another process may be saving into Dir now: what looks like the leavings of a killed one is left alone.
+	// Beside says that another process may be saving into Dir now: unfinished checkpoints are not removed.
 	Beside bool
-	Memory int64 // bytes for training runs and samplers' weights, as reckoned; 0 is no bound
+	Memory int64 // bytes for training runs and samplers' weights, as estimated; 0 is no limit
 	FS     disk.FS
 	Now    func() time.Time // for the expiry of checkpoints
 	Log    *slog.Logger
@@ -94,39 +100,40 @@ func def[T int | int64](v *T, d T) {
 	}
 }
 
-// Engine is a tinker.Service, and what package journal needs to make it durable.
+// Engine is a tinker.Service, with the methods that package journal needs to make it durable.
 type Engine struct {
-	opts    Options
-	compute nn.Compute
-	turn    turn
-	bases   map[string]*base
-	store   store
-	sampler *scheduler
-	trainer *trainer
-	waiting [2]backlog // by tinker.Work
-	figures figures
-	memory  memory
+	opts     Options
+	compute  nn.Compute
+	turn     turn
+	bases    map[string]*base
+	store    store
+	sampler  *scheduler
+	training *computeLoop
+	waiting  [2]backlog // by tinker.Work
+	figures  figures
+	memory   memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
-	work   sync.WaitGroup // goroutines of runs and the scheduler
+	work   sync.WaitGroup // goroutines of queues, compute loop and scheduler
 
 	versions atomic.Uint64 // the last id given to weights
 
 	mu       sync.Mutex
 	closed   bool
-	runs     map[string]*run
+	runs     map[string]*trainingRun
 	unloaded map[string]bool
 	saved    map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
 	damaged  map[string]string                // what was logged of checkpoints that cannot be read, by path
 	drawn    func() uint64
 
-	making sync.Mutex // held while a run is made
+	making sync.Mutex // held while a training run is made
 }
 
 var _ tinker.Service = (*Engine)(nil)
 
-// Open checks the base models' configurations and tidies Dir. Weights are read when they are first needed.
+// Open reads the configurations of the base models and cleans up Dir. The weights are read when they are first
+// needed.
 func Open(opts Options) (*Engine, error) {
 	opts.defaults()
 	order, err := orderOf(opts.FS, opts.Dir, opts.Order)
@@ -137,7 +144,8 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}, saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
+	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*trainingRun{}, unloaded: map[string]bool{},
+		saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
 	e.memory.total = max(0, opts.Memory)
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
@@ -148,7 +156,7 @@ func Open(opts Options) (*Engine, error) {
 		} else if !opts.SkipMissing {
 			return nil, err
 		} else {
-			opts.Log.Error("a base model cannot be served; its runs are refused until it is back", "error", err)
+			opts.Log.Error("base model is unavailable; requests to its training runs are refused", "error", err)
 		}
 	}
 	if !opts.Beside {
@@ -157,7 +165,7 @@ func Open(opts Options) (*Engine, error) {
 		}
 	}
 	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.sampler, e.trainer = newScheduler(e), newTrainer(e)
+	e.sampler, e.training = newScheduler(e), newComputeLoop(e)
 	for i := range e.waiting {
 		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
 	}
@@ -165,7 +173,7 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// draws returns a source of numbers: from seed, or from the system.
+// draws returns a source of random numbers: derived from seed, or the system's.
 func draws(seed *uint64) func() uint64 {
 	if seed != nil {
 		s := rng.New(*seed).Stream("engine")
@@ -201,10 +209,11 @@ func (e *Engine) base(name string) (*base, error) {
 	if b, ok := e.bases[name]; ok {
 		return b, nil
 	}
-	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name, slices.Sorted(maps.Keys(e.bases)), tinker.ErrUnserved)
+	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name,
+		slices.Sorted(maps.Keys(e.bases)), tinker.ErrUnserved)
 }
 
-// Close ends every request with tinker.ErrClosed and returns when nothing runs any more.
+// Close fails every request with tinker.ErrClosed and returns when no goroutine of the engine is left.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	first := !e.closed

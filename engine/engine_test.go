@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 )
@@ -30,7 +30,8 @@ func TestKernels(t *testing.T) {
 	options := Options{Dir: t.TempDir(), Threads: 1} // without a name: the best that passes its self-test
 	e, err := Open(options)
 	if err != nil || kernel.Detect() > kernel.Portable && e.Kernel() == kernel.Portable.String() {
-		t.Fatalf("kernel %q on a machine that offers %s, %v", e.Kernel(), kernel.Detect(), err) // which of the fast ones, the clock decides
+		// which of the fast ones, the clock decides
+		t.Fatalf("kernel %q on a machine that offers %s, %v", e.Kernel(), kernel.Detect(), err)
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -17,7 +17,8 @@ var kinds = []struct {
 	bf16, tied bool
 	rank       int
 }{
-	{"bf16 LoRA", true, true, 8}, {"f32 LoRA", false, false, 3}, {"bf16 full", true, true, 0}, {"f32 full", false, false, 0},
+	{"bf16 LoRA", true, true, 8}, {"f32 LoRA", false, false, 3}, {"bf16 full", true, true, 0},
+	{"f32 full", false, false, 0},
 }
 
 // The rule: sampled, scored as a prompt, forwarded and trained on, a token has the same logprob to the last bit.
@@ -31,7 +32,8 @@ func TestSampledIsTrained(t *testing.T) {
 				var seqs [][]int32
 				var want [][]float32
 				for i, prompt := range mixed {
-					for _, q := range draw(t, s, sampleRequest(3, 40, uint64(step*10+i), prompt[:len(prompt)*2/3+1])).Sequences {
+					for _, q := range draw(t, s, sampleRequest(3, 40, uint64(step*10+i),
+						prompt[:len(prompt)*2/3+1])).Sequences {
 						seqs = append(seqs, slices.Concat(prompt[:len(prompt)*2/3+1], q.Tokens))
 						want = append(want, q.Logprobs)
 					}
@@ -45,7 +47,8 @@ func TestSampledIsTrained(t *testing.T) {
 					}
 					scored, err := tinker.ComputeLogprobs(testContext(t), s, tinker.Text(seqs[i]))
 					if err != nil || !sameBits(scored[1:], trained[i]) {
-						t.Fatalf("step %d sequence %d: scored as a prompt %v, trained %v, %v", step, i, scored[1:], trained[i], err)
+						t.Fatalf("step %d sequence %d: scored as a prompt %v, trained %v, %v", step, i, scored[1:],
+							trained[i], err)
 					}
 				}
 				train(t, c, 2, seqs[0], seqs[7])
@@ -74,7 +77,8 @@ func TestSettingsChangeNoBit(t *testing.T) {
 		dir := writeModel(t, k.bf16, k.tied)
 		var want [][]float32
 		settings := []Options{
-			{Threads: 2}, {Threads: 1}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 64}, {TapeBytes: 1}, {TapeBytes: 1 << 20},
+			{Threads: 2}, {Threads: 1}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 64}, {TapeBytes: 1},
+			{TapeBytes: 1 << 20},
 			{CacheBytes: 1}, {MaxSequences: 1},
 		}
 		for p := kernel.Portable; p <= kernel.Detect(); p++ {
@@ -83,7 +87,8 @@ func TestSettingsChangeNoBit(t *testing.T) {
 			}
 		}
 		for _, o := range settings {
-			name := fmt.Sprintf("%s threads %d micro %d tape %d cache %d sequences %d %s", k.name, o.Threads, o.MicroBatch, o.TapeBytes, o.CacheBytes, o.MaxSequences, o.Kernel)
+			name := fmt.Sprintf("%s threads %d micro %d tape %d cache %d sequences %d %s", k.name, o.Threads,
+				o.MicroBatch, o.TapeBytes, o.CacheBytes, o.MaxSequences, o.Kernel)
 			o.Models = map[string]Model{baseName: {Dir: dir}}
 			e := open(t, o)
 			got := history(t, e, create(t, e, 0, lora(k.rank)))
@@ -111,15 +116,15 @@ func TestGradientOfCutBatch(t *testing.T) {
 			value(t, f, err)
 			logprobs(t, cut, mixed[2])
 		}
-		a, b := whole.(*run).grads.Accumulators(), cut.(*run).grads.Accumulators()
+		a, b := whole.(*trainingRun).grads.Accumulators(), cut.(*trainingRun).grads.Accumulators()
 		if !allSame(a, b) || slices.Max(a[0]) == 0 {
 			t.Errorf("%s: the gradients differ", k.name)
 		}
 	}
 }
 
-// A state saved and loaded, created from, or moved in a snapshot to another engine, and trained on, gives the bits of the
-// run that never stopped.
+// A state saved and loaded, created from, or moved in a snapshot to another engine, and trained on, gives the bits of
+// the run that never stopped.
 func TestContinuedRunsAreTheSame(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -156,7 +161,8 @@ func TestContinuedRunsAreTheSame(t *testing.T) {
 			if got := finish(restored); !allSame(got, want) {
 				t.Error("restored from a snapshot: other bits")
 			}
-			made, err := other.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "t", Path: path, Optimizer: true})
+			made, err := other.CreateModelFromState(testContext(t),
+				tinker.CreateFromStateRequest{SessionID: "t", Path: path, Optimizer: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +196,8 @@ func TestSamplerFromDisk(t *testing.T) {
 		r := sampleRequest(2, 30, 1, mixed[0])
 		want := draw(t, sampler(t, e, c, "w"), r)
 		fresh := open(t, Options{Models: models, Dir: dir})
-		s, err := fresh.SamplingClient(testContext(t), tinker.SamplingClientRequest{ModelPath: "tinker://s:train:0/sampler_weights/w"})
+		s, err := fresh.SamplingClient(testContext(t),
+			tinker.SamplingClientRequest{ModelPath: "tinker://s:train:0/sampler_weights/w"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +217,7 @@ func TestOtherWeightsAreSeen(t *testing.T) {
 	stale := sampler(t, e, c, "stale")
 	want := logprobs(t, c, mixed...)
 	q := draw(t, stale, sampleRequest(1, 30, 1, mixed[0])).Sequences[0]
-	r := c.(*run)
+	r := c.(*trainingRun)
 	v := &r.params[1].Data[3]
 	*v = math.Float32frombits(math.Float32bits(*v) ^ 1<<16)
 	packed, err := r.pack(r.params, r.version)

@@ -10,7 +10,7 @@ import (
 // figures counts what was computed.
 type figures struct {
 	prefill, decode, forward, backward atomic.Int64 // tokens
-	steps, lanes, running              atomic.Int64 // of sampling; running is now
+	steps, sequences, running          atomic.Int64 // of sampling; running is now
 	passes, models, passTokens         atomic.Int64 // of training
 	preemptions                        atomic.Int64
 	longest                            atomic.Int64 // nanoseconds that training computed without giving way
@@ -34,10 +34,10 @@ func (f *figures) part(took time.Duration) {
 }
 
 // step notes a step of sampling.
-func (f *figures) step(lanes []*lane) {
+func (f *figures) step(sequences []*sequence) {
 	f.steps.Add(1)
-	f.lanes.Add(int64(len(lanes)))
-	for _, l := range lanes {
+	f.sequences.Add(int64(len(sequences)))
+	for _, l := range sequences {
 		if l.prompting() || l.take > 1 {
 			f.prefill.Add(int64(l.take))
 		} else {
@@ -51,9 +51,12 @@ func (e *Engine) Stats() tinker.Stats {
 	f := &e.figures
 	return tinker.Stats{
 		Prefill: f.prefill.Load(), Decode: f.decode.Load(), Forward: f.forward.Load(), Backward: f.backward.Load(),
-		Steps: f.steps.Load(), Lanes: f.lanes.Load(), MaxLanes: e.opts.MaxSequences, Running: int(f.running.Load()),
-		Passes: f.passes.Load(), PassModels: f.models.Load(), PassTokens: f.passTokens.Load(), MicroBatch: e.opts.MicroBatch,
+		Steps: f.steps.Load(), Sequences: f.sequences.Load(), MaxSequences: e.opts.MaxSequences,
+		Running: int(f.running.Load()),
+		Passes:  f.passes.Load(), PassModels: f.models.Load(), PassTokens: f.passTokens.Load(),
+		MicroBatch:  e.opts.MicroBatch,
 		Preemptions: f.preemptions.Load(), LongestPart: time.Duration(f.longest.Load()),
-		Waiting: [2]tinker.Queue{tinker.Training: e.waiting[tinker.Training].now(), tinker.Sampling: e.waiting[tinker.Sampling].now()},
+		Waiting: [2]tinker.Queue{tinker.Training: e.waiting[tinker.Training].now(),
+			tinker.Sampling: e.waiting[tinker.Sampling].now()},
 	}
 }

@@ -24,7 +24,8 @@ func CheckpointFolder(dir, path string) (string, error) {
 	}
 	folder := (&store{dir: dir}).folder(p)
 	if _, err := os.Stat(filepath.Join(folder, manifestFile)); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("engine: checkpoint %s is not in %s; one of a remote service must be downloaded first", path, dir)
+		return "", fmt.Errorf("engine: checkpoint %s is not in %s; one of a remote service must be downloaded first",
+			path, dir)
 	} else if err != nil {
 		return "", fmt.Errorf("engine: %w", err)
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -25,13 +25,13 @@ const (
 
 // writeModel makes a model folder of random weights, larger than usual so that its distribution is far from flat.
 func writeModel(t testing.TB, bf16, tied bool) string {
-	return writeShape(t, bf16, tied, map[string]any{"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+	return writeShape(t, bf16, tied, map[string]any{"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 2,
+		"num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 48, "max_position_embeddings": context_}, 8)
 }
 
 func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) string {
 	t.Helper()
-	dir := t.TempDir()
 	c["architectures"], c["rms_norm_eps"], c["rope_theta"] = []string{"Qwen3ForCausalLM"}, 1e-6, 10000.0
 	c["tie_word_embeddings"], c["torch_dtype"], c["eos_token_id"], c["hidden_act"] = tied, "float32", 0, "silu"
 	if bf16 {
@@ -41,28 +41,8 @@ func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "config.json"), raw)
+	dir := enginetest.Model(t, raw, scale)
 	write(t, filepath.Join(dir, "generation_config.json"), []byte(`{"eos_token_id": [0, 7]}`))
-	cfg, err := model.LoadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []safetensors.Tensor
-	for _, p := range model.RandomTensors(cfg, 1) {
-		if len(p.Shape) == 2 {
-			for i := range p.Data {
-				p.Data[i] *= scale
-			}
-		}
-		if bf16 {
-			list = append(list, safetensors.FromBF16(p.Name, p.Shape, p.Data))
-		} else {
-			list = append(list, safetensors.FromF32(p.Name, p.Shape, p.Data))
-		}
-	}
-	if err := safetensors.Write(filepath.Join(dir, "model.safetensors"), list, nil); err != nil {
-		t.Fatal(err)
-	}
 	return dir
 }
 
@@ -72,6 +52,9 @@ func write(t testing.TB, path string, raw []byte) {
 		t.Fatal(err)
 	}
 }
+
+// cacheOf is the KV cache of the base model's own weights.
+func cacheOf(e *Engine) *cache.Cache { return e.bases[baseName].kv.of(e.bases[baseName].config) }
 
 // letters gives every token two bytes, so that stop strings cross tokens: token 5 is "5;".
 type letters struct{}
@@ -142,7 +125,8 @@ func lora(rank int) tinker.LoRA {
 
 func create(t testing.TB, e *Engine, seq int64, l tinker.LoRA) tinker.TrainingClient {
 	t.Helper()
-	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq, BaseModel: baseName, LoRA: l})
+	c, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", ModelSeqID: seq,
+		BaseModel: baseName, LoRA: l})
 	if err != nil {
 		t.Fatal(err)
 	}

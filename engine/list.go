@@ -40,7 +40,8 @@ func (e *Engine) noteDamage(path string, why error) {
 	e.damaged[path] = why.Error()
 	e.mu.Unlock()
 	if !known {
-		e.opts.Log.Error("a checkpoint is damaged and is left out of lists; restore it from a backup or delete it", "path", path, "error", why)
+		e.opts.Log.Error("a checkpoint is damaged and is left out of lists; restore it from a backup or delete it",
+			"path", path, "error", why)
 	}
 }
 

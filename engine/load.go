@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // load replaces the run's state by a saved one. Everything is read and checked before anything changes.
-func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
+func (r *trainingRun) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 	r.e.store.mu.RLock()
 	defer r.e.store.mu.RUnlock()
 	m, p, dir, err := r.e.store.read(req.Path)
@@ -20,7 +20,9 @@ func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 		return tinker.LoadOutput{}, err
 	}
 	if p.Kind != tinker.KindState {
-		return tinker.LoadOutput{}, tinker.Userf("engine: %s holds weights for sampling only; load a state, tinker://…/%s/…", req.Path, tinker.KindState)
+		return tinker.LoadOutput{},
+			tinker.Userf("engine: %s holds weights for sampling only; load a state, tinker://…/%s/…", req.Path,
+				tinker.KindState)
 	}
 	if err := r.fits(m, req.Path); err != nil {
 		return tinker.LoadOutput{}, err
@@ -38,18 +40,20 @@ func (r *run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 }
 
 // fits refuses a checkpoint of another base model or another LoRA.
-func (r *run) fits(m manifest, path string) error {
+func (r *trainingRun) fits(m manifest, path string) error {
 	print, err := r.base.fingerprint(m.LoRA.Rank == 0)
 	if err != nil {
 		return err
 	}
 	if m.Fingerprint != print {
-		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); load it into a model of the same base", path, m.BaseModel, m.Fingerprint, r.id, r.base.name, print)
+		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); "+
+			"load it into a model of the same base", path, m.BaseModel, m.Fingerprint, r.id, r.base.name, print)
 	}
 	a, b := m.LoRA, r.lora
 	a.Seed, b.Seed = nil, nil
 	if a != b {
-		return tinker.Userf("engine: checkpoint %s has %s, model %s has %s; create a model with the checkpoint's LoRA or from the checkpoint", path, describe(a), r.id, describe(b))
+		return tinker.Userf("engine: checkpoint %s has %s, model %s has %s; create a model with the checkpoint's "+
+			"LoRA or from the checkpoint", path, describe(a), r.id, describe(b))
 	}
 	return nil
 }
@@ -61,11 +65,12 @@ func describe(l tinker.LoRA) string {
 	if l.Modules != "" {
 		return fmt.Sprintf("rank %d, alpha %g, target_modules %s", l.Rank, l.Alpha, l.Modules)
 	}
-	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn, l.TrainMLP, l.TrainUnembed)
+	return fmt.Sprintf("rank %d, alpha %g, train_attn %v, train_mlp %v, train_unembed %v", l.Rank, l.Alpha, l.TrainAttn,
+		l.TrainMLP, l.TrainUnembed)
 }
 
 // installFrom reads a state folder into the run, whose optimizer is of that kind. root is as for pack.
-func (r *run) installFrom(dir string, m manifest, optimizer bool, kind string, root *version) error {
+func (r *trainingRun) installFrom(dir string, m manifest, optimizer bool, kind string, root *version) error {
 	name := adapterFile
 	if r.full() {
 		name = masterFile

@@ -53,7 +53,8 @@ func (m manifest) optimizerOf(req tinker.CreateFromStateRequest) (string, error)
 	case !req.Optimizer:
 		return req.OptimizerType, checkOptimizer(req.OptimizerType, m.LoRA)
 	case req.OptimizerType != "" && req.OptimizerType != m.kind():
-		return "", tinker.Userf("engine: checkpoint %s has the state of %s; a run that restores it cannot have the optimizer %s", req.Path, m.kind(), req.OptimizerType)
+		return "", tinker.Userf("engine: checkpoint %s has the state of %s; a run that restores it cannot have the "+
+			"optimizer %s", req.Path, m.kind(), req.OptimizerType)
 	}
 	return m.kind(), checkOptimizer(m.kind(), m.LoRA)
 }
@@ -112,7 +113,8 @@ func (m manifest) check(dir, name string) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	if got != want {
-		return fmt.Errorf("engine: %s is damaged or was changed: %d bytes with checksum %08x, and %d with %08x were saved; restore it from a backup",
+		return fmt.Errorf("engine: %s is damaged or was changed: %d bytes with checksum %08x, and %d with %08x were "+
+			"saved; restore it from a backup",
 			path, got.Bytes, got.CRC, want.Bytes, want.CRC)
 	}
 	return nil

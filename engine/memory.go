@@ -6,13 +6,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// memory accounts for what training runs and the weights of samplers take, by owner and by name, within a budget. One
-// owner may take three quarters of it; beyond, an owner still gets up to an eighth, so that one who comes to a server
-// that others fill finds room. What is accounted for is reckoned from shapes, before it is allocated. Base weights,
-// KV pages and activations are not part of it: their bounds are those of Options. Its methods may be called at the
-// same time.
+// memory accounts for the memory of training runs and samplers' weights, by tenant and by name, within a budget. One
+// tenant may use three quarters of the budget. When others have filled it, a tenant may still use up to an eighth,
+// so that a new tenant finds room. Sizes are estimated from shapes before anything is allocated. Base weights, KV
+// pages and activations are not included: Options limits them. The methods are safe for concurrent use.
 type memory struct {
-	total int64 // 0 is no bound
+	total int64 // 0 is no limit
 
 	mu     sync.Mutex
 	used   int64
@@ -20,18 +19,18 @@ type memory struct {
 	parts  map[string]holding
 }
 
-// holding is what one run or one version of a sampler's weights takes.
+// holding is the memory of one training run or of one version of a sampler's weights.
 type holding struct {
 	owner string
 	bytes int64
 	users int // of a version: sampling clients
 }
 
-// most is what one owner may have when it is alone.
+// most is what one tenant may use when it is alone.
 func (m *memory) most() int64 { return m.total / 4 * 3 }
 
-// room returns an error if an owner's n bytes do not fit: a User error if they never will, else one that wraps
-// tinker.ErrBusy.
+// room returns an error if n more bytes of a tenant do not fit: a User error if they never will, otherwise one that
+// wraps tinker.ErrBusy.
 func (m *memory) room(owner, what string, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,15 +55,14 @@ func (m *memory) full(owner, what string, n int64) error {
 		what, mib(n), mib(m.used), mib(m.total), mib(own), tinker.ErrBusy)
 }
 
-// take accounts for n bytes of a name that is not accounted for, whether they fit or not: what was accepted before
-// must be taken.
+// take accounts for n bytes under a new name whether they fit or not: an accepted request must be executed.
 func (m *memory) take(owner, name string, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.add(owner, name, n)
 }
 
-// reserve accounts for n bytes of a name that is not accounted for, if they fit.
+// reserve accounts for n bytes under a new name, if they fit.
 func (m *memory) reserve(owner, name, what string, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +83,7 @@ func (m *memory) add(owner, name string, n int64) {
 	m.owners[owner] += n
 }
 
-// share is reserve for what several users have together: it is accounted for once, to the first.
+// share is reserve for memory that several users share: it is accounted for once, to the first.
 func (m *memory) share(owner, name, what string, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +99,7 @@ func (m *memory) share(owner, name, what string, n int64) error {
 	return nil
 }
 
-// release takes one user of a name away, and with the last one the name. An unknown name is none.
+// release removes one user of a name, and the name with its last user. Unknown names are ignored.
 func (m *memory) release(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +118,7 @@ func (m *memory) release(name string) {
 	}
 }
 
-// now is what is accounted for, of all and of one owner.
+// now is the memory accounted for, of all tenants and of one.
 func (m *memory) now(owner string) (used, own int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

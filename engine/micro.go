@@ -3,10 +3,10 @@ package engine
 import (
 	"math"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/cache"
-	"github.com/seed-d9ad8ee0/trinity/loss"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -20,10 +20,9 @@ type micro struct {
 
 // pass computes micro-batches that share one. What goes wrong with one of them is its own error and leaves the others
 // alone.
-func (t *trainer) pass(jobs []*job) {
-	seqs, pages, tokens := sequences(jobs)
-	base := jobs[0].r.base
-	defer base.cache.Release(pages)
+func (t *computeLoop) pass(jobs []*job) {
+	seqs, pages, tokens := pagedSequences(jobs)
+	defer jobs[0].r.version.cache.Release(pages)
 	w, back := jobs[0].r.version.w, jobs[0].backward
 	var tape *model.Tape
 	if back {
@@ -53,7 +52,7 @@ func (t *trainer) pass(jobs []*job) {
 }
 
 // forwarded notes whose sequences the runner's Forward could not compute.
-func (t *trainer) forwarded(jobs []*job) {
+func (t *computeLoop) forwarded(jobs []*job) {
 	at := 0
 	for _, j := range jobs {
 		for i := range j.items {
@@ -66,7 +65,7 @@ func (t *trainer) forwarded(jobs []*job) {
 }
 
 // stopped ends the jobs whose pass did not come to its end because the engine closes.
-func (t *trainer) stopped(jobs []*job) {
+func (t *computeLoop) stopped(jobs []*job) {
 	if t.e.ctx.Err() == nil {
 		return
 	}
@@ -75,8 +74,8 @@ func (t *trainer) stopped(jobs []*job) {
 	}
 }
 
-// sequences gives each item its pages.
-func sequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) {
+// pagedSequences gives each item its pages.
+func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) {
 	total := 0
 	for _, j := range jobs {
 		for i := range j.items {
@@ -84,7 +83,7 @@ func sequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) 
 		}
 		tokens += j.tokens
 	}
-	pages = jobs[0].r.base.cache.Alloc(total, true)
+	pages = jobs[0].r.version.cache.Alloc(total, true)
 	rest := pages
 	for _, j := range jobs {
 		for i := range j.items {
@@ -137,7 +136,8 @@ func newRows(jobs []*job, tokens int) *rows {
 	}
 	r.logp = make([]float32, len(r.targets))
 	if jobs[0].loss.Entropic() {
-		r.entropies = &model.Entropies{H: make([]float32, tokens), Centre: make([]float32, tokens), G: make([]float32, tokens)}
+		r.entropies = &model.Entropies{H: make([]float32, tokens), Centre: make([]float32, tokens),
+			G: make([]float32, tokens)}
 		for row, p := range r.at {
 			_, g := p.job.loss.Entropy(p.it.Datum, p.pos, 0)
 			r.entropies.G[row] = float32(g)
@@ -187,10 +187,12 @@ func (j *job) sum(it *item, bad []bool) error {
 			it.sum += e
 		}
 		if !finite(logp) {
-			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights have overflowed", j.r.id, it.index, pos, logp)
+			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights "+
+				"have overflowed", j.r.id, it.index, pos, logp)
 		}
 		if bad[pos] || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
-			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.r.id, j.loss.Name(), it.index, pos, logp)
+			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.r.id,
+				j.loss.Name(), it.index, pos, logp)
 		}
 	}
 	return nil

@@ -10,17 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Numerics names the arithmetic of this version. It changes whenever the same requests could give other bits. The order in which products
-// add belongs to it too, and is the folder's: see orderFile.
+// Numerics names the arithmetic of this version. It changes whenever the same requests could give other bits. The
+// order in which products add belongs to it too, and is the folder's: see orderFile.
 const Numerics = "trinity-3"
 
-// orderFile is the file of Options.Dir that keeps the order in which bf16 products add: that of the processor the folder was begun on,
-// which another processor then follows, so that a job keeps its bits wherever it goes on.
+// orderFile is the file of Options.Dir that keeps the order in which bf16 products add: that of the processor the
+// folder was begun on, which another processor then follows, so that a job keeps its bits wherever it goes on.
 const orderFile = "order"
 
 // orderOf returns the order of dir, which is want, if that is given, or else the processor's when dir is begun.
@@ -50,7 +50,8 @@ func orderOf(files disk.FS, dir, want string) (kernel.Order, error) {
 		return 0, fmt.Errorf("engine: %s: %w", path, err)
 	}
 	if want != "" && begun != order {
-		return 0, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that open or use another folder", dir, begun, order)
+		return 0, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that open "+
+			"or use another folder", dir, begun, order)
 	}
 	return begun, nil
 }
@@ -80,7 +81,8 @@ func pick(name string, order kernel.Order, log *slog.Logger) (*kernel.Set, error
 		}
 		names = append(names, p.String())
 	}
-	return nil, tinker.Userf("engine: kernel %q is unknown; use one of %s, or leave it empty", name, strings.Join(names, ", "))
+	return nil, tinker.Userf("engine: kernel %q is unknown; use one of %s, or leave it empty", name,
+		strings.Join(names, ", "))
 }
 
 // NumericsID returns Numerics and the order of the products.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -27,7 +27,8 @@ func TestFolderKeepsItsOrder(t *testing.T) {
 			}
 		}
 		other := kernel.Sequential + kernel.Blocked - order
-		if _, err := Open(Options{Dir: dir, Threads: 1, Order: other.String()}); err == nil || tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), order.String()) {
+		if _, err := Open(Options{Dir: dir, Threads: 1, Order: other.String()}); err == nil ||
+			tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), order.String()) {
 			t.Errorf("begun %v, asked for %v: %v", order, other, err)
 		}
 	}
@@ -41,7 +42,8 @@ func TestOrderIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, orderFile), []byte("sideways\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), orderFile) || !strings.Contains(err.Error(), "sideways") {
+	if _, err := Open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), orderFile) ||
+		!strings.Contains(err.Error(), "sideways") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/optim"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/optim"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -102,8 +102,8 @@ func (o optimizer) tensors(params []model.Tensor) []model.Tensor {
 }
 
 // update does the optimizer's step with its settings.
-func (r *run) update(req tinker.OptimStepRequest) (norm float64, err error) {
-	params, grads, par := slicesOf(r.params), slicesOf(r.grads.T), r.e.trainer.parallel
+func (r *trainingRun) update(req tinker.OptimStepRequest) (norm float64, err error) {
+	params, grads, par := slicesOf(r.params), slicesOf(r.grads.T), r.e.training.parallel
 	if r.opt.dimuon == nil {
 		return r.opt.adam.Update(params, grads, req.Adam, par)
 	}
@@ -111,11 +111,11 @@ func (r *run) update(req tinker.OptimStepRequest) (norm float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.opt.dimuon.Update(params, grads, pairs, *req.Dimuon, r.e.trainer.parallelFew)
+	return r.opt.dimuon.Update(params, grads, pairs, *req.Dimuon, r.e.training.parallelFew)
 }
 
 // fitsOptimizer refuses settings of another optimizer; the gradient stays.
-func (r *run) fitsOptimizer(req tinker.OptimStepRequest) error {
+func (r *trainingRun) fitsOptimizer(req tinker.OptimStepRequest) error {
 	asked := tinker.AdamW
 	if req.Dimuon != nil {
 		asked = tinker.Dimuon

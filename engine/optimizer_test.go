@@ -226,7 +226,8 @@ func TestOldSnapshot(t *testing.T) {
 	if _, err := e.Snapshot(testContext(t), id, &again); err != nil {
 		t.Fatal(err)
 	}
-	numbers := func(b []byte) []byte { // behind the header, which names this processor's arithmetic, and before the checksum
+	// behind the header, which names this processor's arithmetic, and before the checksum
+	numbers := func(b []byte) []byte {
 		return b[16+binary.LittleEndian.Uint64(b[8:]) : len(b)-4]
 	}
 	if string(old[:8]) != snapshotMagic || !bytes.Equal(numbers(again.Bytes()), numbers(old)) {

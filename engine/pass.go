@@ -3,9 +3,9 @@ package engine
 import (
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -22,19 +22,20 @@ func (c *scheduler) step() {
 	}
 }
 
-// pass computes lanes with the same base weights.
-func (c *scheduler) pass(lanes []*lane) {
+// pass computes sequences with the same base weights.
+func (c *scheduler) pass(sequences []*sequence) {
 	c.seqs, c.want = c.seqs[:0], c.want[:0]
 	row := 0
-	for _, l := range lanes {
+	for _, l := range sequences {
 		l.first = row
-		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view, Adapter: l.s.version.adapter})
+		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view,
+			Adapter: l.s.version.adapter})
 		c.wanted(l)
 		row += l.take
 	}
-	w := lanes[0].s.version.w
+	w := sequences[0].s.version.w
 	hidden := c.runner.Forward(w, c.seqs, nil)
-	for i, l := range lanes {
+	for i, l := range sequences {
 		if err := c.runner.SeqErr(i); err != nil {
 			c.end(l.s, tinker.Serverf("engine: sampling from base model %q: %w", l.s.version.base.name, err))
 		} else {
@@ -50,9 +51,9 @@ func (c *scheduler) pass(lanes []*lane) {
 	}
 }
 
-// wanted lists the rows that a lane's step must score: the last token's, and of a prompt those that the request asks
-// about.
-func (c *scheduler) wanted(l *lane) {
+// wanted lists the rows that a sequence's step must score: the last token's, and of a prompt those that the request
+// asks about.
+func (c *scheduler) wanted(l *sequence) {
 	last := len(l.tokens) - 1
 	from := l.done
 	if !l.prompting() || !l.s.wantsPrompt() {
@@ -106,7 +107,8 @@ func (c *scheduler) draw(row []float32, s *sampling, stream rng.Stream, t int) i
 	return d.draw(c.e.compute.K, row, s, stream.Float64At(uint64(t)))
 }
 
-// extend gives a lane its token. A lane that has ended stays in the list, idle and without pages, for begin to remove.
+// extend gives a sequence its token. A sequence that has ended stays in the list, idle and without pages, for begin to
+// remove.
 func (c *scheduler) extend(x *wanted) {
 	l := x.l
 	l.tokens = append(l.tokens, x.token)

@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-var peftPython = flag.String("peft.python", "", "a Python with torch, transformers and peft: checkpoints are loaded there too (make peft)")
+var peftPython = flag.String("peft.python", "",
+	"a Python with torch, transformers and peft: checkpoints are loaded there too (make peft)")
 
 // pythonCase is one element of what testdata/peft/check.py of package model reads.
 type pythonCase struct {
@@ -26,8 +27,8 @@ type pythonCase struct {
 	Bound    float64   `json:"bound"`
 }
 
-// What the engine trains and saves gives Python's peft the logprobs that the engine has, and so does the merged model in
-// transformers.
+// What the engine trains and saves gives Python's peft the logprobs that the engine has, and so does the merged model
+// in transformers.
 func TestPython(t *testing.T) {
 	if *peftPython == "" {
 		t.Skip("no -peft.python; make peft has one")
@@ -57,7 +58,8 @@ func TestPython(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "cases.json")
 	write(t, file, raw)
-	out, err := exec.CommandContext(t.Context(), *peftPython, filepath.Join("..", "model", "testdata", "peft", "check.py"), file).Output()
+	out, err := exec.CommandContext(t.Context(), *peftPython,
+		filepath.Join("internal", "model", "testdata", "peft", "check.py"), file).Output()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -22,14 +23,13 @@ type queue struct {
 	keepBytes int64
 
 	mu       sync.Mutex
-	next     int64            // SeqID that a request with 0 takes
-	done     int64            // SeqID of the last request that has run
-	entries  map[int64]*entry // waiting, running and kept
-	oldest   int64            // no result below is kept
-	bytes    int64            // of kept results
-	controls []func(error)    // to run between requests
-	busy     bool             // a goroutine works
-	running  bool             // on entry done+1
+	requests *numbered.Requests[*entry] // waiting, running and kept
+	done     int64                      // SeqID of the last request that has run
+	oldest   int64                      // no result below is kept
+	bytes    int64                      // of kept results
+	controls []func(error)              // to run between requests
+	busy     bool                       // a goroutine works
+	running  bool                       // on entry done+1
 	closed   bool
 	leaving  []func(error) // told when the model is unloaded; no more requests are taken
 	retired  bool          // it is
@@ -45,7 +45,8 @@ type entry struct {
 }
 
 // submit accepts a request of so many tokens. size estimates the bytes of its result.
-func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens int, exec func() (T, error), size func(T) int64) (*tinker.Future[T], error) {
+func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens int, exec func() (T, error),
+	size func(T) int64) (*tinker.Future[T], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -57,21 +58,20 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 	if q.ends() {
 		return nil, errUnloaded(q.id)
 	}
-	if seq == 0 {
-		seq = q.next
-	}
+	seq = q.requests.Number(seq)
 	if seq < 1 || seq > q.done+maxAhead {
-		return nil, tinker.Userf("engine: seq_id %d of model %s is out of range; the next one to run is %d, and at most %d may wait", seq, q.id, q.done+1, maxAhead)
+		return nil, tinker.Userf("engine: seq_id %d of model %s is out of range; the next one to run is %d, and at "+
+			"most %d may wait", seq, q.id, q.done+1, maxAhead)
 	}
 	if f, found, err := repeated[T](q, seq, d); found || err != nil {
 		return f, err
 	}
 	// What others wait for is taken in any case.
-	if err := q.backlog.take(q.owner, tokens, tinker.IsPromised(ctx) || seq < q.next); err != nil {
+	if err := q.backlog.take(q.owner, tokens, tinker.IsPromised(ctx) || seq < q.requests.Next()); err != nil {
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[T]()
-	q.entries[seq] = &entry{digest: d, future: f,
+	q.requests.Accept(seq, &entry{digest: d, future: f,
 		run: func() int64 {
 			v, err := exec()
 			if err != nil {
@@ -84,26 +84,22 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 		fail: func(err error) {
 			q.backlog.release(q.owner, tokens)
 			resolve(*new(T), err)
-		}}
-	q.next = max(q.next, seq+1)
+		}})
 	q.kick()
 	return f, nil
 }
 
 // repeated finds the future of a request that was accepted before; q.mu is held.
 func repeated[T any](q *queue, seq int64, d digest) (*tinker.Future[T], bool, error) {
-	e, ok := q.entries[seq]
-	if !ok {
-		if seq <= q.done {
-			return nil, false, tinker.Userf("engine: the result of request %d of model %s is no longer kept; the next free seq_id is %d", seq, q.id, q.next)
-		}
-		return nil, false, nil
+	var f *tinker.Future[T]
+	_, found, err := q.requests.Repeated(seq, q.done, func(e *entry) (ok bool) {
+		f, ok = e.future.(*tinker.Future[T])
+		return ok && e.digest == d
+	})
+	if err != nil {
+		return nil, false, tinker.Userf("engine: %w", err)
 	}
-	f, ok := e.future.(*tinker.Future[T])
-	if !ok || e.digest != d {
-		return nil, false, tinker.Userf("engine: seq_id %d of model %s was used for another request; the next free one is %d", seq, q.id, q.next)
-	}
-	return f, true, nil
+	return f, found, nil
 }
 
 // between runs f between two requests, or with an error when that cannot be any more.
@@ -125,9 +121,15 @@ func (q *queue) between(f func(error)) {
 // ends says that the model is unloaded, or is to be; q.mu is held.
 func (q *queue) ends() bool { return q.retired || len(q.leaving) > 0 }
 
+// present is a request that waits, runs or is kept; nil if there is none. q.mu is held.
+func (q *queue) present(seq int64) *entry {
+	e, _ := q.requests.Get(seq)
+	return e
+}
+
 // kick sees to it that somebody works; q.mu is held.
 func (q *queue) kick() {
-	if !q.busy && (len(q.controls) > 0 || q.entries[q.done+1] != nil || len(q.leaving) > 0) {
+	if !q.busy && (len(q.controls) > 0 || q.present(q.done+1) != nil || len(q.leaving) > 0) {
 		q.busy = q.start(q.work)
 	}
 }
@@ -146,7 +148,7 @@ func (q *queue) work() {
 			q.mu.Lock()
 			continue
 		}
-		e := q.entries[q.done+1]
+		e := q.present(q.done + 1)
 		if e == nil {
 			if len(q.leaving) > 0 {
 				q.depart()
@@ -170,9 +172,9 @@ func (q *queue) work() {
 // forget drops the oldest results beyond the limits, never the newest one; q.mu is held.
 func (q *queue) forget() {
 	for q.oldest < q.done && (q.done-q.oldest >= int64(q.keep) || q.bytes > q.keepBytes) {
-		if e := q.entries[q.oldest]; e != nil {
+		if e := q.present(q.oldest); e != nil {
 			q.bytes -= e.size
-			delete(q.entries, q.oldest)
+			q.requests.Forget(q.oldest)
 		}
 		q.oldest++
 	}
@@ -183,7 +185,7 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for seq, e := range q.entries {
+	for seq, e := range q.requests.All() {
 		if seq > q.done && !(q.running && seq == q.done+1) {
 			e.fail(errClosed())
 		}

@@ -11,16 +11,20 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // newQueue returns a queue whose requests note that they ran.
-func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue, send func(seq int64, what byte) (*tinker.Future[string], error), ran func() string) {
+func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue,
+	send func(seq int64, what byte) (*tinker.Future[string], error), ran func() string) {
 	var mu sync.Mutex
 	var log []byte
 	var wg sync.WaitGroup
 	t.Cleanup(wg.Wait)
-	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {}, backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, next: 1, oldest: 1, entries: map[int64]*entry{}}
+	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {},
+		backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, oldest: 1,
+		requests: numbered.New[*entry]("m")}
 	send = func(seq int64, what byte) (*tinker.Future[string], error) {
 		return submit(context.Background(), q, seq, digest{what}, 0, func() (string, error) {
 			mu.Lock()
@@ -80,7 +84,8 @@ func TestQueueAnswersRepeats(t *testing.T) {
 		{5, 'z', "used for another request"}, {1, 'a', "no longer kept; the next free seq_id is 6"},
 		{-1, 'a', "out of range"}, {1 << 40, 'a', "out of range"},
 	} {
-		if _, err := send(c.seq, c.what); err == nil || !strings.Contains(err.Error(), c.want) || tinker.CategoryOf(err) != tinker.User {
+		if _, err := send(c.seq, c.what); err == nil || !strings.Contains(err.Error(), c.want) ||
+			tinker.CategoryOf(err) != tinker.User {
 			t.Errorf("request %d: %v, want %q", c.seq, err, c.want)
 		}
 	}
@@ -159,13 +164,15 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 			if i == at {
 				q[n-1], a[n-1] = -3e38, 1
 			}
-			r.Data[i].LossFnInputs["logprobs"], r.Data[i].LossFnInputs["advantages"] = tinker.Floats(q), tinker.Floats(a)
+			r.Data[i].LossFnInputs["logprobs"], r.Data[i].LossFnInputs["advantages"] = tinker.Floats(q),
+				tinker.Floats(a)
 		}
 		return r
 	}
 	bad := func(gathered bool) {
 		f, err := c.ForwardBackward(testContext(t), huge(4))
-		if err := failure(t, f, err); !strings.Contains(err.Error(), "importance_sampling of datum 4 overflows at position 63") {
+		if err := failure(t, f, err); !strings.Contains(err.Error(),
+			"importance_sampling of datum 4 overflows at position 63") {
 			t.Errorf("overflow: %v", err)
 		}
 		r := batch(mixed...)
@@ -213,7 +220,7 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 func TestOverflowNamesTheLayer(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
-	r := c.(*run)
+	r := c.(*trainingRun)
 	for _, p := range r.params {
 		if strings.Contains(p.Name, "layers.1.mlp.down_proj") {
 			for i := range p.Data {
@@ -226,7 +233,8 @@ func TestOverflowNamesTheLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
-	if err := failure(t, f, err); !strings.Contains(err.Error(), "model s:train:0, datum 0: model: not finite after layer 1") {
+	if err := failure(t, f, err); !strings.Contains(err.Error(),
+		"model s:train:0, datum 0: model: not finite after layer 1") {
 		t.Error(err)
 	}
 	if r.gathered {
@@ -245,9 +253,12 @@ func TestRefusedRequests(t *testing.T) {
 		req  tinker.ForwardRequest
 		want string
 	}{
-		"long":  {batch(tokens(1, context_+2)), fmt.Sprintf("datum 0 has %d tokens; the context of base model %q has %d", context_+1, baseName, context_)},
+		"long": {batch(tokens(1, context_+2)),
+			fmt.Sprintf("datum 0 has %d tokens; the context of base model %q has %d", context_+1, baseName, context_)},
 		"token": {batch(mixed[0], []int32{1, vocab, 2}), "datum 1: token 1 is 139"},
-		"image": {tinker.ForwardRequest{LossFn: tinker.CrossEntropy, Data: []tinker.Datum{{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Image: &tinker.Image{}}}}}}}, "reads text only"},
+		"image": {tinker.ForwardRequest{LossFn: tinker.CrossEntropy,
+			Data: []tinker.Datum{{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Image: &tinker.Image{}}}}}}},
+			"reads text only"},
 		"empty": {tinker.ForwardRequest{LossFn: tinker.CrossEntropy, Data: []tinker.Datum{{}}}, "datum 0 is empty"},
 	} {
 		f, err := c.Forward(testContext(t), r.req)
@@ -260,11 +271,15 @@ func TestRefusedRequests(t *testing.T) {
 		want string
 	}{
 		"session": {tinker.CreateModelRequest{SessionID: "a/b", BaseModel: baseName, LoRA: lora(1)}, "session_id"},
-		"alpha":   {tinker.CreateModelRequest{BaseModel: baseName, LoRA: tinker.LoRA{Rank: 1, Alpha: -1, TrainMLP: true}}, "alpha -1"},
-		"random":  {tinker.CreateModelRequest{BaseModel: baseName, LoRA: lora(1), RandomInit: true}, "random_init with LoRA rank 1"},
-		"base":    {tinker.CreateModelRequest{BaseModel: "other", LoRA: lora(1)}, `base model "other" is not served; there are ["tiny"]`},
+		"alpha": {tinker.CreateModelRequest{BaseModel: baseName,
+			LoRA: tinker.LoRA{Rank: 1, Alpha: -1, TrainMLP: true}}, "alpha -1"},
+		"random": {tinker.CreateModelRequest{BaseModel: baseName, LoRA: lora(1), RandomInit: true},
+			"random_init with LoRA rank 1"},
+		"base": {tinker.CreateModelRequest{BaseModel: "other", LoRA: lora(1)},
+			`base model "other" is not served; there are ["tiny"]`},
 	} {
-		if _, err := e.CreateModel(testContext(t), r.req); err == nil || !strings.Contains(err.Error(), r.want) || tinker.CategoryOf(err) != tinker.User {
+		if _, err := e.CreateModel(testContext(t), r.req); err == nil || !strings.Contains(err.Error(), r.want) ||
+			tinker.CategoryOf(err) != tinker.User {
 			t.Errorf("%s: %v, want %q", name, err, r.want)
 		}
 	}
@@ -305,7 +320,8 @@ func TestRandomInit(t *testing.T) {
 	}
 	e := open(t, Options{Models: map[string]Model{baseName: {Dir: dir}}})
 	request := func(i int, seed int64) tinker.CreateModelRequest {
-		return tinker.CreateModelRequest{SessionID: "r", ModelSeqID: int64(i), BaseModel: baseName, LoRA: tinker.LoRA{Seed: &seed}, RandomInit: true}
+		return tinker.CreateModelRequest{SessionID: "r", ModelSeqID: int64(i), BaseModel: baseName,
+			LoRA: tinker.LoRA{Seed: &seed}, RandomInit: true}
 	}
 	var got [][]float32
 	for i, seed := range []int64{1, 1, 2} {

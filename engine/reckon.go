@@ -78,13 +78,14 @@ func (b *base) checkRank(l tinker.LoRA) error {
 		return nil
 	}
 	if most := max(modelLoRA(l).MaxRank(b.config), looseRank); l.Rank > most {
-		return tinker.Userf("engine: LoRA rank %d is more than base model %q can use: take a rank of 1 to %d", l.Rank, b.name, most)
+		return tinker.Userf("engine: LoRA rank %d is more than base model %q can use: take a rank of 1 to %d", l.Rank,
+			b.name, most)
 	}
 	return nil
 }
 
 // hold accounts for the memory of a run that is being made. What was promised is taken in any case.
-func (r *run) hold(promised bool) error {
+func (r *trainingRun) hold(promised bool) error {
 	n := r.base.reckon(r.lora)
 	if promised {
 		r.e.memory.take(r.owner, r.id, n)
@@ -96,7 +97,7 @@ func (r *run) hold(promised bool) error {
 // keep accounts for the weights of a sampling client on a checkpoint, once for all clients of one version.
 func (e *Engine) keep(c *samplingClient, what string) error {
 	name := fmt.Sprintf("version %d", c.version.id)
-	if err := e.memory.share(c.line.owner, name, what, c.version.reckon()); err != nil {
+	if err := e.memory.share(c.queue.owner, name, what, c.version.reckon()); err != nil {
 		return err
 	}
 	c.held = &held{release: func() { e.memory.release(name) }}

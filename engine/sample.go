@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -15,7 +15,7 @@ import (
 type samplingClient struct {
 	e         *Engine
 	version   *version
-	line      *line
+	queue     *samplingQueue
 	held      *held // nil: of the base model's own weights
 	collected runtime.Cleanup
 }
@@ -42,7 +42,8 @@ func (c *samplingClient) Close() error {
 const maxSamples = 1 << 16
 
 // Sample implements tinker.SamplingClient. When ctx ends the request ends with its error and its memory is free again.
-func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (c *samplingClient) Sample(ctx context.Context,
+	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -51,7 +52,7 @@ func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	s.resolve, s.line = resolve, c.line
+	s.resolve, s.queue = resolve, c.queue
 	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
 	s.cause = func() error { return context.Cause(ctx) }
 	if err := c.e.sampler.submit(s, tinker.IsPromised(ctx)); err != nil {
@@ -64,7 +65,7 @@ func (c *samplingClient) Sample(ctx context.Context, req tinker.SampleRequest) (
 // sampling is one request.
 type sampling struct {
 	version *version
-	line    *line
+	queue   *samplingQueue
 	prompt  []int32
 	n       int // samples
 	left    int // of them not finished
@@ -98,19 +99,24 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens, temperature: p.Temperature, topP: p.TopP,
-		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs, sampleTop: req.TopKSampleLogprobs,
-		targets: req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
+	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
+		temperature: p.Temperature, topP: p.TopP,
+		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
+		sampleTop: req.TopKSampleLogprobs,
+		targets:   req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
 	s.left = s.n
 	switch {
 	case req.NumSamples < 0 || req.NumSamples > maxSamples:
 		return nil, tinker.Userf("engine: num_samples is %d; it must be 1 to %d", req.NumSamples, maxSamples)
 	case p.MaxTokens < 0:
-		return nil, tinker.Userf("engine: max_tokens is %d; it must be 1 or more, or 0 for as many as the context takes", p.MaxTokens)
+		return nil, tinker.Userf(
+			"engine: max_tokens is %d; it must be 1 or more, or 0 for as many as the context takes", p.MaxTokens)
 	case len(prompt)+max(1, p.MaxTokens) > b.context:
-		return nil, tinker.Userf("engine: a prompt of %d tokens and max_tokens %d do not fit into the context of base model %q, %d tokens", len(prompt), p.MaxTokens, b.name, b.context)
+		return nil, tinker.Userf("engine: a prompt of %d tokens and max_tokens %d do not fit into the context of "+
+			"base model %q, %d tokens", len(prompt), p.MaxTokens, b.name, b.context)
 	case !(p.Temperature >= 0) || math.IsInf(p.Temperature, 0):
-		return nil, tinker.Userf("engine: temperature is %v; it must be 0, which is greedy, or a positive number", p.Temperature)
+		return nil, tinker.Userf("engine: temperature is %v; it must be 0, which is greedy, or a positive number",
+			p.Temperature)
 	case p.TopK < -1 || p.TopK == 0:
 		return nil, tinker.Userf("engine: top_k is %d; it must be 1 or more, or -1, which is off", p.TopK)
 	case !(p.TopP > 0 && p.TopP <= 1):

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -21,7 +21,8 @@ func sameSamples(a, b tinker.SampleResponse) bool {
 	}) && sameBits(a.PromptLogprobs, b.PromptLogprobs)
 }
 
-// Requests of several versions at once, with room for few pages or many, beside training: every sample is what it is alone.
+// Requests of several versions at once, with room for few pages or many, beside training: every sample is what it is
+// alone.
 func TestSamplesDoNotDependOnCompany(t *testing.T) {
 	dir := writeModel(t, true, true)
 	type work struct {
@@ -38,7 +39,8 @@ func TestSamplesDoNotDependOnCompany(t *testing.T) {
 		all = append(all, work{i % 3, r})
 	}
 	var want []tinker.SampleResponse
-	for _, o := range []Options{{}, {CacheBytes: 1}, {CacheBytes: 40 << 10}, {CacheBytes: 100 << 10, MaxSequences: 7}, {MaxSequences: 2}} {
+	for _, o := range []Options{{}, {CacheBytes: 1}, {CacheBytes: 40 << 10}, {CacheBytes: 100 << 10, MaxSequences: 7},
+		{MaxSequences: 2}} {
 		o.Models = map[string]Model{baseName: {Dir: dir}}
 		e := open(t, o)
 		c := create(t, e, 0, lora(4))
@@ -68,7 +70,8 @@ func TestSamplesDoNotDependOnCompany(t *testing.T) {
 		train(t, c, 2, mixed...)
 		for i, f := range futures {
 			if got := value(t, f, nil); !sameSamples(got, want[i]) {
-				t.Errorf("cache %d bytes, %d sequences: request %d differs: %v, alone %v", o.CacheBytes, o.MaxSequences, i, got, want[i])
+				t.Errorf("cache %d bytes, %d sequences: request %d differs: %v, alone %v", o.CacheBytes, o.MaxSequences,
+					i, got, want[i])
 			}
 		}
 	}
@@ -84,7 +87,8 @@ func TestPrefixesAreShared(t *testing.T) {
 	first := draw(t, s, sampleRequest(2, 40, 2, prompt))
 	again := draw(t, s, sampleRequest(2, 40, 2, prompt))
 	if first.PromptCacheHitTokens != 0 || again.PromptCacheHitTokens != 64 || !sameSamples(first, again) {
-		t.Errorf("hits %d then %d, want 0 then 64; same %v", first.PromptCacheHitTokens, again.PromptCacheHitTokens, sameSamples(first, again))
+		t.Errorf("hits %d then %d, want 0 then 64; same %v", first.PromptCacheHitTokens, again.PromptCacheHitTokens,
+			sameSamples(first, again))
 	}
 	known := slices.Concat(prompt, first.Sequences[1].Tokens)
 	want := (len(known) - 1) / cache.PageLen * cache.PageLen // the last token was drawn, not computed
@@ -92,7 +96,7 @@ func TestPrefixesAreShared(t *testing.T) {
 	if got := draw(t, s, sampleRequest(1, 4, 1, turn)).PromptCacheHitTokens; got != want || want <= 64 {
 		t.Errorf("the next turn hits %d tokens, want %d of the sample's too", got, want)
 	}
-	if used, limit := e.bases[baseName].cache.InUse(), e.bases[baseName].cache.Limit(); used == 0 || e.bases[baseName].cache.Alloc(limit, false) == nil {
+	if used, limit := cacheOf(e).InUse(), cacheOf(e).Limit(); used == 0 || cacheOf(e).Alloc(limit, false) == nil {
 		t.Errorf("%d pages in use, and not all are free for others", used)
 	}
 }
@@ -100,7 +104,7 @@ func TestPrefixesAreShared(t *testing.T) {
 // Prefixes of weights that nobody holds any more are given up.
 func TestForgottenWeights(t *testing.T) {
 	e := open(t, Options{})
-	c, pages := create(t, e, 0, lora(2)), e.bases[baseName].cache
+	c, pages := create(t, e, 0, lora(2)), cacheOf(e)
 	for i := range 3 {
 		draw(t, sampler(t, e, c, fmt.Sprint(i)), sampleRequest(1, 2, 1, tokens(i, 100)))
 		train(t, c, 1, mixed[0])
@@ -138,7 +142,8 @@ func TestStops(t *testing.T) {
 		end := strings.Index(text, stop) + len(stop) // the stop is complete here
 		n := (end + 1) / 2
 		got := draw(t, s, r).Sequences[0]
-		if got.StopReason != tinker.StopStop || !slices.Equal(got.Tokens, free.Tokens[:n]) || !sameBits(got.Logprobs, free.Logprobs[:n]) {
+		if got.StopReason != tinker.StopStop || !slices.Equal(got.Tokens, free.Tokens[:n]) ||
+			!sameBits(got.Logprobs, free.Logprobs[:n]) {
 			t.Errorf("stop %q in %q: %d tokens (%s), want %d", stop, text, len(got.Tokens), got.StopReason, n)
 		}
 	}
@@ -160,7 +165,8 @@ func TestStops(t *testing.T) {
 	}
 	r.Params.StopStrings = nil
 	r.Params.MaxTokens, r.Params.StopTokens = 0, []int32{138}
-	if got := draw(t, s, r).Sequences[0]; got.StopReason == tinker.StopLength && len(got.Tokens) != context_-len(mixed[0]) {
+	if got := draw(t, s, r).Sequences[0]; got.StopReason == tinker.StopLength &&
+		len(got.Tokens) != context_-len(mixed[0]) {
 		t.Errorf("without max_tokens: %d tokens", len(got.Tokens))
 	}
 }
@@ -172,7 +178,10 @@ func TestRefusedSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*tinker.SampleRequest){
-		"a prompt of 40 tokens and max_tokens 121 do not fit into the context of base model \"tiny\", 160 tokens": func(r *tinker.SampleRequest) { r.Params.MaxTokens = 121 },
+		"a prompt of 40 tokens and max_tokens 121 do not fit into the context of base model \"tiny\", 160 tokens": func(
+			r *tinker.SampleRequest) {
+			r.Params.MaxTokens = 121
+		},
 		"max_tokens is -1":             func(r *tinker.SampleRequest) { r.Params.MaxTokens = -1 },
 		"num_samples is -2":            func(r *tinker.SampleRequest) { r.NumSamples = -2 },
 		"temperature is -1":            func(r *tinker.SampleRequest) { r.Params.Temperature = -1 },
@@ -220,7 +229,7 @@ func TestCancelledSampleFreesItsPages(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := e.bases[baseName].cache; c.Alloc(c.Limit(), false) == nil {
+	if c := cacheOf(e); c.Alloc(c.Limit(), false) == nil {
 		t.Errorf("%d pages are still held", c.InUse())
 	}
 }

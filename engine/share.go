@@ -2,32 +2,34 @@ package engine
 
 import "cmp"
 
-// share is what a party has been given of one kind of work: an owner, or below it one of its models or sampling
-// clients. Of those that want something, whoever has been given least comes first, owner before owner and then party
-// before party; so a thousand requests of one stand behind the first of another. A party that comes (back) begins where
-// the least of those present stands: being idle saves nothing up.
+// share is how much of one kind of work a tenant, or one of its training runs or sampling clients, has been given.
+// Scheduling is start-time fair queueing: whoever has been given least comes first, first among the tenants and then
+// among the tenant's members; so a thousand requests of one tenant do not delay the first request of another. A
+// member that becomes active starts at the least share of the active ones: being idle earns no credit.
+//
+// Source: Goyal, Vin and Cheng, "Start-time Fair Queueing", SIGCOMM 1996.
 type share struct {
-	owner   *share // nil for an owner itself
-	name    string // of an owner
-	spent   int64  // tokens, or what costs as much
-	wants   int    // requests that wait or run
-	running int    // of an owner: samples' requests that have begun
-	room    int    // of an owner: tokens it may still have in the present step of sampling
-	number  uint64 // of its coming, so that equals have an order
+	owner   *share // the tenant's; nil for a tenant itself
+	name    string // of a tenant
+	spent   int64  // tokens, or work of the same cost
+	wants   int    // requests that wait or run; active if there are any
+	running int    // of a tenant: sampling requests that have begun
+	room    int    // of a tenant: tokens it may still have in the current sampling step
+	number  uint64 // order of activation, to break ties
 }
 
-// shares is the parties of one kind of work that are present. Its user's lock guards it and them. The zero value is
-// ready.
+// shares is the active shares of one kind of work. The caller's lock guards it and them. The zero value is ready to
+// use.
 type shares struct {
 	owners  map[string]*share
-	present []*share // owners and parties with wants
+	present []*share // active tenants and members
 	numbers uint64
 }
 
-// party makes a party of an owner.
-func party(owner string) *share { return &share{owner: &share{name: owner}} }
+// newShare returns the share of a new member of a tenant.
+func newShare(owner string) *share { return &share{owner: &share{name: owner}} }
 
-// enter notes one more request of a party.
+// enter counts one more request of a member.
 func (s *shares) enter(p *share) {
 	if p.wants == 0 {
 		if known := s.owners[p.owner.name]; known != nil {
@@ -45,7 +47,7 @@ func (s *shares) enter(p *share) {
 	p.owner.wants++
 }
 
-// come makes a party present that is not.
+// come activates a share that is not active.
 func (s *shares) come(p *share) {
 	if p.wants > 0 {
 		return
@@ -62,7 +64,7 @@ func (s *shares) come(p *share) {
 	s.present = append(s.present, p)
 }
 
-// leave notes that a request of a party has ended.
+// leave counts a request of a member as ended.
 func (s *shares) leave(p *share) {
 	for _, q := range []*share{p, p.owner} {
 		if q.wants--; q.wants > 0 {
@@ -80,7 +82,7 @@ func (s *shares) leave(p *share) {
 	}
 }
 
-// charge notes what a party was given.
+// charge adds n to what a member was given.
 func (p *share) charge(n int64) {
 	p.spent += n
 	p.owner.spent += n

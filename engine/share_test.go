@@ -8,14 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"pgregory.net/rapid"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // deep is a model of some layers, so that a pass has many pauses.
 func deep(t testing.TB) map[string]Model {
-	return map[string]Model{baseName: {Dir: writeShape(t, true, true, map[string]any{"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 5,
-		"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16, "intermediate_size": 40, "max_position_embeddings": context_}, 6)}}
+	return map[string]Model{baseName: {Dir: writeShape(t, true, true,
+		map[string]any{"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 5,
+			"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16, "intermediate_size": 40,
+			"max_position_embeddings": context_}, 6)}}
 }
 
 // until waits for what another goroutine does.
@@ -36,7 +39,8 @@ func (t *turn) waits(s side) bool {
 func TestSamplingWaitsForOneLayer(t *testing.T) {
 	models := deep(t)
 	for _, tape := range []int64{0, 1} { // keeping activations, and recomputing them
-		alone, e := open(t, Options{Models: models, TapeBytes: tape}), open(t, Options{Models: models, TapeBytes: tape, MicroBatch: 100})
+		alone, e := open(t, Options{Models: models, TapeBytes: tape}),
+			open(t, Options{Models: models, TapeBytes: tape, MicroBatch: 100})
 		c, twin := create(t, e, 0, lora(4)), create(t, alone, 0, lora(4))
 		base, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
 		if err != nil {
@@ -44,11 +48,11 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 		}
 		r := sampleRequest(1, 1, 7, mixed[0]) // one step each
 		want := draw(t, base, r)
-		between := e.trainer.runner.Between
+		between := e.training.runner.Between
 		pauses, late := 0, 0
 		arrived, steps := false, int64(0)
 		var futures []*tinker.Future[tinker.SampleResponse]
-		e.trainer.runner.Between = func() error { // every layer has an arrival in it
+		e.training.runner.Between = func() error { // every layer has an arrival in it
 			err := between()
 			if arrived && e.figures.steps.Load() <= steps {
 				late++
@@ -64,18 +68,20 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 		}
 		train(t, c, 2, mixed...)
 		train(t, twin, 2, mixed...)
-		e.trainer.runner.Between = between
+		e.training.runner.Between = between
 		// each micro-batch of the two steps has at least 5 layers forward, 5 backward and the head twice
 		if late > 0 || pauses < 2*2*12 || e.Stats().Preemptions < int64(pauses)*9/10 {
-			t.Errorf("%d of %d samples waited for more than a layer; %d preemptions", late, pauses, e.Stats().Preemptions)
+			t.Errorf("%d of %d samples waited for more than a layer; %d preemptions", late, pauses,
+				e.Stats().Preemptions)
 		}
 		for _, f := range futures {
 			if got := value(t, f, nil); !sameSamples(got, want) {
 				t.Fatalf("a sample between layers differs: %v, alone %v", got, want)
 			}
 		}
-		if !allSame(c.(*run).opt.adam.M, twin.(*run).opt.adam.M) || !allSame(logprobs(t, c, mixed...), logprobs(t,
-			twin, mixed...)) {
+		if !allSame(c.(*trainingRun).opt.adam.M, twin.(*trainingRun).opt.adam.M) ||
+			!allSame(logprobs(t, c, mixed...), logprobs(t,
+				twin, mixed...)) {
 			t.Error("training with samples between its layers has other bits")
 		}
 	}
@@ -86,9 +92,9 @@ func hold(e *Engine) (release func(jobs int)) {
 	e.turn.take(forSamples)
 	return func(jobs int) {
 		until(func() bool {
-			e.trainer.mu.Lock()
-			defer e.trainer.mu.Unlock()
-			return len(e.trainer.jobs) == jobs
+			e.training.mu.Lock()
+			defer e.training.mu.Unlock()
+			return len(e.training.jobs) == jobs
 		})
 		e.turn.done(forSamples)
 	}
@@ -102,15 +108,18 @@ type work struct {
 
 // draft draws what one model trains on.
 func draft(t *rapid.T, i int) work {
-	w := work{rank: rapid.SampledFrom([]int{1, 4, 7, 16}).Draw(t, "rank"), wrong: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "wrong")}
+	w := work{rank: rapid.SampledFrom([]int{1, 4, 7, 16}).Draw(t, "rank"),
+		wrong: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "wrong")}
 	for j := range rapid.IntRange(1, 3).Draw(t, "requests") {
-		r := tinker.ForwardRequest{LossFn: rapid.SampledFrom([]string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO}).Draw(t, "loss")}
+		r := tinker.ForwardRequest{LossFn: rapid.SampledFrom([]string{tinker.CrossEntropy, tinker.ImportanceSampling,
+			tinker.PPO}).Draw(t, "loss")}
 		for range rapid.IntRange(1, 3).Draw(t, "data") {
 			d := datum(tokens(i*7+j, rapid.IntRange(2, 60).Draw(t, "tokens")))
 			if r.LossFn != tinker.CrossEntropy {
 				w := d.LossFnInputs[tinker.Weights]
-				d.LossFnInputs = map[string]tinker.Tensor{tinker.TargetTokens: d.LossFnInputs[tinker.TargetTokens], tinker.Advantages: w,
-					tinker.Logprobs: tinker.Floats(make([]float32, len(w.Float)))}
+				d.LossFnInputs = map[string]tinker.Tensor{tinker.TargetTokens: d.LossFnInputs[tinker.TargetTokens],
+					tinker.Advantages: w,
+					tinker.Logprobs:   tinker.Floats(make([]float32, len(w.Float)))}
 			}
 			r.Data = append(r.Data, d)
 		}
@@ -130,8 +139,8 @@ func draft(t *rapid.T, i int) work {
 }
 
 // prepare makes the model of w; some have weights that overflow.
-func (w work) prepare(t testing.TB, e *Engine, seq int64) *run {
-	r := create(t, e, seq, lora(w.rank)).(*run)
+func (w work) prepare(t testing.TB, e *Engine, seq int64) *trainingRun {
+	r := create(t, e, seq, lora(w.rank)).(*trainingRun)
 	for _, p := range r.params {
 		for i := range p.Data {
 			p.Data[i] += 0.02 * float32(i%7-3)
@@ -171,16 +180,17 @@ func TestModelsShareAPass(t *testing.T) {
 	shared := int64(0)
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
-		e, alone := open(t, Options{Models: models, MicroBatch: rapid.SampledFrom([]int{64, 300, 2048}).Draw(rt, "micro")}), open(t, Options{Models: models})
+		e, alone := open(t, Options{Models: models, MicroBatch: rapid.SampledFrom([]int{64, 300, 2048}).Draw(rt,
+			"micro")}), open(t, Options{Models: models})
 		var all []work
-		var runs, twins []*run
+		var runs, twins []*trainingRun
 		for i := range rapid.IntRange(2, 7).Draw(rt, "models") {
 			w := draft(rt, i)
 			all = append(all, w)
 			runs, twins = append(runs, w.prepare(t, e, int64(i))), append(twins, w.prepare(t, alone, int64(i)))
 		}
 		release := hold(e)
-		send := func(r *run, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
+		send := func(r *trainingRun, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
 			for _, req := range w.reqs {
 				f, err := r.ForwardBackward(testContext(t), req)
 				if err != nil {
@@ -263,8 +273,8 @@ func watch(names []string, futures map[string]<-chan struct{}, order *[]string) 
 // below them models, by tokens; whoever comes late begins where the others are.
 func TestTrainingIsFair(t *testing.T) {
 	e := open(t, Options{MicroBatch: 1}) // nothing shares a pass
-	tr := e.trainer
-	next := func(r *run, tokens int) {
+	tr := e.training
+	next := func(r *trainingRun, tokens int) {
 		if !r.present {
 			tr.shares.enter(r.share)
 			r.present = true
@@ -272,7 +282,8 @@ func TestTrainingIsFair(t *testing.T) {
 		tr.jobs = append(tr.jobs, &job{r: r, micro: micro{tokens: tokens}, alone: func() {}, done: make(chan struct{})})
 	}
 	model := func(owner string, tokens int) {
-		next(&run{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: party(owner), lora: lora(1)}, tokens)
+		next(&trainingRun{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: newShare(owner),
+			lora: lora(1)}, tokens)
 	}
 	for range 10 {
 		model("a", 9)
@@ -294,7 +305,8 @@ func TestTrainingIsFair(t *testing.T) {
 	if got := order[:len(want)]; !slices.Equal(got, want) {
 		t.Errorf("models had their turns in the order\n%v, want\n%v", got, want)
 	}
-	if late := order[40:46]; !slices.Contains(late[:3], "c12") || strings.Count(strings.Join(order[40:], " "), "c12") > 8 {
+	if late := order[40:46]; !slices.Contains(late[:3], "c12") ||
+		strings.Count(strings.Join(order[40:], " "), "c12") > 8 {
 		t.Errorf("after the late one's coming: %v", order[40:])
 	}
 }
@@ -316,11 +328,11 @@ func TestThousandRequestsWaitForOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, between := int64(-1), e.trainer.runner.Between
-	e.trainer.runner.Between = func() error {
+	seen, between := int64(-1), e.training.runner.Between
+	e.training.runner.Between = func() error {
 		select {
 		case <-f.Done():
-			if q := &big.(*run).q; seen < 0 {
+			if q := &big.(*trainingRun).q; seen < 0 {
 				q.mu.Lock()
 				seen = q.done
 				q.mu.Unlock()
@@ -339,12 +351,14 @@ func TestThousandRequestsWaitForOne(t *testing.T) {
 // One client has a thousand samples waiting, another tenant three; and the same with one request of a thousand samples,
 // and with little memory.
 func TestSamplingIsFair(t *testing.T) {
-	for name, o := range map[string]Options{"room": {MaxSequences: 8}, "little memory": {MaxSequences: 8, CacheBytes: 200 << 10}, "two at a time": {MaxSequences: 2}} {
+	for name, o := range map[string]Options{"room": {MaxSequences: 8},
+		"little memory": {MaxSequences: 8, CacheBytes: 200 << 10}, "two at a time": {MaxSequences: 2}} {
 		for _, requests := range []int{300, 1} {
 			e := open(t, o)
 			names, futures, order := []string(nil), map[string]<-chan struct{}{}, []string(nil)
 			send := func(owner string, requests, n int) {
-				s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName, Owner: owner})
+				s, err := e.SamplingClient(testContext(t),
+					tinker.SamplingClientRequest{BaseModel: baseName, Owner: owner})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -370,7 +384,8 @@ func TestSamplingIsFair(t *testing.T) {
 			for i := range 3 {
 				// every sample of a has 12 steps: the first eight may end before, and those that began beside b's
 				if at := slices.Index(order, fmt.Sprintf("b.%d", i)); at < 0 || at > 20 {
-					t.Errorf("%s, %d requests: b's request %d was number %d to end: %v", name, requests, i, at, order[:min(len(order), 30)])
+					t.Errorf("%s, %d requests: b's request %d was number %d to end: %v", name, requests, i, at,
+						order[:min(len(order), 30)])
 				}
 			}
 			if s := e.Stats(); s.Waiting[tinker.Sampling] != (tinker.Queue{}) {
@@ -408,9 +423,9 @@ func TestNeitherSideStarves(t *testing.T) {
 		}
 	}()
 	until(func() bool { return e.figures.steps.Load() > 0 })
-	layers, between, first := 0, e.trainer.runner.Between, e.figures.steps.Load()
+	layers, between, first := 0, e.training.runner.Between, e.figures.steps.Load()
 	var begun, ended [2]time.Duration
-	e.trainer.runner.Between = func() error {
+	e.training.runner.Between = func() error {
 		err := between()
 		c := &e.turn.clock
 		c.mu.Lock()
@@ -427,7 +442,8 @@ func TestNeitherSideStarves(t *testing.T) {
 	}
 	f, err := c.ForwardBackward(testContext(t), batch(data...))
 	value(t, f, err)
-	steps, sampling, training := e.figures.steps.Load()-first, ended[forSamples]-begun[forSamples], ended[forTraining]-begun[forTraining]
+	steps, sampling, training := e.figures.steps.Load()-first, ended[forSamples]-begun[forSamples],
+		ended[forTraining]-begun[forTraining]
 	if layers < 10 || steps < 8 || sampling < training/4 || training < sampling/4 {
 		t.Errorf("%d layers of training had %v, %d steps of sampling %v", layers, training, steps, sampling)
 	}
@@ -438,10 +454,10 @@ func TestLongPauseHoldsNobodyUp(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
 	pause := func(n int) {
-		e.trainer.mu.Lock()
-		defer e.trainer.mu.Unlock()
-		e.trainer.coming += n
-		e.trainer.changed.Signal()
+		e.training.mu.Lock()
+		defer e.training.mu.Unlock()
+		e.training.coming += n
+		e.training.changed.Signal()
 	}
 	pause(1) // as if its next job were here in a moment
 	defer pause(-1)

@@ -20,12 +20,14 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 	s := stops{tokens: p.StopTokens}
 	for _, id := range p.StopTokens {
 		if id < 0 || int(id) >= b.config.Vocab {
-			return s, tinker.Userf("engine: stop token %d; base model %q has tokens 0 to %d", id, b.name, b.config.Vocab-1)
+			return s, tinker.Userf("engine: stop token %d; base model %q has tokens 0 to %d", id, b.name,
+				b.config.Vocab-1)
 		}
 	}
 	switch {
 	case p.NoStop && len(p.StopTokens)+len(p.StopStrings) > 0:
-		return s, tinker.Userf("engine: no_stop goes with neither stop tokens %v nor stop strings %q", p.StopTokens, p.StopStrings)
+		return s, tinker.Userf("engine: no_stop goes with neither stop tokens %v nor stop strings %q", p.StopTokens,
+			p.StopStrings)
 	case p.NoStop:
 		return stops{}, nil
 	case len(p.StopTokens) == 0:

@@ -63,7 +63,8 @@ func (s *store) readAt(path string, now time.Time) (m manifest, p tinker.Path, d
 		return m, p, dir, tinker.Serverf("engine: checkpoint %s: %s: %w", path, filepath.Join(dir, manifestFile), err)
 	}
 	if m.Expires != nil && !now.Before(*m.Expires) {
-		return m, p, dir, tinker.Userf("engine: checkpoint %s expired at %s: %w", path, m.Expires.Format(time.RFC3339), tinker.ErrNotFound)
+		return m, p, dir, tinker.Userf("engine: checkpoint %s expired at %s: %w", path, m.Expires.Format(time.RFC3339),
+			tinker.ErrNotFound)
 	}
 	return m, p, dir, nil
 }
@@ -154,7 +155,8 @@ func (s *store) writeFile(path string, write func(io.Writer) error) (fileSum, er
 // explain says what to do about an error of writing.
 func (s *store) explain(p tinker.Path, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return tinker.Serverf("engine: saving %s: the disk of %s is full; nothing was saved, free some space and save again: %w", p, s.dir, err)
+		return tinker.Serverf("engine: saving %s: the disk of %s is full; nothing was saved, free some space and "+
+			"save again: %w", p, s.dir, err)
 	}
 	return tinker.Serverf("engine: saving %s in %s: nothing was saved: %w", p, s.dir, err)
 }
@@ -212,7 +214,8 @@ func (s *store) all() ([]tinker.Path, error) {
 		if err != nil || strings.Contains(filepath.Base(dir), "~") {
 			continue
 		}
-		paths = append(paths, tinker.Path{ModelID: id, Kind: tinker.Kind(filepath.Base(filepath.Dir(dir))), Name: filepath.Base(dir)})
+		paths = append(paths, tinker.Path{ModelID: id, Kind: tinker.Kind(filepath.Base(filepath.Dir(dir))),
+			Name: filepath.Base(dir)})
 	}
 	return paths, nil
 }

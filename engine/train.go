@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/seed-d9ad8ee0/trinity/loss"
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -21,7 +21,7 @@ type item struct {
 }
 
 // check reads a request; everything wrong with it is a User error.
-func (r *run) check(req tinker.ForwardRequest) (loss.Loss, []item, error) {
+func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []item, error) {
 	l, err := loss.New(req.LossFn, req.LossFnConfig)
 	if err != nil {
 		return l, nil, err
@@ -57,18 +57,21 @@ func (b *base) text(what string, in tinker.ModelInput) ([]int32, error) {
 		return nil, tinker.Userf("engine: %s is empty; give at least one token", what)
 	}
 	if len(tokens) > b.context {
-		return nil, tinker.Userf("engine: %s has %d tokens; the context of base model %q has %d", what, len(tokens), b.name, b.context)
+		return nil, tinker.Userf("engine: %s has %d tokens; the context of base model %q has %d", what, len(tokens),
+			b.name, b.context)
 	}
 	for i, t := range tokens {
 		if t < 0 || int(t) >= b.config.Vocab {
-			return nil, tinker.Userf("engine: %s: token %d is %d; base model %q has tokens 0 to %d", what, i, t, b.name, b.config.Vocab-1)
+			return nil, tinker.Userf("engine: %s: token %d is %d; base model %q has tokens 0 to %d", what, i, t, b.name,
+				b.config.Vocab-1)
 		}
 	}
 	return tokens, nil
 }
 
-// forward runs a request in micro-batches. How it is cut changes no bit: gradients add up token by token in the request's order.
-func (r *run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
+// forward runs a request in micro-batches. How it is cut changes no bit: gradients add up token by token in the
+// request's order.
+func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
 	l, items, err := r.check(req)
 	if err != nil {
 		return tinker.ForwardOutput{}, err
@@ -79,7 +82,8 @@ func (r *run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardO
 	}
 	for rest := items; len(rest) > 0; {
 		n, tokens := r.cut(rest)
-		if err := r.e.trainer.do(&job{r: r, micro: micro{loss: l, items: rest[:n], backward: backward, tokens: tokens}}); err != nil {
+		if err := r.e.training.do(&job{r: r, micro: micro{loss: l, items: rest[:n], backward: backward,
+			tokens: tokens}}); err != nil {
 			undo()
 			return tinker.ForwardOutput{}, err
 		}
@@ -88,7 +92,8 @@ func (r *run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardO
 	if backward {
 		if name := r.badGradient(); name != "" {
 			undo()
-			return tinker.ForwardOutput{}, tinker.Userf("engine: model %s: the gradient of %s is not finite; it was left out", r.id, name)
+			return tinker.ForwardOutput{},
+				tinker.Userf("engine: model %s: the gradient of %s is not finite; it was left out", r.id, name)
 		}
 	}
 	return output(items), nil
@@ -109,9 +114,9 @@ func output(items []item) tinker.ForwardOutput {
 	return out
 }
 
-// cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose rows have
-// equally many targets.
-func (r *run) cut(items []item) (n, tokens int) {
+// cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose
+// rows have equally many targets.
+func (r *trainingRun) cut(items []item) (n, tokens int) {
 	room := r.e.opts.MicroBatch
 	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {
 		room = n

@@ -6,25 +6,25 @@ import "sync"
 type side int
 
 const (
-	forSamples  side = iota // the scheduler's loop
-	forTraining             // the trainer's loop
+	forSamples  side = iota // the scheduler
+	forTraining             // the compute loop
 )
 
-// turn decides who computes: the threads work for one side at a time. Whoever ends a turn hands it to the other side if
-// that waits. Inside its turn a side also gives way (yield), training between two layers and sampling between two
-// steps, whenever the clock says that the other side comes first; so neither starves the other, and a sample of an
-// owner that has had little waits for one layer of one micro-batch and not for one before each of its tokens. The zero
-// value is ready.
+// turn decides which side computes: the threads work for one side at a time. A side that ends its turn hands it to
+// the other side if that waits. During its turn a side also yields, training between two layers and sampling between
+// two steps, whenever the clock says that the other side comes first. So neither side starves the other, and a
+// sample of a tenant that has used little time waits for one layer of one micro-batch, not for one before each of
+// its tokens. The zero value is ready to use.
 type turn struct {
 	clock   clock
 	mu      sync.Mutex
 	taken   bool
-	waiting [2]chan struct{} // each side asks for itself once at a time
+	waiting [2]chan struct{} // each side waits once at a time
 }
 
 func other(s side) side { return 1 - s }
 
-// take waits for the turn of a side.
+// take waits for a side's turn.
 func (t *turn) take(s side) {
 	t.mu.Lock()
 	if !t.taken {
@@ -43,7 +43,7 @@ func (t *turn) wait(s side) chan struct{} {
 	return c
 }
 
-// done ends the turn of a side.
+// done ends a side's turn.
 func (t *turn) done(s side) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *turn) hand(s side) bool {
 	return true
 }
 
-// yield lets the other side have a turn now if it waits and comes before the owners that s computes for, and reports
+// yield lets the other side compute now if it waits and comes before the tenants that s computes for. It reports
 // whether it did.
 func (t *turn) yield(s side, owners ...string) bool {
 	t.mu.Lock()

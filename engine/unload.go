@@ -57,7 +57,7 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 }
 
 // forget lets go of a run's state; for good if it was unloaded.
-func (e *Engine) forget(r *run, unloaded bool) {
+func (e *Engine) forget(r *trainingRun, unloaded bool) {
 	r.state = state{}
 	e.memory.release(r.id)
 	e.mu.Lock()
@@ -92,12 +92,13 @@ func (q *queue) retire(f func(error)) {
 // depart ends a queue in which nothing can run any more; q.mu is held.
 func (q *queue) depart() {
 	q.retired = true
-	for seq, e := range q.entries {
+	for seq, e := range q.requests.All() {
 		if seq > q.done {
 			e.fail(errUnloaded(q.id))
 		}
 	}
-	q.entries, q.bytes = nil, 0
+	q.requests.ForgetAll()
+	q.bytes = 0
 	for _, f := range q.leaving {
 		f(nil)
 	}

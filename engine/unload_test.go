@@ -11,12 +11,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// What an unloaded model held is free, though its client is still there; requests that waited for one that never came are told.
+// What an unloaded model held is free, though its client is still there; requests that waited for one that never came
+// are told.
 func TestUnloadFreesMemory(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(4))
 	train(t, c, 1, mixed...)
-	r := c.(*run)
+	r := c.(*trainingRun)
 	v, g := weak.Make(r.version), weak.Make(r.grads)
 	back, err := c.ForwardBackward(testContext(t), batch(mixed...)) // request 3
 	if err != nil {
@@ -34,13 +35,15 @@ func TestUnloadFreesMemory(t *testing.T) {
 	if err := failure(t, waits, nil); !errors.Is(err, tinker.ErrUnloaded) {
 		t.Errorf("a request that waited for request 4: %v", err)
 	}
-	if _, err := c.OptimStep(testContext(t), adam(1)); !errors.Is(err, tinker.ErrNotFound) || !strings.Contains(err.Error(), "s:train:0: model was unloaded") {
+	if _, err := c.OptimStep(testContext(t), adam(1)); !errors.Is(err, tinker.ErrNotFound) ||
+		!strings.Contains(err.Error(), "s:train:0: model was unloaded") {
 		t.Errorf("a later request: %v", err)
 	}
 	if _, err := e.OpenModel(testContext(t), "s:train:0"); !errors.Is(err, tinker.ErrUnloaded) {
 		t.Errorf("opened: %v", err)
 	}
-	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName, LoRA: lora(4)}); !errors.Is(err, tinker.ErrUnloaded) {
+	if _, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "s", BaseModel: baseName,
+		LoRA: lora(4)}); !errors.Is(err, tinker.ErrUnloaded) {
 		t.Errorf("made again under its key: %v", err)
 	}
 	if w := e.Stats().Waiting[tinker.Training]; w != (tinker.Queue{}) {

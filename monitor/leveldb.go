@@ -5,9 +5,9 @@ import (
 	"hash/crc32"
 )
 
-// LevelDB's log framing (github.com/google/leveldb, doc/log_format.md) as wandb has it: blocks of 32 KiB, in them chunks of checksum (4 bytes),
-// length (2) and type (1), all little endian. wandb's checksum is the plain IEEE one over type and data, and its first block has the
-// file's header in it.
+// LevelDB's log framing (github.com/google/leveldb, doc/log_format.md) as wandb has it: blocks of 32 KiB, in them
+// chunks of checksum (4 bytes), length (2) and type (1), all little endian. wandb's checksum is the plain IEEE one over
+// type and data, and its first block has the file's header in it.
 const (
 	blockSize   = 32 << 10
 	chunkHead   = 7
@@ -54,7 +54,8 @@ func appendChunk(out []byte, kind byte, data []byte) []byte {
 	return append(append(out, kind), data...)
 }
 
-// unframe reads the record at a place of a file, and where it ends. ok is false at the file's end, or where what was written is torn.
+// unframe reads the record at a place of a file, and where it ends. ok is false at the file's end, or where what was
+// written is torn.
 func unframe(file []byte, at int64) (rec []byte, end int64, ok bool) {
 	for {
 		if left := blockSize - at%blockSize; left < chunkHead {

@@ -8,21 +8,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
-
-// Hook is called before every system call that changes the disk ("mkdir", "create", "write", "sync", "truncate"); an
-// error stops the call. With it a test can end a run between any two of them; it is nil otherwise.
-type Hook func(op, path string) error
-
-func (h Hook) ask(op, path string) error {
-	if h == nil {
-		return nil
-	}
-	return h(op, path)
-}
 
 func appendQuoted(buf []byte, s string) []byte {
 	q, _ := json.Marshal(s) // a string is always JSON
@@ -31,42 +23,29 @@ func appendQuoted(buf []byte, s string) []byte {
 
 // log is metrics.jsonl: one JSON object per training step, in step order, each step once.
 type log struct {
-	file *os.File
-	size int64
+	file *disk.Grown
 	last int // the step of the last line, -1 when there is none
-	hook Hook
 	sums *sums
 }
 
 // openLog opens or makes the file and cuts it back to the steps up to keep, the last one that is committed.
-func openLog(path string, keep int, hook Hook) (*log, error) {
-	if err := hook.ask("mkdir", filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+func openLog(to disk.FS, path string, keep int) (*log, error) {
+	if err := to.MkdirAll(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("monitor: cannot make the folder of %s: %w", path, err)
 	}
-	if err := hook.ask("create", path); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("monitor: cannot open %s: %w", path, err)
-	}
-	l := &log{file: f, last: -1, hook: hook}
-	if err := l.cut(keep); err != nil {
-		return nil, errors.Join(fmt.Errorf("monitor: %s: %w", path, err), f.Close())
+	l := &log{last: -1}
+	if err := l.open(to, path, keep); err != nil {
+		return nil, fmt.Errorf("monitor: %s: %w", path, err)
 	}
 	return l, nil
 }
 
-// cut truncates the file behind the last whole line whose step is at most keep.
-func (l *log) cut(keep int) error {
-	data, err := io.ReadAll(l.file)
-	if err != nil {
+// open cuts the file behind the last whole line whose step is at most keep.
+func (l *log) open(to disk.FS, path string, keep int) error {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	path := l.file.Name()
 	list, err := readSums(path, keep)
 	if err == nil {
 		err = checkSums(data, list)
@@ -74,6 +53,7 @@ func (l *log) cut(keep int) error {
 	if err != nil {
 		return err
 	}
+	var size int64
 	for rest := data; ; {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
 		if !whole {
@@ -81,61 +61,45 @@ func (l *log) cut(keep int) error {
 		}
 		step, _, err := parseLine(line)
 		if err != nil {
-			return fmt.Errorf("offset %d: %w; restore or move the file", l.size, err)
+			return fmt.Errorf("offset %d: %w; restore or move the file", size, err)
 		}
 		if step > keep {
 			break
 		}
 		if step <= l.last {
-			return fmt.Errorf("offset %d: step %d after step %d; restore or move the file", l.size, step, l.last)
+			return fmt.Errorf("offset %d: step %d after step %d; restore or move the file", size, step, l.last)
 		}
 		l.last = step
 		rest = after
-		l.size = int64(len(data) - len(rest))
+		size = int64(len(data) - len(rest))
 	}
-	if l.sums, err = openSums(path, list, sum{l.last, l.size, crc32.Checksum(data[:l.size], castagnoli)}); err != nil {
+	if l.sums, err = openSums(to, path, list, sum{l.last, size, crc32.Checksum(data[:size], castagnoli)}); err != nil {
 		return err
 	}
-	if l.size == int64(len(data)) {
-		return nil
+	if l.file, err = disk.OpenGrown(to, path, size); err != nil {
+		return errors.Join(err, l.sums.file.Close())
 	}
-	if err := l.hook.ask("truncate", l.file.Name()); err != nil {
-		return err
-	}
-	if err := l.file.Truncate(l.size); err != nil {
-		return err
-	}
-	return l.sync()
+	return nil
 }
 
 // write appends the line of a step and waits until the disk has it.
 func (l *log) write(step int, m Metrics) error {
 	if step <= l.last {
-		return fmt.Errorf("monitor: step %d is to be written after step %d; every step is written once, in order", step, l.last)
+		return fmt.Errorf("monitor: step %d is to be written after step %d; every step is written once, in order", step,
+			l.last)
 	}
 	line := m.appendLine(nil, step)
-	if err := l.hook.ask("write", l.file.Name()); err != nil {
-		return err
-	}
-	if _, err := l.file.WriteAt(line, l.size); err != nil {
+	if _, err := l.file.Write(line); err != nil {
 		return fmt.Errorf("monitor: cannot append step %d: %w", step, err)
 	}
-	if err := l.sync(); err != nil {
+	if err := l.file.Sync(); err != nil {
 		return fmt.Errorf("monitor: cannot append step %d: %w", step, err)
 	}
-	l.size += int64(len(line))
 	l.last = step
 	if err := l.sums.add(step, line); err != nil {
 		return fmt.Errorf("monitor: cannot note step %d: %w", step, err)
 	}
 	return nil
-}
-
-func (l *log) sync() error {
-	if err := l.hook.ask("sync", l.file.Name()); err != nil {
-		return err
-	}
-	return l.file.Sync()
 }
 
 // Line is one step of metrics.jsonl.

@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// mlflow is a run on an MLflow server (mlflow.org/docs, REST API 2.0), as Trinity-RFT makes it: the project is the experiment, the
-// role ends the run's name, the configuration is its parameters. A run is one through all starts of a job: its id is kept in
-// monitor/mlflow/<role>.json.
+// mlflow is a run on an MLflow server (mlflow.org/docs, REST API 2.0), as Trinity-RFT makes it: the project is the
+// experiment, the role ends the run's name, the configuration is its parameters. A run is one through all starts of a
+// job: its id is kept in monitor/mlflow/<role>.json.
 //
-// The records of this program do not depend on the server: when it stops answering, that is said once, and what it missed is in
-// metrics.jsonl.
+// The records of this program do not depend on the server: when it stops answering, that is said once, and what it
+// missed is in metrics.jsonl.
 type mlflow struct {
 	client         http.Client
 	api            string
@@ -58,18 +58,22 @@ func openMLflow(c Config, role string) (Sink, error) {
 		return m, nil
 	}
 	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("monitor: monitor_args.uri %q is no address of an MLflow server and no store; write one such as "+
+		return nil, fmt.Errorf("monitor: monitor_args.uri %q is no address of an MLflow server and no store; write "+
+			"one such as "+
 			"http://localhost:5000, file:///path/to/mlruns or sqlite:///mlflow.db", base)
 	}
-	m := &mlflow{client: http.Client{Timeout: 10 * time.Second}, api: strings.TrimSuffix(base, "/") + "/api/2.0/mlflow/", warn: c.Warn, now: c.Now,
-		user: first(c.text("username"), c.env("MLFLOW_TRACKING_USERNAME")), password: first(c.text("password"), c.env("MLFLOW_TRACKING_PASSWORD"))}
+	m := &mlflow{client: http.Client{Timeout: 10 * time.Second}, api: strings.TrimSuffix(base, "/") +
+		"/api/2.0/mlflow/", warn: c.Warn, now: c.Now,
+		user:     first(c.text("username"), c.env("MLFLOW_TRACKING_USERNAME")),
+		password: first(c.text("password"), c.env("MLFLOW_TRACKING_PASSWORD"))}
 	path := filepath.Join(c.Dir, "monitor", "mlflow", role+".json")
 	if raw, err := os.ReadFile(path); err == nil && json.Unmarshal(raw, &m.run) == nil && m.run != "" {
 		m.update("RUNNING")
 		return m, nil
 	}
 	if err := m.create(c, role); err != nil {
-		return nil, fmt.Errorf("monitor: the MLflow server %s: %w; start one with mlflow server, or choose another monitor_type", base, err)
+		return nil, fmt.Errorf("monitor: the MLflow server %s: %w; start one with mlflow server, or choose another "+
+			"monitor_type", base, err)
 	}
 	if err := keepMLflowRun(path, m.run); err != nil {
 		return nil, err
@@ -106,14 +110,16 @@ func (m *mlflow) create(c Config, role string) error {
 		} `json:"run"`
 	}
 	tags := []mlflowPair{{"group", first(c.Group, c.Name)}, {"role", role}}
-	err = m.call(http.MethodPost, "runs/create", map[string]any{"experiment_id": first(experiment.ID, experiment.Experiment.ID),
-		"run_name": c.Name + "_" + role, "start_time": c.Now().UnixMilli(), "tags": tags}, &created)
+	err = m.call(http.MethodPost, "runs/create",
+		map[string]any{"experiment_id": first(experiment.ID, experiment.Experiment.ID),
+			"run_name": c.Name + "_" + role, "start_time": c.Now().UnixMilli(), "tags": tags}, &created)
 	if err != nil {
 		return err
 	}
 	m.run = created.Run.Info.ID
 	for part := range slices.Chunk(parameters(c.Settings), mlflowParams) {
-		if err := m.call(http.MethodPost, "runs/log-batch", map[string]any{"run_id": m.run, "params": part}, nil); err != nil {
+		if err := m.call(http.MethodPost, "runs/log-batch", map[string]any{"run_id": m.run, "params": part},
+			nil); err != nil {
 			return err
 		}
 	}

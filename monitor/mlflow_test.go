@@ -72,8 +72,10 @@ func TestMLflow(t *testing.T) {
 	server := httptest.NewServer(service)
 	defer server.Close()
 	clock := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Now: func() time.Time { return clock }, Project: "project", Name: "name",
-		Args: map[string]any{"uri": server.URL}, Settings: map[string]any{"model": map[string]any{"rank": 8}}, Roles: []string{"trainer"}}
+	c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Now: func() time.Time { return clock }, Project: "project",
+		Name: "name",
+		Args: map[string]any{"uri": server.URL}, Settings: map[string]any{"model": map[string]any{"rank": 8}},
+		Roles: []string{"trainer"}}
 	m, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +93,8 @@ func TestMLflow(t *testing.T) {
 		t.Errorf("metrics %s, want %s", got, want)
 	}
 	all := strings.Join(service.requests, "\n")
-	for _, want := range []string{`experiments/create {"name":"project"}`, `"run_name":"name_trainer"`, `"params":[{"key":"model.rank","value":"8"}]`,
+	for _, want := range []string{`experiments/create {"name":"project"}`, `"run_name":"name_trainer"`,
+		`"params":[{"key":"model.rank","value":"8"}]`,
 		`runs/update {"run_id":"r1","status":"RUNNING"}`, `runs/update {"run_id":"r1","status":"FINISHED"}`} {
 		if strings.Count(all, want) != 1 {
 			t.Errorf("%q was sent %d times in\n%s", want, strings.Count(all, want), all)
@@ -105,7 +108,8 @@ func TestMLflowGoesAway(t *testing.T) {
 	server := httptest.NewServer(service)
 	defer server.Close()
 	var warned []string
-	c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Args: map[string]any{"uri": server.URL}, Roles: []string{"trainer"}, Warn: func(s string) { warned = append(warned, s) }}
+	c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Args: map[string]any{"uri": server.URL},
+		Roles: []string{"trainer"}, Warn: func(s string) { warned = append(warned, s) }}
 	m, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +127,8 @@ func TestMLflowGoesAway(t *testing.T) {
 	if len(warned) != 1 || !strings.Contains(warned[0], "503 Service Unavailable") {
 		t.Errorf("warnings: %q", warned)
 	}
-	if lines, err := os.ReadFile(filepath.Join(c.Dir, "metrics.jsonl")); err != nil || strings.Count(string(lines), "\n") != 3 {
+	if lines, err := os.ReadFile(filepath.Join(c.Dir, "metrics.jsonl")); err != nil ||
+		strings.Count(string(lines), "\n") != 3 {
 		t.Errorf("metrics.jsonl: %q, %v", lines, err)
 	}
 	c.Dir = t.TempDir()

@@ -15,11 +15,13 @@ import (
 	"time"
 )
 
-var mlflowPython = flag.String("mlflow.python", "", "a Python that has mlflow: read the local stores with it (make monitors-python)")
+var mlflowPython = flag.String("mlflow.python", "",
+	"a Python that has mlflow: read the local stores with it (make monitors-python)")
 
 // localStores are the URIs of a store of each kind in a folder.
 func localStores(dir string) map[string]string {
-	return map[string]string{"folder": "file://" + filepath.ToSlash(dir) + "/mlruns", "tables": "sqlite:///" + filepath.ToSlash(dir) + "/mlflow.db",
+	return map[string]string{"folder": "file://" + filepath.ToSlash(dir) + "/mlruns", "tables": "sqlite:///" +
+		filepath.ToSlash(dir) + "/mlflow.db",
 		"path": dir + "/plain"}
 }
 
@@ -37,8 +39,10 @@ func writeRun(t *testing.T, uri string) (c Config, warned *[]string) {
 	t.Helper()
 	clock := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	warned = new([]string)
-	c = Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Now: func() time.Time { clock = clock.Add(time.Second); return clock }, Project: "a project", Name: "name",
-		Args: map[string]any{"uri": uri}, Roles: []string{"trainer"}, Warn: func(s string) { *warned = append(*warned, s) },
+	c = Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1,
+		Now: func() time.Time { clock = clock.Add(time.Second); return clock }, Project: "a project", Name: "name",
+		Args: map[string]any{"uri": uri}, Roles: []string{"trainer"},
+		Warn: func(s string) { *warned = append(*warned, s) },
 		Settings: map[string]any{"model": map[string]any{"rank": 8, "path": nil, "args": map[string]any{}},
 			"sets": []any{map[string]any{"name": "x", "n": 1}}, "own": map[string]int{"a": 1}}}
 	steps(t, c, 1, 3, false) // step 3 was not committed
@@ -47,7 +51,8 @@ func writeRun(t *testing.T, uri string) (c Config, warned *[]string) {
 	return c, warned
 }
 
-var wantMetrics = []string{"1:a/b=1", "2:a/b=2", "3:a/b=3", "4:a/b=4", "1:loss=1", "2:loss=0.5", "3:loss=0.3333333333333333", "4:loss=0.25"}
+var wantMetrics = []string{"1:a/b=1", "2:a/b=2", "3:a/b=3", "4:a/b=4", "1:loss=1", "2:loss=0.5",
+	"3:loss=0.3333333333333333", "4:loss=0.25"}
 
 func (s stored) check(t *testing.T) {
 	t.Helper()
@@ -60,7 +65,8 @@ func (s stored) check(t *testing.T) {
 	if s.Latest["loss"] != 0.25 || s.Latest["a/b"] != 4 {
 		t.Errorf("latest %v", s.Latest)
 	}
-	for key, want := range map[string]string{"model.rank": "8", "model.path": "null", "model.args": "{}", "sets": `[{"n":1,"name":"x"}]`, "own": `{"a":1}`} {
+	for key, want := range map[string]string{"model.rank": "8", "model.path": "null", "model.args": "{}",
+		"sets": `[{"n":1,"name":"x"}]`, "own": `{"a":1}`} {
 		if s.Params[key] != want {
 			t.Errorf("parameter %s is %q, want %q", key, s.Params[key], want)
 		}
@@ -93,7 +99,8 @@ func readTables(t *testing.T, path string) (s stored) {
 	db := sql.OpenDB(sqliteFile{"file:" + path})
 	defer db.Close()
 	var run string
-	err := db.QueryRow(`SELECT e.name, r.name, r.status, r.run_uuid FROM runs r JOIN experiments e ON e.experiment_id = r.experiment_id`).Scan(&s.Experiment, &s.Name, &s.Status, &run)
+	err := db.QueryRow(`SELECT e.name, r.name, r.status, r.run_uuid FROM runs r JOIN experiments e ON `+
+		`e.experiment_id = r.experiment_id`).Scan(&s.Experiment, &s.Name, &s.Status, &run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +164,8 @@ func readFolder(t *testing.T, root string) (s stored) {
 		}
 		return string(raw)
 	}
-	if meta := read(found[0]); strings.Contains(meta, "status: 3\n") && strings.Contains(meta, "run_name: \"name_trainer\"\n") && !strings.Contains(meta, "end_time: null") {
+	if meta := read(found[0]); strings.Contains(meta, "status: 3\n") &&
+		strings.Contains(meta, "run_name: \"name_trainer\"\n") && !strings.Contains(meta, "end_time: null") {
 		s.Name, s.Status = "name_trainer", "FINISHED"
 	}
 	if strings.Contains(read(filepath.Join(filepath.Dir(dir), "meta.yaml")), "name: \"a project\"\n") {
@@ -221,9 +229,11 @@ func byMLflow(t *testing.T, uri string) (s stored) {
 
 // What cannot be a store is refused by name, and values that are no numbers have MLflow's form.
 func TestMLflowStoreRefusals(t *testing.T) {
-	for uri, want := range map[string]string{"sqlite:": "names no SQLite file", "sqlite:///": "names no SQLite file", "file://elsewhere/x": "names no folder of this machine",
-		"ftp://x": "is no address", "mlruns": "is no address"} {
-		c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Args: map[string]any{"uri": uri}, Roles: []string{"trainer"}}
+	for uri, want := range map[string]string{"sqlite:": "names no SQLite file", "sqlite:///": "names no SQLite file",
+		"file://elsewhere/x": "names no folder of this machine",
+		"ftp://x":            "is no address", "mlruns": "is no address"} {
+		c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Args: map[string]any{"uri": uri},
+			Roles: []string{"trainer"}}
 		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", uri, err, want)
 		}

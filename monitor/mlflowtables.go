@@ -92,7 +92,8 @@ func (s *mlflowTables) create(r mlflowRun) error {
 			return nil, err
 		}
 		list := []statement{{`INSERT INTO runs
-			(run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, source_version, lifecycle_stage, artifact_uri,
+			(run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, ` +
+			`source_version, lifecycle_stage, artifact_uri,
 			experiment_id) VALUES (?, ?, 'LOCAL', '', '', ?, 'RUNNING', ?, '', 'active', ?, ?)`,
 			[]any{r.id, r.name, r.user, r.start, s.artifacts(id) + "/" + r.id + "/artifacts", id}}}
 		for _, p := range r.params {

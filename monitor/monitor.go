@@ -9,25 +9,29 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Config says where and how a run is recorded.
 type Config struct {
-	Dir  string           // the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
+	// the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
+	Dir  string
 	Log  string           // the file of metrics in Dir; metrics.jsonl when empty
 	Type string           // monitor.monitor_type: tensorboard (or ""), wandb or mlflow
 	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
 	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil
-	Hook Hook             // for tests; nil otherwise
+	FS   disk.FS          // that metrics.jsonl is written through; the default is disk.OS
 
 	// What a service is told about the run.
 	Project, Group, Name string
-	Roles                []string                    // whose runs are begun at once, so that a service that is not there is known at the start
-	Settings             map[string]any              // the whole configuration
-	LookupEnv            func(string) (string, bool) // for keys and addresses; nil: there are none
-	Own                  map[string]OpenSink         // types that a program brings
-	Warn                 func(string)                // told once when a service does not answer; nil: nobody
+	// whose runs are begun at once, so that a service that is not there is known at the start
+	Roles     []string
+	Settings  map[string]any              // the whole configuration
+	LookupEnv func(string) (string, bool) // for keys and addresses; nil: there are none
+	Own       map[string]OpenSink         // types that a program brings
+	Warn      func(string)                // told once when a service does not answer; nil: nobody
 }
 
 // Check refuses a type of monitor that is not there.
@@ -36,7 +40,8 @@ func Check(kind string) error {
 	case "", "tensorboard", "wandb", "mlflow":
 		return nil
 	case "swanlab":
-		return errors.New("monitor: swanlab is not supported, it has no public format to write; use tensorboard, wandb or mlflow")
+		return errors.New("monitor: swanlab is not supported, it has no public format to write; use tensorboard, " +
+			"wandb or mlflow")
 	}
 	return fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow]", kind)
 }
@@ -67,11 +72,15 @@ func Open(c Config) (*Monitor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	l, err := openLog(filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep, c.Hook)
+	if c.FS == nil {
+		c.FS = disk.OS()
+	}
+	l, err := openLog(c.FS, filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep)
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]Sink), pending: make(map[int]map[string]Metrics)}
+	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]Sink),
+		pending: make(map[int]map[string]Metrics)}
 	for _, role := range c.Roles {
 		if _, err := m.sink(role); err != nil {
 			return nil, errors.Join(err, m.Close())

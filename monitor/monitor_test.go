@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 500_000_000, time.UTC)
@@ -57,7 +58,8 @@ func TestOneLinePerStep(t *testing.T) {
 	}
 	commit(t, m, 2)
 	want := `{"step":0,"eval/test/accuracy/mean@1":0.25}
-{"step":1,"actor/broken":null,"actor/lr":1e-07,"critic/rewards/mean":0.1,"rollout/accuracy/mean":0.3333333333333333,"time/wait":2}
+{"step":1,"actor/broken":null,"actor/lr":1e-07,"critic/rewards/mean":0.1,"rollout/accuracy/mean":0.3333333333333333,` +
+		`"time/wait":2}
 {"step":2,"rollout/accuracy/mean":1}
 `
 	if got := read(t, filepath.Join(dir, "metrics.jsonl")); got != want {
@@ -71,7 +73,8 @@ func TestOneLinePerStep(t *testing.T) {
 func TestReadLogInvertsTheWriter(t *testing.T) {
 	dir := t.TempDir()
 	m := open(t, dir, -1)
-	want := Metrics{"a": 5e-324, "b": -math.MaxFloat64, "c": 0.1, "d": 1e21, "e": -0.000001, "step/size": 123456789, `odd "name"` + "\n": 7}
+	want := Metrics{"a": 5e-324, "b": -math.MaxFloat64, "c": 0.1, "d": 1e21, "e": -0.000001, "step/size": 123456789,
+		`odd "name"` + "\n": 7}
 	m.Add(4, "trainer", want)
 	m.Add(4, "explorer", Metrics{"inf": math.Inf(1)})
 	commit(t, m, 4)
@@ -139,7 +142,8 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("Open of %q = %v, want %q", file, err, want)
 		}
 	}
-	if _, err := Open(Config{Dir: t.TempDir(), Type: "visdom"}); err == nil || !strings.Contains(err.Error(), `"visdom" is not known`) {
+	if _, err := Open(Config{Dir: t.TempDir(), Type: "visdom"}); err == nil ||
+		!strings.Contains(err.Error(), `"visdom" is not known`) {
 		t.Errorf("unknown type: %v", err)
 	}
 }
@@ -150,53 +154,52 @@ func TestCheck(t *testing.T) {
 			t.Errorf("Check(%q) = %v", kind, err)
 		}
 	}
-	for kind, want := range map[string]string{"swanlab": "swanlab is not supported", "comet": "[tensorboard wandb mlflow]"} {
+	for kind, want := range map[string]string{"swanlab": "swanlab is not supported",
+		"comet": "[tensorboard wandb mlflow]"} {
 		if err := Check(kind); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Check(%q) = %v, want an error with %q", kind, err, want)
 		}
 	}
 }
 
+// TestKillPoints: the process dies at each operation on the disk, with and without a loss of power; what was committed
+// is there.
 func TestKillPoints(t *testing.T) {
-	crash := errors.New("crash")
-	points := 0
-	for n := 1; ; n++ {
-		dir := t.TempDir()
-		calls, committed := 0, -1
-		run := func() {
-			m, err := Open(Config{Dir: dir, Keep: -1, Hook: func(op, path string) error {
-				if calls++; calls >= n {
-					return crash
-				}
-				return nil
-			}})
-			if err != nil {
-				return
-			}
-			defer m.Close()
-			for step := range 3 {
-				m.Add(step, "trainer", Metrics{"a": float64(step)})
-				if _, err := m.Commit(step); err != nil {
+	for _, power := range []bool{false, true} {
+		points := 0
+		for n := 1; ; n++ {
+			dir, committed := t.TempDir(), -1
+			crash := &disk.Crash{FS: disk.OS(), At: n, PowerLoss: power}
+			run := func() {
+				m, err := Open(Config{Dir: dir, Keep: -1, FS: crash})
+				if err != nil {
 					return
 				}
-				committed = step
+				defer m.Close()
+				for step := range 3 {
+					m.Add(step, "trainer", Metrics{"a": float64(step)})
+					if _, err := m.Commit(step); err != nil {
+						return
+					}
+					committed = step
+				}
 			}
+			run()
+			if crash.Count() < n {
+				break
+			}
+			points++
+			m := open(t, dir, committed)
+			if m.Last() != committed {
+				t.Errorf("killed at operation %d, power loss %v: committed %d, found %d", n, power, committed, m.Last())
+			}
+			m.Add(committed+1, "trainer", Metrics{"a": 1})
+			commit(t, m, committed+1)
+			m.Close()
 		}
-		run()
-		if calls < n {
-			break
+		if points < 11 {
+			t.Errorf("only %d kill points", points)
 		}
-		points++
-		m := open(t, dir, committed)
-		if m.Last() != committed {
-			t.Errorf("killed at call %d: committed %d, found %d", n, committed, m.Last())
-		}
-		m.Add(committed+1, "trainer", Metrics{"a": 1})
-		commit(t, m, committed+1)
-		m.Close()
-	}
-	if points < 8 {
-		t.Errorf("only %d kill points", points)
 	}
 }
 
@@ -233,8 +236,9 @@ func TestSummary(t *testing.T) {
 
 func TestIsTime(t *testing.T) {
 	for key, want := range map[string]bool{
-		"time/step": true, "perf/total_num_tokens": true, "timing_per_token_ms/update_actor": true, "rollout/time/run_execution/mean": true,
-		"critic/rewards/mean": false, "timestamp": false, "rollout/overtime": false,
+		"time/step": true, "perf/total_num_tokens": true, "timing_per_token_ms/update_actor": true,
+		"rollout/time/run_execution/mean": true,
+		"critic/rewards/mean":             false, "timestamp": false, "rollout/overtime": false,
 	} {
 		if IsTime(key) != want {
 			t.Errorf("IsTime(%q) = %v", key, !want)

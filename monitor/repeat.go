@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
 // Repeats is the statistics of one metric over the n >= 1 runs of one evaluation task, as verl and Trinity-RFT compute
@@ -44,11 +46,11 @@ const (
 
 // bootstrap returns the mean largest and the mean smallest of k values drawn with replacement.
 func bootstrap(values []float64, k int) (best, worst float64) {
-	r := newTwister(bootstrapSeed)
+	r := python.Legacy(bootstrapSeed)
 	for range bootstrapDraws {
 		high, low := math.Inf(-1), math.Inf(1)
 		for range k {
-			v := values[r.below(len(values))]
+			v := values[r.LegacyInt(len(values))]
 			high, low = max(high, v), min(low, v)
 		}
 		best += high

@@ -42,7 +42,8 @@ func TestPassAtK(t *testing.T) {
 		n, c, k int
 		want    float64
 	}{
-		{8, 2, 1, 0.25}, {8, 2, 8, 1}, {8, 0, 8, 0}, {8, 8, 1, 1}, {4, 2, 2, 1 - 1.0/6}, {10, 3, 4, 1 - 35.0/210}, {8, 7, 2, 1},
+		{8, 2, 1, 0.25}, {8, 2, 8, 1}, {8, 0, 8, 0}, {8, 8, 1, 1}, {4, 2, 2, 1 - 1.0/6}, {10, 3, 4, 1 - 35.0/210},
+		{8, 7, 2, 1},
 		{8, 9, 1, math.NaN()}, {8, 1, 0, math.NaN()}, {8, 1, 9, math.NaN()},
 	} {
 		got := PassAtK(tt.n, tt.c, tt.k)
@@ -60,11 +61,13 @@ func TestEvaluation(t *testing.T) {
 	got := Evaluation("eval/test", tasks, false)
 	want := Metrics{
 		"eval/test/finished_task_count": 2, "eval/test/time/run_execution": 3,
-		"eval/test/accuracy/mean@2": 0.5, "eval/test/accuracy/std@2": 0, "eval/test/accuracy/best@2": 0.5, "eval/test/accuracy/worst@2": 0.5,
+		"eval/test/accuracy/mean@2": 0.5, "eval/test/accuracy/std@2": 0, "eval/test/accuracy/best@2": 0.5,
+		"eval/test/accuracy/worst@2": 0.5,
 	}
 	check(t, got, want)
 	check(t, Evaluation("bench/t", []map[string][]float64{{"a": {1}}, {"a": {0}}}, true), Metrics{
-		"bench/t/finished_task_count": 2, "bench/t/a/mean@1/mean": 0.5, "bench/t/a/mean@1/max": 1, "bench/t/a/mean@1/min": 0, "bench/t/a/mean@1/std": math.Sqrt(0.5),
+		"bench/t/finished_task_count": 2, "bench/t/a/mean@1/mean": 0.5, "bench/t/a/mean@1/max": 1,
+		"bench/t/a/mean@1/min": 0, "bench/t/a/mean@1/std": math.Sqrt(0.5),
 	})
 	check(t, Evaluation("eval/none", nil, false), Metrics{"eval/none/finished_task_count": 0})
 }

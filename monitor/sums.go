@@ -7,14 +7,15 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // sums is metrics.jsonl.sum: behind each line of metrics.jsonl its step, the length of the file so far, and the crc32c
 // of all that, so that a line that is missing or changed is noticed when the run goes on. It is never fsynced: after a
 // loss of power the last sums may be missing, and those lines are believed.
 type sums struct {
-	file *os.File
-	size int64
+	file disk.File
 	last sum
 }
 
@@ -59,18 +60,20 @@ func checkSums(data []byte, list []sum) error {
 	}
 	last := list[len(list)-1]
 	if int64(len(data)) < last.bytes {
-		return fmt.Errorf("it has %d bytes, and up to step %d there were %d: lines are missing; restore the file from a backup, or remove its .sum to go on with it as it is",
+		return fmt.Errorf("it has %d bytes, and up to step %d there were %d: lines are missing; restore the file "+
+			"from a backup, or remove its .sum to go on with it as it is",
 			len(data), last.step, last.bytes)
 	}
 	if crc32.Checksum(data[:last.bytes], castagnoli) != last.crc {
-		return fmt.Errorf("its lines up to step %d are not those that were written; restore the file from a backup, or remove its .sum to go on with it as it is", last.step)
+		return fmt.Errorf("its lines up to step %d are not those that were written; restore the file from a backup, "+
+			"or remove its .sum to go on with it as it is", last.step)
 	}
 	return nil
 }
 
 // openSums writes the sums that stand anew and opens the file for more.
-func openSums(path string, list []sum, soFar sum) (*sums, error) {
-	f, err := os.OpenFile(path+".sum", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+func openSums(to disk.FS, path string, list []sum, soFar sum) (*sums, error) {
+	f, err := to.Create(path + ".sum")
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +82,7 @@ func openSums(path string, list []sum, soFar sum) (*sums, error) {
 	for _, x := range list {
 		text = append(text, x.line()...)
 	}
-	n, err := f.Write(text)
-	s.size = int64(n)
-	if err != nil {
+	if _, err := f.Write(text); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil
@@ -90,7 +91,6 @@ func openSums(path string, list []sum, soFar sum) (*sums, error) {
 // add notes that a step's line was written.
 func (s *sums) add(step int, line []byte) error {
 	s.last = sum{step, s.last.bytes + int64(len(line)), crc32.Update(s.last.crc, castagnoli, line)}
-	n, err := s.file.WriteAt(s.last.line(), s.size)
-	s.size += int64(n)
+	_, err := s.file.Write(s.last.line())
 	return err
 }

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // logOf writes the lines of five steps and returns the file.
 func logOf(t *testing.T, dir string) (path string, whole []byte) {
 	t.Helper()
 	path = filepath.Join(dir, "metrics.jsonl")
-	l, err := openLog(path, -1, nil)
+	l, err := openLog(disk.OS(), path, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +48,14 @@ func TestMissingLinesAreNoticed(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openLog(path, 5, nil); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := openLog(disk.OS(), path, 5); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if err := os.WriteFile(path, whole, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l, err := openLog(path, 5, nil)
+	l, err := openLog(disk.OS(), path, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func TestDamagedSums(t *testing.T) {
 			if err := os.WriteFile(path+".sum", mutated, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			l, err := openLog(path, 5, nil)
+			l, err := openLog(disk.OS(), path, 5)
 			if err != nil {
 				t.Fatalf("byte %d: %v", at, err)
 			}
@@ -89,7 +91,7 @@ func TestDamagedSums(t *testing.T) {
 // A run that goes back to an earlier step cuts its lines and their sums, and goes on.
 func TestSumsAreCutBack(t *testing.T) {
 	path, whole := logOf(t, t.TempDir())
-	l, err := openLog(path, 3, nil)
+	l, err := openLog(disk.OS(), path, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func TestSumsAreCutBack(t *testing.T) {
 	if got, _ := os.ReadFile(path); !bytes.Equal(got, whole) {
 		t.Errorf("the lines are\n%s, want\n%s", got, whole)
 	}
-	if _, err := openLog(path, 5, nil); err != nil {
+	if _, err := openLog(disk.OS(), path, 5); err != nil {
 		t.Error(err)
 	}
 }

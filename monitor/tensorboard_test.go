@@ -23,7 +23,8 @@ func writeEvents(t *testing.T, dir string) {
 		value float64
 	}{{-1, []int{0, 1, 2}, 1}, {1, []int{2, 3}, 2}} {
 		now := noon.Add(time.Duration(session.value) * time.Minute)
-		m, err := Open(Config{Dir: dir, Keep: session.keep, Now: func() time.Time { now = now.Add(time.Second); return now }})
+		m, err := Open(Config{Dir: dir, Keep: session.keep,
+			Now: func() time.Time { now = now.Add(time.Second); return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +73,8 @@ func TestTensorBoardBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%d bytes differ from the %d of %s; if that is meant, use -update and check with TensorBoard", len(got), len(want), golden)
+		t.Errorf("%d bytes differ from the %d of %s; if that is meant, use -update and check with TensorBoard",
+			len(got), len(want), golden)
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wandbFile is a Weights & Biases run as its own library keeps it offline, which `wandb sync` sends to the service: a log of
-// wandb_internal.Record messages (wandb/proto/wandb_internal.proto) in LevelDB's framing, behind seven bytes of header. A role
-// has one file for all starts of a job, so that the service sees one run.
+// wandbFile is a Weights & Biases run as its own library keeps it offline, which `wandb sync` sends to the service: a
+// log of wandb_internal.Record messages (wandb/proto/wandb_internal.proto) in LevelDB's framing, behind seven bytes of
+// header. A role has one file for all starts of a job, so that the service sees one run.
 type wandbFile struct {
 	file   *os.File
 	size   int64
@@ -38,12 +38,14 @@ const (
 	exitCode                                                                     = 1
 )
 
-// openWandb starts the run of a role, or goes on with the one that the job has, behind step c.Keep. With a key it is sent to the service too.
+// openWandb starts the run of a role, or goes on with the one that the job has, behind step c.Keep. With a key it is
+// sent to the service too.
 func openWandb(c Config, role string) (*wandbFile, error) {
 	w, id, err := openWandbFile(c, role)
 	if key := c.wandbKey(); err == nil && key != "" {
 		if w.stream, err = startStream(c, key, id, role); err != nil {
-			return nil, errors.Join(fmt.Errorf("monitor: wandb: %w; check the key in WANDB_API_KEY, or set WANDB_MODE=offline", err), w.file.Close())
+			return nil, errors.Join(fmt.Errorf("monitor: wandb: %w; check the key in WANDB_API_KEY, or set "+
+				"WANDB_MODE=offline", err), w.file.Close())
 		}
 	}
 	return w, err
@@ -71,7 +73,8 @@ func openWandbFile(c Config, role string) (w *wandbFile, id string, err error) {
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
 		return nil, "", fmt.Errorf("monitor: cannot make the folder for wandb: %w", err)
 	}
-	if w.file, err = os.OpenFile(filepath.Join(dir, "run-"+id+".wandb"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+	if w.file, err = os.OpenFile(filepath.Join(dir, "run-"+id+".wandb"), os.O_RDWR|os.O_CREATE|os.O_EXCL,
+		0o644); err != nil {
 		return nil, "", fmt.Errorf("monitor: cannot start a wandb file: %w", err)
 	}
 	if err := w.start(c, role, id); err != nil {
@@ -136,7 +139,8 @@ func (w *wandbFile) Write(at time.Time, step int, m Metrics) error {
 	}
 	w.lines++
 	number := binary.AppendUvarint(appendTag(nil, 1, wireVarint), uint64(step))
-	if err := w.record(recordHistory, append(items[:len(items):len(items)], appendBytes(nil, historyStep, number)...)); err != nil {
+	if err := w.record(recordHistory,
+		append(items[:len(items):len(items)], appendBytes(nil, historyStep, number)...)); err != nil {
 		return err
 	}
 	return w.record(recordSummary, items) // SummaryRecord.update has the fields of HistoryRecord.item
@@ -196,7 +200,8 @@ func (w *wandbFile) resume(path string, keep int) error {
 	return nil
 }
 
-// goesBeyond reports whether a record is of a step behind keep, or ends the run. The summary of a step stands behind its history.
+// goesBeyond reports whether a record is of a step behind keep, or ends the run. The summary of a step stands behind
+// its history.
 func goesBeyond(rec []byte, keep int) bool {
 	if _, ends := subfield(rec, recordExit); ends {
 		return true

@@ -73,7 +73,8 @@ func history(t *testing.T, file string) (steps []int, items []map[string]string)
 // The library's own file, with records longer than a block, is read to its end.
 func TestReadsTheLibrarysFile(t *testing.T) {
 	steps, items := history(t, filepath.Join("testdata", "offline.wandb"))
-	if fmt.Sprint(steps) != "[1 2]" || items[0]["loss"] != "1.5" || len(items[0]["text"]) != 40002 || items[1]["loss"] != "0.5" {
+	if fmt.Sprint(steps) != "[1 2]" || items[0]["loss"] != "1.5" || len(items[0]["text"]) != 40002 ||
+		items[1]["loss"] != "0.5" {
 		t.Errorf("steps %v, losses %s and %s", steps, items[0]["loss"], items[1]["loss"])
 	}
 	recs := records(t, filepath.Join("testdata", "offline.wandb"))
@@ -145,7 +146,8 @@ func FuzzUnframe(f *testing.F) {
 
 func wandbConfig(dir string, keep int) Config {
 	clock := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	return Config{Dir: dir, Type: "wandb", Keep: keep, Now: func() time.Time { return clock }, Project: "project", Name: "name",
+	return Config{Dir: dir, Type: "wandb", Keep: keep, Now: func() time.Time { return clock }, Project: "project",
+		Name:     "name",
 		Settings: map[string]any{"model": map[string]any{"rank": 8}}}
 }
 
@@ -179,7 +181,8 @@ func wandbRun(t *testing.T, dir string) string {
 	return files[0]
 }
 
-// A run that is stopped behind its committed step, with a torn record at the end, goes on as if it had never been stopped.
+// A run that is stopped behind its committed step, with a torn record at the end, goes on as if it had never been
+// stopped.
 func TestWandbResumes(t *testing.T) {
 	whole, broken := t.TempDir(), t.TempDir()
 	steps(t, wandbConfig(whole, -1), 1, 4, true)
@@ -228,7 +231,8 @@ func (s *wandbService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == "/graphql" {
-		io.WriteString(w, `{"data":{"upsertBucket":{"bucket":{"name":"abc","project":{"name":"project","entity":{"name":"me"}}}}}}`)
+		io.WriteString(w, `{"data":{"upsertBucket":{"bucket":{"name":"abc","project":{"name":"project",`+
+			`"entity":{"name":"me"}}}}}}`)
 		return
 	}
 	io.WriteString(w, `{"exitcode":null,"limits":{}}`)
@@ -242,7 +246,8 @@ func TestWandbOnline(t *testing.T) {
 	c.Args = map[string]any{"base_url": server.URL, "api_key": "the-key"}
 	steps(t, c, 1, 3, true)
 	first := service.requests[0]["variables"].(map[string]any)
-	if first["project"] != "project" || first["title"] != "name_trainer" || first["config"] != `{"model":{"value":{"rank":8}}}` {
+	if first["project"] != "project" || first["title"] != "name_trainer" ||
+		first["config"] != `{"model":{"value":{"rank":8}}}` {
 		t.Errorf("the run was made with %v", first)
 	}
 	var lines []any
@@ -260,7 +265,8 @@ func TestWandbOnline(t *testing.T) {
 		}
 		ended = ended || r["complete"] == true
 	}
-	if len(lines) != 3 || !ended || !strings.Contains(lines[2].(string), `"loss":0.3333333333333333`) || !strings.Contains(lines[2].(string), `"_step":3`) {
+	if len(lines) != 3 || !ended || !strings.Contains(lines[2].(string), `"loss":0.3333333333333333`) ||
+		!strings.Contains(lines[2].(string), `"_step":3`) {
 		t.Errorf("ended %v with the lines %v", ended, lines)
 	}
 }
@@ -271,9 +277,11 @@ func TestWandbServiceFails(t *testing.T) {
 	defer server.Close()
 	c := wandbConfig(t.TempDir(), -1)
 	var warned []string
-	c.Args, c.Warn = map[string]any{"base_url": server.URL, "api_key": "the-key"}, func(s string) { warned = append(warned, s) }
+	c.Args, c.Warn = map[string]any{"base_url": server.URL, "api_key": "the-key"},
+		func(s string) { warned = append(warned, s) }
 	steps(t, c, 1, 3, true)
-	if len(warned) != 1 || !strings.Contains(warned[0], "502 Bad Gateway") || !strings.Contains(warned[0], "wandb sync") {
+	if len(warned) != 1 || !strings.Contains(warned[0], "502 Bad Gateway") ||
+		!strings.Contains(warned[0], "wandb sync") {
 		t.Errorf("warnings: %q", warned)
 	}
 	if got, _ := history(t, wandbRun(t, c.Dir)); fmt.Sprint(got) != "[1 2 3]" {
@@ -282,7 +290,8 @@ func TestWandbServiceFails(t *testing.T) {
 	c = wandbConfig(t.TempDir(), -1)
 	c.Args = map[string]any{"base_url": server.URL, "api_key": "another"}
 	c.Roles = []string{"trainer"}
-	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") || !strings.Contains(err.Error(), "WANDB_API_KEY") {
+	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") ||
+		!strings.Contains(err.Error(), "WANDB_API_KEY") {
 		t.Errorf("a wrong key gives %v", err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// wandbStream sends a run to the Weights & Biases service while it goes on, as the service's own library does: the GraphQL mutation
-// upsertBucket makes the run, and each batch of lines is a POST to its file_stream (requests recorded from wandb 0.31). The offline file is
-// written all the same, so what the service misses `wandb sync` can send later.
+// wandbStream sends a run to the Weights & Biases service while it goes on, as the service's own library does: the
+// GraphQL mutation upsertBucket makes the run, and each batch of lines is a POST to its file_stream (requests recorded
+// from wandb 0.31). The offline file is written all the same, so what the service misses `wandb sync` can send later.
 type wandbStream struct {
 	client http.Client
 	base   string
@@ -47,13 +47,16 @@ func (c Config) wandbKey() string {
 	return first(c.text("api_key"), c.env("WANDB_API_KEY"))
 }
 
-// startStream makes the run on the service and the goroutine that sends its lines; id and name are those of the offline file.
+// startStream makes the run on the service and the goroutine that sends its lines; id and name are those of the offline
+// file.
 func startStream(c Config, key, id, role string) (*wandbStream, error) {
 	s := &wandbStream{client: http.Client{Timeout: 15 * time.Second}, key: key, warn: c.Warn,
 		base:  strings.TrimSuffix(first(c.text("base_url"), c.env("WANDB_BASE_URL"), "https://api.wandb.ai"), "/"),
 		lines: make(chan wandbLine, wandbQueue), done: make(chan struct{})}
-	const mutation = `mutation Run($name: String, $project: String, $entity: String, $group: String, $title: String, $config: JSONString, $tags: [String!]) {
-  upsertBucket(input: {name: $name, modelName: $project, entityName: $entity, groupName: $group, displayName: $title, config: $config, tags: $tags}) {
+	const mutation = `mutation Run($name: String, $project: String, $entity: String, $group: String, $title: String,` +
+		` $config: JSONString, $tags: [String!]) {
+  upsertBucket(input: {name: $name, modelName: $project, entityName: $entity, groupName: $group, displayName: ` +
+		`$title, config: $config, tags: $tags}) {
     bucket { name project { name entity { name } } }
   }
 }`
@@ -61,7 +64,8 @@ func startStream(c Config, key, id, role string) (*wandbStream, error) {
 	for k, v := range c.Settings {
 		settings[k] = map[string]any{"value": v}
 	}
-	variables := map[string]any{"name": id, "project": c.Project, "entity": nil, "group": first(c.Group, c.Name), "title": c.Name + "_" + role,
+	variables := map[string]any{"name": id, "project": c.Project, "entity": nil, "group": first(c.Group, c.Name),
+		"title":  c.Name + "_" + role,
 		"config": jsonText(settings), "tags": []string{role}}
 	if e := first(c.text("entity"), c.env("WANDB_ENTITY")); e != "" {
 		variables["entity"] = e
@@ -80,14 +84,16 @@ func startStream(c Config, key, id, role string) (*wandbStream, error) {
 			}
 		}
 	}
-	if err := s.post(s.base+"/graphql", map[string]any{"query": mutation, "variables": variables}, &answer); err != nil {
+	if err := s.post(s.base+"/graphql", map[string]any{"query": mutation, "variables": variables},
+		&answer); err != nil {
 		return nil, err
 	}
 	b := answer.Data.UpsertBucket.Bucket
 	if len(answer.Errors) > 0 || b.Name == "" {
 		return nil, fmt.Errorf("the service made no run: %v", answer.Errors)
 	}
-	s.files = s.base + "/files/" + url.PathEscape(b.Project.Entity.Name) + "/" + url.PathEscape(b.Project.Name) + "/" + url.PathEscape(b.Name) + "/file_stream"
+	s.files = s.base + "/files/" + url.PathEscape(b.Project.Entity.Name) + "/" + url.PathEscape(b.Project.Name) + "/" +
+		url.PathEscape(b.Name) + "/file_stream"
 	go s.send()
 	return s, nil
 }
@@ -123,7 +129,8 @@ func (s *wandbStream) send() {
 		if err := s.post(s.files, streamBody(batch), nil); err != nil && !failed {
 			failed = true
 			if s.warn != nil {
-				s.warn(fmt.Sprintf("monitor: wandb: %v; the run goes on, and wandb sync sends what the service misses", err))
+				s.warn(fmt.Sprintf("monitor: wandb: %v; the run goes on, and wandb sync sends what the service misses",
+					err))
 			}
 		}
 	}

@@ -3,17 +3,27 @@ package run
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
-// buildAlgorithm resolves section algorithm against the tables of package algorithm.
-func (b *job) buildAlgorithm(context.Context) error {
-	a, verl := b.cfg.Algorithm, b.cfg.Verl()
+// buildAlgorithm finds what the run trains by.
+func (b *job) buildAlgorithm(context.Context) (err error) {
+	b.method, err = methodOf(b.cfg, b.Plugins)
+	if err == nil && b.score != nil && b.method.Advantage != nil {
+		b.method.Advantage = b.score(b.method.Advantage)
+	}
+	return err
+}
+
+// methodOf resolves section algorithm against the tables of package algorithm.
+func methodOf(cfg *config.Config, own Plugins) (*algorithm.Method, error) {
+	a, verl := cfg.Algorithm, cfg.Verl()
 	m, err := algorithm.New(algorithm.Choice{
 		Type: a.Type, SampleStrategy: a.SampleStrategy, SampleArgs: a.SampleStrategyArgs,
 		Advantage: a.AdvantageFn, AdvantageArgs: criticArgs(a, verl),
@@ -22,24 +32,20 @@ func (b *job) buildAlgorithm(context.Context) error {
 		KLLoss: a.KLLossFn, KLLossArgs: a.KLLossFnArgs,
 		Entropy: a.EntropyLossFn, EntropyArgs: a.EntropyLossFnArgs,
 		AggregationMode: a.LossAggMode,
-		Own:             algorithm.Tables{Advantages: b.Plugins.Advantages, PolicyLosses: b.Plugins.PolicyLosses},
+		Own:             algorithm.Tables{Advantages: own.Advantages, PolicyLosses: own.PolicyLosses},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := available(m); err != nil {
-		return err
+		return nil, err
 	}
-	m.Objective.TokenScale = b.cfg.Trainer.FixMicrobatchLoss
-	m.Objective.Batched, m.Objective.MicroBatch = !b.cfg.Model.Tinker.Enable, verl.MicroBatch
-	if b.cfg.Mode.Trains() && m.Schema == "experience" && b.cfg.Mode != config.Train && m.Advantage == nil {
-		return fmt.Errorf("run: algorithm %s scores no groups, so it cannot explore; use mode train", a.Type)
+	m.Objective.TokenScale = cfg.Trainer.FixMicrobatchLoss
+	m.Objective.Batched, m.Objective.MicroBatch = !cfg.Model.Tinker.Enable, verl.MicroBatch
+	if cfg.Mode.Trains() && m.Schema == "experience" && cfg.Mode != config.Train && m.Advantage == nil {
+		return nil, fmt.Errorf("run: algorithm %s scores no groups, so it cannot explore; use mode train", a.Type)
 	}
-	if b.score != nil && m.Advantage != nil {
-		m.Advantage = b.score(m.Advantage)
-	}
-	b.method = m
-	return nil
+	return m, nil
 }
 
 // criticArgs are the arguments of the advantage function, for one with a critic with what verl's own tree says of it.
@@ -73,38 +79,30 @@ func available(m *algorithm.Method) error {
 		{"pairs of responses", need.Pairs, have.Pairs},
 	} {
 		if f.need && !f.have {
-			return fmt.Errorf("run: algorithm %s needs %s, which is not in this version; choose others of algorithm_type, advantage_fn, sample_strategy and policy_loss_fn", m.Name, f.what)
+			return fmt.Errorf("run: algorithm %s needs %s, which is not in this version; choose others of "+
+				"algorithm_type, advantage_fn, sample_strategy and policy_loss_fn", m.Name, f.what)
 		}
 	}
 	return nil
 }
 
 // sayEntropies says before the run starts what a service without exact entropies makes of an algorithm that reads them.
-func (b *job) sayEntropies(ctx context.Context) error {
-	caps, err := b.service.Capabilities(ctx)
+func sayEntropies(
+	ctx context.Context, service tinker.Service, cfg *config.Config, m *algorithm.Method, out io.Writer,
+) error {
+	caps, err := service.Capabilities(ctx)
 	if err != nil || caps.ExactEntropy {
 		return err
 	}
-	if need := b.method.Needs(); need.Entropy || need.Centre {
-		fmt.Fprintf(b.Out, "note: this service does not compute entropies: advantage_fn %s takes an estimate from the likeliest tokens, "+
-			"shown as actor/entropy_estimate_top20\n", b.cfg.Algorithm.AdvantageFn)
+	if need := m.Needs(); need.Entropy || need.Centre {
+		fmt.Fprintf(out, "note: this service does not compute entropies: advantage_fn %s takes an estimate from "+
+			"the likeliest tokens, "+
+			"shown as actor/entropy_estimate_top20\n", cfg.Algorithm.AdvantageFn)
 	}
-	if b.method.Objective.Entropy.Coef != 0 {
-		fmt.Fprintln(b.Out, "note: this service does not compute entropies: the entropy term of the loss is an estimate from the sampled tokens, "+
+	if m.Objective.Entropy.Coef != 0 {
+		fmt.Fprintln(out, "note: this service does not compute entropies: the entropy term of the loss is an "+
+			"estimate from the sampled tokens, "+
 			"-p·log p, shown as actor/entropy_loss_estimate")
 	}
 	return nil
-}
-
-// schedule is the learning rate over the run's steps.
-func (b *job) schedule() (algorithm.Schedule, error) {
-	o := b.cfg.Algorithm.Optimizer
-	return algorithm.NewSchedule(o.LR, o.MinLRRatio, o.LRWarmupSteps, o.LRWarmupStepsRatio, b.steps, o.LRSchedulerType)
-}
-
-func (b *job) adam() tinker.AdamParams {
-	o := b.cfg.Algorithm.Optimizer
-	p := tinker.DefaultAdam()
-	p.Beta1, p.Beta2, p.WeightDecay, p.GradClipNorm = o.Betas[0], o.Betas[1], o.WeightDecay, b.cfg.Trainer.GradClip
-	return p
 }

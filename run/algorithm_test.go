@@ -13,14 +13,18 @@ import (
 )
 
 // tinyRun is two steps of one task with two responses of up to six tokens.
-var tinyRun = []string{"seed=5", "buffer.batch_size=1", "algorithm.repeat_times=2", "buffer.total_steps=2", "trainer.total_steps=2",
-	"buffer.train_batch_size=2", "model.max_response_tokens=6", "explorer.eval_interval=9", "trainer.save_interval=9", "buffer.explorer_input.eval_tasksets=[]"}
+var tinyRun = []string{"seed=5", "buffer.batch_size=1", "algorithm.repeat_times=2", "buffer.total_steps=2",
+	"trainer.total_steps=2",
+	"buffer.train_batch_size=2", "model.max_response_tokens=6", "explorer.eval_interval=9", "trainer.save_interval=9",
+	"buffer.explorer_input.eval_tasksets=[]"}
 
 // ofAlgorithm loads the example that has what the algorithm needs, with an algorithm's own functions.
 func ofAlgorithm(t testing.TB, dir, name string, overrides ...string) *config.Config {
 	t.Helper()
-	file := map[string]string{"mix": "mix", "mix_chord": "mix", "on_policy_distill": "on_policy_distill", "jsd": "on_policy_distill", "sft": "sft", "dpo": "dpo", "ppo": "ppo"}[name]
-	overrides = append([]string{"algorithm.algorithm_type=" + name, "algorithm.policy_loss_fn_args=null", "algorithm.advantage_fn_args=null"}, overrides...)
+	file := map[string]string{"mix": "mix", "mix_chord": "mix", "on_policy_distill": "on_policy_distill",
+		"jsd": "on_policy_distill", "sft": "sft", "dpo": "dpo", "ppo": "ppo"}[name]
+	overrides = append([]string{"algorithm.algorithm_type=" + name, "algorithm.policy_loss_fn_args=null",
+		"algorithm.advantage_fn_args=null"}, overrides...)
 	if file == "" {
 		return load(t, dir, overrides...)
 	}
@@ -50,14 +54,17 @@ func TestEveryAlgorithm(t *testing.T) {
 			if _, ok := last["actor/final_loss"]; !ok || last["train/kl_sample_train_v1"] != 0 {
 				t.Errorf("step 2 has metrics %v, want a loss and exactly no distance from the sampler", last)
 			}
-			same(t, "on a server", runs(t, ofAlgorithm(t, t.TempDir(), name, append(args, "model.tinker.base_url="+url)...), remote), lines)
+			same(t, "on a server", runs(
+				t, ofAlgorithm(t, t.TempDir(), name, append(args, "model.tinker.base_url="+url)...), remote), lines)
 		})
 	}
 }
 
 // With a KL penalty on the rewards rloo trains on advantages that the trainer computed, and repeats them to the bit.
 func TestLateAdvantageWithPenalty(t *testing.T) {
-	args := append(small, "algorithm.algorithm_type=rloo", "algorithm.kl_penalty_fn=k2", "algorithm.kl_penalty_fn_args={kl_coef: 0.5, adaptive: true, target_kl: 100, horizon: 80}", "algorithm.kl_loss_fn=none", "algorithm.kl_loss_fn_args=null")
+	args := append(small, "algorithm.algorithm_type=rloo", "algorithm.kl_penalty_fn=k2",
+		"algorithm.kl_penalty_fn_args={kl_coef: 0.5, adaptive: true, target_kl: 100, horizon: 80}",
+		"algorithm.kl_loss_fn=none", "algorithm.kl_loss_fn_args=null")
 	want := runs(t, load(t, t.TempDir(), args...), options())
 	last := want[len(want)-1].Metrics
 	if last["critic/kl"] <= 0 {
@@ -75,13 +82,15 @@ func TestLateAdvantageWithPenalty(t *testing.T) {
 
 // PPO trains a critic beside the policy; the run repeats itself to the bit.
 func TestPPOWithCritic(t *testing.T) {
-	args := append(small, "algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={lam: 0.9, critic_low: 0, critic_high: 1, critic_bins: 11, critic_first_token: 200, critic_lr_scale: 2}")
+	args := append(small, "algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={lam: 0.9, critic_low: 0, "+
+		"critic_high: 1, critic_bins: 11, critic_first_token: 200, critic_lr_scale: 2}")
 	want := runs(t, load(t, t.TempDir(), args...), options())
 	last := want[len(want)-1].Metrics
 	if lr := last["critic/lr"]; lr != 2*last["actor/lr"] {
 		t.Errorf("critic/lr = %v, actor/lr = %v, want twice as much", lr, last["actor/lr"])
 	}
-	if h := last["critic/cross_entropy"]; !(h > 1 && h < 8) { // of 11 equally likely values it is 2.4, of the targets about 1.1
+	// of 11 equally likely values it is 2.4, of the targets about 1.1
+	if h := last["critic/cross_entropy"]; !(h > 1 && h < 8) {
 		t.Errorf("critic/cross_entropy = %v, want that of a critic that has just begun", h)
 	}
 	if v := last["critic/vpred_mean"]; v < 0 || v > 1 {
@@ -92,20 +101,22 @@ func TestPPOWithCritic(t *testing.T) {
 
 // Killed in the midst of its requests to either model, the job ends with the metrics of an unbroken run.
 func TestPPOSurvivesKills(t *testing.T) {
-	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=1", "explorer.eval_on_startup=false", "model.tinker.rank=4",
-		"algorithm.advantage_fn_args={critic_bins: 5}", "algorithm.kl_loss_fn_args={adaptive: true, target_kl: 1, horizon: 10, kl_coef: 0.1}")
+	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=1", "explorer.eval_on_startup=false",
+		"model.tinker.rank=4",
+		"algorithm.advantage_fn_args={critic_bins: 5}",
+		"algorithm.kl_loss_fn_args={adaptive: true, target_kl: 1, horizon: 10, kl_coef: 0.1}")
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, load(t, t.TempDir(), args...), o)
 	for at := 1; at <= count.Count(); at += 11 {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		o.Out = io.Discard
 		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = &disk.Crash{FS: disk.OS()} // does not crash
+		o.fs = &disk.Crash{FS: disk.OS()} // does not crash
 		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
 		if t.Failed() {
 			return

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// restarted is a service that behaves as SkyRL's does: at some optimizer steps it is restarted, and then it has none of its models, nor can it
-// sample from weights that they saved. Checkpoints stay.
+// restarted is a service that behaves as SkyRL's does: at some optimizer steps it is restarted, and then it has none of
+// its models, nor can it sample from weights that they saved. Checkpoints stay.
 type restarted struct {
 	mu     sync.Mutex
 	at     []int // optimizer steps, counted over all starts
@@ -29,11 +30,13 @@ type restartedService struct {
 	r *restarted
 }
 
-func (s *restartedService) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
+func (s *restartedService) CreateModel(ctx context.Context,
+	req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
 	return s.made(ctx)(s.Service.CreateModel(ctx, req))
 }
 
-func (s *restartedService) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+func (s *restartedService) CreateModelFromState(ctx context.Context,
+	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	return s.made(ctx)(s.Service.CreateModelFromState(ctx, req))
 }
 
@@ -57,7 +60,8 @@ type restartedModel struct {
 	r  *restarted
 }
 
-func (m *restartedModel) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+func (m *restartedModel) OptimStep(ctx context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	m.r.mu.Lock()
 	m.r.steps++
 	if len(m.r.at) > 0 && m.r.steps == m.r.at[0] {
@@ -81,7 +85,8 @@ type restartedSampler struct {
 	r    *restarted
 }
 
-func (s *restartedService) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+func (s *restartedService) SamplingClient(ctx context.Context,
+	req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	c, err := s.Service.SamplingClient(ctx, req)
 	if err != nil || req.ModelPath == "" {
 		return c, err
@@ -90,7 +95,8 @@ func (s *restartedService) SamplingClient(ctx context.Context, req tinker.Sampli
 	return &restartedSampler{c, path, s.r}, err
 }
 
-func (s *restartedSampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (s *restartedSampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse],
+	error) {
 	s.r.mu.Lock()
 	there := s.r.models[s.path.ModelID]
 	s.r.mu.Unlock()
@@ -100,8 +106,8 @@ func (s *restartedSampler) Sample(ctx context.Context, req tinker.SampleRequest)
 	return s.SamplingClient.Sample(ctx, req)
 }
 
-// A run whose server is restarted under it goes back to the last saved state by itself, as often as that makes headway, and ends with the
-// metrics of an unbroken run, each step once.
+// A run whose server is restarted under it goes back to the last saved state by itself, as often as that makes headway,
+// and ends with the metrics of an unbroken run, each step once.
 func TestGoesBackByItself(t *testing.T) {
 	few := append(small, "trainer.save_interval=2")
 	want := runs(t, load(t, t.TempDir(), few...), options())
@@ -115,8 +121,10 @@ func TestGoesBackByItself(t *testing.T) {
 			t.Fatalf("restarted at %v: %v\n%s", at, err, out.String())
 		}
 		same(t, fmt.Sprintf("restarted at %v", at), timeless(sum.Lines), want)
-		if got := strings.Count(out.String(), "the run goes back to step") + strings.Count(out.String(), "the run begins again"); got != len(at) || r.made != len(at)+1 {
-			t.Errorf("restarted at %v: went back %d times with %d models, want %d:\n%s", at, got, r.made, len(at), out.String())
+		if got := strings.Count(out.String(), "the run goes back to step") + strings.Count(out.String(),
+			"the run begins again"); got != len(at) || r.made != len(at)+1 {
+			t.Errorf("restarted at %v: went back %d times with %d models, want %d:\n%s", at, got, r.made, len(at),
+				out.String())
 		}
 	}
 }
@@ -124,13 +132,14 @@ func TestGoesBackByItself(t *testing.T) {
 // A server that loses the run again and again behind the same state ends it, with what was lost.
 func TestGoesBackOnlySoOften(t *testing.T) {
 	r := &restarted{models: map[string]bool{}}
-	for n := 1; n <= 2*goBacks; n++ {
+	for n := 1; n <= 2*remote.GoBacks; n++ {
 		r.at = append(r.at, n)
 	}
 	o := options()
 	o.fleeting, o.Wrap = forgets, r.wrap
 	_, err := Run(t.Context(), load(t, t.TempDir(), append(small, "trainer.save_interval=2")...), o)
-	if !errors.Is(err, tinker.ErrLost) || !strings.Contains(err.Error(), "the server lost the run 6 times behind the state of step 0") {
+	if !errors.Is(err, tinker.ErrLost) ||
+		!strings.Contains(err.Error(), "the server lost the run 6 times behind the state of step 0") {
 		t.Errorf("error %v", err)
 	}
 }

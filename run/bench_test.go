@@ -11,15 +11,18 @@ import (
 )
 
 // few is an evaluation of some problems.
-const few = "buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, repeat_times: 2, default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}]"
+const few = "buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, repeat_times: 2, " +
+	"default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}]"
 
-// After a run mode bench evaluates the model and each saved state: where the run evaluated too, with the same figures. It leaves the job as it is.
+// After a run mode bench evaluates the model and each saved state: where the run evaluated too, with the same figures.
+// It leaves the job as it is.
 func TestBenchEvaluatesEverySavedState(t *testing.T) {
 	remote := options()
 	remote.LookupEnv = withKey
 	for name, o := range map[string]Options{"local": options(), "server": remote} {
 		dir := t.TempDir()
-		args := and(tiny, few, "explorer.eval_on_startup=true", "algorithm.optimizer.lr=5e-3", "algorithm.optimizer.lr_warmup_steps=0")
+		args := and(tiny, few, "explorer.eval_on_startup=true", "algorithm.optimizer.lr=5e-3",
+			"algorithm.optimizer.lr_warmup_steps=0")
 		if name == "server" {
 			args = append(args, "model.tinker.base_url="+serve(t))
 		}
@@ -36,23 +39,27 @@ func TestBenchEvaluatesEverySavedState(t *testing.T) {
 			}
 			for i, at := range map[int]int{0: 0, 3: 3} {
 				for _, metric := range []string{"few/reward/mean@2", "few/accuracy/std@2"} {
-					if got, want := lines[i].Metrics["bench/"+metric], trained[at].Metrics["eval/"+metric]; got != want {
+					if got, want := lines[i].Metrics["bench/"+metric],
+						trained[at].Metrics["eval/"+metric]; got != want {
 						t.Errorf("%s: step %d has %s %v, the run had %v", name, at, metric, got, want)
 					}
 				}
 			}
 		}
-		last := runs(t, load(t, dir, and(args, "mode=bench", "explorer.bench_on_latest_checkpoint=true", "monitor.detailed_stats=true")...), o)
+		last := runs(t, load(t, dir, and(args, "mode=bench", "explorer.bench_on_latest_checkpoint=true",
+			"monitor.detailed_stats=true")...), o)
 		if len(last) != 1 || last[0].Step != 3 {
 			t.Errorf("%s: the latest alone: %d lines", name, len(last))
 		} else if _, ok := last[0].Metrics["bench/few/accuracy/mean@2/max"]; !ok {
 			t.Errorf("%s: no detailed statistics in %v", name, last[0].Metrics)
 		}
-		if after, err := os.ReadFile(filepath.Join(job, "metrics.jsonl")); err != nil || string(after) != string(before) {
+		if after, err := os.ReadFile(filepath.Join(job, "metrics.jsonl")); err != nil ||
+			string(after) != string(before) {
 			t.Errorf("%s: metrics.jsonl has changed, %v", name, err)
 		}
 	}
-	_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, few, "mode=bench", "explorer.bench_on_latest_checkpoint=true")...), options())
+	_, err := Run(t.Context(),
+		load(t, t.TempDir(), and(tiny, few, "mode=bench", "explorer.bench_on_latest_checkpoint=true")...), options())
 	if err == nil || !strings.Contains(err.Error(), "has no saved state") {
 		t.Errorf("nothing is saved: %v", err)
 	}
@@ -63,14 +70,17 @@ func TestExternalModel(t *testing.T) {
 	var bodies []map[string]any
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer secret" {
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != "/v1/chat/completions" ||
+			r.Header.Get("Authorization") != "Bearer secret" {
 			http.Error(w, "what is this", http.StatusBadRequest)
 			return
 		}
 		bodies = append(bodies, body)
 		json.NewEncoder(w).Encode(map[string]any{"choices": []any{
-			map[string]any{"message": map[string]any{"role": "assistant", "content": "<think>é</think><answer>5</answer>"}, "finish_reason": "stop"},
-			map[string]any{"message": map[string]any{"role": "assistant", "content": "no idea"}, "finish_reason": "length"},
+			map[string]any{"message": map[string]any{"role": "assistant",
+				"content": "<think>é</think><answer>5</answer>"}, "finish_reason": "stop"},
+			map[string]any{"message": map[string]any{"role": "assistant", "content": "no idea"},
+				"finish_reason": "length"},
 		}})
 	}))
 	defer server.Close()
@@ -83,17 +93,21 @@ func TestExternalModel(t *testing.T) {
 	if err := os.WriteFile(data, []byte(`{"question": "2+3?", "answer": "#### 5"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"mode=bench", "model.model_path=\"\"", "model.external_model={enable: true, model_name: far, base_url_env: HERE, api_key_env: KEY}", "model.temperature=0.5",
+	args := []string{"mode=bench", "model.model_path=\"\"",
+		"model.external_model={enable: true, model_name: far, base_url_env: HERE, api_key_env: KEY}",
+		"model.temperature=0.5",
 		strings.Replace(few, "run/testdata/few.jsonl", data, 1)}
 	lines := runs(t, load(t, t.TempDir(), args...), o)
 	if len(lines) != 1 || lines[0].Metrics["bench/few/accuracy/mean@2"] != 0.5 {
 		t.Errorf("%d lines: %v, want one answer of two right", len(lines), lines)
 	}
-	if len(bodies) != 1 || bodies[0]["model"] != "far" || bodies[0]["n"] != 2.0 || bodies[0]["temperature"] != 0.5 || !strings.Contains(string(must(json.Marshal(bodies[0]["messages"]))), "2+3?") {
+	if len(bodies) != 1 || bodies[0]["model"] != "far" || bodies[0]["n"] != 2.0 || bodies[0]["temperature"] != 0.5 ||
+		!strings.Contains(string(must(json.Marshal(bodies[0]["messages"]))), "2+3?") {
 		t.Errorf("asked %v", bodies)
 	}
 	o.LookupEnv = nil
-	if _, err := Run(t.Context(), load(t, t.TempDir(), args...), o); err == nil || !strings.Contains(err.Error(), "environment variable HERE") {
+	if _, err := Run(t.Context(), load(t, t.TempDir(), args...), o); err == nil ||
+		!strings.Contains(err.Error(), "environment variable HERE") {
 		t.Errorf("without an address: %v", err)
 	}
 }

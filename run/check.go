@@ -2,18 +2,15 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 )
 
 // Inspection is a configuration's job with every part that needs no service, writes nothing and asks nobody anything:
@@ -27,11 +24,13 @@ type Inspection struct {
 
 	job      *job
 	found    []*config.Problem
-	train    explorer.Taskset // what is trained on; no tasks where it is not known
-	explored int              // explore steps
-	examples *examples        // of sft and dpo
-	later    bool             // a stage behind others
-	prepared bool             // what the task pipeline makes is there
+	train    explorer.Taskset     // what is trained on; no tasks where it is not known
+	tasks    *tasks               // its tasks
+	steps    int                  // train steps; 0 where only the data's end tells
+	explored int                  // explore steps
+	examples *supervised.Examples // of sft and dpo
+	later    bool                 // a stage behind others
+	prepared bool                 // what the task pipeline makes is there
 }
 
 // Inspect does everything of a run that comes before its first sample and needs no service. The error joins one
@@ -39,7 +38,7 @@ type Inspection struct {
 func Inspect(ctx context.Context, cfg *config.Config, o Options) (*Inspection, error) {
 	o = o.withDefaults()
 	if len(cfg.Stages) == 0 {
-		return inspect(ctx, cfg, o, o.stage != nil && o.stage.state != "")
+		return inspect(ctx, cfg, o, o.stage.State != "")
 	}
 	whole := &Inspection{}
 	var errs []error
@@ -128,8 +127,8 @@ func (in *Inspection) look(ctx context.Context) {
 	}
 }
 
-// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an argument
-// or a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
+// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an
+// argument or a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
 func (in *Inspection) add(key string, err error) bool {
 	var unknown *notHere
 	switch list, joined := err.(interface{ Unwrap() []error }); {
@@ -170,13 +169,4 @@ func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 		list = append(list, p)
 	}
 	return list
-}
-
-// began is the date that templates are told: that of the job's first start, or now.
-func (b *job) began() time.Time {
-	var id identity
-	if data, err := os.ReadFile(filepath.Join(b.dir, "run.json")); err == nil && json.Unmarshal(data, &id) == nil {
-		return id.Date
-	}
-	return b.Now().Truncate(time.Second)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 )
 
-// What can be known before the first sample is refused by validate and by run in the same words, at its key, and nothing is written.
+// What can be known before the first sample is refused by validate and by run in the same words, at its key, and
+// nothing is written.
 func TestValidateAndRunAgree(t *testing.T) {
 	few := filepath.Join(t.TempDir(), "few.jsonl")
 	if err := os.WriteFile(few, []byte(`{"question": "2 + 2?", "answer": "4"}`+"\n"), 0o644); err != nil {
@@ -19,39 +20,63 @@ func TestValidateAndRunAgree(t *testing.T) {
 	const taskset, eval = "buffer.explorer_input.taskset", "buffer.explorer_input.eval_tasksets"
 	operators := func(list string) string { return "data_processor.experience_pipeline={operators: [" + list + "]}" }
 	for _, tt := range []struct{ overrides, key, says string }{
-		{taskset + ".default_workflow_type=math_workflo", taskset + ".default_workflow_type", "did you mean math_workflow?"},
-		{taskset + ".default_workflow_type=toolcall_workflow", taskset + ".default_workflow_type", "did you mean tool_call_workflow?"},
-		{taskset + ".default_workflow_type=alfworld_workflow", taskset + ".default_workflow_type", "ALFWorld, a Python package"},
-		{taskset + ".default_reward_fn_type=math_rewards", taskset + ".default_reward_fn_type", "did you mean math_reward?"},
-		{eval + "=[{name: e, path: " + few + ", default_workflow_type: simple_workflow, default_reward_fn_type: accuracy, format: {prompt_key: question, response_key: answer}}]",
+		{taskset + ".default_workflow_type=math_workflo", taskset + ".default_workflow_type",
+			"did you mean math_workflow?"},
+		{taskset + ".default_workflow_type=toolcall_workflow", taskset + ".default_workflow_type",
+			"did you mean tool_call_workflow?"},
+		{taskset + ".default_workflow_type=alfworld_workflow", taskset + ".default_workflow_type",
+			"ALFWorld, a Python package"},
+		{taskset + ".default_reward_fn_type=math_rewards", taskset + ".default_reward_fn_type",
+			"did you mean math_reward?"},
+		{eval + "=[{name: e, path: " + few + ", default_workflow_type: simple_workflow, default_reward_fn_type: " +
+			"accuracy, format: {prompt_key: question, response_key: answer}}]",
 			eval + "[0].default_reward_fn_type", `default_reward_fn_type is "accuracy"`},
-		{taskset + ".default_workflow_type=frozen_lake_workflow " + taskset + ".workflow_args={agent_maxsteps: 3}", taskset + ".workflow_args.agent_maxsteps", "did you mean agent_max_steps?"},
-		{taskset + ".default_workflow_type=math_boxed_workflow " + taskset + ".workflow_args={with_think: maybe}", taskset + ".workflow_args.with_think", "must be true or false"},
-		{taskset + ".default_workflow_type=gem_workflow " + taskset + ".workflow_args={env_id: game:Hangmann-v0}", taskset + ".default_workflow_type", "the nearest is"},
+		{taskset + ".default_workflow_type=frozen_lake_workflow " + taskset + ".workflow_args={agent_maxsteps: 3}",
+			taskset + ".workflow_args.agent_maxsteps", "did you mean agent_max_steps?"},
+		{taskset + ".default_workflow_type=math_boxed_workflow " + taskset + ".workflow_args={with_think: maybe}",
+			taskset + ".workflow_args.with_think", "must be true or false"},
+		{taskset + ".default_workflow_type=gem_workflow " + taskset + ".workflow_args={env_id: game:Hangmann-v0}",
+			taskset + ".default_workflow_type", "the nearest is"},
 		{taskset + ".default_workflow_type=rubric_judge_workflow", taskset + ".default_workflow_type", "needs a judge"},
 		{taskset + ".format.prompt_key=qestion", taskset + ".format", `no column "qestion"`},
 		{taskset + ".path=./nowhere", taskset + ".path", "nowhere"},
-		{taskset + ".data_selector={selector_type: difficulty_based, feature_keys: [a, b], kwargs: {lambd: 1}}", taskset + ".data_selector.feature_keys", `"a"`},
-		{operators("{name: reward_filtr}"), "data_processor.experience_pipeline.operators[0].name", "did you mean reward_filter?"},
-		{operators("{name: reward_filter}, {name: reward_std_filter, args: {treshold: 1}}"), "data_processor.experience_pipeline.operators[1].args.treshold", "did you mean threshold?"},
-		{operators("{name: data_juicer}"), "data_processor.experience_pipeline.operators[0].name", "Data-Juicer service"},
-		{"data_processor.task_pipeline={inputs: [" + few + "], operators: [{name: text_length_filter, args: {min_lem: 1}}]}", "data_processor.task_pipeline.operators[0].args.min_lem", "did you mean min_len?"},
-		{"algorithm.policy_loss_fn_args={clip_rang: 0.2}", "algorithm.policy_loss_fn_args.clip_rang", "did you mean clip_range?"},
-		{"algorithm.policy_loss_fn_args={clip_range: wide}", "algorithm.policy_loss_fn_args.clip_range", "must be a number"},
+		{taskset + ".data_selector={selector_type: difficulty_based, feature_keys: [a, b], kwargs: {lambd: 1}}",
+			taskset + ".data_selector.feature_keys", `"a"`},
+		{operators("{name: reward_filtr}"), "data_processor.experience_pipeline.operators[0].name",
+			"did you mean reward_filter?"},
+		{operators("{name: reward_filter}, {name: reward_std_filter, args: {treshold: 1}}"),
+			"data_processor.experience_pipeline.operators[1].args.treshold", "did you mean threshold?"},
+		{operators("{name: data_juicer}"), "data_processor.experience_pipeline.operators[0].name",
+			"Data-Juicer service"},
+		{"data_processor.task_pipeline={inputs: [" + few +
+			"], operators: [{name: text_length_filter, args: {min_lem: 1}}]}",
+			"data_processor.task_pipeline.operators[0].args.min_lem", "did you mean min_len?"},
+		{"algorithm.policy_loss_fn_args={clip_rang: 0.2}", "algorithm.policy_loss_fn_args.clip_rang",
+			"did you mean clip_range?"},
+		{"algorithm.policy_loss_fn_args={clip_range: wide}", "algorithm.policy_loss_fn_args.clip_range",
+			"must be a number"},
 		{"algorithm.advantage_fn_args={epsilo: 1}", "algorithm.advantage_fn_args.epsilo", "did you mean epsilon?"},
 		{"algorithm.kl_loss_fn_args={kl_coeff: 1}", "algorithm.kl_loss_fn_args.kl_coeff", "did you mean kl_coef?"},
-		{"algorithm.algorithm_type=on_policy_distill algorithm.kl_loss_fn_args=null", "explorer.auxiliary_models", "learns from a teacher"},
+		{"algorithm.algorithm_type=on_policy_distill algorithm.kl_loss_fn_args=null", "explorer.auxiliary_models",
+			"learns from a teacher"},
 		{"model.max_model_len=513", "model.max_model_len", "the context of examples/tiny/model is 512 tokens"},
 		{"model.model_path=./nowhere", "model.model_path", "is not a folder here"},
 		{"model.custom_chat_template='{% for %}'", "model.custom_chat_template", "cannot be read"},
-		{"buffer.total_steps=null trainer.total_steps=null " + taskset + ".path=" + few, taskset, "1 rows for 1 epochs do not fill one batch of 16"},
+		{"buffer.total_steps=null trainer.total_steps=null " + taskset + ".path=" + few, taskset,
+			"1 rows for 1 epochs do not fill one batch of 16"},
 		{"buffer.train_batch_size=100000", "buffer.train_batch_size", "less than one step"},
-		{"mode=train buffer.train_batch_size=4 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null buffer.trainer_input.experience_buffer={storage_type: file, path: " + few + ", format: {prompt_type: plaintext, prompt_key: question, response_key: reply}}",
+		{"mode=train buffer.train_batch_size=4 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null " +
+			"buffer.trainer_input.experience_buffer={storage_type: file, path: " + few +
+			", format: {prompt_type: plaintext, prompt_key: question, response_key: reply}}",
 			"buffer.trainer_input.experience_buffer", `"reply"`},
-		{"buffer.trainer_input.experience_buffer={replay_buffer: {enable: true, priority_fn_args: {decai: 1}}}", "buffer.trainer_input.experience_buffer.replay_buffer.priority_fn_args.decai", "did you mean decay?"},
-		{taskset + ".default_workflow_type=simple_workflow " + taskset + ".default_reward_fn_type=countdown_reward", taskset, "each of the 16 tasks of the first step fails: reward countdown_reward"},
-		{"model.max_prompt_tokens=20 model.enable_prompt_truncation=false", taskset, "each of the 16 tasks of the first step fails: workflow: the prompt of row 0 has"},
-		{taskset + ".default_workflow_type=math_boxed_workflow " + taskset + ".reward_fn_args={format_score_coef: low}", taskset, "format_score_coef"},
+		{"buffer.trainer_input.experience_buffer={replay_buffer: {enable: true, priority_fn_args: {decai: 1}}}",
+			"buffer.trainer_input.experience_buffer.replay_buffer.priority_fn_args.decai", "did you mean decay?"},
+		{taskset + ".default_workflow_type=simple_workflow " + taskset + ".default_reward_fn_type=countdown_reward",
+			taskset, "each of the 16 tasks of the first step fails: reward countdown_reward"},
+		{"model.max_prompt_tokens=20 model.enable_prompt_truncation=false", taskset,
+			"each of the 16 tasks of the first step fails: workflow: the prompt of row 0 has"},
+		{taskset + ".default_workflow_type=math_boxed_workflow " + taskset + ".reward_fn_args={format_score_coef: low}",
+			taskset + ".reward_fn_args.format_score_coef", "must be a number"},
 		{"model.random_init=true", "model.random_init", "without a model to sample from"},
 	} {
 		t.Run(tt.overrides, func(t *testing.T) {
@@ -115,7 +140,8 @@ func TestNotHereYet(t *testing.T) {
 		t.Fatalf("%+v, %v", in, err)
 	}
 	in.Close()
-	_, err = Inspect(t.Context(), load(t, t.TempDir(), "model.model_path=somebody/model", "buffer.explorer_input.taskset.default_workflow_type=math_workflo"), o)
+	_, err = Inspect(t.Context(), load(t, t.TempDir(), "model.model_path=somebody/model",
+		"buffer.explorer_input.taskset.default_workflow_type=math_workflo"), o)
 	if err == nil || !strings.Contains(err.Error(), "did you mean math_workflow?") {
 		t.Errorf("of a model that is not here the workflow is %v", err)
 	}

@@ -86,14 +86,16 @@ var long = strings.Repeat("2 and 3 apples. ", 80)
 // A question that is longer than the context is a failed task, or a masked one with enable_prompt_truncation.
 func TestLongQuestions(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "tasks.jsonl")
-	rows := fmt.Sprintf("{\"question\": \"2 and 3?\", \"answer\": \"#### 5\"}\n{\"question\": %q, \"answer\": \"#### 5\"}\n", long)
+	rows := fmt.Sprintf("{\"question\": \"2 and 3?\", \"answer\": \"#### 5\"}\n{\"question\": %q, \"answer\": \"#### "+
+		"5\"}\n", long)
 	if err := os.WriteFile(data, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, truncate := range []bool{false, true} {
 		args := []string{"seed=3", "buffer.batch_size=2", "algorithm.repeat_times=2", "buffer.total_steps=1",
 			"trainer.total_steps=1", "model.tinker.rank=4",
-			"buffer.train_batch_size=2", "buffer.explorer_input.eval_tasksets=[]", "explorer.eval_on_startup=false", "algorithm.kl_loss_fn_args.kl_coef=0.1",
+			"buffer.train_batch_size=2", "buffer.explorer_input.eval_tasksets=[]", "explorer.eval_on_startup=false",
+			"algorithm.kl_loss_fn_args.kl_coef=0.1",
 			"buffer.explorer_input.taskset.path=" + data, fmt.Sprint("model.enable_prompt_truncation=", truncate)}
 		lines := runs(t, load(t, t.TempDir(), append(args, whole...)...), options())
 		m := lines[0].Metrics

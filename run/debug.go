@@ -10,19 +10,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/experience"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // debugTable is the table of experiences.db that Debug writes, by upstream's name.
 const debugTable = "debug_buffer"
 
-// Debug runs the first task of a configuration's first taskset once with the model as it is, shows all that was said, measured and
-// rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
+// Debug runs the first task of a configuration's first taskset once with the model as it is, shows all that was said,
+// measured and rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
 func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err error) {
 	o = o.withDefaults()
 	ctx, cancel := o.whileWanted(ctx)
@@ -38,13 +38,13 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	}
 	b := &job{Options: o, cfg: cfg, backend: backend, dir: dir}
 	defer func() { err = errors.Join(err, b.close()) }()
-	for _, part := range []func(context.Context) error{b.buildAlgorithm, b.buildModel, b.buildDir, b.buildTeacher,
-		b.buildJudge, b.buildService, b.buildContext} {
-		if err := part(ctx); err != nil {
-			return err
-		}
+	if err := b.buildAlgorithm(ctx); err != nil {
+		return err
 	}
-	set, _, err := b.trainTasksets(ctx)
+	if err := b.buildModels(ctx); err != nil {
+		return err
+	}
+	set, _, _, err := b.trainTasksets(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,8 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	}
 	task := list[0]
 	w, r := set.Way(task)
-	if r.Sampler, err = b.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: b.model.name}); err != nil {
+	r.Sampler, err = b.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: b.model.name})
+	if err != nil {
 		return err
 	}
 	seed := rng.New(b.identity.Seed).Stream("debug")

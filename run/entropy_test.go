@@ -15,7 +15,8 @@ import (
 
 // One batch has one entropy: with a Tinker adapter, with all weights training as veRL has it, and on a server.
 func TestEntropyOfBothBackends(t *testing.T) {
-	args := append(tinyRun, "algorithm.entropy_loss_fn_args={entropy_coef: 0.01}", "algorithm.loss_agg_mode=seq-mean-token-mean", "buffer.total_steps=1", "trainer.total_steps=1")
+	args := append(tinyRun, "algorithm.entropy_loss_fn_args={entropy_coef: 0.01}",
+		"algorithm.loss_agg_mode=seq-mean-token-mean", "buffer.total_steps=1", "trainer.total_steps=1")
 	remote := options()
 	remote.LookupEnv = withKey
 	type backend struct {
@@ -27,7 +28,8 @@ func TestEntropyOfBothBackends(t *testing.T) {
 	for i, b := range []backend{
 		{"tinker", options(), nil},
 		{"verl", options(), []string{"model.tinker.enable=false"}},
-		{"verl with an adapter", options(), []string{"model.tinker.enable=false", "model.lora_configs=[{lora_rank: 8}]"}},
+		{"verl with an adapter", options(),
+			[]string{"model.tinker.enable=false", "model.lora_configs=[{lora_rank: 8}]"}},
 		{"server", remote, []string{"model.tinker.base_url=" + serve(t)}},
 	} {
 		m := runs(t, load(t, t.TempDir(), append(args, b.args...)...), b.o)[0].Metrics
@@ -45,10 +47,12 @@ func TestEntropyOfBothBackends(t *testing.T) {
 
 // An entropy bonus keeps the model undecided: after some steps its entropy is above that of a run with a malus.
 func TestEntropyBonusWorks(t *testing.T) {
-	args := append(tinyRun, "buffer.total_steps=5", "trainer.total_steps=5", "algorithm.optimizer.lr=2e-3", "algorithm.optimizer.lr_warmup_steps=0", "model.max_response_tokens=12")
+	args := append(tinyRun, "buffer.total_steps=5", "trainer.total_steps=5", "algorithm.optimizer.lr=2e-3",
+		"algorithm.optimizer.lr_warmup_steps=0", "model.max_response_tokens=12")
 	last := map[string]float64{}
 	for _, coef := range []string{"1", "0", "-1"} {
-		lines := runs(t, load(t, t.TempDir(), append(args, "algorithm.entropy_loss_fn_args={entropy_coef: "+coef+"}")...), options())
+		lines := runs(t, load(t, t.TempDir(), append(args, "algorithm.entropy_loss_fn_args={entropy_coef: "+coef+
+			"}")...), options())
 		last[coef] = lines[len(lines)-1].Metrics["actor/entropy"]
 	}
 	if !(last["1"] > last["0"]+0.05 && last["0"] > last["-1"]+0.05) {
@@ -65,11 +69,12 @@ func (m modest) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
 	return caps, err
 }
 
-// clipb and clipv decide by exact entropies where there are any; elsewhere by an estimate from the likeliest tokens, which is near and
-// which the run says and names.
+// clipb and clipv decide by exact entropies where there are any; elsewhere by an estimate from the likeliest tokens,
+// which is near and which the run says and names.
 func TestClipByEntropy(t *testing.T) {
 	for _, name := range []string{"clipb", "clipv"} {
-		args := append(small, "algorithm.algorithm_type=grpo_verl", "algorithm.advantage_fn="+name, "algorithm.advantage_fn_args={mu: 0.5}")
+		args := append(small, "algorithm.algorithm_type=grpo_verl", "algorithm.advantage_fn="+name,
+			"algorithm.advantage_fn_args={mu: 0.5}")
 		exact := runs(t, load(t, t.TempDir(), args...), options())
 		same(t, name+" again", runs(t, load(t, t.TempDir(), args...), options()), exact)
 		o := options()
@@ -95,7 +100,8 @@ func TestClipByEntropy(t *testing.T) {
 					t.Errorf("%s: estimate %v, exact %v", name, est[estKey], l.Metrics[exactKey])
 				}
 			}
-			if key := map[string]string{"clipb": "ES", "clipv": "stdD"}[name]; i == 0 && math.Abs(l.Metrics[key]-est[key]) > 0.01 {
+			if key := map[string]string{"clipb": "ES", "clipv": "stdD"}[name]; i == 0 &&
+				math.Abs(l.Metrics[key]-est[key]) > 0.01 {
 				t.Errorf("%s: %s = %v by estimates, exact %v", name, key, est[key], l.Metrics[key])
 			}
 		}
@@ -105,9 +111,11 @@ func TestClipByEntropy(t *testing.T) {
 	}
 }
 
-// Killed between any of its requests, a run whose steps ask for entropies, a teacher or greedy rollouts ends with the metrics of an unbroken one.
+// Killed between any of its requests, a run whose steps ask for entropies, a teacher or greedy rollouts ends with the
+// metrics of an unbroken one.
 func TestFetchingSurvivesKills(t *testing.T) {
-	few := append(tinyRun, "trainer.save_interval=1", "explorer.eval_on_startup=false", "model.tinker.rank=4", "algorithm.entropy_loss_fn_args={entropy_coef: 0.1}")
+	few := append(tinyRun, "trainer.save_interval=1", "explorer.eval_on_startup=false", "model.tinker.rank=4",
+		"algorithm.entropy_loss_fn_args={entropy_coef: 0.1}")
 	for name, args := range map[string][]string{
 		"grpo_verl": append(few, "algorithm.advantage_fn=clipb", "algorithm.entropy_loss_fn=default"),
 		"jsd":       append(few, "algorithm.entropy_loss_fn=default"),
@@ -115,16 +123,18 @@ func TestFetchingSurvivesKills(t *testing.T) {
 	} {
 		count := &disk.Crash{FS: disk.OS()}
 		o := options()
-		o.FS = count
+		o.fs = count
 		want := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), o)
 		for at := 7; at <= count.Count(); at += 31 {
 			dir := t.TempDir()
-			o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil &&
+				!errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("%s: kill at %d: the run failed otherwise: %v", name, at, err)
 			}
-			o.FS = disk.OS()
-			same(t, fmt.Sprintf("%s killed at operation %d", name, at), runs(t, ofAlgorithm(t, dir, name, args...), o), want)
+			o.fs = disk.OS()
+			same(t, fmt.Sprintf("%s killed at operation %d", name, at), runs(t, ofAlgorithm(t, dir, name, args...), o),
+				want)
 			if t.Failed() {
 				return
 			}

@@ -20,13 +20,15 @@ import (
 	"unicode"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 )
 
-var upstreamExamples = flag.String("upstream.examples", "", "TestUpstreamExamples: the `folder` examples of Trinity-RFT")
+var upstreamExamples = flag.String("upstream.examples", "",
+	"TestUpstreamExamples: the `folder` examples of Trinity-RFT")
 
-// Of each of upstream's examples validate and run say the same: as it stands, where what is not downloaded is not known, and with the
-// shipped model and made rows in the place of what it names, where what validate lets through makes its first step.
+// Of each of upstream's examples validate and run say the same: as it stands, where what is not downloaded is not
+// known, and with the shipped model and made rows in the place of what it names, where what validate lets through makes
+// its first step.
 func TestUpstreamExamples(t *testing.T) {
 	if *upstreamExamples == "" {
 		t.Skip("-upstream.examples names no folder; make upstream-examples fetches it")
@@ -44,8 +46,10 @@ func TestUpstreamExamples(t *testing.T) {
 		}
 		in := x.verdict(x.overrides(), options(), 40*time.Second)
 		agree := stands.agree() && in.agree()
-		t.Logf("%s\n  as it stands   validate: %s\n                 run:      %s\n  with stand-ins validate: %s\n                 run:      %s\n  %s",
-			name, stands.validate, stands.run, in.validate, in.run, map[bool]string{true: "agree", false: "DISAGREE"}[agree])
+		t.Logf("%s\n  as it stands   validate: %s\n                 run:      %s\n  with stand-ins validate: %s\n    "+
+			"             run:      %s\n  %s",
+			name, stands.validate, stands.run, in.validate, in.run,
+			map[bool]string{true: "agree", false: "DISAGREE"}[agree])
 		if !agree {
 			t.Errorf("%s: validate and run disagree", name)
 		}
@@ -111,7 +115,8 @@ func (x *upstreamExample) standIn() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var ask struct{ N int }
 		_ = json.NewDecoder(r.Body).Decode(&ask)
-		answer := map[string]any{"message": map[string]any{"role": "assistant", "content": "<answer>4</answer>"}, "finish_reason": "stop"}
+		answer := map[string]any{"message": map[string]any{"role": "assistant", "content": "<answer>4</answer>"},
+			"finish_reason": "stop"}
 		_ = json.NewEncoder(w).Encode(map[string]any{"choices": slices.Repeat([]any{answer}, max(1, ask.N))})
 	}))
 	x.t.Cleanup(server.Close)
@@ -140,7 +145,8 @@ func (x *upstreamExample) standIn() {
 func columnsOf(cfg *config.Config, row map[string]any) {
 	talk := []map[string]any{{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}}
 	add := func(f config.Format, s *config.DataSelector) {
-		for key, value := range map[string]any{f.PromptKey: "2 + 2?", f.ResponseKey: "4", f.ChosenKey: "4", f.RejectedKey: "5", f.MessagesKey: talk, f.ImageKey: "x"} {
+		for key, value := range map[string]any{f.PromptKey: "2 + 2?", f.ResponseKey: "4", f.ChosenKey: "4",
+			f.RejectedKey: "5", f.MessagesKey: talk, f.ImageKey: "x"} {
 			if _, there := row[key]; key != "" && !there {
 				row[key] = value
 			}
@@ -169,8 +175,10 @@ func (x *upstreamExample) overrides() []string {
 		return nil
 	}
 	model := longContext(x.t)
-	list := []string{"model.model_path=" + model, "model.max_model_len=1600", "model.max_prompt_tokens=1500", "model.max_response_tokens=32",
-		"model.enable_prompt_truncation=true", "buffer.batch_size=5", "buffer.total_steps=1", "trainer.total_steps=1", "seed=1",
+	list := []string{"model.model_path=" + model, "model.max_model_len=1600", "model.max_prompt_tokens=1500",
+		"model.max_response_tokens=32",
+		"model.enable_prompt_truncation=true", "buffer.batch_size=5", "buffer.total_steps=1", "trainer.total_steps=1",
+		"seed=1",
 		"synchronizer.sync_timeout=30", "synchronizer.sync_interval=1", "explorer.max_timeout=60"}
 	if cfg.Algorithm.RepeatTimes > 2 {
 		list = append(list, "algorithm.repeat_times=2")
@@ -179,7 +187,8 @@ func (x *upstreamExample) overrides() []string {
 		list = append(list, "buffer.train_batch_size=10")
 	}
 	for i := range cfg.Explorer.AuxiliaryModels {
-		list = append(list, fmt.Sprintf("explorer.auxiliary_models[%d].model_path=%s", i, model), fmt.Sprintf("explorer.auxiliary_models[%d].max_response_tokens=32", i))
+		list = append(list, fmt.Sprintf("explorer.auxiliary_models[%d].model_path=%s", i, model),
+			fmt.Sprintf("explorer.auxiliary_models[%d].max_response_tokens=32", i))
 	}
 	return append(list, x.dataOverrides(cfg)...)
 }
@@ -209,7 +218,8 @@ func (x *upstreamExample) dataOverrides(cfg *config.Config) (list []string) {
 		case strings.Contains(eb.Path, "://"):
 			path = "sqlite:///" + filepath.Join(x.dir, "experiences.db")
 		}
-		list = append(list, "buffer.trainer_input.experience_buffer.path="+path, "buffer.trainer_input.experience_buffer.max_read_timeout=30")
+		list = append(list, "buffer.trainer_input.experience_buffer.path="+path,
+			"buffer.trainer_input.experience_buffer.max_read_timeout=30")
 	}
 	for name := range cfg.Buffer.TrainerInput.AuxiliaryBuffers {
 		list = append(list, "buffer.trainer_input.auxiliary_buffers."+name+".path="+x.rows)
@@ -273,7 +283,8 @@ func (x *upstreamExample) verdict(overrides []string, o Options, limit time.Dura
 	case sampled(cfg):
 		v.began, v.run = true, "samples its first step, then: "+line(rerr)
 	default:
-		v.unknown = slices.ContainsFunc(unknown, func(u string) bool { return strings.Contains(u, rerr.Error()) || strings.Contains(rerr.Error(), u) })
+		v.unknown = slices.ContainsFunc(unknown,
+			func(u string) bool { return strings.Contains(u, rerr.Error()) || strings.Contains(rerr.Error(), u) })
 		v.run = "no: " + line(rerr)
 	}
 	return v

@@ -2,281 +2,150 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"math"
-	"slices"
-	"sync"
-	"sync/atomic"
+	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/experience"
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// outlet is the explorer's end of what lies between the loops.
-type outlet interface {
-	// put hands over the experiences of an explore step; one that was put before is not put again.
-	put(ctx context.Context, step int, list []*experience.Experience) error
-	// finish says that nothing more will be put.
-	finish(ctx context.Context) error
+// between is what lies between the loops.
+type between struct {
+	exchange buffer.Exchange      // nil: a trainer learns from a data set
+	table    *buffer.Table        // the exchange, if it is one
+	report   *synchronizer.Report // nil: no explorer of another process follows the trainer
 }
 
-// keeper is an outlet that remembers for good what was put: what is in it need not be explored again.
-type keeper interface{ explored() int }
-
-// queueFeed is a queue inside the process; it also keeps count of which explore steps have been read.
-type queueFeed struct {
-	queue *buffer.Queue
-	copy  keep // nil unless experience_buffer.path asks for a copy
-
-	mu    sync.Mutex
-	pos   trainer.Position
-	sizes []stepSize // of what was put and is not wholly read, in order
+// exchangeOptions are what it takes to open what lies between the loops of a configuration.
+type exchangeOptions struct {
+	cfg     *config.Config
+	dir     jobdir.Dir
+	id      jobdir.Identity
+	schema  string // of what is trained on
+	now     func() time.Time
+	travel  travel
+	trained int // train steps
+	opened  func(func() error)
 }
 
-type stepSize struct{ step, n int }
-
-// newQueueFeed makes a feed that begins at pos: of explore step pos.Step the first pos.Count experiences are left out.
-func newQueueFeed(q *buffer.Queue, sync *synchronizer.Synchronizer, copy keep, pos trainer.Position) *queueFeed {
-	q.Starved = sync.SetIdle
-	return &queueFeed{queue: q, copy: copy, pos: trainer.Position{Step: pos.Step, Count: pos.Count}}
-}
-
-func (s *queueFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
-	if s.copy != nil {
-		if err := s.copy(ctx, step, list); err != nil {
-			return err
-		}
+// openBetween opens what the explorer puts into and the trainer takes from, where the job continues at pos.
+func openBetween(ctx context.Context, o exchangeOptions, pos buffer.Position) (between, error) {
+	eb := o.cfg.Buffer.TrainerInput.ExperienceBuffer
+	aside := jobdir.Aside(o.cfg)
+	switch m := o.cfg.Mode; {
+	case m == config.Bench:
+		return between{}, nil
+	case aside && eb != nil && eb.StorageType == "file":
+		return o.openFile(eb)
+	// sft and dpo read a table as they read a file
+	case eb != nil && eb.StorageType == "sql" && o.schema == "experience":
+		return o.openTable(ctx, eb, pos)
+	case aside:
+		return between{}, fmt.Errorf("run: mode %s hands its experiences to another process; "+
+			"set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)", m)
+	case !m.Explores() && !m.Serves():
+		return between{}, nil
+	case eb.StorageType != "queue":
+		return between{}, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue "+
+			"or sql", eb.StorageType, m)
 	}
-	s.mu.Lock()
-	if step < s.pos.Step { // explored again only for what is learned from it
-		s.mu.Unlock()
-		return nil
-	}
-	n := len(list)
-	if step == s.pos.Step {
-		list = list[min(n, s.pos.Count):]
-	}
-	s.sizes = append(s.sizes, stepSize{step, n})
-	s.mu.Unlock()
-	err := s.queue.Put(ctx, list)
-	if errors.Is(err, buffer.ErrClosed) {
-		return nil // the trainer has ended
-	}
-	return err
-}
-
-func (s *queueFeed) take(ctx context.Context, n, _ int) ([]*experience.Experience, error) {
-	list, err := s.queue.Read(ctx, n, -1)
-	if errors.Is(err, buffer.ErrClosed) {
-		return nil, io.EOF
-	}
+	kept, err := o.openCopyOf(ctx, eb)
 	if err != nil {
-		return nil, err
+		return between{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pos.Count += len(list)
-	for len(s.sizes) > 0 && s.pos.Count >= s.sizes[0].n {
-		s.pos = trainer.Position{Step: s.sizes[0].step + 1, Count: s.pos.Count - s.sizes[0].n}
-		s.sizes = s.sizes[1:]
-	}
-	return list, nil
+	q := buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout))
+	return between{exchange: buffer.NewHandover(q, o.travel.sync, kept, pos)}, nil
 }
 
-func (s *queueFeed) at() trainer.Position {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pos
-}
-
-func (s *queueFeed) short(_ context.Context, n, _ int) (bool, error) { return s.queue.Len() < n, nil }
-
-func (s *queueFeed) finish(context.Context) error {
-	s.queue.Close()
-	return nil
-}
-
-// sqlFeed is a table that explorer and trainer share, in one process or two. Its position counts reads.
-type sqlFeed struct {
-	table  *buffer.SQL
-	job    *job
-	writer string
-	last   atomic.Int64 // explore step put; the trainer asks too
-
-	reads int // given to the trainer
-
-	mu    sync.Mutex
-	total int // experiences in the table when this process's explorer put last; more than there can be while it puts
-}
-
-// buildBuffer opens what lies between the loops, if that is on the disk, and finds where the explorer goes on.
-func (b *job) buildBuffer(ctx context.Context) error {
-	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
-	switch {
-	case b.cfg.Mode == config.Bench || eb == nil:
-		return nil
-	case b.aside() && eb.StorageType == "file":
-		s, err := b.openFileSink(eb.Path, "written")
-		b.outlet = s
-		return err
-	case eb.StorageType != "sql", b.method.Schema != "experience": // sft and dpo read a table as they read a file
-		return nil
-	}
-	s := &sqlFeed{job: b, writer: b.cfg.Explorer.Name}
-	if err := b.makeFolder(eb.Path); err != nil {
-		return err
-	}
-	first, err := b.priority()
+func (o exchangeOptions) openFile(eb *config.ExperienceBuffer) (between, error) {
+	f, err := buffer.OpenFile(o.dir.FS, eb.Path, o.state("written"))
 	if err != nil {
-		return err
+		return between{}, err
+	}
+	o.opened(f.Close)
+	return between{exchange: f}, nil
+}
+
+// state is the file that notes what a file of experiences has.
+func (o exchangeOptions) state(what string) string {
+	return o.dir.File("buffer", o.cfg.Explorer.Name+"_"+what+".json")
+}
+
+func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuffer,
+	pos buffer.Position) (between, error) {
+	var x between
+	first, err := priorityOf(eb, o.id.Seed)
+	if err != nil {
+		return x, err
 	}
 	epochs := 0
-	if b.cfg.Buffer.TotalSteps == nil {
-		epochs = b.cfg.Buffer.TotalEpochs
+	if o.cfg.Buffer.TotalSteps == nil {
+		epochs = o.cfg.Buffer.TotalEpochs
 	}
-	s.table, err = buffer.OpenSQL(ctx, eb.Path, eb.Name, buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: b.Now,
-		Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), Hook: b.hook(), Starved: b.starved, Steps: value(b.cfg.Buffer.TotalSteps), Epochs: epochs})
-	if err != nil {
-		return err
+	t := buffer.TableOptions{
+		SQLOptions: buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: o.now,
+			Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), FS: o.dir.FS,
+			Steps: value(o.cfg.Buffer.TotalSteps), Epochs: epochs},
+		URL: eb.Path, Name: eb.Name, Writer: o.cfg.Explorer.Name, Trainer: o.travel.sync,
+		Puts: o.cfg.Mode.Explores() || o.cfg.Mode.Serves(), Reads: pos.Count,
 	}
-	b.opened(s.table.Close)
-	if b.cfg.Mode.Explores() || b.cfg.Mode.Serves() {
-		last, err := s.table.Begin(ctx, s.writer)
-		s.last.Store(int64(last))
-		if err != nil {
-			return err
-		}
+	if o.cfg.Mode == config.Train {
+		x.report = synchronizer.NewReport(o.travel.folder, o.trained)
+		t.Listener = x.report
 	}
-	b.outlet, b.table = s, s
-	return nil
+	if x.table, err = buffer.OpenTable(ctx, t); err != nil {
+		return x, err
+	}
+	o.opened(x.table.Close)
+	x.exchange = x.table
+	return x, nil
 }
 
-// priority is the order of the replay buffer, nil if there is none.
-func (b *job) priority() (*buffer.Priority, error) {
-	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
+// priorityOf is the order of the replay buffer, nil if there is none.
+func priorityOf(eb *config.ExperienceBuffer, seed uint64) (*buffer.Priority, error) {
 	r := eb.ReplayBuffer
 	if !r.Enable {
 		return nil, nil
 	}
-	p := &buffer.Priority{Decay: 2, Seed: b.identity.Seed, Capacity: eb.Capacity}
-	limited := r.PriorityFn == "decay_limit_randomization"
-	if limited {
-		p.Limit = 3
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.PriorityFnArgs)) {
-		value := r.PriorityFnArgs[name]
-		v, ok := number(value)
-		switch {
-		case !ok || v < 0:
-			return nil, &spell.Argument{Name: name, Text: fmt.Sprintf("is %v; it must be a number, 0 or more", value)}
-		case name == "decay":
-			p.Decay = v
-		case name == "sigma" && limited:
-			p.Sigma = v
-		case name == "use_count_limit" && limited:
-			p.Limit = int(v)
-		default:
-			known := []string{"decay"}
-			if limited {
-				known = append(known, "sigma", "use_count_limit")
-			}
-			return nil, fmt.Errorf("priority_fn %s: %w", r.PriorityFn, spell.UnknownArgument(name, known))
-		}
-	}
+	p := buffer.Priority{Seed: seed, Capacity: eb.Capacity}
 	if r.ReuseCooldownTime != nil {
 		p.Reuse, p.Cooldown = true, seconds(*r.ReuseCooldownTime)
 	}
-	return p, nil
+	return buffer.NewPriority(r.PriorityFn, r.PriorityFnArgs, p)
 }
 
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	case int64:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
+// openCopyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path
+// names. Without a path there is none; what is trained on is in rollouts/.
+func (o exchangeOptions) openCopyOf(ctx context.Context, eb *config.ExperienceBuffer) (buffer.Copy, error) {
+	const key = "buffer.trainer_input.experience_buffer.path"
+	if !o.cfg.Given(key) || eb.Path == "" {
+		return nil, nil
 	}
-	return 0, false
+	return o.openCopy(ctx, key, eb.Path, eb.Name, "copy")
 }
 
-func (s *sqlFeed) explored() int { return int(s.last.Load()) }
-
-func (s *sqlFeed) put(ctx context.Context, step int, list []*experience.Experience) error {
-	s.putting(math.MaxInt)
-	if err := s.table.Put(ctx, s.writer, step, list); err != nil {
-		return err
+// openRaw is where experiences are kept as they were sampled, before the pipeline drops or changes any:
+// experience_pipeline.input_save_path. nil: nowhere.
+func (o exchangeOptions) openRaw(ctx context.Context) (buffer.Copy, error) {
+	p := o.cfg.DataProcessor.ExperiencePipeline
+	if !p.SaveInput || p.InputSavePath == "" || o.cfg.Mode == config.Bench {
+		return nil, nil
 	}
-	total, err := s.table.Total(ctx)
-	if err != nil {
-		return err
-	}
-	s.last.Store(int64(step))
-	s.putting(total)
-	return nil
+	return o.openCopy(ctx, "data_processor.experience_pipeline.input_save_path", p.InputSavePath, "pipeline_input",
+		"raw")
 }
 
-// putting notes how many experiences there are: until the trainer has seen as many, it is not said to wait for more.
-func (s *sqlFeed) putting(total int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total = total
-	s.job.sync.SetIdle(false)
-}
-
-// starved hears how many experiences there were when the trainer found too few, or with seen < 0 that it found enough.
-func (s *sqlFeed) starved(seen int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.job.sync.SetIdle(seen >= s.total)
-}
-
-func (s *sqlFeed) take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
-	list, err := s.table.Read(ctx, s.reads+1, n, minVersion)
-	if errors.Is(err, buffer.ErrClosed) {
-		return nil, io.EOF
-	}
+func (o exchangeOptions) openCopy(ctx context.Context, key, path, table, state string) (buffer.Copy, error) {
+	c, err := buffer.OpenCopy(ctx, buffer.CopyOptions{FS: o.dir.FS, Key: key, Path: path, Table: table,
+		State: o.state(state), Suffix: o.dir.Suffix(), Writer: o.id.Session + o.dir.Suffix()})
 	if err != nil {
 		return nil, err
 	}
-	s.reads++
-	return list, s.job.starved(-1)
+	o.opened(c.Close)
+	return c, nil
 }
 
-func (s *sqlFeed) at() trainer.Position { return trainer.Position{Count: s.reads} }
-
-func (s *sqlFeed) short(ctx context.Context, n, minVersion int) (bool, error) {
-	there, err := s.table.Available(ctx, minVersion)
-	return there < n, err
-}
-
-func (s *sqlFeed) finish(ctx context.Context) error {
-	return s.table.Finish(context.WithoutCancel(ctx), s.writer)
-}
-
-// starved hears that the trainer found too few experiences when put had been put, or with put < 0 that it found enough.
-func (b *job) starved(put int) error {
-	b.table.starved(put)
-	if !b.followed() {
-		return nil
-	}
-	status := synchronizer.TrainerStatus{State: synchronizer.Running, Step: b.trainer.Step(), Idle: put >= 0, Seen: max(0, put)}
-	if status == b.status {
-		return nil
-	}
-	b.status = status
-	return b.folder.WriteTrainer(status)
-}
-
-// followed reports whether an explorer of another process may sample what this one trains.
-func (b *job) followed() bool { return b.cfg.Mode == config.Train && b.table != nil }
+// storePath is where groups are kept until they are trained.
+func storePath(d jobdir.Dir) string { return d.File("buffer", "explored"+d.Suffix()) }

@@ -6,99 +6,115 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/loop/record"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
-// onlyExplore checks that mode explore has somewhere to put what it samples.
-func (b *job) onlyExplore() error {
-	if b.aside() && b.outlet == nil {
-		return fmt.Errorf("run: mode %s hands its experiences to another process; set buffer.trainer_input.experience_buffer.storage_type: sql (or file, to keep them as JSON lines)", b.cfg.Mode)
-	}
-	return nil
+// exploring is an explorer and what it explores.
+type exploring struct {
+	explorer *explorer.Explorer
+	kept     *explorer.Kept // until it is trained; nil in mode bench
+	train    explorer.Taskset
+	evals    []explorer.Taskset
+	first    int  // explore step to begin with
+	steps    int  // explore steps in all
+	adaptive bool // the choice of tasks depends on how earlier ones went
 }
 
-// sayTrainerDone tells the user of an explorer that is planned longer that the trainer has to be started again too.
-func (b *job) sayTrainerDone() error {
-	status, ok, err := b.folder.Trainer()
-	if err == nil && ok && status.State == synchronizer.Done && b.explorer.First <= b.explorer.Steps {
-		b.noteOnce("the trainer of this job was done with step %d; start it again with the longer plan, or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
-			status.Step, b.explorer.First)
-	}
-	return err
+// sinks are what an explorer writes to and hears from.
+type sinks struct {
+	travel   travel
+	exchange buffer.Exchange
+	monitor  *monitor.Monitor
+	raw      buffer.Copy // of what was sampled, before the pipeline; nil: none
 }
 
-func (b *job) buildExplorer(ctx context.Context, state trainer.State, rec *recorder) (steps int, err error) {
-	var train explorer.Taskset
+// openExploring makes the explorer of a configuration, which begins with explore step first or an earlier one.
+func openExploring(ctx context.Context, b *job, to sinks, first int) (x exploring, err error) {
+	x.first = first
 	if b.cfg.Mode != config.Bench {
-		if train, steps, err = b.trainTasksets(ctx); err != nil {
-			return 0, err
+		if x, err = openTrainTasks(ctx, b, first); err != nil {
+			return x, err
 		}
 	}
-	for i := range b.cfg.Buffer.ExplorerInput.EvalTasksets {
-		t, err := b.evalTaskset(ctx, &b.cfg.Buffer.ExplorerInput.EvalTasksets[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
+	list := b.cfg.Buffer.ExplorerInput.EvalTasksets
+	for i := range list {
+		t, err := b.evalTaskset(ctx, &list[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
 		if err != nil {
-			return 0, err
+			return x, err
 		}
-		b.evals = append(b.evals, t)
+		x.evals = append(x.evals, t)
 	}
-	first := b.exploreStep(state)
-	if b.tasks != nil && b.tasks.states != nil {
-		if first, err = b.learned(first); err != nil {
-			return 0, err
-		}
-	}
-	operators, err := b.operators()
-	if err != nil {
-		return 0, err
-	}
-	raw, err := b.rawSink(ctx)
-	if err != nil {
-		return 0, err
-	}
-	x := b.cfg.Explorer
-	dynamic, least := 0.0, 0
-	if x.DynamicTimeout.Enable {
-		dynamic = x.DynamicTimeout.Ratio
-	}
-	if r := x.OverRollout.Ratio; r > 0 {
-		least = int(math.Ceil(float64(b.cfg.Buffer.BatchSize) * (1 - r)))
-	}
-	b.explorer = explorer.New(explorer.Options{
-		Seed: b.identity.Seed, First: first, Steps: steps, BatchSize: b.cfg.Buffer.BatchSize,
-		Runners: b.runners(), Retries: x.MaxRetryTimes,
-		Timeout: seconds(x.MaxTimeout), EvalInterval: x.EvalInterval, EvalLast: b.aside(), Apart: b.aside(), Detailed: b.cfg.Monitor.DetailedStats, Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn, BaseModel: b.model.name,
-		DynamicTimeout: dynamic, MaxRepeat: value(x.MaxRepeatTimesPerRunner), MinTasks: least, WaitAfterMin: seconds(x.OverRollout.WaitAfterMin),
-		Note: func(event string, step int, detail string) error { return b.order.Note(event, step, 0, detail) },
-		Raw:  raw, Evaluated: b.writeEvaluated,
-		Greedy: b.method.Needs().Baseline,
-		Warn:   func(msg string) { b.progress.warn(msg) },
-	}, b.service, b.sync, b.store, rec, train, b.evals)
-	return steps, nil
+	x.explorer, err = newExplorer(b, x, to)
+	return x, err
 }
 
-// runners is how many tasks run at a time. The configuration counts them by its own inference engines; a server has a queue of its own and
-// says when it is full, so there all tasks of a step are asked for at once.
-func (b *job) runners() int {
-	x := b.cfg.Explorer
+// openTrainTasks opens what is trained on, and the store of its groups.
+func openTrainTasks(ctx context.Context, b *job, first int) (x exploring, err error) {
+	var t *tasks
+	if x.train, t, x.steps, err = b.trainTasksets(ctx); err != nil {
+		return x, err
+	}
+	x.adaptive = t.states != nil
+	if x.first, err = firstStep(explorerState(b), t, first); err != nil {
+		return x, err
+	}
+	store, err := buffer.OpenStore(storePath(b.folder()), b.fs)
+	if err != nil {
+		return x, err
+	}
+	b.opened(store.Close)
+	x.kept = &explorer.Kept{FS: b.fs, Path: explorerState(b), Store: store, Tasks: t, Batch: b.cfg.Buffer.BatchSize}
+	return x, nil
+}
+
+// explorerOptions are those of a configuration's explorer but for what it writes to.
+func explorerOptions(b *job, x exploring) (explorer.Options, error) {
+	operators, err := pipelineOf(b.cfg, b.Plugins)
+	if err != nil {
+		return explorer.Options{}, err
+	}
+	e := b.cfg.Explorer
+	o := explorer.Options{
+		Seed: b.identity.Seed, First: x.first, Steps: x.steps, BatchSize: b.cfg.Buffer.BatchSize,
+		Runners: runnersOf(b.cfg, b.backend), Retries: e.MaxRetryTimes, Timeout: seconds(e.MaxTimeout),
+		EvalInterval: e.EvalInterval, EvalLast: b.aside(), Apart: b.aside(), Detailed: b.cfg.Monitor.DetailedStats,
+		Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn,
+		Greedy: b.method.Needs().Baseline, BaseModel: b.model.name,
+		MaxRepeat: value(e.MaxRepeatTimesPerRunner), WaitAfterMin: seconds(e.OverRollout.WaitAfterMin),
+		Warn: b.progress.Warn,
+	}
+	if e.DynamicTimeout.Enable {
+		o.DynamicTimeout = e.DynamicTimeout.Ratio
+	}
+	if r := e.OverRollout.Ratio; r > 0 {
+		o.MinTasks = int(math.Ceil(float64(b.cfg.Buffer.BatchSize) * (1 - r)))
+	}
+	return o, nil
+}
+
+// runnersOf is how many tasks run at a time. The configuration counts them by its own inference engines; a server has
+// a queue of its own and says when it is full, so there all tasks of a step are asked for at once.
+func runnersOf(cfg *config.Config, backend config.Backend) int {
+	x := cfg.Explorer
 	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
-	if b.backend.Kind != config.Local {
-		n = max(n, b.cfg.Buffer.BatchSize*b.cfg.Algorithm.RepeatTimes) // however finely max_repeat_times_per_runner cuts them
+	if backend.Kind != config.Local {
+		n = max(n, samplesOf(cfg)) // however finely max_repeat_times_per_runner cuts them
 	}
 	return n
 }
 
-// operators are the steps that experiences go through before they are scored.
-func (b *job) operators() ([]pipeline.Step, error) {
+// pipelineOf are the steps that experiences go through before they are scored.
+func pipelineOf(cfg *config.Config, own Plugins) ([]pipeline.Step, error) {
 	var steps []pipeline.Step
 	var errs []error
-	for i, op := range b.cfg.DataProcessor.ExperiencePipeline.Operators {
-		s, err := pipeline.New(op.Name, op.Args, b.Plugins.Operators)
+	for i, op := range cfg.DataProcessor.ExperiencePipeline.Operators {
+		s, err := pipeline.New(op.Name, op.Args, own.Operators)
 		if err != nil {
 			key := fmt.Sprintf("data_processor.experience_pipeline.operators[%d]", i)
 			errs = append(errs, at(key+".name", atArgs(key+".args", err)))
@@ -108,21 +124,43 @@ func (b *job) operators() ([]pipeline.Step, error) {
 	return steps, errors.Join(errs...)
 }
 
-func value(n *int) int {
-	if n == nil {
-		return 0
+// firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of
+// tasks learns from how earlier ones went and what it has learned was written before them.
+func firstStep(path string, t *tasks, first int) (int, error) {
+	if t.states == nil {
+		return first, nil
 	}
-	return *n
+	s, there, err := explorer.ReadState(path)
+	if err != nil || !there {
+		return 1, err
+	}
+	if err := t.mix.Restore(s.Tasksets); err != nil {
+		return 0, fmt.Errorf("run: %s: %w", path, err)
+	}
+	return min(first, s.Step+1), nil
 }
 
-// exploreStep is the first explore step that is to be done, as far as the trainer's state knows it.
-func (b *job) exploreStep(state trainer.State) int {
-	if k, ok := b.outlet.(keeper); ok {
-		return k.explored() + 1
+// newExplorer makes the explorer of what x has.
+func newExplorer(b *job, x exploring, to sinks) (*explorer.Explorer, error) {
+	o, err := explorerOptions(b, x)
+	if err != nil {
+		return nil, err
 	}
-	return max(1, state.Position.Step)
+	rollouts := buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")}
+	o.Raw, o.Evaluated, o.Note = to.raw, rollouts.Evaluated, to.travel.order.Sampling
+	var store *buffer.Store
+	if x.kept != nil {
+		store = x.kept.Store
+	}
+	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: b.progress, To: to.exchange,
+		Lines: linesOf(b), Aside: b.aside(), Kept: x.kept}
+	return explorer.New(o, b.service, to.travel.sync, store, sink, x.train, x.evals), nil
 }
 
-func seconds(s float64) time.Duration {
-	return time.Duration(math.Min(s*float64(time.Second), math.MaxInt64/2))
+// linesOf says in which line of metrics an explore step stands.
+func linesOf(b *job) record.Lines {
+	if b.aside() {
+		return record.OwnLines{}
+	}
+	return record.TrainLines{Explored: samplesOf(b.cfg), Trained: sampledOf(b.cfg, b.method)}
 }

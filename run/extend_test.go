@@ -25,7 +25,8 @@ func TestExtendWithoutTheWeights(t *testing.T) {
 	o := options()
 	o.Out = &out
 	_, err := Run(t.Context(), load(t, dir, and(args, append(steps(4), "synchronizer.sync_offset=1")...)...), o)
-	if err == nil || !strings.Contains(err.Error(), "explore step 3 samples with the weights of step 1") || !strings.Contains(err.Error(), "synchronizer.sync_offset=0") {
+	if err == nil || !strings.Contains(err.Error(), "explore step 3 samples with the weights of step 1") ||
+		!strings.Contains(err.Error(), "synchronizer.sync_offset=0") {
 		t.Errorf("error %v, want one that names the step, the weights and the remedy", err)
 	}
 	if got := runs(t, load(t, dir, and(args, steps(4)...)...), options()); len(got) != 4 {
@@ -36,18 +37,22 @@ func TestExtendWithoutTheWeights(t *testing.T) {
 // A run on examples is extended too, and says what a decaying learning rate makes of that.
 func TestExtendExamples(t *testing.T) {
 	sft := and(tiny, "mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=4",
-		"buffer.trainer_input.experience_buffer={storage_type: file, path: examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}")
+		"buffer.trainer_input.experience_buffer={storage_type: file, path: examples/tiny/expert, format: "+
+			"{prompt_type: plaintext, prompt_key: question, response_key: response}}")
 	dir := t.TempDir()
 	runs(t, load(t, dir, and(sft, steps(2)...)...), options())
-	same(t, "extended", runs(t, load(t, dir, and(sft, steps(5)...)...), options()), runs(t, load(t, t.TempDir(), and(sft, steps(5)...)...), options()))
+	same(t, "extended", runs(t, load(t, dir, and(sft, steps(5)...)...), options()),
+		runs(t, load(t, t.TempDir(), and(sft, steps(5)...)...), options()))
 
 	var out bytes.Buffer
 	o := options()
 	o.Out = &out
-	if _, err := Run(t.Context(), load(t, dir, and(sft, append(steps(6), "algorithm.optimizer.lr_scheduler_type=cosine")...)...), o); err != nil {
+	if _, err := Run(t.Context(),
+		load(t, dir, and(sft, append(steps(6), "algorithm.optimizer.lr_scheduler_type=cosine")...)...), o); err != nil {
 		t.Fatal(err)
 	}
-	if want := "steps 1 to 5 are those of a run of 5 steps, and from now on those of one of 6"; !strings.Contains(out.String(), want) {
+	if want := "steps 1 to 5 are those of a run of 5 steps, and from now on those of one of 6"; !strings.Contains(
+		out.String(), want) {
 		t.Errorf("said\n%s\nwant %q", out.String(), want)
 	}
 }
@@ -93,7 +98,8 @@ func TestResumeSaysWhatChanged(t *testing.T) {
 	runs(t, load(t, dir, and(tiny, steps(2)...)...), options())
 	for _, c := range []struct{ override, want string }{
 		{"model.tinker.rank=8", "begun with model.tinker.rank 4 and the configuration now says 8; set the old value"},
-		{"model.model_path=examples/llama/model", "begun with model.model_path examples/tiny/model and the configuration now says examples/llama/model"},
+		{"model.model_path=examples/llama/model", "begun with model.model_path examples/tiny/model and the " +
+			"configuration now says examples/llama/model"},
 		{"model.tinker.train_mlp=false", "train_mlp"},
 	} {
 		_, err := Run(t.Context(), load(t, dir, and(tiny, append(steps(3), c.override)...)...), options())
@@ -105,14 +111,16 @@ func TestResumeSaysWhatChanged(t *testing.T) {
 		overrides []string
 		want      string
 	}{
-		{steps(2), "nothing left to do: all 2 steps are trained; raise buffer.total_steps and trainer.total_steps to go on"},
+		{steps(2), "nothing left to do: all 2 steps are trained; raise buffer.total_steps and trainer.total_steps to " +
+			"go on"},
 		{[]string{"trainer.total_steps=2"}, "raise trainer.total_steps to go on"},
 		{[]string{"buffer.total_steps=2"}, "raise buffer.total_steps to go on"},
 	} {
 		var out bytes.Buffer
 		o := options()
 		o.Out = &out
-		if _, err := Run(t.Context(), load(t, dir, and(tiny, c.overrides...)...), o); err != nil || !strings.Contains(out.String(), c.want) {
+		if _, err := Run(t.Context(), load(t, dir, and(tiny, c.overrides...)...), o); err != nil ||
+			!strings.Contains(out.String(), c.want) {
 			t.Errorf("%v: %v, said\n%s\nwant %q", c.overrides, err, out.String(), c.want)
 		}
 	}
@@ -129,8 +137,8 @@ func TestExtendGem(t *testing.T) {
 	same(t, "extended", got, want)
 }
 
-// Sampler weights that an older program deleted when a job was finished are made again where a state was saved, and the bits are those of
-// a longer plan.
+// Sampler weights that an older program deleted when a job was finished are made again where a state was saved, and the
+// bits are those of a longer plan.
 func TestExtendFromSavedStates(t *testing.T) {
 	remote, lost := options(), options()
 	remote.LookupEnv, lost.fleeting = withKey, forgets
@@ -143,7 +151,8 @@ func TestExtendFromSavedStates(t *testing.T) {
 		}
 		dir := t.TempDir()
 		runs(t, load(t, dir, and(args, steps(2)...)...), o)
-		if err := os.Remove(filepath.Join(dir, "trinity-tiny", "gsm8k", "global_step_1", "remote_sampler_path.txt")); err != nil {
+		if err := os.Remove(filepath.Join(dir, "trinity-tiny", "gsm8k", "global_step_1",
+			"remote_sampler_path.txt")); err != nil {
 			t.Fatal(err)
 		}
 		same(t, name, runs(t, load(t, dir, and(args, steps(4)...)...), o), want)
@@ -175,8 +184,10 @@ func TestExtendedExplorerAlone(t *testing.T) {
 	var out bytes.Buffer
 	o := options()
 	o.Out = &out
-	_, err := Run(t.Context(), load(t, dir, and(l.args(4), append(asExplorer, "synchronizer.sync_timeout=0.3")...)...), o)
-	if want := "the trainer of this job was done with step 1; start it again"; err == nil || !strings.Contains(out.String(), want) {
+	_, err := Run(t.Context(), load(t, dir, and(l.args(4), append(asExplorer, "synchronizer.sync_timeout=0.3")...)...),
+		o)
+	if want := "the trainer of this job was done with step 1; start it again"; err == nil ||
+		!strings.Contains(out.String(), want) {
 		t.Errorf("%v, said\n%s\nwant an error and %q", err, out.String(), want)
 	}
 }

@@ -13,16 +13,20 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
-var fullExtend = flag.Bool("extend.full", false, "TestExtend: every style, interval, offset, stage and mode, with kills; make extend keeps the table")
+var fullExtend = flag.Bool("extend.full", false, "TestExtend: every style, interval, offset, stage and mode, with "+
+	"kills; make extend keeps the table")
 
-// A finished job that is given more steps ends with the bits of one that was planned that long, and so does one that is stopped on the way
-// or killed in either part. Where it depends on the clock which weights a step samples with, it ends with each step once.
+// A finished job that is given more steps ends with the bits of one that was planned that long, and so does one that is
+// stopped on the way or killed in either part. Where it depends on the clock which weights a step samples with, it ends
+// with each step once.
 func TestExtend(t *testing.T) {
 	url := serve(t)
 	if *fullExtend {
-		t.Logf("%-16s %-8s %-6s %-7s %-6s %-10s %-7s %-12s %-12s %s", "style", "interval", "offset", "kind", "mode", "where", "steps", "stop", "extend", "kill")
+		t.Logf("%-16s %-8s %-6s %-7s %-6s %-10s %-7s %-12s %-12s %s", "style", "interval", "offset", "kind", "mode",
+			"where", "steps", "stop", "extend", "kill")
 	}
 	for _, l := range lastings() {
 		if !*fullExtend && !l.often {
@@ -33,7 +37,8 @@ func TestExtend(t *testing.T) {
 			row := []string{l.stopped(t, url, want), l.extended(t, url, want), "not run"}
 			if *fullExtend {
 				row[2] = l.killed(t, url, want)
-				t.Logf("%-16s %-8d %-6d %-7s %-6s %-10s %d to %-2d %-12s %-12s %s", l.style, l.interval, l.offset, l.kind, l.mode(), l.where(), l.short, l.long, row[0], row[1], row[2])
+				t.Logf("%-16s %-8d %-6d %-7s %-6s %-10s %d to %-2d %-12s %-12s %s", l.style, l.interval, l.offset,
+					l.kind, l.mode(), l.where(), l.short, l.long, row[0], row[1], row[2])
 			}
 		})
 	}
@@ -99,7 +104,8 @@ func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
 				t.Fatalf("killed at operation %d of %s: %v", at, half, err)
 			}
 			kills += 2
-			result = l.compare(t, fmt.Sprintf("killed at operation %d of %s", at, half), l.must(t, dir, l.long, url), want)
+			result = l.compare(t, fmt.Sprintf("killed at operation %d of %s", at, half), l.must(t, dir, l.long, url),
+				want)
 			if t.Failed() || first && second { // it lived to the end
 				break
 			}
@@ -111,7 +117,7 @@ func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
 // crash starts the job with a disk that fails at an operation. lived says that it came to the end before.
 func (l lasting) crash(t *testing.T, dir string, n, at int, half, url string) (lived bool, err error) {
 	o := options()
-	o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+	o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 	if _, err = l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disk.ErrCrash) {
 		return false, err
 	}
@@ -149,7 +155,8 @@ func (l lasting) compare(t *testing.T, what string, got, want []monitor.Line) st
 	return "ends"
 }
 
-// start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.FS is for if there are two.
+// start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.fs is for if
+// there are two.
 func (l lasting) start(t testing.TB, dir string, n int, o Options, killed, url string) ([]monitor.Line, error) {
 	t.Helper()
 	args := l.args(n)
@@ -175,14 +182,14 @@ func (l lasting) startApart(t testing.TB, dir string, o Options, killed string, 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type end struct {
-		sum *Summary
+		sum *console.Summary
 		err error
 	}
 	ends := map[string]chan end{"trainer": make(chan end, 1), "explorer": make(chan end, 1)}
 	for half, more := range map[string][]string{"trainer": asTrainer, "explorer": asExplorer} {
 		cfg, o := l.load(t, dir, and(args, more...)...), o
 		if killed != half {
-			o.FS = nil
+			o.fs = nil
 		}
 		go func() {
 			if l.ahead != "" && l.ahead != half {

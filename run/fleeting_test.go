@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
-// forgets is an engine without a journal: like a hosted service seen from a process that died, it has the checkpoints that were
-// saved and no models.
+// forgets is an engine without a journal: like a hosted service seen from a process that died, it has the checkpoints
+// that were saved and no models.
 func forgets(b *job) (tinker.Service, error) {
 	o, err := b.engineOptions()
 	if err != nil {
@@ -33,15 +33,15 @@ func forgets(b *job) (tinker.Service, error) {
 	return e, nil
 }
 
-// On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored groups, without
-// sampling any of them again; it ends with the metrics of an unbroken run, each step once.
+// On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored
+// groups, without sampling any of them again; it ends with the metrics of an unbroken run, each step once.
 func TestGoesBackToTheSavedState(t *testing.T) {
 	few := append(small, "trainer.save_interval=2")
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
 	o.fleeting = forgets
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
 	stride := 29
 	if testing.Short() {
@@ -49,11 +49,11 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	}
 	for at := 5; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, few...), o), want)
 		if t.Failed() {
 			return
@@ -61,13 +61,15 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	}
 }
 
-// What a job keeps while its state is not saved: the groups behind the saved step, and the weights they are continued with.
+// What a job keeps while its state is not saved: the groups behind the saved step, and the weights they are continued
+// with.
 func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	dir := t.TempDir()
 	o := options()
 	o.fleeting = forgets
-	o.FS = &stopBehind{FS: disk.OS(), step: 3}
-	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(err, errEnough) {
+	o.fs = &stopBehind{FS: disk.OS(), step: 3}
+	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(
+		err, errEnough) {
 		t.Fatal(err)
 	}
 	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
@@ -94,11 +96,14 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	}
 	var out bytes.Buffer
 	stop := make(chan struct{})
-	o.FS, o.Out, o.Stop = nil, io.MultiWriter(&out, &atStep{line: "resume", stop: stop}), stop
-	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(err, ErrInterrupted) {
+	o.fs, o.Out, o.Stop = nil, io.MultiWriter(&out, &atStep{line: "resume", stop: stop}), stop
+	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(
+		err, ErrInterrupted) {
 		t.Fatal(err)
 	}
-	if want := "resume   behind step 2, the last state that was saved; up to step 3 training repeats"; !strings.Contains(out.String(), want) {
+	if want :=
+		"resume   behind step 2, the last state that was saved; up to step 3 training repeats"; !strings.Contains(
+		out.String(), want) {
 		t.Errorf("said %q, want %q", out.String(), want)
 	}
 }

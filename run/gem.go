@@ -2,35 +2,36 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/env/game"
-	"github.com/seed-d9ad8ee0/trinity/gem"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// shippedPlayer is the model that plays when the local engine is to play and no model is named.
-const shippedPlayer = "examples/tiny/guess/model"
+// shippedModel is the model that plays when the local engine is to play and no model is named.
+const shippedModel = "examples/tiny/guess/model"
 
-// Environments is the registry of all environments. Those that draw from words, clues or an encyclopedia find them in the folder
-// data, see game.Load; what is not there, and all of it if data is "", is what the program carries.
+// Environments is the registry of all environments. Those that draw from words, clues or an encyclopedia find them in
+// the folder data, see game.Load; what is not there, and all of it if data is "", is what the program carries.
 func Environments(data string) (*env.Registry, error) {
 	words, err := game.Shipped()
 	if data != "" {
 		if st, serr := os.Stat(data); serr != nil || !st.IsDir() {
-			return nil, fmt.Errorf("run: the data folder %s is not there; name a folder with en-basic, en, words_clues.jsonl or wiki.jsonl, or none", data)
+			return nil, fmt.Errorf("run: the data folder %s is not there; name a folder with en-basic, en, "+
+				"words_clues.jsonl or wiki.jsonl, or none", data)
 		}
 		words, err = game.Load(os.DirFS(data))
 	}
@@ -51,19 +52,21 @@ func Gem(ctx context.Context, pairs []string, o Options) error {
 	if err != nil {
 		return err
 	}
-	ctx, done := g.whileReachable(ctx)
+	ctx, done := remote.WhileReachable(ctx, g.Stop, g.remote)
 	defer done()
 	err = g.trainer.Run(ctx, o.Stop)
-	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
-		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n", context.Cause(ctx), g.dir)
+	if err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable) {
+		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n",
+			context.Cause(ctx), g.dir)
 		err = ErrInterrupted
 	}
-	if errors.Is(err, gem.ErrInterrupted) {
+	if errors.Is(err, trainer.ErrInterrupted) {
 		fmt.Fprintf(o.Out, "stopped after %d steps and saved; resume=%s goes on from there\n", g.trainer.Step(), g.dir)
 		err = ErrInterrupted
 	}
 	if err == nil {
-		fmt.Fprintf(o.Out, "done: %d steps; metrics.jsonl is in %s, checkpoints.jsonl in %s\n", g.trainer.Step(), g.logs, g.dir)
+		fmt.Fprintf(o.Out, "done: %d steps; metrics.jsonl is in %s, checkpoints.jsonl in %s\n", g.trainer.Step(),
+			g.logs, g.dir)
 	}
 	return errors.Join(err, g.close())
 }
@@ -100,7 +103,7 @@ func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backe
 		return c, backend, "", err
 	}
 	if dir, err = found(&c, o); err == nil && dir != "" {
-		if c, err = continued(dir, pairs); err == nil {
+		if c, err = gem.Continue(dir, pairs); err == nil {
 			backend, note, err = chooseForGem(&c, o)
 		}
 	}
@@ -119,17 +122,21 @@ func gemJob(c *gem.Config, backend config.Backend, o Options) *job {
 	return &job{Options: o, cfg: cfg, backend: backend, gem: true}
 }
 
-// chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note is for the user.
+// chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note
+// is for the user.
 func chooseForGem(c *gem.Config, o Options) (b config.Backend, note string, err error) {
-	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local", "model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
+	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local",
+		"model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
 	b, err = config.ChooseBackend(gemJob(c, config.Backend{}, o).cfg, o.LookupEnv)
 	if err != nil {
 		return b, "", errors.New(words.Replace(err.Error()))
 	}
 	b.Reason = words.Replace(b.Reason)
-	if st, err := os.Stat(c.ModelName); b.Kind == config.Local && c.ModelName == gem.DefaultModel && (err != nil || !st.IsDir()) {
-		c.ModelName = shippedPlayer
-		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another", shippedPlayer)
+	if st, err := os.Stat(c.ModelName); b.Kind == config.Local && c.ModelName == gem.DefaultModel &&
+		(err != nil || !st.IsDir()) {
+		c.ModelName = shippedModel
+		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another",
+			shippedModel)
 	}
 	return b, note, nil
 }
@@ -140,78 +147,17 @@ func found(c *gem.Config, o Options) (string, error) {
 	case dir == "":
 		return "", nil
 	case dir == "latest":
-		if dir = latest(c); dir == "" {
-			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(), c.OutputDir)
+		if dir = gem.Latest(c); dir == "" {
+			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(),
+				c.OutputDir)
 		}
 		return dir, nil
 	case !gem.Begun(dir):
-		return "", fmt.Errorf("run: resume=%s: there is no run in that folder; give latest, or the folder of a run", dir)
+		return "", fmt.Errorf("run: resume=%s: there is no run in that folder; give latest, or the folder of a run",
+			dir)
 	default:
 		return dir, nil
 	}
-}
-
-// continued is the configuration of a run with what may change changed.
-func continued(dir string, pairs []string) (gem.Config, error) {
-	before, now := gem.Default(), gem.Default()
-	kept, err := readKeys(dir)
-	if err == nil {
-		err = before.SetAll(kept)
-	}
-	if err == nil {
-		err = now.SetAll(append(kept, pairs...))
-	}
-	if err != nil || len(kept) == 0 {
-		return now, err
-	}
-	return now, sameRun(&before, &now, dir)
-}
-
-// sameRun refuses changes of what a run is: its metrics would not be those of any one configuration.
-func sameRun(before, now *gem.Config, dir string) error {
-	may := map[string]bool{"max_steps": true, "save_every": true, "eval_every": true, "resume": true, "wandb_project": true, "wandb_name": true,
-		"log_dir": true, "output_dir": true, "keep_samplers": true, "base_url": true, "metrics": true}
-	old := before.Keys()
-	for i, k := range now.Keys() {
-		if !may[k.Name] && k.Value != old[i].Value {
-			return fmt.Errorf("run: the run in %s has %s=%s and cannot go on with %s=%s; leave the key out, or begin a new run", dir, k.Name, old[i].Value, k.Name, k.Value)
-		}
-	}
-	return nil
-}
-
-// stamp is how the name of a run's folder ends.
-var stamp = regexp.MustCompile(`^_\d{4}T\d\d:\d\d:\d\d(-\d+)?$`)
-
-// latest is the folder of the run with the configuration's title that was at work last, "" if there is none. One that was killed
-// before it had written anything counts too.
-func latest(c *gem.Config) string {
-	entries, err := os.ReadDir(c.OutputDir)
-	if err != nil {
-		return ""
-	}
-	best, at := "", time.Time{}
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), c.Title())
-		if !ok || !e.IsDir() || !stamp.MatchString(rest) {
-			continue
-		}
-		dir := filepath.Join(c.OutputDir, e.Name())
-		if when := worked(dir); best == "" || when.After(at) {
-			best, at = dir, when
-		}
-	}
-	return best
-}
-
-// worked is when a run committed something last.
-func worked(dir string) time.Time {
-	for _, path := range []string{filepath.Join(dir, "gem_state.json"), dir} {
-		if st, err := os.Stat(path); err == nil {
-			return st.ModTime()
-		}
-	}
-	return time.Time{}
 }
 
 // open makes the parts from the model up. dir is the run to go on with, "" for a new one.
@@ -240,29 +186,28 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	wrappers, err := env.Wrappers(g.c.EnvWrappers, renderer)
+	create, err := maker(registry, g.c.EnvID, &g.c, renderer)
 	if err != nil {
 		return err
 	}
 	if err := g.buildService(ctx); err != nil {
 		return err
 	}
+	caps, err := g.service.Capabilities(ctx)
+	if err != nil {
+		return fmt.Errorf("run: what the service can do: %w", err)
+	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), Service: g.service, Create: g.createRequest(), Tokens: g.model.tokenizer, FS: g.FS, Hook: g.hook(),
-		Make: func() (env.Env, error) {
-			e, err := registry.Make(g.c.EnvID, nil)
-			if err != nil {
-				return nil, err
-			}
-			return env.Wrap(e, wrappers...), nil
-		},
-		Out: g.Out, Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now, Durable: g.durable(),
+		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), FS: g.fs, Make: create,
+		Service: g.service, Create: g.createRequest(), Durable: g.durable(),
+		Tokens: g.model.tokenizer, Context: contextOf(caps, g.model.name),
+		Out: g.Out, Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now,
 	})
 	return err
 }
 
-// ownTemplate reads the model's chat template, for the wrappers that render chats. A base model has none and needs none here: then the
-// result is nil.
+// ownTemplate reads the model's chat template, for the wrappers that render chats. A base model has none and needs none
+// here: then the result is nil.
 func (b *job) ownTemplate(conf *tokenizer.Config, now time.Time) (r env.Renderer, err error) {
 	if conf.ChatTemplate == "" {
 		return nil, nil
@@ -291,10 +236,10 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 			g.dir = fmt.Sprintf("%s-%d", base, n)
 		}
 	}
-	if err := g.FS.MkdirAll(g.dir); err != nil {
+	if err := g.fs.MkdirAll(g.dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
-	if err := g.lock(ctx); err != nil {
+	if err := g.lock(ctx, jobdir.Trainer); err != nil {
 		return err
 	}
 	if g.logs = g.dir; c.LogDir != "" {
@@ -307,15 +252,17 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	if c.Metrics {
 		fmt.Fprintf(g.Out, "metrics go to %s\n", filepath.Join(g.logs, "metrics.jsonl"))
 		if c.WandbProject != "" {
-			fmt.Fprintf(g.Out, "wandb: kept offline; send it with: wandb sync %s\n", filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
+			fmt.Fprintf(g.Out, "wandb: kept offline; send it with: wandb sync %s\n",
+				filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
 		}
 	}
-	return g.writeKeys()
+	return g.c.Write(g.fs, g.dir)
 }
 
 // record is what is recorded beside metrics.jsonl.
 func (g *gemRun) record() monitor.Config {
-	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.dir), LookupEnv: g.LookupEnv, Settings: map[string]any{}}
+	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.dir),
+		LookupEnv: g.LookupEnv, Settings: map[string]any{}}
 	if c.Project != "" {
 		c.Type = "wandb"
 	}
@@ -324,41 +271,4 @@ func (g *gemRun) record() monitor.Config {
 	}
 	c.Warn = func(text string) { fmt.Fprintln(g.Out, text) }
 	return c
-}
-
-const keysFile = "config.json"
-
-// writeKeys notes the run's keys, for resume and for people.
-func (g *gemRun) writeKeys() error {
-	keys := map[string]string{}
-	for _, k := range g.c.Keys() {
-		keys[k.Name] = k.Value
-	}
-	data, err := json.MarshalIndent(keys, "", "  ")
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(g.FS, filepath.Join(g.dir, keysFile), append(data, '\n'))
-}
-
-// readKeys returns the keys of a run as pairs, without resume; none if it was killed before they were written.
-func readKeys(dir string) ([]string, error) {
-	path := filepath.Join(dir, keysFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("run: resume: %w", err)
-	}
-	keys := map[string]string{}
-	if err := json.Unmarshal(data, &keys); err != nil {
-		return nil, fmt.Errorf("run: %s cannot be read: %w; restore it, or begin a new run", path, err)
-	}
-	delete(keys, "resume")
-	var pairs []string
-	for k, v := range keys {
-		pairs = append(pairs, k+"="+v)
-	}
-	return pairs, nil
 }

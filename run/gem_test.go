@@ -14,14 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/gem"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
 // short is a run of the shipped player cut down to a fraction of a second.
 func short(dir string, more ...string) []string {
-	return append([]string{"output_dir=" + dir, "wandb_name=g", "batch_size=8", "num_env=4", "max_steps=3", "save_every=2", "eval_every=2",
+	return append([]string{"output_dir=" + dir, "wandb_name=g", "batch_size=8", "num_env=4", "max_steps=3",
+		"save_every=2", "eval_every=2",
 		"eval_episodes=6", "learning_rate=1e-3", "max_tokens=12", "seed=5"}, more...)
 }
 
@@ -54,7 +55,8 @@ func TestGem(t *testing.T) {
 	if len(lines) != 4 || lines[0].Step != 0 || lines[3].Step != 3 {
 		t.Fatalf("%d lines, want steps 0 to 2 and the evaluation behind them", len(lines))
 	}
-	for _, key := range []string{"sampler/episode_return", "sampler/num_turns_per_episode", "sampler/action_num_tokens", "sampler/num_episodes",
+	for _, key := range []string{"sampler/episode_return", "sampler/num_turns_per_episode", "sampler/action_num_tokens",
+		"sampler/num_episodes",
 		"sampler/token_entropy", "train/kl_sample_train_v1", "train/kl_sample_train_v2", "train/loss:sum"} {
 		if _, ok := lines[2].Metrics[key]; !ok {
 			t.Errorf("step 2 has no %s", key)
@@ -71,9 +73,11 @@ func TestGem(t *testing.T) {
 		}
 	}
 	list, err := gem.ReadCheckpoints(dir)
-	if err != nil || len(list) != 2 || list[0].Name != "000002" || list[0].PolicyStep != 2 || list[0].Updates != 2 || list[0].StatePath == list[1].StatePath ||
+	if err != nil || len(list) != 2 || list[0].Name != "000002" || list[0].PolicyStep != 2 || list[0].Updates != 2 ||
+		list[0].StatePath == list[1].StatePath ||
 		list[1].Name != "000002-end" || list[1].PolicyStep != 2 || list[1].Updates != 3 || list[1].SamplerPath == "" {
-		t.Errorf("checkpoints %+v, %v; want the state step 2 began with and the one it ended with, which the seed would name alike", list, err)
+		t.Errorf("checkpoints %+v, %v; want the state step 2 began with and the one it ended with, which the seed "+
+			"would name alike", list, err)
 	}
 	if n := samplers(t, dir); n != 2 {
 		t.Errorf("%d sampler checkpoints are left, want the last step's and the result", n)
@@ -81,7 +85,9 @@ func TestGem(t *testing.T) {
 	again, other := t.TempDir(), t.TempDir()
 	_, twice := gemRuns(t, options(), short(again))
 	same(t, "the same again", twice, lines)
-	if _, differs := gemRuns(t, options(), short(other, "seed=6")); differs[0].Metrics["sampler/token_entropy"] == lines[0].Metrics["sampler/token_entropy"] {
+	if _, differs := gemRuns(t, options(),
+		short(other,
+			"seed=6")); differs[0].Metrics["sampler/token_entropy"] == lines[0].Metrics["sampler/token_entropy"] {
 		t.Error("another seed samples the same")
 	}
 }
@@ -106,7 +112,8 @@ func TestGemWithoutMetrics(t *testing.T) {
 	_, want := gemRuns(t, options(), short(t.TempDir()))
 	dir, got := gemRuns(t, options(), short(t.TempDir(), "metrics=False"))
 	if len(got) != 3 || got[2].Metrics["train/loss:sum"] != want[2].Metrics["train/loss:sum"] {
-		t.Errorf("%d lines, the last with loss %v; want 3, and loss %v", len(got), got[2].Metrics["train/loss:sum"], want[2].Metrics["train/loss:sum"])
+		t.Errorf("%d lines, the last with loss %v; want 3, and loss %v", len(got), got[2].Metrics["train/loss:sum"],
+			want[2].Metrics["train/loss:sum"])
 	}
 	if list, err := gem.ReadCheckpoints(dir); err != nil || len(list) != 1 {
 		t.Errorf("checkpoints %+v, %v; want the one at the end", list, err)
@@ -142,14 +149,14 @@ func TestGemInterruptAndResume(t *testing.T) {
 	}
 }
 
-// The process dies at operations on the disk in turn, with the rest of it failing; resumed, the run ends with the metrics of an
-// unbroken one.
+// The process dies at operations on the disk in turn, with the rest of it failing; resumed, the run ends with the
+// metrics of an unbroken one.
 func TestGemSurvivesKills(t *testing.T) {
 	survives(t, options(), 17, "max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
 }
 
-// A service that loses its models, and a server: a killed run goes back to the last state it saved, and trains again from the
-// stored episodes.
+// A service that loses its models, and a server: a killed run goes back to the last state it saved, and trains again
+// from the stored episodes.
 func TestGemGoesBackToTheSavedState(t *testing.T) {
 	o := options()
 	o.fleeting = forgets
@@ -159,7 +166,8 @@ func TestGemGoesBackToTheSavedState(t *testing.T) {
 	survives(t, o, 97, "model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4", "num_env=8")
 }
 
-// survives kills a run at every stride-th operation and compares what resume=latest makes of it with a run on the local engine.
+// survives kills a run at every stride-th operation and compares what resume=latest makes of it with a run on the local
+// engine.
 func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	t.Helper()
 	var local []string
@@ -170,7 +178,7 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	}
 	_, want := gemRuns(t, options(), short(t.TempDir(), local...))
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
 	same(t, "unbroken", unbroken, want)
 	if testing.Short() {
@@ -179,11 +187,11 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	pairs = append(pairs, "resume=latest")
 	for at := 2; at <= count.Count() && !t.Failed(); at += stride {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		_, got := gemRuns(t, o, short(dir, pairs...))
 		same(t, fmt.Sprintf("killed at operation %d", at), got, want)
 		if runs, err := os.ReadDir(dir); err != nil || len(runs) != 1 {
@@ -194,7 +202,8 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 
 func TestGemMethods(t *testing.T) {
 	_, base := gemRuns(t, options(), short(t.TempDir()))
-	for _, pairs := range [][]string{{"use_rebn=False"}, {"gamma=0.5"}, {"method=shuffled"}, {"method=grpo", "group_size=4", "fork_turn=1"}} {
+	for _, pairs := range [][]string{{"use_rebn=False"}, {"gamma=0.5"}, {"method=shuffled"},
+		{"method=grpo", "group_size=4", "fork_turn=1"}} {
 		_, got := gemRuns(t, options(), short(t.TempDir(), pairs...))
 		if got[0].Metrics["train/grad_norm"] == base[0].Metrics["train/grad_norm"] {
 			t.Errorf("%v: the gradient is that of the defaults", pairs)
@@ -211,7 +220,8 @@ func TestGemRefuses(t *testing.T) {
 		"did you mean max_steps?":                      {"max_step=3"},
 		"is not a folder here":                         {"model_name=./nowhere"},
 	} {
-		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), options()); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), options()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %q", pairs, err, want)
 		}
 	}
@@ -220,17 +230,19 @@ func TestGemRefuses(t *testing.T) {
 	}
 }
 
-// A run's last weights play in an exam; another model's do differently.
-func TestGemExam(t *testing.T) {
+// A run's last weights are evaluated; another model's do differently.
+func TestGemEvaluation(t *testing.T) {
 	dir, lines := gemRuns(t, options(), short(t.TempDir()))
-	results, err := GemExam{Run: dir}.Exam(context.Background(), options())
+	results, err := GemEvaluation{Run: dir}.Evaluate(context.Background(), options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := results[0].Return, lines[3].Metrics["eval/game:GuessTheNumber-v0-easy/return"]; math.Float64bits(got) != math.Float64bits(want) {
+	if got, want := results[0].Return, lines[3].Metrics["eval/game:GuessTheNumber-v0-easy/return"]; math.Float64bits(
+		got) != math.Float64bits(want) {
 		t.Errorf("return %v, want that of the evaluation at the run's end, %v", got, want)
 	}
-	two, err := GemExam{Random: true, Pairs: []string{"env_id=game:GuessTheNumber-v0-easy, game:Mastermind-v0-easy", "eval_episodes=20"}}.Exam(context.Background(), options())
+	two, err := GemEvaluation{Random: true, Pairs: []string{"env_id=game:GuessTheNumber-v0-easy, " +
+		"game:Mastermind-v0-easy", "eval_episodes=20"}}.Evaluate(context.Background(), options())
 	if err != nil || len(two) != 2 || two[1].EnvID != "game:Mastermind-v0-easy" || two[1].Episodes != 20 {
 		t.Errorf("%+v, %v", two, err)
 	}

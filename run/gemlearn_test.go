@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/plot"
+	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
 var (
 	gemFull = flag.Bool("gem.full", false, "TestGemLearns: all of lessons with three seeds, and the pictures in docs")
-	gemDir  = flag.String("gem.dir", "", "TestGemLearns: the folder of the runs; those that it has already are gone on with")
+	gemDir  = flag.String("gem.dir", "", "TestGemLearns: the folder of the runs; those that it has already are gone "+
+		"on with")
 )
 
 // lesson is an experiment: a committed configuration and what is changed of it, with one or more seeds.
@@ -42,7 +43,8 @@ func (s score) minus(o score) float64 { return (s.mean - o.mean) / math.Hypot(s.
 func reaches(least, most, want float64) func(before, after score) error {
 	return func(before, after score) error {
 		if before.mean < least || before.mean > most || after.mean < want {
-			return fmt.Errorf("return %v → %v; wanted from %.2f … %.2f to at least %.2f", before, after, least, most, want)
+			return fmt.Errorf("return %v → %v; wanted from %.2f … %.2f to at least %.2f", before, after, least, most,
+				want)
 		}
 		return nil
 	}
@@ -51,7 +53,8 @@ func reaches(least, most, want float64) func(before, after score) error {
 // rises wants a gain of more than three standard errors.
 func rises(before, after score) error {
 	if after.minus(before) <= 3 {
-		return fmt.Errorf("return %v → %v: a gain of %.1f standard errors, want more than 3", before, after, after.minus(before))
+		return fmt.Errorf("return %v → %v: a gain of %.1f standard errors, want more than 3", before, after,
+			after.minus(before))
 	}
 	return nil
 }
@@ -59,7 +62,8 @@ func rises(before, after score) error {
 // stays wants no such gain.
 func stays(before, after score) error {
 	if after.minus(before) > 3 {
-		return fmt.Errorf("return %v → %v: a gain of %.1f standard errors, want none", before, after, after.minus(before))
+		return fmt.Errorf("return %v → %v: a gain of %.1f standard errors, want none", before, after,
+			after.minus(before))
 	}
 	return nil
 }
@@ -67,20 +71,26 @@ func stays(before, after score) error {
 // lessons are what docs/gem.md tells.
 func lessons() []lesson {
 	const shuffled = "method=shuffled eval_every=20"
-	easy := lesson{name: "easy", config: "guess/easy.yaml", seeds: 3, pictures: []string{"gem-easy", "gem-methods"}, check: reaches(.70, .87, .92)}
-	hard := lesson{name: "hard", config: "guess/hard.yaml", seeds: 3, pictures: []string{"gem-hard"}, check: reaches(0, .82, .92)}
+	easy := lesson{name: "easy", config: "guess/easy.yaml", seeds: 3, pictures: []string{"gem-easy", "gem-methods"},
+		check: reaches(.70, .87, .92)}
+	hard := lesson{name: "hard", config: "guess/hard.yaml", seeds: 3, pictures: []string{"gem-hard"},
+		check: reaches(0, .82, .92)}
 	all := []lesson{easy, hard}
 	for _, game := range []string{"fifteen", "hanoi", "hangman"} {
-		all = append(all, lesson{name: game, config: "games/" + game + ".yaml", seeds: 3, pictures: []string{"gem-" + game}, check: rises})
+		all = append(all, lesson{name: game, config: "games/" + game + ".yaml", seeds: 3,
+			pictures: []string{"gem-" + game}, check: rises})
 	}
 	for _, l := range all[:len(all):len(all)] {
-		l.name, l.changes, l.seeds, l.check, l.pictures = l.name+", returns shuffled", shuffled, 1, stays, l.pictures[:1]
+		l.name, l.changes, l.seeds, l.check, l.pictures = l.name+", returns shuffled", shuffled, 1, stays,
+			l.pictures[:1]
 		all = append(all, l)
 	}
 	for _, changes := range []string{"use_rebn=False", "method=grpo", "method=grpo fork_turn=1"} {
-		all = append(all, lesson{name: "easy, " + changes, config: easy.config, seeds: 3, changes: changes + " eval_every=20", pictures: []string{"gem-methods"}})
+		all = append(all, lesson{name: "easy, " + changes, config: easy.config, seeds: 3, changes: changes +
+			" eval_every=20", pictures: []string{"gem-methods"}})
 	}
-	return append(all, lesson{name: "easy, the seed's learning rate and steps", config: easy.config, seeds: 1, changes: "learning_rate=4e-5 max_steps=20", check: stays})
+	return append(all, lesson{name: "easy, the seed's learning rate and steps", config: easy.config, seeds: 1,
+		changes: "learning_rate=4e-5 max_steps=20", check: stays})
 }
 
 // The committed configurations teach the shipped models their games, and shuffled returns teach nothing.
@@ -89,7 +99,8 @@ func TestGemLearns(t *testing.T) {
 		t.Skip("trains for half a minute")
 	}
 	if !*gemFull {
-		l := lesson{name: "easy", config: "guess/easy.yaml", changes: "max_steps=15 eval_every=15 eval_episodes=300", check: reaches(.70, .87, .92)}
+		l := lesson{name: "easy", config: "guess/easy.yaml", changes: "max_steps=15 eval_every=15 eval_episodes=300",
+			check: reaches(.70, .87, .92)}
 		l.learn(t, t.TempDir(), 1)
 		return
 	}
@@ -114,7 +125,8 @@ func TestGemLearns(t *testing.T) {
 	}
 	for name, runs := range pictures {
 		if len(runs) == want[name] { // not when -run picked some
-			draw(t, filepath.Join("..", "docs", name+".svg"), plot.Curves{Title: "Return on 500 held-out seeds", Key: "return", Runs: runs})
+			draw(t, filepath.Join("..", "docs", name+".svg"), plot.Curves{Title: "Return on 500 held-out seeds",
+				Key: "return", Runs: runs})
 		}
 	}
 }
@@ -140,7 +152,8 @@ func (l lesson) learn(t *testing.T, dir string, seed int) string {
 		if mean, ok := line.Metrics[key]; ok {
 			scores = append(scores, score{mean, line.Metrics[key+"_se"]})
 			t.Logf("    after %2d updates: return %v, %.2f turns, success %.3f", line.Step, scores[len(scores)-1],
-				line.Metrics[strings.TrimSuffix(key, "return")+"num_turns"], line.Metrics[strings.TrimSuffix(key, "return")+"success"])
+				line.Metrics[strings.TrimSuffix(key, "return")+"num_turns"],
+				line.Metrics[strings.TrimSuffix(key, "return")+"success"])
 		}
 	}
 	before, after := scores[0], scores[len(scores)-1]

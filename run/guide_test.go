@@ -14,14 +14,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
 // shippedRows are word problems in the columns of GSM8K.
 const shippedRows = "../examples/tiny/data/train.jsonl"
 
-// gsm8k is the repository of the data set as it lies on the hub, with the first n rows of a jsonl file as its split train.
+// gsm8k is the repository of the data set as it lies on the hub, with the first n rows of a jsonl file as its split
+// train.
 func gsm8k(t testing.TB, file string, n int) hubtest.Repo {
 	t.Helper()
 	type row struct {
@@ -42,7 +43,9 @@ func gsm8k(t testing.TB, file string, n int) hubtest.Repo {
 			t.Fatalf("%s: row %d: %v", file, i, err)
 		}
 	}
-	files := map[string][]byte{"README.md": []byte("---\nconfigs:\n- config_name: main\n  data_files:\n  - split: train\n    path: main/train-*\n  - split: test\n    path: main/test-*\n- config_name: socratic\n  data_files:\n  - split: train\n    path: socratic/train-*\n---\n# GSM8K\n")}
+	files := map[string][]byte{"README.md": []byte("---\nconfigs:\n- config_name: main\n  data_files:\n  - split: " +
+		"train\n    path: main/train-*\n  - split: test\n    path: main/test-*\n- config_name: socratic\n  " +
+		"data_files:\n  - split: train\n    path: socratic/train-*\n---\n# GSM8K\n")}
 	for _, name := range []string{"main/train", "main/test", "socratic/train"} {
 		var b bytes.Buffer
 		if err := parquet.Write(&b, rows, parquet.Compression(&parquet.Snappy)); err != nil {
@@ -70,14 +73,16 @@ func smallLlama(t testing.TB) hubtest.Repo {
 	return hubtest.Repo{Files: files}
 }
 
-// guideHub is a hub with what the guide's configurations name: the small Llama behind the names of the models, and word problems
-// behind that of GSM8K. It returns it as it is online, and its cache alone.
+// guideHub is a hub with what the guide's configurations name: the small Llama behind the names of the models, and word
+// problems behind that of GSM8K. It returns it as it is online, and its cache alone.
 func guideHub(t testing.TB, rows string, n int) (online, offline *hub.Hub) {
 	t.Helper()
 	llama := smallLlama(t)
-	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": llama, "models/Qwen/Qwen3-4B-Instruct-2507": llama, "datasets/openai/gsm8k": gsm8k(t, rows, n)})
+	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": llama,
+		"models/Qwen/Qwen3-4B-Instruct-2507": llama, "datasets/openai/gsm8k": gsm8k(t, rows, n)})
 	cache := t.TempDir()
-	return hub.New(hub.Options{Cache: cache, Endpoint: s.URL, Pause: time.Millisecond}), hub.New(hub.Options{Cache: cache, Offline: true})
+	return hub.New(hub.Options{Cache: cache, Endpoint: s.URL, Pause: time.Millisecond}),
+		hub.New(hub.Options{Cache: cache, Offline: true})
 }
 
 // rootedAt is an environment with the guide's variable for where jobs lie, and nothing else.
@@ -100,8 +105,8 @@ func loadGuide(t testing.TB, path, root string) *config.Config {
 	return cfg
 }
 
-// withFragment is the guide's configuration tinker.yaml with a fragment of the guides, byte for byte, in the place of its own section
-// model.tinker.
+// withFragment is the guide's configuration tinker.yaml with a fragment of the guides, byte for byte, in the place of
+// its own section model.tinker.
 func withFragment(t testing.TB, fragment string) (path string) {
 	t.Helper()
 	whole, err := os.ReadFile("testdata/guide/tinker.yaml")
@@ -130,15 +135,16 @@ func TestGuideFragments(t *testing.T) {
 	want := loadGuide(t, "testdata/guide/tinker.yaml", "root")
 	for _, name := range []string{"fragment.yaml", "fragment_readme.yaml"} {
 		got := loadGuide(t, withFragment(t, name), "root")
-		if !reflect.DeepEqual(got.Model.Tinker, want.Model.Tinker) || got.JobDir() != want.JobDir() || got.Model.ModelPath != want.Model.ModelPath {
+		if !reflect.DeepEqual(got.Model.Tinker, want.Model.Tinker) || got.JobDir() != want.JobDir() ||
+			got.Model.ModelPath != want.Model.ModelPath {
 			t.Errorf("%s: %+v, want %+v", name, got.Model.Tinker, want.Model.Tinker)
 		}
 	}
 }
 
-// The two configurations of upstream's guide to its Tinker backend (testdata/guide) load, resolve and train as they stand
-// there, byte for byte: model and data set by their names on the hub, the veRL keys, the chat template, wandb. The model behind
-// the name is examples/llama/model. TestSeeds trains for long.
+// The two configurations of upstream's guide to its Tinker backend (testdata/guide) load, resolve and train as they
+// stand there, byte for byte: model and data set by their names on the hub, the veRL keys, the chat template, wandb.
+// The model behind the name is examples/llama/model. TestSeeds trains for long.
 func TestGuide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("samples and trains two batches of 768")
@@ -177,8 +183,10 @@ func TestGuide(t *testing.T) {
 				t.Errorf("the model is right %.3f of the time before it is trained, want about a third", a)
 			}
 			prompt := firstPrompt(t, cfg.JobDir())
-			begins, ends := "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date", "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
-			if !strings.HasPrefix(prompt, begins) || !strings.HasSuffix(prompt, ends) || strings.Count(prompt, "<|begin_of_text|>") != 1 {
+			begins, ends := "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date",
+				"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+			if !strings.HasPrefix(prompt, begins) || !strings.HasSuffix(prompt, ends) ||
+				strings.Count(prompt, "<|begin_of_text|>") != 1 {
 				t.Errorf("the prompt is not Llama's, with one <|begin_of_text|>:\n%s", prompt)
 			}
 			for _, want := range []string{"local", "96 tasks × 8 samples", "wandb"} {

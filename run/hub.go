@@ -6,19 +6,21 @@ import (
 	"os"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
-// FindModel returns the folder of a model: the path itself, as find turns it, if there is such a folder, else what its name
-// leads to on the hub. hub may be nil.
+// FindModel returns the folder of a model: the path itself, as find turns it, if there is such a folder, else what its
+// name leads to on the hub. hub may be nil.
 func FindModel(ctx context.Context, name string, find func(string) string, h *hub.Hub) (string, error) {
 	dir := find(name)
 	if st, err := os.Stat(dir); err == nil && st.IsDir() {
 		return dir, nil
 	}
 	if h == nil || !hub.IsName(name) {
-		return "", fmt.Errorf("run: model %q is not a folder here; model.model_path must name a Hugging Face folder with config.json, tokenizer.json and safetensors files, or a model on the hub such as meta-llama/Llama-3.2-3B", name)
+		return "", fmt.Errorf("run: model %q is not a folder here; model.model_path must name a Hugging Face folder "+
+			"with config.json, tokenizer.json and safetensors files, or a model on the hub such as "+
+			"meta-llama/Llama-3.2-3B", name)
 	}
 	return h.Model(ctx, name)
 }
@@ -36,8 +38,8 @@ func (o Options) whileWanted(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { cancel(nil) }
 }
 
-// openRows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what its name leads to
-// on the hub.
+// openRows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what
+// its name leads to on the hub.
 func (b *job) openRows(ctx context.Context, path, subset, split string) (*dataset.Source, error) {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
 // Ctrl-C ends a download, and the run with it; the next start goes on.
@@ -26,7 +26,8 @@ func TestStopEndsDownload(t *testing.T) {
 		}
 		return false
 	}
-	cfg, err := config.Load(filepath.Join("testdata", "guide", "verl.yaml"), []string{"checkpoint_root_dir=" + t.TempDir()}, noEnv)
+	cfg, err := config.Load(filepath.Join("testdata", "guide", "verl.yaml"),
+		[]string{"checkpoint_root_dir=" + t.TempDir()}, noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func TestStopEndsDownload(t *testing.T) {
 		t.Errorf("stopped: %v, want %v", err, ErrInterrupted)
 	}
 	close(release)
-	if _, err := FindModel(context.Background(), cfg.Model.ModelPath, func(p string) string { return p }, h); err != nil {
+	if _, err := FindModel(context.Background(), cfg.Model.ModelPath, func(p string) string { return p },
+		h); err != nil {
 		t.Errorf("the next start: %v", err)
 	}
 }

@@ -3,92 +3,52 @@ package run
 import (
 	"context"
 	"errors"
-	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
-// job is the parts of a run.
+// job is the model and the service of a run.
 type job struct {
 	Options
 	cfg      *config.Config
 	dir      string
 	reckons  bool // an estimate: no server is asked, which could cost money
-	identity identity
+	identity jobdir.Identity
 	backend  config.Backend
 	method   *algorithm.Method
-	steps    int  // train steps in all; 0 when only the data's end tells
-	explored int  // explore steps in all; likewise
-	gem      bool // of trinity gem, whose keys have other names
-	lost     int  // train steps that are done again, as the server lost the model
+
+	gem bool // of trinity gem, whose keys have other names
 
 	model        *baseModel
 	teacher      teacher
-	context      int            // tokens that a sequence may have for every model that reads it; 0: not known
-	external     *external      // nil unless model.external_model is evaluated
-	judge        *judge         // nil: no workflow asks one
-	engine       *engine.Engine // nil on a server
-	service      tinker.Service // the engine, made durable; or a server
-	remote       reacher        // that server; nil on the engine
-	noted        []string       // what noteOnce has said
-	republish    []int          // versions that the trainer publishes before it begins
-	replaced     map[int]string // the paths that they had
-	start        string         // path of the state that the adapter begins with; empty: a fresh one
-	startSampler string         // the same to sample from
-	store        *buffer.Store
-	sync         *synchronizer.Synchronizer
-	monitor      *monitor.Monitor
-	outlet       outlet              // of the explorer
-	source       *samples            // of the trainer, when it reads what an explorer puts
-	table        *sqlFeed            // both, when they are a table
-	order        *synchronizer.Order // nil where the order of events decides nothing
-	folder       synchronizer.Folder
-	status       synchronizer.TrainerStatus // last written
-	failed       error                      // where an error could not be returned
-	explorer     *explorer.Explorer
-	evals        []explorer.Taskset
-	tasks        *tasks // trained on
-	trainer      *trainer.Trainer
-	progress     *progress
+	context      int             // tokens that a sequence may have for every model that reads it; 0: not known
+	external     *openai.Service // nil unless model.external_model is evaluated
+	judge        *judge          // nil: no workflow asks one
+	engine       *engine.Engine  // nil on a server
+	service      tinker.Service  // the engine, made durable; or a server
+	remote       remote.Server   // that server; nil on the engine
+	noted        []string        // what noteOnce has said
+	start        string          // path of the state that the adapter begins with; empty: a fresh one
+	startSampler string          // the same to sample from
+	progress     *console.Progress
 	closers      []func() error // of what was opened, in order
 }
 
 // durable says that the service keeps models through a restart of this process.
 func (b *job) durable() bool { return b.backend.Kind == config.Local && b.fleeting == nil }
 
-// prefix begins the names of a job's checkpoints, as upstream's do.
-func prefix(cfg *config.Config) string {
-	var parts []string
-	for _, p := range []string{cfg.Project, cfg.Group, cfg.Name} {
-		if p = strings.Map(fileRune, p); p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return strings.Join(parts, "-")
-}
+// aside reports whether the process samples beside a trainer in another one.
+func (b *job) aside() bool { return jobdir.Aside(b.cfg) }
 
-func fileRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+=@", r) {
-		return r
-	}
-	return '_'
-}
-
-// hook lets b.FS, if it is a test's, end the run between the operations of packages that keep their own files.
-func (b *job) hook() func(op, path string) error {
-	if h, ok := b.FS.(interface{ Hook(op, path string) error }); ok {
-		return h.Hook
-	}
-	return nil
-}
+// folder is the job's folder.
+func (b *job) folder() jobdir.Dir { return jobdir.Of(b.cfg, b.fs, b.dir) }
 
 // opened remembers how to close a part.
 func (b *job) opened(close func() error) { b.closers = append(b.closers, close) }
@@ -102,21 +62,53 @@ func (b *job) close() error {
 	return errors.Join(errs...)
 }
 
-// build makes all parts. On an error what was opened is closed again.
-func build(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*job, error) {
-	b := &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
-	b.opened(o.seen.Close)
-	parts := []func(context.Context) error{
-		b.buildAlgorithm, b.beginStage, b.buildModel, b.buildDir, b.buildTeacher, b.buildJudge, b.buildService,
-		b.buildContext, b.buildBuffer, b.buildRecords, b.buildLoops,
+// build makes the model and the service.
+func (b *job) build(ctx context.Context) error {
+	if err := b.buildAlgorithm(ctx); err != nil {
+		return err
 	}
-	if cfg.Model.ExternalModel.Enable {
-		parts = []func(context.Context) error{b.buildAlgorithm, b.buildExternal, b.buildRecords, b.buildLoops}
+	if b.cfg.Model.ExternalModel.Enable {
+		return b.buildExternal(ctx)
 	}
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
-			return nil, errors.Join(err, b.close())
-		}
+	if err := b.beginStage(); err != nil {
+		return err
 	}
-	return b, nil
+	return b.buildModels(ctx)
+}
+
+// buildModels makes what a model's folder says, and the service that trains and samples it.
+func (b *job) buildModels(ctx context.Context) error {
+	if err := b.buildModel(ctx); err != nil {
+		return err
+	}
+	if err := b.buildDir(ctx); err != nil {
+		return err
+	}
+	if err := b.buildTeacher(ctx); err != nil {
+		return err
+	}
+	if err := b.buildJudge(ctx); err != nil {
+		return err
+	}
+	if err := b.buildService(ctx); err != nil {
+		return err
+	}
+	return b.buildContext(ctx)
+}
+
+// beginStage sets what the model of a later stage begins with.
+func (b *job) beginStage() (err error) {
+	b.start, b.startSampler, err = startOf(b.stage, b.backend.Kind == config.Local,
+		b.cfg.Mode.Explores() || b.method.Needs().Ref)
+	return err
+}
+
+// lock keeps a second process with one of this one's roles out of the job directory, until the job is closed.
+func (b *job) lock(ctx context.Context, roles ...string) error {
+	unlock, err := lockDir(ctx, b.Options, b.folder(), roles...)
+	if err != nil {
+		return err
+	}
+	b.opened(unlock)
+	return nil
 }

@@ -6,15 +6,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
-// judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat template.
+// judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat
+// template.
 type judge struct {
 	job   *job
 	conf  config.InferenceModel
@@ -87,7 +88,7 @@ func (j *judge) open(ctx context.Context) (tinker.SamplingClient, error) {
 }
 
 // Ask implements workflow.Judge.
-func (j *judge) Ask(ctx context.Context, messages []workflow.Message, temperature float64, seed uint64) (string, error) {
+func (j *judge) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error) {
 	c, err := j.open(ctx)
 	if err != nil {
 		return "", err
@@ -101,11 +102,7 @@ func (j *judge) Ask(ctx context.Context, messages []workflow.Message, temperatur
 	if n := j.conf.MaxResponseTokens; n != nil {
 		p.MaxTokens = *n
 	}
-	f, err := c.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: p})
-	if err != nil {
-		return "", err
-	}
-	r, err := f.Wait(ctx)
+	r, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: p})
 	if err != nil {
 		return "", err
 	}

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
 // judged is a short run whose answers a judge compares.
-var judged = append([]string{"buffer.explorer_input.taskset.default_workflow_type=math_ruler_workflow", "name=judged"}, small...)
+var judged = append([]string{"buffer.explorer_input.taskset.default_workflow_type=math_ruler_workflow", "name=judged"},
+	small...)
 
 // A model of this engine judges, itself or another one; the run is the same each time.
 func TestJudge(t *testing.T) {
@@ -21,15 +22,18 @@ func TestJudge(t *testing.T) {
 		args := append(judged, "explorer.auxiliary_models=[{model_path: "+path+", max_response_tokens: 8}]")
 		first := runs(t, load(t, t.TempDir(), args...), options())
 		m := first[1].Metrics
-		if _, ok := m["rollout/gold_reward/mean"]; !ok || m["rollout/judge_success/mean"] != 0 || m["critic/rewards/mean"] != 0 {
-			t.Errorf("%s: gold reward known: %v, judged %v, rewards %v; a model that was never taught to judge gives no scores", path, ok, m["rollout/judge_success/mean"], m["critic/rewards/mean"])
+		if _, ok := m["rollout/gold_reward/mean"]; !ok || m["rollout/judge_success/mean"] != 0 ||
+			m["critic/rewards/mean"] != 0 {
+			t.Errorf("%s: gold reward known: %v, judged %v, rewards %v; a model that was never taught to judge gives "+
+				"no scores", path, ok, m["rollout/judge_success/mean"], m["critic/rewards/mean"])
 		}
 		same(t, path, runs(t, load(t, t.TempDir(), args...), options()), first)
 	}
 }
 
 func TestJudgeIsMissing(t *testing.T) {
-	_, err := Run(t.Context(), load(t, t.TempDir(), append(judged, "explorer.auxiliary_models=[{model_path: no/such/folder}]")...), options())
+	_, err := Run(t.Context(), load(t, t.TempDir(), append(judged, "explorer.auxiliary_models=[{model_path: "+
+		"no/such/folder}]")...), options())
 	if err == nil || !strings.Contains(err.Error(), "judge: run: model \"no/such/folder\" is not a folder here") {
 		t.Errorf("a judge that is not there: %v", err)
 	}
@@ -39,7 +43,8 @@ func TestOpenAIJudge(t *testing.T) {
 	var got map[string]any
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer secret" || json.Unmarshal(body, &got) != nil {
+		if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer secret" ||
+			json.Unmarshal(body, &got) != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -48,11 +53,11 @@ func TestOpenAIJudge(t *testing.T) {
 	defer server.Close()
 	env := map[string]string{"URL": server.URL + "/v1/", "KEY": "secret"}
 	b := &job{Options: Options{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}}
-	j, err := b.reachOpenAI("wise", "URL", "KEY")
+	j, err := b.reachJudge("wise", "URL", "KEY")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := j.Ask(context.Background(), []workflow.Message{{Role: "user", Content: "Well?"}}, 0.5, 1<<33)
+	text, err := j.Ask(context.Background(), []chat.Message{{Role: "user", Content: "Well?"}}, 0.5, 1<<33)
 	if err != nil || text != "fine" {
 		t.Errorf("Ask = %q, %v", text, err)
 	}
@@ -61,13 +66,15 @@ func TestOpenAIJudge(t *testing.T) {
 		t.Errorf("the service got %s, want %s", raw, want)
 	}
 	env["KEY"] = "wrong"
-	if j, err = b.reachOpenAI("wise", "URL", "KEY"); err != nil {
+	if j, err = b.reachJudge("wise", "URL", "KEY"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Ask(context.Background(), nil, 0, 0); err == nil || !strings.Contains(err.Error(), "400 Bad Request") {
+	if _, err := j.Ask(context.Background(), nil, 0, 0); err == nil ||
+		!strings.Contains(err.Error(), "400 Bad Request") {
 		t.Errorf("a refusal gives %v", err)
 	}
-	if _, err := b.reachOpenAI("wise", "NOWHERE", "KEY"); err == nil || !strings.Contains(err.Error(), "NOWHERE, and it is not set") {
+	if _, err := b.reachJudge("wise", "NOWHERE", "KEY"); err == nil ||
+		!strings.Contains(err.Error(), "NOWHERE, which is not set") {
 		t.Errorf("without an address: %v", err)
 	}
 }

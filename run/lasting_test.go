@@ -25,7 +25,8 @@ type lasting struct {
 }
 
 func (l lasting) name() string {
-	return fmt.Sprintf("%s_%d_%d/%s/%s/%s/%d_to_%d", l.style, l.interval, l.offset, l.kind, l.mode(), l.where(), l.short, l.long)
+	return fmt.Sprintf("%s_%d_%d/%s/%s/%s/%d_to_%d", l.style, l.interval, l.offset, l.kind, l.mode(), l.where(),
+		l.short, l.long)
 }
 
 func (l lasting) mode() string {
@@ -54,27 +55,34 @@ func (l lasting) halves() []string {
 
 const (
 	betweenTable = "buffer.trainer_input.experience_buffer={storage_type: sql}"
-	replayed     = "buffer.trainer_input.experience_buffer={storage_type: sql, replay_buffer: {enable: true, priority_fn: linear_decay}}"
-	fewTasks     = "buffer.explorer_input.taskset={name: few, path: run/testdata/few.jsonl, default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}"
-	fewHeldOut   = "buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}]"
+	replayed     = "buffer.trainer_input.experience_buffer={storage_type: sql, replay_buffer: {enable: true, " +
+		"priority_fn: linear_decay}}"
+	fewTasks = "buffer.explorer_input.taskset={name: few, path: run/testdata/few.jsonl, default_workflow_type: " +
+		"math_workflow, format: {prompt_key: question, response_key: answer}}"
+	fewHeldOut = "buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, " +
+		"default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}]"
 )
 
 // lastings are all kinds.
 func lastings() []lasting {
-	return slices.Concat(scheduled("fixed", [][2]int{{1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {3, 2}}), others(false), others(true),
-		scheduled("explorer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}), scheduled("trainer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}))
+	return slices.Concat(scheduled("fixed", [][2]int{{1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {3, 2}}), others(false),
+		others(true),
+		scheduled("explorer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}),
+		scheduled("trainer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}))
 }
 
 // scheduled are jobs of one style with some intervals and offsets, in every mode.
 func scheduled(style string, schedules [][2]int) (list []lasting) {
 	for _, s := range schedules {
-		for _, l := range []lasting{{kind: "grpo"}, {kind: "table", more: []string{betweenTable}}, {kind: "table", apart: true}, {kind: "grpo", wire: true}} {
+		for _, l := range []lasting{{kind: "grpo"}, {kind: "table", more: []string{betweenTable}},
+			{kind: "table", apart: true}, {kind: "grpo", wire: true}} {
 			l.style, l.interval, l.offset, l.loose, l.short, l.long = style, s[0], s[1], style != "fixed", 3, 5
 			if s[0] == 1 {
 				l.short = 2
 			}
 			plain := l.more == nil && !l.apart && !l.wire
-			l.often = s == [2]int{1, 1} && l.more == nil && (plain || style == "fixed") || style == "fixed" && s == [2]int{2, 1} && plain
+			l.often = s == [2]int{1, 1} && l.more == nil && (plain || style == "fixed") || style == "fixed" &&
+				s == [2]int{2, 1} && plain
 			list = append(list, l)
 		}
 	}
@@ -87,7 +95,8 @@ func others(wire bool) []lasting {
 		{kind: "epochs", more: []string{fewTasks, "buffer.total_steps=null"}, short: 1, long: 2, apart: true},
 		{kind: "epochs", more: []string{fewTasks, "buffer.total_steps=null"}, short: 1, long: 2, often: !wire},
 		{kind: "evals", more: []string{fewHeldOut, "explorer.eval_interval=2"}, short: 2, long: 4},
-		{kind: "saved", more: []string{"trainer.save_interval=2", "trainer.max_checkpoints_to_keep=1"}, short: 3, long: 5},
+		{kind: "saved", more: []string{"trainer.save_interval=2", "trainer.max_checkpoints_to_keep=1"}, short: 3,
+			long: 5},
 		{kind: "reused", more: []string{replayed}, short: 2, long: 4, loose: true},
 		{kind: "sft→rft", short: 2, long: 4, often: !wire},
 		{kind: "sft", short: 2, long: 4, often: !wire},
@@ -129,8 +138,8 @@ func (l lasting) load(t testing.TB, dir string, overrides ...string) *config.Con
 	return load(t, dir, overrides...)
 }
 
-// lines are the metrics, of all stages. The evaluation at the end of a plan is not in a longer one. Beside a table the explorer's metrics of steps
-// that were not trained when the run stopped are not kept.
+// lines are the metrics, of all stages. The evaluation at the end of a plan is not in a longer one. Beside a table the
+// explorer's metrics of steps that were not trained when the run stopped are not kept.
 func (l lasting) lines(t testing.TB, dir string) (lines []monitor.Line, err error) {
 	folders := []string{dir}
 	if l.kind == "sft→rft" {

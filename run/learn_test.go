@@ -12,11 +12,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/experience"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-var learnFull = flag.Bool("learn.full", false, "TestLearn: seeds 1, 2 and 3 for 50 steps, the base by itself, and the shuffled control")
+// The metrics that show whether a run learned.
+const (
+	rewardKey   = "critic/rewards/mean"
+	accuracyKey = "rollout/accuracy/mean"
+)
+
+var learnFull = flag.Bool("learn.full", false, "TestLearn: seeds 1, 2 and 3 for 50 steps, the base by itself, and "+
+	"the shuffled control")
 
 const (
 	trainAccuracy = "rollout/accuracy/mean"
@@ -24,7 +32,8 @@ const (
 	heldOutTasks  = 300
 )
 
-// TestLearn is the proof that the example learns: one seed for 20 steps, or with -learn.full everything the project promises.
+// TestLearn is the proof that the example learns: one seed for 20 steps, or with -learn.full everything the project
+// promises.
 func TestLearn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for a minute")
@@ -40,20 +49,22 @@ func TestLearn(t *testing.T) {
 	for seed := 1; seed <= 3; seed++ {
 		l := learn(t, seed, 50, options())
 		first, last := l.Mean(trainAccuracy, 1, 1), l.Mean(trainAccuracy, 41, 50)
-		before, after, _ := l.ends(heldOut)
+		before, after, _ := l.Ends(heldOut)
 		if first > 0.5 || last < 0.8 || after-before < 0.3 {
-			t.Errorf("seed %d: training accuracy %.3f → %.3f, held out %.3f → %.3f; wanted at most 0.50 → at least 0.80, and 0.30 more", seed, first, last, before, after)
+			t.Errorf("seed %d: training accuracy %.3f → %.3f, held out %.3f → %.3f; wanted at most 0.50 → at least "+
+				"0.80, and 0.30 more", seed, first, last, before, after)
 		}
 	}
 	control := options()
 	control.score = func(a algorithm.Advantage) algorithm.Advantage { return shuffled{a} }
 	l := learn(t, 1, 50, control)
-	if before, after, _ := l.ends(heldOut); after-before > 0.03 { // it may fall: steps in no direction do a model no good
+	// it may fall: steps in no direction do a model no good
+	if before, after, _ := l.Ends(heldOut); after-before > 0.03 {
 		t.Errorf("with advantages shuffled inside each group held-out accuracy rose from %.3f to %.3f", before, after)
 	}
 }
 
-func learn(t *testing.T, seed, steps int, o Options) *Summary {
+func learn(t *testing.T, seed, steps int, o Options) *console.Summary {
 	t.Helper()
 	n := strconv.Itoa(steps)
 	cfg := load(t, t.TempDir(), "seed="+strconv.Itoa(seed), "buffer.total_steps="+n, "trainer.total_steps="+n)
@@ -68,10 +79,12 @@ func learn(t *testing.T, seed, steps int, o Options) *Summary {
 	if o.score != nil {
 		what = ", advantages shuffled"
 	}
-	before, after, _ := sum.ends(heldOut)
-	t.Logf("seed %d%s, %d steps in %.0f s: reward %.3f → %.3f, training accuracy %.3f → %.3f (first and last 10 steps; step 1: %.3f), held out %s → %s, %.0f tokens/s sampled, %.0f trained",
+	before, after, _ := sum.Ends(heldOut)
+	t.Logf("seed %d%s, %d steps in %.0f s: reward %.3f → %.3f, training accuracy %.3f → %.3f (first and last 10 "+
+		"steps; step 1: %.3f), held out %s → %s, %.0f tokens/s sampled, %.0f trained",
 		seed, what, steps, time.Since(begin).Seconds(), sum.Mean(rewardKey, 1, 10), sum.Mean(rewardKey, steps-9, steps),
-		sum.Mean(trainAccuracy, 1, 10), sum.Mean(trainAccuracy, steps-9, steps), sum.Mean(trainAccuracy, 1, 1), interval(before), interval(after),
+		sum.Mean(trainAccuracy, 1, 10), sum.Mean(trainAccuracy, steps-9, steps), sum.Mean(trainAccuracy, 1, 1),
+		interval(before), interval(after),
 		sum.Mean("perf/sampled_tokens_per_second", 1, steps), sum.Mean("perf/train_tokens_per_second", 1, steps))
 	return sum
 }
@@ -91,7 +104,8 @@ func base(t *testing.T) {
 		"greedy": {"buffer.explorer_input.eval_tasksets[0].rollout_args.temperature=0"},
 		"pass@8": {"buffer.explorer_input.eval_tasksets[0].repeat_times=8"},
 	} {
-		sum, err := Run(context.Background(), load(t, t.TempDir(), append(overrides, "mode=bench", "seed=1")...), options())
+		sum, err := Run(context.Background(), load(t, t.TempDir(), append(overrides, "mode=bench", "seed=1")...),
+			options())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +120,8 @@ func base(t *testing.T) {
 // shuffled gives the advantages of each group to its members at random: the same sizes, no information.
 type shuffled struct{ algorithm.Advantage }
 
-func (s shuffled) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64, error) {
+func (s shuffled) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64,
+	error) {
 	list, m, err := s.Advantage.Assign(list, r)
 	for _, g := range experience.GroupBy(list, experience.EID.TID) {
 		values := make([]float32, len(g.Experiences))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -82,10 +84,11 @@ func TestSecondProcessIsRefused(t *testing.T) {
 			begun := time.Now()
 			_, err := Run(t.Context(), load(t, dir, args...), options())
 			host, _ := os.Hostname()
-			if want := fmt.Sprintf("pid %d on host %s", os.Getpid(), host); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), want) {
+			if want := fmt.Sprintf("pid %d on host %s", os.Getpid(), host); !errors.Is(err, disk.ErrLocked) ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("the second run: %v; want one that names %s", err, want)
 			}
-			if took := time.Since(begun); took > lockGrace+3*time.Second {
+			if took := time.Since(begun); took > jobdir.LockGrace+3*time.Second {
 				t.Errorf("the refusal took %v", took)
 			}
 			if after := snapshotOf(t, dir); after != before {
@@ -145,21 +148,30 @@ func TestLockRoles(t *testing.T) {
 		{config.Bench, config.Bench, "", false},
 	} {
 		dir := t.TempDir()
-		first := &job{Options: Options{}.withDefaults(), cfg: load(t, dir, tiny...), dir: dir}
-		second := &job{Options: Options{}.withDefaults(), cfg: load(t, dir, tiny...), dir: dir}
-		first.cfg.Mode, second.cfg.Mode = tt.a, tt.b
+		first, second := load(t, dir, tiny...), load(t, dir, tiny...)
+		first.Mode, second.Mode = tt.a, tt.b
 		if tt.second != "" {
-			second.cfg.Explorer.Name = tt.second
+			second.Explorer.Name = tt.second
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, disk.ErrLocked)
-		if err := first.lock(ctx); err != nil {
+		lock := func(cfg *config.Config) (func() error, error) {
+			return jobdir.Of(cfg, disk.OS(), dir).Lock(ctx, io.Discard, jobdir.Roles(cfg)...)
+		}
+		unlock, err := lock(first)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := second.lock(ctx); (err == nil) != tt.both || err != nil && !errors.Is(err, disk.ErrLocked) {
+		also, err := lock(second)
+		if (err == nil) != tt.both || err != nil && !errors.Is(err, disk.ErrLocked) {
 			t.Errorf("%v %s beside %v: %v", tt.b, tt.second, tt.a, err)
 		}
 		cancel()
-		if err := errors.Join(second.close(), first.close()); err != nil {
+		if err == nil {
+			err = also()
+		} else {
+			err = nil
+		}
+		if err := errors.Join(err, unlock()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -171,13 +183,14 @@ func TestStopEndsTheWaitForALock(t *testing.T) {
 	var out bytes.Buffer
 	stop := make(chan struct{})
 	o := Options{Out: &out, Stop: stop}.withDefaults()
-	unlock, err := o.takeLock(t.Context(), dir, roleTrainer)
+	d := jobdir.Dir{FS: disk.OS(), Path: dir}
+	unlock, err := lockDir(t.Context(), o, d, jobdir.Trainer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	close(stop)
-	if _, err := o.takeLock(t.Context(), dir, roleTrainer); !errors.Is(err, ErrInterrupted) {
+	if _, err := lockDir(t.Context(), o, d, jobdir.Trainer); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("%v; want ErrInterrupted", err)
 	}
 }

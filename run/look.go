@@ -7,12 +7,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
 // absent turns the error of something that a name on the hub stands for into one that is not known yet.
@@ -33,7 +32,8 @@ func (in *Inspection) mode() {
 	case m == config.Train || m == config.Bench:
 	case cfg.Model.RandomInit:
 		in.add("model.random_init",
-			errors.New("begins without a model to sample from; use it with mode train, and explore with what that run saved"))
+			errors.New("begins without a model to sample from; use it with mode train, and explore with what that "+
+				"run saved"))
 	case in.job.aside() && (eb == nil || eb.StorageType == "queue"):
 		in.add(storage, fmt.Errorf("mode %s hands its experiences to another process; set storage_type: sql "+
 			"(or file, to keep them as JSON lines)", m))
@@ -41,13 +41,13 @@ func (in *Inspection) mode() {
 		in.add(storage, fmt.Errorf("is file, which is not for mode %s; use queue or sql", m))
 	}
 	if eb != nil {
-		_, err := in.job.priority()
+		_, err := priorityOf(eb, in.job.identity.Seed)
 		in.add("buffer.trainer_input.experience_buffer.replay_buffer.priority_fn_args", err)
 	}
 }
 
-// lookAtModel finds the model's folder, and reads tokenizer, template and shape. It reports whether the model is here and
-// right.
+// lookAtModel finds the model's folder, and reads tokenizer, template and shape. It reports whether the model is here
+// and right.
 func (in *Inspection) lookAtModel(ctx context.Context) bool {
 	b := in.job
 	if b.cfg.Model.ExternalModel.Enable {
@@ -64,7 +64,7 @@ func (in *Inspection) lookAtModel(ctx context.Context) bool {
 	if !in.add(key, in.absent(b.cfg.Model.BaseModel(), err)) {
 		return false
 	}
-	b.identity.Date = b.began()
+	b.identity.Date = b.folder().Began(b.Now())
 	good := in.add(templateKey(b.cfg), b.setTemplate())
 	if b.backend.Kind == config.Local {
 		good = in.lookAtShape(key) && good
@@ -107,22 +107,20 @@ func (b *job) setTemplate() error {
 // lookAtShape reads what the local engine must know of the model, and of an adapter to begin with.
 func (in *Inspection) lookAtShape(key string) bool {
 	b := in.job
-	conf, err := model.LoadConfig(b.model.dir)
+	conf, err := engine.Describe(b.model.dir)
 	if !in.add(key, err) {
 		return false
 	}
 	if !b.cfg.Model.RandomInit {
 		in.add(key, weightsIn(b.model.dir))
 	}
-	context := conf.MaxPos
-	if context <= 0 {
-		context = engine.DefaultContext
-	}
+	context := conf.Context
 	b.context = context
 	switch n := b.cfg.Model.MaxModelLen; {
 	case n == nil || *n <= context:
 	case b.cfg.Given("model.max_model_len"):
-		in.add("model.max_model_len", fmt.Errorf("is %d, and the context of %s is %d tokens (max_position_embeddings of its "+
+		in.add("model.max_model_len", fmt.Errorf("is %d, and the context of %s is %d tokens (max_position_embeddings "+
+			"of its "+
 			"config.json); lower it, and max_prompt_tokens and max_response_tokens with it",
 			*n, b.cfg.Model.BaseModel(), context))
 	default:
@@ -131,7 +129,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 	}
 	_, begun := os.Stat(filepath.Join(b.dir, "run.json")) // such a job has a copy of the adapter
 	if from := b.cfg.StartAdapter(); from != "" && begun != nil {
-		a, err := model.ReadPEFT(b.Find(from))
+		a, err := engine.ReadAdapter(b.Find(from))
 		if err == nil {
 			err = b.checkAdapter(a)
 		}
@@ -144,7 +142,8 @@ func (in *Inspection) lookAtShape(key string) bool {
 func weightsIn(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("the folder %s has no weights: neither model.safetensors nor model.safetensors.index.json and its parts", dir)
+		err = fmt.Errorf("the folder %s has no weights: neither model.safetensors nor model.safetensors.index.json "+
+			"and its parts", dir)
 	}
 	return err
 }
@@ -177,13 +176,14 @@ func (in *Inspection) lookAtJudge(ctx context.Context) bool {
 	if b.judge == nil || b.backend.Kind != config.Local || b.judge.conf.MaxResponseTokens == nil {
 		return true
 	}
-	conf, err := model.LoadConfig(b.judge.model.dir)
+	conf, err := engine.Describe(b.judge.model.dir)
 	if !in.add("explorer.auxiliary_models[0].model_path", err) {
 		return false
 	}
-	if n := *b.judge.conf.MaxResponseTokens; conf.MaxPos > 0 && n >= conf.MaxPos {
-		return in.add("explorer.auxiliary_models[0].max_response_tokens", fmt.Errorf("is %d, and the context of %s is %d "+
-			"tokens; lower it so that there is room for what the judge reads", n, b.judge.model.name, conf.MaxPos))
+	if n := *b.judge.conf.MaxResponseTokens; n >= conf.Context {
+		return in.add("explorer.auxiliary_models[0].max_response_tokens",
+			fmt.Errorf("is %d, and the context of %s is %d "+
+				"tokens; lower it so that there is room for what the judge reads", n, b.judge.model.name, conf.Context))
 	}
 	return true
 }

@@ -6,18 +6,17 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/recipe"
-	"github.com/seed-d9ad8ee0/trinity/reward"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // lookAtPipelines makes the operators of both pipelines.
 func (in *Inspection) lookAtPipelines(ctx context.Context) {
 	b := in.job
 	if b.cfg.Mode != config.Train {
-		_, err := b.operators()
+		_, err := pipelineOf(b.cfg, b.Plugins)
 		in.add("data_processor.experience_pipeline.operators", err)
 	}
 	in.prepared = true
@@ -30,7 +29,7 @@ func (in *Inspection) lookAtPipelines(ctx context.Context) {
 		return
 	}
 	for i, o := range p.Operators {
-		_, err := recipe.New(o.Name, o.Args, b.recipeNeeds(p))
+		_, err := taskprep.New(o.Name, o.Args, b.recipeNeeds(p))
 		in.add(fmt.Sprintf("%s.operators[%d].name", key, i), atArgs(fmt.Sprintf("%s.operators[%d].args", key, i), err))
 	}
 	if b.method == nil {
@@ -105,7 +104,7 @@ func (in *Inspection) lookAtTasks(ctx context.Context) bool {
 		return false
 	}
 	var err error
-	in.train, in.explored, err = b.trainTasksets(ctx)
+	in.train, in.tasks, in.explored, err = b.trainTasksets(ctx)
 	return in.add("buffer.explorer_input.taskset", err) && in.lookAtFirstStep(ctx)
 }
 
@@ -125,7 +124,7 @@ func (in *Inspection) lookAtFirstStep(ctx context.Context) bool {
 		}
 		first = cmp.Or(first, err)
 	}
-	key := b.tasks.sets[tasks[0].Taskset].key
+	key := in.tasks.sets[tasks[0].Taskset].key
 	return in.add(key, fmt.Errorf("each of the %d tasks of the first step fails: %w", len(tasks), first))
 }
 
@@ -133,7 +132,7 @@ func (in *Inspection) lookAtFirstStep(ctx context.Context) bool {
 func (in *Inspection) try(ctx context.Context, t workflow.Task) error {
 	own := in.job.Plugins
 	_, r := in.train.Way(t)
-	set := in.job.tasks.sets[t.Taskset].config
+	set := in.tasks.sets[t.Taskset].config
 	_, theirs := own.Workflows[set.DefaultWorkflowType]
 	if theirs || len(in.train.Variants) > 0 && len(own.Workflows) > 0 {
 		return nil
@@ -149,7 +148,7 @@ func (in *Inspection) try(ctx context.Context, t workflow.Task) error {
 	if err != nil {
 		err = fmt.Errorf("reward %s: %w", r.RewardName, err)
 	}
-	return err
+	return atArgs(in.tasks.sets[t.Taskset].key+".reward_fn_args", err)
 }
 
 // lookAtInputs lets what goes into the task pipeline stand for what will come out of it, so that there is something to
@@ -165,11 +164,11 @@ func (in *Inspection) lookAtInputs(ctx context.Context) {
 		cfg.Buffer.ExplorerInput.Tasksets = append(cfg.Buffer.ExplorerInput.Tasksets, b.unprepared(i, t)...)
 	}
 	b.cfg = &cfg
-	train, steps, err := b.trainTasksets(ctx)
+	train, tasks, steps, err := b.trainTasksets(ctx)
 	b.cfg = whole
 	if err == nil {
-		in.train, in.explored, b.explored = train, steps, steps
-		b.steps = b.totalSteps(steps)
+		in.train, in.tasks, in.explored = train, tasks, steps
+		in.steps = stepsOf(b.cfg, b.method, steps)
 	}
 }
 
@@ -188,17 +187,18 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 	const key = "buffer.trainer_input.experience_buffer"
 	if b.method.Schema == "experience" {
 		if eb == nil || eb.StorageType != "sql" {
-			in.add(key+".storage_type", fmt.Errorf("mode train with algorithm %s reads the experiences of an explorer in "+
+			in.add(key+".storage_type", fmt.Errorf("mode train with algorithm %s reads the experiences of an "+
+				"explorer in "+
 				"another process; set storage_type: sql", b.cfg.Algorithm.Type))
 		}
 		return false // nobody knows how many will come
 	}
-	b.steps = b.totalSteps(0)
-	s, err := b.buildFileSource(ctx, trainer.Position{})
+	in.steps = stepsOf(b.cfg, b.method, 0)
+	s, err := b.buildFileSource(ctx, buffer.Position{}, in.steps)
 	if !in.add(key, in.absent(eb.Path, err)) {
 		return false
 	}
-	in.examples, b.steps = s.examples, s.reader.Steps()
+	in.examples, in.steps = s.Examples, s.Reader.Steps()
 	return true
 }
 
@@ -206,22 +206,21 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 func (in *Inspection) lookAtPlan(ctx context.Context) {
 	b := in.job
 	if b.cfg.Mode != config.Train {
-		b.explored, b.steps = in.explored, b.totalSteps(in.explored)
+		in.steps = stepsOf(b.cfg, b.method, in.explored)
 	}
-	fed := in.explored * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / b.sampled()
-	if b.cfg.Mode.Trains() && (b.steps < 1 || in.explored > 0 && fed < 1) {
-		in.add("buffer.train_batch_size", b.noStep())
+	fed := in.explored * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / sampledOf(b.cfg, b.method)
+	if b.cfg.Mode.Trains() && (in.steps < 1 || in.explored > 0 && fed < 1) {
+		in.add("buffer.train_batch_size", in.noStep())
 		return
 	}
-	if _, err := b.schedule(); b.cfg.Mode.Trains() {
+	if _, err := ratesOf(b.cfg, in.steps); b.cfg.Mode.Trains() {
 		in.add("algorithm.optimizer", err)
 	}
 	if s := b.cfg.Synchronizer; b.cfg.Mode != config.Train && s.SyncStyle == config.Fixed {
-		b.sync = synchronizer.New(b.syncSchedule(), seconds(s.SyncTimeout))
-		in.add("algorithm.sample_strategy_args.max_staleness", b.checkStaleness())
+		in.add("algorithm.sample_strategy_args.max_staleness", checkStaleness(b.cfg, b.method, in.explored))
 	}
 	if b.cfg.Mode.Trains() && b.cfg.Mode != config.Train {
-		_, err := b.openExpert(ctx, trainer.Position{})
+		_, err := b.openExpert(ctx, buffer.Position{}, in.steps)
 		name := b.method.SampleStrategy.ExpertBuffer
 		path := b.cfg.Buffer.TrainerInput.AuxiliaryBuffers[name].Path
 		in.add("buffer.trainer_input.auxiliary_buffers."+name, in.absent(path, err))
@@ -229,11 +228,13 @@ func (in *Inspection) lookAtPlan(ctx context.Context) {
 }
 
 // noStep says why a plan has no step.
-func (b *job) noStep() error {
-	tasks := b.explored * b.cfg.Buffer.BatchSize
-	return fmt.Errorf("is %d, and the %d explore steps give %d experiences (%d tasks, %d of each), which is less than one "+
+func (in *Inspection) noStep() error {
+	cfg := in.job.cfg
+	tasks := in.explored * cfg.Buffer.BatchSize
+	return fmt.Errorf("is %d, and the %d explore steps give %d experiences (%d tasks, %d of each), which is less "+
+		"than one "+
 		"step; lower it, or raise buffer.total_epochs or total_steps",
-		b.cfg.Buffer.TrainBatchSize, b.explored, tasks*b.cfg.Algorithm.RepeatTimes, tasks, b.cfg.Algorithm.RepeatTimes)
+		cfg.Buffer.TrainBatchSize, in.explored, tasks*cfg.Algorithm.RepeatTimes, tasks, cfg.Algorithm.RepeatTimes)
 }
 
 // lookAtNames looks up workflows and rewards where the data cannot be opened.

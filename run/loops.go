@@ -3,147 +3,152 @@ package run
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/buffer"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/record"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// buildLoops makes explorer and trainer, each at the place where the job goes on.
-func (b *job) buildLoops(ctx context.Context) error {
-	state, err := b.readState()
-	if err != nil {
-		return err
-	}
-	rec := &recorder{job: b}
-	explores := b.cfg.Mode.Explores()
-	exploreSteps := 0
-	if explores {
-		if exploreSteps, err = b.buildExplorer(ctx, state, rec); err != nil {
-			return err
-		}
-	}
-	b.explored, b.steps = exploreSteps, b.totalSteps(exploreSteps)
-	if err := b.knownVersions(ctx, state); err != nil {
-		return err
-	}
-	if err := b.checkStaleness(); err != nil {
-		return err
-	}
-	if !b.cfg.Mode.Trains() {
-		return b.onlyExplore()
-	}
-	source, err := b.buildSource(ctx, state)
-	if err != nil {
-		return err
-	}
-	schedule, err := b.schedule()
-	if err != nil {
-		return err
-	}
-	if err := b.sayReplanned(state, schedule); err != nil {
-		return err
-	}
-	if err := b.sayEntropies(ctx); err != nil {
-		return err
-	}
-	verl := b.cfg.Verl()
-	b.progress.total = b.steps
-	b.trainer = trainer.New(trainer.Options{
-		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: prefix(b.cfg), TotalSteps: b.steps, BatchSize: b.cfg.Buffer.TrainBatchSize,
-		SaveInterval: b.cfg.Trainer.SaveInterval, Method: b.method, Schedule: schedule, Adam: b.adam(), Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: b.reference(),
-		Vocab: b.vocabulary(), Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute,
-		FS: b.FS, Durable: b.durable(), Publishes: b.publishes(ctx), Republish: b.republish,
-	}, b.service, source, rec, state)
-	return nil
+// loops are the two halves of a run, each at the place where the job continues, and what lies between them.
+type loops struct {
+	exploring exploring // zero: this process samples nothing by itself
+	training  training  // zero: it trains nothing
+	between   between
+	travel    travel
+	monitor   *monitor.Monitor
+	weights   synchronizer.Weights
+	resumed   resumed
 }
 
-// sampled is how many of a train step's experiences the explorer makes: all, unless an expert's data is mixed in.
-func (b *job) sampled() int {
-	usual, _ := b.method.SampleStrategy.Split(b.cfg.Buffer.TrainBatchSize)
-	return max(1, usual)
-}
-
-// buildSource makes the trainer's source, at the place where the job goes on.
-func (b *job) buildSource(ctx context.Context, state trainer.State) (trainer.Source, error) {
-	eb := b.cfg.Buffer.TrainerInput.ExperienceBuffer
-	var from feed
-	switch {
-	case b.table != nil:
-		b.table.reads = state.Position.Count
-		from = b.table
-	case b.cfg.Mode.Explores() || b.cfg.Mode.Serves():
-		if eb.StorageType != "queue" {
-			return nil, fmt.Errorf("run: experience_buffer.storage_type %s is not for mode %s; use queue or sql", eb.StorageType, b.cfg.Mode)
-		}
-		copied, err := b.copyOf(ctx, eb)
+// buildLoops makes the loops of a configuration's mode.
+func buildLoops(ctx context.Context, b *job) (*loops, error) {
+	if err := b.prepareTasks(ctx); err != nil {
+		return nil, err
+	}
+	l := &loops{weights: synchronizer.Weights{FS: b.fs, Dir: b.dir, Prefix: jobdir.Prefix(b.cfg), Service: b.service}}
+	var err error
+	if l.resumed, err = resume(b); err != nil {
+		return nil, err
+	}
+	if l.travel, err = openTravel(b.cfg, b.folder(), b.Now, b.opened); err != nil {
+		return nil, err
+	}
+	o := exchangeOptions{cfg: b.cfg, dir: b.folder(), id: b.identity, schema: b.method.Schema, now: b.Now,
+		travel: l.travel, trained: l.resumed.Step, opened: b.opened}
+	if l.between, err = openBetween(ctx, o, l.resumed.Position); err != nil {
+		return nil, err
+	}
+	asking := record.Asking{Explores: b.cfg.Mode.Explores(), Serves: b.cfg.Mode.Serves(), Sync: l.travel.sync,
+		Folder: l.travel.folder, To: l.between.exchange}
+	if l.monitor, err = openMonitor(b, asking.ExploreStep(l.resumed.State), l.resumed.Step); err != nil {
+		return nil, err
+	}
+	if b.cfg.Mode.Explores() {
+		raw, err := o.openRaw(ctx)
 		if err != nil {
 			return nil, err
 		}
-		q := newQueueFeed(buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout)), b.sync, copied, state.Position)
-		b.outlet, from = q, q
+		if l.exploring, err = openExploring(ctx, b, sinks{l.travel, l.between.exchange, l.monitor, raw},
+			asking.ExploreStep(l.resumed.State)); err != nil {
+			return nil, err
+		}
+		asking.Adaptive = l.exploring.adaptive
 	}
-	if from != nil {
-		expert, err := b.openExpert(ctx, state.Position)
-		b.source = &samples{feed: from, strategy: b.method.SampleStrategy, expert: expert, warn: b.progress.warn}
-		return b.source, err
-	}
-	fs, err := b.buildFileSource(ctx, state.Position)
+	steps := stepsOf(b.cfg, b.method, l.exploring.steps)
+	versions, err := recoverVersions(ctx, b, l, asking, steps)
 	if err != nil {
 		return nil, err
 	}
-	b.steps = fs.reader.Steps()
-	return fs, nil
+	if err := checkStaleness(b.cfg, b.method, l.exploring.steps); err != nil || !b.cfg.Mode.Trains() {
+		return l, err
+	}
+	l.training, err = openTraining(ctx, b, l, versions, asking, steps)
+	return l, err
 }
 
-// sayReplanned tells the user when steps that are trained had other learning rates than a run that is planned as long as this one would have given
-// them: by warm-up ratios and decays they depend on the number of steps.
-func (b *job) sayReplanned(state trainer.State, now algorithm.Schedule) error {
-	if state.Planned == 0 || state.Planned == b.steps {
-		return nil
+// resumed is where a job continues.
+type resumed struct {
+	trainer.State
+	lost int // train steps that are done again, as the server lost the model
+}
+
+// resume is where the trainer continues: where it stopped, or on a service that keeps no models at the last state it
+// saved.
+func resume(b *job) (resumed, error) {
+	state, err := trainer.ReadState(b.dir, b.cfg.Trainer.Name)
+	switch {
+	case err != nil || b.durable() && !state.Foreign:
+		return resumed{State: state}, err
+	case state.Foreign && b.durable():
+		return resumed{}, fmt.Errorf("run: job %s was begun by Trinity-RFT on a Tinker service, which has its "+
+			"weights; "+
+			"set model.tinker.base_url to that service, or use another name for a new job", b.dir)
+	case state.Foreign:
+		state, err = record.Foreign{Explorer: explorerState(b), Store: storePath(b.folder()),
+			Explored: samplesOf(b.cfg),
+			Trained:  sampledOf(b.cfg, b.method), Sampled: b.method.Schema == "experience"}.Resume(state)
+		return resumed{State: state}, err
 	}
-	o := b.cfg.Algorithm.Optimizer
-	then, err := algorithm.NewSchedule(o.LR, o.MinLRRatio, o.LRWarmupSteps, o.LRWarmupStepsRatio, state.Planned, o.LRSchedulerType)
+	return resumed{state.Back(), state.Step - state.Saved}, nil
+}
+
+// explorerState is the path of the explorer's state.
+func explorerState(b *job) string { return filepath.Join(b.dir, b.cfg.Explorer.Name+"_meta.json") }
+
+// openMonitor opens the metrics. Its lines stand up to what is done: trained, or in a process that samples beside a
+// trainer the steps before explore step next.
+func openMonitor(b *job, next, trained int) (*monitor.Monitor, error) {
+	d := b.folder()
+	m, err := monitor.Open(monitor.Config{
+		Dir: b.dir, Log: d.Metrics(), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs,
+		Keep: linesToKeep(b, d, next, trained), Now: b.Now, FS: b.fs,
+		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: monitored(b.cfg.Mode),
+		Settings: b.cfg.Settings(),
+		Own:      b.Plugins.Monitors, LookupEnv: b.LookupEnv, Warn: b.progress.Warn,
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for step := 1; step <= state.Step; step++ {
-		if then.At(step) != now.At(step) {
-			b.noteOnce("the learning rates of steps 1 to %d are those of a run of %d steps, and from now on those of one of %d (algorithm.optimizer.lr_scheduler_type %s): "+
-				"the result is not that of a run that was planned for %d", state.Step, state.Planned, b.steps, o.LRSchedulerType, b.steps)
-			break
-		}
+	b.opened(m.Close)
+	if b.cfg.Monitor.MonitorType == "wandb" {
+		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
+			"offline-run-*"))
 	}
-	return nil
+	return m, nil
 }
 
-// totalSteps is how many train steps the run has: trainer.total_steps, buffer.total_steps, or as many as the tasks feed.
-func (b *job) totalSteps(exploreSteps int) int {
-	feed := 0
-	if exploreSteps > 0 {
-		feed = exploreSteps * b.cfg.Buffer.BatchSize * b.cfg.Algorithm.RepeatTimes / b.sampled()
-	} else if n := b.cfg.Buffer.TotalSteps; n != nil {
-		feed = *n
+// linesToKeep is up to which step the lines of metrics stand; -1 is none.
+func linesToKeep(b *job, d jobdir.Dir, next, trained int) int {
+	keep := trained
+	switch {
+	case b.cfg.Mode == config.Bench:
+		return -1 // it evaluates all again
+	case b.aside():
+		keep = next - 1
 	}
-	if n := b.cfg.Trainer.TotalSteps; n != nil && (feed == 0 || *n < feed) {
-		return *n
+	if keep > 0 {
+		return keep
 	}
-	return feed
+	if lines, err := monitor.ReadLog(d.File(d.Metrics())); err == nil && len(lines) > 0 && lines[0].Step == 0 {
+		return 0 // the evaluation at the start stands
+	}
+	return -1
 }
 
-// complete says that all planned steps are trained, and how to plan more; "" when some are left.
-func (b *job) complete() string {
-	if b.trainer == nil || b.steps == 0 || b.trainer.Step() < b.steps {
-		return ""
+// monitored are the roles whose metrics are recorded.
+func monitored(m config.Mode) (roles []string) {
+	if m == config.Bench {
+		return []string{jobdir.Benchmark}
 	}
-	key := "buffer.total_steps"
-	switch n := b.cfg.Trainer.TotalSteps; {
-	case n != nil && *n == b.steps && b.cfg.Buffer.TotalSteps != nil && *b.cfg.Buffer.TotalSteps == b.steps:
-		key = "buffer.total_steps and trainer.total_steps"
-	case n != nil && *n == b.steps:
-		key = "trainer.total_steps"
-	case b.cfg.Buffer.TotalSteps == nil:
-		key = "buffer.total_epochs"
+	if m != config.Train {
+		roles = append(roles, "explorer")
 	}
-	return fmt.Sprintf("nothing left to do: all %d steps are trained; raise %s to go on", b.steps, key)
+	if m.Trains() {
+		roles = append(roles, "trainer")
+	}
+	return roles
 }

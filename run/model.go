@@ -8,16 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/journal"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // baseModel is the model folder as text and tokens see it.
@@ -54,17 +53,18 @@ func (b *job) buildModel(ctx context.Context) error {
 			return err
 		}
 	}
-	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Explorer.RolloutModel.EnableThinking} // model.enable_thinking where that is open
+	// model.enable_thinking where that is open
+	b.model = &baseModel{name: name, dir: abs, tokenizer: tok, thinking: b.cfg.Explorer.RolloutModel.EnableThinking}
 	return nil
 }
 
 // buildDir makes the job directory, draws or reads the job's identity, and reads the template, which may ask for the
 // date.
 func (b *job) buildDir(ctx context.Context) error {
-	if err := b.FS.MkdirAll(b.dir); err != nil {
-		return fmt.Errorf("run: job directory: %w", err)
+	if err := b.folder().Make(); err != nil {
+		return err
 	}
-	if err := b.lock(ctx); err != nil {
+	if err := b.lock(ctx, jobdir.Roles(b.cfg)...); err != nil {
 		return err
 	}
 	if err := b.openIdentity(); err != nil {
@@ -115,16 +115,12 @@ func (b *job) readTemplate(text string) (*chat.Template, error) {
 }
 
 // Prompt implements workflow.Renderer.
-func (m *baseModel) Prompt(messages []workflow.Message) (string, []int32, error) {
-	list := make([]chat.Message, len(messages))
-	for i, msg := range messages {
-		list[i] = chat.Message{Role: msg.Role, Content: msg.Content}
-	}
+func (m *baseModel) Prompt(messages []chat.Message) (string, []int32, error) {
 	o := chat.Options{AddGenerationPrompt: true, EnableThinking: m.thinking}
 	if messages[len(messages)-1].Role == "assistant" {
 		o.AddGenerationPrompt, o.ContinueFinal = false, true
 	}
-	text, err := m.template.Render(list, o)
+	text, err := m.template.Render(messages, o)
 	if err != nil {
 		return "", nil, err
 	}
@@ -139,7 +135,7 @@ func (m *baseModel) Decode(tokens []int32) string { return m.tokenizer.Decode(to
 
 // buildService opens what trains and samples.
 func (b *job) buildService(ctx context.Context) (err error) {
-	if b.progress, err = b.newProgress(); err != nil {
+	if err := b.openProgress(); err != nil {
 		return err
 	}
 	switch {
@@ -159,7 +155,7 @@ func (b *job) buildService(ctx context.Context) (err error) {
 // vocabulary is how many token ids the model has: those of its configuration, which may reserve some behind the
 // tokenizer's, if that is here.
 func (b *job) vocabulary() int {
-	if c, err := model.LoadConfig(b.model.dir); err == nil {
+	if c, err := engine.Describe(b.model.dir); err == nil {
 		return c.Vocab
 	}
 	return b.model.tokenizer.VocabSize()
@@ -178,7 +174,7 @@ func (b *job) engineOptions() (engine.Options, error) {
 	maps.Copy(models, b.judge.served())
 	return engine.Options{
 		Dir: filepath.Join(b.dir, "tinker", "checkpoints"), Models: models,
-		Threads: b.Threads, Seed: &seed, FS: b.FS,
+		Threads: b.Threads, Seed: &seed, FS: b.fs,
 	}, err
 }
 
@@ -188,7 +184,7 @@ func (b *job) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.importState(); err != nil {
+	if err := b.folder().ImportState(b.stage); err != nil {
 		return err
 	}
 	alone := !b.aside() && b.cfg.Mode != config.Bench // the journal of the job is the trainer's; sampling keeps nothing
@@ -206,7 +202,7 @@ func (b *job) openEngine(ctx context.Context) error {
 		return nil
 	}
 	j, err := journal.Open(ctx, filepath.Join(b.dir, "tinker", "journal"), e, journal.Options{
-		FS: b.FS, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
+		FS: b.fs, Warn: func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) },
 	})
 	if err != nil {
 		e.Close()
@@ -245,6 +241,7 @@ func (b *job) createRequest() tinker.CreateModelRequest {
 	}
 	return tinker.CreateModelRequest{
 		SessionID: session, BaseModel: b.model.name, RandomInit: b.cfg.Model.RandomInit,
-		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP, TrainUnembed: l.TrainUnembed, Modules: someModules(l)},
+		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP,
+			TrainUnembed: l.TrainUnembed, Modules: someModules(l)},
 	}
 }

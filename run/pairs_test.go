@@ -14,16 +14,19 @@ import (
 // example loads a configuration of examples/tiny/algorithms.
 func example(t testing.TB, dir, name string, overrides ...string) *config.Config {
 	t.Helper()
-	cfg, err := config.Load("../examples/tiny/algorithms/"+name+".yaml", append([]string{"checkpoint_root_dir=" + dir}, overrides...), noEnv)
+	cfg, err := config.Load("../examples/tiny/algorithms/"+name+".yaml", append([]string{"checkpoint_root_dir=" + dir},
+		overrides...), noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cfg
 }
 
-// DPO begins at log 2, since nothing differs from the reference yet, and comes to prefer what was chosen; the reference does not move.
+// DPO begins at log 2, since nothing differs from the reference yet, and comes to prefer what was chosen; the reference
+// does not move.
 func TestDPO(t *testing.T) {
-	args := []string{"buffer.train_batch_size=4", "buffer.total_steps=6", "trainer.total_steps=6", "trainer.save_interval=3", "algorithm.optimizer.lr=1e-3"}
+	args := []string{"buffer.train_batch_size=4", "buffer.total_steps=6", "trainer.total_steps=6",
+		"trainer.save_interval=3", "algorithm.optimizer.lr=1e-3"}
 	lines := runs(t, example(t, t.TempDir(), "dpo", args...), options())
 	first, last := lines[0].Metrics, lines[len(lines)-1].Metrics
 	if got := first["actor/dpo_loss"]; math.Abs(got-math.Ln2) > 1e-6 {
@@ -39,18 +42,20 @@ func TestDPO(t *testing.T) {
 
 // Killed anywhere a run on pairs ends with the metrics of an unbroken one.
 func TestDPOSurvivesKills(t *testing.T) {
-	args := []string{"buffer.train_batch_size=2", "buffer.total_steps=3", "trainer.total_steps=3", "trainer.save_interval=1", "model.tinker.rank=4"}
+	args := []string{"buffer.train_batch_size=2", "buffer.total_steps=3", "trainer.total_steps=3",
+		"trainer.save_interval=1", "model.tinker.rank=4"}
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, example(t, t.TempDir(), "dpo", args...), o)
 	for at := 1; at <= count.Count(); at += 13 {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-		if _, err := Run(t.Context(), example(t, dir, "dpo", args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		if _, err := Run(t.Context(), example(t, dir, "dpo", args...), o); err != nil &&
+			!errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = disk.OS()
+		o.fs = disk.OS()
 		same(t, "killed", runs(t, example(t, dir, "dpo", args...), o), want)
 	}
 }

@@ -3,13 +3,13 @@ package run
 import (
 	"errors"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/spell"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
 // arguments are the errors of single arguments inside an error.
-func arguments(err error) (list []*spell.Argument) {
-	if a, ok := err.(*spell.Argument); ok {
-		return []*spell.Argument{a}
+func arguments(err error) (list []*arg.Error) {
+	if a, ok := err.(*arg.Error); ok {
+		return []*arg.Error{a}
 	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:

@@ -4,30 +4,34 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/reward"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
-// Plugins are parts that a program of its own brings as values: what Python programs register by decorators. A configuration chooses them by the
-// names here, as it does the built-in ones; a name that is built in too means the program's part. examples/plugin is a whole program.
+// Plugins are parts that a program of its own brings as values: what Python programs register by decorators. A
+// configuration chooses them by the names here, as it does the built-in ones; a name that is built in too means the
+// program's part. examples/plugin is a whole program.
 type Plugins struct {
-	Workflows    map[string]workflow.Workflow                                  // default_workflow_type
-	Rewards      map[string]reward.Func                                        // default_reward_fn_type
-	Operators    map[string]pipeline.Make                                      // data_processor.experience_pipeline.operators
+	Workflows map[string]workflow.Workflow // default_workflow_type
+	Rewards   map[string]reward.Func       // default_reward_fn_type
+	// data_processor.experience_pipeline.operators
+	Operators    map[string]pipeline.Make
 	Advantages   map[string]func(algorithm.Args) (algorithm.Advantage, error)  // algorithm.advantage_fn
 	PolicyLosses map[string]func(algorithm.Args) (algorithm.PolicyLoss, error) // algorithm.policy_loss_fn
-	Selectors    map[string]dataset.OpenSelector                               // data_selector.selector_type of a taskset
-	Monitors     map[string]monitor.OpenSink                                   // monitor.monitor_type
+	// data_selector.selector_type of a taskset
+	Selectors map[string]dataset.OpenSelector
+	Monitors  map[string]monitor.OpenSink // monitor.monitor_type
 }
 
 // Names is what [config.Load] must know, so that it does not take the names for mistakes.
 func (p Plugins) Names() config.Names {
-	return config.Names{Advantages: slices.Sorted(maps.Keys(p.Advantages)), PolicyLosses: slices.Sorted(maps.Keys(p.PolicyLosses)), Selectors: slices.Sorted(maps.Keys(p.Selectors)),
+	return config.Names{Advantages: slices.Sorted(maps.Keys(p.Advantages)),
+		PolicyLosses: slices.Sorted(maps.Keys(p.PolicyLosses)), Selectors: slices.Sorted(maps.Keys(p.Selectors)),
 		Monitors: slices.Sorted(maps.Keys(p.Monitors))}
 }
 

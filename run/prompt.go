@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // noteBuiltIn says once that a workflow speaks to the model in this project's words.
@@ -15,11 +15,13 @@ func (b *job) noteBuiltIn(name string, w workflow.Workflow, system string, r *wo
 	switch own := workflow.BuiltInPrompt(w, system, r); {
 	case own.Text == "":
 	case own.Replaceable:
-		b.noteOnce("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model trained with that "+
+		b.noteOnce("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model trained with "+
+			"that "+
 			"answers differently. Set format.system_prompt of the taskset to use another; "+
 			"trinity debug -m prompt shows the prompt", name)
 	default:
-		b.noteOnce("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with those answers "+
+		b.noteOnce("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with those "+
+			"answers "+
 			"differently. trinity debug -m prompt shows the prompt", name)
 	}
 }
@@ -61,7 +63,7 @@ func (in *Inspection) showPrompt(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	set := &in.job.tasks.sets[t.Taskset]
+	set := &in.tasks.sets[t.Taskset]
 	fmt.Fprintf(o.Out, "task     row %d of %s\ntemplate %s\nsystem   %s\n",
 		t.Index, set.config.Path, in.templateSource(), in.systemSource(t))
 	in.showTokens(o, "prompt", ids)
@@ -70,7 +72,7 @@ func (in *Inspection) showPrompt(ctx context.Context, o Options) error {
 
 // showExample shows the first row of sft or dpo.
 func (in *Inspection) showExample(o Options) error {
-	row, err := in.examples.row(dataset.Item{})
+	row, err := in.examples.Row(dataset.Item{})
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,8 @@ func (in *Inspection) templateSource() string {
 	cfg := in.job.cfg
 	switch {
 	case cfg.Model.ChatTemplatePath != "":
-		return fmt.Sprintf("%s, model.chat_template_path (%s)", cfg.Model.ChatTemplatePath, cfg.Origin("model.chat_template_path"))
+		return fmt.Sprintf("%s, model.chat_template_path (%s)", cfg.Model.ChatTemplatePath,
+			cfg.Origin("model.chat_template_path"))
 	case cfg.Explorer.RolloutModel.ChatTemplate != "":
 		key := templateKey(cfg)
 		return fmt.Sprintf("%s (%s)", key, cfg.Origin(key))
@@ -113,7 +116,7 @@ func (in *Inspection) templateSource() string {
 
 // systemSource says which system prompt a task has.
 func (in *Inspection) systemSource(t workflow.Task) string {
-	b, set := in.job, &in.job.tasks.sets[t.Taskset]
+	b, set := in.job, &in.tasks.sets[t.Taskset]
 	w, r := in.train.Way(t)
 	own := workflow.BuiltInPrompt(w, set.config.Format.SystemPrompt, &r)
 	key := set.key + ".format.system_prompt"

@@ -13,10 +13,11 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/recipe"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
 )
 
 // recipeOutput is the file of the output's folder, as upstream names it, and recipeNote what it was made by.
@@ -25,8 +26,8 @@ const (
 	recipeNote   = "recipe.sha256"
 )
 
-// prepareTasks runs data_processor.task_pipeline into the folder that its output, or else the taskset, names; a start after that finds it there.
-// The folder appears whole. One that was made otherwise is left alone and refused.
+// prepareTasks runs data_processor.task_pipeline into the folder that its output, or else the taskset, names; a start
+// after that finds it there. The folder appears whole. One that was made otherwise is left alone and refused.
 func (b *job) prepareTasks(ctx context.Context) error {
 	p := b.recipe()
 	if p == nil {
@@ -85,7 +86,8 @@ func (b *job) recipe() *config.TaskPipeline {
 func checkRecipe(p *config.TaskPipeline) error {
 	const key = "data_processor.task_pipeline"
 	if p.ConfigPath != "" {
-		return at(key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its operators into "+
+		return at(key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its "+
+			"operators into "+
 			"%s.operators, or run Data-Juicer beforehand and name its output in the taskset", key))
 	}
 	if len(p.Inputs) == 0 {
@@ -94,7 +96,8 @@ func checkRecipe(p *config.TaskPipeline) error {
 	return nil
 }
 
-// recipeFolder is where the output goes: the folder that the output names, or the first taskset, or with sft and dpo the experience buffer.
+// recipeFolder is where the output goes: the folder that the output names, or the first taskset, or with sft and dpo
+// the experience buffer.
 func (b *job) recipeFolder(p *config.TaskPipeline) (string, error) {
 	path := ""
 	switch in := b.cfg.Buffer.ExplorerInput.Training(); {
@@ -106,7 +109,8 @@ func (b *job) recipeFolder(p *config.TaskPipeline) (string, error) {
 		path = b.cfg.Buffer.TrainerInput.ExperienceBuffer.Path
 	}
 	if path == "" {
-		return "", errors.New("run: data_processor.task_pipeline.output.path is missing; name the folder that the tasks are written to")
+		return "", errors.New("run: data_processor.task_pipeline.output.path is missing; name the folder that the " +
+			"tasks are written to")
 	}
 	return filepath.Clean(b.Find(path)), nil
 }
@@ -137,10 +141,10 @@ func recipeMark(p *config.TaskPipeline) (string, error) {
 }
 
 // cookTasks reads the inputs and gives what the operators make of them.
-func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string) ([]*recipe.Sample, error) {
-	var operators []recipe.Operator
+func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string) ([]*taskprep.Sample, error) {
+	var operators []taskprep.Operator
 	for i, o := range p.Operators {
-		op, err := recipe.New(o.Name, o.Args, b.recipeNeeds(p))
+		op, err := taskprep.New(o.Name, o.Args, b.recipeNeeds(p))
 		if err != nil {
 			return nil, fmt.Errorf("%s.operators[%d]: %w", key, i, err)
 		}
@@ -148,7 +152,7 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 	}
 	weights := map[string]float64{}
 	for name, v := range p.PriorityWeights {
-		w, ok := number(v)
+		w, ok := arg.Float(v)
 		if !ok {
 			return nil, fmt.Errorf("run: %s.priority_weights.%s is %v; it must be a number", key, name, v)
 		}
@@ -159,10 +163,10 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 		return nil, err
 	}
 	read := len(list)
-	if list, err = recipe.Run(ctx, operators, list); err != nil {
+	if list, err = taskprep.Run(ctx, operators, list); err != nil {
 		return nil, err
 	}
-	list = recipe.Sort(list, weights, p.TopK)
+	list = taskprep.Sort(list, weights, p.TopK)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("run: %s leaves none of %d rows; loosen its operators", key, read)
 	}
@@ -171,12 +175,12 @@ func (b *job) cookTasks(ctx context.Context, p *config.TaskPipeline, key string)
 }
 
 // recipeNeeds is what the operators work with.
-func (b *job) recipeNeeds(p *config.TaskPipeline) recipe.Surroundings {
-	s := recipe.Surroundings{TextKey: "text", Workers: p.NumProcess}
+func (b *job) recipeNeeds(p *config.TaskPipeline) taskprep.Surroundings {
+	s := taskprep.Surroundings{TextKey: "text", Workers: p.NumProcess}
 	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {
-		judge, err := b.reachOpenAI(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
+		judge, err := b.reachJudge(model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
 		return func(ctx context.Context, system, user string) (string, error) {
-			list := []workflow.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
+			list := []chat.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
 			return judge.Ask(ctx, list, 0, 0)
 		}, err
 	}
@@ -187,8 +191,8 @@ func (b *job) recipeNeeds(p *config.TaskPipeline) recipe.Surroundings {
 }
 
 // readTasks reads the rows of all inputs, but for those in which a target field is null.
-func (b *job) readTasks(ctx context.Context, p *config.TaskPipeline) ([]*recipe.Sample, error) {
-	var list []*recipe.Sample
+func (b *job) readTasks(ctx context.Context, p *config.TaskPipeline) ([]*taskprep.Sample, error) {
+	var list []*taskprep.Sample
 	for _, path := range p.Inputs {
 		rows, err := b.openRows(ctx, path, "", "train")
 		if err != nil {
@@ -202,7 +206,7 @@ func (b *job) readTasks(ctx context.Context, p *config.TaskPipeline) ([]*recipe.
 	return list, nil
 }
 
-func addSamples(list []*recipe.Sample, rows *dataset.Source, fields []string) ([]*recipe.Sample, error) {
+func addSamples(list []*taskprep.Sample, rows *dataset.Source, fields []string) ([]*taskprep.Sample, error) {
 	for i := range rows.Len() {
 		row, err := rows.Row(i)
 		if err != nil {
@@ -212,23 +216,24 @@ func addSamples(list []*recipe.Sample, rows *dataset.Source, fields []string) ([
 		for _, f := range fields {
 			v, ok := row.Get(f)
 			if !ok {
-				return nil, fmt.Errorf("run: %s: no column %q; correct data_processor.task_pipeline.target_fields", rows.Place(i), f)
+				return nil, fmt.Errorf("run: %s: no column %q; correct data_processor.task_pipeline.target_fields",
+					rows.Place(i), f)
 			}
 			whole = whole && v != nil
 		}
 		if whole {
-			list = append(list, &recipe.Sample{Row: row, Stats: map[string]float64{}})
+			list = append(list, &taskprep.Sample{Row: row, Stats: map[string]float64{}})
 		}
 	}
 	return list, nil
 }
 
 // serveTasks writes the output folder beside its place and moves it there.
-func (b *job) serveTasks(out, made string, list []*recipe.Sample) error {
+func (b *job) serveTasks(out, made string, list []*taskprep.Sample) error {
 	tmp := out + "~recipe"
-	err := errors.Join(b.FS.RemoveAll(tmp), b.FS.MkdirAll(tmp))
+	err := errors.Join(b.fs.RemoveAll(tmp), b.fs.MkdirAll(tmp))
 	if err == nil {
-		err = disk.Replace(b.FS, filepath.Join(tmp, recipeOutput), func(w io.Writer) error {
+		err = disk.Replace(b.fs, filepath.Join(tmp, recipeOutput), func(w io.Writer) error {
 			for _, s := range list {
 				line, err := json.Marshal(s.Row)
 				if err != nil {
@@ -242,13 +247,13 @@ func (b *job) serveTasks(out, made string, list []*recipe.Sample) error {
 		})
 	}
 	if err == nil {
-		err = disk.WriteFile(b.FS, filepath.Join(tmp, recipeNote), []byte(made))
+		err = disk.WriteFile(b.fs, filepath.Join(tmp, recipeNote), []byte(made))
 	}
 	if err == nil {
-		err = b.FS.Rename(tmp, out)
+		err = b.fs.Rename(tmp, out)
 	}
 	if err == nil {
-		err = b.FS.SyncDir(filepath.Dir(out))
+		err = b.fs.SyncDir(filepath.Dir(out))
 	}
 	if err != nil {
 		return fmt.Errorf("run: prepared tasks: %w", err)

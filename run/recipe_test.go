@@ -13,14 +13,18 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 )
 
-// prepared is a run on tasks that a pipeline prepares: the example of upstream's guide, with a model that finds long questions hard.
+// prepared is a run on tasks that a pipeline prepares: the example of upstream's guide, with a model that finds long
+// questions hard.
 func prepared(t testing.TB, out, more string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	var text strings.Builder
-	for _, q := range []string{"Ann has 2 nuts and Bob has 30 more. How many has Bob?", "Dan has 3 nuts and 1 more. How many?", "Eve has 4 pears and Gus has 20 more than Eve. How many has Gus?", "Why?", "Dan has 3 nuts and 1 more. How many?"} {
+	for _, q := range []string{"Ann has 2 nuts and Bob has 30 more. How many has Bob?",
+		"Dan has 3 nuts and 1 more. How many?", "Eve has 4 pears and Gus has 20 more than Eve. How many has Gus?",
+		"Why?", "Dan has 3 nuts and 1 more. How many?"} {
 		line, err := json.Marshal(map[string]string{"question": q, "answer": "#### 4"})
 		if err != nil {
 			t.Fatal(err)
@@ -31,15 +35,19 @@ func prepared(t testing.TB, out, more string) []string {
 	if err := os.WriteFile(input, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return and(tiny, "buffer.batch_size=1", "buffer.total_steps=2", "trainer.total_steps=2", "buffer.explorer_input.taskset.path="+out, "data_processor.task_pipeline={inputs: ["+input+"], target_fields: [question, answer], num_process: 2, operators: ["+
-		"{name: document_deduplicator}, {name: text_length_filter, args: {min_len: 8}}, {name: llm_difficulty_score_filter, args: {api_or_hf_model: judge, min_score: 0.0, input_keys: [question, answer], field_names: [Question, Answer]}}]"+more+"}")
+	return and(tiny, "buffer.batch_size=1", "buffer.total_steps=2", "trainer.total_steps=2",
+		"buffer.explorer_input.taskset.path="+out, "data_processor.task_pipeline={inputs: ["+input+
+			"], target_fields: [question, answer], num_process: 2, operators: ["+
+			"{name: document_deduplicator}, {name: text_length_filter, args: {min_len: 8}}, {name: "+
+			"llm_difficulty_score_filter, args: {api_or_hf_model: judge, min_score: 0.0, input_keys: [question, "+
+			"answer], field_names: [Question, Answer]}}]"+more+"}")
 }
 
 // judging is a service whose model finds long questions hard.
 func judging(t testing.TB) Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body struct{ Messages []chatMessage }
+		var body struct{ Messages []openai.Message }
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
@@ -47,8 +55,12 @@ func judging(t testing.TB) Options {
 		if len(body.Messages[1].Content) > 110 {
 			score = "5"
 		}
-		answer := strings.NewReplacer("1,", score+",", "1}", score+"}").Replace(`{"dimension_scores": {"linguistic_complexity": 1, "conceptual_depth": 1, "prior_knowledge": 1, "step_complexity": 1, "ambiguity": 1}}`)
-		json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": chatMessage{"assistant", answer}}}})
+		answer := strings.NewReplacer("1,", score+",", "1}", score+"}").Replace(
+			`{"dimension_scores": {"linguistic_complexity": 1, "conceptual_depth": 1, "prior_knowledge": 1, ` +
+				`"step_complexity": 1, "ambiguity": 1}}`)
+		json.NewEncoder(w).Encode(
+			map[string]any{"choices": []any{
+				map[string]any{"message": openai.Message{Role: "assistant", Content: answer}}}})
 	}))
 	t.Cleanup(server.Close)
 	o := options()
@@ -56,11 +68,12 @@ func judging(t testing.TB) Options {
 	return o
 }
 
-// The pipeline runs once, before the first step, and the easiest tasks come first. A kill in the midst of it does not show.
+// The pipeline runs once, before the first step, and the easiest tasks come first. A kill in the midst of it does not
+// show.
 func TestTaskPipeline(t *testing.T) {
 	o := judging(t)
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	out, dir := filepath.Join(t.TempDir(), "made")+"/", t.TempDir()
 	args := prepared(t, out, "")
 	if b, err := Estimate(t.Context(), load(t, dir, args...), o); err != nil || b.Rows != 5 {
@@ -69,7 +82,8 @@ func TestTaskPipeline(t *testing.T) {
 	want := runs(t, load(t, dir, args...), o)
 	data, err := os.ReadFile(filepath.Join(out, "output.jsonl"))
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if err != nil || len(lines) != 3 || !strings.Contains(lines[0], "Dan has 3") || !strings.Contains(lines[0], `"llm_difficulty_score":0.2`) || !strings.Contains(lines[2], `"priority":`) {
+	if err != nil || len(lines) != 3 || !strings.Contains(lines[0], "Dan has 3") ||
+		!strings.Contains(lines[0], `"llm_difficulty_score":0.2`) || !strings.Contains(lines[2], `"priority":`) {
 		t.Fatalf("%v: %s", err, data)
 	}
 	step, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "rollouts", "step_000001.jsonl"))
@@ -79,11 +93,11 @@ func TestTaskPipeline(t *testing.T) {
 	for at := 3; at < 40; at += 4 {
 		out, dir := filepath.Join(t.TempDir(), "made"), t.TempDir()
 		args := prepared(t, out, "")
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, "after a kill", runs(t, load(t, dir, args...), o), want)
 	}
 }
@@ -108,15 +122,19 @@ func TestTaskPipelineRefuses(t *testing.T) {
 		if out == "new" {
 			out = filepath.Join(t.TempDir(), "new")
 		}
-		if _, err := Run(t.Context(), load(t, t.TempDir(), prepared(t, out, tt.more)...), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Run(t.Context(), load(t, t.TempDir(), prepared(t, out, tt.more)...), o); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.more, err, tt.want)
 		}
 	}
 	o.LookupEnv = nil
-	if _, err := Run(t.Context(), load(t, t.TempDir(), prepared(t, filepath.Join(t.TempDir(), "new"), "")...), o); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL") {
+	if _, err := Run(t.Context(), load(t, t.TempDir(), prepared(t, filepath.Join(t.TempDir(), "new"), "")...),
+		o); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL") {
 		t.Errorf("without a service: %v", err)
 	}
-	_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, "data_processor.task_pipeline={inputs: [a], operators: [{name: human_preference_annotation_mapper}]}", "buffer.explorer_input.taskset.path="+filepath.Join(t.TempDir(), "new"))...), options())
+	_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, "data_processor.task_pipeline={inputs: [a], operators: "+
+		"[{name: human_preference_annotation_mapper}]}", "buffer.explorer_input.taskset.path="+
+		filepath.Join(t.TempDir(), "new"))...), options())
 	if err == nil || !strings.Contains(err.Error(), "run Data-Juicer beforehand") {
 		t.Errorf("an operator that is not here: %v", err)
 	}

@@ -6,22 +6,23 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 // openServer connects to the server or the hosted service that the configuration chose.
 func (b *job) openServer(ctx context.Context) error {
 	ctx, cancel := b.whileWanted(ctx)
 	defer cancel()
-	left := modelNotes{b.FS, filepath.Join(b.dir, "remote_models.json"), b.backend.URL}
-	spare, err := left.read()
+	left := remote.ModelNotes{FS: b.fs, Path: filepath.Join(b.dir, "remote_models.json"), Server: b.backend.URL}
+	spare, err := left.Read()
 	if err != nil {
 		return err
 	}
-	o := b.clientOptions(b.progress.paused, b.progress.warn)
+	o := b.clientOptions(func(p client.Pause) { b.progress.Say(pauseText(p)) }, b.progress.Warn)
 	if b.cfg.Mode.Trains() && b.cfg.Mode != config.Bench {
-		o.OnModel, o.Spare = left.add, spare
+		o.OnModel, o.Spare = left.Add, spare
 	}
 	c, err := client.Open(ctx, o)
 	if err != nil {
@@ -49,7 +50,8 @@ func (b *job) clientOptions(paused func(client.Pause), warn func(string)) client
 	return o
 }
 
-// serverStops are the tokens that end a turn, to be named in requests: a server need not know the chat template that is used here.
+// serverStops are the tokens that end a turn, to be named in requests: a server need not know the chat template that
+// is used here.
 func (b *job) serverStops(conf *tokenizer.Config) ([]int32, error) {
 	if b.backend.Kind == config.Local {
 		return nil, nil // the engine knows them

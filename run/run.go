@@ -1,5 +1,5 @@
-// Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package that
-// knows all the others; everything it builds is built here by hand, so go-to-definition reaches every part.
+// Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package
+// that knows all the others; everything it builds is built here by hand, so go-to-definition reaches every part.
 //
 // Start reading at Run.
 package run
@@ -11,15 +11,15 @@ import (
 	"io"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/trainer"
 )
 
 // Options are what a run gets from its surroundings rather than from its configuration.
@@ -29,10 +29,9 @@ type Options struct {
 	Stop      <-chan struct{}             // closed: finish the step, save, end
 	LookupEnv func(string) (string, bool) // os.LookupEnv in the program
 	Now       func() time.Time            // time.Now by default
-	FS        disk.FS                     // disk.OS by default
 	Threads   int                         // of the local engine; 0 is all
-	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to serve
-	// the example that it carries.
+	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to
+	// serve the example that it carries.
 	Find func(path string) string
 	// Hub resolves names of models and data sets that Find does not lead to; nil: there are local files only.
 	Hub *hub.Hub
@@ -41,11 +40,15 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	seen  *Inspection // what Run has looked at before it builds anything
-	stage *stage      // set when the run is a stage of several
+	fs   disk.FS     // disk.OS; tests put one in its place that fails
+	seen *Inspection // what Run has looked at before it builds anything
 
-	score    func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
-	fleeting func(*job) (tinker.Service, error)            // for tests: a service that loses its models when the process ends
+	staged bool         // the run is a stage of several
+	stage  jobdir.Stage // what the stages before it left
+
+	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
+	// for tests: a service that loses its models when the process ends
+	fleeting func(*job) (tinker.Service, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -55,8 +58,8 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.FS == nil {
-		o.FS = disk.OS()
+	if o.fs == nil {
+		o.fs = disk.OS()
 	}
 	if o.Find == nil {
 		o.Find = func(path string) string { return path }
@@ -74,7 +77,7 @@ func (o Options) withDefaults() Options {
 var ErrInterrupted = errors.New("run: interrupted")
 
 // Run does what the configuration says until it is done, ctx ends, or Stop is closed.
-func Run(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
+func Run(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
 	o = o.withDefaults()
 	if len(cfg.Stages) > 0 {
 		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
@@ -94,8 +97,9 @@ func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
 	return in.Close()
 }
 
-// runOne runs a configuration without stages, or one stage.
-func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error) {
+// runOne runs a configuration without stages, or one stage; and once more whenever the server lost what the run had
+// there: a start on a server continues behind the last saved state, whether the process or the server was restarted.
+func runOne(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
 	backend, err := backendOf(cfg, o)
 	if err != nil {
 		return nil, err
@@ -107,166 +111,78 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*Summary, error
 	if !cfg.Continue && cfg.Mode != config.Bench { // which evaluates what is there
 		cfg.StartFresh(o.Now())
 	}
-	return goingBack(ctx, cfg, backend, o)
+	var back remote.Back
+	for {
+		sum, err := once(ctx, cfg, backend, o)
+		if !errors.Is(err, tinker.ErrLost) || ctx.Err() != nil {
+			return sum, err
+		}
+		state, rerr := trainer.ReadState(cfg.JobDir(), cfg.Trainer.Name)
+		if rerr != nil {
+			return nil, errors.Join(err, rerr)
+		}
+		if err := back.To(state.Saved, err, o.Out); err != nil {
+			return nil, err
+		}
+	}
 }
 
-// run runs the loops of the mode.
-func (b *job) run(ctx context.Context) (*Summary, error) {
-	ctx, cancel := b.whileReachable(ctx)
-	defer cancel()
-	b.progress.plan(b)
-	forecast, err := b.forecast(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if forecast != "" {
-		fmt.Fprintln(b.Out, "time    ", forecast)
-	}
-	switch b.cfg.Mode {
-	case config.Both, config.Colocate:
-		err = b.both(ctx)
-	case config.Train:
-		if err = b.train(ctx); err == nil {
-			err = b.export(b.trainer.Step())
+// once builds a run and runs it to its end.
+func once(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*console.Summary, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// nothing is under way yet that could be finished
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
+	b, l, err := build(ctx, cfg, backend, o)
+	release()
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		if err == nil {
+			if err := b.close(); err != nil {
+				return nil, err
+			}
 		}
-	case config.Explore:
-		err = b.explore(ctx)
-	case config.Serve:
-		err = b.serve(ctx)
-	case config.ServeTrain:
-		err = b.serveAndTrain(ctx)
-	case config.Bench:
-		err = b.bench(ctx)
-	default:
-		err = fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and serve+train", b.cfg.Mode)
-	}
-	if err == nil && b.trainer != nil {
-		err = b.keepCheckpoints(ctx, b.trainer.Step())
-	}
-	b.progress.done()
-	if err != nil && errors.Is(context.Cause(ctx), errUnreachable) {
-		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n", context.Cause(ctx))
-		return nil, ErrInterrupted
-	}
-	if errors.Is(err, ErrInterrupted) {
-		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
-		return nil, err
-	}
-	if errors.Is(err, trainer.ErrInterrupted) {
-		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n", b.trainer.Step())
+		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
 		return nil, ErrInterrupted
 	}
 	if err != nil {
 		return nil, err
 	}
-	b.monitor.Finish()
-	b.sayShort()
-	return b.summarize()
+	sum, err := l.run(ctx, b)
+	return sum, errors.Join(err, b.close())
 }
 
-// both runs explorer and trainer side by side. Whichever fails ends the other; the trainer's end is the run's.
-func (b *job) both(ctx context.Context) error {
-	if err := b.startUp(ctx); err != nil {
-		return err
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	finished := make(chan struct{}) // the trainer needs nothing more
-	g.Go(func() error {
-		err := b.explorer.Run(ctx, either(ctx, finished, b.Stop))
-		return errors.Join(err, b.outlet.finish(ctx))
-	})
-	var trained error
-	g.Go(func() error {
-		defer b.sync.Stop()
-		defer close(finished)
-		trained = b.trainer.Run(ctx, b.Stop)
-		return trained
-	})
-	err := g.Wait()
-	if errors.Is(err, synchronizer.ErrStopped) && trained != nil {
-		return trained // the explorer only heard of its end
-	}
-	return err
-}
-
-// train runs the trainer, and tells explorers of other processes how it stands.
-func (b *job) train(ctx context.Context) error {
-	if !b.followed() {
-		return b.trainer.Run(ctx, b.Stop)
-	}
-	if err := b.starved(-1); err != nil {
-		return err
-	}
-	err := b.trainer.Run(ctx, b.Stop)
-	status := synchronizer.TrainerStatus{State: synchronizer.Done, Step: b.trainer.Step()}
-	if err != nil {
-		status.State = synchronizer.Interrupted
-	}
-	return errors.Join(err, b.folder.WriteTrainer(status))
-}
-
-// explore runs the explorer beside a trainer in another process.
-func (b *job) explore(ctx context.Context) error {
-	if err := b.sayTrainerDone(); err != nil {
-		return err
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	follow, stop := context.WithCancel(ctx)
-	if b.table != nil {
-		g.Go(func() error { return b.folder.Follow(follow, b.sync, b.table.table.Total) })
-	}
-	g.Go(func() error {
-		defer stop()
-		if err := b.startUp(ctx); err != nil {
-			return err
-		}
-		if err := b.explorer.Run(ctx, b.Stop); err != nil {
-			return err
-		}
-		select {
-		case <-b.Stop:
-			return ErrInterrupted
-		default:
-			return b.outlet.finish(ctx)
-		}
-	})
-	return g.Wait()
-}
-
-// either is closed when a or b is.
-func either(ctx context.Context, a, b <-chan struct{}) <-chan struct{} {
-	c := make(chan struct{})
+// watchStop calls end when stop is closed, and returns what ends the watch.
+func watchStop(ctx context.Context, stop <-chan struct{}, end func()) (release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
 	go func() {
-		defer close(c)
+		defer close(done)
 		select {
-		case <-a:
-		case <-b:
+		case <-stop:
+			end()
 		case <-ctx.Done():
 		}
 	}()
-	return c
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
-// startUp publishes version 0 and evaluates it, unless that was done.
-func (b *job) startUp(ctx context.Context) error {
-	if b.cfg.Model.RandomInit {
-		return errors.New("run: model.random_init begins without a model to sample from; use it with mode train, and explore with what that run saved")
+// build makes everything that a run consists of. On an error what was opened is closed again.
+func build(
+	ctx context.Context, cfg *config.Config, backend config.Backend, o Options,
+) (b *job, l *loops, err error) {
+	if o.seen, err = Inspect(ctx, cfg, o); err != nil {
+		return nil, nil, err
 	}
-	if !b.cfg.Explorer.EvalOnStartup || len(b.evals) == 0 || b.monitor.Last() >= 0 {
-		return nil
+	b = &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
+	b.opened(o.seen.Close)
+	if err = b.build(ctx); err == nil {
+		l, err = buildLoops(ctx, b)
 	}
-	b.progress.phase("evaluating the model to begin with")
-	ctx, cancel := b.whileWanted(ctx)
-	defer cancel()
-	metrics, err := b.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
 	if err != nil {
-		return err
+		return nil, nil, errors.Join(err, b.close())
 	}
-	b.monitor.Add(0, "explorer", metrics)
-	line, err := b.monitor.Commit(0)
-	if err != nil {
-		return err
-	}
-	b.progress.step(0, line)
-	return nil
+	return b, l, nil
 }

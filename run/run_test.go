@@ -25,13 +25,16 @@ import (
 )
 
 // small is a run of the shipped example cut down to about a second.
-var small = []string{"seed=5", "buffer.batch_size=2", "algorithm.repeat_times=4", "buffer.total_steps=4", "trainer.total_steps=4",
+var small = []string{"seed=5", "buffer.batch_size=2", "algorithm.repeat_times=4", "buffer.total_steps=4",
+	"trainer.total_steps=4",
 	"model.max_response_tokens=16", "explorer.eval_interval=2", "trainer.save_interval=2",
-	"buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer, system_prompt: \"Think, then answer.\"}}]"}
+	"buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: " +
+		"math_workflow, format: {prompt_key: question, response_key: answer, system_prompt: \"Think, then answer.\"}}]"}
 
 func load(t testing.TB, dir string, overrides ...string) *config.Config {
 	t.Helper()
-	cfg, err := config.Load("../examples/tiny/gsm8k.yaml", append([]string{"checkpoint_root_dir=" + dir}, overrides...), noEnv)
+	cfg, err := config.Load("../examples/tiny/gsm8k.yaml", append([]string{"checkpoint_root_dir=" + dir}, overrides...),
+		noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +116,8 @@ func TestRepeatable(t *testing.T) {
 // A trainer that has fewer steps than there are tasks for ends the run, well.
 func TestTrainerEndsFirst(t *testing.T) {
 	for _, offset := range []string{"0", "1"} {
-		lines := runs(t, load(t, t.TempDir(), append(small, "trainer.total_steps=2", "synchronizer.sync_offset="+offset)...), options())
+		lines := runs(t, load(t, t.TempDir(), append(small, "trainer.total_steps=2", "synchronizer.sync_offset="+
+			offset)...), options())
 		if n := len(lines); n != 3 || lines[2].Step != 2 {
 			t.Errorf("offset %s: %d lines, want steps 0 to 2", offset, n)
 		}
@@ -148,7 +152,8 @@ func TestLyingSamplerIsCaught(t *testing.T) {
 		lie  func(root string, s tinker.Service) tinker.Service
 	}{
 		{"a stale version", func(_ string, s tinker.Service) tinker.Service { return stale{s} }},
-		{"a flipped bit of the adapter", func(root string, s tinker.Service) tinker.Service { return &flipped{Service: s, t: t, root: root} }},
+		{"a flipped bit of the adapter",
+			func(root string, s tinker.Service) tinker.Service { return &flipped{Service: s, t: t, root: root} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -188,7 +193,8 @@ func (f *flipped) SamplingClient(ctx context.Context, req tinker.SamplingClientR
 	if err := flipBit(to); err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(engine.Options{Dir: to, Models: map[string]engine.Model{"examples/tiny/model": {Dir: "../examples/tiny/model"}}})
+	e, err := engine.Open(engine.Options{Dir: to, Models: map[string]engine.Model{
+		"examples/tiny/model": {Dir: "../examples/tiny/model"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -272,16 +278,18 @@ func (s *stopAt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-var everyKill = flag.Bool("kills.full", false, "TestSurvivesEveryKill: each operation with and without a power loss; make kills")
+var everyKill = flag.Bool("kills.full", false, "TestSurvivesEveryKill: each operation with and without a power loss; "+
+	"make kills")
 
 // The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends
 // with the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
-	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1", "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
+	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1",
+		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := runs(t, load(t, t.TempDir(), few...), o)
 	stride := 1
 	if testing.Short() {
@@ -293,13 +301,15 @@ func TestSurvivesEveryKill(t *testing.T) {
 				continue // each operation once, in one of both ways
 			}
 			dir := t.TempDir()
-			o.FS = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
 			o.Out = io.Discard
-			if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil &&
+				!errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 			}
-			o.FS = &disk.Crash{FS: disk.OS()} // does not crash
-			same(t, fmt.Sprintf("killed at operation %d (power loss %v)", at, power), runs(t, load(t, dir, few...), o), want)
+			o.fs = &disk.Crash{FS: disk.OS()} // does not crash
+			same(t, fmt.Sprintf("killed at operation %d (power loss %v)", at, power), runs(t, load(t, dir, few...), o),
+				want)
 			if t.Failed() {
 				return
 			}
@@ -310,10 +320,11 @@ func TestSurvivesEveryKill(t *testing.T) {
 // Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed
 // first: killed there the job goes on.
 func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
-	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false", "model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
+	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false",
+		"model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
 	marked := &saveMark{Crash: &disk.Crash{FS: disk.OS()}}
 	o := options()
-	o.FS = marked
+	o.fs = marked
 	want := runs(t, load(t, t.TempDir(), args...), o)
 	first := int(marked.at.Load())
 	if first == 0 {
@@ -321,11 +332,11 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	}
 	for at := first; at <= first+8; at++ {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
 	}
 }
@@ -337,7 +348,8 @@ type saveMark struct {
 }
 
 func (s *saveMark) Rename(from, to string) error {
-	if data, err := os.ReadFile(from); err == nil && strings.HasSuffix(to, "trainer_meta.json") && strings.Contains(string(data), `"saving":`) {
+	if data, err := os.ReadFile(from); err == nil && strings.HasSuffix(to, "trainer_meta.json") &&
+		strings.Contains(string(data), `"saving":`) {
 		s.at.CompareAndSwap(0, int64(s.Count()+1))
 	}
 	return s.Crash.Rename(from, to)

@@ -17,7 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-var serving = and(tiny, "explorer.proxy_port=0", "buffer.train_batch_size=4", "buffer.total_steps=null", "trainer.total_steps=2")
+var serving = and(tiny, "explorer.proxy_port=0", "buffer.train_batch_size=4", "buffer.total_steps=null",
+	"trainer.total_steps=2")
 
 // address waits until the proxy of a job listens.
 func address(t *testing.T, dir string) string {
@@ -66,15 +67,18 @@ func call(t *testing.T, url, body string) map[string]any {
 func play(t *testing.T, url string, step int) {
 	t.Helper()
 	for i := range 4 {
-		answer := call(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"2 and 2 apples?"}],"max_tokens":6}`)
-		call(t, url+"/feedback", fmt.Sprintf(`{"reward": %d, "msg_ids": [%q], "task_id": "apples %d", "run_id": %d}`, i%2, answer["id"], step, i))
+		answer := call(t, url+"/v1/chat/completions",
+			`{"messages":[{"role":"user","content":"2 and 2 apples?"}],"max_tokens":6}`)
+		call(t, url+"/feedback", fmt.Sprintf(`{"reward": %d, "msg_ids": [%q], "task_id": "apples %d", "run_id": %d}`,
+			i%2, answer["id"], step, i))
 	}
 	if out := call(t, url+"/commit", ""); out["explore_step_num"] != float64(step) || out["experiences"] != 4.0 {
 		t.Errorf("commit %d: %v", step, out)
 	}
 }
 
-// A program of its own is the agent of a run in one process; killed in between, the run trains what was committed, once.
+// A program of its own is the agent of a run in one process; killed in between, the run trains what was committed,
+// once.
 func TestServeAndTrain(t *testing.T) {
 	dir := t.TempDir()
 	ctx, kill := context.WithCancel(t.Context())
@@ -112,8 +116,10 @@ func TestServeAndTrain(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if len(lines) != 2 || lines[0].Metrics["sample/model_version/mean"] != 0 || lines[1].Metrics["sample/model_version/mean"] != 1 {
-		t.Fatalf("%d lines, want a step with the base model's answers and one with those of its first weights: %v", len(lines), lines)
+	if len(lines) != 2 || lines[0].Metrics["sample/model_version/mean"] != 0 ||
+		lines[1].Metrics["sample/model_version/mean"] != 1 {
+		t.Fatalf("%d lines, want a step with the base model's answers and one with those of its first weights: %v",
+			len(lines), lines)
 	}
 	for _, l := range lines {
 		if l.Metrics["train/kl_sample_train_v1"] != 0 || l.Metrics["critic/rewards/mean"] != 0.5 {

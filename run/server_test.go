@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 // serve starts a server that has the shipped model and the teacher, and returns its address.
@@ -36,7 +36,8 @@ func serveModel(t *testing.T, name, folder, id string) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{name: {Dir: folder, Tokens: tok},
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{
+		name:                    {Dir: folder, Tokens: tok},
 		"examples/tiny/teacher": {Dir: "../examples/tiny/model", Adapter: "../examples/tiny/teacher"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,8 @@ func serveModel(t *testing.T, name, folder, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.Open(context.Background(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e, HubNames: map[string]string{name: id}})
+	s, err := server.Open(context.Background(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e,
+		HubNames: map[string]string{name: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,18 +74,18 @@ func TestRunOnServer(t *testing.T) {
 	o := options()
 	o.LookupEnv = withKey
 	count := &disk.Crash{FS: disk.OS()}
-	o.FS = count
+	o.fs = count
 	dir := t.TempDir()
 	same(t, "on a server", runs(t, load(t, dir, remote...), o), want)
 	same(t, "started again when it was done", runs(t, load(t, dir, remote...), o), want)
 	for _, part := range []int{3, 2} {
 		at := count.Count() / part
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, remote...), o); !errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, "killed on a server", runs(t, load(t, dir, remote...), o), want)
 	}
 }
@@ -99,13 +101,15 @@ func TestServerRefusals(t *testing.T) {
 	}{
 		{"no key", t.TempDir(), "", "no API key: set TINKER_API_KEY", nil},
 		{"a key of something else", t.TempDir(), "sk-1", "TINKER_API_KEY does not begin with tml-", nil},
-		{"a model that the server has not", t.TempDir(), "tml-1", "no/such-model", []string{"model.tinker.base_model=no/such-model"}},
+		{"a model that the server has not", t.TempDir(), "tml-1", "no/such-model",
+			[]string{"model.tinker.base_model=no/such-model"}},
 		{"a job of the local engine", began, "tml-1", "was begun on the local engine", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := options()
 			o.LookupEnv = func(name string) (string, bool) {
-				v, ok := map[string]string{"TINKER_API_KEY": tt.key, "HF_HUB_OFFLINE": "1", "HF_HOME": t.TempDir()}[name]
+				v, ok := map[string]string{"TINKER_API_KEY": tt.key, "HF_HUB_OFFLINE": "1",
+					"HF_HOME": t.TempDir()}[name]
 				return v, ok
 			}
 			cfg := load(t, tt.dir, append(append(small, "model.tinker.base_url="+url), tt.overrides...)...)
@@ -144,6 +148,8 @@ func TestServerIsAskedForAStepAtOnce(t *testing.T) {
 	defer front.Close()
 	o := options()
 	o.LookupEnv = withKey
-	runs(t, load(t, t.TempDir(), append(small, "model.tinker.base_url="+front.URL, "buffer.batch_size=12", "explorer.runner_per_model=1",
-		"buffer.total_steps=1", "trainer.total_steps=1", "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]")...), o)
+	runs(t, load(t, t.TempDir(), append(small, "model.tinker.base_url="+front.URL, "buffer.batch_size=12",
+		"explorer.runner_per_model=1",
+		"buffer.total_steps=1", "trainer.total_steps=1", "explorer.eval_on_startup=false",
+		"buffer.explorer_input.eval_tasksets=[]")...), o)
 }

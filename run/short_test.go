@@ -12,19 +12,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/experience"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
 // dropSteps is an operator of a program: it drops all experiences of some explore steps.
 type dropSteps []string
 
 func (d dropSteps) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
-	return slices.DeleteFunc(list, func(e *experience.Experience) bool { return slices.Contains(d, e.EID.Batch) }), nil, nil
+	return slices.DeleteFunc(list, func(e *experience.Experience) bool { return slices.Contains(d, e.EID.Batch) }), nil,
+		nil
 }
 
 func dropping(steps ...string) Plugins {
-	return Plugins{Operators: map[string]pipeline.Make{"drop_steps": func(map[string]any) (pipeline.Operator, error) { return dropSteps(steps), nil }}}
+	return Plugins{Operators: map[string]pipeline.Make{"drop_steps": func(map[string]any) (pipeline.Operator,
+		error) {
+		return dropSteps(steps), nil
+	}}}
 }
 
 func operatorsOf(list string) string {
@@ -32,7 +37,7 @@ func operatorsOf(list string) string {
 }
 
 // said runs a job, which must end well, and returns what it told the user.
-func said(t *testing.T, o Options, args ...string) (*Summary, string) {
+func said(t *testing.T, o Options, args ...string) (*console.Summary, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
@@ -52,14 +57,19 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a reward filter":   {[]string{operatorsOf("{name: reward_filter, args: {threshold: 5}}")}, "all 4 samples were dropped (reward_filter 4)"},
-		"equal rewards":     {[]string{operatorsOf("{name: reward_std_filter, args: {threshold: 9}}")}, "all 4 samples were dropped (reward_std_filter 4)"},
-		"a threshold":       {[]string{"algorithm.advantage_fn_args={std_threshold: 9}"}, "all 4 samples were dropped (grpo 4)"},
+		"a reward filter": {[]string{operatorsOf("{name: reward_filter, args: {threshold: 5}}")},
+			"all 4 samples were dropped (reward_filter 4)"},
+		"equal rewards": {[]string{operatorsOf("{name: reward_std_filter, args: {threshold: 9}}")},
+			"all 4 samples were dropped (reward_std_filter 4)"},
+		"a threshold": {[]string{"algorithm.advantage_fn_args={std_threshold: 9}"},
+			"all 4 samples were dropped (grpo 4)"},
 		"a user's operator": {[]string{operatorsOf("{name: drop_steps}")}, "all 4 samples were dropped (drop_steps 4)"},
-		"two of them": {[]string{operatorsOf("{name: reward_std_filter, args: {threshold: 0}}, {name: reward_filter, args: {threshold: 5}}")},
+		"two of them": {[]string{operatorsOf("{name: reward_std_filter, args: {threshold: 0}}, {name: reward_filter, " +
+			"args: {threshold: 5}}")},
 			"all 4 samples were dropped (reward_"},
 	} {
-		for _, schedule := range []string{"", "synchronizer.sync_offset=1", "synchronizer.sync_interval=2", "synchronizer.sync_style=trainer_driven",
+		for _, schedule := range []string{"", "synchronizer.sync_offset=1", "synchronizer.sync_interval=2",
+			"synchronizer.sync_style=trainer_driven",
 			"synchronizer.sync_style=explorer_driven", "buffer.trainer_input.experience_buffer={storage_type: sql}"} {
 			t.Run(name+" "+schedule, func(t *testing.T) {
 				args := append(and(tiny, tt.args...), "synchronizer.sync_timeout=30")
@@ -70,11 +80,13 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 				o.Plugins = dropping("1", "2", "3")
 				sum, out := said(t, o, args...)
 				for _, step := range []int{1, 2, 3} {
-					if want := fmt.Sprintf("explore step %d: nothing is left to train on: %s", step, tt.want); !strings.Contains(out, want) {
+					if want := fmt.Sprintf("explore step %d: nothing is left to train on: %s", step,
+						tt.want); !strings.Contains(out, want) {
 						t.Errorf("it does not say %q:\n%s", want, out)
 					}
 				}
-				if !strings.Contains(out, "ended behind step 0 of 3: the tasks are done") || sum.Steps != 0 || strings.Contains(out, "reward.svg") {
+				if !strings.Contains(out, "ended behind step 0 of 3: the tasks are done") || sum.Steps != 0 ||
+					strings.Contains(out, "reward.svg") {
 					t.Errorf("%d steps:\n%s", sum.Steps, out)
 				}
 			})
@@ -85,12 +97,15 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 // Where no group has a signal the step says so, and is trained on as before.
 func TestNoSignal(t *testing.T) {
 	o := options()
-	o.Plugins = Plugins{Operators: map[string]pipeline.Make{"level": func(map[string]any) (pipeline.Operator, error) { return level{}, nil }}}
+	o.Plugins = Plugins{Operators: map[string]pipeline.Make{
+		"level": func(map[string]any) (pipeline.Operator, error) { return level{}, nil }}}
 	sum, out := said(t, o, and(tiny, operatorsOf("{name: level}"))...)
-	if !strings.Contains(out, "explore step 2: no group has a signal: the advantages (grpo) of all 4 samples are 0") || sum.Steps != 3 {
+	if !strings.Contains(out, "explore step 2: no group has a signal: the advantages (grpo) of all 4 samples are 0") ||
+		sum.Steps != 3 {
 		t.Errorf("%d steps:\n%s", sum.Steps, out)
 	}
-	if _, out := said(t, options(), tiny...); strings.Contains(out, "step 1: no group has a signal") && strings.Contains(out, "step 2: no group has a signal") &&
+	if _, out := said(t, options(), tiny...); strings.Contains(out, "step 1: no group has a signal") &&
+		strings.Contains(out, "step 2: no group has a signal") &&
 		strings.Contains(out, "step 3: no group has a signal") {
 		t.Errorf("every step is said to have no signal:\n%s", out)
 	}
@@ -109,11 +124,13 @@ func (level) Process(list []*experience.Experience) ([]*experience.Experience, m
 // A run in which some steps are dropped whole goes on with the others, under every schedule and with explorer and
 // trainer apart, and a killed one comes to the same bits.
 func TestDroppedStepsInBetween(t *testing.T) {
-	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"), "synchronizer.sync_timeout=30")
+	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"),
+		"synchronizer.sync_timeout=30")
 	o := options()
 	o.Plugins = dropping("1", "3")
 	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
-	for _, schedule := range []string{"synchronizer.sync_offset=0", "synchronizer.sync_offset=1", "synchronizer.sync_interval=2"} {
+	for _, schedule := range []string{"synchronizer.sync_offset=0", "synchronizer.sync_offset=1",
+		"synchronizer.sync_interval=2"} {
 		t.Run(schedule, func(t *testing.T) {
 			args := append(and(base), schedule)
 			want := runs(t, load(t, t.TempDir(), args...), o)
@@ -133,7 +150,8 @@ func TestDroppedStepsInBetween(t *testing.T) {
 					t.Fatalf("start %d: %v", n, err)
 				}
 			}
-			same(t, "stopped and started again", only(runs(t, load(t, dir, args...), o), trained...), only(want, trained...))
+			same(t, "stopped and started again", only(runs(t, load(t, dir, args...), o), trained...),
+				only(want, trained...))
 			got, err := apart(t, t.TempDir(), o, args...)
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +177,8 @@ func (w *atStep) Write(p []byte) (int, error) {
 
 // A stage in which nothing is left to train on hands the weights on that it began with.
 func TestStageWithNothingLeft(t *testing.T) {
-	stages := "stages=[{stage_name: empty, mode: both, data_processor: {experience_pipeline: {operators: [{name: reward_filter, args: {threshold: 5}}]}}}, {stage_name: full, mode: both}]"
+	stages := "stages=[{stage_name: empty, mode: both, data_processor: {experience_pipeline: {operators: [{name: " +
+		"reward_filter, args: {threshold: 5}}]}}}, {stage_name: full, mode: both}]"
 	sum, out := said(t, options(), and(tiny, stages)...)
 	if sum.Steps != 3 || !strings.Contains(out, "ended behind step 0 of 3") {
 		t.Errorf("%d steps:\n%s", sum.Steps, out)

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
 // openTaskRows opens what a taskset names: a file, or the table of its name in a database; added is nil for files.
-func (b *job) openTaskRows(ctx context.Context, t *config.Taskset) (rows *dataset.Source, added func() error, err error) {
+func (b *job) openTaskRows(ctx context.Context, t *config.Taskset) (rows *dataset.Source, added func() error,
+	err error) {
 	if t.StorageType != "sql" {
 		rows, err = b.openRows(ctx, t.Path, t.SubsetName, t.Split)
 		return rows, nil, err
@@ -22,13 +23,15 @@ func (b *job) openTaskRows(ctx context.Context, t *config.Taskset) (rows *datase
 		return nil, nil, err
 	}
 	if table.Count() == 0 {
-		return nil, nil, errors.Join(fmt.Errorf("table %s has no rows; fill it before the run begins", t.Name), table.Close())
+		return nil, nil, errors.Join(fmt.Errorf("table %s has no rows; fill it before the run begins", t.Name),
+			table.Close())
 	}
 	return dataset.Of(table), func() error { return table.Refresh(ctx) }, nil
 }
 
 // openExampleRows opens what an experience buffer of sft or dpo names, likewise.
-func (b *job) openExampleRows(ctx context.Context, eb *config.ExperienceBuffer, schema string) (*dataset.Source, error) {
+func (b *job) openExampleRows(ctx context.Context, eb *config.ExperienceBuffer, schema string) (*dataset.Source,
+	error) {
 	if eb.StorageType != "sql" {
 		return b.openRows(ctx, eb.Path, eb.SubsetName, eb.Split)
 	}
@@ -37,13 +40,14 @@ func (b *job) openExampleRows(ctx context.Context, eb *config.ExperienceBuffer, 
 		return nil, err
 	}
 	if table.Count() == 0 {
-		return nil, errors.Join(fmt.Errorf("table %s has no rows; fill it before the run begins", eb.Name), table.Close())
+		return nil, errors.Join(fmt.Errorf("table %s has no rows; fill it before the run begins", eb.Name),
+			table.Close())
 	}
 	return dataset.Of(table), nil
 }
 
-// taskTable deals the rows of a database table out in order, each once, as upstream does: total_steps batches or as many as there are
-// whole ones. Rows that are added in time for their step count.
+// taskTable deals the rows of a database table out in order, each once, as upstream does: total_steps batches or as
+// many as there are whole ones. Rows that are added in time for their step count.
 type taskTable struct {
 	set   *taskRows
 	steps int
@@ -52,7 +56,8 @@ type taskTable struct {
 func newTaskTable(set *taskRows, plan dataset.Plan) (*taskTable, error) {
 	rows, steps := set.rows.Len(), plan.TotalSteps
 	if rows < plan.BatchSize {
-		return nil, fmt.Errorf("%s: table %s has %d rows, less than one batch of %d; add rows, or lower batch_size", set.key, set.name, rows, plan.BatchSize)
+		return nil, fmt.Errorf("%s: table %s has %d rows, less than one batch of %d; add rows, or lower "+
+			"batch_size", set.key, set.name, rows, plan.BatchSize)
 	}
 	if steps == 0 {
 		steps = rows / plan.BatchSize

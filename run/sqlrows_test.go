@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
 // tables is a copy of a database that Trinity-RFT's own models wrote, and the rows of one of its tables as a file.
 func tables(t testing.TB, table, schema string) (url, file string) {
 	t.Helper()
 	dir := t.TempDir()
-	data, err := os.ReadFile("../buffer/testdata/tables.db")
+	data, err := os.ReadFile("../loop/buffer/testdata/tables.db")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,26 +50,30 @@ func tables(t testing.TB, table, schema string) (url, file string) {
 	return url, file
 }
 
-// A taskset in a database gives what the same rows give from a file, to the bit; kills do not show. The evaluation reads one too.
+// A taskset in a database gives what the same rows give from a file, to the bit; kills do not show. The evaluation
+// reads one too.
 func TestTasksInADatabase(t *testing.T) {
 	url, file := tables(t, "questions", "task")
 	set := func(storage, path string) []string {
-		one := "{name: questions, storage_type: " + storage + ", path: \"" + path + "\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer, system_prompt: \"Think, then answer.\"}}"
+		one := "{name: questions, storage_type: " + storage + ", path: \"" + path + "\", default_workflow_type: " +
+			"math_workflow, format: {prompt_key: question, response_key: answer, system_prompt: \"Think, then " +
+			"answer.\"}}"
 		return and(tiny, "buffer.explorer_input.taskset="+one, "buffer.explorer_input.eval_tasksets=["+one+"]")
 	}
 	want := runs(t, load(t, t.TempDir(), set("file", file)...), options())
 	same(t, "in a database", runs(t, load(t, t.TempDir(), set("sql", url)...), options()), want)
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	runs(t, load(t, t.TempDir(), set("sql", url)...), o)
 	for at := 7; at <= count.Count(); at += count.Count()/3 + 1 {
 		dir := t.TempDir()
-		o.FS = &disk.Crash{FS: disk.OS(), At: at}
-		if _, err := Run(context.Background(), load(t, dir, set("sql", url)...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs = &disk.Crash{FS: disk.OS(), At: at}
+		if _, err := Run(context.Background(), load(t, dir, set("sql", url)...), o); err != nil &&
+			!errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		same(t, "after a kill", runs(t, load(t, dir, set("sql", url)...), o), want)
 	}
 }
@@ -77,13 +81,15 @@ func TestTasksInADatabase(t *testing.T) {
 // The seven rows of the table are read once, whatever total_epochs and total_steps say: three steps of two.
 func TestATableIsReadOnce(t *testing.T) {
 	url, _ := tables(t, "questions", "task")
-	set := "buffer.explorer_input.taskset={name: questions, storage_type: sql, path: \"" + url + "\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}"
+	set := "buffer.explorer_input.taskset={name: questions, storage_type: sql, path: \"" + url +
+		"\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}"
 	for _, more := range [][]string{{"buffer.total_epochs=5", "buffer.total_steps=null"}, {"buffer.total_steps=9"}} {
 		cfg := load(t, t.TempDir(), and(and(tiny, set, "trainer.total_steps=null"), more...)...)
 		if lines := runs(t, cfg, options()); len(lines) != 3 || lines[2].Step != 3 {
 			t.Errorf("with %v: %d steps, want 3", more, len(lines))
 		}
-		if notes := strings.Join(cfg.Notes(), "\n"); strings.Contains(notes, "the rows of a table are read once") != strings.HasPrefix(more[0], "buffer.total_epochs") {
+		if notes := strings.Join(cfg.Notes(), "\n"); strings.Contains(notes,
+			"the rows of a table are read once") != strings.HasPrefix(more[0], "buffer.total_epochs") {
 			t.Errorf("with %v the notes are %s", more, notes)
 		}
 	}
@@ -98,15 +104,19 @@ func TestExamplesInADatabase(t *testing.T) {
 	for _, tt := range []struct{ algorithm, table string }{{"sft", "solutions"}, {"dpo", "pairs"}} {
 		url, file := tables(t, tt.table, tt.algorithm)
 		args := func(storage, path string) []string {
-			return []string{"buffer.train_batch_size=4", "buffer.total_steps=3", "trainer.total_steps=3", "model.tinker.rank=4",
-				"buffer.trainer_input.experience_buffer={name: " + tt.table + ", storage_type: " + storage + ", path: \"" + path + "\", format: {prompt_type: messages, messages_key: messages, chosen_key: chosen, rejected_key: rejected}}"}
+			return []string{"buffer.train_batch_size=4", "buffer.total_steps=3", "trainer.total_steps=3",
+				"model.tinker.rank=4",
+				"buffer.trainer_input.experience_buffer={name: " + tt.table + ", storage_type: " + storage +
+					", path: \"" + path + "\", format: {prompt_type: messages, messages_key: messages, chosen_key: " +
+					"chosen, rejected_key: rejected}}"}
 		}
 		want := runs(t, example(t, t.TempDir(), tt.algorithm, args("file", file)...), options())
 		if len(want) != 3 {
 			t.Errorf("%s: %d steps from the file", tt.algorithm, len(want))
 		}
 		same(t, tt.algorithm, runs(t, example(t, t.TempDir(), tt.algorithm, args("sql", url)...), options()), want)
-		if b, err := Estimate(t.Context(), example(t, t.TempDir(), tt.algorithm, args("sql", url)...), options()); err != nil || b.Rows != 8 || b.Prompt < 20 {
+		if b, err := Estimate(t.Context(), example(t, t.TempDir(), tt.algorithm, args("sql", url)...),
+			options()); err != nil || b.Rows != 8 || b.Prompt < 20 {
 			t.Errorf("%s: the estimate is %+v, %v", tt.algorithm, b, err)
 		}
 	}

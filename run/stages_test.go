@@ -16,7 +16,10 @@ import (
 
 // warmed is a run in two stages: two steps on the demonstrations, then two of grpo.
 var warmed = and(tiny, "stages=["+
-	"{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft, optimizer: {lr: 1e-3}}, buffer: {total_steps: 2, train_batch_size: 4, trainer_input: {experience_buffer: {storage_type: file, path: examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, trainer: {total_steps: 2}},"+
+	"{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft, optimizer: {lr: 1e-3}}, buffer: "+
+	"{total_steps: 2, train_batch_size: 4, trainer_input: {experience_buffer: {storage_type: file, path: "+
+	"examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, "+
+	"trainer: {total_steps: 2}},"+
 	"{stage_name: rft}]")
 
 // staged runs all stages and returns the lines of each.
@@ -72,8 +75,10 @@ func TestReferenceOfAStage(t *testing.T) {
 		if err != nil || len(lines) != 3 {
 			t.Fatalf("%s: %d lines, %v", name, len(lines), err)
 		}
-		if first, last := lines[0].Metrics["actor/kl_loss"], lines[2].Metrics["actor/kl_loss"]; first != 0 || last == 0 {
-			t.Errorf("%s: the first step is %v away from the reference, the third %v; want 0 and some", name, first, last)
+		if first, last := lines[0].Metrics["actor/kl_loss"], lines[2].Metrics["actor/kl_loss"]; first != 0 ||
+			last == 0 {
+			t.Errorf("%s: the first step is %v away from the reference, the third %v; want 0 and some", name, first,
+				last)
 		}
 	}
 }
@@ -82,7 +87,7 @@ func TestReferenceOfAStage(t *testing.T) {
 func TestStagesSurviveKills(t *testing.T) {
 	count := &disk.Crash{FS: disk.OS()}
 	o := options()
-	o.FS = count
+	o.fs = count
 	want := staged(t, t.TempDir(), o)
 	stride := 11
 	if testing.Short() {
@@ -90,11 +95,12 @@ func TestStagesSurviveKills(t *testing.T) {
 	}
 	for at := 2; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil &&
+			!errors.Is(err, disk.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.FS = nil
+		o.fs = nil
 		got := staged(t, dir, o)
 		for _, stage := range []string{"warmup", "rft"} {
 			same(t, fmt.Sprintf("killed at operation %d, stage %s", at, stage), got[stage], want[stage])
@@ -111,7 +117,8 @@ func TestStagesRefuse(t *testing.T) {
 	if err := os.MkdirAll(job, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for meta, want := range map[string]string{`{"latest_stage": 2}`: "put the missing stages back", `x`: "cannot be read", `{"latest_stage": 1}`: "stage warmup has left no state"} {
+	for meta, want := range map[string]string{`{"latest_stage": 2}`: "put the missing stages back",
+		`x`: "cannot be read", `{"latest_stage": 1}`: "stage warmup has left no state"} {
 		if err := os.WriteFile(filepath.Join(job, "stage_meta.json"), []byte(meta), 0o644); err != nil {
 			t.Fatal(err)
 		}

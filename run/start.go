@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -19,8 +18,8 @@ const (
 	startName  = "start"
 )
 
-// importAdapter makes a checkpoint of the adapter that model.lora_configs[0].path names, if it names one. The first start does;
-// later ones find it, whatever has become of the folder.
+// importAdapter makes a checkpoint of the adapter that model.lora_configs[0].path names, if it names one. The first
+// start does; later ones find it, whatever has become of the folder.
 func (b *job) importAdapter(e *engine.Engine) error {
 	from := b.cfg.StartAdapter()
 	if from == "" || b.start != "" {
@@ -35,7 +34,7 @@ func (b *job) importAdapter(e *engine.Engine) error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	a, err := model.ReadPEFT(dir)
+	a, err := engine.ReadAdapter(dir)
 	if err == nil {
 		err = b.checkAdapter(a)
 	}
@@ -49,19 +48,22 @@ func (b *job) importAdapter(e *engine.Engine) error {
 }
 
 // checkAdapter refuses an adapter that the configuration does not describe.
-func (b *job) checkAdapter(a model.PEFT) error {
-	want, have := b.cfg.LoRA(), a.LoRA
+func (b *job) checkAdapter(a engine.Adapter) error {
+	want, have := b.cfg.LoRA(), a
 	named := b.cfg.Model.LoRAConfigs[0].BaseModelName
 	switch {
 	case have.Rank != want.Rank:
-		return fmt.Errorf("the adapter has rank %d and lora_rank is %d; set lora_rank: %d", have.Rank, want.Rank, have.Rank)
+		return fmt.Errorf("the adapter has rank %d and lora_rank is %d; set lora_rank: %d", have.Rank, want.Rank,
+			have.Rank)
 	case have.Alpha != want.Alpha:
-		return fmt.Errorf("the adapter has alpha %g and lora_alpha is %g; set lora_alpha: %g", have.Alpha, want.Alpha, have.Alpha)
-	case !sameModules(have.Targets(), want.Modules):
+		return fmt.Errorf("the adapter has alpha %g and lora_alpha is %g; set lora_alpha: %g", have.Alpha, want.Alpha,
+			have.Alpha)
+	case !sameModules(have.Modules, want.Modules):
 		return fmt.Errorf("the adapter is on %s, target_modules less exclude_modules are %s; set target_modules: [%s]",
-			strings.Join(have.Targets(), ", "), strings.Join(want.Modules, ", "), strings.Join(have.Targets(), ", "))
+			strings.Join(have.Modules, ", "), strings.Join(want.Modules, ", "), strings.Join(have.Modules, ", "))
 	case named == "" && a.Base != "" && !sameModel(a.Base, b.model.name, b.model.dir):
-		return fmt.Errorf("the adapter was made for %s, the run trains %s; choose the adapter's model, or say base_model_name: %s if that is the same one", a.Base, b.model.name, a.Base)
+		return fmt.Errorf("the adapter was made for %s, the run trains %s; choose the adapter's model, or say "+
+			"base_model_name: %s if that is the same one", a.Base, b.model.name, a.Base)
 	case named != "" && a.Base != "" && named != a.Base:
 		return fmt.Errorf("the adapter was made for %s, and base_model_name is %s", a.Base, named)
 	}

@@ -14,18 +14,19 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/model"
 )
 
 // lora is small with the veRL backend's section of LoRA.
 func lora(section string, more ...string) []string {
-	return slices.Concat(small, []string{"model.tinker.enable=false", "model.tinker.seed=null", "model.lora_configs=[{" + section + "}]", "synchronizer.sync_method=checkpoint"}, more)
+	return slices.Concat(small, []string{"model.tinker.enable=false", "model.tinker.seed=null",
+		"model.lora_configs=[{" + section + "}]", "synchronizer.sync_method=checkpoint"}, more)
 }
 
 // trainedAdapter is the PEFT folder that a run of two steps saves.
 func trainedAdapter(t *testing.T) string {
 	t.Helper()
-	cfg := load(t, t.TempDir(), lora("lora_rank: 4, lora_alpha: 8", "trainer.total_steps=2", "algorithm.optimizer.lr=1e-2")...)
+	cfg := load(t, t.TempDir(), lora("lora_rank: 4, lora_alpha: 8", "trainer.total_steps=2",
+		"algorithm.optimizer.lr=1e-2")...)
 	runs(t, cfg, options())
 	return savedAdapter(t, cfg.JobDir(), 2)
 }
@@ -44,12 +45,14 @@ func savedAdapter(t *testing.T, job string, step int) string {
 	return dir
 }
 
-// A run begins with the adapter that lora_configs[0].path names: its first rollouts are sampled with it and not with the base
-// model (the trainer compares every logprob, so both sides have it), and a run that learns nothing saves the same bits.
+// A run begins with the adapter that lora_configs[0].path names: its first rollouts are sampled with it and not with
+// the base model (the trainer compares every logprob, so both sides have it), and a run that learns nothing saves the
+// same bits.
 func TestStartFromAdapter(t *testing.T) {
 	from := trainedAdapter(t)
 	section := "lora_rank: 4, lora_alpha: 8, path: " + from
-	cfg := load(t, t.TempDir(), lora(section, "trainer.total_steps=1", "algorithm.optimizer.lr=0", "algorithm.optimizer.weight_decay=0")...)
+	cfg := load(t, t.TempDir(), lora(section, "trainer.total_steps=1", "algorithm.optimizer.lr=0",
+		"algorithm.optimizer.weight_decay=0")...)
 	began := runs(t, cfg, options())
 	got, want := adapterBytes(t, savedAdapter(t, cfg.JobDir(), 1)), adapterBytes(t, from)
 	if !bytes.Equal(got, want) {
@@ -67,7 +70,7 @@ func TestStartFromAdapter(t *testing.T) {
 
 func adapterBytes(t *testing.T, dir string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, model.PEFTWeightsFile))
+	data, err := os.ReadFile(filepath.Join(dir, engine.AdapterWeightsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +108,11 @@ func TestStartRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	rebase(t, foreign, "meta-llama/Llama-3.2-3B")
-	other, err := filepath.Abs(filepath.Join("..", "model", "testdata", "peft", "llama32-qv"))
+	other, err := filepath.Abs(filepath.Join("..", "engine", "internal", "model", "testdata", "peft", "llama32-qv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := model.ReadPEFT(other)
+	theirs, err := engine.ReadAdapter(other)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +122,13 @@ func TestStartRefuses(t *testing.T) {
 		{"lora_rank: 4, lora_alpha: 8, target_modules: [q_proj], path: " + from, "target_modules"},
 		{"lora_rank: 4, lora_alpha: 8, path: " + foreign, "the adapter was made for meta-llama/Llama-3.2-3B"},
 		{"lora_rank: 4, lora_alpha: 8, base_model_name: other, path: " + foreign, "base_model_name is other"},
-		{"path: " + filepath.Join(from, "nowhere"), model.PEFTConfigFile},
-		{fmt.Sprintf("lora_rank: %d, lora_alpha: %g, target_modules: [q_proj, v_proj], base_model_name: %q, path: %s", theirs.LoRA.Rank, theirs.LoRA.Alpha, theirs.Base, other), "has shape"},
+		{"path: " + filepath.Join(from, "nowhere"), engine.AdapterConfigFile},
+		{fmt.Sprintf("lora_rank: %d, lora_alpha: %g, target_modules: [q_proj, v_proj], base_model_name: %q, path: %s",
+			theirs.Rank, theirs.Alpha, theirs.Base, other), "has shape"},
 	} {
 		_, err := Run(context.Background(), load(t, t.TempDir(), lora(tt.section)...), options())
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "model.lora_configs[0].path") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) ||
+			!strings.Contains(err.Error(), "model.lora_configs[0].path") {
 			t.Errorf("%s: %v, want %q", tt.section, err, tt.want)
 		}
 	}
@@ -134,7 +139,7 @@ func TestStartRefuses(t *testing.T) {
 // rebase lets an adapter say that it was made for another model.
 func rebase(t *testing.T, dir, name string) {
 	t.Helper()
-	path := filepath.Join(dir, model.PEFTConfigFile)
+	path := filepath.Join(dir, engine.AdapterConfigFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 )
 
 // front stands before a server and can be made to fail as networks and servers do.
@@ -66,7 +68,7 @@ func newFront(t *testing.T, server string) *front {
 }
 
 // stopWithin is the longest that a run may take to end behind Ctrl-C while its server is out of reach.
-const stopWithin = stopPatience + 2*stopPause + 4*time.Second
+const stopWithin = remote.StopPatience + 6*time.Second
 
 // Ctrl-C ends a run within seconds while its server cannot be reached, or takes requests and answers none. When the
 // server is back the same command finishes the job.
@@ -142,7 +144,8 @@ func TestStopBeforeServerIsThere(t *testing.T) {
 			o.LookupEnv, o.Stop = withKey, stop
 			ended := make(chan error, 1)
 			go func() {
-				_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, "model.tinker.base_url=http://"+address)...), o)
+				_, err := Run(t.Context(), load(t, t.TempDir(), and(tiny, "model.tinker.base_url=http://"+address)...),
+					o)
 				ended <- err
 			}()
 			time.Sleep(300 * time.Millisecond)

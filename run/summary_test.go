@@ -22,7 +22,8 @@ func shownResults(t *testing.T, out string) (dir string, names []string) {
 
 // The results line names what there is, all of it and nothing else, in every mode.
 func TestResultsLineNamesWhatThereIs(t *testing.T) {
-	all := []string{"metrics.jsonl", "metrics-benchmark.jsonl", "reward.svg", "rollouts/", "monitor/tensorboard", "global_step_*"}
+	all := []string{"metrics.jsonl", "metrics-benchmark.jsonl", "reward.svg", "rollouts/", "monitor/tensorboard",
+		"global_step_*"}
 	for name, args := range map[string][]string{
 		"both":    nil,
 		"bench":   {few, "mode=bench"},

@@ -13,15 +13,19 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
 var (
-	tableFull = flag.Bool("algorithms.full", false, "TestAlgorithmTable: train the example with every algorithm and write docs/results/algorithms.log and the table in docs/algorithms.md")
-	tableOnly = flag.String("algorithms.only", "", "with algorithms.full: these algorithms, with commas between; the others' lines stay as they are")
+	tableFull = flag.Bool("algorithms.full", false, "TestAlgorithmTable: train the example with every algorithm and "+
+		"write docs/results/algorithms.log and the table in docs/algorithms.md")
+	tableOnly = flag.String("algorithms.only", "",
+		"with algorithms.full: these algorithms, with commas between; the others' lines stay as they are")
 )
 
 // tableRun is what the table trains with: 20 steps of 8 problems, held-out accuracy before and after.
-var tableRun = []string{"seed=1", "buffer.batch_size=8", "buffer.total_steps=20", "trainer.total_steps=20", "explorer.eval_interval=20", "trainer.save_interval=0"}
+var tableRun = []string{"seed=1", "buffer.batch_size=8", "buffer.total_steps=20", "trainer.total_steps=20",
+	"explorer.eval_interval=20", "trainer.save_interval=0"}
 
 // own is what an algorithm has beside or instead of tableRun, as one would write it behind the command.
 func own(name string) []string {
@@ -31,7 +35,8 @@ func own(name string) []string {
 	case "mix", "mix_chord":
 		return append(tableRun, "buffer.train_batch_size=80")
 	case "raft": // trains on what was right
-		return append(tableRun, "buffer.train_batch_size=16", "trainer.total_steps=40", "data_processor.experience_pipeline.operators=[{name: reward_filter, args: {threshold: 1.0}}]")
+		return append(tableRun, "buffer.train_batch_size=16", "trainer.total_steps=40",
+			"data_processor.experience_pipeline.operators=[{name: reward_filter, args: {threshold: 1.0}}]")
 	case "ppo":
 		return []string{"seed=1", "algorithm.advantage_fn_args={critic_warmup: 16}"}
 	}
@@ -74,20 +79,20 @@ func TestAlgorithmTable(t *testing.T) {
 	}
 }
 
-// examined adds to an outcome how a trained job does on the problems that the other algorithms are held to: mode bench samples from the model as it
-// was and from the last state.
+// examined adds to an outcome how a trained job does on the problems that the other algorithms are held to: mode bench
+// samples from the model as it was and from the last state.
 func examined(t *testing.T, dir, name, line string) (string, bool) {
 	t.Helper()
 	sum, err := Run(context.Background(), load(t, dir, "seed=1", "mode=bench", "name="+name), options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b, _ := sum.ends(strings.Replace(heldOut, "eval/", "bench/", 1))
+	a, b, _ := sum.Ends(strings.Replace(heldOut, "eval/", "bench/", 1))
 	return fmt.Sprintf("held-out accuracy %.3f → %.3f, %s", a, b, line), b > a+0.1
 }
 
 // outcome says in a line what a run came to.
-func outcome(name string, sum *Summary) (line string, learned bool) {
+func outcome(name string, sum *console.Summary) (line string, learned bool) {
 	last := len(sum.Lines) - 1
 	n := sum.Lines[last].Step
 	between := func(key string) (first, end float64) { return sum.Mean(key, 1, 4), sum.Mean(key, n-3, n) }
@@ -98,16 +103,18 @@ func outcome(name string, sum *Summary) (line string, learned bool) {
 	case "dpo":
 		a, b := between("actor/dpo_loss")
 		c, d := between("actor/accuracy_mean")
-		return fmt.Sprintf("loss on pairs not seen before %.3f → %.3f, pairs told apart %.2f → %.2f, %d steps", a, b, c, d, n), b < 0.8*a && d > 0.9
+		return fmt.Sprintf("loss on pairs not seen before %.3f → %.3f, pairs told apart %.2f → %.2f, %d steps", a, b, c,
+			d, n), b < 0.8*a && d > 0.9
 	}
-	a, b, _ := sum.ends(heldOut)
+	a, b, _ := sum.Ends(heldOut)
 	line = fmt.Sprintf("held-out accuracy %.3f → %.3f, %d steps", a, b, n)
 	if v, ok := sum.Lines[last].Metrics["critic/vf_explained_var"]; ok {
 		best := v
 		for _, l := range sum.Lines[1:] {
 			best = max(best, l.Metrics["critic/vf_explained_var"])
 		}
-		line += fmt.Sprintf(", explained variance %.2f → up to %.2f", sum.Lines[1].Metrics["critic/vf_explained_var"], best)
+		line += fmt.Sprintf(", explained variance %.2f → up to %.2f", sum.Lines[1].Metrics["critic/vf_explained_var"],
+			best)
 	}
 	return line, b > a+0.1
 }

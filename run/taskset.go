@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // tasks deals the rows of one or several data sets out as tasks, the same ones whenever a step is asked for.
@@ -55,9 +55,11 @@ func (t *tasks) Batch(step, n int) ([]workflow.Task, error) {
 		}
 		way, known := set.variants[variant(set.config, task)]
 		if !known {
-			return nil, fmt.Errorf("run: %s was added while the run was under way, and names a workflow or reward that no row before it names; start again", set.rows.Place(p.Index))
+			return nil, fmt.Errorf("run: %s was added while the run was under way, and names a workflow or reward "+
+				"that no row before it names; start again", set.rows.Place(p.Index))
 		}
-		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row, Taskset: p.Taskset, Variant: way}
+		list[i] = workflow.Task{Index: task.Index, Prompt: task.Prompt, Truth: task.Truth, Row: task.Row,
+			Taskset: p.Taskset, Variant: way}
 	}
 	return list, nil
 }
@@ -99,8 +101,8 @@ func (t *tasks) Learn(_ int, rates []dataset.Rate) {
 	}
 }
 
-// before is the state of the sets before a step, as explorer_meta.json has it, and forgets those of earlier steps.
-func (t *tasks) before(step, batch int) (json.RawMessage, error) {
+// Before is the state of the sets before a step, as explorer_meta.json has it, and forgets those of earlier steps.
+func (t *tasks) Before(step, batch int) (json.RawMessage, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for s := range t.states {
@@ -142,16 +144,20 @@ func (b *job) openTasks(ctx context.Context, t *config.Taskset, key string) (tas
 		return taskRows{}, err
 	}
 	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
-		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt, SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
-	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key, variants: map[string]int{"": 0}},
+		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt,
+		SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
+	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key,
+			variants: map[string]int{"": 0}},
 		at(key+".format", format.Check(rows))
 }
 
 // textOnly refuses a format with pictures, by the columns that it names.
 func textOnly(f config.Format, key string) error {
-	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {"video_key", "videos", f.VideoKey}} {
+	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {
+		"video_key", "videos", f.VideoKey}} {
 		if c.column != "" {
-			return at(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text only: take the key "+
+			return at(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text only: "+
+				"take the key "+
 				"away and use rows whose text is enough, or train such a model elsewhere", c.column, c.what))
 		}
 	}
@@ -172,9 +178,9 @@ func (b *job) evalTaskset(ctx context.Context, t *config.Taskset, key string) (e
 }
 
 // trainTasksets builds what is trained on: one taskset, or several as one. steps is how many explore steps there are.
-func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps int, err error) {
+func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, t *tasks, steps int, err error) {
 	list := b.cfg.Buffer.ExplorerInput.Training()
-	t := &tasks{}
+	t = &tasks{}
 	var sizes []int
 	var plans []dataset.Plan
 	for i := range list {
@@ -184,11 +190,11 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps in
 		}
 		set, err := b.openTasks(ctx, &list[i], key)
 		if err != nil {
-			return out, 0, err
+			return out, nil, 0, err
 		}
 		plan, err := b.plan(&set)
 		if err != nil {
-			return out, 0, err
+			return out, nil, 0, err
 		}
 		t.sets, sizes, plans = append(t.sets, set), append(sizes, set.rows.Len()), append(plans, plan)
 	}
@@ -210,20 +216,21 @@ func (b *job) trainTasksets(ctx context.Context) (out explorer.Taskset, steps in
 	if err == nil && t.mix != nil && t.mix.Adaptive() {
 		t.states = map[int][]byte{}
 		if !b.measuresRates() {
-			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it into data_processor.experience_pipeline.operators")
+			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it " +
+				"into data_processor.experience_pipeline.operators")
 		}
 	}
 	if err != nil {
-		return out, 0, at(t.sets[0].key, atArgs(t.sets[0].key+".data_selector.kwargs", err))
+		return out, nil, 0, at(t.sets[0].key, atArgs(t.sets[0].key+".data_selector.kwargs", err))
 	}
-	b.tasks = t
 	out, err = b.taskset(t, b.cfg.Algorithm.RepeatTimes)
-	return out, steps, err
+	return out, t, steps, err
 }
 
 // measuresRates reports whether the experience pipeline measures what selectors learn from.
 func (b *job) measuresRates() bool {
-	return slices.ContainsFunc(b.cfg.DataProcessor.ExperiencePipeline.Operators, func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
+	return slices.ContainsFunc(b.cfg.DataProcessor.ExperiencePipeline.Operators,
+		func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
 }
 
 // taskset is what the explorer runs tasks by.

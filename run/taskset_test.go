@@ -22,28 +22,33 @@ func two(t testing.TB, selector string) []string {
 	for name, n := range map[string]int{"a": 5, "b": 7} {
 		var text strings.Builder
 		for i := range n {
-			fmt.Fprintf(&text, `{"question": "%s: %d and %d apples?", "answer": "#### %d", "weak": %g, "strong": %g, "how": "math_workflow"}`+"\n", name, i, i, 2*i, float64(i)/10, 0.5+float64(i)/20)
+			fmt.Fprintf(&text, `{"question": "%s: %d and %d apples?", "answer": "#### %d", "weak": %g, "strong": %g,`+
+				` "how": "math_workflow"}`+"\n", name, i, i, 2*i, float64(i)/10, 0.5+float64(i)/20)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name+".jsonl"), []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set := func(name, format string) string {
-		return fmt.Sprintf("{name: %s, path: %s, default_workflow_type: math_boxed_workflow, format: {prompt_key: question, response_key: answer%s}, data_selector: {selector_type: %s, feature_keys: [weak, strong]}}",
+		return fmt.Sprintf("{name: %s, path: %s, default_workflow_type: math_boxed_workflow, format: {prompt_key: "+
+			"question, response_key: answer%s}, data_selector: {selector_type: %s, feature_keys: [weak, strong]}}",
 			name, filepath.Join(dir, name+".jsonl"), format, selector)
 	}
-	return and(tiny, "buffer.explorer_input.taskset=null", "buffer.total_steps=4", "trainer.total_steps=4", "explorer.over_rollout.ratio=0",
+	return and(tiny, "buffer.explorer_input.taskset=null", "buffer.total_steps=4", "trainer.total_steps=4",
+		"explorer.over_rollout.ratio=0",
 		"buffer.explorer_input.tasksets=["+set("a", ", workflow_key: how")+", "+set("b", "")+"]",
 		"data_processor.experience_pipeline.operators=[{name: pass_rate_calculator}]")
 }
 
-// The tasks of two sets come in upstream's order, each with its own workflow, and explorer_meta.json says where the sets stand.
+// The tasks of two sets come in upstream's order, each with its own workflow, and explorer_meta.json says where the
+// sets stand.
 func TestTasksets(t *testing.T) {
 	dir := t.TempDir()
 	runs(t, load(t, dir, two(t, "shuffle")...), options())
 	var got []string
 	for step := 1; step <= 4; step++ {
-		data, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "rollouts", fmt.Sprintf("step_%06d.jsonl", step)))
+		data, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "rollouts",
+			fmt.Sprintf("step_%06d.jsonl", step)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +77,8 @@ func TestTasksets(t *testing.T) {
 		t.Errorf("rows %v, want %s", got, want)
 	}
 	meta, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "explorer_meta.json"))
-	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(meta)), ""), `"latest_iteration":4,"taskset_states":[{"current_index":4},{"current_index":4}]`) {
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(meta)), ""),
+		`"latest_iteration":4,"taskset_states":[{"current_index":4},{"current_index":4}]`) {
 		t.Errorf("explorer_meta.json is %s, %v", meta, err)
 	}
 }
@@ -86,7 +92,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 			o.fleeting = forgets
 		}
 		count := &disk.Crash{FS: disk.OS()}
-		o.FS = count
+		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
 		stride := 17
 		if testing.Short() {
@@ -94,12 +100,14 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		}
 		for at := 5; at <= count.Count(); at += stride {
 			dir := t.TempDir()
-			o.FS, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
-			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&
+				!errors.Is(err, disk.ErrCrash) {
 				t.Fatalf("kill at %d: %v", at, err)
 			}
-			o.FS = nil
-			same(t, fmt.Sprintf("%s service, killed at operation %d", service, at), runs(t, load(t, dir, cfg...), o), want)
+			o.fs = nil
+			same(t, fmt.Sprintf("%s service, killed at operation %d", service, at), runs(t, load(t, dir, cfg...), o),
+				want)
 			if t.Failed() {
 				return
 			}
@@ -107,21 +115,22 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 	}
 }
 
-// A kill right behind a commit of the trainer: the selectors learn again from the state before, so weights that those steps sampled with must still
-// be there.
+// A kill right behind a commit of the trainer: the selectors learn again from the state before, so weights that those
+// steps sampled with must still be there.
 func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
 	for _, every := range []string{"3", "10"} {
 		cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval="+every)
 		o, count := options(), &killBehind{Crash: &disk.Crash{FS: disk.OS()}}
-		o.FS = count
+		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
 		for at := 1; at <= count.seen; at++ {
 			dir := t.TempDir()
-			o.FS, o.Out = &killBehind{Crash: &disk.Crash{FS: disk.OS()}, at: at}, io.Discard
-			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+			o.fs, o.Out = &killBehind{Crash: &disk.Crash{FS: disk.OS()}, at: at}, io.Discard
+			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&
+				!errors.Is(err, disk.ErrCrash) {
 				t.Fatal(err)
 			}
-			o.FS = nil
+			o.fs = nil
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			sum, err := Run(ctx, load(t, dir, cfg...), o)
 			cancel()
@@ -150,7 +159,9 @@ func (k *killBehind) Rename(from, to string) error {
 }
 
 func TestAdaptiveSelectorNeedsRates(t *testing.T) {
-	_, err := Run(context.Background(), load(t, t.TempDir(), and(two(t, "difficulty_based"), "data_processor.experience_pipeline.operators=[]")...), options())
+	_, err := Run(context.Background(),
+		load(t, t.TempDir(), and(two(t, "difficulty_based"), "data_processor.experience_pipeline.operators=[]")...),
+		options())
 	if err == nil || !strings.Contains(err.Error(), "put it into data_processor.experience_pipeline.operators") {
 		t.Errorf("error %v", err)
 	}

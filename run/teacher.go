@@ -12,12 +12,12 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
-// teacher is the model whose logprobs a distillation learns from: explorer.auxiliary_models, the one named teacher or else the first.
+// teacher is the model whose logprobs a distillation learns from: explorer.auxiliary_models, the one named teacher or
+// else the first.
 type teacher struct {
 	request tinker.SamplingClientRequest
 	served  map[string]engine.Model // what the local engine must serve for it
@@ -52,8 +52,10 @@ func (b *job) buildTeacher(ctx context.Context) error {
 func teacherPath(cfg *config.Config) (string, error) {
 	list := cfg.Explorer.AuxiliaryModels
 	if len(list) == 0 {
-		return "", fmt.Errorf("run: algorithm %s learns from a teacher, and explorer.auxiliary_models is empty; name the teacher's model_path there: "+
-			"a model, a job's folder or its global_step_<n>, the folder of an adapter, or a tinker:// path", cfg.Algorithm.Type)
+		return "", fmt.Errorf("run: algorithm %s learns from a teacher, and explorer.auxiliary_models is empty; name "+
+			"the teacher's model_path there: "+
+			"a model, a job's folder or its global_step_<n>, the folder of an adapter, or a tinker:// path",
+			cfg.Algorithm.Type)
 	}
 	for _, m := range list {
 		if m.Name == "teacher" {
@@ -70,7 +72,7 @@ func (b *job) teacherModel(ctx context.Context, path string) (engine.Model, erro
 		return engine.Model{}, err
 	}
 	m := engine.Model{Dir: dir}
-	if _, err := os.Stat(filepath.Join(dir, model.PEFTConfigFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, engine.AdapterConfigFile)); err == nil {
 		m = engine.Model{Dir: b.model.dir, Adapter: dir}
 	} else if m.Dir, err = FindModel(ctx, path, func(string) string { return dir }, b.Hub); err != nil {
 		return m, err
@@ -78,7 +80,8 @@ func (b *job) teacherModel(ctx context.Context, path string) (engine.Model, erro
 	return m, b.sameTokens(m.Dir)
 }
 
-// savedWeights turns a job's folder, or one of its global_step_<n>, into the folder of the weights saved there; another path stays.
+// savedWeights turns a job's folder, or one of its global_step_<n>, into the folder of the weights saved there; another
+// path stays.
 func savedWeights(dir string) (string, error) {
 	if n, err := os.ReadFile(filepath.Join(dir, "latest_checkpointed_iteration.txt")); err == nil {
 		dir = filepath.Join(dir, "global_step_"+strings.TrimSpace(string(n)))
@@ -91,17 +94,19 @@ func savedWeights(dir string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return engine.CheckpointFolder(filepath.Join(filepath.Dir(dir), "tinker", "checkpoints"), strings.TrimSpace(string(path)))
+		return engine.CheckpointFolder(filepath.Join(filepath.Dir(dir), "tinker", "checkpoints"),
+			strings.TrimSpace(string(path)))
 	}
 	return dir, nil
 }
 
-// sameTokens refuses a model that does not read the same tokens as the one that is trained: its logprobs would be of other texts.
+// sameTokens refuses a model that does not read the same tokens as the one that is trained: its logprobs would be of
+// other texts.
 func (b *job) sameTokens(dir string) error {
 	if dir == b.model.dir {
 		return nil
 	}
-	config, err := model.LoadConfig(dir)
+	config, err := engine.Describe(dir)
 	if err != nil {
 		return err
 	}
@@ -111,7 +116,8 @@ func (b *job) sameTokens(dir string) error {
 	}
 	for id := range int32(config.Vocab) {
 		if !bytes.Equal(b.model.tokenizer.Bytes(id), other.Bytes(id)) {
-			return fmt.Errorf("its token %d is %q, and %q in %s; a teacher must read the same tokens as the model that it teaches", id, other.Bytes(id), b.model.tokenizer.Bytes(id), b.model.name)
+			return fmt.Errorf("its token %d is %q, and %q in %s; a teacher must read the same tokens as the model "+
+				"that it teaches", id, other.Bytes(id), b.model.tokenizer.Bytes(id), b.model.name)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // templateFile is the job's chat template, whichever the configuration chose.
@@ -22,14 +23,14 @@ func (b *job) keepTemplate(text string) error {
 	if was, err := os.ReadFile(path); err == nil && string(was) == text {
 		return nil
 	}
-	if err := disk.WriteFile(b.FS, path, []byte(text)); err != nil {
+	if err := disk.WriteFile(b.fs, path, []byte(text)); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	return nil
 }
 
-// JobTemplate returns the chat template of the job that path, a job directory or a folder in it, belongs to, and the date that templates
-// are told there; "" if path belongs to no job that has noted one.
+// JobTemplate returns the chat template of the job that path, a job directory or a folder in it, belongs to, and the
+// date that templates are told there; "" if path belongs to no job that has noted one.
 func JobTemplate(path string) (text string, date time.Time, err error) {
 	at, err := filepath.Abs(path)
 	if err != nil {
@@ -44,7 +45,7 @@ func JobTemplate(path string) (text string, date time.Time, err error) {
 		if err != nil {
 			continue
 		}
-		var id identity
+		var id jobdir.Identity
 		if err := json.Unmarshal(data, &id); err != nil {
 			return "", date, fmt.Errorf("run: %s: %w", filepath.Join(at, "run.json"), err)
 		}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A model is of a job only where the job has noted its template: a run.json of something else further up is none of its business.
+// A model is of a job only where the job has noted its template: a run.json of something else further up is none of its
+// business.
 func TestJobTemplate(t *testing.T) {
 	dir := t.TempDir()
 	deep := filepath.Join(dir, "job", "global_step_4")

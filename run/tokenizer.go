@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
@@ -43,7 +43,8 @@ func (b *job) tokenizerFolder(ctx context.Context) (string, error) {
 		}
 	}
 	if b.reckons {
-		return "", fmt.Errorf("run: the tokenizer of %s is neither in a folder here nor in the hub's cache, and an estimate asks no server", name)
+		return "", fmt.Errorf("run: the tokenizer of %s is neither in a folder here nor in the hub's cache, and an "+
+			"estimate asks no server", name)
 	}
 	said, err := b.serversTokenizer(ctx)
 	if err != nil {
@@ -100,11 +101,13 @@ func (b *job) fetchTokenizer(ctx context.Context, names []string) (string, error
 		}
 		tried = append(tried, err)
 	}
-	folder := "name a folder that has its tokenizer.json in model.model_path and the server's name in model.tinker.base_model, or "
+	folder := "name a folder that has its tokenizer.json in model.model_path and the server's name in " +
+		"model.tinker.base_model, or "
 	if b.gem {
 		folder = ""
 	}
-	return "", fmt.Errorf("run: no tokenizer for %s: %w; %sset HF_TOKEN to a token that may read it", b.cfg.Model.BaseModel(), errors.Join(tried...), folder)
+	return "", fmt.Errorf("run: no tokenizer for %s: %w; %sset HF_TOKEN to a token that may read it",
+		b.cfg.Model.BaseModel(), errors.Join(tried...), folder)
 }
 
 // serversTokenizer asks the server where the model's tokenizer is, a folder or a name on the hub; "" if it does not
@@ -112,7 +115,8 @@ func (b *job) fetchTokenizer(ctx context.Context, names []string) (string, error
 func (b *job) serversTokenizer(ctx context.Context) (id string, err error) {
 	say := func(p client.Pause) {
 		if p.State != client.Active {
-			fmt.Fprintf(b.Out, "waiting for the server to say which tokenizer %s has: %s\n", b.cfg.Model.BaseModel(), p.Reason)
+			fmt.Fprintf(b.Out, "waiting for the server to say which tokenizer %s has: %s\n", b.cfg.Model.BaseModel(),
+				p.Reason)
 		}
 	}
 	c, err := b.dial(ctx, say, func(msg string) { fmt.Fprintln(b.Out, "warning:", msg) })

@@ -13,9 +13,9 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
-	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -48,18 +48,28 @@ func TestTokenizerOfServer(t *testing.T) {
 		want, fails             string
 		silent                  bool // the server is not asked
 	}{
-		{name: "a folder of the configuration", path: local, id: "some/tokenizer", cached: llama, want: local, silent: true},
-		{name: "the cache", id: "some/tokenizer", repos: map[string]hubtest.Repo{"models/" + llama: tiny, other: tiny}, cached: llama, want: "models--meta-llama--Llama-3.2-3B", silent: true},
+		{name: "a folder of the configuration", path: local, id: "some/tokenizer", cached: llama, want: local,
+			silent: true},
+		{name: "the cache", id: "some/tokenizer", repos: map[string]hubtest.Repo{"models/" + llama: tiny, other: tiny},
+			cached: llama, want: "models--meta-llama--Llama-3.2-3B", silent: true},
 		{name: "a folder that the server names", id: local + ":variant", want: local},
-		{name: "a name that the server gives", id: "some/tokenizer", repos: map[string]hubtest.Repo{"models/" + llama: tiny, other: tiny}, want: "models--some--tokenizer"},
-		{name: "the server's name, in the cache", id: "some/tokenizer", repos: map[string]hubtest.Repo{other: tiny}, cached: "some/tokenizer", offline: true, want: "models--some--tokenizer"},
-		{name: "the model's own name", repos: map[string]hubtest.Repo{"models/" + llama: tiny, alias: tiny}, want: "models--meta-llama--Llama-3.2-3B"},
-		{name: "a variant's name", base: llama + ":peft:131072", repos: map[string]hubtest.Repo{"models/" + llama: tiny}, want: "models--meta-llama--Llama-3.2-3B"},
-		{name: "gated, with a token", token: hubtest.Token, repos: map[string]hubtest.Repo{"models/" + llama: gated, alias: tiny}, want: "models--meta-llama--Llama-3.2-3B"},
-		{name: "gated: the ungated copy", repos: map[string]hubtest.Repo{"models/" + llama: gated, alias: tiny}, want: "models--baseten--Meta-Llama-3-tokenizer"},
+		{name: "a name that the server gives", id: "some/tokenizer", repos: map[string]hubtest.Repo{
+			"models/" + llama: tiny, other: tiny}, want: "models--some--tokenizer"},
+		{name: "the server's name, in the cache", id: "some/tokenizer", repos: map[string]hubtest.Repo{other: tiny},
+			cached: "some/tokenizer", offline: true, want: "models--some--tokenizer"},
+		{name: "the model's own name", repos: map[string]hubtest.Repo{"models/" + llama: tiny, alias: tiny},
+			want: "models--meta-llama--Llama-3.2-3B"},
+		{name: "a variant's name", base: llama + ":peft:131072", repos: map[string]hubtest.Repo{
+			"models/" + llama: tiny}, want: "models--meta-llama--Llama-3.2-3B"},
+		{name: "gated, with a token", token: hubtest.Token, repos: map[string]hubtest.Repo{"models/" + llama: gated,
+			alias: tiny}, want: "models--meta-llama--Llama-3.2-3B"},
+		{name: "gated: the ungated copy", repos: map[string]hubtest.Repo{"models/" + llama: gated, alias: tiny},
+			want: "models--baseten--Meta-Llama-3-tokenizer"},
 		{name: "nowhere", repos: map[string]hubtest.Repo{"models/" + llama: gated}, fails: "set HF_TOKEN"},
-		{name: "gated, of another family", base: "Qwen/Qwen3-4B", repos: map[string]hubtest.Repo{"models/Qwen/Qwen3-4B": gated, alias: tiny}, fails: "set HF_TOKEN"},
-		{name: "offline", offline: true, repos: map[string]hubtest.Repo{"models/" + llama: tiny}, fails: "HF_HUB_OFFLINE is set"},
+		{name: "gated, of another family", base: "Qwen/Qwen3-4B", repos: map[string]hubtest.Repo{
+			"models/Qwen/Qwen3-4B": gated, alias: tiny}, fails: "set HF_TOKEN"},
+		{name: "offline", offline: true, repos: map[string]hubtest.Repo{"models/" + llama: tiny},
+			fails: "HF_HUB_OFFLINE is set"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := hubtest.New(t, tt.repos)
@@ -80,9 +90,11 @@ func TestTokenizerOfServer(t *testing.T) {
 			}
 			overrides := []string{"model.model_path=" + base, "model.tinker.base_url=" + url}
 			if tt.path != "" {
-				overrides = []string{"model.model_path=" + tt.path, "model.tinker.base_model=" + base, "model.tinker.base_url=" + url}
+				overrides = []string{"model.model_path=" + tt.path, "model.tinker.base_model=" + base,
+					"model.tinker.base_url=" + url}
 			}
-			b := &job{Options: Options{Hub: hub.New(o), LookupEnv: withKey}.withDefaults(), cfg: load(t, t.TempDir(), append(small, overrides...)...)}
+			b := &job{Options: Options{Hub: hub.New(o), LookupEnv: withKey}.withDefaults(),
+				cfg: load(t, t.TempDir(), append(small, overrides...)...)}
 			var err error
 			if b.backend, err = config.ChooseBackend(b.cfg, b.LookupEnv); err != nil {
 				t.Fatal(err)
@@ -105,17 +117,21 @@ func TestTokenizerOfServer(t *testing.T) {
 func TestGemTokenizerOfServer(t *testing.T) {
 	gated := hubtest.TinyLlama()
 	gated.Gated = true
-	s := hubtest.New(t, map[string]hubtest.Repo{"models/" + llama: gated, "models/" + llamaTokenizer: hubtest.TinyLlama()})
+	s := hubtest.New(t, map[string]hubtest.Repo{"models/" + llama: gated, "models/" +
+		llamaTokenizer: hubtest.TinyLlama()})
 	url := serveModel(t, llama, folderOf(t, hubtest.TinyLlama()), "")
 	var out bytes.Buffer
-	o := Options{Out: &out, LookupEnv: withKey, Hub: hub.New(hub.Options{Cache: t.TempDir(), Endpoint: s.URL, Pause: time.Millisecond})}
-	err := Gem(context.Background(), []string{"model_name=" + llama, "base_url=" + url, "output_dir=" + t.TempDir(), "max_steps=1", "batch_size=4", "num_env=2", "max_tokens=8"}, o)
+	o := Options{Out: &out, LookupEnv: withKey,
+		Hub: hub.New(hub.Options{Cache: t.TempDir(), Endpoint: s.URL, Pause: time.Millisecond})}
+	err := Gem(context.Background(), []string{"model_name=" + llama, "base_url=" + url, "output_dir=" + t.TempDir(),
+		"max_steps=1", "batch_size=4", "num_env=2", "max_tokens=8"}, o)
 	if err != nil || !strings.Contains(out.String(), "done: 1 steps") {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	o.Hub = nil
 	err = Gem(context.Background(), []string{"model_name=" + llama, "base_url=" + url, "output_dir=" + t.TempDir()}, o)
-	if err == nil || !strings.Contains(err.Error(), "set HF_TOKEN") || strings.Contains(err.Error(), "model.model_path") {
+	if err == nil || !strings.Contains(err.Error(), "set HF_TOKEN") ||
+		strings.Contains(err.Error(), "model.model_path") {
 		t.Errorf("without a hub: %v", err)
 	}
 }
@@ -124,7 +140,8 @@ func TestGemTokenizerOfServer(t *testing.T) {
 func TestTokenizerFromServer(t *testing.T) {
 	const folder = "../examples/tiny/model"
 	dir := t.TempDir()
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{"mine/tiny/model": {Dir: folder}}})
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{
+		"mine/tiny/model": {Dir: folder}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +149,8 @@ func TestTokenizerFromServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.Open(t.Context(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e, Tokenizers: map[string]string{"mine/tiny/model": folder}})
+	s, err := server.Open(t.Context(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e,
+		Tokenizers: map[string]string{"mine/tiny/model": folder}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +164,9 @@ func TestTokenizerFromServer(t *testing.T) {
 	}()
 	empty := hubtest.New(t, nil)
 	overrides := append(small, "model.model_path=mine/tiny/model", "model.tinker.base_url="+h.URL)
-	b := &job{Options: Options{Hub: hub.New(hub.Options{Cache: filepath.Join(dir, "hub"), Endpoint: empty.URL, Pause: time.Millisecond}), LookupEnv: withKey}.withDefaults(),
+	b := &job{Options: Options{
+		Hub:       hub.New(hub.Options{Cache: filepath.Join(dir, "hub"), Endpoint: empty.URL, Pause: time.Millisecond}),
+		LookupEnv: withKey}.withDefaults(),
 		cfg: load(t, t.TempDir(), overrides...)}
 	if b.backend, err = config.ChooseBackend(b.cfg, b.LookupEnv); err != nil {
 		t.Fatal(err)
@@ -159,7 +179,8 @@ func TestTokenizerFromServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := os.ReadFile(filepath.Join(got, "tokenizer.json")); err != nil || !bytes.Equal(raw, want) || !strings.HasPrefix(got, filepath.Join(dir, "trinity-servers")) {
+	if raw, err := os.ReadFile(filepath.Join(got, "tokenizer.json")); err != nil || !bytes.Equal(raw, want) ||
+		!strings.HasPrefix(got, filepath.Join(dir, "trinity-servers")) {
 		t.Errorf("%s: %d bytes, %v; want %d", got, len(raw), err, len(want))
 	}
 }

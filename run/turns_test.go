@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
@@ -19,7 +20,8 @@ import (
 // beginning, trimmed.
 var editing = map[string]string{
 	"drops": `{%- for m in messages -%}<|im_start|>{{ m.role }}
-{% if m.role == 'assistant' and '</think>' in m.content %}{{ m.content.split('</think>')[-1] }}{% else %}{{ m.content }}{% endif %}<|im_end|>
+{% if m.role == 'assistant' and '</think>' in m.content %}{{ m.content.split('</think>')[-1] }}{% else %}{{ ` +
+		`m.content }}{% endif %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}`,
 	"shortens": `{%- for m in messages -%}<|im_start|>{{ m.role }}
@@ -40,22 +42,24 @@ func lake(t testing.TB, dir, template string, more ...string) *config.Config {
 	}
 	return load(t, dir, append([]string{"name=turns", "seed=3", "buffer.batch_size=2", "algorithm.repeat_times=2",
 		"buffer.total_steps=2", "trainer.total_steps=2",
-		"model.max_response_tokens=200", "model.max_prompt_tokens=300", "model.chat_template_path=" + path, "model.tinker.rank=4",
+		"model.max_response_tokens=200", "model.max_prompt_tokens=300", "model.chat_template_path=" + path,
+		"model.tinker.rank=4",
 		"buffer.explorer_input.eval_tasksets=[]", "explorer.eval_on_startup=false",
 		"buffer.explorer_input.taskset.rollout_args.max_tokens=200",
-		"buffer.explorer_input.taskset.path=" + data, "buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
+		"buffer.explorer_input.taskset.path=" + data,
+		"buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
 		"buffer.explorer_input.taskset.workflow_args={agent_max_steps: 3}"}, more...)...)
 }
 
 // kept are the rollouts of a step.
-func kept(t testing.TB, cfg *config.Config, step int) (list []rollout) {
+func kept(t testing.TB, cfg *config.Config, step int) (list []buffer.Rollout) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(cfg.JobDir(), "rollouts", fmt.Sprintf("step_%06d.jsonl", step)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
-		var r rollout
+		var r buffer.Rollout
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -72,19 +76,19 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 			cfg := lake(t, t.TempDir(), template)
 			count := &disk.Crash{FS: disk.OS()}
 			o := options()
-			o.FS = count
+			o.fs = count
 			want := runs(t, cfg, o)
 			countsSequences(t, cfg, want)
 			same(t, "again", runs(t, lake(t, t.TempDir(), template), options()), want)
 			for at := 5; at <= count.Count(); at += 1 + count.Count()/3 {
 				dir := t.TempDir()
-				o.FS = &disk.Crash{FS: disk.OS(), At: at}
+				o.fs = &disk.Crash{FS: disk.OS(), At: at}
 				var out bytes.Buffer
 				o.Out = &out
 				if _, err := Run(t.Context(), lake(t, dir, template), o); err != nil && !errors.Is(err, disk.ErrCrash) {
 					t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 				}
-				o.FS = disk.OS()
+				o.fs = disk.OS()
 				same(t, fmt.Sprintf("killed at %d", at), runs(t, lake(t, dir, template), o), want)
 			}
 		})
@@ -108,7 +112,8 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 			}
 			for _, at := range r.Starts {
 				if r.Logprobs[at] != 0 || r.Logprobs[at-1] == 0 {
-					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it behind what was sampled", r.ID, at, r.Logprobs[at-1], r.Logprobs[at])
+					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it behind what "+
+						"was sampled", r.ID, at, r.Logprobs[at-1], r.Logprobs[at])
 				}
 			}
 		}
@@ -126,7 +131,7 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 func TestTemplatesOfModels(t *testing.T) {
 	for name, wants := range map[string]bool{"qwen3": true, "qwen25": false} { // whether it drops thoughts
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile("../jinja/testdata/" + name + ".jinja")
+			text, err := os.ReadFile("../hf/jinja/testdata/" + name + ".jinja")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +157,8 @@ func TestSequencesTravel(t *testing.T) {
 	o.LookupEnv = withKey
 	same(t, "on a server", runs(t, lake(t, t.TempDir(), editing["drops"], "model.tinker.base_url="+serve(t)), o), want)
 	dir := t.TempDir()
-	table := "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \"sqlite:///" + filepath.Join(dir, "shared.db") + "\"}"
+	table := "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \"sqlite:///" +
+		filepath.Join(dir, "shared.db") + "\"}"
 	want = only(want, trained...)
 	same(t, "through a table", only(runs(t, lake(t, dir, editing["drops"], table), options()), trained...), want)
 	if len(want[0].Metrics) < 10 {

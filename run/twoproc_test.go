@@ -16,14 +16,16 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/seed-d9ad8ee0/trinity/buffer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
 // tiny is a run of two steps in a fraction of a second.
-var tiny = []string{"seed=5", "buffer.batch_size=2", "algorithm.repeat_times=2", "buffer.total_steps=3", "trainer.total_steps=3", "model.tinker.rank=4",
-	"model.max_response_tokens=8", "trainer.save_interval=1", "explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]", "explorer.eval_interval=100"}
+var tiny = []string{"seed=5", "buffer.batch_size=2", "algorithm.repeat_times=2", "buffer.total_steps=3",
+	"trainer.total_steps=3", "model.tinker.rank=4",
+	"model.max_response_tokens=8", "trainer.save_interval=1", "explorer.eval_on_startup=false",
+	"buffer.explorer_input.eval_tasksets=[]", "explorer.eval_interval=100"}
 
 func and(base []string, more ...string) []string {
 	return append(append([]string(nil), base...), more...)
@@ -70,7 +72,8 @@ func only(lines []monitor.Line, prefixes ...string) []monitor.Line {
 	return lines
 }
 
-// Explorer and trainer as two processes train to the same bits as in one, and so does one process with a table in between.
+// Explorer and trainer as two processes train to the same bits as in one, and so does one process with a table in
+// between.
 func TestTwoProcessesGiveTheSameBits(t *testing.T) {
 	for _, sync := range [][]string{nil, {"synchronizer.sync_interval=2", "synchronizer.sync_offset=1"}} {
 		base := and(tiny, sync...)
@@ -84,28 +87,33 @@ func TestTwoProcessesGiveTheSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, fmt.Sprint("apart ", sync), only(got, trained...), want)
-		one := runs(t, load(t, t.TempDir(), and(base, "buffer.trainer_input.experience_buffer={storage_type: sql}")...), options())
+		one := runs(t, load(t, t.TempDir(), and(base, "buffer.trainer_input.experience_buffer={storage_type: sql}")...),
+			options())
 		same(t, fmt.Sprint("with a table ", sync), only(one, trained...), want)
 	}
 }
 
-var postgres = flag.String("postgres", "", "TestPostgres: the URL of a server to run two processes over; make postgres starts one")
+var postgres = flag.String("postgres", "", "TestPostgres: the URL of a server to run two processes over; make "+
+	"postgres starts one")
 
-// Two processes that share a table of a Postgres server train to the same bits as one, on tasks that lie in the server too.
+// Two processes that share a table of a Postgres server train to the same bits as one, on tasks that lie in the server
+// too.
 func TestPostgres(t *testing.T) {
 	if *postgres == "" {
 		t.Skip("needs a server: make postgres")
 	}
 	url, file := tables(t, "questions", "task")
 	set := func(storage, path string) []string {
-		return and(tiny, "buffer.explorer_input.taskset={name: questions, storage_type: "+storage+", path: \""+path+"\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}")
+		return and(tiny, "buffer.explorer_input.taskset={name: questions, storage_type: "+storage+", path: \""+path+
+			"\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}")
 	}
 	db, err := pgx.Connect(t.Context(), *postgres)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close(context.Background())
-	if _, err := db.Exec(t.Context(), `CREATE TABLE questions (id SERIAL PRIMARY KEY, raw_task JSON NOT NULL)`); err != nil {
+	if _, err := db.Exec(t.Context(),
+		`CREATE TABLE questions (id SERIAL PRIMARY KEY, raw_task JSON NOT NULL)`); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := buffer.OpenRows(t.Context(), url, "questions", "task", 0, 0)
@@ -128,7 +136,9 @@ func TestPostgres(t *testing.T) {
 	}
 	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
 	want := only(runs(t, load(t, t.TempDir(), set("file", file)...), options()), trained...)
-	got, err := apart(t, t.TempDir(), options(), and(set("sql", *postgres), "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \""+*postgres+"\"}")...)
+	got, err := apart(t, t.TempDir(), options(),
+		and(set("sql", *postgres), "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \""+
+			*postgres+"\"}")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +149,8 @@ func TestPostgres(t *testing.T) {
 func TestExplorerEvaluatesItsLastStep(t *testing.T) {
 	dir := t.TempDir()
 	args := and(tiny, "buffer.total_steps=4", "trainer.total_steps=4", "explorer.eval_interval=2",
-		"buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}]")
+		"buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: "+
+			"math_workflow, format: {prompt_key: question, response_key: answer}}]")
 	if _, err := apart(t, dir, options(), args...); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +209,7 @@ func oneDies(t *testing.T, dir, killed string, crash disk.FS, base ...string) er
 			overrides = asExplorer
 		}
 		if half == killed {
-			o.FS = crash
+			o.fs = crash
 		}
 		o.Out = io.Discard
 		cfg := load(t, dir, and(base, overrides...)...)
@@ -237,7 +248,8 @@ func TestDrivenStyles(t *testing.T) {
 // A limit on the age of samples that the schedule cannot keep is refused; one that it can keep changes nothing.
 func TestStalenessControl(t *testing.T) {
 	limit := func(n string) []string {
-		return and(tiny, "algorithm.sample_strategy=staleness_control", "algorithm.sample_strategy_args={max_staleness: "+n+"}", "synchronizer.sync_offset=1")
+		return and(tiny, "algorithm.sample_strategy=staleness_control",
+			"algorithm.sample_strategy_args={max_staleness: "+n+"}", "synchronizer.sync_offset=1")
 	}
 	_, err := Run(context.Background(), load(t, t.TempDir(), limit("1")...), options())
 	if err == nil || !strings.Contains(err.Error(), "raise it to 2") {
@@ -252,7 +264,8 @@ func TestExploreToAFile(t *testing.T) {
 	out := filepath.Join(dir, "out.jsonl")
 	o := options()
 	o.Out = io.Discard
-	cfg := and(tiny, "mode=explore", "synchronizer.sync_offset=9", "buffer.trainer_input.experience_buffer={storage_type: file, path: "+out+"}")
+	cfg := and(tiny, "mode=explore", "synchronizer.sync_offset=9",
+		"buffer.trainer_input.experience_buffer={storage_type: file, path: "+out+"}")
 	for range 2 { // the second start has nothing left to do
 		if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil {
 			t.Fatal(err)

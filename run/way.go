@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/explorer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 // way builds a workflow with its rollout.
@@ -21,7 +21,8 @@ func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Ro
 	r := b.rollout(t)
 	if _, plays := w.(workflow.Gem); plays && b.external != nil {
 		return nil, r, at(key+".default_workflow_type", fmt.Errorf(
-			"run: %s needs a model's own tokens, which an external model does not show; choose another workflow", t.DefaultWorkflowType))
+			"run: %s needs a model's own tokens, which an external model does not show; choose another workflow",
+			t.DefaultWorkflowType))
 	} else if plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
 		if r.Environments, err = Environments(data); err != nil {
@@ -35,7 +36,8 @@ func (b *job) way(t *config.Taskset, key string) (workflow.Workflow, workflow.Ro
 	} else {
 		b.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
 		for _, arg := range idle {
-			b.noteOnce("%s.%s is not used: neither %s nor its reward has such an argument", key, arg, t.DefaultWorkflowType)
+			b.noteOnce("%s.%s is not used: neither %s nor its reward has such an argument", key, arg,
+				t.DefaultWorkflowType)
 		}
 	}
 	return w, r, err
@@ -57,8 +59,10 @@ func (b *job) refusedWay(t *config.Taskset, key, reward string, err error) error
 }
 
 // noteOnce tells the user something that building the parts came across, perhaps several times.
-func (b *job) noteOnce(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+func (b *job) noteOnce(format string, args ...any) { b.note(fmt.Sprintf(format, args...)) }
+
+// note tells the user something once.
+func (b *job) note(text string) {
 	if !slices.Contains(b.noted, text) {
 		b.noted = append(b.noted, text)
 		fmt.Fprintln(b.Out, "note:", text)
@@ -68,14 +72,14 @@ func (b *job) noteOnce(format string, args ...any) {
 // warn tells the user of something that went wrong and does not end the run.
 func (b *job) warn(text string) {
 	if b.progress == nil { // an estimate, which shows none
-		b.noteOnce("%s", text)
+		b.note(text)
 		return
 	}
-	b.progress.warn(text)
+	b.progress.Warn(text)
 }
 
-// variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that. own says that the set's
-// own way is a variant too, as it is not the first.
+// variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that.
+// own says that the set's own way is a variant too, as it is not the first.
 func (b *job) variants(set *taskRows, to *explorer.Taskset, own bool) error {
 	add := func(name string, t *config.Taskset) error {
 		w, r, err := b.way(t, set.key)
@@ -104,7 +108,8 @@ func (b *job) variants(set *taskRows, to *explorer.Taskset, own bool) error {
 			continue
 		}
 		t := *set.config
-		t.DefaultWorkflowType, t.DefaultRewardFnType = cmp.Or(task.Workflow, t.DefaultWorkflowType), cmp.Or(task.RewardFn, t.DefaultRewardFnType)
+		t.DefaultWorkflowType, t.DefaultRewardFnType = cmp.Or(task.Workflow,
+			t.DefaultWorkflowType), cmp.Or(task.RewardFn, t.DefaultRewardFnType)
 		if err := add(name, &t); err != nil {
 			return fmt.Errorf("%s: %w", set.rows.Place(i), err)
 		}
@@ -123,7 +128,7 @@ func (b *job) rollout(t *config.Taskset) workflow.Rollout {
 	r := workflow.Rollout{Params: p, Renderer: b.model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
 		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: b.context,
 		Truncate: b.cfg.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
-		Judges: b.judges(), OpenAI: b.reachOpenAI}
+		Judges: b.judges(), OpenAI: b.reachJudge}
 	if n := b.cfg.Model.MaxPromptTokens; n != nil {
 		r.MaxPrompt = *n
 	}

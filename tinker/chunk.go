@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Limits bound one chunk of a batch. The estimate of a datum's bytes is the SDK's: 4 per text token, the length of an image,
-// and the bytes of its tensors.
+// Limits bound one chunk of a batch. The estimate of a datum's bytes is the SDK's: 4 per text token, the length of an
+// image, and the bytes of its tensors.
 type Limits struct {
 	Datums int
 	Bytes  int
@@ -25,7 +25,8 @@ func limitsOf(c TrainingClient) Limits {
 	return DefaultLimits()
 }
 
-// Split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte limit.
+// Split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte
+// limit.
 func Split(data []Datum, lim Limits) [][]Datum {
 	var chunks [][]Datum
 	start, bytes := 0, 0
@@ -56,7 +57,8 @@ func (d Datum) bytes() int {
 
 // Submit sends a batch of any size, forward only or with gradients, in chunks that each take one SeqID (the first is
 // req.SeqID if that is set), and combines their results. used is how many SeqIDs it took.
-func Submit(ctx context.Context, c TrainingClient, req ForwardRequest, backward bool) (f *Future[ForwardOutput], used int64, err error) {
+func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
+	backward bool) (f *Future[ForwardOutput], used int64, err error) {
 	if len(req.Data) == 0 {
 		return nil, 0, Userf("tinker: no data in the batch")
 	}
@@ -78,7 +80,8 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest, backward 
 		parts = append(parts, p)
 	}
 	if len(parts) == 1 {
-		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), 1, nil
+		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), 1,
+			nil
 	}
 	g, resolve := NewFuture[ForwardOutput]()
 	go func() {

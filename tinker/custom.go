@@ -5,23 +5,25 @@ import (
 	"fmt"
 )
 
-// CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each, and returns the gradient of a loss of the
-// caller's by each of them, same shapes.
+// CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each, and returns the gradient of a loss of
+// the caller's by each of them, same shapes.
 type CustomLoss func(logprobs [][]float32) (gradient [][]float32, err error)
 
-// ForwardBackwardCustom adds the gradient of a custom loss: a forward gives the logprobs, loss gives d loss/d logprob, and a
-// forward_backward of cross_entropy with weights −d loss/d logprob has exactly that gradient, since its loss is −Σ w·logp.
-// known, if not nil, are the logprobs that the forward would return (the sampler's, on a service with exact logprobs and
-// weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
+// ForwardBackwardCustom adds the gradient of a custom loss: a forward gives the logprobs, loss gives d loss/d logprob,
+// and a forward_backward of cross_entropy with weights −d loss/d logprob has exactly that gradient, since its loss is
+// −Σ w·logp. known, if not nil, are the logprobs that the forward would return (the sampler's, on a service with exact
+// logprobs and weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
 //
 // An entropy_coef in the request's LossFnConfig, with the data's entropy_weights, goes with the forward_backward.
-func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32, loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {
+func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32,
+	loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {
 	data := make([]Datum, len(req.Data))
 	for i, d := range req.Data {
 		data[i] = withWeights(d, make([]float32, d.LossFnInputs[TargetTokens].Len()))
 	}
 	if known == nil {
-		if known, used, err = forwardLogprobs(ctx, c, ForwardRequest{SeqID: req.SeqID, Data: data, LossFn: CrossEntropy}); err != nil {
+		if known, used, err = forwardLogprobs(ctx, c,
+			ForwardRequest{SeqID: req.SeqID, Data: data, LossFn: CrossEntropy}); err != nil {
 			return nil, used, err
 		}
 		if req.SeqID > 0 {
@@ -37,7 +39,8 @@ func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardReq
 	}
 	for i, g := range grad {
 		if len(g) != data[i].LossFnInputs[TargetTokens].Len() {
-			return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for the %d targets of datum %d", len(g), data[i].LossFnInputs[TargetTokens].Len(), i)
+			return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for the %d targets of datum %d",
+				len(g), data[i].LossFnInputs[TargetTokens].Len(), i)
 		}
 		w := data[i].LossFnInputs[Weights].Float
 		for j, v := range g {
@@ -79,7 +82,8 @@ func forwardLogprobs(ctx context.Context, c TrainingClient, req ForwardRequest) 
 			lp[i] = out.LossFnOutputs[i][Logprobs].Float
 		}
 		if len(lp[i]) != d.LossFnInputs[TargetTokens].Len() {
-			return nil, used, Serverf("tinker: the service returned %d logprobs for the %d targets of datum %d", len(lp[i]), d.LossFnInputs[TargetTokens].Len(), i)
+			return nil, used, Serverf("tinker: the service returned %d logprobs for the %d targets of datum %d",
+				len(lp[i]), d.LossFnInputs[TargetTokens].Len(), i)
 		}
 	}
 	return lp, used, nil

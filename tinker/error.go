@@ -15,8 +15,8 @@ var (
 	// ErrUnusable says that a model is there and cannot be brought back now: its base model is missing, or its data is
 	// damaged. Nothing of the request was accepted.
 	ErrUnusable = errors.New("cannot be used now")
-	// ErrLost says that the service no longer has a model, or weights to sample from, that it gave out: it was restarted, or
-	// let go of them. What it saved may still be there: CreateModelFromState goes on from that.
+	// ErrLost says that the service no longer has a model, or weights to sample from, that it gave out: it was
+	// restarted, or let go of them. What it saved may still be there: CreateModelFromState goes on from that.
 	ErrLost = errors.New("the service lost it")
 )
 

@@ -39,7 +39,8 @@ func ParsePath(s string) (Path, error) {
 func CheckName(name string) error {
 	ok := name != "" && len(name) <= 200 && name != "." && name != ".."
 	for _, r := range name {
-		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+=@", r))
+		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("._-+=@", r))
 	}
 	if !ok {
 		return Userf("tinker: checkpoint name %q: use 1 to 200 letters, digits and . _ - + = @", name)

@@ -30,8 +30,10 @@ type SamplingParams struct {
 	TopK        int      `json:"top_k"`                  // -1 is off
 	TopP        float64  `json:"top_p"`                  // 1 is off
 	StopStrings []string `json:"stop_strings,omitempty"` // the tokens that complete the stop are returned
-	StopTokens  []int32  `json:"stop_tokens,omitempty"`  // likewise; without any, every end-of-turn token of the model stops
-	NoStop      bool     `json:"no_stop,omitempty"`      // nothing ends a sample before MaxTokens, not even an end-of-turn token
+	// likewise; without any, every end-of-turn token of the model stops
+	StopTokens []int32 `json:"stop_tokens,omitempty"`
+	// nothing ends a sample before MaxTokens, not even an end-of-turn token
+	NoStop bool `json:"no_stop,omitempty"`
 }
 
 // DefaultSampling is the model's own distribution.
@@ -78,22 +80,28 @@ type TokenLogprob struct {
 	Logprob float32 `json:"logprob"`
 }
 
+// Sample asks for samples and waits for them.
+func Sample(ctx context.Context, c SamplingClient, req SampleRequest) (SampleResponse, error) {
+	f, err := c.Sample(ctx, req)
+	if err != nil {
+		return SampleResponse{}, err
+	}
+	return f.Wait(ctx)
+}
+
 // ComputeLogprobs returns log p(tokens[j] | tokens[:j]), nats, shape of the input; entry 0 is NaN.
 func ComputeLogprobs(ctx context.Context, c SamplingClient, input ModelInput) ([]float32, error) {
 	p := DefaultSampling()
 	p.MaxTokens = 1
 	seed := uint64(0)
 	p.Seed = &seed
-	f, err := c.Sample(ctx, SampleRequest{Prompt: input, NumSamples: 1, Params: p, PromptLogprobs: true})
-	if err != nil {
-		return nil, err
-	}
-	r, err := f.Wait(ctx)
+	r, err := Sample(ctx, c, SampleRequest{Prompt: input, NumSamples: 1, Params: p, PromptLogprobs: true})
 	if err != nil {
 		return nil, err
 	}
 	if len(r.PromptLogprobs) != input.Len() || input.Len() > 0 && !math.IsNaN(float64(r.PromptLogprobs[0])) {
-		return nil, fmt.Errorf("tinker: the service returned %d prompt logprobs for %d tokens", len(r.PromptLogprobs), input.Len())
+		return nil, fmt.Errorf("tinker: the service returned %d prompt logprobs for %d tokens", len(r.PromptLogprobs),
+			input.Len())
 	}
 	return r.PromptLogprobs, nil
 }

@@ -7,9 +7,9 @@ type Stats struct {
 	// Tokens computed: prompts and repeated beginnings (Prefill), drawn ones (Decode), and training's.
 	Prefill, Decode, Forward, Backward int64
 
-	Steps    int64 // of sampling: passes in which every sample under way gets its next token
-	Lanes    int64 // samples and prompts in them, so that Lanes/Steps/MaxLanes is the occupancy
-	MaxLanes int
+	Steps        int64 // of sampling: passes in which every sample under way gets its next token
+	Sequences    int64 // samples and prompts in them, so that Sequences/Steps/MaxSequences is the occupancy
+	MaxSequences int
 
 	Passes      int64 // of training
 	PassModels  int64 // models in them: above Passes when adapters share

@@ -8,7 +8,8 @@ import (
 	"math"
 )
 
-// Tensor is a dense array of float32 or int64: exactly one of Float and Int is used. An empty Shape means one dimension.
+// Tensor is a dense array of float32 or int64: exactly one of Float and Int is used. An empty Shape means one
+// dimension.
 type Tensor struct {
 	Shape []int
 	Float []float32
@@ -33,7 +34,8 @@ func TokenInts(tokens []int32) Tensor {
 // Len is the number of elements held.
 func (t Tensor) Len() int { return len(t.Float) + len(t.Int) }
 
-// Dims returns rows and columns of a tensor of one ([N] is N,1) or two dimensions; ok is false for others or when Shape and data disagree.
+// Dims returns rows and columns of a tensor of one ([N] is N,1) or two dimensions; ok is false for others or when
+// Shape and data disagree.
 func (t Tensor) Dims() (rows, cols int, ok bool) {
 	switch len(t.Shape) {
 	case 0:

@@ -11,7 +11,9 @@ import (
 )
 
 func datumOf(tokens int) Datum {
-	return Datum{ModelInput: Text(make([]int32, tokens)), LossFnInputs: map[string]Tensor{TargetTokens: Ints(make([]int64, tokens)), Weights: Floats(make([]float32, tokens))}}
+	return Datum{ModelInput: Text(make([]int32, tokens)),
+		LossFnInputs: map[string]Tensor{TargetTokens: Ints(make([]int64, tokens)),
+			Weights: Floats(make([]float32, tokens))}}
 }
 
 // A datum of n tokens counts 4n + 8n + 4n bytes.
@@ -43,10 +45,15 @@ func TestSplit(t *testing.T) {
 }
 
 func TestCombine(t *testing.T) {
-	a := ForwardOutput{LossFnOutputs: make([]map[string]Tensor, 3), Metrics: map[string]float64{"l:sum": 1, "lo:min": 2, "hi:max": 3, "m:mean": 4, "s:slack": 5, "u:unique": 6, "only:sum": 7, "x:strange": 8}}
-	b := ForwardOutput{LossFnOutputs: make([]map[string]Tensor, 1), Metrics: map[string]float64{"l:sum": 10, "lo:min": 20, "hi:max": 30, "m:mean": 40, "s:slack": 50, "u:unique": 60, "x:strange": 80}}
+	a := ForwardOutput{LossFnOutputs: make([]map[string]Tensor, 3),
+		Metrics: map[string]float64{"l:sum": 1, "lo:min": 2, "hi:max": 3, "m:mean": 4, "s:slack": 5, "u:unique": 6,
+			"only:sum": 7, "x:strange": 8}}
+	b := ForwardOutput{LossFnOutputs: make([]map[string]Tensor, 1),
+		Metrics: map[string]float64{"l:sum": 10, "lo:min": 20, "hi:max": 30, "m:mean": 40, "s:slack": 50,
+			"u:unique": 60, "x:strange": 80}}
 	got, err := Combine([]ForwardOutput{a, b})
-	want := map[string]float64{"l:sum": 11, "lo:min": 2, "hi:max": 30, "m:mean": 13, "s:slack": 50 - 16.25, "u:unique": 6, "u:unique_1": 60}
+	want := map[string]float64{"l:sum": 11, "lo:min": 2, "hi:max": 30, "m:mean": 13, "s:slack": 50 - 16.25,
+		"u:unique": 6, "u:unique_1": 60}
 	if err != nil || len(got.LossFnOutputs) != 4 || !reflect.DeepEqual(got.Metrics, want) {
 		t.Errorf("Combine = %d outputs, %v, %v; want 4, %v", len(got.LossFnOutputs), got.Metrics, err, want)
 	}
@@ -69,16 +76,19 @@ func TestTensorJSONKeepsBits(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(raw, &got)
 		}
-		if err != nil || !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.Int, want.Int) || len(got.Float) != len(want.Float) {
+		if err != nil || !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.Int, want.Int) ||
+			len(got.Float) != len(want.Float) {
 			t.Fatalf("%s read back as %+v, %v", raw, got, err)
 		}
 		for i := range want.Float {
 			if math.Float32bits(got.Float[i]) != math.Float32bits(want.Float[i]) {
-				t.Errorf("element %d: bits %x, want %x", i, math.Float32bits(got.Float[i]), math.Float32bits(want.Float[i]))
+				t.Errorf("element %d: bits %x, want %x", i, math.Float32bits(got.Float[i]),
+					math.Float32bits(want.Float[i]))
 			}
 		}
 	}
-	for _, bad := range []string{`{"dtype":"float32","data":"AAA="}`, `{"dtype":"float64","data":""}`, `{"dtype":"int64","data":"?"}`, `[]`} {
+	for _, bad := range []string{`{"dtype":"float32","data":"AAA="}`, `{"dtype":"float64","data":""}`,
+		`{"dtype":"int64","data":"?"}`, `[]`} {
 		if err := json.Unmarshal([]byte(bad), new(Tensor)); err == nil {
 			t.Errorf("%s is no error", bad)
 		}
@@ -91,7 +101,8 @@ func TestPaths(t *testing.T) {
 	if want := (Path{"run:train:0", KindSampler, "000080"}); err != nil || p != want || p.String() != good {
 		t.Errorf("ParsePath(%q) = %+v, %v", good, p, err)
 	}
-	for _, bad := range []string{"", "tinker://a/weights", "tinker://a/weights/b/c", "tinker://a/other/b", "tinker:///weights/b", "file://a/weights/b", "tinker://a/weights/..", "tinker://a/weights/x y"} {
+	for _, bad := range []string{"", "tinker://a/weights", "tinker://a/weights/b/c", "tinker://a/other/b",
+		"tinker:///weights/b", "file://a/weights/b", "tinker://a/weights/..", "tinker://a/weights/x y"} {
 		if _, err := ParsePath(bad); CategoryOf(err) != User {
 			t.Errorf("ParsePath(%q): %v, want a user error", bad, err)
 		}

@@ -17,11 +17,12 @@ type LoRA struct {
 
 // CreateModelRequest asks for a new training run.
 type CreateModelRequest struct {
-	SessionID    string            `json:"session_id"` // "" is drawn
-	ModelSeqID   int64             `json:"model_seq_id"`
-	BaseModel    string            `json:"base_model"`
-	LoRA         LoRA              `json:"lora_config"`
-	RandomInit   bool              `json:"random_init,omitempty"` // rank 0 only: begin from random weights, drawn from LoRA.Seed
+	SessionID  string `json:"session_id"` // "" is drawn
+	ModelSeqID int64  `json:"model_seq_id"`
+	BaseModel  string `json:"base_model"`
+	LoRA       LoRA   `json:"lora_config"`
+	// rank 0 only: begin from random weights, drawn from LoRA.Seed
+	RandomInit   bool              `json:"random_init,omitempty"`
 	UserMetadata map[string]string `json:"user_metadata,omitempty"`
 	// OptimizerType is AdamW or, for LoRA, Dimuon; "" is AdamW.
 	OptimizerType string `json:"optimizer_type,omitempty"`
@@ -124,7 +125,8 @@ const (
 	EntropyCoef    = "entropy_coef"
 	EntropyWeights = "entropy_weights" // float32 [N], an input
 	Entropy        = "entropy"         // float32 [N], an output: nats, temperature 1
-	EntropyCentre  = "entropy_centre"  // float32 [N], an output: the mean of p·(entropy + log p) over a draw with probability p
+	// float32 [N], an output: the mean of p·(entropy + log p) over a draw with probability p
+	EntropyCentre = "entropy_centre"
 )
 
 // ForwardRequest is a batch for Forward or ForwardBackward.
@@ -137,8 +139,9 @@ type ForwardRequest struct {
 
 // ForwardOutput has one record per datum, in request order, and metrics named name:reduction.
 type ForwardOutput struct {
-	LossFnOutputs []map[string]Tensor `json:"loss_fn_outputs"` // "logprobs": float32, shape of target_tokens, nats, temperature 1
-	Metrics       map[string]float64  `json:"metrics"`         // "loss:sum" is the loss of the request
+	// "logprobs": float32, shape of target_tokens, nats, temperature 1
+	LossFnOutputs []map[string]Tensor `json:"loss_fn_outputs"`
+	Metrics       map[string]float64  `json:"metrics"` // "loss:sum" is the loss of the request
 }
 
 // AdamParams are one step's settings of AdamW with decoupled weight decay.

@@ -63,9 +63,10 @@ type contest struct {
 	log     func(format string, args ...any)
 }
 
-// measure takes turns at a row. The peer's setting is the best for such work on this model, which is found with the first such row and kept in
-// best.
-func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer, best map[string]setting) result {
+// measure takes turns at a row. The peer's setting is the best for such work on this model, which is found with the
+// first such row and kept in best.
+func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer,
+	best map[string]setting) result {
 	out := result{row: r, peer: p.name, version: them.Version}
 	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
 	theirs := job
@@ -110,8 +111,9 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	return out
 }
 
-// turn has the work done once, behind the other program's turn, whose threads spin for a while when they have nothing to do. Short work, as the last
-// time of a program says, is begun before the clock counts, since tiles that have rested are slow.
+// turn has the work done once, behind the other program's turn, whose threads spin for a while when they have nothing
+// to do. Short work, as the last time of a program says, is begun before the clock counts, since tiles that have
+// rested are slow.
 func (c contest) turn(p *program, job request, last float64) (answer, error) {
 	const short = 1.5
 	if last > short {
@@ -145,8 +147,8 @@ func (c contest) settings(p peer, r row) []setting {
 // hopeless is how many times as long as the best setting one takes, when it is tried first, that is not tried again.
 const hopeless = 2.5
 
-// best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out; the error is that of the
-// last one if all do.
+// best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out;
+// the error is that of the last one if all do.
 func (c contest) best(job request, settings []setting, them *program, r row) (setting, error) {
 	var found setting
 	var failed error

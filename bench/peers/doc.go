@@ -1,10 +1,12 @@
-// Command peers measures trinity's engine beside other programs on the same work: the same weights, tokens and batches, in turns, in one run.
+// Command peers compares the speed of trinity's engine with that of other programs on the same work: the same
+// weights, tokens and batches, alternating in one run.
 //
-// Every program, trinity too, is a process of its own that answers one JSON line per piece of work with the seconds it took
-// (program.go; the peers' side is peer.py, ours is serve.go). For each row of work (row.go) and each peer, the peer's settings are tried
-// once (dtype, threads, compiler) and the fastest goes on; then trinity and the peer take turns (compare.go). The table (table.go)
-// has the medians, their ratios, and what the ratios should be.
+// Every program, including trinity, is a process of its own that reads one JSON line per piece of work and answers
+// with the seconds it took (program.go; the peers' side is peer.py, ours is serve.go on package engine/measure). For
+// each row of work (row.go) and each peer, every setting of the peer (dtype, threads, compiler) is tried once and
+// the fastest is kept. Then trinity and the peer alternate (compare.go). The table (table.go) has the medians, their
+// ratios, and the ratios we aim for.
 //
-// The weights are random (folder.go): a rate does not depend on them. That the programs do compute the same is checked by a number that each
-// answers: the mean loss of training, a log-probability after a prompt.
+// The weights are random (folder.go), since speed does not depend on their values. Each answer includes a number, a
+// mean loss or a log-probability, which shows that the programs compute the same.
 package main

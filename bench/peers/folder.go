@@ -15,13 +15,13 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/examples/tiny"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
 func layerName(l int) string { return fmt.Sprintf("model.layers.%d.", l) }
 
-// folder returns a Hugging Face folder below dir with the shape's random weights in bf16, and makes it if it is not there. The weights come
-// first and config.json last, so a folder with a config.json is whole.
+// folder returns a Hugging Face folder below dir with the shape's random weights in bf16, and makes it if it is not
+// there. The weights come first and config.json last, so a folder with a config.json is whole.
 func (s shape) folder(dir string) (string, error) {
 	dir = filepath.Join(dir, s.name)
 	conf := filepath.Join(dir, "config.json")
@@ -44,7 +44,8 @@ func (s shape) folder(dir string) (string, error) {
 	return dir, os.WriteFile(conf, data, 0o644)
 }
 
-// writeTokenizer gives the folder the tokenizer of examples/tiny: no work here reads it, but some programs start with none.
+// writeTokenizer gives the folder the tokenizer of examples/tiny: no work here reads it, but some programs start with
+// none.
 func writeTokenizer(dir string) error {
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json"} {
 		data, err := fs.ReadFile(tiny.Files(), "model/"+name)
@@ -76,13 +77,14 @@ func (s shape) blank() []safetensors.Tensor {
 	memory := make([]byte, largest.bytes())
 	var list []safetensors.Tensor
 	for _, t := range all {
-		list = append(list, safetensors.Tensor{Name: t.name, DType: safetensors.BF16, Shape: t.shape, Data: memory[:t.bytes()]})
+		list = append(list, safetensors.Tensor{Name: t.name, DType: safetensors.BF16, Shape: t.shape,
+			Data: memory[:t.bytes()]})
 	}
 	return list
 }
 
-// filler fills tensors with the top halves of float32s, which is what bf16 is. Each value is one of 65,536 that were drawn from a normal
-// distribution: fast enough for billions.
+// filler fills tensors with the top halves of float32s, which is what bf16 is. Each value is one of 65,536 that were
+// drawn from a normal distribution: fast enough for billions.
 func filler() func(safetensors.Tensor) ([]byte, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var normal [1 << 16]uint16

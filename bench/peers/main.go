@@ -37,16 +37,20 @@ func parse(args []string, errs io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.StringVar(&o.Rows, "rows", "common", "rows to measure, by commas, such as train-0.6b,decode-*; common are some of each kind, * is every row")
-	f.StringVar(&o.Peers, "peers", "", "peers to measure beside, by commas; default all, but llama.cpp and SkyRL with small models only")
+	f.StringVar(&o.Rows, "rows", "common",
+		"rows to measure, by commas, such as train-0.6b,decode-*; common are some of each kind, * is every row")
+	f.StringVar(&o.Peers, "peers", "",
+		"peers to measure beside, by commas; default all, but llama.cpp and SkyRL with small models only")
 	f.StringVar(&o.Venvs, "venvs", "bin/peers", "folder of the peers' Python environments")
 	f.StringVar(&o.Python, "python", "", "a Python that has the peers' packages, in place of the environments")
-	f.StringVar(&o.Models, "models", "bin/peers/models", "folder of the random weights, which are made if they are not there")
+	f.StringVar(&o.Models, "models", "bin/peers/models",
+		"folder of the random weights, which are made if they are not there")
 	f.StringVar(&o.Scripts, "scripts", "bench/peers", "folder of the peers' scripts")
 	f.StringVar(&o.Out, "out", "", "file for the table, with what was measured and where; default standard output only")
 	f.IntVar(&o.Least, "least", 5, "repetitions of a row, at least; three if those take minutes")
 	f.IntVar(&o.Repeat, "repeat", 9, "repetitions of a row, at most")
-	f.DurationVar(&o.Time, "time", 5*time.Second, "time for the repetitions of a row beside a peer, once the least are done")
+	f.DurationVar(&o.Time, "time", 5*time.Second,
+		"time for the repetitions of a row beside a peer, once the least are done")
 	f.DurationVar(&o.Within, "within", time.Hour, "time for everything: rows that have not begun by then are left out")
 	f.BoolVar(&o.Quick, "quick", false, "two repetitions, whatever their noise")
 	f.BoolVar(&o.Compile, "compile", false, "try the compilers of peers that have one too: minutes for each model")
@@ -95,7 +99,8 @@ func run(ctx context.Context, o options) error {
 	}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 	before := used()
-	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, settle: 300 * time.Millisecond, end: before.at.Add(o.Within), log: log}
+	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, settle: 300 * time.Millisecond,
+		end: before.at.Add(o.Within), log: log}
 	results, err := c.all(ctx, list, beside)
 	if len(results) == 0 {
 		return err
@@ -128,21 +133,27 @@ func choosePeers(names string) ([]peer, error) {
 	return out, nil
 }
 
-// all measures the rows beside the peers; those that are slow come last, for time may be short. What was measured before an error comes with it.
+// all measures the rows beside the peers; those that are slow come last, for time may be short. What was measured
+// before an error comes with it.
 func (c contest) all(ctx context.Context, list []row, beside []peer) (results []result, err error) {
 	for _, slow := range []bool{false, true} {
 		if err == nil {
 			var some []result
-			some, err = c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside), func(p peer) bool { return p.slow != slow }))
+			some, err = c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside),
+				func(p peer) bool { return p.slow != slow }))
 			results = append(results, some...)
 		}
 	}
 	names := rowNames(list)
-	slices.SortStableFunc(results, func(a, b result) int { return slices.Index(names, a.row.name) - slices.Index(names, b.row.name) })
+	slices.SortStableFunc(results, func(a, b result) int {
+		return slices.Index(names, a.row.name) - slices.Index(names,
+			b.row.name)
+	})
 	return results, err
 }
 
-// models measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the memory holds it twice at most.
+// models measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the
+// memory holds it twice at most.
 func (c contest) models(ctx context.Context, list []row, beside []peer) ([]result, error) {
 	var results []result
 	for len(list) > 0 {
@@ -241,7 +252,8 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 			}
 			continue
 		}
-		c.log("  trinity %s, %s %s tokens/s: %s times as fast", digits(one.rate(one.ours)), p.name, digits(one.rate(one.theirs)), digits(one.ratio()))
+		c.log("  trinity %s, %s %s tokens/s: %s times as fast", digits(one.rate(one.ours)), p.name,
+			digits(one.rate(one.theirs)), digits(one.ratio()))
 	}
 	return results
 }
@@ -249,7 +261,8 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 // report is the table with what was measured, and where.
 func (c contest) report(results []result, before, after usage) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d threads, %s; %s in all.\n", machine(), c.threads, after.at.UTC().Format("2 January 2006"), after.at.Sub(before.at).Round(time.Second))
+	fmt.Fprintf(&b, "%s, %d threads, %s; %s in all.\n", machine(), c.threads, after.at.UTC().Format("2 January 2006"),
+		after.at.Sub(before.at).Round(time.Second))
 	if after.ok && before.ok {
 		fmt.Fprintf(&b, "Other work on the machine kept %.2f processors busy meanwhile.\n", after.others(before))
 	}

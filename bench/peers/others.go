@@ -15,14 +15,14 @@ type usage struct {
 	ok   bool // both are known here
 }
 
-// others is how many processors other work kept busy since before, on average. Peers that spin while they wait lose most of their speed
-// to it.
+// others is how many processors other work kept busy since before, on average. Peers that spin while they wait lose
+// most of their speed to it.
 func (u usage) others(before usage) float64 {
 	return max(0, (u.all-before.all-(u.ours-before.ours)).Seconds()/u.at.Sub(before.at).Seconds())
 }
 
-// busy reads the first line of /proc/stat: hundredths of a second of user, nice, system, idle, waiting, interrupts, soft interrupts and time that the
-// hypervisor gave to others.
+// busy reads the first line of /proc/stat: hundredths of a second of user, nice, system, idle, waiting, interrupts,
+// soft interrupts and time that the hypervisor gave to others.
 func busy(stat string) (time.Duration, error) {
 	var user, nice, system, idle, wait, irq, soft, stolen int64
 	_, err := fmt.Sscanf(stat, "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &soft, &stolen)

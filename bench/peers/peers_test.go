@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine"
 )
 
 // TestMain makes the test's binary a program of the protocol when it is started as one.
@@ -96,11 +96,11 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := model.LoadConfig(dir)
+	c, err := engine.Describe(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Parameters(); got != 98304+4*(32768+16384+147456)+4*(2*128+2*32)+128 {
+	if got := c.Parameters; got != 98304+4*(32768+16384+147456)+4*(2*128+2*32)+128 {
 		t.Errorf("%d parameters", got)
 	}
 	if again, err := shapes()[0].folder(strings.TrimSuffix(dir, "/tiny")); err != nil || again != dir {
@@ -108,8 +108,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestServe: trinity's side computes each kind of work. The loss of random weights is about that of a guess, and one thread gives the
-// bits of two.
+// TestServe: trinity's side computes each kind of work. The loss of random weights is about that of a guess, and one
+// thread gives the bits of two.
 func TestServe(t *testing.T) {
 	dir, err := shapes()[0].folder(t.TempDir())
 	if err != nil {
@@ -127,7 +127,8 @@ func TestServe(t *testing.T) {
 	for _, r := range list {
 		var checks []float64
 		for _, threads := range []int{1, 2} {
-			job := request{Work: r.kind, Model: dir, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: 4, setting: setting{DType: "bf16", Threads: threads}}
+			job := request{Work: r.kind, Model: dir, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: 4,
+				setting: setting{DType: "bf16", Threads: threads}}
 			a, err := us.do(job, time.Minute)
 			if err != nil || a.Seconds <= 0 {
 				t.Fatalf("%s: %+v, %v", r.name, a, err)
@@ -141,7 +142,8 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: %v, a guess is %v", r.name, checks[0], guess)
 		}
 	}
-	if _, err := us.do(request{Work: "dance", Model: dir, setting: setting{Threads: 1}}, time.Minute); err == nil || !strings.Contains(err.Error(), "dance") {
+	if _, err := us.do(request{Work: "dance", Model: dir, setting: setting{Threads: 1}}, time.Minute); err == nil ||
+		!strings.Contains(err.Error(), "dance") {
 		t.Errorf("unknown work gives %v", err)
 	}
 }
@@ -153,7 +155,8 @@ func TestAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	c := contest{options: options{Models: t.TempDir(), Scripts: "bench/peers", Python: os.Args[0], Least: 3, Repeat: 5}, threads: 2, most: time.Minute,
+	c := contest{options: options{Models: t.TempDir(), Scripts: "bench/peers", Python: os.Args[0], Least: 3, Repeat: 5},
+		threads: 2, most: time.Minute,
 		log: func(format string, args ...any) { fmt.Fprintf(&log, format+"\n", args...) }}
 	results, err := c.all(context.Background(), list, peers())
 	if err != nil {
@@ -161,7 +164,8 @@ func TestAll(t *testing.T) {
 	}
 	text := c.report(results, usage{}, used())
 	for _, want := range []string{
-		"| examples/tiny | train 1 × 512 tokens | PyTorch, bf16, 1 thread | ", " | 5.12 (5.12–5.12) | ", // 512 tokens in 100 seconds
+		// 512 tokens in 100 seconds
+		"| examples/tiny | train 1 × 512 tokens | PyTorch, bf16, 1 thread | ", " | 5.12 (5.12–5.12) | ",
 		"they do not agree: 6.", "PyTorch: replay 1.",
 		"| examples/tiny | prefill 512 tokens | vLLM | | | – | | peers: ", "No module named 'vllm'",
 	} {
@@ -212,7 +216,8 @@ func TestAnother(t *testing.T) {
 		n    int
 		took time.Duration
 		want bool
-	}{{8, 9 * time.Second, true}, {9, time.Second, false}, {5, 11 * time.Second, false}, {4, time.Minute, true}, {3, 2 * time.Minute, false}, {2, 2 * time.Minute, true}} {
+	}{{8, 9 * time.Second, true}, {9, time.Second, false}, {5, 11 * time.Second, false}, {4, time.Minute, true},
+		{3, 2 * time.Minute, false}, {2, 2 * time.Minute, true}} {
 		if got := c.another(x.n, x.took); got != x.want {
 			t.Errorf("another(%d, %v) = %v", x.n, x.took, got)
 		}
@@ -229,7 +234,8 @@ func TestTail(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	if o, err := parse([]string{"-quick", "-rows", "train-1b"}, io.Discard); err != nil || o.Repeat != 2 || o.Rows != "train-1b" {
+	if o, err := parse([]string{"-quick", "-rows", "train-1b"}, io.Discard); err != nil || o.Repeat != 2 ||
+		o.Rows != "train-1b" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if _, err := parse([]string{"now"}, io.Discard); err == nil {
@@ -241,11 +247,14 @@ func TestFlags(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
-	r := result{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1}, theirs: []float64{1, 3, 2, 4}, check: [2]float64{11, 11.1}}
-	if got := fmt.Sprintf("%v %s %s %s%s", r.ratio(), digits(r.rate(r.ours)), digits(123456), digits(0.95), r.note()); got != "1.25 256 123000 0.95" {
+	r := result{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1},
+		theirs: []float64{1, 3, 2, 4}, check: [2]float64{11, 11.1}}
+	if got := fmt.Sprintf("%v %s %s %s%s", r.ratio(), digits(r.rate(r.ours)), digits(123456), digits(0.95),
+		r.note()); got != "1.25 256 123000 0.95" {
 		t.Errorf("%q", got)
 	}
-	if got := r.noise(r.theirs) + " " + r.noise(r.ours); got != "158–293 93.1–341" { // at 3.25 and 1.75 seconds, at 5.5 and 1.5
+	// at 3.25 and 1.75 seconds, at 5.5 and 1.5
+	if got := r.noise(r.theirs) + " " + r.noise(r.ours); got != "158–293 93.1–341" {
 		t.Errorf("%q", got)
 	}
 	r.check[1] = 12

@@ -11,9 +11,11 @@ import (
 type kind string
 
 const (
-	train   kind = "train"   // forward and backward of a LoRA on all linears of the layers, cross-entropy of every next token
+	// forward and backward of a LoRA on all linears of the layers, cross-entropy of every next token
+	train   kind = "train"
 	prefill kind = "prefill" // a prompt, and the logits behind it
-	decode  kind = "decode"  // tokens drawn one after another from the whole distribution, behind a context that is computed already
+	// tokens drawn one after another from the whole distribution, behind a context that is computed already
+	decode kind = "decode"
 )
 
 // loraRank is the rank of the adapter that training rows train.
@@ -35,7 +37,8 @@ func rows() []row {
 	var list []row
 	for _, s := range shapes() {
 		add := func(name string, k kind, sequences, tokens, steps int) {
-			list = append(list, row{name: name, kind: k, shape: s, sequences: sequences, tokens: tokens, steps: steps, common: slices.Contains(common(), name)})
+			list = append(list, row{name: name, kind: k, shape: s, sequences: sequences, tokens: tokens, steps: steps,
+				common: slices.Contains(common(), name)})
 		}
 		add("train-"+s.name, train, 1, 512, 0)
 		add("train4-"+s.name, train, 4, 128, 0)
@@ -61,7 +64,8 @@ func common() []string {
 	}
 }
 
-// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *; "common" are the common rows.
+// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *;
+// "common" are the common rows.
 func choose(names string) ([]row, error) {
 	list := rows()
 	wanted := map[string]bool{}
@@ -74,7 +78,8 @@ func choose(names string) ([]row, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("peers: no row is called %q; the rows are %s", name, strings.Join(rowNames(list), ", "))
+			return nil, fmt.Errorf("peers: no row is called %q; the rows are %s", name,
+				strings.Join(rowNames(list), ", "))
 		}
 	}
 	return slices.DeleteFunc(list, func(r row) bool { return !wanted[r.name] }), nil
@@ -96,7 +101,8 @@ func (r row) count() int {
 	return r.sequences * r.tokens
 }
 
-// alike names the rows of a model that one setting suits: products with one row are bound by the memory, others by arithmetic.
+// alike names the rows of a model that one setting suits: products with one row are bound by the memory, others by
+// arithmetic.
 func (r row) alike() string {
 	if r.kind == decode && r.sequences == 1 {
 		return "decode alone"

@@ -7,22 +7,21 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/measure"
 )
 
 // serve is trinity as a program of the protocol: it answers requests until there are no more.
 func serve(in io.Reader, out io.Writer) error {
-	k, warning := kernel.Best(kernel.Native())
-	if warning != nil {
-		return warning
-	}
-	to := json.NewEncoder(out)
-	if err := to.Encode(answer{Version: fmt.Sprintf("trinity, kernels %s, %s", k.Path(), runtime.Version())}); err != nil {
+	b, err := measure.New()
+	if err != nil {
 		return err
 	}
-	e := &ours{}
-	defer e.close()
+	defer b.Close()
+	to := json.NewEncoder(out)
+	if err := to.Encode(answer{Version: fmt.Sprintf("trinity, kernels %s, %s", b.Kernels(),
+		runtime.Version())}); err != nil {
+		return err
+	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -30,9 +29,12 @@ func serve(in io.Reader, out io.Writer) error {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return fmt.Errorf("peers: request %q: %w", lines.Text(), err)
 		}
-		a, err := e.do(k, r)
+		a := answer{}
+		result, err := do(b, r)
 		if err != nil {
-			a = answer{Error: err.Error()}
+			a.Error = err.Error()
+		} else {
+			a.Seconds, a.Check = result.Seconds, result.Check
 		}
 		if err := to.Encode(a); err != nil {
 			return err
@@ -41,17 +43,18 @@ func serve(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// pool makes e compute on so many threads.
-func (e *ours) pool(k *kernel.Set, threads int) {
-	if e.compute.P != nil && e.compute.P.N() == threads {
-		return
+// do does a piece of work.
+func do(b *measure.Bench, r request) (measure.Result, error) {
+	if err := b.Load(r.Model, r.Threads); err != nil {
+		return measure.Result{}, err
 	}
-	e.close()
-	*e = ours{compute: nn.Compute{K: k, P: kernel.NewPool(threads)}}
-}
-
-func (e *ours) close() {
-	if e.compute.P != nil {
-		e.compute.P.Close()
+	switch r.Work {
+	case train:
+		return b.Train(r.IDs, r.Rank)
+	case prefill:
+		return b.Prefill(r.IDs[0])
+	case decode:
+		return b.Decode(r.IDs[0], r.Sequences, r.Steps)
 	}
+	return measure.Result{}, fmt.Errorf("peers: work %q is unknown; use train, prefill or decode", r.Work)
 }

@@ -8,14 +8,20 @@ type shape struct {
 	theta, eps                                      float64
 }
 
-// shapes are the models that are measured: that of examples/tiny (0.9 million parameters), one of 9.4 million, and three in use.
+// shapes are the models that are measured: that of examples/tiny (0.9 million parameters), one of 9.4 million, and
+// three in use.
 func shapes() []shape {
 	return []shape{
-		{name: "tiny", qwen: true, vocab: 768, dim: 128, layers: 4, heads: 4, kvHeads: 2, headDim: 32, ff: 384, theta: 10000, eps: 1e-6},
-		{name: "9m", vocab: 6144, dim: 256, layers: 8, heads: 8, kvHeads: 4, headDim: 32, ff: 1024, theta: 10000, eps: 1e-5},
-		{name: "0.6b", qwen: true, vocab: 151936, dim: 1024, layers: 28, heads: 16, kvHeads: 8, headDim: 128, ff: 3072, theta: 1e6, eps: 1e-6},
-		{name: "1b", vocab: 128256, dim: 2048, layers: 16, heads: 32, kvHeads: 8, headDim: 64, ff: 8192, theta: 500000, eps: 1e-5},
-		{name: "3b", vocab: 128256, dim: 3072, layers: 28, heads: 24, kvHeads: 8, headDim: 128, ff: 8192, theta: 500000, eps: 1e-5},
+		{name: "tiny", qwen: true, vocab: 768, dim: 128, layers: 4, heads: 4, kvHeads: 2, headDim: 32, ff: 384,
+			theta: 10000, eps: 1e-6},
+		{name: "9m", vocab: 6144, dim: 256, layers: 8, heads: 8, kvHeads: 4, headDim: 32, ff: 1024, theta: 10000,
+			eps: 1e-5},
+		{name: "0.6b", qwen: true, vocab: 151936, dim: 1024, layers: 28, heads: 16, kvHeads: 8, headDim: 128, ff: 3072,
+			theta: 1e6, eps: 1e-6},
+		{name: "1b", vocab: 128256, dim: 2048, layers: 16, heads: 32, kvHeads: 8, headDim: 64, ff: 8192, theta: 500000,
+			eps: 1e-5},
+		{name: "3b", vocab: 128256, dim: 3072, layers: 28, heads: 24, kvHeads: 8, headDim: 128, ff: 8192, theta: 500000,
+			eps: 1e-5},
 	}
 }
 
@@ -44,10 +50,15 @@ func (s shape) title() string {
 func (s shape) config() map[string]any {
 	c := map[string]any{
 		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "dtype": "bfloat16", "hidden_act": "silu",
-		"vocab_size": s.vocab, "hidden_size": s.dim, "num_hidden_layers": s.layers, "num_attention_heads": s.heads, "num_key_value_heads": s.kvHeads,
-		"head_dim": s.headDim, "intermediate_size": s.ff, "max_position_embeddings": 4096, "rms_norm_eps": s.eps, "tie_word_embeddings": true,
-		"rope_theta": s.theta, "rope_parameters": map[string]any{"rope_type": "default", "rope_theta": s.theta}, "attention_bias": false,
-		"bos_token_id": 0, "eos_token_id": 1,
+		"vocab_size": s.vocab, "hidden_size": s.dim, "num_hidden_layers": s.layers, "num_attention_heads": s.heads,
+		"num_key_value_heads": s.kvHeads,
+		"head_dim":            s.headDim, "intermediate_size": s.ff, "max_position_embeddings": 4096,
+		"rms_norm_eps":        s.eps,
+		"tie_word_embeddings": true,
+		"rope_theta":          s.theta, "rope_parameters": map[string]any{"rope_type": "default",
+			"rope_theta": s.theta},
+		"attention_bias": false,
+		"bos_token_id":   0, "eos_token_id": 1,
 	}
 	if s.qwen {
 		c["architectures"], c["model_type"] = []string{"Qwen3ForCausalLM"}, "qwen3"
@@ -77,13 +88,18 @@ func (s shape) tensors() []tensor {
 	for l := range s.layers {
 		at := layerName(l)
 		list = append(list,
-			tensor{at + "input_layernorm.weight", []int{s.dim}}, tensor{at + "post_attention_layernorm.weight", []int{s.dim}},
-			tensor{at + "self_attn.q_proj.weight", []int{q, s.dim}}, tensor{at + "self_attn.k_proj.weight", []int{kv, s.dim}},
-			tensor{at + "self_attn.v_proj.weight", []int{kv, s.dim}}, tensor{at + "self_attn.o_proj.weight", []int{s.dim, q}},
-			tensor{at + "mlp.gate_proj.weight", []int{s.ff, s.dim}}, tensor{at + "mlp.up_proj.weight", []int{s.ff, s.dim}},
+			tensor{at + "input_layernorm.weight", []int{s.dim}},
+			tensor{at + "post_attention_layernorm.weight", []int{s.dim}},
+			tensor{at + "self_attn.q_proj.weight", []int{q, s.dim}},
+			tensor{at + "self_attn.k_proj.weight", []int{kv, s.dim}},
+			tensor{at + "self_attn.v_proj.weight", []int{kv, s.dim}},
+			tensor{at + "self_attn.o_proj.weight", []int{s.dim, q}},
+			tensor{at + "mlp.gate_proj.weight", []int{s.ff, s.dim}},
+			tensor{at + "mlp.up_proj.weight", []int{s.ff, s.dim}},
 			tensor{at + "mlp.down_proj.weight", []int{s.dim, s.ff}})
 		if s.qwen {
-			list = append(list, tensor{at + "self_attn.q_norm.weight", []int{s.headDim}}, tensor{at + "self_attn.k_norm.weight", []int{s.headDim}})
+			list = append(list, tensor{at + "self_attn.q_norm.weight", []int{s.headDim}},
+				tensor{at + "self_attn.k_norm.weight", []int{s.headDim}})
 		}
 	}
 	return list

@@ -20,7 +20,8 @@ func (r row) describe() string {
 
 // writeTable writes a line of Markdown for each row and peer.
 func writeTable(w io.Writer, results []result) {
-	fmt.Fprintln(w, "| model | work | peer, its best setting | trinity tokens/s (quartiles) | peer tokens/s (quartiles) | ratio | wanted | n |")
+	fmt.Fprintln(w, "| model | work | peer, its best setting | trinity tokens/s (quartiles) | peer tokens/s "+
+		"(quartiles) | ratio | wanted | n |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 	for _, r := range results {
 		work := fmt.Sprintf("| %s | %s | %s", r.row.shape.title(), r.row.describe(), r.peer)
@@ -28,7 +29,8 @@ func writeTable(w io.Writer, results []result) {
 			fmt.Fprintf(w, "%s | | | – | | %s |\n", work, strings.ReplaceAll(r.missing, "|", "/"))
 			continue
 		}
-		fmt.Fprintf(w, "%s, %s | %s (%s) | %s (%s) | %s | %s | %d |\n", work, r.setting, digits(r.rate(r.ours)), r.noise(r.ours),
+		fmt.Fprintf(w, "%s, %s | %s (%s) | %s (%s) | %s | %s | %d |\n", work, r.setting, digits(r.rate(r.ours)),
+			r.noise(r.ours),
 			digits(r.rate(r.theirs)), r.noise(r.theirs), digits(r.ratio())+r.note(), digits(r.wanted()), len(r.ours))
 	}
 }

@@ -14,23 +14,22 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-// benchCmd puts a Tinker server under load. Without an address it starts this program's own server in a new folder, and
-// then also measures what only the same machine can see: start, memory, and the round trip beside the engine and the
-// disk.
+// benchCmd puts a Tinker server under load. Without an address it starts a new server in a new folder. It then also
+// measures what is visible only on the same machine: start, memory, and the round trip beside engine and disk.
 type benchCmd struct {
 	remote
-	Base         string   `help:"Base model; default the server's first." placeholder:"MODEL"`
-	Data         string   `help:"Where the folder of an own server is made; it must be on a disk." default:"." placeholder:"DIR"`
-	Trips        int      `help:"Round trips of one training request." default:"400"`
-	Runs         int      `help:"Runs that train at once." default:"24"`
-	Steps        int      `help:"Steps of each." default:"10"`
+	Base         string   `help:"Base model; default: the server's first." placeholder:"MODEL"`
+	Data         string   `help:"A folder on a disk, for the new server." default:"." placeholder:"DIR"`
+	Trips        int      `help:"Number of round trips of one training request." default:"400"`
+	Runs         int      `help:"Training runs at once." default:"24"`
+	Steps        int      `help:"Steps of each training run." default:"10"`
 	Samples      int      `help:"Samples at once." default:"256"`
-	Storm        int      `help:"Samples, and as many training requests, outstanding at once." default:"2048"`
-	Models       []string `help:"Base models of an own server, as for serve; default the shipped one." placeholder:"DIR"`
-	Small        int      `help:"Small samples of one tenant, alone and beside another tenant's flood; 0 leaves this out." default:"200"`
-	FloodRuns    int      `help:"Runs of the flood, each with 4 batches of 32 x 128 tokens outstanding." default:"8"`
-	FloodSamples int      `help:"Samples of 256 tokens of the flood that are outstanding." default:"64"`
-	Strict       bool     `help:"Fail when a bound is missed, which a machine with other work to do can be the cause of. A wrong answer always fails."`
+	Burst        int      `help:"Samples, and as many training requests, pending at once." default:"2048"`
+	Models       []string `help:"Base models of the new server, as for serve." placeholder:"DIR"`
+	Small        int      `help:"Small samples drawn beside another tenant's flood; 0 skips this." default:"200"`
+	FloodRuns    int      `help:"Training runs of the flood, each with 4 pending batches." default:"8"`
+	FloodSamples int      `help:"Pending samples of the flood, 256 tokens each." default:"64"`
+	Strict       bool     `help:"Fail when a bound is missed; a busy machine can miss it."`
 }
 
 // tripTokens is the length of the datum of a round trip.
@@ -67,7 +66,7 @@ func (c *benchCmd) Run(s *surroundings) error {
 	})
 }
 
-// own measures this program's own server.
+// own starts a server and measures it.
 func (c *benchCmd) own(s *surroundings) error {
 	dir, err := os.MkdirTemp(c.Data, "trinity-bench-")
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *benchCmd) own(s *surroundings) error {
 	defer os.RemoveAll(dir)
 	kind, err := diskOf(dir)
 	if err != nil {
-		return usageError{fmt.Errorf("bench: %w; give a folder on a disk with --data", err)}
+		return usageError{fmt.Errorf("bench: %w; name a folder on a disk with --data", err)}
 	}
 	server, err := startServer(s, dir, c.Models...)
 	if err != nil {
@@ -84,7 +83,8 @@ func (c *benchCmd) own(s *surroundings) error {
 	}
 	defer server.end()
 	ctx := s.ctx
-	t, err := client.Open(ctx, client.Options{BaseURL: server.url, APIKey: "tml-bench", Log: func(msg string) { fmt.Fprintln(s.err, msg) }})
+	log := func(msg string) { fmt.Fprintln(s.err, msg) }
+	t, err := client.Open(ctx, client.Options{BaseURL: server.url, APIKey: "tml-bench", Log: log})
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,7 @@ func (c *benchCmd) own(s *surroundings) error {
 	return errors.Join(c.report(s, found), err)
 }
 
-// trips makes round trips, engine calls and fsyncs in turn, so that whatever else the machine does meets all three
-// alike.
+// trips alternates round trips, engine calls and fsyncs, so that other load on the machine affects all three alike.
 func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, error) {
 	alone, err := openAlone(s, l.Base(), c.Models)
 	if err != nil {
@@ -149,7 +148,8 @@ func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, 
 	bound := call.Times.At(.5) + 2*fsync.At(.5) + time.Millisecond
 	round := tripFinding(trip.Times)
 	round.Bound, round.Missed = show(bound)+" = engine + 2 fsync + 1 ms", trip.Times.At(.5) > bound
-	return []finding{round, {What: "  engine alone, p50", Measured: show(call.Times.At(.5))}, {What: "  fsync, p50", Measured: show(fsync.At(.5))}}, nil
+	return []finding{round, {What: "  engine alone, p50", Measured: show(call.Times.At(.5))},
+		{What: "  fsync, p50", Measured: show(fsync.At(.5))}}, nil
 }
 
 // openAlone opens an engine in this process with a base model of the program's own server.
@@ -181,10 +181,11 @@ func syncs(f disk.File, n int, into *load.Times) error {
 }
 
 func tripFinding(t load.Times) finding {
-	return finding{What: fmt.Sprintf("round trip, one datum of %d tokens", tripTokens), Measured: fmt.Sprintf("p50 %s, p90 %s, p99 %s of %d", show(t.At(.5)), show(t.At(.9)), show(t.At(.99)), len(t))}
+	return finding{What: fmt.Sprintf("round trip, one datum of %d tokens", tripTokens),
+		Measured: fmt.Sprintf("p50 %s, p90 %s, p99 %s of %d", show(t.At(.5)), show(t.At(.9)), show(t.At(.99)), len(t))}
 }
 
-// crowds is what many clients at once do.
+// crowds measures many clients at once.
 func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) {
 	var found []finding
 	runs, err := l.Runs(ctx, c.Runs, c.Steps)
@@ -192,21 +193,25 @@ func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) 
 		return found, err
 	}
 	found = append(found, finding{What: fmt.Sprintf("%d runs training at once", c.Runs),
-		Measured: fmt.Sprintf("%.0f steps/s, losses %.2f to %.2f, all right", float64(c.Runs*c.Steps)/runs.Took.Seconds(), runs.First, runs.Last)})
+		Measured: fmt.Sprintf("%.0f steps/s, losses %.2f to %.2f, all correct",
+			float64(c.Runs*c.Steps)/runs.Took.Seconds(), runs.First, runs.Last)})
 	many, err := l.Samples(ctx, c.Samples)
 	if err != nil {
 		return found, err
 	}
-	found = append(found, finding{What: fmt.Sprintf("%d samples at once", c.Samples), Measured: fmt.Sprintf("%s, %.0f tokens/s, all right", show(many.Answered), float64(many.Tokens)/many.Answered.Seconds())})
-	storm, err := l.Storm(ctx, c.Storm, c.Storm)
+	found = append(found, finding{What: fmt.Sprintf("%d samples at once", c.Samples),
+		Measured: fmt.Sprintf("%s, %.0f tokens/s, all correct", show(many.Answered),
+			float64(many.Tokens)/many.Answered.Seconds())})
+	burst, err := l.Burst(ctx, c.Burst, c.Burst)
 	if err != nil {
 		return found, err
 	}
-	return append(found, finding{What: fmt.Sprintf("%d samples + %d forward_backwards", c.Storm, c.Storm),
-		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d outstanding, all right", show(storm.Accepted), show(storm.Answered), storm.Outstanding)}), nil
+	return append(found, finding{What: fmt.Sprintf("%d samples + %d forward_backwards", c.Burst, c.Burst),
+		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d pending, all correct",
+			show(burst.Accepted), show(burst.Answered), burst.Outstanding)}), nil
 }
 
-// report prints what was found; with Strict a bound that was missed is an error.
+// report prints the findings; with Strict a missed bound is an error.
 func (c *benchCmd) report(s *surroundings, found []finding) error {
 	var rows []string
 	var missed error

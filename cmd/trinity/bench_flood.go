@@ -15,8 +15,8 @@ import (
 // floodKey is the key of the tenant that floods.
 const floodKey = "tml-flood"
 
-// flood measures the small samples of one tenant beside the flood of another. They may take at most three times what
-// they take alone, and what training computes in one part besides.
+// flood measures the small samples of one tenant beside the flood of another. They may take at most three times as long
+// as alone, plus the time of one part of a training pass.
 func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]finding, error) {
 	t, err := client.Open(ctx, client.Options{BaseURL: o.url, APIKey: floodKey})
 	if err != nil {
@@ -56,10 +56,10 @@ func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]fin
 			Missed: beside > bound}}, nil
 }
 
-// trainedTokens counts what training has gone back through.
+// trainedTokens counts the tokens of backward passes.
 const trainedTokens = `trinity_engine_tokens_total{phase="backward"}`
 
-// figure is one number of the server's metrics.
+// figure reads one number from the server's metrics.
 func (o *ownServer) figure(ctx context.Context, name string) (v float64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+"/metrics", nil)
 	if err != nil {

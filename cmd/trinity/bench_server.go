@@ -21,7 +21,7 @@ type ownServer struct {
 	begun time.Time // exec
 }
 
-// startServer starts a server of these models with its data below dir and returns when it has greeted.
+// startServer starts a server of these models with its data below dir and returns when it is ready.
 func startServer(s *surroundings, dir string, models ...string) (*ownServer, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -33,7 +33,8 @@ func startServer(s *surroundings, dir string, models ...string) (*ownServer, err
 	}
 	defer log.Close()
 	cmd := exec.Command(exe)
-	cmd.Args, cmd.Stderr = []string{"trinity", "serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}, log
+	cmd.Args = []string{"trinity", "serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}
+	cmd.Stderr = log
 	for _, folder := range models {
 		cmd.Args = append(cmd.Args, "--models", folder)
 	}
@@ -54,10 +55,10 @@ func startServer(s *surroundings, dir string, models ...string) (*ownServer, err
 	}
 	err = cmd.Wait()
 	said, _ := os.ReadFile(log.Name())
-	return nil, fmt.Errorf("bench: the server ended (%v) before it greeted:\n%s", err, said)
+	return nil, fmt.Errorf("bench: the server ended (%v) before it was ready:\n%s", err, said)
 }
 
-// firstSample draws one token and says how long that took since exec.
+// firstSample draws one token and returns the time since exec.
 func (o *ownServer) firstSample(ctx context.Context, t *client.Client) (time.Duration, error) {
 	caps, err := t.Capabilities(ctx)
 	if err != nil {
@@ -69,24 +70,21 @@ func (o *ownServer) firstSample(ctx context.Context, t *client.Client) (time.Dur
 	}
 	p := tinker.DefaultSampling()
 	p.MaxTokens = 1
-	f, err := c.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text([]int32{40, 41, 42}), NumSamples: 1, Params: p})
-	if err != nil {
-		return 0, err
-	}
-	_, err = f.Wait(ctx)
+	req := tinker.SampleRequest{Prompt: tinker.Text([]int32{40, 41, 42}), NumSamples: 1, Params: p}
+	_, err = tinker.Sample(ctx, c, req)
 	return time.Since(o.begun), err
 }
 
-// peak is the most memory the server has had.
+// peak is the server's peak memory.
 func (o *ownServer) peak() string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.cmd.Process.Pid))
 	if err != nil {
-		return "not known on this system"
+		return "unknown on this system"
 	}
 	_, rest, _ := strings.Cut(string(raw), "VmHWM:")
 	var kib int
 	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		return "not known on this system"
+		return "unknown on this system"
 	}
 	return fmt.Sprintf("%d MiB", kib>>10)
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// byteSize is a number of bytes that a flag takes with a unit, such as 512MiB or 8G.
+// byteSize is a flag's number of bytes with a unit, such as 512MiB or 8G.
 type byteSize int64
 
 // units are the powers of 1024 by their first letter.
 const units = "KMGT"
 
-// UnmarshalText implements encoding.TextUnmarshaler, as the flags' parser wants it: a number, perhaps with a
-// fraction, and K, M, G or T with or without iB or B behind it, all of them powers of 1024.
+// UnmarshalText implements encoding.TextUnmarshaler for the flag parser. It accepts a number, possibly with a fraction,
+// and K, M, G or T, optionally followed by iB or B; all are powers of 1024.
 func (b *byteSize) UnmarshalText(text []byte) error {
 	s := strings.ToUpper(strings.TrimSpace(string(text)))
 	number := strings.TrimSuffix(strings.TrimSuffix(s, "B"), "I")
@@ -28,7 +28,7 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !(v >= 0) || v*scale >= math.MaxInt64 {
-		return fmt.Errorf("%q is no number of bytes; write for example 512MiB or 8G", text)
+		return fmt.Errorf("%q is not a number of bytes; write for example 512MiB or 8G", text)
 	}
 	*b = byteSize(v * scale)
 	return nil

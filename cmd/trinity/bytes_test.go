@@ -21,7 +21,7 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// While all threads compute, goroutines that read requests find a processor.
+// While all threads compute, goroutines that read requests still get a processor.
 func TestSpareProcessors(t *testing.T) {
 	n := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(n)

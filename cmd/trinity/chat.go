@@ -15,32 +15,32 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 type chatCmd struct {
-	Model       string  `arg:"" help:"A model's folder or name on the hub, a job directory, or the folder of a checkpoint or of a PEFT adapter."`
-	Base        string  `name:"base-model-dir" short:"b" help:"The model that a checkpoint is of, if it is not where the checkpoint says." placeholder:"DIR"`
-	Template    string  `name:"chat-template" help:"A file to take the chat template from, for a model that has none." placeholder:"FILE"`
-	System      string  `help:"The system message to begin with."`
-	Temperature float64 `help:"Of sampling; 0 always takes the likeliest token." default:"1"`
+	Model       string  `arg:"" help:"A model's folder or hub name, or a folder of a job, checkpoint or PEFT adapter."`
+	Base        string  `name:"base-model-dir" short:"b" help:"The base model's folder, if it moved." placeholder:"DIR"`
+	Template    string  `name:"chat-template" help:"A file with a chat template to use." placeholder:"FILE"`
+	System      string  `help:"The first system message."`
+	Temperature float64 `help:"Sampling temperature; 0 always takes the likeliest token." default:"1"`
 	MaxTokens   int     `help:"The longest answer, in tokens." default:"1024"`
 	Seed        *uint64 `help:"Makes the answers repeatable."`
-	Thinking    *bool   `help:"Sets enable_thinking, for templates that ask." negatable:""`
+	Thinking    *bool   `help:"Set enable_thinking, for templates that use it." negatable:""`
 	Logprobs    bool    `help:"Show each token with its logprob."`
 	Threads     int     `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
-// Run implements the command: a conversation over standard input and output. Nothing is written but a folder of links
-// in the system's place for temporary files, so a job that is running is not disturbed.
+// Run implements the command: a conversation over standard input and output. It writes only a temporary folder of
+// links, so it does not disturb a running job.
 func (c *chatCmd) Run(s *surroundings) error {
 	if c.Temperature < 0 || c.MaxTokens < 1 {
-		return usageError{fmt.Errorf("trinity: --temperature is at least 0 and --max-tokens at least 1")}
+		return usageError{fmt.Errorf("trinity: --temperature must be at least 0 and --max-tokens at least 1")}
 	}
 	dir, err := os.MkdirTemp("", "trinity-chat-")
 	if err != nil {
@@ -52,19 +52,19 @@ func (c *chatCmd) Run(s *surroundings) error {
 		return err
 	}
 	defer t.engine.Close()
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // here Ctrl-C stops an answer, and between answers the program
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // Ctrl-C stops an answer; between answers it stops the program
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(interrupts)
 	t.interrupts = interrupts
 	if s.terminal && term.IsTerminal(int(os.Stdin.Fd())) {
 		t.prompt = "> "
-		fmt.Fprintln(s.out, "Type a message, or /help. Ctrl-C stops an answer, Ctrl-D ends.")
+		fmt.Fprintln(s.out, "Type a message, or /help. Ctrl-C stops an answer, Ctrl-D ends the conversation.")
 	}
 	return t.loop(s.ctx, lines(os.Stdin))
 }
 
-// lines reads lines until the end of r. Its goroutine stays in a read when the program ends before that.
+// lines reads lines until the end of r. Its goroutine may still block in a read when the program ends.
 func lines(r io.Reader) <-chan string {
 	out := make(chan string)
 	go func() {
@@ -78,14 +78,14 @@ func lines(r io.Reader) <-chan string {
 	return out
 }
 
-// subject is what there is to talk to.
+// subject is what the conversation is with.
 type subject struct {
 	base       string // the base model's name in the engine
 	checkpoint string // a folder with trinity.json; "" for the base model itself
 	adapter    string // a folder of Python's peft; likewise
 }
 
-// checkpointNote is the part of a checkpoint's trinity.json that is needed here.
+// checkpointNote is the part of a checkpoint's trinity.json that chat reads.
 type checkpointNote struct {
 	BaseModel string `json:"base_model"`
 	SeqID     int64  `json:"seq_id"`
@@ -128,7 +128,7 @@ func readNote(dir string) (note checkpointNote, err error) {
 	return note, nil
 }
 
-// newest is the checkpoint of the most train steps in a job directory.
+// newest is the checkpoint with the most train steps in a job directory.
 func newest(job string) (subject, error) {
 	notes, err := filepath.Glob(filepath.Join(job, "tinker", "checkpoints", "*", "*", "*", "trinity.json"))
 	if err != nil {
@@ -139,7 +139,7 @@ func newest(job string) (subject, error) {
 	for _, path := range notes {
 		note, err := readNote(filepath.Dir(path))
 		if err != nil {
-			continue // the job may be taking it away
+			continue // the job may be deleting it
 		}
 		if dir == "" || note.Step > best.Step || note.Step == best.Step && note.SeqID > best.SeqID {
 			best, dir = note, filepath.Dir(path)
@@ -151,13 +151,14 @@ func newest(job string) (subject, error) {
 	return subject{base: best.BaseModel, checkpoint: dir}, nil
 }
 
-// open makes an engine that serves the subject, its own files in dir.
+// open makes an engine that serves the subject, with its own files in dir.
 func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	sub, err := c.subject(s.find(c.Model))
 	if err != nil {
 		return nil, err
 	}
-	t := &talk{out: s.out, err: s.err, system: c.System, temperature: c.Temperature, most: c.MaxTokens, logprobs: c.Logprobs, thinking: c.Thinking, seed: uint64(time.Now().UnixNano())}
+	t := &talk{out: s.out, err: s.err, system: c.System, temperature: c.Temperature, most: c.MaxTokens,
+		logprobs: c.Logprobs, thinking: c.Thinking, seed: uint64(time.Now().UnixNano())}
 	if c.Seed != nil {
 		t.seed = *c.Seed
 	}
@@ -175,9 +176,8 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.engine, err = engine.Open(engine.Options{
-		Dir: dir, Threads: c.Threads, Models: map[string]engine.Model{sub.base: {Dir: folder, Tokens: t.tokenizer, EndTokens: ends}},
-	})
+	models := map[string]engine.Model{sub.base: {Dir: folder, Tokens: t.tokenizer, EndTokens: ends}}
+	t.engine, err = engine.Open(engine.Options{Dir: dir, Threads: c.Threads, Models: models})
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +187,8 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	return t, nil
 }
 
-// read loads what turns text into tokens. The template is the given one, else that of the job which subject belongs to,
-// else the model's.
+// read loads tokenizer and chat template. The template is the given one, else that of the subject's job, else the
+// model's.
 func (t *talk) read(folder, subject, template string) (err error) {
 	if t.tokenizer, err = tokenizer.Load(folder); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (t *talk) read(folder, subject, template string) (err error) {
 	return err
 }
 
-// sample opens the subject's weights. A checkpoint lies in the engine's folder as a link to where it is.
+// sample opens the subject's weights. The engine's folder gets a link to a checkpoint.
 func (t *talk) sample(ctx context.Context, sub subject, dir string) error {
 	path := ""
 	switch {

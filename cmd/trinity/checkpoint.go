@@ -16,19 +16,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// checkpointCmd is what can be done with the checkpoints of a server.
+// checkpointCmd has the operations on a server's checkpoints.
 type checkpointCmd struct {
-	List   checkpointList   `cmd:"" help:"List checkpoints, the newest first."`
-	Info   checkpointInfo   `cmd:"" help:"Say what a checkpoint is."`
-	Export checkpointExport `cmd:"" help:"Fetch a checkpoint's files: an adapter as PEFT loads it."`
+	List   checkpointList   `cmd:"" help:"List checkpoints, newest first."`
+	Info   checkpointInfo   `cmd:"" help:"Describe a checkpoint."`
+	Export checkpointExport `cmd:"" help:"Download a checkpoint as a PEFT adapter."`
 	Delete checkpointDelete `cmd:"" help:"Delete checkpoints."`
-	SetTTL checkpointTTL    `cmd:"" name:"set-ttl" help:"Say when a checkpoint ends."`
+	SetTTL checkpointTTL    `cmd:"" name:"set-ttl" help:"Set when a checkpoint expires."`
 }
 
 type checkpointList struct {
 	remote
-	Of    string `name:"run" help:"Of this training run only." placeholder:"ID"`
-	Limit int    `help:"How many." default:"100"`
+	Of    string `name:"run" help:"Only of this training run." placeholder:"ID"`
+	Limit int    `help:"The most to list." default:"100"`
 }
 
 // Run implements the command.
@@ -54,7 +54,7 @@ func (c *checkpointList) Run(s *surroundings) error {
 	})
 }
 
-const checkpointHead = "PATH\tTYPE\tSIZE\tSAVED\tENDS\tPUBLIC"
+const checkpointHead = "PATH\tTYPE\tSIZE\tSAVED\tEXPIRES\tPUBLIC"
 
 func checkpointRow(k wire.Checkpoint) string {
 	size, ends := "-", "never"
@@ -79,7 +79,8 @@ func (c *checkpointInfo) Run(s *surroundings) error {
 		if err != nil {
 			return err
 		}
-		row := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.Path, info.BaseModel, pointed(info.LoRARank), pointed(info.TrainAttn), pointed(info.TrainMLP), pointed(info.TrainUnembed))
+		row := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.Path, info.BaseModel, pointed(info.LoRARank),
+			pointed(info.TrainAttn), pointed(info.TrainMLP), pointed(info.TrainUnembed))
 		return c.show(s, info, "PATH\tBASE MODEL\tRANK\tATTENTION\tMLP\tUNEMBEDDING", []string{row})
 	})
 }
@@ -94,13 +95,14 @@ func pointed[T any](v *T) string {
 type checkpointDelete struct {
 	remote
 	Paths []string `arg:"" help:"tinker://…"`
-	Yes   bool     `short:"y" help:"Delete without asking again."`
+	Yes   bool     `short:"y" help:"Confirm the deletion."`
 }
 
 // Run implements the command.
 func (c *checkpointDelete) Run(s *surroundings) error {
 	if !c.Yes {
-		return usageError{fmt.Errorf("checkpoint delete: %d checkpoints are gone for good then; say --yes", len(c.Paths))}
+		return usageError{fmt.Errorf("checkpoint delete: this deletes %d checkpoints permanently; confirm with --yes",
+			len(c.Paths))}
 	}
 	return with(s, &c.remote, func(ctx context.Context, t *client.Client) error {
 		var errs []error
@@ -117,14 +119,15 @@ func (c *checkpointDelete) Run(s *surroundings) error {
 type checkpointTTL struct {
 	remote
 	Path string        `arg:"" help:"tinker://…"`
-	TTL  time.Duration `xor:"ttl" required:"" help:"How long it is kept from now, such as 72h."`
-	Keep bool          `xor:"ttl" required:"" help:"Keep it for good."`
+	TTL  time.Duration `xor:"ttl" required:"" help:"Time to keep it from now, such as 72h."`
+	Keep bool          `xor:"ttl" required:"" help:"Keep it permanently."`
 }
 
 // Run implements the command.
 func (c *checkpointTTL) Run(s *surroundings) error {
 	if !c.Keep && c.TTL < time.Second {
-		return usageError{fmt.Errorf("checkpoint set-ttl: --ttl %v; it must be a second or more, or --keep", c.TTL)}
+		return usageError{fmt.Errorf("checkpoint set-ttl: --ttl is %v; it must be at least 1s; "+
+			"to keep the checkpoint, use --keep", c.TTL)}
 	}
 	return with(s, &c.remote, func(ctx context.Context, t *client.Client) error { return t.SetTTL(ctx, c.Path, c.TTL) })
 }
@@ -132,7 +135,7 @@ func (c *checkpointTTL) Run(s *surroundings) error {
 type checkpointExport struct {
 	remote
 	Path   string `arg:"" help:"tinker://…"`
-	Output string `short:"o" help:"The folder to make; default the checkpoint's name." placeholder:"DIR"`
+	Output string `short:"o" help:"The folder to create; default: the checkpoint's name." placeholder:"DIR"`
 }
 
 // Run implements the command.
@@ -145,7 +148,7 @@ func (c *checkpointExport) Run(s *surroundings) error {
 		c.Output = p.Name
 	}
 	if _, err := os.Stat(c.Output); err == nil {
-		return usageError{fmt.Errorf("checkpoint export: %s is there already; give another --output", c.Output)}
+		return usageError{fmt.Errorf("checkpoint export: %s already exists; choose another --output", c.Output)}
 	}
 	return with(s, &c.remote, func(ctx context.Context, t *client.Client) error {
 		at, err := t.ArchiveURL(ctx, c.Path)
@@ -158,7 +161,7 @@ func (c *checkpointExport) Run(s *surroundings) error {
 		if err := os.Rename(c.Output+".part", c.Output); err != nil {
 			return err
 		}
-		fmt.Fprintf(s.out, "%s is in %s\n", c.Path, c.Output)
+		fmt.Fprintf(s.out, "saved %s in %s\n", c.Path, c.Output)
 		return nil
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
 
-// Every command about a server's runs and checkpoints, as table and as JSON, and what it says of what is not there, or
-// another's.
+// Every command about a server's runs and checkpoints, as table and as JSON, and its message for missing ones and for
+// those of another tenant.
 func TestCheckpointCommands(t *testing.T) {
 	p := newProcess(t, t.TempDir())
 	p.start()
@@ -21,7 +21,8 @@ func TestCheckpointCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{BaseModel: "tiny", LoRA: tinker.LoRA{Rank: 4, TrainAttn: true}})
+	m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{BaseModel: "tiny", LoRA: tinker.LoRA{Rank: 4,
+		TrainAttn: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func TestCheckpointCommands(t *testing.T) {
 		cmd.Env = append(cmd.Env, "TINKER_BASE_URL="+p.url, "TINKER_API_KEY="+key)
 		out, _ := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
-			t.Errorf("trinity %s: exit code %d, want %d and %q in:\n%s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), code, want, out)
+			t.Errorf("trinity %s: exit code %d, want %d and %q in:\n%s", strings.Join(args, " "),
+				cmd.ProcessState.ExitCode(), code, want, out)
 		}
 		return string(out)
 	}
@@ -75,19 +77,19 @@ func TestCheckpointCommands(t *testing.T) {
 	if v, _ := asJSON("checkpoint", "info", state).(map[string]any); v["lora_rank"] != 4.0 {
 		t.Errorf("checkpoint info: %v", v)
 	}
-	run(ok, "is in end", "checkpoint", "export", sampler)
+	run(ok, "in end", "checkpoint", "export", sampler)
 	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors", "checkpoint_complete"} {
 		if _, err := os.Stat(filepath.Join(p.home, "end", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	run(usage, "is there already", "checkpoint", "export", sampler)
+	run(usage, "already exists", "checkpoint", "export", sampler)
 	run(ok, "", "checkpoint", "set-ttl", state, "--ttl", "2h")
 	if v, _ := asJSON("checkpoint", "list").([]any); !strings.Contains(string(mustJSON(t, v)), `"expires_at":"2`) {
 		t.Errorf("after set-ttl: %v", v)
 	}
 	run(ok, "", "checkpoint", "set-ttl", state, "--keep")
-	run(usage, "must be a second or more", "checkpoint", "set-ttl", state, "--ttl", "1ms")
+	run(usage, "must be at least 1s", "checkpoint", "set-ttl", state, "--ttl", "1ms")
 
 	missing := "tinker://" + info.ModelID + "/weights/nosuch"
 	run(failed, "not found", "checkpoint", "info", missing)
@@ -106,7 +108,7 @@ func TestCheckpointCommands(t *testing.T) {
 	key = "sk-1"
 	run(failed, "does not begin with tml-", "ps")
 	key = "tml-test"
-	run(usage, "say --yes", "checkpoint", "delete", state)
+	run(usage, "confirm with --yes", "checkpoint", "delete", state)
 	run(ok, "2 of 2 deleted", "checkpoint", "delete", "--yes", state, sampler)
 	if v, _ := asJSON("checkpoint", "list").([]any); len(v) != 0 {
 		t.Errorf("after delete: %v", v)

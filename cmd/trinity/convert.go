@@ -3,27 +3,21 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/nn"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 type convertCmd struct {
-	Checkpoint string `name:"checkpoint-dir" short:"c" required:"" help:"A job directory, one of its global_step_<n>, a checkpoint's folder, or the folder of a PEFT adapter."`
-	Base       string `name:"base-model-dir" short:"b" help:"The model that an adapter is of, if it is not where the checkpoint says."`
-	Output     string `short:"o" help:"The folder to make. Default: actor/huggingface in global_step_<n>; an adapter's folder needs one."`
+	Checkpoint string `name:"checkpoint-dir" short:"c" required:"" help:"A job, step, checkpoint or adapter folder."`
+	Base       string `name:"base-model-dir" short:"b" help:"The adapter's base model, if it has moved."`
+	Output     string `short:"o" help:"The folder to create; default: actor/huggingface in global_step_<n>."`
 }
 
 const (
@@ -31,7 +25,7 @@ const (
 	stepOutput = "actor/huggingface" // where upstream puts the model, in the step's folder
 )
 
-// Run implements the command: full weights in a Hugging Face folder.
+// Run implements the command. It writes full weights as a Hugging Face folder.
 func (c *convertCmd) Run(s *surroundings) error {
 	dir, err := filepath.Abs(c.Checkpoint)
 	if err != nil {
@@ -45,14 +39,15 @@ func (c *convertCmd) Run(s *surroundings) error {
 	}
 	if isCheckpoint(dir) {
 		if c.Output == "" {
-			return usageError{fmt.Errorf("trinity: --output must name the folder to make of %s", c.Checkpoint)}
+			return usageError{fmt.Errorf("trinity: %s is an adapter or model folder; "+
+				"name the folder to create with --output", c.Checkpoint)}
 		}
 		return c.convert(s, dir, c.Output)
 	}
 	return c.job(s, dir)
 }
 
-// stepAbove is the global_step_<n> that dir is or lies in, "" if there is none.
+// stepAbove is the global_step_<n> that dir is or is in, "" if there is none.
 func stepAbove(dir string) string {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if strings.HasPrefix(filepath.Base(dir), stepPrefix) {
@@ -62,9 +57,9 @@ func stepAbove(dir string) string {
 	return ""
 }
 
-// isCheckpoint reports a folder with an adapter or a model in it.
+// isCheckpoint reports whether a folder contains an adapter or a model.
 func isCheckpoint(dir string) bool {
-	return has(dir, model.PEFTConfigFile) || has(dir, "config.json")
+	return has(dir, engine.AdapterConfigFile) || has(dir, "config.json")
 }
 
 func has(dir, file string) bool {
@@ -72,7 +67,7 @@ func has(dir, file string) bool {
 	return err == nil
 }
 
-// job converts the steps below dir: all of them in their places, or the last to the one output.
+// job converts the steps below dir: all of them in place, or only the last one if there is an --output.
 func (c *convertCmd) job(s *surroundings, dir string) error {
 	var steps []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -86,7 +81,8 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 		return err
 	}
 	if len(steps) == 0 {
-		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; give a PEFT adapter, a checkpoint or a job directory", dir, model.PEFTConfigFile, stepPrefix)
+		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; "+
+			"name a PEFT adapter, a checkpoint or a job directory", dir, engine.AdapterConfigFile, stepPrefix)
 	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
 	if c.Output != "" {
@@ -113,7 +109,7 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 	out := c.Output
 	if out == "" {
 		if out = filepath.Join(step, stepOutput); has(out, "config.json") {
-			fmt.Fprintln(s.out, out, "is there already")
+			fmt.Fprintln(s.out, out, "already exists")
 			return nil
 		}
 	}
@@ -125,28 +121,30 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 		if err != nil {
 			return err
 		}
-		dir, err := engine.CheckpointFolder(filepath.Join(filepath.Dir(step), "tinker", "checkpoints"), strings.TrimSpace(string(path)))
+		checkpoints := filepath.Join(filepath.Dir(step), "tinker", "checkpoints")
+		dir, err := engine.CheckpointFolder(checkpoints, strings.TrimSpace(string(path)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(step, note), err)
 		}
 		return c.convert(s, dir, out)
 	}
-	if adapter := filepath.Join(step, "actor", "lora_adapter"); has(adapter, model.PEFTConfigFile) {
+	if adapter := filepath.Join(step, "actor", "lora_adapter"); has(adapter, engine.AdapterConfigFile) {
 		return c.convert(s, adapter, out)
 	}
-	return fmt.Errorf("%s has neither remote_checkpoint_path.txt nor remote_sampler_path.txt nor actor/lora_adapter: nothing was saved at this step", step)
+	return fmt.Errorf("%s has neither remote_checkpoint_path.txt nor remote_sampler_path.txt nor actor/lora_adapter: "+
+		"nothing was saved at this step; choose another one", step)
 }
 
-// convert makes out of a folder with an adapter or a model in it.
+// convert writes full weights to out, from a folder with an adapter or a model.
 func (c *convertCmd) convert(s *surroundings, dir, out string) error {
-	if !has(dir, model.PEFTConfigFile) {
-		if err := copyModel(dir, out); err != nil {
+	if !has(dir, engine.AdapterConfigFile) {
+		if err := engine.CopyModel(dir, out); err != nil {
 			return err
 		}
 		fmt.Fprintf(s.out, "copied the full weights of %s to %s\n", dir, out)
 		return nil
 	}
-	a, err := model.ReadPEFT(dir)
+	a, err := engine.ReadAdapter(dir)
 	if err != nil {
 		return err
 	}
@@ -155,58 +153,21 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		name = a.Base
 	}
 	if name == "" {
-		return fmt.Errorf("%s names no base model; give --base-model-dir", filepath.Join(dir, model.PEFTConfigFile))
+		return fmt.Errorf("%s does not name a base model; name it with --base-model-dir",
+			filepath.Join(dir, engine.AdapterConfigFile))
 	}
 	base, err := run.FindModel(s.ctx, name, s.find, s.hub())
 	if err != nil {
-		return fmt.Errorf("the base model of the adapter; give --base-model-dir if it is elsewhere: %w", err)
+		return fmt.Errorf("the adapter's base model was not found; name it with --base-model-dir: %w", err)
 	}
-	k, warning := kernel.Best(kernel.Native())
+	warning, err := engine.Merge(base, a, out)
 	if warning != nil {
 		fmt.Fprintln(s.err, "warning:", warning)
 	}
-	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
-	defer pool.Close()
-	if err := disk.OS().MkdirAll(filepath.Dir(out)); err != nil {
-		return err
-	}
-	if err := model.Merge(base, a, out, disk.OS(), nn.Compute{K: k, P: pool}); err != nil {
-		return err
-	}
-	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n", dir, a.LoRA.Rank, a.LoRA.Alpha, strings.Join(a.LoRA.Targets(), " "), base, out)
-	return nil
-}
-
-// copyModel copies the files of a model folder, and none of the trainer's beside them.
-func copyModel(from, out string) error {
-	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is there already; choose another folder or remove it", out)
-	}
-	weights, err := model.WeightFiles(from)
 	if err != nil {
 		return err
 	}
-	if err := disk.OS().MkdirAll(out); err != nil {
-		return err
-	}
-	// config.json last: a folder that has it is whole
-	others := slices.DeleteFunc(model.FolderFiles(), func(name string) bool { return name == "config.json" || !has(from, name) })
-	for _, name := range slices.Concat(weights, others, []string{"config.json"}) {
-		if err := copyFile(filepath.Join(from, name), filepath.Join(out, name)); err != nil {
-			return err
-		}
-	}
+	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n",
+		dir, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
 	return nil
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	return disk.Replace(disk.OS(), to, func(w io.Writer) error {
-		_, err := io.Copy(w, src)
-		return err
-	})
 }

@@ -10,16 +10,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
+// debugHelp explains --module.
+const debugHelp = "What to do: prompt shows the first prompt as the model reads it; " +
+	"workflow runs one task and shows it in full; inference_model serves the model until Ctrl-C."
+
 // debugCmd has Trinity-RFT's flags.
 type debugCmd struct {
 	configFlags
-	Module           string `short:"m" required:"" help:"What to try: prompt shows the first prompt as the model reads it; workflow runs one task and shows all of it; inference_model serves the model until Ctrl-C." enum:"prompt,workflow,inference_model" placeholder:"NAME"`
-	OutputDir        string `short:"o" help:"Where the experiences and the log go." default:"debug_output" placeholder:"DIR"`
+	Module           string `short:"m" required:"" help:"${debugHelp}" enum:"prompt,workflow,inference_model"`
+	OutputDir        string `short:"o" help:"Folder of experiences and log." default:"debug_output" placeholder:"DIR"`
 	DisableOverwrite bool   `help:"Use DIR_<time> if DIR is not empty."`
-	Addr             string `help:"Where inference_model serves." default:"127.0.0.1:8000"`
-	PluginDir        string `help:"Accepted for Trinity-RFT's sake." placeholder:"DIR" hidden:""`
-	EnableProfiling  bool   `help:"Accepted for Trinity-RFT's sake." hidden:""`
-	Port             int    `short:"p" help:"Accepted for Trinity-RFT's sake: of its viewer." hidden:""`
+	Addr             string `help:"Address of inference_model." default:"127.0.0.1:8000"`
+	PluginDir        string `help:"Accepted for compatibility." placeholder:"DIR" hidden:""`
+	EnableProfiling  bool   `help:"Accepted for compatibility." hidden:""`
+	Port             int    `short:"p" help:"Accepted for compatibility." hidden:""`
 }
 
 // Run implements the command.
@@ -35,17 +39,16 @@ func (c *debugCmd) Run(s *surroundings) error {
 		return c.serveModel(s, cfg.Model.BaseModel())
 	}
 	if c.Module == "prompt" {
-		o := run.Options{Out: s.out, Stop: s.stop, LookupEnv: s.env, Find: s.find, Hub: s.hub()}
-		return run.DebugPrompt(s.ctx, cfg, o)
+		return run.DebugPrompt(s.ctx, cfg, s.options(0))
 	}
 	dir, err := c.output()
 	if err != nil {
 		return err
 	}
-	return run.Debug(s.ctx, cfg, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Find: s.find, Hub: s.hub()}, dir)
+	return run.Debug(s.ctx, cfg, s.options(0), dir)
 }
 
-// output is the folder to write to: what an earlier run left there is replaced, unless that is not wanted.
+// output is the folder to write to. What an earlier debug run left there is removed, unless --disable-overwrite is set.
 func (c *debugCmd) output() (string, error) {
 	dir, err := filepath.Abs(c.OutputDir)
 	if err != nil {
@@ -61,7 +64,8 @@ func (c *debugCmd) output() (string, error) {
 		return dir + "_" + time.Now().Format("20060102150405"), nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, "experiences.db")); err != nil {
-		return "", usageError{fmt.Errorf("trinity: %s is not empty and was not made by trinity debug; name another --output-dir", dir)}
+		return "", usageError{fmt.Errorf("trinity: %s is not empty and was not made by trinity debug; "+
+			"choose another --output-dir", dir)}
 	}
 	return dir, os.RemoveAll(dir)
 }
@@ -72,6 +76,7 @@ func (c *debugCmd) serveModel(s *surroundings, name string) error {
 	if err != nil {
 		return err
 	}
-	serve := &serveStart{dataFlag: dataFlag{Data: filepath.Join(c.OutputDir, "serve")}, Addr: c.Addr, Models: []string{dir}, MinFree: 256}
+	data := dataFlag{Data: filepath.Join(c.OutputDir, "serve")}
+	serve := &serveStart{dataFlag: data, Addr: c.Addr, Models: []string{dir}, MinFree: 256}
 	return serve.Run(s)
 }

@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// descriptors is how many files and connections the process may have open.
+// descriptors is the number of files and connections that the process may have open.
 func descriptors() (n uint64, ok bool) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

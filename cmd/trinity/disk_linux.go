@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskOf names the file system of a folder. One in memory is an error: its fsync costs nothing.
+// diskOf names the file system of a folder. A file system in memory is an error: its fsync costs nothing.
 func diskOf(dir string) (string, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

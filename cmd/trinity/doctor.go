@@ -10,26 +10,27 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/model"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/run"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
 type doctorCmd struct {
 	Model   string `arg:"" help:"A Hugging Face folder, or a model's name on the hub."`
-	Rank    int    `help:"LoRA rank to reckon with." default:"32"`
-	Length  int    `help:"Tokens of one sample, prompt and answer together." default:"1024"`
+	Rank    int    `help:"LoRA rank for the memory estimate." default:"32"`
+	Length  int    `help:"Tokens per sample, prompt and answer together." default:"1024"`
 	Samples int    `help:"Samples decoded together." default:"64"`
 	Measure bool   `help:"Load the model and measure tokens per second (default true)." default:"true" negatable:""`
 	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
-// Run implements the command: what a model is, what it takes, and how fast it is here.
+// Run implements the command: it describes a model, its memory needs and its speed on this machine.
 func (c *doctorCmd) Run(s *surroundings) error {
 	if c.Rank < 1 || c.Length < 2 || c.Samples < 1 {
-		return usageError{fmt.Errorf("trinity: --rank, --length and --samples are at least 1, 2 and 1")}
+		return usageError{fmt.Errorf("trinity: --rank must be at least 1, --length at least 2, --samples at least 1")}
 	}
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to finish or save
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to save
 	dir, err := run.FindModel(s.ctx, c.Model, s.find, s.hub())
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	conf, err := model.LoadConfig(dir)
+	conf, err := engine.Describe(dir)
 	if err != nil {
 		return err
 	}
@@ -52,18 +53,18 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if !c.Measure {
 		return nil
 	}
-	if free := run.FreeMemory(); free > 0 && need > free {
-		d.line("speed", "not measured: %s are needed and %s are free", run.Size(need), run.Size(free))
+	if free := budget.FreeMemory(); free > 0 && need > free {
+		d.line("speed", "not measured: the model needs %s and %s is free", budget.Size(need), budget.Size(free))
 		return nil
 	}
 	return d.measure()
 }
 
-// diagnosis prints what is found out about a model.
+// diagnosis prints its findings about a model.
 type diagnosis struct {
 	*surroundings
 	cmd  *doctorCmd
-	conf model.Config
+	conf engine.Description
 	dir  string
 }
 
@@ -74,25 +75,19 @@ func (d *diagnosis) line(key, format string, args ...any) {
 // shape prints what config.json says.
 func (d *diagnosis) shape() {
 	c := d.conf
-	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), MLP of %d", c.Arch.Name, c.Layers, c.Dim, c.Heads, c.HeadDim, c.KVHeads, c.FF)
-	head := "a head of its own"
+	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), MLP of %d",
+		c.Family, c.Layers, c.Width, c.Heads, c.HeadDim, c.KVHeads, c.MLP)
+	head := "separate head"
 	if c.Tied {
 		head = "the head is the embedding"
 	}
 	d.line("vocabulary", "%d tokens; %s", c.Vocab, head)
 	scaling := ""
-	switch {
-	case c.RoPE.Llama3 != nil:
-		scaling = fmt.Sprintf(", scaled by %g as Llama 3 does", c.RoPE.Llama3.Factor)
-	case c.RoPE.Linear > 0:
-		scaling = fmt.Sprintf(", scaled by %g", c.RoPE.Linear)
+	if c.RoPEScaling != "" {
+		scaling = ", " + c.RoPEScaling
 	}
-	d.line("context", "%d tokens; RoPE theta %g%s", c.MaxPos, c.RoPE.Theta, scaling)
-	dtype := "float32"
-	if c.BF16 {
-		dtype = "bfloat16"
-	}
-	d.line("parameters", "%s in %s", run.Count(c.Parameters()), dtype)
+	d.line("context", "%d tokens; RoPE theta %g%s", c.Context, c.RoPETheta, scaling)
+	d.line("parameters", "%s in %s", budget.Count(c.Parameters), c.DType)
 }
 
 // tokenizer prints what the tokenizer's files say.
@@ -113,25 +108,28 @@ func (d *diagnosis) tokenizer() error {
 	return nil
 }
 
-// memory prints what sampling and training take, in bytes, and returns the larger.
+// memory prints the memory needs of sampling and training, in bytes, and returns the larger.
 func (d *diagnosis) memory() int64 {
 	c := d.conf
-	m := run.MemoryOf(c, d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
-	if free := run.FreeMemory(); free > 0 {
-		d.line("memory", "%s free here", run.Size(free))
+	m := c.Memory(d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
+	if free := budget.FreeMemory(); free > 0 {
+		d.line("memory", "%s free here", budget.Size(free))
 	}
 	kept := ""
-	if m.Kept {
-		kept = ", the most that is kept: they take turns"
+	if m.CacheFull {
+		kept = ", the maximum: samples take turns"
 	}
-	d.line("sampling", "%s: weights %s, a step %s, and keys and values %s for %d samples of %d tokens%s", run.Size(m.Sampling()), run.Size(m.Weights),
-		run.Size(m.Program+m.Step), run.Size(m.Cache), d.cmd.Samples, d.cmd.Length, kept)
-	d.line("training", "%s: that, and LoRA of rank %d (%s parameters) with gradient and optimizer %s, activations and their gradients %s", run.Size(m.Training()),
-		d.cmd.Rank, run.Count(c.AdapterParameters(d.cmd.Rank)), run.Size(m.Optimizer), run.Size(m.Pages+m.Tape+m.Backward))
+	d.line("sampling", "%s: weights %s, a step %s, and keys and values %s for %d samples of %d tokens%s",
+		budget.Size(m.Sampling()), budget.Size(m.Weights),
+		budget.Size(m.Program+m.Step), budget.Size(m.Cache), d.cmd.Samples, d.cmd.Length, kept)
+	d.line("training", "%s: in addition LoRA of rank %d (%s parameters) with gradient and optimizer %s, "+
+		"activations and their gradients %s",
+		budget.Size(m.Training()), d.cmd.Rank, budget.Count(c.AdapterParameters(d.cmd.Rank)),
+		budget.Size(m.Optimizer), budget.Size(m.Pages+m.Tape+m.Backward))
 	return max(m.Sampling(), m.Training())
 }
 
-// rate is units per second, of which few digits mean anything.
+// rate is units per second, rounded to two significant digits from 100 on.
 func rate(n int, t time.Duration) string {
 	r := float64(n) / max(t.Seconds(), 1e-9)
 	if r < 100 {

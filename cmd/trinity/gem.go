@@ -6,10 +6,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -17,7 +17,7 @@ import (
 type gemCmd struct {
 	Train gemTrainCmd `cmd:"" default:"withargs" help:"Train a model on an environment: gem [key=value ...]."`
 	Eval  gemEvalCmd  `cmd:"" help:"Evaluate a model, or the random player, on environments."`
-	List  gemListCmd  `cmd:"" help:"List the environments with their parameters and what they need."`
+	List  gemListCmd  `cmd:"" help:"List the environments with their parameters and needed data."`
 	Play  gemPlayCmd  `cmd:"" help:"Play an environment in the terminal."`
 }
 
@@ -25,9 +25,9 @@ type gemCmd struct {
 func (gemCmd) Help() string { return gemKeys() }
 
 type gemTrainCmd struct {
-	Config  string   `short:"c" help:"A YAML file of keys and values; pairs on the command line win." placeholder:"FILE"`
+	Config  string   `short:"c" help:"A YAML file of keys and values; pairs here override it." placeholder:"FILE"`
 	Threads int      `help:"Threads of the local engine; 0 is all." default:"0"`
-	Pairs   []string `arg:"" optional:"" name:"key=value" help:"Changes to the defaults, such as max_steps=20."`
+	Pairs   []string `arg:"" optional:"" name:"key=value" help:"Overrides of the defaults, such as max_steps=20."`
 }
 
 // Help lists the keys.
@@ -46,14 +46,14 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 	if err := gemNames(&cfg, cfg.EnvID); err != nil {
 		return usageError{err}
 	}
-	err = run.Gem(s.ctx, pairs, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
+	err = run.Gem(s.ctx, pairs, s.options(c.Threads))
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil
 	}
 	return err
 }
 
-// gemNames refuses environments and wrappers that there are not.
+// gemNames refuses unknown environments and wrappers.
 func gemNames(c *gem.Config, ids ...string) error {
 	registry, err := run.Environments(c.DataDir)
 	if err != nil {
@@ -64,11 +64,11 @@ func gemNames(c *gem.Config, ids ...string) error {
 			return err
 		}
 	}
-	_, err = env.Wrappers(c.EnvWrappers, (*chat.Template)(nil)) // whether the model has a template is seen later
+	_, err = env.Wrappers(c.EnvWrappers, (*chat.Template)(nil)) // whether the model has a template is checked later
 	return err
 }
 
-// gemPairs are the pairs of a file and then those of the command line.
+// gemPairs are the pairs of a file followed by those of the command line.
 func gemPairs(s *surroundings, path string, given []string) ([]string, error) {
 	if path == "" {
 		return given, nil

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 type gemEvalCmd struct {
-	Run_    string   `name:"run" help:"The folder of a run whose last weights play, instead of the model itself." placeholder:"DIR"`
-	Random  bool     `help:"Play at random, without a model."`
+	Run_    string   `name:"run" help:"A run's folder; its last weights play instead of the model." placeholder:"DIR"`
+	Random  bool     `help:"Let the random player play, without a model."`
 	JSON    bool     `name:"json" help:"Print JSON."`
-	Config  string   `short:"c" help:"A YAML file of keys and values; pairs on the command line win." placeholder:"FILE"`
+	Config  string   `short:"c" help:"A YAML file of keys and values; pairs here override it." placeholder:"FILE"`
 	Threads int      `help:"Threads of the local engine; 0 is all." default:"0"`
-	Pairs   []string `arg:"" optional:"" name:"key=value" help:"As of trinity gem; env_id may name several, separated by commas."`
+	Pairs   []string `arg:"" optional:"" name:"key=value" help:"As for trinity gem; env_id may be a list: a,b."`
 }
 
 // Run implements the command.
@@ -34,7 +34,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	if err := gemNames(&cfg, strings.Split(cfg.EnvID, ",")...); err != nil {
 		return usageError{err}
 	}
-	x := run.GemExam{Pairs: pairs, Run: c.Run_, Random: c.Random}
+	x := run.GemEvaluation{Pairs: pairs, Run: c.Run_, Random: c.Random}
 	notes := s.out
 	if c.JSON {
 		notes = s.err
@@ -44,9 +44,11 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 		})
 		x.Each = func(r gem.Result) { head(); printResult(s.out, r) }
 	}
-	results, err := x.Exam(s.ctx, run.Options{Out: notes, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
+	options := s.options(c.Threads)
+	options.Out, options.Terminal = notes, false
+	results, err := x.Evaluate(s.ctx, options)
 	if errors.Is(err, run.ErrInterrupted) {
-		fmt.Fprintln(s.err, "stopped; the environments above are done")
+		fmt.Fprintln(s.err, "stopped; the environments above are complete")
 		return nil
 	}
 	if err != nil || !c.JSON {
@@ -57,9 +59,10 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	return enc.Encode(results)
 }
 
-// printResult prints a line of means and their standard errors.
+// printResult prints one line of means and standard errors.
 func printResult(w io.Writer, r gem.Result) {
-	fmt.Fprintf(w, "%-36s %8d %9.3f ± %.3f %8.2f ± %.2f %9.3f ± %.3f", r.EnvID, r.Episodes, r.Return, r.ReturnSE, r.Turns, r.TurnsSE, r.Success, r.SuccessSE)
+	fmt.Fprintf(w, "%-36s %8d %9.3f ± %.3f %8.2f ± %.2f %9.3f ± %.3f", r.EnvID, r.Episodes,
+		r.Return, r.ReturnSE, r.Turns, r.TurnsSE, r.Success, r.SuccessSE)
 	if r.Failed > 0 {
 		fmt.Fprintf(w, "  (%d failed)", r.Failed)
 	}

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/seed-d9ad8ee0/trinity/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
-// gemData is where environments find data that the program does not carry.
+// gemData says where environments find data that the program does not carry.
 type gemData struct {
-	Data string `help:"A folder with en-basic, en, words_clues.jsonl or wiki.jsonl for the games that draw from them." placeholder:"DIR"`
+	Data string `help:"A folder with en-basic, en, words_clues.jsonl or wiki.jsonl." placeholder:"DIR"`
 }
 
-// registry is the registry of all environments with the data of the folder.
+// registry has all environments, with the folder's data.
 func (d gemData) registry() (*env.Registry, error) {
 	registry, err := run.Environments(d.Data)
 	if err != nil {
@@ -25,7 +25,7 @@ func (d gemData) registry() (*env.Registry, error) {
 
 type gemListCmd struct {
 	gemData
-	Match string `arg:"" optional:"" help:"Show only ids that contain this."`
+	Match string `arg:"" optional:"" help:"Show only ids that contain this text."`
 }
 
 // Run implements the command.

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/gem"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 // model lets a model play.
 func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 	if c.Temperature < 0 || c.MaxTokens < 1 {
-		return usageError{errors.New("trinity: --temperature is at least 0 and --max-tokens at least 1")}
+		return usageError{errors.New("trinity: --temperature must be at least 0 and --max-tokens at least 1")}
 	}
 	template, err := env.TemplateOf(c.Template)
 	if err != nil {
@@ -34,7 +34,8 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 		return usageError{err}
 	}
 	p.seen = env.Wrap(p.game, wrappers...)
-	m := gem.Player{Sampler: t.client, Tokens: t.tokenizer, Template: template, MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: c.Seed}
+	m := gem.Policy{Sampler: t.client, Tokens: t.tokenizer, Template: template, MaxTokens: c.MaxTokens,
+		Temperature: c.Temperature, Seed: c.Seed}
 	var seq chat.Sequence
 	turn := 0
 	p.answer = func(o env.Observation) (string, error) {

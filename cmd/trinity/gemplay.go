@@ -9,21 +9,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 type gemPlayCmd struct {
 	gemData
-	ID     string   `arg:"" name:"env_id" help:"The environment; trinity gem list names all."`
-	Pairs  []string `arg:"" optional:"" name:"key=value" help:"Parameters other than those of the id, such as max_turns=50."`
-	Seed   uint64   `default:"0" help:"The episode."`
+	ID     string   `arg:"" name:"env_id" help:"The environment; trinity gem list shows all."`
+	Pairs  []string `arg:"" optional:"" name:"key=value" help:"Other parameters, such as max_turns=50."`
+	Seed   uint64   `default:"0" help:"The seed of the episode."`
 	Random bool     `help:"Let the random player play."`
 
-	Model       string  `help:"Let a model play: its folder or name on the hub, the folder of a run or job, of a checkpoint or of a PEFT adapter." placeholder:"MODEL"`
-	Wrappers    string  `help:"What the model sees, as env_wrappers of trinity gem." default:"concat"`
-	Template    string  `help:"Around what it sees, as template of trinity gem." default:"qwen3_game"`
-	Temperature float64 `help:"Of the model's answers; 0 always takes the likeliest token." default:"1"`
+	Model       string  `help:"Let a model play: a hub name, or a folder as for trinity chat."`
+	Wrappers    string  `help:"What the model sees, like env_wrappers of trinity gem." default:"concat"`
+	Template    string  `help:"The prompt template, like template of trinity gem." default:"qwen3_game"`
+	Temperature float64 `help:"Sampling temperature; 0 always takes the likeliest token." default:"1"`
 	MaxTokens   int     `help:"The model's longest answer, in tokens." default:"1024"`
 	Threads     int     `help:"Threads of the local engine; 0 is all." default:"0"`
 }
@@ -50,13 +50,13 @@ func (c *gemPlayCmd) Run(s *surroundings) error {
 	case c.Random:
 		p.answer = p.atRandom(c.Seed)
 	default:
-		fmt.Fprintln(p.out, `Type a move and Enter; \boxed{} is put around it. Ctrl-D ends the game.`)
+		fmt.Fprintln(p.out, `Type a move and press Enter; \boxed{} is added around it. Ctrl-D leaves the game.`)
 		p.answer = byHand(bufio.NewScanner(os.Stdin))
 	}
 	return p.play(c.Seed)
 }
 
-// envParams reads parameters of an environment.
+// envParams parses parameters of an environment.
 func envParams(pairs []string) (env.Params, error) {
 	params := env.Params{}
 	for _, pair := range pairs {
@@ -66,14 +66,14 @@ func envParams(pairs []string) (env.Params, error) {
 			n, err = env.Drawn, nil
 		}
 		if !ok || err != nil {
-			return nil, fmt.Errorf("%q is no parameter; write a name, = and a whole number or drawn, such as max_turns=50", pair)
+			return nil, fmt.Errorf("%q is not a parameter; write name=number or name=drawn, such as max_turns=50", pair)
 		}
 		params[key] = n
 	}
 	return params, nil
 }
 
-// heard is a game that remembers what it said last, whatever wrappers make of it for the player.
+// heard is a game that remembers its last observation, before wrappers change it for the player.
 type heard struct {
 	*env.Tracker
 	said env.Observation
@@ -123,7 +123,8 @@ func (p *player) play(seed uint64) error {
 			return err
 		}
 		if t.Done() {
-			fmt.Fprintf(p.out, "\n%s\n(reward %.3f)\nthe end after %d turns with a return of %.3f\n", strings.TrimRight(p.game.said.Text, "\n"), t.Reward, p.game.Steps(), p.game.Return())
+			fmt.Fprintf(p.out, "\n%s\n(reward %.3f)\nthe end after %d turns with a return of %.3f\n",
+				strings.TrimRight(p.game.said.Text, "\n"), t.Reward, p.game.Steps(), p.game.Return())
 			return nil
 		}
 		fmt.Fprintf(p.out, "(reward %.3f)\n", t.Reward)

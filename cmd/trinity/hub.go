@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/hub"
-	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
-// hub is the Hugging Face hub as the environment sets it up: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT, HF_TOKEN.
+// hub is the Hugging Face hub as the environment configures it: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT,
+// HF_TOKEN.
 func (s *surroundings) hub() *hub.Hub { return hub.New(s.hubOptions()) }
 
 // cachedHub is the hub's cache alone: nothing is downloaded.
@@ -31,7 +32,7 @@ func (s *surroundings) hubOptions() hub.Options {
 	return o
 }
 
-// downloadBar shows how a download goes: one line that is written over on a terminal, else a line at the start and at the end.
+// downloadBar shows the progress of a download: on a terminal one line that is updated, else one line at the start.
 type downloadBar struct {
 	s *surroundings
 
@@ -49,7 +50,7 @@ func (b *downloadBar) show(p hub.Progress) {
 	if b.name != p.Name {
 		b.name, b.begin, b.last, b.had = p.Name, now, time.Time{}, p.Done
 		if !b.s.terminal {
-			fmt.Fprintf(b.s.err, "downloading %s: %d files, %s\n", p.Name, p.Files, run.Size(p.Bytes))
+			fmt.Fprintf(b.s.err, "downloading %s: %d files, %s\n", p.Name, p.Files, budget.Size(p.Bytes))
 		}
 	}
 	done := p.Done == p.Bytes
@@ -60,11 +61,13 @@ func (b *downloadBar) show(p hub.Progress) {
 	rate := float64(p.Done-b.had) / max(now.Sub(b.begin).Seconds(), 1e-3)
 	left := ""
 	if rate > 0 && !done {
-		left = ", " + time.Duration(float64(p.Bytes-p.Done)/rate*float64(time.Second)).Round(time.Second).String() + " left"
+		remaining := time.Duration(float64(p.Bytes-p.Done) / rate * float64(time.Second))
+		left = ", " + remaining.Round(time.Second).String() + " left"
 	}
-	const width = 30
-	filled := int(width * p.Done / max(p.Bytes, 1))
-	fmt.Fprintf(b.s.err, "\r\x1b[K%s [%-*s] %s of %s, %s/s%s", p.Name, width, "=============================="[:min(max(filled, 0), width)], run.Size(p.Done), run.Size(p.Bytes), run.Size(int64(rate)), left)
+	const bar = "=============================="
+	filled := int(int64(len(bar)) * p.Done / max(p.Bytes, 1))
+	fmt.Fprintf(b.s.err, "\r\x1b[K%s [%-*s] %s of %s, %s/s%s", p.Name, len(bar), bar[:min(max(filled, 0), len(bar))],
+		budget.Size(p.Done), budget.Size(p.Bytes), budget.Size(int64(rate)), left)
 	if done {
 		fmt.Fprintln(b.s.err)
 	}

@@ -20,10 +20,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
 
-var idleRuns = flag.String("serve.idle", "0,40", "numbers of idle training runs to measure; 0,1000,10000 for the full test")
+var idleRuns = flag.String("serve.idle", "0,40",
+	"numbers of idle training runs to measure; 0,1000,10000 for the full test")
 
 // TestIdleRuns measures what idle training runs of the shipped model cost: the time of a start, the memory after it,
-// and the first request of a run that rests. A run that comes back has the bits it left with.
+// and the first request of an idle run. A restored run has the bits it had before.
 func TestIdleRuns(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("memory is read from /proc")
@@ -75,7 +76,8 @@ func TestIdleRuns(t *testing.T) {
 				t.Errorf("a run came back with other bits: %s, was %s", got, first)
 			}
 		}
-		t.Logf("%d idle runs: start %v, memory %d MiB, first request of one at most %v", made, ready.Round(time.Millisecond), memory, slowest.Round(time.Millisecond))
+		t.Logf("%d idle runs: start %v, memory %d MiB, first request of one at most %v", made,
+			ready.Round(time.Millisecond), memory, slowest.Round(time.Millisecond))
 	}
 }
 
@@ -92,8 +94,10 @@ func connect(t *testing.T, ctx context.Context, url string) tinker.Service {
 // logprobsOf asks a run for the logprobs of one short sequence.
 func logprobsOf(t *testing.T, ctx context.Context, m tinker.TrainingClient) string {
 	t.Helper()
-	f, err := m.Forward(ctx, tinker.ForwardRequest{LossFn: tinker.CrossEntropy, Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{3, 9, 12}),
-		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts([]int32{9, 12, 4}), tinker.Weights: tinker.Floats([]float32{1, 1, 1})}}}})
+	f, err := m.Forward(ctx, tinker.ForwardRequest{LossFn: tinker.CrossEntropy,
+		Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{3, 9, 12}),
+			LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts([]int32{9, 12, 4}),
+				tinker.Weights: tinker.Floats([]float32{1, 1, 1})}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 
 // keyCmd manages the keys of a server.
 type keyCmd struct {
-	Add    keyAdd    `cmd:"" help:"Make a key and print it; only its hash is kept."`
+	Add    keyAdd    `cmd:"" help:"Create a key and print it; only its hash is stored."`
 	List   keyList   `cmd:"" help:"List the keys."`
-	Revoke keyRevoke `cmd:"" help:"Revoke a key, at once."`
+	Revoke keyRevoke `cmd:"" help:"Revoke a key immediately."`
 }
 
 // key is one entry of keys.json.
@@ -29,22 +29,22 @@ type key struct {
 	Created time.Time `json:"created"`
 }
 
-// keyFile is keys.json, read again when it changes.
+// keyFile is keys.json. It is read again when it changes.
 type keyFile struct {
 	path   string
-	always bool // a key is demanded also while there is no file
+	always bool // keys are required even without a file
 
 	mu   sync.Mutex
 	keys []key
-	ever bool      // there was a file: keys existed, if only once
-	read time.Time // when
-	mod  time.Time // of the file
+	ever bool      // the file has existed, so there were keys at some time
+	read time.Time // when the file was last looked at
+	mod  time.Time // the file's modification time
 }
 
-// keyLook bounds how often the file is looked at; a revoked key works that much longer.
+// keyLook bounds how often the file is checked; a revoked key works at most that much longer.
 const keyLook = time.Second
 
-// openKeys reads the keys; a missing file has none.
+// openKeys reads the keys; a missing file has no keys.
 func openKeys(path string) (*keyFile, error) {
 	f := &keyFile{path: path}
 	return f, f.load()
@@ -56,7 +56,7 @@ func (f *keyFile) load() error {
 		f.keys = nil
 		return nil
 	}
-	f.ever = true // also when it cannot be read: then nobody comes in
+	f.ever = true // even if it cannot be read: then no key is accepted
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,8 @@ func (f *keyFile) load() error {
 	}
 	var keys []key
 	if err := json.Unmarshal(raw, &keys); err != nil {
-		return fmt.Errorf("serve: %s is damaged: %w; restore it from a backup, or remove it and make new keys", f.path, err)
+		return fmt.Errorf("serve: %s is damaged: %w; restore it from a backup, or delete it and create new keys",
+			f.path, err)
 	}
 	f.keys, f.mod = keys, st.ModTime()
 	return nil
@@ -74,7 +75,7 @@ func (f *keyFile) load() error {
 
 func (f *keyFile) any() bool { return len(f.keys) > 0 }
 
-// Allowed implements server.Keys. A file that cannot be read lets nobody in.
+// Allowed implements server.Keys. If the file cannot be read, no key is accepted.
 func (f *keyFile) Allowed(hash string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +83,7 @@ func (f *keyFile) Allowed(hash string) bool {
 	return slices.ContainsFunc(f.keys, func(k key) bool { return k.Hash == hash })
 }
 
-// Demanded implements server.Keys. Once there were keys they are demanded, also when the last one is revoked.
+// Demanded implements server.Keys. Once a key existed, keys are required, even after the last one is revoked.
 func (f *keyFile) Demanded() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,7 +91,7 @@ func (f *keyFile) Demanded() bool {
 	return f.always || f.ever
 }
 
-// look reads the file again if it has changed; f.mu is held.
+// look reads the file again if it has changed. The caller holds f.mu.
 func (f *keyFile) look() {
 	now := time.Now()
 	if now.Sub(f.read) <= keyLook {
@@ -116,7 +117,7 @@ func (f *keyFile) save() error {
 
 type keyAdd struct {
 	dataFlag
-	Name string `arg:"" help:"Whose key it is."`
+	Name string `arg:"" help:"The name of the key's owner."`
 }
 
 // Run implements the command.
@@ -129,16 +130,17 @@ func (c *keyAdd) Run(s *surroundings) error {
 		return err
 	}
 	if slices.ContainsFunc(f.keys, func(k key) bool { return k.Name == c.Name }) {
-		return usageError{fmt.Errorf("serve: there is a key of %s; revoke it first, or take another name", c.Name)}
+		return usageError{fmt.Errorf("serve: %s already has a key; revoke it first, or choose another name", c.Name)}
 	}
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
 	text := "tml-" + base64.RawURLEncoding.EncodeToString(secret)
-	f.keys = append(f.keys, key{Name: c.Name, Hash: server.HashKey(text), Created: time.Now().UTC().Truncate(time.Second)})
+	now := time.Now().UTC().Truncate(time.Second)
+	f.keys = append(f.keys, key{Name: c.Name, Hash: server.HashKey(text), Created: now})
 	if err := f.save(); err != nil {
 		return err
 	}
-	fmt.Fprintln(s.err, "this key is shown once:")
+	fmt.Fprintln(s.err, "this key is shown only once:")
 	fmt.Fprintln(s.out, text)
 	return nil
 }
@@ -159,7 +161,7 @@ func (c *keyList) Run(s *surroundings) error {
 
 type keyRevoke struct {
 	dataFlag
-	Name string `arg:"" help:"Whose key."`
+	Name string `arg:"" help:"The name of the key's owner."`
 }
 
 // Run implements the command.
@@ -171,7 +173,7 @@ func (c *keyRevoke) Run(s *surroundings) error {
 	n := len(f.keys)
 	f.keys = slices.DeleteFunc(f.keys, func(k key) bool { return k.Name == c.Name })
 	if len(f.keys) == n {
-		return usageError{fmt.Errorf("serve: there is no key of %s; trinity serve key list", c.Name)}
+		return usageError{fmt.Errorf("serve: %s has no key; trinity serve key list shows all keys", c.Name)}
 	}
 	return f.save()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// killed runs a command again and again, killing it each time a little later, until it ends by itself.
+// killed runs a command repeatedly and kills it a little later each time, until it ends by itself.
 func killed(ts *testscript.TestScript, _ bool, args []string) {
 	kills := 0
 	for after := 60 * time.Millisecond; ; after = after * 5 / 4 {
@@ -73,7 +73,7 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	return cmd
 }
 
-// samemetrics compares the metrics of two jobs, those of the clock aside: the same steps, the same bits.
+// samemetrics compares the metrics of two jobs except times: they must have the same steps and the same bits.
 func samemetrics(ts *testscript.TestScript, _ bool, args []string) {
 	a, b := metricsOf(ts, args[0]), metricsOf(ts, args[1])
 	if len(a) == 0 || len(a) != len(b) {

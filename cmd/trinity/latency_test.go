@@ -17,8 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// far is a Tinker server that is some way off: every answer arrives a fixed time after the call was made, or as soon as there is one. It
-// notes when which calls came.
+// far is a distant Tinker server: an answer arrives a fixed time after its call, or as soon as it exists. It records
+// the time of each call.
 type far struct {
 	next    http.Handler
 	url     string
@@ -28,9 +28,9 @@ type far struct {
 	calls  map[string]int
 	steps  []time.Time // when an optimizer step was asked for
 	sample time.Time   // when the first sample was
-	open   int         // samples asked for whose result nobody has got
+	open   int         // requested samples whose result was not fetched
 	most   int         // of them at a time
-	hold   int         // results are given out when so many are open; 0: at once
+	hold   int         // results are returned once this many are open; 0: immediately
 	full   chan struct{}
 }
 
@@ -38,7 +38,8 @@ type far struct {
 func newFar(tb testing.TB, name, folder string) *far {
 	tb.Helper()
 	r := newRecorded(tb, name, folder)
-	s, err := server.Open(tb.Context(), r, server.Options{Dir: filepath.Join(tb.TempDir(), "server"), Store: r, MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30})
+	s, err := server.Open(tb.Context(), r, server.Options{Dir: filepath.Join(tb.TempDir(), "server"), Store: r,
+		MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -57,12 +58,14 @@ func newFar(tb testing.TB, name, folder string) *far {
 	return f
 }
 
-// reset begins anew with another latency. With hold set, results of samples wait until so many are asked for at the same time.
+// reset starts over with another latency. With hold set, results of samples wait until that many are requested at the
+// same time.
 func (f *far) reset(latency time.Duration, hold int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.latency.Store(int64(latency))
-	f.calls, f.steps, f.sample, f.open, f.most, f.hold, f.full = map[string]int{}, nil, time.Time{}, 0, 0, hold, make(chan struct{})
+	f.calls, f.steps, f.sample, f.open, f.most, f.hold, f.full = map[string]int{}, nil, time.Time{}, 0, 0, hold,
+		make(chan struct{})
 }
 
 // ServeHTTP implements http.Handler.
@@ -79,7 +82,7 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := answer{header: http.Header{}, status: http.StatusOK}
 	f.next.ServeHTTP(&answer, r)
-	if name == "client/config" && f.hold > 0 { // more than clients ask for at a time by themselves
+	if name == "client/config" && f.hold > 0 { // more than clients send at a time by default
 		text := strings.TrimSuffix(strings.TrimSpace(answer.body.String()), "}")
 		answer.body.Reset()
 		fmt.Fprintf(&answer.body, `%s,"sample_max_concurrent_requests":%d}`, text, f.hold)
@@ -115,7 +118,7 @@ func (f *far) came(name string, at time.Time) {
 	}
 }
 
-// waits is what the result of a sample has to wait for, if anything.
+// waits is the channel that a sample's result waits for, nil for none.
 func (f *far) waits(result bool) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +128,7 @@ func (f *far) waits(result bool) <-chan struct{} {
 	return f.full
 }
 
-// intervals are the times between the optimizer steps, but the first skip ones, in order of length.
+// intervals are the times between optimizer steps without the first skip ones, sorted.
 func (f *far) intervals(skip int) []time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +140,7 @@ func (f *far) intervals(skip int) []time.Duration {
 	return d
 }
 
-// answer keeps what a handler says.
+// answer records a handler's response.
 type answer struct {
 	header http.Header
 	status int

@@ -12,23 +12,24 @@ import (
 
 // logCmd has Trinity-RFT's flags.
 type logCmd struct {
-	LogDir  string `short:"d" help:"The folder of the log files; it wins over --config." placeholder:"DIR"`
-	Config  string `short:"c" help:"A job's configuration: its log folder is shown." placeholder:"FILE"`
+	LogDir  string `short:"d" help:"The folder of the log files; overrides --config." placeholder:"DIR"`
+	Config  string `short:"c" help:"A job's configuration; its log folder is used." placeholder:"FILE"`
 	Keyword string `short:"k" help:"Only files with this text in their names."`
-	Level   string `short:"l" help:"The least level that is shown: DEBUG, INFO, WARNING, ERROR or CRITICAL." default:"INFO"`
+	Level   string `short:"l" help:"Lowest level to show: DEBUG, INFO, WARNING, ERROR or CRITICAL." default:"INFO"`
 	Last    int    `short:"n" name:"last-n-lines" help:"Lines of each file to show first." default:"0"`
-	Search  string `short:"p" name:"search-pattern" help:"Text to look for in what is there already."`
-	NoColor bool   `help:"Plain text."`
+	Search  string `short:"p" name:"search-pattern" help:"Search the existing lines for this text."`
+	NoColor bool   `help:"Print without colours."`
 }
 
 // Run implements the command: it follows a job's log files until Ctrl-C.
 func (c *logCmd) Run(s *surroundings) error {
 	level, ok := logfile.Level(c.Level)
 	if !ok {
-		return usageError{fmt.Errorf("trinity: --level %s is no level; choose DEBUG, INFO, WARNING, ERROR or CRITICAL", c.Level)}
+		return usageError{fmt.Errorf("trinity: --level %s is not a level; "+
+			"choose DEBUG, INFO, WARNING, ERROR or CRITICAL", c.Level)}
 	}
 	if c.Last < 0 {
-		return usageError{fmt.Errorf("trinity: --last-n-lines %d is below 0", c.Last)}
+		return usageError{fmt.Errorf("trinity: --last-n-lines is %d; it must be at least 0", c.Last)}
 	}
 	dir := c.LogDir
 	switch {
@@ -51,6 +52,7 @@ func (c *logCmd) Run(s *surroundings) error {
 		case <-ctx.Done():
 		}
 	}()
-	w := &logfile.Follower{Dir: dir, Keyword: c.Keyword, Level: level, Last: c.Last, Search: c.Search, Color: s.terminal && !c.NoColor, Out: s.out}
+	w := &logfile.Follower{Dir: dir, Keyword: c.Keyword, Level: level, Last: c.Last, Search: c.Search,
+		Color: s.terminal && !c.NoColor, Out: s.out}
 	return w.Run(ctx)
 }

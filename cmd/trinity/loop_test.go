@@ -18,15 +18,15 @@ import (
 )
 
 var (
-	loopBench  = flag.Bool("loop", false, "measure the loops over a server that is some way off")
+	loopBench  = flag.Bool("loop", false, "measure the loops over a distant server")
 	loopPython = flag.String("loop.python", "", "a Python that has tinker-cookbook, to measure its loop too")
 )
 
-// chain is the calls of an on-policy step that each need the answer of the one before: the weights of a step are sampled from,
-// a result is there when its promise is, requests of a model are accepted in order, and what is saved is sampled from in the next step.
-var chain = []string{"create_sampling_session", "asample", "retrieve_future", "forward_backward", "optim_step", "save_weights_for_sampler", "retrieve_future"}
+// chain is the shortest possible chain of calls of an on-policy step: each call needs the answer of the one before.
+var chain = []string{"create_sampling_session", "asample", "retrieve_future", "forward_backward", "optim_step",
+	"save_weights_for_sampler", "retrieve_future"}
 
-// tooLong is a run that hangs.
+// tooLong is the time after which a run counts as hanging.
 const tooLong = 4 * time.Minute
 
 // program is the binary, run as a user would.
@@ -49,7 +49,7 @@ func buildProgram(tb testing.TB) program {
 	return p
 }
 
-// outcome is what a run took: processor time, and the most memory, in bytes.
+// outcome is the cost of a run: processor time, and peak memory in bytes.
 type outcome struct {
 	began time.Time
 	cpu   time.Duration
@@ -60,17 +60,19 @@ func outcomeOf(began time.Time, s *os.ProcessState) outcome {
 	return outcome{began, s.UserTime() + s.SystemTime(), s.SysUsage().(*syscall.Rusage).Maxrss << 10}
 }
 
-// run trains to the end in a job directory of its own.
+// run trains to the end in a new job directory.
 func (p program) run(tb testing.TB, f *far, config string, overrides ...string) outcome {
 	tb.Helper()
-	args := append([]string{"run", "--config", config, "model.tinker.base_url=" + f.url, "buffer.explorer_input.eval_tasksets=[]",
+	args := append([]string{"run", "--config", config, "model.tinker.base_url=" + f.url,
+		"buffer.explorer_input.eval_tasksets=[]",
 		"explorer.eval_on_startup=false", "explorer.eval_interval=1000", "trainer.save_interval=1000"}, overrides...)
 	cmd := exec.Command(p.path, args...)
 	dir, err := os.MkdirTemp(p.jobs, "job")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cmd.Dir, cmd.Env = p.root, append(os.Environ(), "TINKER_API_KEY=tml-loop", "HF_HUB_OFFLINE=1", "TRINITY_CHECKPOINT_ROOT_DIR="+dir)
+	cmd.Dir, cmd.Env = p.root, append(os.Environ(), "TINKER_API_KEY=tml-loop", "HF_HUB_OFFLINE=1",
+		"TRINITY_CHECKPOINT_ROOT_DIR="+dir)
 	stuck := time.AfterFunc(tooLong, func() { cmd.Process.Signal(syscall.SIGQUIT) }) // shows what it waits for
 	defer stuck.Stop()
 	began := time.Now()
@@ -80,7 +82,7 @@ func (p program) run(tb testing.TB, f *far, config string, overrides ...string) 
 	return outcomeOf(began, cmd.ProcessState)
 }
 
-// rows writes a taskset with the first n rows of a file, over and over if it has fewer.
+// rows writes a taskset with the first n rows of a file, repeated if it has fewer.
 func rows(tb testing.TB, file string, n int) string {
 	tb.Helper()
 	data, err := os.ReadFile(file)
@@ -104,24 +106,27 @@ func onlySteps(n int) []string {
 	return []string{fmt.Sprintf("buffer.total_steps=%d", n), fmt.Sprintf("trainer.total_steps=%d", n)}
 }
 
-// TestLoop measures what the loops add to the network and the service. It is a benchmark with limits: `make bench-loop`.
+// TestLoop measures what the loops add to network and service. It is a benchmark with limits: `make bench-loop`.
 func TestLoop(t *testing.T) {
 	if !*loopBench {
 		t.Skip("asked for by -loop")
 	}
 	p := buildProgram(t)
-	t.Logf("%s %s/%s, %d CPUs, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))
+	t.Logf("%s %s/%s, %d CPUs, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+		time.Now().UTC().Format(time.DateOnly))
 	t.Run("start", func(t *testing.T) { loopStart(t, p) })
 	t.Run("step", func(t *testing.T) { loopStep(t, p) })
 	t.Run("memory", func(t *testing.T) { loopMemory(t, p) })
 }
 
-// loopStep: 96 tasks with 8 repetitions, in one request for each task and in one for each sample, and the cookbook's loop.
+// loopStep measures 96 tasks with 8 repetitions: with one request per task, one per sample, and the cookbook's loop.
 func loopStep(t *testing.T, p program) {
 	grouped := newFar(t, "examples/tiny/model", "../../examples/tiny/model")
 	single := newFar(t, "examples/tiny/guess/model", "../../examples/tiny/guess/model")
-	math := []string{"buffer.batch_size=96", "buffer.explorer_input.taskset.split=", "buffer.explorer_input.taskset.path=" + rows(t, "../../examples/tiny/data/train.jsonl", 96)}
-	games := []string{"buffer.batch_size=96", "buffer.explorer_input.taskset.split=", "buffer.explorer_input.taskset.workflow_args.max_turns=1",
+	math := []string{"buffer.batch_size=96", "buffer.explorer_input.taskset.split=",
+		"buffer.explorer_input.taskset.path=" + rows(t, "../../examples/tiny/data/train.jsonl", 96)}
+	games := []string{"buffer.batch_size=96", "buffer.explorer_input.taskset.split=",
+		"buffer.explorer_input.taskset.workflow_args.max_turns=1",
 		"buffer.explorer_input.taskset.path=" + rows(t, "../../examples/tiny/guess/seeds/train.jsonl", 96)}
 	ours := func(f *far, latency time.Duration, n int, config string, overrides []string) outcome {
 		f.reset(latency, 0)
@@ -132,7 +137,8 @@ func loopStep(t *testing.T, p program) {
 	if *loopPython != "" {
 		cookbook(t, grouped, 0, 5)
 	}
-	t.Log("| latency | loop | a step, median (least to most) | | calls a step | processor time a step, start included | peak memory |")
+	t.Log("| latency | loop | a step, median (least to most) | | calls a step " +
+		"| processor time a step, start included | peak memory |")
 	for _, latency := range []time.Duration{100 * time.Millisecond, time.Second} {
 		limit := time.Duration(len(chain))*latency + 250*time.Millisecond
 		if latency >= time.Second {
@@ -140,7 +146,8 @@ func loopStep(t *testing.T, p program) {
 		}
 		o := ours(grouped, latency, 7, "examples/tiny/gsm8k.yaml", math)
 		if took := report(t, grouped, latency, "trinity run, math_workflow, a request for each task", o); took > limit {
-			t.Errorf("a step took %v; its longest chain of calls takes %v, and %v are allowed", took, time.Duration(len(chain))*latency, limit)
+			t.Errorf("a step took %v; its longest chain of calls takes %v, and %v are allowed", took,
+				time.Duration(len(chain))*latency, limit)
 		}
 		o = ours(single, latency, 7, "examples/tiny/guess/workflow.yaml", games)
 		report(t, single, latency, "trinity run, gem_workflow, a request for each sample", o)
@@ -151,7 +158,7 @@ func loopStep(t *testing.T, p program) {
 	}
 }
 
-// report says how long a step took, the median of those behind the first, and how many calls it made.
+// report logs the time of a step (the median without the first) and its number of calls.
 func report(t *testing.T, f *far, latency time.Duration, what string, o outcome) time.Duration {
 	t.Helper()
 	all := f.intervals(1)
@@ -160,8 +167,10 @@ func report(t *testing.T, f *far, latency time.Duration, what string, o outcome)
 	}
 	took, n := all[len(all)/2], len(f.steps)
 	ideal := time.Duration(len(chain)) * latency
-	t.Logf("| %v | %s | %.3f s (%.3f to %.3f) | %.3f × the chain of %d calls, %+.0f ms | %d asample, %d retrieve_future | %.2f s | %d MiB |",
-		latency, what, took.Seconds(), all[0].Seconds(), all[len(all)-1].Seconds(), float64(took)/float64(ideal), len(chain), float64(took-ideal)/1e6,
+	t.Logf("| %v | %s | %.3f s (%.3f to %.3f) | %.3f × the chain of %d calls, %+.0f ms "+
+		"| %d asample, %d retrieve_future | %.2f s | %d MiB |",
+		latency, what, took.Seconds(), all[0].Seconds(), all[len(all)-1].Seconds(), float64(took)/float64(ideal),
+		len(chain), float64(took-ideal)/1e6,
 		f.calls["asample"]/n, f.calls["retrieve_future"]/n, o.cpu.Seconds()/float64(n), o.peak>>20)
 	return took
 }
@@ -170,9 +179,12 @@ func report(t *testing.T, f *far, latency time.Duration, what string, o outcome)
 func cookbook(t *testing.T, f *far, latency time.Duration, n int) outcome {
 	t.Helper()
 	f.reset(latency, 0)
-	cmd := exec.Command(*loopPython, "-m", "tinker_cookbook.recipes.math_rl.train", "env=arithmetic", "model_name=examples/tiny/model", "renderer_name=qwen3_instruct", "max_tokens=40",
-		"groups_per_batch=96", "group_size=8", fmt.Sprintf("max_steps=%d", n), "eval_every=0", "save_every=0", "log_path="+filepath.Join(t.TempDir(), "log"))
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "TINKER_BASE_URL="+f.url, "TINKER_API_KEY=tml-loop", "TINKER_TELEMETRY=0", "HF_HUB_OFFLINE=1", "WANDB_MODE=disabled")
+	cmd := exec.Command(*loopPython, "-m", "tinker_cookbook.recipes.math_rl.train", "env=arithmetic",
+		"model_name=examples/tiny/model", "renderer_name=qwen3_instruct", "max_tokens=40",
+		"groups_per_batch=96", "group_size=8", fmt.Sprintf("max_steps=%d", n), "eval_every=0", "save_every=0",
+		"log_path="+filepath.Join(t.TempDir(), "log"))
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "TINKER_BASE_URL="+f.url, "TINKER_API_KEY=tml-loop",
+		"TINKER_TELEMETRY=0", "HF_HUB_OFFLINE=1", "WANDB_MODE=disabled")
 	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("tinker-cookbook: %v\n%s", err, out[max(0, len(out)-4000):])
@@ -180,20 +192,26 @@ func cookbook(t *testing.T, f *far, latency time.Duration, n int) outcome {
 	return outcomeOf(began, cmd.ProcessState)
 }
 
-// loopMemory: 10,000 rollouts of a request each, all asked for before the first is answered.
+// loopMemory measures 10,000 rollouts of one request each, all sent before the first is answered.
 func loopMemory(t *testing.T, p program) {
 	const tasks, repeats, limit = 1250, 8, 1 << 30
 	f := newFar(t, "examples/tiny/guess/model", "../../examples/tiny/guess/model")
 	f.reset(0, tasks*repeats)
-	o := p.run(t, f, "examples/tiny/guess/workflow.yaml", append(onlySteps(1), fmt.Sprintf("buffer.batch_size=%d", tasks), "buffer.explorer_input.taskset.split=",
-		"buffer.explorer_input.taskset.workflow_args.max_turns=1", "buffer.explorer_input.taskset.path="+rows(t, "../../examples/tiny/guess/seeds/train.jsonl", tasks))...)
+	overrides := append(onlySteps(1), fmt.Sprintf("buffer.batch_size=%d", tasks),
+		"buffer.explorer_input.taskset.split=",
+		"buffer.explorer_input.taskset.workflow_args.max_turns=1",
+		"buffer.explorer_input.taskset.path="+rows(t, "../../examples/tiny/guess/seeds/train.jsonl", tasks))
+	o := p.run(t, f, "examples/tiny/guess/workflow.yaml", overrides...)
 	t.Logf("%d rollouts in flight at a time, each a request: peak %d MiB", f.most, o.peak>>20)
 	if f.most < tasks*repeats || o.peak > limit {
-		t.Errorf("%d rollouts in flight in %d MiB; %d in %d MiB are asked for", f.most, o.peak>>20, tasks*repeats, limit>>20)
+		t.Errorf("%d rollouts in flight in %d MiB; want at least %d in at most %d MiB", f.most, o.peak>>20,
+			tasks*repeats,
+			limit>>20)
 	}
 }
 
-// loopStart: from exec to the first request for a sample, with the shipped tokenizer and with one of 128,000 entries.
+// loopStart measures the time from exec to the first sampling request, with the shipped tokenizer and with one of
+// 128,000 entries.
 func loopStart(t *testing.T, p program) {
 	f := newFar(t, "examples/tiny/model", "../../examples/tiny/model")
 	for _, c := range []struct {
@@ -202,7 +220,8 @@ func loopStart(t *testing.T, p program) {
 		overrides []string
 	}{
 		{"the shipped tokenizer", 200 * time.Millisecond, nil},
-		{"a tokenizer of 128,000 entries and 240,000 merges", 500 * time.Millisecond, []string{"model.model_path=" + large(t), "model.tinker.base_model=examples/tiny/model"}},
+		{"a tokenizer of 128,000 entries and 240,000 merges", 500 * time.Millisecond,
+			[]string{"model.model_path=" + large(t), "model.tinker.base_model=examples/tiny/model"}},
 	} {
 		var took []time.Duration
 		for range 7 {
@@ -218,8 +237,9 @@ func loopStart(t *testing.T, p program) {
 	}
 }
 
-// large is a folder with the shipped tokenizer and so many more entries that it has 128,000, as Llama 3 has. They are of two and three bytes that no
-// English text has, each made by every merge that can make it, so prompts are encoded as before.
+// large is a folder with the shipped tokenizer and more entries, 128,000 in total like Llama 3's. The new entries are
+// two or three bytes that no English text contains, each with every merge that can make it, so prompts are encoded as
+// before.
 func large(tb testing.TB) string {
 	tb.Helper()
 	const shipped, entries = "../../examples/tiny/model", 128_000

@@ -1,4 +1,4 @@
-// Command trinity is reinforcement fine-tuning of language models from one binary.
+// Command trinity trains language models with reinforcement learning, from one binary.
 //
 //	trinity run --config examples/tiny/gsm8k.yaml [key=value ...]
 //	trinity validate --config FILE
@@ -33,32 +33,32 @@ import (
 // commands is the command line: one field and one file per subcommand.
 type commands struct {
 	Run        runCmd        `cmd:"" help:"Run a configuration: train, or evaluate."`
-	Validate   validateCmd   `cmd:"" help:"Check a configuration and print it as it will be used."`
+	Validate   validateCmd   `cmd:"" help:"Check a configuration, print it as it will be used, and estimate its cost."`
 	Schema     schemaCmd     `cmd:"" help:"Print the JSON Schema of a configuration, for editors."`
 	Serve      serveCmd      `cmd:"" help:"Serve the Tinker API to any Tinker client."`
 	PS         psCmd         `cmd:"" name:"ps" help:"List the training runs of a Tinker server."`
-	Checkpoint checkpointCmd `cmd:"" help:"Checkpoints of a Tinker server."`
+	Checkpoint checkpointCmd `cmd:"" help:"List, export and delete the checkpoints of a Tinker server."`
 	Debug      debugCmd      `cmd:"" help:"Try one task of a configuration, or serve its model."`
 	Log        logCmd        `cmd:"" help:"Follow and search the log files of a job."`
 	Bench      benchCmd      `cmd:"" help:"Put a Tinker server under load and measure it."`
-	Plot       plotCmd       `cmd:"" help:"Draw the rewards of runs into one picture."`
-	Convert    convertCmd    `cmd:"" help:"Merge a trained adapter into full weights: a Hugging Face folder."`
-	Doctor     doctorCmd     `cmd:"" help:"Say what a model is, what it takes and how fast it is here."`
+	Plot       plotCmd       `cmd:"" help:"Draw the rewards of several runs in one picture."`
+	Convert    convertCmd    `cmd:"" help:"Merge a trained adapter into full weights, as a Hugging Face folder."`
+	Doctor     doctorCmd     `cmd:"" help:"Describe a model, its memory needs and its speed on this machine."`
 	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
 	Gem        gemCmd        `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
-	Completion completionCmd `cmd:"" help:"Print what turns on completion in a shell."`
+	Completion completionCmd `cmd:"" help:"Print the shell code that enables completion."`
 	Man        manCmd        `cmd:"" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
-// surroundings is what commands get from the process.
+// surroundings is what a command gets from its process.
 type surroundings struct {
 	ctx      context.Context
 	stop     <-chan struct{} // closed at the first Ctrl-C
 	out, err io.Writer
 	terminal bool
 	env      func(string) (string, bool)
-	cacheDir string // for what the program carries; "" if there is none
+	cacheDir string // for files that the program carries; "" if there is none
 }
 
 func main() {
@@ -70,17 +70,20 @@ type usageError struct{ error }
 
 func realMain(args []string, out, errOut io.Writer) int {
 	exited := -1
-	parser, err := kong.New(&commands{}, kong.Name("trinity"), kong.Description("Reinforcement fine-tuning of language models."),
-		kong.Writers(out, errOut), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	parser, err := kong.New(&commands{}, kong.Name("trinity"),
+		kong.Description("Reinforcement fine-tuning of language models."), kong.Vars{"debugHelp": debugHelp},
+		kong.Writers(out, errOut),
+		kong.Exit(func(code int) { exited = code }), kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		fmt.Fprintln(errOut, "trinity:", err)
 		return 1
 	}
-	if asked, err := completeLine(parser); asked || err != nil { // a shell wants to know how a line can continue
+	if asked, err := completeLine(parser); asked || err != nil { // a shell asks for completions
 		return exitCode(errOut, err)
 	}
 	command, err := parser.Parse(args)
-	if exited >= 0 { // help was asked for
+	if exited >= 0 { // help was printed
 		return exited
 	}
 	if err != nil {
@@ -107,7 +110,7 @@ func exitCode(errOut io.Writer, err error) int {
 	return 1
 }
 
-// untilStop returns a context that ends with the first Ctrl-C, for what has nothing to save.
+// untilStop returns a context that ends at the first Ctrl-C, for commands with nothing to save.
 func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	go func() {
@@ -120,7 +123,7 @@ func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// surround watches for Ctrl-C: the first asks the command to finish and save, the second ends it.
+// surround watches for Ctrl-C: the first asks the command to finish its step and save, the second ends it.
 func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := make(chan struct{})
@@ -130,10 +133,10 @@ func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 		if _, ok := <-signals; !ok {
 			return
 		}
-		fmt.Fprintln(errOut, "\nfinishing what is begun and saving; press Ctrl-C again to stop at once")
+		fmt.Fprintln(errOut, "\nfinishing the current step and saving; press Ctrl-C again to stop at once")
 		close(stop)
 		if _, ok := <-signals; ok {
-			cancel(errors.New("stopped by a second Ctrl-C; what was committed is safe, and the same command goes on from there"))
+			cancel(errors.New("stopped by a second Ctrl-C; committed steps are safe, and the same command resumes"))
 		}
 	}()
 	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv}

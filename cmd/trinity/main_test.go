@@ -12,8 +12,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"trinity": main})
 }
 
-// TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its own.
-// A script shows what each mistake makes it say.
+// TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its
+// own. The scripts show the message for each mistake.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
@@ -24,7 +24,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics, "started": started,
+			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics,
+			"started": started,
 		},
 	})
 }

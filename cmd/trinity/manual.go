@@ -11,10 +11,10 @@ import (
 	"github.com/posener/complete"
 )
 
-// completionCmd prints the shell code that makes a shell ask this program how a command line can continue.
+// completionCmd prints the shell code that makes a shell ask this program for completions.
 type completionCmd struct{ kongcompletion.Completion }
 
-// completeLine answers a shell that asks how a line can continue (it has set COMP_LINE), and says whether one asked.
+// completeLine answers a shell that asks for completions by setting COMP_LINE. It reports whether a shell asked.
 func completeLine(parser *kong.Kong) (asked bool, err error) {
 	command, err := kongcompletion.Command(parser)
 	if err != nil {
@@ -26,7 +26,7 @@ func completeLine(parser *kong.Kong) (asked bool, err error) {
 	return c.Complete(), nil
 }
 
-// addDefaults gives a command the flags of the subcommand that is taken when none is named.
+// addDefaults gives a command the flags of its default subcommand.
 func addDefaults(node *kong.Node, c *complete.Command) {
 	for _, child := range node.Children {
 		sub := c.Sub[child.Name]
@@ -37,7 +37,7 @@ func addDefaults(node *kong.Node, c *complete.Command) {
 	}
 }
 
-// manCmd prints the man page, which is made of the same definitions as --help.
+// manCmd prints the man page. It comes from the same definitions as --help.
 type manCmd struct{}
 
 // Run implements the command.

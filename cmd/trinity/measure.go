@@ -8,14 +8,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// measure loads the model into an engine as a run does, samples and trains for a moment, and prints the rates.
+// measure loads the model into an engine as a run does, samples and trains for a few seconds, and prints the rates.
 func (d *diagnosis) measure() error {
 	tmp, err := os.MkdirTemp("", "trinity-doctor-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	e, err := engine.Open(engine.Options{Dir: tmp, Models: map[string]engine.Model{d.cmd.Model: {Dir: d.dir}}, Threads: d.cmd.Threads})
+	models := map[string]engine.Model{d.cmd.Model: {Dir: d.dir}}
+	e, err := engine.Open(engine.Options{Dir: tmp, Models: models, Threads: d.cmd.Threads})
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (d *diagnosis) measure() error {
 	return nil
 }
 
-// best repeats a measurement for a second, at most ten times, and returns the fastest: what else the machine does only slows.
+// best repeats a measurement for a second, at most ten times, and returns the fastest: other load only slows it down.
 func best(f func() (int, time.Duration, error)) (tokens int, took time.Duration, err error) {
 	for i, begin := 0, time.Now(); i == 0 || i < 10 && time.Since(begin) < time.Second; i++ {
 		n, t, err := f()
@@ -56,8 +57,8 @@ func best(f func() (int, time.Duration, error)) (tokens int, took time.Duration,
 	return tokens, took, nil
 }
 
-// sample draws n answers of up to most tokens and returns how many tokens came in which time. No stop ends them early but the
-// end of the context.
+// sample draws n answers of up to most tokens and returns the number of tokens and the time. Only the end of the
+// context ends an answer early.
 func (d *diagnosis) sample(e *engine.Engine, n, most int) (int, time.Duration, error) {
 	c, err := e.SamplingClient(d.ctx, tinker.SamplingClientRequest{BaseModel: d.cmd.Model})
 	if err != nil {
@@ -82,11 +83,12 @@ func (d *diagnosis) sample(e *engine.Engine, n, most int) (int, time.Duration, e
 	return tokens, time.Since(begin), nil
 }
 
-// train makes steps of LoRA on a few sequences.
+// train runs LoRA training steps on a few sequences.
 func (d *diagnosis) train(e *engine.Engine) (int, time.Duration, error) {
 	seed := int64(1)
-	t, err := e.CreateModel(d.ctx, tinker.CreateModelRequest{BaseModel: d.cmd.Model,
-		LoRA: tinker.LoRA{Rank: d.cmd.Rank, Alpha: float64(d.cmd.Rank), Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
+	lora := tinker.LoRA{Rank: d.cmd.Rank, Alpha: float64(d.cmd.Rank), Seed: &seed,
+		TrainAttn: true, TrainMLP: true, TrainUnembed: true}
+	t, err := e.CreateModel(d.ctx, tinker.CreateModelRequest{BaseModel: d.cmd.Model, LoRA: lora})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -99,7 +101,8 @@ func (d *diagnosis) train(e *engine.Engine) (int, time.Duration, error) {
 			targets[i], weights[i] = int64(ids[i+1]), 1
 		}
 		data = append(data, tinker.Datum{ModelInput: tinker.Text(ids[:length]),
-			LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(weights)}})
+			LossFnInputs: map[string]tinker.Tensor{
+				tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(weights)}})
 	}
 	return best(func() (int, time.Duration, error) {
 		begin := time.Now()

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// physicalMemory is that of the machine, or what this process's control group leaves of it, bytes; 0 if it is not
-// known.
+// physicalMemory is the machine's memory, or the limit of this process's control group, in bytes; 0 if unknown.
 func physicalMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

@@ -2,5 +2,5 @@
 
 package main
 
-// physicalMemory is not known on this system.
+// physicalMemory is unknown on this system.
 func physicalMemory() int64 { return 0 }

@@ -12,17 +12,21 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/model"
 )
 
-// served is the base models of a server.
+// served has the base models of a server.
 type served struct {
 	engine     map[string]engine.Model
 	aliases    map[string]string
 	folders    map[string]string // base models by the absolute paths of their folders
 	tokenizers map[string]string // those folders by base model
 	hubNames   map[string]string // names on the hub by base model
-	order      []string          // nil is that of the names
+	order      []string          // nil: sorted by name
+}
+
+func newServed() *served {
+	return &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, folders: map[string]string{},
+		tokenizers: map[string]string{}, hubNames: map[string]string{}}
 }
 
 func (m *served) names() []string {
@@ -44,16 +48,16 @@ func (m *served) names() []string {
 	return out
 }
 
-// findModels collects the base models: the folders below --models by their relative names, what the hub's cache holds
-// by its ids, and the model that the program carries. A folder's absolute path is a name of its model too.
+// findModels collects the base models: the folders below --models by their relative names, the models of the hub's
+// cache by their ids, and the model that the program carries. A folder's absolute path is also a name of its model.
 func (c *serveStart) findModels(s *surroundings) (*served, error) {
-	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, folders: map[string]string{}, tokenizers: map[string]string{}, hubNames: map[string]string{}}
+	m := newServed()
 	for _, root := range c.Models {
 		if err := m.walk(root, s); err != nil {
 			return nil, err
 		}
 	}
-	if len(m.engine) > 0 { // the user's own come first
+	if len(m.engine) > 0 { // the user's own models come first
 		m.order = slices.Sorted(maps.Keys(m.engine))
 	}
 	if err := m.add(shippedRoot+"/model", s.find(shippedRoot+"/model")); err == nil {
@@ -64,7 +68,8 @@ func (c *serveStart) findModels(s *surroundings) (*served, error) {
 	}
 	for alias, name := range c.Alias {
 		if _, ok := m.engine[name]; !ok {
-			return nil, usageError{fmt.Errorf("serve: --alias %s=%s: there is no base model %s; there are %s", alias, name, name, strings.Join(m.names(), ", "))}
+			return nil, usageError{fmt.Errorf("serve: --alias %s=%s: there is no base model %s; there are %s",
+				alias, name, name, strings.Join(m.names(), ", "))}
 		}
 		m.aliases[alias] = name
 	}
@@ -74,18 +79,18 @@ func (c *serveStart) findModels(s *surroundings) (*served, error) {
 		})...)
 	}
 	if len(m.engine) == 0 {
-		return nil, errors.New("serve: no base model was found; give a folder with --models")
+		return nil, errors.New("serve: no base model was found; name a folder with --models")
 	}
 	return m, nil
 }
 
-// add takes a model folder in, if this program can compute it. A folder of the hub's cache says which repository it is.
+// add adds a model folder if this program supports it. The path of a folder in the hub's cache names its repository.
 func (m *served) add(name, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	if _, err := model.LoadConfig(abs); err != nil {
+	if _, err := engine.Describe(abs); err != nil {
 		return err
 	}
 	m.engine[name] = engine.Model{Dir: abs}
@@ -101,7 +106,7 @@ func (m *served) add(name, dir string) error {
 	return nil
 }
 
-// private is what clients read in errors in place of this machine's folders.
+// private maps this machine's folders to the names that clients read in errors instead.
 func (m *served) private(data string) (map[string]string, error) {
 	abs, err := filepath.Abs(data)
 	if err != nil {
@@ -114,7 +119,7 @@ func (m *served) private(data string) (map[string]string, error) {
 	return out, nil
 }
 
-// walk finds the models below a folder, which may be one itself. One that cannot be read does not stop the others.
+// walk finds the models below a folder, which may be a model itself. An unreadable model does not stop the others.
 func (m *served) walk(root string, s *surroundings) error {
 	found := 0
 	var damaged []error
@@ -147,12 +152,13 @@ func (m *served) walk(root string, s *surroundings) error {
 		fmt.Fprintf(s.err, "note: a model below %s is not served: %v\n", root, d)
 	}
 	if err == nil && found == 0 {
-		err = fmt.Errorf("serve: --models %s: there is no model (a folder with config.json and *.safetensors) below it", root)
+		err = fmt.Errorf("serve: --models %s: there is no model below it, that is a folder with config.json and "+
+			"*.safetensors", root)
 	}
 	return err
 }
 
-// cached takes in what the hub's cache holds and this program can compute, by hub id.
+// cached adds the supported models of the hub's cache, by hub id.
 func (m *served) cached(cache string, s *surroundings) {
 	repos, err := filepath.Glob(filepath.Join(cache, "models--*"))
 	if err != nil {
@@ -162,14 +168,14 @@ func (m *served) cached(cache string, s *surroundings) {
 		id := strings.ReplaceAll(strings.TrimPrefix(filepath.Base(repo), "models--"), "--", "/")
 		commit, err := os.ReadFile(filepath.Join(repo, "refs", "main"))
 		if err != nil {
-			continue // not fetched whole
+			continue // not downloaded completely
 		}
 		dir := filepath.Join(repo, "snapshots", strings.TrimSpace(string(commit)))
 		if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err != nil || len(weights) == 0 {
 			continue
 		}
 		if err := m.add(id, dir); err != nil {
-			fmt.Fprintf(s.err, "note: %s of the hub's cache is not served: %v\n", id, err)
+			fmt.Fprintf(s.err, "note: model %s of the hub's cache is not served: %v\n", id, err)
 		}
 	}
 }

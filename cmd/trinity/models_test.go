@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The user's own models come first and the shipped one last; a folder is a name that is taken and not told; a folder of
-// the hub's cache says which repository it is.
+// The user's own models come first and the shipped one last. A folder is accepted as a name but never shown. The path
+// of a folder in the hub's cache names its repository.
 func TestFindModels(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)

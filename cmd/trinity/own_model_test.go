@@ -11,11 +11,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/seed-d9ad8ee0/trinity/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
-// TestOwnModel does what docs/own-model.md says: its files are written and its commands run, one after another, with a hub in
-// this process that has a small model and a few problems by the names of the page.
+// TestOwnModel does what docs/own-model.md says: its files are written and its commands run, one after another, with a
+// hub in this process that has a small model and a few problems under the names of the page.
 func TestOwnModel(t *testing.T) {
 	page, err := os.ReadFile("../../docs/own-model.md")
 	if err != nil {
@@ -29,7 +29,8 @@ func TestOwnModel(t *testing.T) {
 	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": hubtest.TinyLlama(), "datasets/openai/gsm8k": problems(t)})
+	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": hubtest.TinyLlama(),
+		"datasets/openai/gsm8k": problems(t)})
 	testscript.Run(t, testscript.Params{Files: []string{file}, Setup: func(e *testscript.Env) error {
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("HF_ENDPOINT", s.URL)
@@ -37,8 +38,8 @@ func TestOwnModel(t *testing.T) {
 	}})
 }
 
-// pageScript makes a script of the fenced blocks of a page: sh blocks are commands, others whose first line is a comment with
-// a file's name are that file.
+// pageScript makes a script of the fenced blocks of a page: sh blocks are commands, others whose first line is a
+// comment with a file's name are that file.
 func pageScript(page string) (script string, commands int) {
 	var run, files strings.Builder
 	blocks := strings.Split(page, "\n```")

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/seed-d9ad8ee0/trinity/plot"
+	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
 type plotCmd struct {
 	Runs   []string `arg:"" name:"run" help:"Job directories, or their metrics.jsonl files."`
-	Output string   `short:"o" default:"reward.svg" help:"The picture: a name ending in .svg or .png."`
+	Output string   `short:"o" default:"reward.svg" help:"The picture to write; its name ends in .svg or .png."`
 	Key    string   `short:"k" default:"critic/rewards/mean" help:"The metric to draw."`
 	Title  string   `help:"The picture's title."`
 }

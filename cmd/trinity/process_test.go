@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// process is a `trinity serve` of its own: the real program, to be killed and started again.
+// process is a `trinity serve` process, to be killed and restarted.
 type process struct {
 	t    testing.TB
 	args []string
@@ -26,7 +26,7 @@ type process struct {
 	reaped sync.WaitGroup // killed processes that the system has not taken away yet
 }
 
-// lockedBuffer collects what a process says.
+// lockedBuffer collects the output of a process.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -62,7 +62,7 @@ func newProcess(t testing.TB, home string, args ...string) *process {
 	return p
 }
 
-// trinity is this program, run as a process of its own.
+// trinity runs this program as a process.
 func trinity(home string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	if exe, err := os.Executable(); err == nil {
@@ -70,11 +70,12 @@ func trinity(home string, args ...string) *exec.Cmd {
 	}
 	cmd.Args = append([]string{"trinity"}, args...)
 	cmd.Dir = home
-	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "HF_HUB_OFFLINE=1", "TINKER_BASE_URL=", "TINKER_API_KEY=tml-test")
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "HF_HUB_OFFLINE=1",
+		"TINKER_BASE_URL=", "TINKER_API_KEY=tml-test")
 	return cmd
 }
 
-// start starts the server and returns when it has greeted: every start must.
+// start starts the server and returns when it has printed its greeting.
 func (p *process) start() {
 	p.t.Helper()
 	if err := p.tryStart(); err != nil {
@@ -114,7 +115,7 @@ func (p *process) tryStart() error {
 	}
 }
 
-// kill ends the server as kill -9 does, and does not wait for what the system cleans up.
+// kill ends the server as kill -9 does, without waiting for the system to clean up.
 func (p *process) kill() {
 	if p.cmd == nil || p.cmd.Process == nil {
 		return
@@ -133,7 +134,7 @@ func (p *process) stop() error {
 	return err
 }
 
-// A server that is started at once after kill -9 waits for the folder; one beside a running server names its pid.
+// A server started right after kill -9 waits for the folder; one started beside a running server names its pid.
 func TestServeStartsAtOnceAfterKill(t *testing.T) {
 	p := newProcess(t, t.TempDir())
 	for range 5 {
@@ -145,7 +146,8 @@ func TestServeStartsAtOnceAfterKill(t *testing.T) {
 	second.args = append(second.args, "--data", filepath.Join(p.home, "data"))
 	err := second.tryStart()
 	said := second.errOut.String()
-	if err == nil || !strings.Contains(said, fmt.Sprintf("pid %d", p.cmd.Process.Pid)) || !strings.Contains(said, "waiting") {
+	pid := fmt.Sprintf("pid %d", p.cmd.Process.Pid)
+	if err == nil || !strings.Contains(said, pid) || !strings.Contains(said, "waiting") {
 		t.Errorf("beside a running server: %v; it said:\n%s", err, said)
 	}
 	if err := p.stop(); err != nil {

@@ -12,23 +12,25 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// remote says which Tinker server a command asks.
+// remote says which Tinker server a command uses.
 type remote struct {
-	BaseURL string `help:"The server; default TINKER_BASE_URL, else the hosted service." placeholder:"URL"`
-	APIKey  string `help:"The key; default TINKER_API_KEY." placeholder:"KEY"`
-	Format  string `short:"f" help:"table or json." enum:"table,json" default:"table"`
+	BaseURL string `help:"The server; default: TINKER_BASE_URL, else the hosted service." placeholder:"URL"`
+	APIKey  string `help:"The key; default: TINKER_API_KEY." placeholder:"KEY"`
+	Format  string `short:"f" help:"Output format: table or json." enum:"table,json" default:"table"`
 }
 
-// dial opens a client of the server. It makes no session there.
+// dial opens a client of the server. It does not create a session there.
 func (r *remote) dial(ctx context.Context, s *surroundings) (*client.Client, error) {
-	o := client.Options{BaseURL: r.BaseURL, APIKey: r.APIKey, KeyName: "--api-key", Log: func(msg string) { fmt.Fprintln(s.err, msg) }}
+	log := func(msg string) { fmt.Fprintln(s.err, msg) }
+	o := client.Options{BaseURL: r.BaseURL, APIKey: r.APIKey, KeyName: "--api-key", Log: log}
 	if v, ok := s.env("TINKER_BASE_URL"); ok && o.BaseURL == "" {
 		o.BaseURL = v
 	}
 	if v, ok := s.env("TINKER_API_KEY"); ok && o.APIKey == "" {
 		o.APIKey, o.KeyName = v, "TINKER_API_KEY"
 	}
-	if u, err := url.Parse(o.BaseURL); err == nil && o.APIKey == "" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost") {
+	u, err := url.Parse(o.BaseURL)
+	if err == nil && o.APIKey == "" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost") {
 		o.APIKey = "tml-local" // any key will do there
 	}
 	if v, ok := s.env("TINKER_CREDENTIAL_CMD"); ok && v != "" {
@@ -55,7 +57,7 @@ func (r *remote) show(s *surroundings, v any, head string, rows []string) error 
 // psCmd lists the training runs of a server.
 type psCmd struct {
 	remote
-	Limit int `help:"How many, the latest first." default:"20"`
+	Limit int `help:"The most to list, latest first." default:"20"`
 }
 
 // Run implements the command.
@@ -67,7 +69,8 @@ func (c *psCmd) Run(s *surroundings) error {
 		}
 		var rows []string
 		for _, r := range list.TrainingRuns {
-			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", r.TrainingRunID, r.BaseModel, rank(r), ago(r.LastRequestTime), last(r)))
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", r.TrainingRunID, r.BaseModel, rank(r),
+				ago(r.LastRequestTime), last(r)))
 		}
 		return c.show(s, list, "RUN\tBASE MODEL\tRANK\tLAST REQUEST\tLAST CHECKPOINT", rows)
 	})

@@ -17,15 +17,16 @@ import (
 
 // job is a small run, on a server if url is not empty.
 func job(home, name, url string) *exec.Cmd {
-	args := []string{"run", "--config", "examples/tiny/gsm8k.yaml", "name=" + name, "seed=3", "buffer.total_steps=6", "trainer.total_steps=6",
-		"buffer.batch_size=4", "algorithm.repeat_times=4", "trainer.save_interval=2", "buffer.explorer_input.eval_tasksets=[]"}
+	args := []string{"run", "--config", "examples/tiny/gsm8k.yaml", "name=" + name, "seed=3", "buffer.total_steps=6",
+		"trainer.total_steps=6", "buffer.batch_size=4", "algorithm.repeat_times=4", "trainer.save_interval=2",
+		"buffer.explorer_input.eval_tasksets=[]"}
 	if url != "" {
 		args = append(args, "model.tinker.base_url="+url)
 	}
 	return trinity(home, args...)
 }
 
-// atStep runs a job and calls f when it says that a step is done.
+// atStep runs a job and calls f when it reports a finished step.
 func atStep(t *testing.T, cmd *exec.Cmd, step string, f func()) (said string, err error) {
 	t.Helper()
 	out, werr := cmd.StdoutPipe()
@@ -63,8 +64,8 @@ func steps(t *testing.T, home, name string) []monitor.Line {
 	return lines
 }
 
-// A run on a server that is killed and started again sees a pause, and one that is killed itself goes on; both end with the bits of a run
-// in one process that nobody killed.
+// A run pauses while its server is killed and restarted, and resumes when it is killed itself. Both end with the bits
+// of an uninterrupted run in one process.
 func TestRunOnKilledServer(t *testing.T) {
 	home := t.TempDir()
 	if out, err := job(home, "whole", "").CombinedOutput(); err != nil {

@@ -14,10 +14,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// recorded is a Backend of a server that answers at once with what the engine said: the first request for a prompt is
-// drawn by the engine from the base weights and kept, later ones are given the same sequences; a forward of a sequence
-// that was given out returns the logprobs it was given out with. Weights never change. So a loop over it waits for the
-// network and for itself, for nothing else.
+// recorded is a server backend that answers immediately with recorded results. The engine draws the first request for a
+// prompt from the base weights; later requests get the same sequences. A forward of such a sequence returns the
+// logprobs of its sample. Weights never change. So a loop over it waits only for the network and for itself.
 type recorded struct {
 	tinker.Service // the engine
 	base           string
@@ -39,14 +38,15 @@ type answers struct {
 	next atomic.Int64
 }
 
-// kept is how many continuations of a prompt the engine draws.
+// kept is the number of continuations that the engine draws for a prompt.
 const kept = 8
 
-// newRecorded has one base model, called name, from a folder.
+// newRecorded makes a backend with one base model, called name, from a folder.
 func newRecorded(tb testing.TB, name, folder string) *recorded {
 	tb.Helper()
 	seed := uint64(1)
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(tb.TempDir(), "checkpoints"), Models: map[string]engine.Model{name: {Dir: folder}}, Seed: &seed})
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(tb.TempDir(), "checkpoints"),
+		Models: map[string]engine.Model{name: {Dir: folder}}, Seed: &seed})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,7 +55,8 @@ func newRecorded(tb testing.TB, name, folder string) *recorded {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &recorded{Service: e, base: name, sampler: s, seed: maphash.MakeSeed(), prompts: map[uint64]*answers{}, scores: map[uint64][]float32{},
+	return &recorded{Service: e, base: name, sampler: s, seed: maphash.MakeSeed(), prompts: map[uint64]*answers{},
+		scores: map[uint64][]float32{},
 		models: map[string]*recordedModel{}, saved: map[string]tinker.Checkpoint{}}
 }
 
@@ -72,13 +73,14 @@ func (r *recorded) hash(parts ...[]int32) uint64 {
 	return h.Sum64()
 }
 
-// SamplingClient implements tinker.Service: whatever the weights.
+// SamplingClient implements tinker.Service, for any weights.
 func (r *recorded) SamplingClient(context.Context, tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	return r, nil
 }
 
 // Sample implements tinker.SamplingClient.
-func (r *recorded) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (r *recorded) Sample(ctx context.Context,
+	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	prompt := req.Prompt.Chunks[0].Tokens
 	for _, c := range req.Prompt.Chunks[1:] {
 		prompt = append(prompt[:len(prompt):len(prompt)], c.Tokens...)
@@ -102,7 +104,8 @@ func (r *recorded) Sample(ctx context.Context, req tinker.SampleRequest) (*tinke
 }
 
 // draw asks the engine.
-func (r *recorded) draw(ctx context.Context, prompt []int32, req tinker.SampleRequest) ([]tinker.SampledSequence, error) {
+func (r *recorded) draw(ctx context.Context, prompt []int32,
+	req tinker.SampleRequest) ([]tinker.SampledSequence, error) {
 	req.NumSamples = kept
 	f, err := r.sampler.Sample(ctx, req)
 	if err != nil {
@@ -127,7 +130,8 @@ func (r *recorded) CreateModel(_ context.Context, req tinker.CreateModelRequest)
 	id := fmt.Sprintf("%s:train:%d", req.SessionID, req.ModelSeqID)
 	m := r.models[id]
 	if m == nil {
-		m = &recordedModel{of: r, info: tinker.ModelInfo{ModelID: id, BaseModel: req.BaseModel, LoRA: req.LoRA, NextSeqID: 1}, futures: map[int64]any{}}
+		m = &recordedModel{of: r, info: tinker.ModelInfo{ModelID: id, BaseModel: req.BaseModel, LoRA: req.LoRA,
+			NextSeqID: 1}, futures: map[int64]any{}}
 		r.models[id] = m
 	}
 	return m, nil
@@ -162,7 +166,7 @@ func (r *recorded) Accepted(modelID string, seqID int64) bool {
 	return accepted
 }
 
-// Rest implements server.Backend: nothing here leaves memory.
+// Rest implements server.Backend: nothing leaves memory.
 func (r *recorded) Rest(string) error { return nil }
 
 // RestOne implements server.Backend.
@@ -209,7 +213,7 @@ func (r *recorded) Folder(path string) (string, error) {
 	return "", fmt.Errorf("%s: %w", path, tinker.ErrNotFound)
 }
 
-// recordedModel is a run that learns nothing.
+// recordedModel is a training run that never learns.
 type recordedModel struct {
 	tinker.TrainingClient
 	of      *recorded
@@ -237,8 +241,9 @@ func accepted[T any](m *recordedModel, seq int64, v T) *tinker.Future[T] {
 	return f
 }
 
-// ForwardBackward implements tinker.TrainingClient. A prompt's own logprobs were never asked for and are 0.
-func (m *recordedModel) ForwardBackward(_ context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+// ForwardBackward implements tinker.TrainingClient. Logprobs of prompts were never requested and are 0.
+func (m *recordedModel) ForwardBackward(_ context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	out := tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 0}}
 	for _, d := range req.Data {
 		targets := d.LossFnInputs[tinker.TargetTokens].Int
@@ -254,28 +259,33 @@ func (m *recordedModel) ForwardBackward(_ context.Context, req tinker.ForwardReq
 		}
 		logprobs := make([]float32, len(targets))
 		copy(logprobs[len(logprobs)-len(known):], known)
-		out.LossFnOutputs = append(out.LossFnOutputs, map[string]tinker.Tensor{tinker.Logprobs: {Shape: []int{len(logprobs)}, Float: logprobs}})
+		out.LossFnOutputs = append(out.LossFnOutputs,
+			map[string]tinker.Tensor{tinker.Logprobs: {Shape: []int{len(logprobs)}, Float: logprobs}})
 	}
 	return accepted(m, req.SeqID, out), nil
 }
 
 // Forward implements tinker.TrainingClient.
-func (m *recordedModel) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *recordedModel) Forward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return m.ForwardBackward(ctx, req)
 }
 
 // OptimStep implements tinker.TrainingClient.
-func (m *recordedModel) OptimStep(_ context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+func (m *recordedModel) OptimStep(_ context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	return accepted(m, req.SeqID, tinker.OptimStepOutput{Metrics: map[string]float64{"grad_norm": 0}}), nil
 }
 
 // SaveState implements tinker.TrainingClient.
-func (m *recordedModel) SaveState(_ context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *recordedModel) SaveState(_ context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return m.save(req, tinker.KindState)
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (m *recordedModel) SaveWeightsForSampler(_ context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *recordedModel) SaveWeightsForSampler(_ context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return m.save(req, tinker.KindSampler)
 }
 

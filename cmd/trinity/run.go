@@ -11,17 +11,23 @@ import (
 // configFlags are shared by the commands that read a configuration.
 type configFlags struct {
 	Config    string   `short:"c" required:"" help:"The YAML file, in Trinity-RFT's schema." placeholder:"FILE"`
-	Overrides []string `arg:"" optional:"" name:"key=value" help:"Changes to the file, such as buffer.total_steps=10."`
+	Overrides []string `arg:"" optional:"" name:"key=value" help:"Overrides, such as buffer.total_steps=10."`
 }
 
 func (c *configFlags) load(s *surroundings) (*config.Config, error) {
 	return config.Load(s.find(c.Config), c.Overrides, s.env)
 }
 
+// options are what a run gets from this process.
+func (s *surroundings) options(threads int) run.Options {
+	return run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: threads,
+		Find: s.find, Hub: s.hub()}
+}
+
 type runCmd struct {
 	configFlags
-	PluginDir string `help:"Accepted for Trinity-RFT's sake: plugins are Go packages here." placeholder:"DIR" hidden:""`
-	DLC       bool   `name:"dlc" help:"Accepted for Trinity-RFT's sake: there is no Ray cluster." hidden:""`
+	PluginDir string `help:"Accepted for compatibility; plug-ins are Go packages here." placeholder:"DIR" hidden:""`
+	DLC       bool   `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
 	Threads   int    `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
@@ -34,7 +40,7 @@ func (c *runCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	_, err = run.Run(s.ctx, cfg, run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: c.Threads, Find: s.find, Hub: s.hub()})
+	_, err = run.Run(s.ctx, cfg, s.options(c.Threads))
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil
 	}

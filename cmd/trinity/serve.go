@@ -17,59 +17,59 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hub"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// serveCmd is the Tinker API over HTTP, and the keys of those who may use it.
+// serveCmd is the Tinker API over HTTP, and its keys.
 type serveCmd struct {
 	Start serveStart `cmd:"" default:"withargs" help:"Serve the Tinker API."`
-	Key   keyCmd     `cmd:"" help:"Keys for those who come from other machines."`
+	Key   keyCmd     `cmd:"" help:"Manage the keys of clients on other machines."`
 }
 
-// dataFlag is where a server keeps everything.
+// dataFlag is where a server stores everything.
 type dataFlag struct {
-	Data string `help:"The folder of everything that is kept." default:"trinity-data" placeholder:"DIR"`
+	Data string `help:"The folder where the server stores everything." default:"trinity-data" placeholder:"DIR"`
 }
 
 func (d dataFlag) keys() string { return filepath.Join(d.Data, "keys.json") }
 
 type serveStart struct {
 	dataFlag
-	Addr      string            `help:"Address to listen at. Another than loopback demands keys and TLS." default:"127.0.0.1:8000"`
-	Models    []string          `help:"A folder of base models, or one model; may be given more than once." placeholder:"DIR"`
-	Alias     map[string]string `help:"Further names of base models." placeholder:"NAME=MODEL"`
+	Addr      string            `help:"Address; any other than loopback needs keys and TLS." default:"127.0.0.1:8000"`
+	Models    []string          `help:"A folder of base models, or one model; repeatable." placeholder:"DIR"`
+	Alias     map[string]string `help:"More names of base models." placeholder:"NAME=MODEL"`
 	TLSCert   string            `help:"Certificate file." placeholder:"FILE"`
-	TLSKey    string            `help:"Its key file." placeholder:"FILE"`
-	PublicURL string            `help:"Where clients reach this server when it is behind a proxy; default what each request says." placeholder:"URL"`
-	Insecure  bool              `help:"Listen beyond loopback without TLS: keys and data travel in the clear."`
-	MinFree   int64             `help:"MiB of disk that stay free: below, new work is refused; 0 is no minimum." default:"256"`
+	TLSKey    string            `help:"The certificate's key file." placeholder:"FILE"`
+	PublicURL string            `help:"The address that clients use, behind a proxy." placeholder:"URL"`
+	Insecure  bool              `help:"Allow other machines without TLS; keys are sent in the clear."`
+	MinFree   int64             `help:"MiB of disk to keep free by refusing new work; 0: none." default:"256"`
 	edgeFlags
-	Memory  byteSize      `help:"What training runs and loaded samplers may take, such as 8GiB; default half of the machine's memory." placeholder:"BYTES"`
-	Replay  time.Duration `help:"How much computing a start after a kill may have to repeat: less means more snapshots." default:"2m"`
-	Threads int           `help:"Threads that compute; 0 is all."`
-	Verify  bool          `help:"Check the data folder and do nothing else."`
-	Repair  bool          `help:"With --verify: set aside what a start could not read, and name what is lost."`
-	Idle    time.Duration `help:"A training run without requests for so long leaves memory; its next request brings it back." default:"5m" name:"idle"`
+	Memory  byteSize      `help:"Memory for runs and samplers, such as 8GiB; default: half." placeholder:"BYTES"`
+	Replay  time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
+	Threads int           `help:"Threads of the engine; 0 is all."`
+	Verify  bool          `help:"Check the data folder and exit."`
+	Repair  bool          `help:"With --verify: move unreadable records aside; list what is lost."`
+	Idle    time.Duration `help:"Idle time after which a training run is moved to disk; 0: never." default:"5m"`
 	Verbose bool          `short:"v" help:"Log every request."`
 }
 
-// shutdownWait bounds how long requests under way may take when the server ends. Waiting ones are let go at once.
+// shutdownWait bounds how long active requests may take at shutdown. Waiting requests are released at once.
 const shutdownWait = 5 * time.Second
 
 // Run implements the command.
 func (c *serveStart) Run(s *surroundings) error {
 	if c.Repair && !c.Verify {
-		return usageError{errors.New("serve: --repair goes with --verify")}
+		return usageError{errors.New("serve: --repair needs --verify")}
 	}
 	if c.Verify {
 		return c.verify(s)
 	}
 	if c.Replay <= 0 {
-		return usageError{fmt.Errorf("serve: --replay %v; it must be positive, such as 2m", c.Replay)}
+		return usageError{fmt.Errorf("serve: --replay is %v; it must be positive, such as 2m", c.Replay)}
 	}
 	if err := errors.Join(c.checkLimits(), c.checkExposure()); err != nil {
 		return usageError{err}
@@ -102,15 +102,15 @@ func (c *serveStart) Run(s *surroundings) error {
 		return err
 	}
 	if err := c.greet(s, listener.Addr(), models); err != nil {
-		log.Warn("standard output does not take the greeting", "error", err)
+		log.Warn("cannot write the greeting to standard output", "error", err)
 	}
 	log.Info("serving", "address", listener.Addr().String(), "data", c.Data, "pid", os.Getpid())
 	err = c.listen(s, listener, handler, log)
 	return errors.Join(err, closeAll())
 }
 
-// listenTCP listens at an address. One that is in use is tried again for a second: its server may have been killed a
-// moment ago.
+// listenTCP listens at an address. An address in use is retried for a second, because its server may just have been
+// killed.
 func listenTCP(addr string) (net.Listener, error) {
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		l, err := net.Listen("tcp", addr)
@@ -120,20 +120,23 @@ func listenTCP(addr string) (net.Listener, error) {
 	}
 }
 
-// open stacks the server on the journal on the engine. closeAll closes the three, the uppermost first.
-func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server, closeAll func() error, err error) {
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine, Threads: c.Threads, SkipMissing: true,
-		Memory: c.memory(), Log: log})
+// open opens engine, journal and server, each on the one before. closeAll closes them in reverse order.
+func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server,
+	closeAll func() error, err error) {
+	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
+		Threads: c.Threads, SkipMissing: true, Memory: c.memory(), Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
 	var opened atomic.Pointer[server.Server]
-	j, err := journal.Open(ctx, filepath.Join(c.Data, "journal"), e, journal.Options{KeepResults: 1024, IdleAfter: c.Idle, Warn: func(msg string) { log.Warn(msg) },
-		ReplayMax: c.Replay, SnapshotAfter: min(c.Replay, 30*time.Second), Synced: func(took time.Duration) {
-			if s := opened.Load(); s != nil {
-				s.Fsynced(took)
-			}
-		}})
+	synced := func(took time.Duration) {
+		if s := opened.Load(); s != nil {
+			s.Fsynced(took)
+		}
+	}
+	j, err := journal.Open(ctx, filepath.Join(c.Data, "journal"), e, journal.Options{KeepResults: 1024,
+		IdleAfter: c.Idle, Warn: func(msg string) { log.Warn(msg) }, ReplayMax: c.Replay,
+		SnapshotAfter: min(c.Replay, 30*time.Second), Synced: synced})
 	if err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
@@ -141,8 +144,9 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
-	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases, Folders: models.folders, Order: models.order,
-		HubNames: models.hubNames, Tokenizers: models.tokenizers, Private: private, PublicURL: c.PublicURL,
+	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases,
+		Folders: models.folders, Order: models.order, HubNames: models.hubNames, Tokenizers: models.tokenizers,
+		Private: private, PublicURL: c.PublicURL,
 		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Log: log}
 	c.edgeFlags.set(&opts)
 	keys, err := openKeys(c.keys())
@@ -159,13 +163,12 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	return h, func() error { return errors.Join(h.Close(), j.Close()) }, nil
 }
 
-// spare is how many more goroutines may run at once than threads compute.
+// spare is the number of Go processors beyond the computing threads.
 const spare = 2
 
-// spareProcessors lets requests be read and answered while all threads compute, and returns how many compute: threads,
-// or all there are. With no more of Go's processors than threads that compute, a request that arrives waits until the
-// runtime preempts one of them, 10 ms each time; so the operating system decides, which lets who has just been woken go
-// first.
+// spareProcessors lets requests be read and answered while all threads compute. It returns the number of computing
+// threads: threads, or all processors. Without spare Go processors an arriving request waits until the runtime preempts
+// a computing thread, 10 ms each time. With them the operating system decides, and it prefers a thread that just woke.
 func spareProcessors(threads int) int {
 	n := runtime.GOMAXPROCS(0)
 	if threads <= 0 {
@@ -175,7 +178,7 @@ func spareProcessors(threads int) int {
 	return threads
 }
 
-// memory is the budget for runs and samplers in bytes; 0 is none, where the machine does not tell what it has.
+// memory is the budget for runs and samplers in bytes; 0 means no budget, if the machine's memory is unknown.
 func (c *serveStart) memory() int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)
@@ -213,7 +216,7 @@ func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, l
 	return nil
 }
 
-// greet prints what a user needs, in one write.
+// greet prints what a user needs to know, in one write.
 func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error {
 	scheme, key := "http", "tml-local"
 	if c.TLSCert != "" {
@@ -227,12 +230,15 @@ func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error
 		url = strings.TrimRight(c.PublicURL, "/")
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\n"+
-		"get_tokenizer() of the Python SDK finds what the hub does not have with HF_ENDPOINT=%s (HF_TOKEN is the key where keys are asked for)\n\nbase models:\n", url, url, key, url)
+	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\n",
+		url, url, key)
+	fmt.Fprintf(&text, "For tokenizers that are not on the hub, the Python SDK's get_tokenizer() needs "+
+		"HF_ENDPOINT=%s, and HF_TOKEN set to the key if keys are required.\n\nbase models:\n", url)
 	for _, name := range models.names() {
 		fmt.Fprintf(&text, "  %s\n", name)
 	}
-	fmt.Fprintf(&text, "data: %s   health: %s/healthz   metrics: %s/metrics   Ctrl-C ends; the next start goes on\n", c.Data, url, url)
+	fmt.Fprintf(&text, "data: %s   health: %s/healthz   metrics: %s/metrics   Ctrl-C stops; the next start resumes\n",
+		c.Data, url, url)
 	_, err := io.WriteString(s.out, text.String())
 	return err
 }
@@ -246,13 +252,13 @@ func (c *serveStart) loopback() bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// checkExposure demands keys and TLS for whoever is seen from elsewhere.
+// checkExposure requires keys and TLS for addresses that other machines can reach.
 func (c *serveStart) checkExposure() error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		return fmt.Errorf("serve: --addr %s: %w; give host:port, such as 127.0.0.1:8000", c.Addr, err)
+		return fmt.Errorf("serve: --addr %s: %w; write host:port, such as 127.0.0.1:8000", c.Addr, err)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return errors.New("serve: --tls-cert and --tls-key go together")
+		return errors.New("serve: --tls-cert and --tls-key need each other")
 	}
 	if c.loopback() {
 		return nil
@@ -262,15 +268,17 @@ func (c *serveStart) checkExposure() error {
 		return err
 	}
 	if !keys.any() {
-		return fmt.Errorf("serve: %s is seen from other machines and there are no keys; make one: trinity serve key add NAME --data %s", c.Addr, c.Data)
+		return fmt.Errorf("serve: other machines can reach %s and there are no keys; create one: "+
+			"trinity serve key add NAME --data %s", c.Addr, c.Data)
 	}
 	if c.TLSCert == "" && !c.Insecure {
-		return fmt.Errorf("serve: %s is seen from other machines; give --tls-cert and --tls-key, or --insecure to send keys and data in the clear", c.Addr)
+		return fmt.Errorf("serve: other machines can reach %s; use --tls-cert and --tls-key, "+
+			"or --insecure to send keys and data in the clear", c.Addr)
 	}
 	return nil
 }
 
-// verify reads everything that is kept and says what is damaged.
+// verify reads everything that is stored and reports damage.
 func (c *serveStart) verify(s *surroundings) error {
 	say := func(line string) { fmt.Fprintln(s.out, line) }
 	if c.Repair {
@@ -286,21 +294,22 @@ func (c *serveStart) verify(s *surroundings) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	say("everything is sound")
+	say("no damage found")
 	return nil
 }
 
-// repair sets aside what is damaged in the logs.
+// repair moves damaged records of the logs aside.
 func (c *serveStart) repair(s *surroundings, say func(string)) error {
 	unlock, err := lockFolder(s, c.Data)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return errors.Join(journal.Repair(filepath.Join(c.Data, "journal"), disk.OS(), say), server.Repair(filepath.Join(c.Data, "server"), disk.OS(), say))
+	return errors.Join(journal.Repair(filepath.Join(c.Data, "journal"), disk.OS(), say),
+		server.Repair(filepath.Join(c.Data, "server"), disk.OS(), say))
 }
 
-// hubFolder is the cache of models that were fetched from the hub.
+// hubFolder is the cache of models downloaded from the hub.
 func hubFolder(s *surroundings) string {
 	home, err := os.UserHomeDir()
 	if err != nil {

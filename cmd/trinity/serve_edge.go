@@ -10,24 +10,25 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// edgeFlags bound what strangers may take of a server.
+// edgeFlags limit what strangers may use of a server.
 type edgeFlags struct {
-	Connections     int           `help:"Open connections of one address (loopback is one); 0: any number." default:"8192"`
-	BodyStall       time.Duration `help:"How long a body, or the reader of an answer, may stand still." default:"30s"`
-	MaxBody         int64         `help:"MiB of one training or sampling request, unpacked." default:"256"`
-	MaxBodies       int64         `help:"MiB of memory of all requests that are being read." default:"1024"`
-	MaxTenantBodies int64         `help:"The same of one key's requests; 0 is half of --max-bodies." default:"0"`
+	Connections     int           `help:"Open connections per address (loopback is one); 0: no limit." default:"8192"`
+	BodyStall       time.Duration `help:"Time limit for a stalled request body or answer." default:"30s"`
+	MaxBody         int64         `help:"MiB of one training or sampling request, decompressed." default:"256"`
+	MaxBodies       int64         `help:"MiB of memory for all requests being read." default:"1024"`
+	MaxTenantBodies int64         `help:"The same for one key; 0: half of --max-bodies." default:"0"`
 }
 
-// checkLimits refuses numbers that mean nothing.
+// checkLimits refuses meaningless numbers.
 func (c *serveStart) checkLimits() error {
 	const most = math.MaxInt64 >> 20
 	for _, f := range []struct {
 		name        string
 		value, from int64
-	}{{"min-free", c.MinFree, 0}, {"connections", int64(c.Connections), 0}, {"max-body", c.MaxBody, 1}, {"max-bodies",
-		c.MaxBodies, 1},
-		{"max-tenant-bodies", c.MaxTenantBodies, 0}, {"threads", int64(c.Threads), 0}} {
+	}{
+		{"min-free", c.MinFree, 0}, {"connections", int64(c.Connections), 0}, {"max-body", c.MaxBody, 1},
+		{"max-bodies", c.MaxBodies, 1}, {"max-tenant-bodies", c.MaxTenantBodies, 0}, {"threads", int64(c.Threads), 0},
+	} {
 		if f.value < f.from || f.value > most {
 			return fmt.Errorf("serve: --%s is %d; it must be %d to %d", f.name, f.value, f.from, int64(most))
 		}
@@ -46,7 +47,7 @@ func (f edgeFlags) set(o *server.Options) {
 	o.MaxBody, o.MaxBodies, o.MaxTenantBodies = f.MaxBody<<20, f.MaxBodies<<20, f.MaxTenantBodies<<20
 }
 
-// orNone is for options whose zero means their default: an explicit 0 is none.
+// orNone is for options in which zero means the default: it turns an explicit 0 into none.
 func orNone(n int64) int64 {
 	if n == 0 {
 		return -1
@@ -54,7 +55,7 @@ func orNone(n int64) int64 {
 	return n
 }
 
-// connections leaves a quarter of the process's file descriptors for files, and a quarter of the rest for other
+// connections reserves a quarter of the process's file descriptors for files, and a quarter of the rest for other
 // addresses.
 func (f edgeFlags) connections(log *slog.Logger) web.Connections {
 	c := web.Connections{PerAddress: f.Connections, Log: log}

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
-// Once there was a key, keys are demanded: also after the last one is revoked, after the next start, and when the
-// file cannot be read.
+// Once a key existed, keys are required: also after the last one is revoked, after a restart, and if the file cannot be
+// read.
 func TestKeysStayDemanded(t *testing.T) {
 	data := dataFlag{t.TempDir()}
 	at := func() (*keyFile, bool) {
@@ -85,7 +84,7 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// A model that cannot be read does not stop those beside it, and is named.
+// An unreadable model is named and does not stop the others.
 func TestOneModelDamaged(t *testing.T) {
 	root := t.TempDir()
 	for name, config := range map[string]string{"good": tinyConfig, "bad": "{"} {
@@ -100,8 +99,7 @@ func TestOneModelDamaged(t *testing.T) {
 		}
 	}
 	var notes strings.Builder
-	m := &served{engine: map[string]engine.Model{}, aliases: map[string]string{}, folders: map[string]string{}, tokenizers: map[string]string{},
-		hubNames: map[string]string{}}
+	m := newServed()
 	if err := m.walk(root, &surroundings{err: &notes}); err != nil {
 		t.Fatal(err)
 	}

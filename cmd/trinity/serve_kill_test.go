@@ -26,9 +26,9 @@ var serveKills = flag.Int("serve.kills", 4, "how often the server is killed unde
 
 const scriptSteps = 8
 
-// TestServeKilled kills a server with kill -9 at random moments of a mixed load and starts it again at once. Its
-// clients repeat what the protocol lets them repeat, and see pauses; every answer has the bits of a server that nobody
-// killed, so nothing accepted was lost and nothing was done twice.
+// TestServeKilled kills a server with kill -9 at random moments of a mixed load and restarts it immediately. Clients
+// repeat what the protocol lets them repeat, and only see pauses. Every answer has the bits of an uninterrupted server,
+// so nothing accepted was lost and nothing was executed twice.
 func TestServeKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*20*time.Second)
 	defer cancel()
@@ -81,7 +81,8 @@ func TestServeKilled(t *testing.T) {
 	if out, err := trinity(p.home, "serve", "--verify", "--data", "data").CombinedOutput(); err != nil {
 		t.Errorf("--verify at the end: %v\n%s", err, out)
 	}
-	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run", kills, scripts.Load(), len(wantScript))
+	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run", kills, scripts.Load(),
+		len(wantScript))
 }
 
 // killAtRandom kills and starts p again n times.
@@ -145,7 +146,7 @@ func (c *crowd) compare(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// script runs one mixed script in a session of its own; all of them are to have the same answers.
+// script runs one mixed script in a new session; all scripts must get the same answers.
 func (c *crowd) script(n int) []string {
 	said, err := c.load.Mixed(c.ctx, fmt.Sprintf("script-%06d", n), scriptSteps)
 	c.fail(err)
@@ -165,7 +166,9 @@ func (n names) sets() (out []string) {
 func (c *crowd) checkpoints() names {
 	all, err := c.client.AllCheckpoints(c.ctx, 100_000, 0)
 	c.fail(err)
-	slices.SortFunc(all.Checkpoints, func(a, b wire.Checkpoint) int { return bytes.Compare([]byte(a.TinkerPath), []byte(b.TinkerPath)) })
+	slices.SortFunc(all.Checkpoints, func(a, b wire.Checkpoint) int {
+		return bytes.Compare([]byte(a.TinkerPath), []byte(b.TinkerPath))
+	})
 	out := names{}
 	for _, k := range all.Checkpoints {
 		p, err := tinker.ParsePath(k.TinkerPath)
@@ -175,27 +178,32 @@ func (c *crowd) checkpoints() names {
 	return out
 }
 
-// unnamed trains a run and draws from unnamed samplers of it, as save_weights_and_get_sampling_client does, by hand:
-// the seam has none of those.
+// unnamed trains a run and draws from unnamed samplers of it, as save_weights_and_get_sampling_client does. It uses
+// the wire directly, because package tinker has no unnamed samplers.
 func (c *crowd) unnamed() []string {
 	var said []string
 	var session wire.CreateSessionResponse
 	c.post("/create_session", map[string]any{"tags": []string{}, "sdk_version": "0.25.0"}, &session)
 	var made wire.CreateModelResponse
-	c.result("/create_model", wire.CreateModelRequest{SessionID: session.SessionID, BaseModel: c.load.Base(), LoRA: wire.FromLoRA(tinker.LoRA{Rank: 4, Seed: new(int64), TrainAttn: true})}, &made)
+	c.result("/create_model", wire.CreateModelRequest{SessionID: session.SessionID, BaseModel: c.load.Base(),
+		LoRA: wire.FromLoRA(tinker.LoRA{Rank: 4, Seed: new(int64), TrainAttn: true})}, &made)
 	for i := int64(0); i < 3 && c.ok(); i++ {
-		c.result("/optim_step", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 1, "adam_params": map[string]any{"learning_rate": 1e-4}}, &json.RawMessage{})
+		c.result("/optim_step", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 1,
+			"adam_params": map[string]any{"learning_rate": 1e-4}}, &json.RawMessage{})
 		var saved wire.SaveResponse
-		c.result("/save_weights_for_sampler", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 2, "sampling_session_seq_id": i}, &saved)
+		c.result("/save_weights_for_sampler", map[string]any{"model_id": made.ModelID, "seq_id": 2*i + 2,
+			"sampling_session_seq_id": i}, &saved)
 		var drawn json.RawMessage
-		c.result("/asample", map[string]any{"sampling_session_id": saved.SamplingSessionID, "seq_id": 0, "num_samples": 2,
-			"prompt": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text", "tokens": []int{40, 41}}}}, "sampling_params": map[string]any{"max_tokens": 16, "seed": 5}}, &drawn)
+		chunk := map[string]any{"type": "encoded_text", "tokens": []int{40, 41}}
+		c.result("/asample", map[string]any{"sampling_session_id": saved.SamplingSessionID, "seq_id": 0,
+			"num_samples": 2, "prompt": map[string]any{"chunks": []any{chunk}},
+			"sampling_params": map[string]any{"max_tokens": 16, "seed": 5}}, &drawn)
 		said = append(said, string(drawn))
 	}
 	return said
 }
 
-// result posts a request and polls for its result, both for as long as the server is away.
+// result posts a request and polls for its result, and retries both while the server is down.
 func (c *crowd) result(path string, body, out any) {
 	var p wire.Promise
 	c.post(path, body, &p)

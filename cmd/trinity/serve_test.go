@@ -7,7 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// started waits until a server in the background has made its files.
+// started waits until a background server has created its files.
 func started(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	for range 500 {

@@ -9,11 +9,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/examples/tiny"
 )
 
-// shippedRoot is where the carried example lies in a clone of the project.
+// shippedRoot is the folder of the carried example in a clone of the project.
 const shippedRoot = "examples/tiny"
 
-// find returns where the file named path is. Outside a clone, paths of the example that the program carries lead to a
-// copy in the user's cache.
+// find returns the location of the file named path. Outside a clone, paths of the example that the program carries lead
+// to a copy in the user's cache.
 func (s *surroundings) find(path string) string {
 	rel, ok := strings.CutPrefix(filepath.ToSlash(filepath.Clean(path)), shippedRoot)
 	if _, err := os.Stat(path); err == nil || !ok || s.cacheDir == "" || rel != "" && rel[0] != '/' {
@@ -21,12 +21,12 @@ func (s *surroundings) find(path string) string {
 	}
 	root := filepath.Join(s.cacheDir, "trinity", tiny.Version())
 	if err := unpack(tiny.Files(), root); err != nil {
-		return path // whoever opens it says that it is not there
+		return path // whoever opens it reports that it does not exist
 	}
 	return filepath.Join(root, filepath.FromSlash(rel))
 }
 
-// unpack writes the files below root, unless they are there. The folder gets its name when it is whole.
+// unpack writes the files below root, unless they exist. The folder gets its name when it is complete.
 func unpack(files fs.FS, root string) error {
 	if _, err := os.Stat(root); err == nil {
 		return nil
@@ -44,7 +44,7 @@ func unpack(files fs.FS, root string) error {
 	}
 	err = os.Rename(filepath.Join(tmp, "tiny"), root)
 	if _, there := os.Stat(root); there == nil {
-		return nil // another process was quicker
+		return nil // another process was faster
 	}
 	return err
 }

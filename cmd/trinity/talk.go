@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 // talk is a conversation in the terminal.
@@ -25,7 +25,7 @@ type talk struct {
 
 	engine    *engine.Engine
 	client    tinker.SamplingClient
-	context   int // tokens that the model can see
+	context   int // the model's context, in tokens
 	tokenizer *tokenizer.Tokenizer
 	template  *chat.Template
 
@@ -37,14 +37,14 @@ type talk struct {
 	seed        uint64
 
 	messages []chat.Message // without the system message
-	turns    int            // begun, also those that a /reset took away
+	turns    int            // begun, including those that /reset removed
 }
 
 const chatHelp = `/system TEXT      set the system message; without TEXT there is none
 /temperature X    0 always takes the likeliest token
-/logprobs         show each token with its logprob, or no longer
-/reset            forget the conversation; the system message stays
-/help             this
+/logprobs         turn the display of each token's logprob on or off
+/reset            forget the conversation but keep the system message
+/help             show this text
 /quit             end, as the end of the input does`
 
 // loop reads lines and answers them until they end.
@@ -68,7 +68,7 @@ func (t *talk) loop(ctx context.Context, lines <-chan string) error {
 	}
 }
 
-// line does what one line says. What the user can mend is told to the user; other errors end the conversation.
+// line executes one line. It prints errors that the user can correct; others end the conversation.
 func (t *talk) line(ctx context.Context, line string) error {
 	if strings.TrimSpace(line) == "" {
 		return nil
@@ -96,7 +96,7 @@ func (t *talk) command(line string) {
 	case "/temperature":
 		x, err := strconv.ParseFloat(rest, 64)
 		if err != nil || !(x >= 0 && x <= 1000) {
-			fmt.Fprintf(t.err, "temperature %q is not a number from 0 on; it stays %g\n", rest, t.temperature)
+			fmt.Fprintf(t.err, "temperature %q is not a number from 0 to 1000; it stays %g\n", rest, t.temperature)
 			return
 		}
 		t.temperature = x
@@ -106,22 +106,23 @@ func (t *talk) command(line string) {
 		fmt.Fprintf(t.err, "logprobs are shown: %v\n", t.logprobs)
 	case "/reset":
 		t.messages = nil
-		fmt.Fprintln(t.err, "the conversation begins anew")
+		fmt.Fprintln(t.err, "the conversation starts over")
 	case "/help":
 		fmt.Fprintln(t.err, chatHelp)
 	default:
-		fmt.Fprintf(t.err, "%s is no command\n%s\n", name, chatHelp)
+		fmt.Fprintf(t.err, "%s is not a command\n%s\n", name, chatHelp)
 	}
 }
 
-// answer asks the model and shows what it says while it is drawn. A turn that fails leaves the conversation as it was.
+// answer asks the model and shows its answer token by token. A turn that fails leaves the conversation unchanged.
 func (t *talk) answer(ctx context.Context, line string) error {
 	messages := append(t.messages[:len(t.messages):len(t.messages)], chat.Message{Role: "user", Content: line})
 	shown := messages
 	if t.system != "" {
 		shown = append([]chat.Message{{Role: "system", Content: t.system}}, messages...)
 	}
-	prompt, err := t.template.Encode(t.tokenizer, shown, chat.Options{AddGenerationPrompt: true, EnableThinking: t.thinking})
+	options := chat.Options{AddGenerationPrompt: true, EnableThinking: t.thinking}
+	prompt, err := t.template.Encode(t.tokenizer, shown, options)
 	if err != nil {
 		return &tinker.Error{Category: tinker.User, Err: err}
 	}
@@ -148,11 +149,11 @@ func (t *talk) answer(ctx context.Context, line string) error {
 	return nil
 }
 
-// chunk is the number of tokens asked for at once. The engine gives whole samples, so an answer is asked for piece by piece,
-// each with all that was said before as its prompt; of that the prefix cache computes only the last page again.
+// chunk is the number of tokens requested at once. The engine returns whole samples, so an answer is requested in
+// pieces, each with everything before it as its prompt. The prefix cache recomputes only the last page of that prompt.
 const chunk = 8
 
-// stream draws an answer and shows it. The result lacks the token that ended it.
+// stream draws an answer and shows it. The result does not include the token that ended it.
 func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err error) {
 	t.turns++
 	seeds := rng.New(t.seed).Stream("chat", t.turns)
@@ -162,16 +163,14 @@ func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err 
 	defer show.end()
 	most := min(t.most, t.context-len(prompt))
 	if most < 1 {
-		return nil, tinker.Userf("the conversation has %d tokens and the model can see %d; /reset begins anew", len(prompt), t.context)
+		return nil, tinker.Userf("the conversation has %d tokens and the model's context is %d; /reset starts over",
+			len(prompt), t.context)
 	}
 	for len(answer) < most {
 		seed := seeds.Uint64()
 		p.Seed, p.MaxTokens = &seed, min(chunk, most-len(answer))
-		future, err := t.client.Sample(ctx, tinker.SampleRequest{Prompt: tinker.Text(slices.Concat(prompt, answer)), Params: p})
-		if err != nil {
-			return answer, err
-		}
-		res, err := future.Wait(ctx)
+		whole := tinker.Text(slices.Concat(prompt, answer))
+		res, err := tinker.Sample(ctx, t.client, tinker.SampleRequest{Prompt: whole, Params: p})
 		if err != nil {
 			return answer, err
 		}
@@ -190,7 +189,7 @@ func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err 
 type display struct {
 	*talk
 	decoder *tokenizer.Decoder
-	cut     bool // the answer was as long as it may be
+	cut     bool // the answer reached the maximum length
 	n       int
 	sum     float64
 }

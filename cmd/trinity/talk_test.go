@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -17,7 +17,8 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	s := &surroundings{ctx: t.Context(), out: &out, err: &out, env: func(string) (string, bool) { return "", false }}
-	c := chatCmd{Model: "../../examples/tiny/model", Temperature: temperature, MaxTokens: 100, Seed: new(uint64), Threads: 1}
+	c := chatCmd{Model: "../../examples/tiny/model", Temperature: temperature, MaxTokens: 100, Seed: new(uint64),
+		Threads: 1}
 	talk, err := c.open(s, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -26,11 +27,13 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	return talk, &out
 }
 
-// TestStream: an answer asked for piece by piece is the answer asked for at once.
+// TestStream: an answer requested in pieces equals the answer requested at once.
 func TestStream(t *testing.T) {
 	talk, _ := openTalk(t, 0)
-	for _, question := range []string{"Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of ribbons now?", "Hi"} {
-		prompt, err := talk.template.Encode(talk.tokenizer, []chat.Message{{Role: "user", Content: question}}, chat.Options{AddGenerationPrompt: true})
+	const ribbons = "Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of ribbons now?"
+	for _, question := range []string{ribbons, "Hi"} {
+		prompt, err := talk.template.Encode(talk.tokenizer, []chat.Message{{Role: "user", Content: question}},
+			chat.Options{AddGenerationPrompt: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +61,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestShowsWholeCharacters: a character whose bytes come in several pieces is shown once it is whole, and what never becomes whole is
-// shown at the end.
+// TestShowsWholeCharacters: a character whose bytes come in several pieces is shown once it is whole, and what never
+// becomes whole is shown at the end.
 func TestShowsWholeCharacters(t *testing.T) {
 	talk, out := openTalk(t, 0)
 	ids := talk.tokenizer.Encode("Zürich 🙂 文", false)
@@ -80,7 +83,7 @@ func TestShowsWholeCharacters(t *testing.T) {
 	}
 }
 
-// TestInterrupt: Ctrl-C ends an answer, what was said stays; between answers it ends the conversation.
+// TestInterrupt: Ctrl-C ends an answer and keeps what was said; between answers it ends the conversation.
 func TestInterrupt(t *testing.T) {
 	talk, out := openTalk(t, 1)
 	interrupts := make(chan os.Signal)
@@ -88,7 +91,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := talk.stream(ctx, []int32{1}); err == nil {
-		t.Error("an answer goes on after its context has ended")
+		t.Error("an answer continues after its context has ended")
 	}
 	lines, done := make(chan string), make(chan error)
 	go func() { done <- talk.loop(t.Context(), lines) }()

@@ -10,10 +10,10 @@ import (
 
 type validateCmd struct {
 	configFlags
-	NoEstimate bool `help:"Leave out what the run would take, which loads and measures the model."`
+	NoEstimate bool `help:"Skip the estimate, which loads and measures the model."`
 }
 
-// Run implements the command: all that trinity run looks at before its first sample, and what the run would take.
+// Run implements the command: all checks that trinity run makes before its first sample, and an estimate of its cost.
 func (c *validateCmd) Run(s *surroundings) error {
 	cfg, err := c.load(s)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *validateCmd) Run(s *surroundings) error {
 	return errors.Join(err, in.Close())
 }
 
-// report says of a configuration, or of a stage, what is not known yet and what it takes.
+// report prints what could not be checked of a configuration or a stage, and its estimate.
 func (c *validateCmd) report(s *surroundings, in *run.Inspection) error {
 	if in.Stage != "" {
 		fmt.Fprintln(s.out, "# stage", in.Stage)
@@ -43,14 +43,14 @@ func (c *validateCmd) report(s *surroundings, in *run.Inspection) error {
 		fmt.Fprintln(s.out, "# note:", note)
 	}
 	for _, unknown := range in.Unknown {
-		fmt.Fprintln(s.out, "# not here yet, so not looked at:", strings.ReplaceAll(unknown, "\n", " "))
+		fmt.Fprintln(s.out, "# not downloaded yet, so not checked:", strings.ReplaceAll(unknown, "\n", " "))
 	}
 	if c.NoEstimate {
 		return nil
 	}
 	budget, err := in.Estimate(s.ctx)
 	if err != nil {
-		fmt.Fprintln(s.out, "# what it takes is not known:", strings.ReplaceAll(err.Error(), "\n", " "))
+		fmt.Fprintln(s.out, "# no estimate:", strings.ReplaceAll(err.Error(), "\n", " "))
 		return nil
 	}
 	for line := range strings.Lines(budget.String()) {

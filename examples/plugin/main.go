@@ -1,8 +1,10 @@
-// Command plugin is a program of its own that trains with parts of its own: what a Python program registers by decorators is passed here as values.
+// Command plugin is a program that trains with its own parts. What a Python program registers by decorators, it passes
+// as values.
 //
-// It brings a workflow (the question is asked twice, the second time with the first answer to check), a reward (short answers are better), an
-// advantage (by rank instead of by value), an operator (drops answers that say the same), a selector (the last row first) and a monitor (a line of CSV a step), and configures them by
-// their names as it would the built-in ones.
+// It brings a workflow (asks the question twice, the second time with the first answer to check), a reward (short
+// answers are better), an advantage (by rank instead of by value), an operator (drops repeated answers), a selector
+// (last row first) and a monitor (one line of CSV per metric). Its configuration chooses them by name, like the
+// built-in ones.
 //
 //	go run .
 package main
@@ -13,14 +15,14 @@ import (
 	"io"
 	"os"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
 )
 
 func main() {
@@ -44,7 +46,8 @@ func plugins() run.Plugins {
 // train runs the configuration beside this file; overrides change it.
 func train(out io.Writer, dir string, overrides ...string) error {
 	own := plugins()
-	cfg, err := config.Load("plugin.yaml", append([]string{"checkpoint_root_dir=" + dir}, overrides...), os.LookupEnv, own.Names())
+	cfg, err := config.Load("plugin.yaml", append([]string{"checkpoint_root_dir=" + dir}, overrides...), os.LookupEnv,
+		own.Names())
 	if err != nil {
 		return err
 	}

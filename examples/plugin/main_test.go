@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
-// Three steps with all of the program's parts; what they measure is among the metrics, and in the monitor's file.
+// Three steps with all of the program's parts: their measurements are in the metrics and in the monitor's file.
 func TestTrain(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
@@ -37,7 +37,7 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// The program's selector begins with the last row.
+// The program's selector starts with the last row.
 func TestOrder(t *testing.T) {
 	s, err := newBackwards(5, dataset.Plan{})
 	if err != nil {
@@ -48,13 +48,14 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Names that the program does not bring are mistakes, and said as such.
+// Unknown names are reported as mistakes.
 func TestUnknownNames(t *testing.T) {
 	_, err := config.Load("plugin.yaml", []string{"algorithm.advantage_fn=runk"}, os.LookupEnv, plugins().Names())
 	if err == nil || !strings.Contains(err.Error(), "did you mean rank?") {
 		t.Errorf("a misspelt name gives %v", err)
 	}
-	if _, err := config.Load("plugin.yaml", nil, os.LookupEnv); err == nil || !strings.Contains(err.Error(), "algorithm.advantage_fn") {
+	_, err = config.Load("plugin.yaml", nil, os.LookupEnv)
+	if err == nil || !strings.Contains(err.Error(), "algorithm.advantage_fn") {
 		t.Errorf("without the program's names: %v", err)
 	}
 }

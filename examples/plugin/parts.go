@@ -11,16 +11,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/dataset"
-	"github.com/seed-d9ad8ee0/trinity/experience"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/reward"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
-// twice asks for an answer and then for all of the group's answers again, with that first one to check. Only the second ones are trained on.
+// twice asks for one answer, then asks the whole group again with that answer to check. Only the second answers are
+// trained on.
 type twice struct{}
 
 // Run implements workflow.Workflow.
@@ -41,12 +42,12 @@ func brief(s reward.Sample) (reward.Scores, error) {
 	return append(scores, reward.Score{Name: "brevity", Value: 0.1 / float64(1+len(s.ResponseTokens)/8)}), err
 }
 
-// dropRepeated keeps the first of a task's experiences that say the same.
+// dropRepeated keeps the first of a task's experiences with the same response.
 type dropRepeated struct{}
 
 func newDropRepeated(args map[string]any) (pipeline.Operator, error) {
 	if len(args) > 0 {
-		return nil, fmt.Errorf("it has no arguments, and was given %v", args)
+		return nil, fmt.Errorf("it has no arguments but got %v", args)
 	}
 	return dropRepeated{}, nil
 }
@@ -63,12 +64,12 @@ func (dropRepeated) Process(list []*experience.Experience) ([]*experience.Experi
 	return kept, map[string]float64{"repeated_count": float64(len(list) - len(kept))}, nil
 }
 
-// rank scores a group from −1, its worst, to 1, its best, in equal steps; equals share a score.
+// rank scores a group in equal steps from −1, the worst, to 1, the best; equal rewards share a score.
 type rank struct{}
 
 func newRank(args algorithm.Args) (algorithm.Advantage, error) {
 	if len(args) > 0 {
-		return nil, fmt.Errorf("it has no arguments, and was given %v", args)
+		return nil, fmt.Errorf("it has no arguments but got %v", args)
 	}
 	return rank{}, nil
 }

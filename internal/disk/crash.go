@@ -9,10 +9,10 @@ import (
 // ErrCrash is what every operation returns from the crash on.
 var ErrCrash = errors.New("disk: crashed by the test")
 
-// Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write leaves
-// half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes that
-// were not synced are lost too. What is durable is kept in a book of its own: the disk itself is never synced, which is what makes
-// such tests fast.
+// Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write
+// leaves half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes
+// that were not synced are lost too. Crash itself keeps account of what is durable; the disk is never synced, which
+// makes such tests fast.
 type Crash struct {
 	FS        FS
 	At        int // 1 is the first operation; 0 never crashes
@@ -127,6 +127,9 @@ func (c *Crash) Truncate(path string, size int64) error {
 // SyncDir implements FS.
 func (c *Crash) SyncDir(string) error { return c.do(func() error { return nil }) }
 
+// Transaction implements FS.
+func (c *Crash) Transaction(_ string, run func() error) error { return c.do(run) }
+
 // Create implements FS.
 func (c *Crash) Create(path string) (File, error) { return c.open(path, c.FS.Create, 0) }
 
@@ -187,9 +190,3 @@ func (f *crashFile) Sync() error {
 }
 
 func (f *crashFile) Close() error { return f.f.Close() }
-
-// Hook counts an operation that a package does itself and tells it beforehand; an error means that it must not happen.
-func (c *Crash) Hook(op, path string) error {
-	_, err := c.step()
-	return err
-}

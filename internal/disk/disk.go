@@ -1,7 +1,8 @@
-// Package disk is the handful of file operations that durable state is made of, behind an interface.
+// Package disk has the file operations that durable state is made of, behind the interface FS.
 //
-// Whatever must survive a kill writes through FS, so that a test can stop the process between any two of its
-// operations (Crash) and see what the next start makes of the files. Reading needs no such care and uses package os.
+// Everything that must survive a kill is written through FS, so that a test can stop the process between any two
+// operations (Crash) and check what the next start makes of the files. Reading needs no such care and uses package
+// os.
 package disk
 
 import (
@@ -22,6 +23,9 @@ type FS interface {
 	RemoveAll(path string) error // a missing folder is no error
 	Truncate(path string, size int64) error
 	SyncDir(path string) error // makes names in the folder durable
+	// Transaction calls run, which changes what lies at path in one step by other means, such as a transaction of a
+	// database, and returns its error. It may fail without having called run.
+	Transaction(path string, run func() error) error
 }
 
 // File is an open file being written.
@@ -68,6 +72,8 @@ func (osFS) SyncDir(path string) error {
 	return d.Sync()
 }
 
+func (osFS) Transaction(_ string, run func() error) error { return run() }
+
 // WriteFile replaces a file in one step: readers and restarts see the old content or the new, whole.
 func WriteFile(fs FS, path string, data []byte) error {
 	return Replace(fs, path, func(w io.Writer) error {
@@ -76,8 +82,8 @@ func WriteFile(fs FS, path string, data []byte) error {
 	})
 }
 
-// WriteNew makes a file whole, or leaves the one that is there: of several processes that try, one makes it. own tells apart what they
-// write it under before.
+// WriteNew makes a file whole, or leaves the one that is there: of several processes that try, one makes it. own tells
+// apart what they write it under before.
 func WriteNew(fs FS, path, own string, data []byte) error {
 	tmp := path + "." + own + ".tmp"
 	err := writeSynced(fs, tmp, func(w io.Writer) error {

@@ -51,9 +51,11 @@ func TestLockRefusesASecondProcess(t *testing.T) {
 	other := hold(t, path)
 	told := 0
 	begun := time.Now()
-	_, err := Lock{Path: path, Grace: 300 * time.Millisecond, Exit: time.Hour, Wait: func(Holder) { told++ }}.Take(t.Context())
+	_, err := Lock{Path: path, Grace: 300 * time.Millisecond, Exit: time.Hour,
+		Wait: func(Holder) { told++ }}.Take(t.Context())
 	host, _ := os.Hostname()
-	if want := fmt.Sprintf("pid %d on host %s", other.Process.Pid, host); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("pid %d on host %s", other.Process.Pid, host); !errors.Is(err, ErrLocked) ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("%v; want ErrLocked by %q", err, want)
 	}
 	if took := time.Since(begun); took < 300*time.Millisecond || told != 1 {

@@ -49,7 +49,8 @@ func readFile(path string, limit int64, patience time.Duration) ([]byte, error) 
 }
 
 func tooLong(path string, limit int64) error {
-	return fmt.Errorf("%s has more than %d bytes, which is the most that is read of such a file; give another", path, limit)
+	return fmt.Errorf("%s has more than %d bytes, which is the most that is read of such a file; give another", path,
+		limit)
 }
 
 // OpenRegular opens a file to be read at any place. Pipes, devices and folders are refused by name, without waiting for
@@ -61,7 +62,8 @@ func OpenRegular(path string) (*os.File, error) {
 	}
 	if !info.Mode().IsRegular() {
 		f.Close()
-		return nil, fmt.Errorf("%s is not a regular file (%s), and it is read at any place; write its contents to a file and give that", path, info.Mode().Type())
+		return nil, fmt.Errorf("%s is not a regular file (%s), and it is read at any place; write its contents to a "+
+			"file and give that", path, info.Mode().Type())
 	}
 	return f, nil
 }
@@ -104,7 +106,8 @@ func (p *pipe) Read(b []byte) (int, error) {
 			return n, err
 		}
 		if !time.Now().Before(end) {
-			return 0, fmt.Errorf("%s is a pipe, and nothing was written to it for %v; start what writes to it first, or give a file", p.path, p.patience)
+			return 0, fmt.Errorf("%s is a pipe, and nothing was written to it for %v; start what writes to it first, "+
+				"or give a file", p.path, p.patience)
 		}
 	}
 }

@@ -20,7 +20,8 @@ func TestReadFile(t *testing.T) {
 	if data, err := ReadFile(file, 4); string(data) != "four" || err != nil {
 		t.Errorf("ReadFile = %q, %v", data, err)
 	}
-	for path, want := range map[string]string{file: "more than 3 bytes", "/dev/zero": "more than 3 bytes", dir: "directory", filepath.Join(dir, "none"): "no such file"} {
+	for path, want := range map[string]string{file: "more than 3 bytes", "/dev/zero": "more than 3 bytes",
+		dir: "directory", filepath.Join(dir, "none"): "no such file"} {
 		if _, err := ReadFile(path, 3); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ReadFile(%s) = %v, want %s", path, err, want)
 		}
@@ -37,7 +38,8 @@ func TestReadPipe(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Skip(err)
 	}
-	if _, err := readFile(path, 100, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "nothing was written") {
+	if _, err := readFile(path, 100, 50*time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "nothing was written") {
 		t.Errorf("a pipe without writer: %v", err)
 	}
 	go func() {
@@ -62,7 +64,8 @@ func TestReadPipe(t *testing.T) {
 	}
 	defer w.Close()
 	w.WriteString("a")
-	if _, err := readFile(path, 100, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "nothing was written") {
+	if _, err := readFile(path, 100, 50*time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "nothing was written") {
 		t.Errorf("a pipe whose writer falls silent: %v", err)
 	}
 }

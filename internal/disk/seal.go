@@ -16,7 +16,8 @@ const sealKey = `"crc32c": "`
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ErrDamaged says that a sealed file is not what was written.
-var ErrDamaged = errors.New("its checksum differs: it was damaged or changed by hand; restore it from a backup, or remove its last member, crc32c, to accept it as it is")
+var ErrDamaged = errors.New("its checksum differs: it was damaged or changed by hand; restore it from a backup, or " +
+	"remove its last member, crc32c, to accept it as it is")
 
 // WriteJSON replaces a file in one step by an object's JSON with a checksum.
 func WriteJSON(fs FS, path string, v any) error {

@@ -33,7 +33,8 @@ func TestFunctionsAreThoseOfMath(t *testing.T) {
 		{"Expm1 of negatives", Expm1, math.Expm1, func(x float64) float64 { return -x }, -700, 0, 2e-15},
 		{"Erf", Erf, math.Erf, identity, 0, math.MaxFloat64, 1e-15},
 		{"Erf of negatives", Erf, math.Erf, func(x float64) float64 { return -x }, -math.MaxFloat64, 0, 1e-15},
-		{"Pow", func(x float64) float64 { return Pow(5e5, x) }, func(x float64) float64 { return math.Pow(5e5, x) }, identity, 0, 1, 4e-15},
+		{"Pow", func(x float64) float64 { return Pow(5e5, x) }, func(x float64) float64 { return math.Pow(5e5, x) },
+			identity, 0, 1, 4e-15},
 	} {
 		for x := 1e-18; x < 1e18; x *= 1.0137 {
 			v := tt.from(x)
@@ -55,7 +56,8 @@ func TestSinCos(t *testing.T) {
 			}
 		}
 	}
-	if Sin(0) != 0 || Cos(0) != 1 || !math.IsNaN(Sin(trigRange)) || !math.IsNaN(Cos(math.Inf(1))) || !math.IsNaN(Sin(math.NaN())) {
+	if Sin(0) != 0 || Cos(0) != 1 || !math.IsNaN(Sin(trigRange)) || !math.IsNaN(Cos(math.Inf(1))) ||
+		!math.IsNaN(Sin(math.NaN())) {
 		t.Error("at the edges:", Sin(0), Cos(0), Sin(trigRange), Cos(math.Inf(1)), Sin(math.NaN()))
 	}
 }
@@ -66,9 +68,12 @@ func TestEdges(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"Log 0", Log(0), -inf}, {"Log of a negative", Log(-1), nan}, {"Log inf", Log(inf), inf}, {"Log 1", Log(1), 0}, {"Log of a subnormal", Log(5e-324), -744.4400719213812},
-		{"Log1p -1", Log1p(-1), -inf}, {"Log1p inf", Log1p(inf), inf}, {"Log1p nan", Log1p(nan), nan}, {"Log1p -2", Log1p(-2), nan},
-		{"Expm1 inf", Expm1(inf), inf}, {"Expm1 -inf", Expm1(-inf), -1}, {"Expm1 0", Expm1(0), 0}, {"Expm1 nan", Expm1(nan), nan},
+		{"Log 0", Log(0), -inf}, {"Log of a negative", Log(-1), nan}, {"Log inf", Log(inf), inf}, {"Log 1", Log(1), 0},
+		{"Log of a subnormal", Log(5e-324), -744.4400719213812},
+		{"Log1p -1", Log1p(-1), -inf}, {"Log1p inf", Log1p(inf), inf}, {"Log1p nan", Log1p(nan), nan},
+		{"Log1p -2", Log1p(-2), nan},
+		{"Expm1 inf", Expm1(inf), inf}, {"Expm1 -inf", Expm1(-inf), -1}, {"Expm1 0", Expm1(0), 0},
+		{"Expm1 nan", Expm1(nan), nan},
 		{"Erf inf", Erf(inf), 1}, {"Erf -7", Erf(-7), -1}, {"Erf 0", Erf(0), 0}, {"Erf nan", Erf(nan), nan},
 	} {
 		if c.got != c.want && !(math.IsNaN(c.got) && math.IsNaN(c.want)) {

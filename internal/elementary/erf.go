@@ -2,7 +2,8 @@ package elementary
 
 import "math"
 
-// Erf is the error function, by the series 2/√π·e^(-x²)·(x + 2x³/3 + 4x⁵/15 + …), whose terms have one sign. From 6 on it is 1.
+// Erf is the error function, by the series 2/√π·e^(-x²)·(x + 2x³/3 + 4x⁵/15 + …), whose terms have one sign. From 6 on
+// it is 1.
 func Erf(x float64) float64 {
 	switch {
 	case math.IsNaN(x):

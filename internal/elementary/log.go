@@ -2,7 +2,8 @@ package elementary
 
 import "math"
 
-// Log is the natural logarithm: x = m·2^e with m in [√½, √2), ln m = 2 artanh t = 2(t + t³/3 + t⁵/5 + …) with t = (m-1)/(m+1), |t| < 0.172.
+// Log is the natural logarithm: x = m·2^e with m in [√½, √2), ln m = 2 artanh t = 2(t + t³/3 + t⁵/5 + …) with t =
+// (m-1)/(m+1), |t| < 0.172.
 func Log(x float64) float64 {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 1):
@@ -26,7 +27,8 @@ func Log(x float64) float64 {
 	return float64(float64(e)*math.Ln2) + float64(2*float64(t*sum))
 }
 
-// Log1p is ln(1+x), good for small x too: W. Kahan's x·ln u/(u-1) with u = 1+x rounded, in which the error of u cancels.
+// Log1p is ln(1+x), good for small x too: W. Kahan's x·ln u/(u-1) with u = 1+x rounded, in which the error of u
+// cancels.
 func Log1p(x float64) float64 {
 	u := 1 + x
 	switch d := u - 1; {

@@ -151,7 +151,8 @@ func (w *Follower) search(path string, lines []string) {
 	}
 }
 
-// poll shows the lines that a file has got. A file that was replaced or cut is begun again; one that is gone is forgotten.
+// poll shows the lines that a file has got. A file that was replaced or cut is begun again; one that is gone is
+// forgotten.
 func (w *Follower) poll(path string) error {
 	t := w.files[path]
 	info, err := os.Stat(path)

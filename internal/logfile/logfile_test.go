@@ -106,7 +106,8 @@ func TestRotation(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	want := "[run.log] INFO two\n[run.log] was begun again\n[run.log] INFO cut\n[run.log] is gone and not followed any more\n"
+	want := "[run.log] INFO two\n[run.log] was begun again\n[run.log] INFO cut\n[run.log] is gone and not followed " +
+		"any more\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -119,7 +120,8 @@ func TestSearch(t *testing.T) {
 	}
 	add(t, dir, "other.log", "INFO line 9\n")
 	got := follow(t, dir, Follower{Level: slog.LevelInfo, Search: "line 9", Keyword: "run"}, func() {})
-	if !strings.HasPrefix(got, "["+filepath.Join(dir, "run.log")+":9]\n   INFO line 4\n") || !strings.Contains(got, "\n>> INFO line 9\n") ||
+	if !strings.HasPrefix(got, "["+filepath.Join(dir, "run.log")+":9]\n   INFO line 4\n") ||
+		!strings.Contains(got, "\n>> INFO line 9\n") ||
 		!strings.HasSuffix(got, "   INFO line 14\n") || strings.Contains(got, "other") {
 		t.Errorf("got\n%s", got)
 	}

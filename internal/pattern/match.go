@@ -70,7 +70,8 @@ const (
 func newMatcher(p *program, s string) *matcher {
 	n := p.nAlts * (len(s) + 1)
 	m := &matcher{program: p, s: s, open: newBits(n), failed: newBits(n), caps: make([]int, max(2, p.nCap))}
-	m.bodies, m.known, m.answers = make([]*matcher, len(p.checks)), make([]bits, len(p.checks)), make([]bits, len(p.checks))
+	m.bodies, m.known, m.answers = make([]*matcher, len(p.checks)), make([]bits, len(p.checks)),
+		make([]bits, len(p.checks))
 	return m
 }
 
@@ -215,7 +216,8 @@ func (m *matcher) rune(inst *syntax.Inst, at int) (int, bool) {
 func (m *matcher) empty(op syntax.EmptyOp, at int) bool {
 	start, end := at == 0, at == len(m.s)
 	return (op&syntax.EmptyBeginText == 0 || start) && (op&syntax.EmptyEndText == 0 || end) &&
-		(op&syntax.EmptyBeginLine == 0 || start || m.s[at-1] == '\n') && (op&syntax.EmptyEndLine == 0 || end || m.s[at] == '\n')
+		(op&syntax.EmptyBeginLine == 0 || start || m.s[at-1] == '\n') &&
+		(op&syntax.EmptyEndLine == 0 || end || m.s[at] == '\n')
 }
 
 // holds reports whether a check holds at a place.

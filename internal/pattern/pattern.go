@@ -1,15 +1,17 @@
 // Package pattern matches regular expressions with lookahead and lookbehind in time linear in the text.
 //
-// Tokenizer files and answers come from strangers, and a backtracking engine can be made to take for ever. A limit on
-// its time would end that, but then results would depend on the machine. This engine backtracks too, in the order of
-// Perl, but remembers for each place of the program and of the text that nothing came of it (Davis, Servant and Lee,
-// "Using Selective Memoization to Defeat Regular Expression Denial of Service", IEEE S&P 2021), so that it visits each
-// pair once: the work is at most the program's length times the text's.
+// Tokenizer files and answers come from strangers, and a backtracking engine can be made to run for ever. A time
+// limit would stop that, but then results would depend on the machine. This engine backtracks in Perl's order, but
+// remembers for each pair of a program position and a text position that it failed there, so that it visits each
+// pair once: the work is at most the program's length times the text's length.
 //
-// Expressions are written as in .NET and Oniguruma: \s, \d, \w and \b go by Unicode, $ also matches before a last
-// newline. Package regexp/syntax reads them; lookarounds are cut out first and stand in the program as a rune that no
-// text is compared with. Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind of
-// varying length are refused: they have no such bound.
+// Source: Davis, Servant and Lee, "Using Selective Memoization to Defeat Regular Expression Denial of Service", IEEE
+// S&P 2021.
+//
+// Expressions are written as in .NET and Oniguruma: \s, \d, \w and \b follow Unicode, $ also matches before a final
+// newline. Package regexp/syntax parses them; lookarounds are cut out first and appear in the program as a rune that
+// no text contains. Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind of
+// varying length are refused, since they have no such bound.
 package pattern
 
 import (
@@ -111,9 +113,11 @@ func compile(expr string, depth int) (*program, *syntax.Regexp, error) {
 		return nil, nil, err
 	}
 	if len(code.Inst) > maxInstructions {
-		return nil, nil, fmt.Errorf("the expression makes %d instructions; at most %d are run", len(code.Inst), maxInstructions)
+		return nil, nil, fmt.Errorf("the expression makes %d instructions; at most %d are run", len(code.Inst),
+			maxInstructions)
 	}
-	p := &program{insts: code.Inst, start: code.Start, checks: t.checks, nCap: code.NumCap, alts: make([]int32, len(code.Inst))}
+	p := &program{insts: code.Inst, start: code.Start, checks: t.checks, nCap: code.NumCap,
+		alts: make([]int32, len(code.Inst))}
 	for i := range p.insts {
 		p.alts[i] = -1
 		if op := p.insts[i].Op; op == syntax.InstAlt || op == syntax.InstAltMatch {

@@ -169,7 +169,8 @@ func (t *translator) open() error {
 	for _, look := range []struct {
 		mark string
 		c    check
-	}{{"(?=", check{kind: ahead}}, {"(?!", check{kind: ahead, not: true}}, {"(?<=", check{kind: behind}}, {"(?<!", check{kind: behind, not: true}}} {
+	}{{"(?=", check{kind: ahead}}, {"(?!", check{kind: ahead, not: true}}, {"(?<=", check{kind: behind}},
+		{"(?<!", check{kind: behind, not: true}}} {
 		if strings.HasPrefix(rest, look.mark) {
 			return t.lookaround(look.mark, look.c)
 		}

@@ -1,5 +1,6 @@
-// Command sbom prints the bill of materials of a Go binary: a CycloneDX 1.6 document (https://cyclonedx.org/docs/1.6/json/) with the
-// modules that the linker recorded in it. `make release` writes one beside each binary.
+// Command sbom prints the bill of materials of a Go binary: a CycloneDX 1.6 document
+// (https://cyclonedx.org/docs/1.6/json/) with the modules that the linker recorded in it. `make release` writes one
+// beside each binary.
 package main
 
 import (
@@ -14,7 +15,8 @@ import (
 	"runtime/debug"
 )
 
-// document is the part of CycloneDX that is used. It has no time and no serial number, so equal binaries have equal documents.
+// document is the part of CycloneDX that is used. It has no time and no serial number, so equal binaries have equal
+// documents.
 type document struct {
 	Format      string      `json:"bomFormat"`
 	SpecVersion string      `json:"specVersion"`
@@ -86,7 +88,8 @@ func describe(path string) (document, error) {
 	return doc, nil
 }
 
-// module describes one module. Sum is Go's own hash of its files (golang.org/x/mod/sumdb/dirhash), no hash of CycloneDX's.
+// module describes one module. Sum is Go's own hash of its files (golang.org/x/mod/sumdb/dirhash), no hash of
+// CycloneDX's.
 func module(m debug.Module) component {
 	c := component{Type: "library", Name: m.Path, Version: m.Version, PURL: "pkg:golang/" + m.Path + "@" + m.Version}
 	if m.Sum != "" {

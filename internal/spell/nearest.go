@@ -23,25 +23,3 @@ func DidYouMean(word string, known []string) string {
 	}
 	return "; did you mean " + near + "?"
 }
-
-// Argument is what is wrong with one argument that a configuration gives to a named part. Its name lets whoever knows
-// the configuration's text point at the place.
-type Argument struct {
-	Name, Text string
-	Unknown    bool // there is no argument of that name
-}
-
-// Error is the name and what is wrong with it.
-func (a *Argument) Error() string { return a.Name + " " + a.Text }
-
-// UnknownArgument is the error for an argument that a part does not have. known are those that it has.
-func UnknownArgument(name string, known []string) *Argument {
-	text := "is not an argument" + DidYouMean(name, known)
-	switch {
-	case len(known) == 0:
-		text += "; there are none"
-	default:
-		text += "; there are " + strings.Join(known, ", ")
-	}
-	return &Argument{Name: name, Text: text, Unknown: true}
-}

@@ -7,7 +7,8 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"rank", "rank", 0}, {"rnak", "rank", 1}, {"ran", "rank", 1}, {"rankk", "rank", 1}, {"bank", "rank", 1},
+		{"", "", 0}, {"rank", "rank", 0}, {"rnak", "rank", 1}, {"ran", "rank", 1}, {"rankk", "rank", 1},
+		{"bank", "rank", 1},
 		{"", "rank", 4}, {"kitten", "sitting", 3}, {"größe", "grösse", 2}, {"ca", "abc", 3},
 	} {
 		if got := Distance(tt.a, tt.b); got != tt.want {

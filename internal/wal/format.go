@@ -43,12 +43,14 @@ func readHeader(data []byte) (generation uint64, err error) {
 	v := binary.LittleEndian.Uint32(data[len(magic):])
 	switch {
 	case string(data[:len(magic)]) != magic:
-		return 0, errors.New("does not begin as a log of this program; it is damaged or another file; restore it from a backup, " +
+		return 0, errors.New("does not begin as a log of this program; it is damaged or another file; restore it " +
+			"from a backup, " +
 			"or move it away to begin anew")
 	case binary.LittleEndian.Uint32(data[n-4:]) != sum(data[:n-4]):
 		return 0, errors.New("has a damaged header; restore it from a backup")
 	case v != version:
-		return 0, fmt.Errorf("has format version %d, and this program reads %d; another version of the program wrote it: use that one", v, version)
+		return 0, fmt.Errorf("has format version %d, and this program reads %d; another version of the program wrote "+
+			"it: use that one", v, version)
 	}
 	return binary.LittleEndian.Uint64(data[len(magic)+4:]), nil
 }
@@ -102,7 +104,8 @@ func newCodec(limit int) (*codec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(limit, 1<<23))))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(uint64(max(limit, 1<<23))))
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}

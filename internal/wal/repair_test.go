@@ -23,7 +23,8 @@ func TestRepair(t *testing.T) {
 	}
 	l.Close()
 	whole := read(t, path)
-	if aside, err := wal.Repair(path, wal.Options{}, accept); err != nil || len(aside) != 0 || !slices.Equal(read(t, path), whole) {
+	if aside, err := wal.Repair(path, wal.Options{}, accept); err != nil || len(aside) != 0 ||
+		!slices.Equal(read(t, path), whole) {
 		t.Fatalf("a sound log: %v, %v", aside, err)
 	}
 	mark := read(t, path+".mark")

@@ -19,7 +19,8 @@ type scanned struct {
 
 // scan hands every record of a file to each and says where the sound bytes end. What follows is torn; damage is an
 // error.
-func scan(path string, data []byte, last noted, zip *codec, each func(kind byte, payload []byte) error) (s scanned, err error) {
+func scan(path string, data []byte, last noted, zip *codec,
+	each func(kind byte, payload []byte) error) (s scanned, err error) {
 	generation, err := readHeader(data)
 	switch {
 	case errors.Is(err, errTorn) && last.size <= int64(len(data)):
@@ -29,16 +30,19 @@ func scan(path string, data []byte, last noted, zip *codec, each func(kind byte,
 	case err != nil:
 		return s, fmt.Errorf("wal: %s %w", path, err)
 	case last.generation > generation:
-		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken its place; "+
-			"restore the newer one, or remove %s to go on with this one", path, generation, last.generation, markPath(path))
+		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken "+
+			"its place; "+
+			"restore the newer one, or remove %s to go on with this one", path, generation, last.generation,
+			markPath(path))
 	}
 	s.generation, s.batch, s.sound = generation, 1, int64(headerSize)
 	for rest := data[headerSize:]; len(rest) > 0; {
 		f, after, ok := next(rest)
 		if !ok {
 			if !torn(rest, s.batch) {
-				return s, fmt.Errorf("wal: %s is damaged at byte %d; restore it from a backup, or set aside what is damaged "+
-					"(trinity serve --verify --repair)", path, s.sound)
+				return s,
+					fmt.Errorf("wal: %s is damaged at byte %d; restore it from a backup, or set aside what is damaged "+
+						"(trinity serve --verify --repair)", path, s.sound)
 			}
 			break
 		}
@@ -60,7 +64,8 @@ func scan(path string, data []byte, last noted, zip *codec, each func(kind byte,
 }
 
 func lost(path string, sound int64, last noted) error {
-	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised are missing; "+
+	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised "+
+		"are missing; "+
 		"restore it from a backup, or remove %s to go on without them", path, sound, last.size, markPath(path))
 }
 

@@ -1,9 +1,10 @@
-// Package wal is a write-ahead log in one file: records are appended, made durable together, and read again at the next
-// start.
+// Package wal is a write-ahead log in one file: records are appended, made durable together, and read again at the
+// next start.
 //
-// A file is a header (format.go) and records. Concurrent callers of Sync share one fsync. What a crash leaves
-// unfinished at the end is cut off and reported; any other damage is an error that names the file, and so is a file
-// that has lost records which were durable (mark.go). A record that a reader would refuse is refused by the writer.
+// A file is a header (format.go) and records. Concurrent callers of Sync share one fsync. An unfinished record at
+// the end, which a crash leaves behind, is cut off and reported. Any other damage is an error that names the file,
+// and so is a file that has lost durable records (mark.go). The writer refuses a record that the reader would
+// refuse.
 package wal
 
 import (

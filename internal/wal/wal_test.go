@@ -124,7 +124,8 @@ func TestMutations(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range whole {
-			for _, mutated := range [][]byte{flipped(whole, i), whole[:i], append(bytes.Clone(whole[:i]), whole[i+1:]...)} {
+			for _, mutated := range [][]byte{flipped(whole, i), whole[:i],
+				append(bytes.Clone(whole[:i]), whole[i+1:]...)} {
 				copied := filepath.Join(t.TempDir(), "a.log")
 				os.WriteFile(copied, read(t, path), 0o644)
 				os.WriteFile(copied+".mark", read(t, path+".mark"), 0o644)
@@ -201,7 +202,8 @@ func TestTornTail(t *testing.T) {
 func TestNewerVersionIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	os.WriteFile(path, wal.HeaderOfVersion(2), 0o644)
-	if _, _, err := collect(path, wal.Options{}); err == nil || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), path) {
+	if _, _, err := collect(path, wal.Options{}); err == nil || !strings.Contains(err.Error(), "version 2") ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("a newer version: %v", err)
 	}
 }

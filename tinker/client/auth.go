@@ -26,7 +26,8 @@ func checkKey(key, name string) error {
 		name = "TINKER_API_KEY"
 	}
 	if key == "" {
-		return userf("client: no API key: set %s (a server of your own on this machine takes any key that begins with tml-)", name)
+		return userf("client: no API key: set %s (a server of your own on this machine takes any key that begins "+
+			"with tml-)", name)
 	}
 	if !strings.HasPrefix(key, "tml-") && !strings.HasPrefix(key, "eyJ") {
 		return userf("client: the API key in %s does not begin with tml-; copy the whole key", name)
@@ -107,7 +108,8 @@ func (c *Client) exchange(ctx context.Context, wait time.Duration) error {
 			return err
 		}
 	}
-	r := &request{method: "POST", path: "/auth/token", body: []byte("{}"), contentType: wire.JSON, anonymous: true, window: wait}
+	r := &request{method: "POST", path: "/auth/token", body: []byte("{}"), contentType: wire.JSON, anonymous: true,
+		window: wait}
 	if wait > 0 {
 		r.retries = retries
 	}

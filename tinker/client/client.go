@@ -1,19 +1,19 @@
 // Package client speaks the Tinker API over HTTP: it is a tinker.Service whose models train and sample on the hosted
 // service or on any other server of the same protocol.
 //
-// What goes over the wire is what the Python SDK 0.25 sends for the same calls (testdata holds recordings of the real one),
-// and waiting follows its rules: a call is repeated under one idempotency key while the server is unreachable, busy or
-// restarting, up to limits; promises are long-polled for as long as the server says that they are pending; a sample whose
-// promise the server lost is asked for again.
+// What goes over the wire is what the Python SDK 0.25 sends for the same calls (testdata holds recordings of the real
+// one), and waiting follows its rules: a call is repeated under one idempotency key while the server is unreachable,
+// busy or restarting, up to limits; promises are long-polled for as long as the server says that they are pending; a
+// sample whose promise the server lost is asked for again.
 //
 // # Sessions, and coming back after a restart
 //
 // A server names its sessions itself. The SessionID of a CreateModelRequest is therefore the caller's own name for a
-// session; the client opens a server session for each name, reports the pair through Options.OnSession before it is used, and
-// takes known pairs from Options.Sessions. A process that kept the pairs and passes them again finds its models: the same
-// CreateModelRequest reaches the same (session, number) key, and a server that keeps models answers with the model as it is,
-// saying in get_info at which seq_id it stands. A server that does not say so cannot be come back to, and CreateModel fails.
-// Requests without a SessionID, and all sampling, belong to a session of this process.
+// session; the client opens a server session for each name, reports the pair through Options.OnSession before it is
+// used, and takes known pairs from Options.Sessions. A process that kept the pairs and passes them again finds its
+// models: the same CreateModelRequest reaches the same (session, number) key, and a server that keeps models answers
+// with the model as it is, saying in get_info at which seq_id it stands. A server that does not say so cannot be come
+// back to, and CreateModel fails. Requests without a SessionID, and all sampling, belong to a session of this process.
 package client
 
 import (
@@ -33,7 +33,8 @@ import (
 // HostedURL is the base address of the hosted service.
 const HostedURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
 
-// sdkVersion is the release of the Python SDK whose requests these are. Servers refuse versions that they know to be too old.
+// sdkVersion is the release of the Python SDK whose requests these are. Servers refuse versions that they know to be
+// too old.
 const sdkVersion = "0.25.0"
 
 // Options say where the service is and how to reach it.
@@ -43,23 +44,24 @@ type Options struct {
 	KeyName string // where the key came from, for error messages: for example TINKER_API_KEY
 	HTTP    *http.Client
 
-	// Credential gives a credential in place of the key, as the SDK's TINKER_CREDENTIAL_CMD does: when APIKey is none that a server would
-	// take, and, where the server asks for it, at every exchange. Command makes one of a shell command. It may be nil.
+	// Credential gives a credential in place of the key, as the SDK's TINKER_CREDENTIAL_CMD does: when APIKey is none
+	// that a server would take, and, where the server asks for it, at every exchange. Command makes one of a shell
+	// command. It may be nil.
 	Credential func(ctx context.Context) (string, error)
 
-	// Sessions are the server's ids of sessions that the caller names, from an earlier process. OnSession is told of every new pair
-	// before the session is used; an error ends the call. Both may be nil.
+	// Sessions are the server's ids of sessions that the caller names, from an earlier process. OnSession is told of
+	// every new pair before the session is used; an error ends the call. Both may be nil.
 	Sessions  map[string]string
 	OnSession func(name, id string) error
 
-	// OnModel is told the server's id of every model that was made, before anything else is asked of it; an error ends the call. It may
-	// be nil. Spare are such ids of earlier processes, the oldest first: when the server has no room for another model, they are
-	// unloaded, one at a time, until it has.
+	// OnModel is told the server's id of every model that was made, before anything else is asked of it; an error ends
+	// the call. It may be nil. Spare are such ids of earlier processes, the oldest first: when the server has no room
+	// for another model, they are unloaded, one at a time, until it has.
 	OnModel func(id string) error
 	Spare   []string
 
-	// Paused is told when requests begin to be held up, when the reason changes, and with State Active when nothing is any more.
-	// Calls do not overlap. It may be nil.
+	// Paused is told when requests begin to be held up, when the reason changes, and with State Active when nothing is
+	// any more. Calls do not overlap. It may be nil.
 	Paused func(Pause)
 	// Log gets the server's messages to the user and warnings of the client. It may be nil.
 	Log func(msg string)
@@ -86,11 +88,11 @@ type Client struct {
 
 	opening  sync.Mutex // held while a session is opened
 	sessions map[string]*session
-	models   map[string]*model // by model id
+	models   map[string]*trainingClient // by model id
 }
 
-// Open asks the server for its settings and, if those say so, exchanges the key for a token. It waits up to five minutes for a server that
-// cannot be reached.
+// Open asks the server for its settings and, if those say so, exchanges the key for a token. It waits up to five
+// minutes for a server that cannot be reached.
 func Open(ctx context.Context, o Options) (*Client, error) {
 	auth, err := newCredential(ctx, o)
 	if err != nil {
@@ -100,13 +102,14 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.HTTP != nil {
 		h = *o.HTTP
 	}
-	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key goes nowhere else
+	// a key goes nowhere else
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o.HTTP = &h
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
 	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: auth,
-		sessions: map[string]*session{}, models: map[string]*model{}}
+		sessions: map[string]*session{}, models: map[string]*trainingClient{}}
 	if c.base == "" {
 		c.base = HostedURL
 	}
@@ -122,7 +125,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// transport is the default one, with a connection for each of many long polls, which is there for the next when one ends.
+// transport is the default one, with a connection for each of many long polls, which is there for the next when one
+// ends.
 func transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1<<14

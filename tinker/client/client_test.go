@@ -27,12 +27,15 @@ func TestRepeats(t *testing.T) {
 		{"at once", []answer{ok(`{"request_id": "r"}`)}, seconds(0), ""},
 		{"busy twice", []answer{busy, busy, ok(`{"request_id": "r"}`)}, seconds(0, 0.5, 1.5), ""},
 		{"no connection", []answer{{}, {}, {}, ok(`{"request_id": "r"}`)}, seconds(0, 0.5, 1.5, 3.5), ""},
-		{"as the server asks", []answer{{status: 503, header: http.Header{"Retry-After": {"7"}}}, ok(`{"request_id": "r"}`)}, seconds(0, 7), ""},
+		{"as the server asks", []answer{{status: 503, header: http.Header{"Retry-After": {"7"}}},
+			ok(`{"request_id": "r"}`)}, seconds(0, 7), ""},
 		{"conflict that passes", []answer{{status: 409}, ok(`{"request_id": "r"}`)}, seconds(0, 0.5), ""},
-		{"told not to", []answer{{status: 503, body: `{"detail": "gone for good"}`, header: http.Header{"X-Should-Retry": {"false"}}}}, seconds(0), "gone for good"},
+		{"told not to", []answer{{status: 503, body: `{"detail": "gone for good"}`,
+			header: http.Header{"X-Should-Retry": {"false"}}}}, seconds(0), "gone for good"},
 		{"400 from in between", []answer{{status: 400}, ok(`{"request_id": "r"}`)}, seconds(0, 0.5), ""},
 		{"400", []answer{{status: 400, body: `{"detail": "bad rank"}`}}, seconds(0), "bad rank"},
-		{"422 with a list", []answer{{status: 422, body: `{"detail": [{"msg": "seq_id"}]}`}}, seconds(0), `[{"msg":"seq_id"}]`},
+		{"422 with a list", []answer{{status: 422, body: `{"detail": [{"msg": "seq_id"}]}`}}, seconds(0),
+			`[{"msg":"seq_id"}]`},
 		{"no request_id", []answer{ok(`{}`)}, seconds(0), "without a request_id"},
 		{"not JSON", []answer{ok(`<html>`)}, seconds(0), "not what the protocol says"},
 	} {
@@ -41,7 +44,8 @@ func TestRepeats(t *testing.T) {
 				m := newModel(t, c)
 				begin := time.Since(s.start)
 				_, err := step(t, m, 0)
-				if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				if tt.want == "" && err != nil || tt.want != "" &&
+					(err == nil || !strings.Contains(err.Error(), tt.want)) {
 					t.Errorf("error %v, want %q", err, tt.want)
 				}
 				got := s.to("/optim_step")
@@ -98,33 +102,39 @@ func TestStatuses(t *testing.T) {
 		{404, tinker.User, tinker.ErrNotFound, "no such checkpoint"},
 	} {
 		path := "/training_runs/s:train:0/checkpoints/weights/x"
-		scripted(t, map[string][]answer{path: {{status: tt.status, body: `{"detail": "no such checkpoint"}`}}}, nil, func(t *testing.T, c *Client, s *script) {
-			err := c.DeleteCheckpoint(t.Context(), "tinker://s:train:0/weights/x")
-			if tinker.CategoryOf(err) != tt.category || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(fmt.Sprint(err), tt.text) {
-				t.Errorf("%d: %v of category %s", tt.status, err, tinker.CategoryOf(err))
-			}
-			var status *StatusError
-			if n := len(s.to(path)); n != 1 || !errors.As(err, &status) || status.Status != tt.status {
-				t.Errorf("%d: %d attempts, %#v", tt.status, n, status)
+		scripted(t, map[string][]answer{path: {{status: tt.status, body: `{"detail": "no such checkpoint"}`}}}, nil,
+			func(t *testing.T, c *Client, s *script) {
+				err := c.DeleteCheckpoint(t.Context(), "tinker://s:train:0/weights/x")
+				if tinker.CategoryOf(err) != tt.category || tt.is != nil && !errors.Is(err, tt.is) ||
+					!strings.Contains(fmt.Sprint(err), tt.text) {
+					t.Errorf("%d: %v of category %s", tt.status, err, tinker.CategoryOf(err))
+				}
+				var status *StatusError
+				if n := len(s.to(path)); n != 1 || !errors.As(err, &status) || status.Status != tt.status {
+					t.Errorf("%d: %d attempts, %#v", tt.status, n, status)
+				}
+			})
+	}
+	scripted(t, map[string][]answer{"/save_weights": {{status: 409, body: `{"detail": "checkpoint name exists"}`}}},
+		nil, func(t *testing.T, c *Client, s *script) {
+			_, err := newModel(t, c).SaveState(t.Context(), tinker.SaveRequest{Name: "x"})
+			if !errors.Is(err, tinker.ErrExists) || tinker.CategoryOf(err) != tinker.User ||
+				len(s.to("/save_weights")) != 1 {
+				t.Errorf("a taken name: %v after %d attempts", err, len(s.to("/save_weights")))
 			}
 		})
-	}
-	scripted(t, map[string][]answer{"/save_weights": {{status: 409, body: `{"detail": "checkpoint name exists"}`}}}, nil, func(t *testing.T, c *Client, s *script) {
-		_, err := newModel(t, c).SaveState(t.Context(), tinker.SaveRequest{Name: "x"})
-		if !errors.Is(err, tinker.ErrExists) || tinker.CategoryOf(err) != tinker.User || len(s.to("/save_weights")) != 1 {
-			t.Errorf("a taken name: %v after %d attempts", err, len(s.to("/save_weights")))
-		}
-	})
 }
 
 // An archive's address may come as a redirection, which is not followed: the key stays with the server.
 func TestArchiveRedirect(t *testing.T) {
 	to := answer{status: 302, header: http.Header{"Location": {"https://storage/x.tar?signed"}}}
-	scripted(t, map[string][]answer{"/training_runs/s:train:0/checkpoints/weights/x/archive": {{status: 503}, to}}, nil, func(t *testing.T, c *Client, s *script) {
-		if at, err := c.ArchiveURL(t.Context(), "tinker://s:train:0/weights/x"); err != nil || at != "https://storage/x.tar?signed" {
-			t.Errorf("%s, %v", at, err)
-		}
-	})
+	scripted(t, map[string][]answer{"/training_runs/s:train:0/checkpoints/weights/x/archive": {{status: 503}, to}}, nil,
+		func(t *testing.T, c *Client, s *script) {
+			if at, err := c.ArchiveURL(t.Context(), "tinker://s:train:0/weights/x"); err != nil ||
+				at != "https://storage/x.tar?signed" {
+				t.Errorf("%s, %v", at, err)
+			}
+		})
 	scripted(t, map[string][]answer{"/get_server_capabilities": {to}}, nil, func(t *testing.T, c *Client, s *script) {
 		if _, err := c.Capabilities(t.Context()); err == nil || !strings.Contains(err.Error(), "302 Found") {
 			t.Errorf("a redirected call: %v", err)
@@ -137,25 +147,28 @@ func TestBilling(t *testing.T) {
 	blocked := answer{status: 402, body: `{"detail": "card expired"}`}
 	var notices []Pause
 	listen := func(o *Options) { notices = nil; o.Paused = func(p Pause) { notices = append(notices, p) } }
-	scripted(t, map[string][]answer{"/optim_step": {blocked, blocked, ok(`{"request_id": "r"}`)}}, listen, func(t *testing.T, c *Client, s *script) {
-		m, begin := newModel(t, c), time.Now()
-		if _, err := step(t, m, 0); err != nil || time.Since(begin) != 10*time.Second {
-			t.Errorf("after %v: %v", time.Since(begin), err)
-		}
-		if !slices.Equal(notices, []Pause{{Billing, "card expired"}, {State: Active}}) {
-			t.Errorf("notices %v", notices)
-		}
-	})
+	scripted(t, map[string][]answer{"/optim_step": {blocked, blocked, ok(`{"request_id": "r"}`)}}, listen,
+		func(t *testing.T, c *Client, s *script) {
+			m, begin := newModel(t, c), time.Now()
+			if _, err := step(t, m, 0); err != nil || time.Since(begin) != 10*time.Second {
+				t.Errorf("after %v: %v", time.Since(begin), err)
+			}
+			if !slices.Equal(notices, []Pause{{Billing, "card expired"}, {State: Active}}) {
+				t.Errorf("notices %v", notices)
+			}
+		})
 	config := []answer{ok(`{"billing_exception_max_pause_duration_sec": 120}`)}
-	scripted(t, map[string][]answer{"/client/config": config, "/optim_step": {blocked}}, listen, func(t *testing.T, c *Client, s *script) {
-		m, begin := newModel(t, c), time.Now()
-		if _, err := step(t, m, 0); err == nil || !strings.Contains(err.Error(), "put the account's billing in order") || time.Since(begin) != 2*time.Minute {
-			t.Errorf("after %v: %v", time.Since(begin), err)
-		}
-		if len(notices) != 3 { // at 0 and 60 s, and that it is over
-			t.Errorf("notices %v", notices)
-		}
-	})
+	scripted(t, map[string][]answer{"/client/config": config, "/optim_step": {blocked}}, listen,
+		func(t *testing.T, c *Client, s *script) {
+			m, begin := newModel(t, c), time.Now()
+			if _, err := step(t, m, 0); err == nil || !strings.Contains(err.Error(),
+				"put the account's billing in order") || time.Since(begin) != 2*time.Minute {
+				t.Errorf("after %v: %v", time.Since(begin), err)
+			}
+			if len(notices) != 3 { // at 0 and 60 s, and that it is over
+				t.Errorf("notices %v", notices)
+			}
+		})
 }
 
 // The answers to a poll, and what they lead to.
@@ -169,13 +182,16 @@ func TestPoll(t *testing.T) {
 		want    string
 	}{
 		{"done", []answer{done}, 1, 0, ""},
-		{"408 and try_again", []answer{{status: 408, body: `{"queue_state": "active"}`}, ok(`{"type": "try_again", "request_id": "r"}`), done}, 3, 150 * time.Millisecond, ""},
-		{"answers in two steps", []answer{ok(`{"status": "complete_metadata", "response_payload_size": 3}`), done}, 2, 0, ""},
+		{"408 and try_again", []answer{{status: 408, body: `{"queue_state": "active"}`},
+			ok(`{"type": "try_again", "request_id": "r"}`), done}, 3, 150 * time.Millisecond, ""},
+		{"answers in two steps", []answer{ok(`{"status": "complete_metadata", "response_payload_size": 3}`), done}, 2,
+			0, ""},
 		{"no answer for 45 s", []answer{{hang: true}, done}, 2, 46 * time.Second, ""},
 		{"no connection, three times", []answer{{}, {}, {}, done}, 4, 7 * time.Second, ""},
 		{"429, three times", []answer{{status: 429}, {status: 429}, {status: 429}, done}, 4, 7 * time.Second, ""},
 		{"500 over and over", append(slices.Repeat([]answer{{status: 500}}, 20), done), 21, 30 * time.Second, ""},
-		{"400, three times", []answer{{status: 400, body: "x"}, {status: 400, body: "x"}, {status: 400, body: "x"}, done}, 4, 0, ""},
+		{"400, three times", []answer{{status: 400, body: "x"}, {status: 400, body: "x"}, {status: 400, body: "x"},
+			done}, 4, 0, ""},
 		{"400, four times", []answer{{status: 400, body: "no"}}, 4, 0, "400 Bad Request: no"},
 		{"402", []answer{{status: 402}, done}, 2, 5 * time.Second, ""},
 		{"404", []answer{{status: 404}}, 1, 0, "404 Not Found"},
@@ -191,7 +207,8 @@ func TestPoll(t *testing.T) {
 				s.answers["/retrieve_future"] = tt.answers
 				before, begin := len(s.to("/retrieve_future")), time.Now()
 				out, err := step(t, m, 0)
-				if tt.want == "" && (err != nil || out.Metrics["grad_norm"] != 1) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				if tt.want == "" && (err != nil || out.Metrics["grad_norm"] != 1) ||
+					tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 					t.Errorf("%v, error %v; want %q", out, err, tt.want)
 				}
 				if n := len(s.to("/retrieve_future")) - before; n != tt.polls {
@@ -224,9 +241,11 @@ func TestPaused(t *testing.T) {
 	listen := func(o *Options) { o.Paused = func(p Pause) { notices = append(notices, p) } }
 	scripted(t, nil, listen, func(t *testing.T, c *Client, s *script) {
 		m := newModel(t, c)
-		full := answer{status: 408, body: `{"queue_state": "paused_capacity", "queue_state_reason": "no machine is free"}`}
+		full := answer{status: 408,
+			body: `{"queue_state": "paused_capacity", "queue_state_reason": "no machine is free"}`}
 		s.answers["/retrieve_future"] = append(slices.Repeat([]answer{full}, 5), ok(`{}`))
-		if _, err := step(t, m, 0); err != nil || !slices.Equal(notices, []Pause{{Capacity, "no machine is free"}, {State: Active}}) {
+		if _, err := step(t, m, 0); err != nil || !slices.Equal(notices,
+			[]Pause{{Capacity, "no machine is free"}, {State: Active}}) {
 			t.Errorf("notices %v, %v", notices, err)
 		}
 	})
@@ -234,9 +253,13 @@ func TestPaused(t *testing.T) {
 
 // A busy server is asked again for the same sample, in a second; a lost sample is asked for anew.
 func TestSampling(t *testing.T) {
-	done := answer{status: 200, proto: wire.EncodeSample(tinker.SampleResponse{Sequences: []tinker.SampledSequence{{Tokens: []int32{5}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}}})}
+	done := answer{status: 200,
+		proto: wire.EncodeSample(
+			tinker.SampleResponse{Sequences: []tinker.SampledSequence{
+				{Tokens: []int32{5}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}}})}
 	busy := answer{status: 429, body: `{"detail": "queue full"}`}
-	scripted(t, map[string][]answer{"/asample": {busy, busy, ok(`{"request_id": "r"}`)}, "/retrieve_future": {{status: 410}, {status: 408}, done}}, nil,
+	scripted(t, map[string][]answer{"/asample": {busy, busy, ok(`{"request_id": "r"}`)},
+		"/retrieve_future": {{status: 410}, {status: 408}, done}}, nil,
 		func(t *testing.T, c *Client, s *script) {
 			sampler, begin := newSampler(t, c), time.Since(s.start)
 			out, err := draw(t, sampler)
@@ -265,16 +288,17 @@ func TestSampling(t *testing.T) {
 // No more samples are in flight than the server allows.
 func TestSamplesInFlight(t *testing.T) {
 	config := []answer{ok(`{"sample_max_concurrent_requests": 3}`)}
-	scripted(t, map[string][]answer{"/client/config": config, "/retrieve_future": {{hang: true}}}, nil, func(t *testing.T, c *Client, s *script) {
-		sampler := newSampler(t, c)
-		for range 10 {
-			go draw(t, sampler)
-		}
-		time.Sleep(10 * time.Second)
-		if n := len(s.to("/asample")); n != 3 {
-			t.Errorf("%d samples were sent, want 3", n)
-		}
-	})
+	scripted(t, map[string][]answer{"/client/config": config, "/retrieve_future": {{hang: true}}}, nil,
+		func(t *testing.T, c *Client, s *script) {
+			sampler := newSampler(t, c)
+			for range 10 {
+				go draw(t, sampler)
+			}
+			time.Sleep(10 * time.Second)
+			if n := len(s.to("/asample")); n != 3 {
+				t.Errorf("%d samples were sent, want 3", n)
+			}
+		})
 }
 
 // Close ends what is in flight, and everything after it is ErrClosed.
@@ -314,20 +338,23 @@ func TestHeartbeat(t *testing.T) {
 	listen := func(o *Options) { o.Log = func(msg string) { said = append(said, msg) } }
 	beats := append(slices.Repeat([]answer{ok(`{}`)}, 3), answer{status: 503})
 	welcome := []answer{ok(`{"session_id": "s", "warning_message": "maintenance tonight"}`)}
-	scripted(t, map[string][]answer{"/create_session": welcome, "/session_heartbeat": beats}, listen, func(t *testing.T, c *Client, s *script) {
-		newSampler(t, c)
-		time.Sleep(5*time.Minute + time.Second)
-		got := s.to("/session_heartbeat")
-		if len(got) != 30 || got[0].at != 10*time.Second || got[0].body["session_id"] != "s" {
-			t.Errorf("%d heartbeats, the first at %v of %v", len(got), got[0].at, got[0].body)
-		}
-		if len(said) != 2 || said[0] != "the server says: maintenance tonight" || !strings.Contains(said[1], "no heartbeat") {
-			t.Errorf("said %q", said)
-		}
-	})
+	scripted(t, map[string][]answer{"/create_session": welcome, "/session_heartbeat": beats}, listen,
+		func(t *testing.T, c *Client, s *script) {
+			newSampler(t, c)
+			time.Sleep(5*time.Minute + time.Second)
+			got := s.to("/session_heartbeat")
+			if len(got) != 30 || got[0].at != 10*time.Second || got[0].body["session_id"] != "s" {
+				t.Errorf("%d heartbeats, the first at %v of %v", len(got), got[0].at, got[0].body)
+			}
+			if len(said) != 2 || said[0] != "the server says: maintenance tonight" ||
+				!strings.Contains(said[1], "no heartbeat") {
+				t.Errorf("said %q", said)
+			}
+		})
 }
 
-// The key is exchanged when the server says so, and the token five minutes before its end; a failed exchange leaves the old one.
+// The key is exchanged when the server says so, and the token five minutes before its end; a failed exchange leaves
+// the old one.
 func TestToken(t *testing.T) {
 	token := func(exp time.Time) string {
 		claims := fmt.Sprintf(`{"exp": %d}`, exp.Unix())
@@ -338,25 +365,27 @@ func TestToken(t *testing.T) {
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of synctest
 	first, second = token(start.Add(20*time.Minute)), token(start.Add(time.Hour))
 	tokens := []answer{ok(`{"jwt": "` + first + `"}`), {status: 503}, ok(`{"jwt": "` + second + `"}`)}
-	scripted(t, map[string][]answer{"/client/config": config, "/auth/token": tokens}, nil, func(t *testing.T, c *Client, s *script) {
-		for _, at := range []time.Duration{0, 14 * time.Minute, 15*time.Minute + time.Second, 15*time.Minute + 30*time.Second, 17 * time.Minute} {
-			time.Sleep(at - time.Since(s.start))
-			if _, err := c.Capabilities(t.Context()); err != nil {
-				t.Fatal(err)
+	scripted(t, map[string][]answer{"/client/config": config, "/auth/token": tokens}, nil,
+		func(t *testing.T, c *Client, s *script) {
+			for _, at := range []time.Duration{0, 14 * time.Minute, 15*time.Minute + time.Second,
+				15*time.Minute + 30*time.Second, 17 * time.Minute} {
+				time.Sleep(at - time.Since(s.start))
+				if _, err := c.Capabilities(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		var keys []string
-		for _, r := range s.to("/get_server_capabilities") {
-			keys = append(keys, r.key)
-		}
-		if want := []string{first, first, first, first, second}; !slices.Equal(keys, want) {
-			t.Errorf("keys %q, want %q", keys, want)
-		}
-		exchanges := s.to("/auth/token")
-		if len(exchanges) != 3 || exchanges[2].key != "tml-key" || exchanges[2].at != 17*time.Minute {
-			t.Errorf("exchanges %+v", exchanges)
-		}
-	})
+			var keys []string
+			for _, r := range s.to("/get_server_capabilities") {
+				keys = append(keys, r.key)
+			}
+			if want := []string{first, first, first, first, second}; !slices.Equal(keys, want) {
+				t.Errorf("keys %q, want %q", keys, want)
+			}
+			exchanges := s.to("/auth/token")
+			if len(exchanges) != 3 || exchanges[2].key != "tml-key" || exchanges[2].at != 17*time.Minute {
+				t.Errorf("exchanges %+v", exchanges)
+			}
+		})
 }
 
 // A key that no server takes is refused before anything is sent.
@@ -369,12 +398,16 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A command gives the credential when there is no key, or when the server asks for it, and is run again for every token.
+// A command gives the credential when there is no key, or when the server asks for it, and is run again for every
+// token.
 func TestCredentialCommand(t *testing.T) {
-	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1", Credential: Command("echo no login >&2; false")}); err == nil || !strings.Contains(err.Error(), "no login") {
+	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1",
+		Credential: Command("echo no login >&2; false")}); err == nil || !strings.Contains(err.Error(), "no login") {
 		t.Errorf("a command that fails: %v", err)
 	}
-	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1", Credential: Command("echo hello")}); err == nil || !strings.Contains(err.Error(), "credential command's output") {
+	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1",
+		Credential: Command("echo hello")}); err == nil ||
+		!strings.Contains(err.Error(), "credential command's output") {
 		t.Errorf("a command that prints no key: %v", err)
 	}
 	for _, tt := range []struct{ key, config, exchanged, config0 string }{
@@ -389,8 +422,10 @@ func TestCredentialCommand(t *testing.T) {
 		}
 		answers := map[string][]answer{"/client/config": {ok(tt.config)}, "/auth/token": {ok(`{"jwt": "eyJ.e30.x"}`)}}
 		scripted(t, answers, use, func(t *testing.T, c *Client, s *script) {
-			if got := s.to("/auth/token"); len(got) != 1 || got[0].key != tt.exchanged || s.to("/client/config")[0].key != tt.config0 {
-				t.Errorf("key %q, %s: exchanged %+v; config was asked for with %q", tt.key, tt.config, got, s.to("/client/config")[0].key)
+			if got := s.to("/auth/token"); len(got) != 1 || got[0].key != tt.exchanged ||
+				s.to("/client/config")[0].key != tt.config0 {
+				t.Errorf("key %q, %s: exchanged %+v; config was asked for with %q", tt.key, tt.config, got,
+					s.to("/client/config")[0].key)
 			}
 		})
 	}
@@ -411,43 +446,47 @@ func TestComeBack(t *testing.T) {
 			t.Errorf("%v, %v, sessions %v", err, err2, known)
 		}
 	})
-	scripted(t, map[string][]answer{"/get_info": {ok(`{"next_seq_id": 7}`), ok(`{}`)}}, remember, func(t *testing.T, c *Client, s *script) {
-		m, err := c.CreateModel(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := step(t, m, 0); err != nil {
-			t.Error(err)
-		}
-		if len(s.to("/create_session")) != 0 || s.to("/create_model")[0].body["session_id"] != "s" || s.to("/optim_step")[0].body["seq_id"] != 7.0 {
-			t.Errorf("the server saw %+v", s.seen)
-		}
-		if _, err = c.CreateModel(t.Context(), req); err == nil || !strings.Contains(err.Error(), "create a model from a saved state") {
-			t.Errorf("a server that does not say where the model stands: %v", err)
-		}
-	})
+	scripted(t, map[string][]answer{"/get_info": {ok(`{"next_seq_id": 7}`), ok(`{}`)}}, remember,
+		func(t *testing.T, c *Client, s *script) {
+			m, err := c.CreateModel(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := step(t, m, 0); err != nil {
+				t.Error(err)
+			}
+			if len(s.to("/create_session")) != 0 || s.to("/create_model")[0].body["session_id"] != "s" ||
+				s.to("/optim_step")[0].body["seq_id"] != 7.0 {
+				t.Errorf("the server saw %+v", s.seen)
+			}
+			if _, err = c.CreateModel(t.Context(), req); err == nil ||
+				!strings.Contains(err.Error(), "create a model from a saved state") {
+				t.Errorf("a server that does not say where the model stands: %v", err)
+			}
+		})
 }
 
 // Requests are submitted one at a time in the order of the calls, whatever the goroutine, and numbered in it.
 func TestTurns(t *testing.T) {
 	slow := answer{status: 503} // the first is repeated while the others wait
-	scripted(t, map[string][]answer{"/optim_step": {slow, slow, ok(`{"request_id": "r"}`)}}, nil, func(t *testing.T, c *Client, s *script) {
-		m := newModel(t, c)
-		done := make(chan error)
-		for range 5 {
-			go func() { _, err := step(t, m, 0); done <- err }()
-		}
-		for range 5 {
-			if err := <-done; err != nil {
-				t.Error(err)
+	scripted(t, map[string][]answer{"/optim_step": {slow, slow, ok(`{"request_id": "r"}`)}}, nil,
+		func(t *testing.T, c *Client, s *script) {
+			m := newModel(t, c)
+			done := make(chan error)
+			for range 5 {
+				go func() { _, err := step(t, m, 0); done <- err }()
 			}
-		}
-		var order []float64
-		for _, r := range s.to("/optim_step") {
-			order = append(order, r.body["seq_id"].(float64))
-		}
-		if want := []float64{1, 1, 1, 2, 3, 4, 5}; !slices.Equal(order, want) {
-			t.Errorf("sent %v, want %v", order, want)
-		}
-	})
+			for range 5 {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			var order []float64
+			for _, r := range s.to("/optim_step") {
+				order = append(order, r.body["seq_id"].(float64))
+			}
+			if want := []float64{1, 1, 1, 2, 3, 4, 5}; !slices.Equal(order, want) {
+				t.Errorf("sent %v, want %v", order, want)
+			}
+		})
 }

@@ -22,7 +22,8 @@ type serverConfig struct {
 
 func defaultConfig() serverConfig {
 	lim := tinker.DefaultLimits()
-	return serverConfig{ChunkDatums: lim.Datums, ChunkBytes: lim.Bytes, BillingPause: 3600, Samples: 2000, DispatchBytes: 10 << 20}
+	return serverConfig{ChunkDatums: lim.Datums, ChunkBytes: lim.Bytes, BillingPause: 3600, Samples: 2000,
+		DispatchBytes: 10 << 20}
 }
 
 // readConfig asks for the settings and gets a token if they ask for one.

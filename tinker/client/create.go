@@ -48,9 +48,10 @@ func (c *Client) place(ctx context.Context, name string, n int64) (*session, int
 	return s, n, err
 }
 
-// createModel makes a model, in place of what an earlier process left if there is no room otherwise; from is the model whose state it
-// is for.
-func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest, from string) (*model, error) {
+// createModel makes a model, in place of what an earlier process left if there is no room otherwise; from is the model
+// whose state it is for.
+func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest,
+	from string) (*trainingClient, error) {
 	ctx, done := c.within(ctx)
 	defer done()
 	var out wire.CreateModelResponse
@@ -88,7 +89,7 @@ func (c *Client) askModel(ctx context.Context, body wire.CreateModelRequest) (ou
 }
 
 // made tells the caller of a new model.
-func (c *Client) made(m *model) error {
+func (c *Client) made(m *trainingClient) error {
 	if c.OnModel == nil {
 		return nil
 	}
@@ -100,7 +101,8 @@ func (c *Client) made(m *model) error {
 
 // CreateModelFromState implements tinker.Service: in one request where the server offers that, else in three, the last
 // of which is the model's seq_id 1.
-func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+func (c *Client) CreateModelFromState(ctx context.Context,
+	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	s, n, err := c.place(ctx, req.SessionID, req.ModelSeqID)
 	if err != nil {
 		return nil, err
@@ -110,8 +112,10 @@ func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 	}
 	info, err := c.WeightsInfo(ctx, req.Path)
 	if errors.Is(err, tinker.ErrNotFound) {
-		return nil, fmt.Errorf("%w; %s does not have the state %s: SkyRL keeps states as long as its --database-url and --checkpoints-base stay, TuFT forgets them "+
-			"when it is restarted unless its configuration enables persistence; start the server with what it had, or begin under another name", err, c.base, req.Path)
+		return nil, fmt.Errorf("%w; %s does not have the state %s: SkyRL keeps states as long as its --database-url "+
+			"and --checkpoints-base stay, TuFT forgets them "+
+			"when it is restarted unless its configuration enables persistence; start the server with what it had, "+
+			"or begin under another name", err, c.base, req.Path)
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +123,8 @@ func (c *Client) CreateModelFromState(ctx context.Context, req tinker.CreateFrom
 	if info.LoRARank == nil {
 		return nil, userf("client: %s has no adapter (%s gives no lora_rank for it)", req.Path, c.base)
 	}
-	lora := wire.LoRA{Rank: *info.LoRARank, TrainUnembed: orTrue(info.TrainUnembed), TrainMLP: orTrue(info.TrainMLP), TrainAttn: orTrue(info.TrainAttn)}
+	lora := wire.LoRA{Rank: *info.LoRARank, TrainUnembed: orTrue(info.TrainUnembed), TrainMLP: orTrue(info.TrainMLP),
+		TrainAttn: orTrue(info.TrainAttn)}
 	from, err := tinker.ParsePath(req.Path)
 	if err != nil {
 		return nil, err
@@ -146,7 +151,8 @@ func orTrue(b *bool) *bool {
 	return b
 }
 
-func (c *Client) createByLoad(ctx context.Context, s *session, n int64, req tinker.CreateFromStateRequest) (*model, error) {
+func (c *Client) createByLoad(ctx context.Context, s *session, n int64,
+	req tinker.CreateFromStateRequest) (*trainingClient, error) {
 	r, err := post("/load_weights", wire.LoadRequest{SessionID: s.id, ModelSeqID: &n, Path: req.Path,
 		Optimizer:       req.Optimizer,
 		OptimizerConfig: wire.FromOptimizer(req.OptimizerType), Type: "load_weights"})
@@ -173,13 +179,14 @@ func (c *Client) createByLoad(ctx context.Context, s *session, n int64, req tink
 	return m, c.made(m)
 }
 
-// model is the one model of an id.
-func (c *Client) model(id string, lora tinker.LoRA) *model {
+// trainingClient is the one model of an id.
+func (c *Client) model(id string, lora tinker.LoRA) *trainingClient {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.models[id]
 	if m == nil {
-		m = &model{client: c, id: id, turn: make(chan struct{}, 1), next: 1, lora: lora, breaks: c.breaks.Load()}
+		m = &trainingClient{client: c, id: id, turn: make(chan struct{}, 1), next: 1, lora: lora,
+			breaks: c.breaks.Load()}
 		c.models[id] = m
 	}
 	return m

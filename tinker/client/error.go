@@ -49,7 +49,8 @@ func (c *Client) failure(r *request, resp *response, err error) error {
 	var conn *connError
 	switch {
 	case errors.As(err, &conn):
-		return serverf("client: %s: no answer from %s: %w; is the address right and the server running?", call, c.base, conn.err)
+		return serverf("client: %s: no answer from %s: %w; is the address right and the server running?", call, c.base,
+			conn.err)
 	case err != nil:
 		return err
 	}
@@ -81,7 +82,8 @@ func (c *Client) from() string {
 
 // category: what the caller can mend, and what only time can.
 func category(status int) tinker.Category {
-	if status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status == http.StatusGone || status >= 500 {
+	if status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status == http.StatusGone ||
+		status >= 500 {
 		return tinker.Server
 	}
 	return tinker.User
@@ -119,7 +121,8 @@ type remote struct {
 func (e *remote) Error() string { return e.text }
 func (e *remote) Unwrap() error { return e.is }
 
-// failed makes the error of a future that failed. Results carry words only, so what the seam has a word for is known by it.
+// failed makes the error of a future that failed. Results carry words only, so what the seam has a word for is known
+// by it.
 func failed(kind, text, cat string) error {
 	c := tinker.Category(cat)
 	if c != tinker.User && c != tinker.Server {

@@ -34,8 +34,8 @@ type received struct {
 	body map[string]any
 }
 
-// script is a server that answers each path's requests from a list; the last entry stands for all further ones. It is the
-// http.RoundTripper of a client, so that no network is needed and time is the test's.
+// script is a server that answers each path's requests from a list; the last entry stands for all further ones. It is
+// the http.RoundTripper of a client, so that no network is needed and time is the test's.
 type script struct {
 	answers map[string][]answer
 	start   time.Time
@@ -49,7 +49,8 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := received{path: req.URL.Path[len(wire.Prefix):], at: time.Since(s.start), key: req.Header.Get(wire.HeaderKey), idem: req.Header.Get(wire.HeaderIdempotency)}
+	r := received{path: req.URL.Path[len(wire.Prefix):], at: time.Since(s.start), key: req.Header.Get(wire.HeaderKey),
+		idem: req.Header.Get(wire.HeaderIdempotency)}
 	json.Unmarshal(raw, &r.body) // protobuf stays nil
 	s.mu.Lock()
 	s.seen = append(s.seen, r)
@@ -78,7 +79,8 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 		body = a.proto
 		a.header.Set("Content-Type", wire.Proto)
 	}
-	return &http.Response{StatusCode: a.status, Header: a.header, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)), Request: req}, nil
+	return &http.Response{StatusCode: a.status, Header: a.header, ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body)), Request: req}, nil
 }
 
 // to lists what came to a path.
@@ -95,7 +97,8 @@ func (s *script) to(path string) []received {
 }
 
 // scripted runs test with a client of a scripted server, in time that passes by itself.
-func scripted(t *testing.T, answers map[string][]answer, change func(*Options), test func(t *testing.T, c *Client, s *script)) {
+func scripted(t *testing.T, answers map[string][]answer, change func(*Options),
+	test func(t *testing.T, c *Client, s *script)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: map[string][]answer{
@@ -106,12 +109,14 @@ func scripted(t *testing.T, answers map[string][]answer, change func(*Options), 
 			"/forward_backward":        {ok(`{"request_id": "forward"}`)},
 			"/save_weights":            {ok(`{"request_id": "save"}`)},
 			"/asample":                 {ok(`{"request_id": "sample"}`)},
-			"/retrieve_future":         {ok(`{"model_id": "s:train:0", "metrics": {"grad_norm": 1}, "path": "tinker://s:train:0/weights/x"}`)},
+			"/retrieve_future": {
+				ok(`{"model_id": "s:train:0", "metrics": {"grad_norm": 1}, "path": "tinker://s:train:0/weights/x"}`)},
 		}, start: time.Now()}
 		for path, list := range answers {
 			s.answers[path] = list
 		}
-		o := Options{BaseURL: "http://server", APIKey: "tml-key", KeyName: "TINKER_API_KEY", HTTP: &http.Client{Transport: s}}
+		o := Options{BaseURL: "http://server", APIKey: "tml-key", KeyName: "TINKER_API_KEY",
+			HTTP: &http.Client{Transport: s}}
 		if change != nil {
 			change(&o)
 		}
@@ -126,7 +131,8 @@ func scripted(t *testing.T, answers map[string][]answer, change func(*Options), 
 
 func newModel(t *testing.T, c *Client) tinker.TrainingClient {
 	t.Helper()
-	m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{BaseModel: "m", LoRA: tinker.LoRA{Rank: 4, TrainAttn: true}})
+	m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{BaseModel: "m",
+		LoRA: tinker.LoRA{Rank: 4, TrainAttn: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +159,8 @@ func step(t *testing.T, m tinker.TrainingClient, seq int64) (tinker.OptimStepOut
 
 func draw(t *testing.T, s tinker.SamplingClient) (tinker.SampleResponse, error) {
 	t.Helper()
-	f, err := s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1, 2}), Params: tinker.DefaultSampling()})
+	f, err := s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1, 2}),
+		Params: tinker.DefaultSampling()})
 	if err != nil {
 		return tinker.SampleResponse{}, err
 	}

@@ -95,7 +95,8 @@ func TestForeignLosesModel(t *testing.T) {
 	}
 }
 
-// When the server is full, what earlier processes left is unloaded, the oldest first and the model of the state last, until there is room.
+// When the server is full, what earlier processes left is unloaded, the oldest first and the model of the state last,
+// until there is room.
 func TestForeignMakesRoom(t *testing.T) {
 	r := recorded(t, skyrlServer)
 	var noted []string
@@ -118,7 +119,8 @@ func TestForeignMakesRoom(t *testing.T) {
 		"/unload_model":    answered(t, r, "running: unload"),
 		"/retrieve_future": append(results, ok(`{"path": null}`)),
 	}, change, func(t *testing.T, c *Client, s *script) {
-		_, err := c.CreateModelFromState(t.Context(), tinker.CreateFromStateRequest{Path: "tinker://source/weights/x", Optimizer: true})
+		_, err := c.CreateModelFromState(t.Context(),
+			tinker.CreateFromStateRequest{Path: "tinker://source/weights/x", Optimizer: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +146,8 @@ func TestForeignNoRoom(t *testing.T) {
 		"/retrieve_future": answered(t, r, "running: a model too many: result"),
 	}, nil, func(t *testing.T, c *Client, s *script) {
 		_, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{BaseModel: "m", LoRA: tinker.LoRA{Rank: 4}})
-		if err == nil || !strings.Contains(err.Error(), "Maximum number of LoRA adapters (4) reached") || !strings.Contains(err.Error(), "max_lora_adapters") {
+		if err == nil || !strings.Contains(err.Error(), "Maximum number of LoRA adapters (4) reached") ||
+			!strings.Contains(err.Error(), "max_lora_adapters") {
 			t.Errorf("error %v, want SkyRL's and the remedy", err)
 		}
 	})
@@ -162,17 +165,20 @@ func TestForeignSkyRL(t *testing.T) {
 	var id struct {
 		ID string `json:"model_id"`
 	}
-	if err := errors.Join(json.Unmarshal([]byte(saved.body), &out), json.Unmarshal([]byte(answered(t, r, "running: model: result")[0].body), &id)); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(saved.body), &out),
+		json.Unmarshal([]byte(answered(t, r, "running: model: result")[0].body), &id)); err != nil {
 		t.Fatal(err)
 	}
 	scripted(t, map[string][]answer{
 		"/create_session":           answered(t, r, "running: session"),
 		"/create_model":             answered(t, r, "running: model"),
 		"/save_weights_for_sampler": answered(t, r, "running: save sampler weights"),
-		"/retrieve_future":          append(answered(t, r, "running: model: result"), saved, answer{status: 200, proto: []byte{}}),
+		"/retrieve_future": append(answered(t, r, "running: model: result"), saved,
+			answer{status: 200, proto: []byte{}}),
 	}, nil, func(t *testing.T, c *Client, s *script) {
 		seed := int64(7<<40 | 5)
-		m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{BaseModel: "m", LoRA: tinker.LoRA{Rank: 4, Seed: &seed}})
+		m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{BaseModel: "m",
+			LoRA: tinker.LoRA{Rank: 4, Seed: &seed}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +195,8 @@ func TestForeignSkyRL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := sampler.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1}), Params: tinker.SamplingParams{MaxTokens: 1, Seed: &draw}})
+		g, err := sampler.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1}),
+			Params: tinker.SamplingParams{MaxTokens: 1, Seed: &draw}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,12 +216,15 @@ func TestForeignSkyRL(t *testing.T) {
 func TestForeignLosesSampler(t *testing.T) {
 	r := recorded(t, tuftMemory)
 	scripted(t, map[string][]answer{
-		"/create_session":          {answered(t, r, "running: session")[0], ok(`{"session_id": "new"}`)},
-		"/create_sampling_session": append(answered(t, r, "running: sampler", "restarted: sampler"), ok(`{"sampling_session_id": "another"}`)),
-		"/asample":                 answered(t, r, "restarted: sample"),
-		"/retrieve_future":         append(answered(t, r, "restarted: an earlier result", "restarted: sample: result"), answer{status: 200, proto: []byte{}}),
+		"/create_session": {answered(t, r, "running: session")[0], ok(`{"session_id": "new"}`)},
+		"/create_sampling_session": append(answered(t, r, "running: sampler", "restarted: sampler"),
+			ok(`{"sampling_session_id": "another"}`)),
+		"/asample": answered(t, r, "restarted: sample"),
+		"/retrieve_future": append(answered(t, r, "restarted: an earlier result", "restarted: sample: result"),
+			answer{status: 200, proto: []byte{}}),
 	}, nil, func(t *testing.T, c *Client, s *script) {
-		sampler, err := c.SamplingClient(t.Context(), tinker.SamplingClientRequest{ModelPath: "tinker://m/sampler_weights/x"})
+		sampler, err := c.SamplingClient(t.Context(),
+			tinker.SamplingClientRequest{ModelPath: "tinker://m/sampler_weights/x"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +250,8 @@ func TestForeignLosesWeights(t *testing.T) {
 		"/asample":                 answered(t, r, "restarted: sample of a new sampler"),
 		"/retrieve_future":         answered(t, r, "restarted: sample of a new sampler: result"),
 	}, nil, func(t *testing.T, c *Client, s *script) {
-		sampler, err := c.SamplingClient(t.Context(), tinker.SamplingClientRequest{ModelPath: "tinker://m/sampler_weights/x"})
+		sampler, err := c.SamplingClient(t.Context(),
+			tinker.SamplingClientRequest{ModelPath: "tinker://m/sampler_weights/x"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,8 +277,8 @@ func TestForeignLosesSession(t *testing.T) {
 	})
 }
 
-// A restarted TuFT that keeps its records has the model of its last checkpoint, without a word: behind a connection that broke its models
-// are lost, those of other servers are not.
+// A restarted TuFT that keeps its records has the model of its last checkpoint, without a word: behind a connection
+// that broke its models are lost, those of other servers are not.
 func TestForeignTakesModelBack(t *testing.T) {
 	r := recorded(t, tuftFile)
 	if later := answered(t, r, "restarted: optimizer step: result")[0]; later.status != 200 {
@@ -311,7 +322,8 @@ func TestForeignStateIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := c.CreateModelFromState(t.Context(), tinker.CreateFromStateRequest{Path: "tinker://m/weights/x"})
-		if !errors.Is(err, tinker.ErrNotFound) || !strings.Contains(err.Error(), "TuFT forgets them when it is restarted unless its configuration enables persistence") {
+		if !errors.Is(err, tinker.ErrNotFound) || !strings.Contains(err.Error(),
+			"TuFT forgets them when it is restarted unless its configuration enables persistence") {
 			t.Errorf("error %v, want what TuFT keeps", err)
 		}
 		if n := len(s.to("/weights_info")); n != 1 {

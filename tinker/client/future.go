@@ -14,7 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The SDK's limits of polling; quick is ours: an answer that comes sooner is no long poll, and the next one waits a little.
+// The SDK's limits of polling; quick is ours: an answer that comes sooner is no long poll, and the next one waits a
+// little.
 const (
 	pollTimeout    = 45 * time.Second
 	badRequests    = 3
@@ -122,7 +123,8 @@ func (c *Client) poll(ctx context.Context, p promise, n int) (*response, error) 
 }
 
 // outcome reads an answer to a poll: a result, an error, or neither, which means to poll again after wait.
-func (c *Client) outcome(p promise, resp *response, err error, s *polling, h *hold) (raw []byte, wait time.Duration, final error) {
+func (c *Client) outcome(p promise, resp *response, err error, s *polling,
+	h *hold) (raw []byte, wait time.Duration, final error) {
 	var conn *connError
 	if errors.As(err, &conn) {
 		h.set(Unreachable, conn.Error())

@@ -23,8 +23,8 @@ type Pause struct {
 	Reason string // the server's words, or the error
 }
 
-// holds counts the requests that are held up and tells the user about changes. The same notice comes at most once a minute, so that
-// a server that is a little busy all the time does not fill the screen.
+// holds counts the requests that are held up and tells the user about changes. The same notice comes at most once a
+// minute, so that a server that is a little busy all the time does not fill the screen.
 type holds struct {
 	notify func(Pause)
 	mu     sync.Mutex
@@ -35,7 +35,8 @@ type holds struct {
 }
 
 func (s *holds) report(p Pause) {
-	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable // which calls fail, and how, is no news
+	// which calls fail, and how, is no news
+	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable
 	switch {
 	case s.notify == nil:
 		return

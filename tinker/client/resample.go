@@ -13,7 +13,7 @@ import (
 const resends = 5
 
 // open makes the server's sampler.
-func (s *sampler) open(ctx context.Context) error {
+func (s *samplingClient) open(ctx context.Context) error {
 	c := s.client
 	own, err := c.session(ctx, "")
 	if err != nil {
@@ -21,8 +21,9 @@ func (s *sampler) open(ctx context.Context) error {
 	}
 	var out wire.CreateSamplingSessionResponse
 	err = c.inSession(ctx, &own, func() error {
-		r, err := post("/create_sampling_session", wire.CreateSamplingSessionRequest{SessionID: own.id, SamplingSessionSeqID: own.next(&own.frozen),
-			BaseModel: s.of.BaseModel, ModelPath: s.of.ModelPath, Type: "create_sampling_session"})
+		r, err := post("/create_sampling_session", wire.CreateSamplingSessionRequest{SessionID: own.id,
+			SamplingSessionSeqID: own.next(&own.frozen),
+			BaseModel:            s.of.BaseModel, ModelPath: s.of.ModelPath, Type: "create_sampling_session"})
 		if err != nil {
 			return err
 		}
@@ -41,14 +42,15 @@ func (s *sampler) open(ctx context.Context) error {
 	return nil
 }
 
-func (s *sampler) current() string {
+func (s *samplingClient) current() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
 }
 
-// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that already.
-func (s *sampler) reopen(ctx context.Context, id string) error {
+// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that
+// already.
+func (s *samplingClient) reopen(ctx context.Context, id string) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if s.current() != id {
@@ -58,7 +60,7 @@ func (s *sampler) reopen(ctx context.Context, id string) error {
 }
 
 // send submits a sample, and once more to a new sampler when the server has lost this one.
-func (s *sampler) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
+func (s *samplingClient) send(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
 	body.SamplingSessionID = s.current()
 	p, err := s.ask(ctx, body, size)
 	if noSession(err) {
@@ -75,11 +77,12 @@ func (s *sampler) send(ctx context.Context, body wire.SampleRequest, size int64)
 // lostSample says that the server no longer knows a sample that it accepted, or the sampler that was to draw it.
 func lostSample(err error) bool {
 	var status *StatusError
-	return errors.Is(err, errLost) || errors.As(err, &status) && status.Status == http.StatusNotFound && !goneModel.MatchString(status.Detail)
+	return errors.Is(err, errLost) || errors.As(err, &status) && status.Status == http.StatusNotFound &&
+		!goneModel.MatchString(status.Detail)
 }
 
 // revive prepares for asking again for a sample that was lost with err, the n-th time.
-func (s *sampler) revive(ctx context.Context, p promise, err error, n int) error {
+func (s *samplingClient) revive(ctx context.Context, p promise, err error, n int) error {
 	if err := sleep(ctx, delay(nil, n)); err != nil {
 		return err
 	}
@@ -90,10 +93,12 @@ func (s *sampler) revive(ctx context.Context, p promise, err error, n int) error
 }
 
 // lost makes the failure of a sample tinker.ErrLost if the weights that it was to be drawn from are gone.
-func (s *sampler) lost(err error) error {
+func (s *samplingClient) lost(err error) error {
 	var status *StatusError
-	if s.of.ModelPath == "" || !errors.As(err, &status) || status.Status != http.StatusNotFound && !goneModel.MatchString(status.Detail) {
+	if s.of.ModelPath == "" || !errors.As(err, &status) ||
+		status.Status != http.StatusNotFound && !goneModel.MatchString(status.Detail) {
 		return err
 	}
-	return serverf("client: %s can no longer sample from %s (%w): %w", s.client.base, s.of.ModelPath, tinker.ErrLost, err)
+	return serverf("client: %s can no longer sample from %s (%w): %w", s.client.base, s.of.ModelPath, tinker.ErrLost,
+		err)
 }

@@ -83,7 +83,8 @@ func (c *Client) ArchiveURL(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r := &request{method: http.MethodGet, path: at + "/archive", retries: retries, window: archiveWindow, redirect: true}
+	r := &request{method: http.MethodGet, path: at + "/archive", retries: retries, window: archiveWindow,
+		redirect: true}
 	resp, err := c.call(ctx, r)
 	if err != nil {
 		return "", err
@@ -126,7 +127,8 @@ func (c *Client) checkpoint(ctx context.Context, method, path, of string) error 
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, &request{method: method, path: at + of, contentType: wire.JSON, window: window, retries: retries})
+	_, err = c.call(ctx, &request{method: method, path: at + of, contentType: wire.JSON, window: window,
+		retries: retries})
 	return err
 }
 

@@ -26,8 +26,8 @@ func drawn() string {
 	return hex.EncodeToString(b[:])
 }
 
-// call sends r until there is an answer that repeating would not change, or the limits are reached. An answer of another
-// status than 2xx is an error.
+// call sends r until there is an answer that repeating would not change, or the limits are reached. An answer of
+// another status than 2xx is an error.
 func (c *Client) call(ctx context.Context, r *request) (*response, error) {
 	ctx, done := c.within(ctx)
 	defer done()
@@ -122,7 +122,8 @@ func delay(resp *response, k int) time.Duration {
 	return d - time.Duration(mrand.Float64()*0.25*float64(d))
 }
 
-// billing knows since when the service refuses to work for lack of money. The time begins anew when none was lacking for five minutes.
+// billing knows since when the service refuses to work for lack of money. The time begins anew when none was lacking
+// for five minutes.
 type billing struct {
 	mu          sync.Mutex
 	since, last time.Time

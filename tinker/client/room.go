@@ -8,8 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// withRoom makes a model, and unloads one after another of the models that earlier processes left while the server says that it is full.
-// The model that holds the state to go on from comes last, and on TuFT never: unloading forgets what it saved.
+// withRoom makes a model, and unloads one after another of the models that earlier processes left while the server
+// says that it is full. The model that holds the state to go on from comes last, and on TuFT never: unloading forgets
+// what it saved.
 func (c *Client) withRoom(ctx context.Context, from string, create func() error) error {
 	spare := c.spare(from)
 	for {
@@ -18,10 +19,13 @@ func (c *Client) withRoom(ctx context.Context, from string, create func() error)
 			return err
 		}
 		if len(spare) == 0 {
-			return fmt.Errorf("%w; %s has no room for another adapter, and no model of this job is left to unload: wait until idle sessions end (SkyRL ends them after 300 s), "+
-				"end other runs, or start the server with more adapters (SkyRL: max_lora_adapters, one of which is the base model; TuFT: fsdp_rank_slots)", err, c.base)
+			return fmt.Errorf("%w; %s has no room for another adapter, and no model of this job is left to unload: "+
+				"wait until idle sessions end (SkyRL ends them after 300 s), "+
+				"end other runs, or start the server with more adapters (SkyRL: max_lora_adapters, one of which is "+
+				"the base model; TuFT: fsdp_rank_slots)", err, c.base)
 		}
-		c.Log(fmt.Sprintf("%s has no room for another adapter; model %s, which an earlier start of this job left there, is unloaded", c.base, spare[0]))
+		c.Log(fmt.Sprintf("%s has no room for another adapter; model %s, which an earlier start of this job left "+
+			"there, is unloaded", c.base, spare[0]))
 		if err := c.unloadSpare(ctx, spare[0]); err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ const (
 	stuck         = 2 * time.Hour // without any sample
 )
 
-// sampler is a tinker.SamplingClient.
-type sampler struct {
+// samplingClient is a tinker.SamplingClient.
+type samplingClient struct {
 	client   *Client
 	of       tinker.SamplingClientRequest
 	inFlight *semaphore.Weighted // samples accepted and not there yet
@@ -52,14 +52,15 @@ func (c *Client) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 			return nil, err
 		}
 	}
-	s := &sampler{client: c, of: req, inFlight: semaphore.NewWeighted(c.config.Samples),
+	s := &samplingClient{client: c, of: req, inFlight: semaphore.NewWeighted(c.config.Samples),
 		submit: semaphore.NewWeighted(submits), slow: semaphore.NewWeighted(slowSubmits),
 		bytes: semaphore.NewWeighted(c.config.DispatchBytes), moved: time.Now()}
 	return s, s.open(ctx)
 }
 
 // Sample implements tinker.SamplingClient. It waits while as many samples are in flight as the server allows.
-func (s *sampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (s *samplingClient) Sample(ctx context.Context,
+	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if req.Params.MaxTokens < 0 {
 		return nil, userf("client: max_tokens is %d; it must be positive, or 0 for no limit", req.Params.MaxTokens)
 	}
@@ -69,8 +70,10 @@ func (s *sampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker
 		return nil, err
 	}
 	body := wire.SampleRequest{NumSamples: max(1, req.NumSamples), Prompt: wire.FromInput(req.Prompt), Params: params,
-		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs, TopKSampleLogprobs: req.TopKSampleLogprobs,
-		TargetPromptLogprobs: wire.FromTargets(req.TargetPromptLogprobs), PromptAltTokensK: req.PromptAltTokens, Type: "sample"}
+		PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs,
+		TopKSampleLogprobs:   req.TopKSampleLogprobs,
+		TargetPromptLogprobs: wire.FromTargets(req.TargetPromptLogprobs), PromptAltTokensK: req.PromptAltTokens,
+		Type: "sample"}
 	ctx, done := s.client.within(ctx)
 	defer done()
 	if err := s.inFlight.Acquire(ctx, 1); err != nil {
@@ -107,7 +110,8 @@ func promptBytes(in tinker.ModelInput) int64 {
 }
 
 // result polls for a sample. When the server has lost it, it is asked for again, under another number.
-func (s *sampler) result(ctx context.Context, p promise, body wire.SampleRequest, size int64) (tinker.SampleResponse, error) {
+func (s *samplingClient) result(ctx context.Context, p promise, body wire.SampleRequest,
+	size int64) (tinker.SampleResponse, error) {
 	for n := 0; ; n++ {
 		r, err := result(ctx, s.client, p, wire.DecodeSample)
 		if err == nil {
@@ -127,7 +131,7 @@ func (s *sampler) result(ctx context.Context, p promise, body wire.SampleRequest
 	}
 }
 
-func (s *sampler) isStuck() bool {
+func (s *samplingClient) isStuck() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Since(s.moved) > stuck
@@ -135,7 +139,7 @@ func (s *sampler) isStuck() bool {
 
 // ask submits one request under a new number. A server that is too busy is asked again, after a second or five, under
 // the same.
-func (s *sampler) ask(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
+func (s *samplingClient) ask(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
 	s.mu.Lock()
 	body.SeqID = s.seq
 	s.seq++
@@ -173,7 +177,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // dispatch sends once, within the limits on what is being sent at a time.
-func (s *sampler) dispatch(ctx context.Context, r *request, size int64) (promise, error) {
+func (s *samplingClient) dispatch(ctx context.Context, r *request, size int64) (promise, error) {
 	s.mu.Lock()
 	wait := time.Until(s.busy)
 	recent := !s.busy.IsZero() && wait > -moment

@@ -52,7 +52,8 @@ func readRecording(t *testing.T, file, scenario string) []exchange {
 	return list
 }
 
-// replay answers each request with the recorded answer to the next request of the same method and path, and compares the two.
+// replay answers each request with the recorded answer to the next request of the same method and path, and compares
+// the two.
 type replay struct {
 	*testing.T
 	mu     sync.Mutex
@@ -72,7 +73,8 @@ func (p *replay) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	json.Unmarshal(body, &of) // a body without one is any other request
 	at := slices.IndexFunc(p.left, func(e exchange) bool {
-		return e.Method == req.Method && e.Path == req.URL.RequestURI() && (of.RequestID == "" || e.JSON["request_id"] == of.RequestID)
+		return e.Method == req.Method && e.Path == req.URL.RequestURI() &&
+			(of.RequestID == "" || e.JSON["request_id"] == of.RequestID)
 	})
 	if at < 0 {
 		p.Errorf("the SDK does not send %s %s", req.Method, req.URL.Path)
@@ -88,7 +90,8 @@ func (p *replay) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, ContentLength: int64(len(answer)), Body: io.NopCloser(bytes.NewReader(answer)), Request: req}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}},
+		ContentLength: int64(len(answer)), Body: io.NopCloser(bytes.NewReader(answer)), Request: req}, nil
 }
 
 func (p *replay) compare(e exchange, h http.Header, body []byte) {
@@ -144,7 +147,8 @@ func (p *replay) compare(e exchange, h http.Header, body []byte) {
 	}
 }
 
-// canonical puts the entries of maps in order, as the order is the writer's choice: fields 5 and 7 of the request, 2 of a datum.
+// canonical puts the entries of maps in order, as the order is the writer's choice: fields 5 and 7 of the request, 2
+// of a datum.
 func canonical(t *testing.T, b []byte, dropV2 bool) []byte {
 	return reorder(t, b, func(id protowire.Number, raw []byte) ([]byte, bool) {
 		if id == 3 {
@@ -189,8 +193,9 @@ func reorder(t *testing.T, b []byte, field func(protowire.Number, []byte) (raw [
 	return append(out, entries...)
 }
 
-// The bodies of our requests are those that the unmodified Python SDK sends for the same calls. The lists say what one of the two
-// releases has more of, always at its default: the keys that newer releases added, and calls that we do without.
+// The bodies of our requests are those that the unmodified Python SDK sends for the same calls. The lists say what one
+// of the two releases has more of, always at its default: the keys that newer releases added, and calls that we do
+// without.
 func TestSameBytesAsSDK(t *testing.T) {
 	for _, tt := range []struct {
 		release string
@@ -201,19 +206,22 @@ func TestSameBytesAsSDK(t *testing.T) {
 		{"0.38.0", map[string][]string{
 			"/api/v1/create_model":             {"optimizer_config"},
 			"/api/v1/save_weights_for_sampler": {"kind"},
-			"/api/v1/asample":                  {"prompt_alt_tokens_k", "record_stability_info", "topk_sample_logprobs"},
+			"/api/v1/asample": {"prompt_alt_tokens_k", "record_stability_info",
+				"topk_sample_logprobs"},
 		}, []string{"/api/v1/get_info", "/api/v1/samplers/"}},
 	} {
 		file := "testdata/sdk-" + tt.release + ".jsonl"
 		for name, calls := range map[string]func(*testing.T, *Client){
-			"main": mainCalls, "rest": restCalls, "from_state": stateCalls, "from_state_by_load": stateCalls, "jwt": jwtCalls, "archive": archiveCalls,
+			"main": mainCalls, "rest": restCalls, "from_state": stateCalls, "from_state_by_load": stateCalls,
+			"jwt": jwtCalls, "archive": archiveCalls,
 		} {
 			if tt.release != "0.25.0" && (name == "from_state" || name == "archive") {
 				continue // newer releases create from a state in one request, and have no archives
 			}
 			t.Run(tt.release+"/"+name, func(t *testing.T) {
 				p := &replay{T: t, left: readRecording(t, file, name), differ: tt.differ}
-				c, err := Open(t.Context(), Options{BaseURL: "http://server/", APIKey: "tml-key", HTTP: &http.Client{Transport: p}})
+				c, err := Open(t.Context(), Options{BaseURL: "http://server/", APIKey: "tml-key",
+					HTTP: &http.Client{Transport: p}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -222,8 +230,10 @@ func TestSameBytesAsSDK(t *testing.T) {
 					t.Error(err)
 				}
 				for _, e := range p.left {
-					known := slices.ContainsFunc(tt.unsent, func(path string) bool { return strings.HasPrefix(e.Path, path) })
-					if again := e.Path == "/api/v1/client/config"; !known && !again { // REST calls of the SDK read it again
+					known := slices.ContainsFunc(tt.unsent,
+						func(path string) bool { return strings.HasPrefix(e.Path, path) })
+					// REST calls of the SDK read it again
+					if again := e.Path == "/api/v1/client/config"; !known && !again {
 						t.Errorf("the SDK also sends %s %s %v", e.Method, e.Path, e.JSON)
 					}
 				}
@@ -239,7 +249,8 @@ const (
 
 func datum(tokens []int32, inputs map[string][]float32) tinker.Datum {
 	n := len(tokens) - 1
-	d := tinker.Datum{ModelInput: tinker.Text(tokens[:n]), LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts(tokens[1:])}}
+	d := tinker.Datum{ModelInput: tinker.Text(tokens[:n]),
+		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts(tokens[1:])}}
 	for k, v := range inputs {
 		d.LossFnInputs[k] = tinker.Floats(v)
 	}
@@ -260,8 +271,9 @@ func want[T any](t *testing.T, what string, got *tinker.Future[T], err error, va
 // mainCalls are the calls of train and sample in record.py.
 func mainCalls(t *testing.T, c *Client) {
 	seed := int64(7)
-	m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{SessionID: "ours", BaseModel: "Qwen/Qwen3-0.6B", UserMetadata: map[string]string{"run": "x"},
-		LoRA: tinker.LoRA{Rank: 8, Seed: &seed, TrainAttn: true, TrainMLP: true}})
+	m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{SessionID: "ours", BaseModel: "Qwen/Qwen3-0.6B",
+		UserMetadata: map[string]string{"run": "x"},
+		LoRA:         tinker.LoRA{Rank: 8, Seed: &seed, TrainAttn: true, TrainMLP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,18 +286,22 @@ func mainCalls(t *testing.T, c *Client) {
 		LossFnConfig: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.25}}, true)
 	want(t, "forward_backward", f, err, func(o tinker.ForwardOutput) bool {
 		second := o.LossFnOutputs[1][tinker.Logprobs].Float
-		return used == 2 && len(o.LossFnOutputs) == 3 && slices.Equal(second, []float32{-2, -2.25, -2.5}) && o.Metrics["loss:sum"] == 4.5
+		return used == 2 && len(o.LossFnOutputs) == 3 && slices.Equal(second, []float32{-2, -2.25, -2.5}) &&
+			o.Metrics["loss:sum"] == 4.5
 	})
 	adam := tinker.DefaultAdam()
 	adam.LearningRate, adam.Beta2, adam.GradClipNorm = 5e-4, 0.99, 1
 	o, err := m.OptimStep(t.Context(), tinker.OptimStepRequest{Adam: adam})
 	want(t, "optim_step", o, err, func(o tinker.OptimStepOutput) bool { return o.Metrics["grad_norm"] == 0.5 })
 	two := tinker.Datum{ModelInput: tinker.Text([]int32{1, 2}), LossFnInputs: map[string]tinker.Tensor{
-		tinker.TargetTokens: {Shape: []int{2, 2}, Int: []int64{2, 5, 3, 6}}, tinker.Weights: {Shape: []int{2, 2}, Float: []float32{1, 0, 0.5, 0.5}}}}
+		tinker.TargetTokens: {Shape: []int{2, 2}, Int: []int64{2, 5, 3, 6}},
+		tinker.Weights:      {Shape: []int{2, 2}, Float: []float32{1, 0, 0.5, 0.5}}}}
 	image := tinker.Datum{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Tokens: []int32{7, 8}},
 		{Image: &tinker.Image{Data: []byte("xy"), Format: "jpeg", ExpectedTokens: 2}}}},
-		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints([]int64{1, 2, 3, 4}), tinker.Weights: tinker.Floats([]float32{1, 1, 1, 1})}}
-	f, err = m.Forward(t.Context(), tinker.ForwardRequest{Data: []tinker.Datum{two, image}, LossFn: tinker.CrossEntropy})
+		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints([]int64{1, 2, 3, 4}),
+			tinker.Weights: tinker.Floats([]float32{1, 1, 1, 1})}}
+	f, err = m.Forward(t.Context(), tinker.ForwardRequest{Data: []tinker.Datum{two, image},
+		LossFn: tinker.CrossEntropy})
 	want(t, "forward", f, err, func(o tinker.ForwardOutput) bool { return len(o.LossFnOutputs) == 2 })
 	for _, req := range []tinker.SaveRequest{{Name: "first", TTL: time.Hour}, {Name: "first", Overwrite: true}} {
 		s, err := m.SaveState(t.Context(), req)
@@ -310,33 +326,40 @@ func sampleCalls(t *testing.T, c *Client) {
 	if _, err := c.SamplingClient(t.Context(), tinker.SamplingClientRequest{BaseModel: "Qwen/Qwen3-0.6B"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.SamplingClient(t.Context(), tinker.SamplingClientRequest{ModelPath: "tinker://" + model0 + "/sampler_weights/w1"})
+	s, err := c.SamplingClient(t.Context(), tinker.SamplingClientRequest{ModelPath: "tinker://" + model0 +
+		"/sampler_weights/w1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seed := uint64(1<<63 + 1)
 	f, err := s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1, 2}), NumSamples: 2,
-		Params: tinker.SamplingParams{MaxTokens: 16, Seed: &seed, Temperature: 0.7, TopK: 5, TopP: 0.9, StopStrings: []string{"\n", "é"}}})
+		Params: tinker.SamplingParams{MaxTokens: 16, Seed: &seed, Temperature: 0.7, TopK: 5, TopP: 0.9,
+			StopStrings: []string{"\n", "é"}}})
 	want(t, "asample", f, err, func(r tinker.SampleResponse) bool {
 		return len(r.Sequences) == 2 && r.PromptLogprobs == nil && r.PromptCacheHitTokens == 2 &&
-			reflect.DeepEqual(r.Sequences[0], tinker.SampledSequence{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25}, StopReason: tinker.StopLength})
+			reflect.DeepEqual(r.Sequences[0], tinker.SampledSequence{Tokens: []int32{11, 12},
+				Logprobs: []float32{-0.5, -1.25}, StopReason: tinker.StopLength})
 	})
 	p := tinker.DefaultSampling()
 	p.StopTokens = []int32{151645, 0}
-	f, err = s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1, 2}), NumSamples: 2, Params: p, PromptLogprobs: true, TopKPromptLogprobs: 2})
+	f, err = s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1, 2}), NumSamples: 2, Params: p,
+		PromptLogprobs: true, TopKPromptLogprobs: 2})
 	want(t, "asample with prompt logprobs", f, err, func(r tinker.SampleResponse) bool {
 		return math.IsNaN(float64(r.PromptLogprobs[0])) && r.PromptLogprobs[1] == -2 &&
-			reflect.DeepEqual(r.TopKPromptLogprobs, [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -0.25}, {Token: 9, Logprob: -3}}})
+			reflect.DeepEqual(r.TopKPromptLogprobs, [][]tinker.TokenLogprob{nil,
+				{{Token: 7, Logprob: -0.25}, {Token: 9, Logprob: -3}}})
 	})
 	p = tinker.DefaultSampling()
 	p.MaxTokens = 1
-	f, err = s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1, 2}), Params: p, PromptLogprobs: true})
+	f, err = s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text([]int32{1, 2}), Params: p,
+		PromptLogprobs: true})
 	want(t, "compute_logprobs", f, err, func(r tinker.SampleResponse) bool { return len(r.PromptLogprobs) == 2 })
 }
 
 func restCalls(t *testing.T, c *Client) {
 	caps, err := c.Capabilities(t.Context())
-	if err != nil || !reflect.DeepEqual(caps, tinker.Capabilities{Models: []tinker.SupportedModel{{Name: "Qwen/Qwen3-0.6B", ContextLength: 32768}}}) {
+	if err != nil || !reflect.DeepEqual(caps,
+		tinker.Capabilities{Models: []tinker.SupportedModel{{Name: "Qwen/Qwen3-0.6B", ContextLength: 32768}}}) {
 		t.Errorf("Capabilities: %+v, %v", caps, err)
 	}
 	info, err := c.WeightsInfo(t.Context(), state)
@@ -344,27 +367,33 @@ func restCalls(t *testing.T, c *Client) {
 		t.Errorf("WeightsInfo: %+v, %v", info, err)
 	}
 	runs, err := c.TrainingRuns(t.Context(), 5, 10)
-	if err != nil || len(runs.TrainingRuns) != 1 || runs.Cursor.TotalCount != 11 || runs.TrainingRuns[0].LastCheckpoint.TinkerPath != state {
+	if err != nil || len(runs.TrainingRuns) != 1 || runs.Cursor.TotalCount != 11 ||
+		runs.TrainingRuns[0].LastCheckpoint.TinkerPath != state {
 		t.Errorf("TrainingRuns: %+v, %v", runs, err)
 	}
-	if run, err := c.TrainingRun(t.Context(), model0); err != nil || run.TrainingRunID != model0 || run.UserMetadata["run"] != "x" {
+	if run, err := c.TrainingRun(t.Context(), model0); err != nil || run.TrainingRunID != model0 ||
+		run.UserMetadata["run"] != "x" {
 		t.Errorf("TrainingRun: %+v, %v", run, err)
 	}
-	if list, err := c.Checkpoints(t.Context(), model0); err != nil || len(list) != 1 || list[0].CheckpointID != "weights/first" {
+	if list, err := c.Checkpoints(t.Context(), model0); err != nil || len(list) != 1 ||
+		list[0].CheckpointID != "weights/first" {
 		t.Errorf("Checkpoints: %+v, %v", list, err)
 	}
-	if list, err := c.AllCheckpoints(t.Context(), 7, 0); err != nil || len(list.Checkpoints) != 1 || *list.Checkpoints[0].SizeBytes != 10 {
+	if list, err := c.AllCheckpoints(t.Context(), 7, 0); err != nil || len(list.Checkpoints) != 1 ||
+		*list.Checkpoints[0].SizeBytes != 10 {
 		t.Errorf("AllCheckpoints: %+v, %v", list, err)
 	}
 	if list, err := c.ServerSessions(t.Context(), 20, 0); err != nil || len(list) != 1 {
 		t.Errorf("ServerSessions: %v, %v", list, err)
 	}
-	if s, err := c.ServerSession(t.Context(), strings.TrimSuffix(model0, ":train:0")); err != nil || s.TrainingRunIDs[0] != model0 {
+	if s, err := c.ServerSession(t.Context(), strings.TrimSuffix(model0, ":train:0")); err != nil ||
+		s.TrainingRunIDs[0] != model0 {
 		t.Errorf("ServerSession: %+v, %v", s, err)
 	}
 	for what, err := range map[string]error{
-		"Publish": c.Publish(t.Context(), state), "Unpublish": c.Unpublish(t.Context(), state), "DeleteCheckpoint": c.DeleteCheckpoint(t.Context(), state),
-		"SetTTL": errors.Join(c.SetTTL(t.Context(), state, time.Hour), c.SetTTL(t.Context(), state, 0)),
+		"Publish": c.Publish(t.Context(), state), "Unpublish": c.Unpublish(t.Context(), state),
+		"DeleteCheckpoint": c.DeleteCheckpoint(t.Context(), state),
+		"SetTTL":           errors.Join(c.SetTTL(t.Context(), state, time.Hour), c.SetTTL(t.Context(), state, 0)),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

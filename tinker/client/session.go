@@ -54,8 +54,8 @@ func (c *Client) session(ctx context.Context, name string) (*session, error) {
 	return s, nil
 }
 
-// forget lets the next request open a session anew: the server no longer knows this one. A session that the caller named is its way
-// back to its models, so it stays.
+// forget lets the next request open a session anew: the server no longer knows this one. A session that the caller
+// named is its way back to its models, so it stays.
 func (c *Client) forget(s *session) bool {
 	if s.name != "" {
 		return false
@@ -83,7 +83,8 @@ func (c *Client) inSession(ctx context.Context, s **session, ask func() error) e
 }
 
 func (c *Client) createSession(ctx context.Context, name string, s *session) error {
-	r, err := post("/create_session", wire.CreateSessionRequest{Tags: []string{}, UserMetadata: map[string]any{}, SDKVersion: sdkVersion, Type: "create_session"})
+	r, err := post("/create_session", wire.CreateSessionRequest{Tags: []string{}, UserMetadata: map[string]any{},
+		SDKVersion: sdkVersion, Type: "create_session"})
 	if err != nil {
 		return err
 	}

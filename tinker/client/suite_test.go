@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/journal"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
@@ -111,7 +111,8 @@ func train(ctx context.Context, m tinker.TrainingClient, first, last int) ([]flo
 		d := tinker.Datum{ModelInput: tinker.Text(tokens[:5]), LossFnInputs: map[string]tinker.Tensor{
 			tinker.TargetTokens: tinker.TokenInts(tokens[1:]), tinker.Weights: tinker.Floats([]float32{1, 1, 1, 1, 1})}}
 		var err error
-		if f, err = m.ForwardBackward(ctx, tinker.ForwardRequest{SeqID: int64(2*step - 1), Data: []tinker.Datum{d}, LossFn: tinker.CrossEntropy}); err != nil {
+		if f, err = m.ForwardBackward(ctx, tinker.ForwardRequest{SeqID: int64(2*step - 1), Data: []tinker.Datum{d},
+			LossFn: tinker.CrossEntropy}); err != nil {
 			return nil, err
 		}
 		if _, err := m.OptimStep(ctx, tinker.OptimStepRequest{SeqID: int64(2 * step), Adam: adam}); err != nil {
@@ -138,7 +139,8 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// A server that is restarted under a client's feet is a pause: what was accepted comes, what comes later goes on, to the same bits.
+// A server that is restarted under a client's feet is a pause: what was accepted comes, what comes later goes on, to
+// the same bits.
 func TestServerRestarts(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	want := trained(t, newModel(t, open(t, client.Options{BaseURL: url})), 1, 12)
@@ -189,7 +191,8 @@ func TestClientComesBack(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	defer stop()
 	known := map[string]string{}
-	o := client.Options{BaseURL: url, Sessions: known, OnSession: func(name, id string) error { known[name] = id; return nil }}
+	o := client.Options{BaseURL: url, Sessions: known,
+		OnSession: func(name, id string) error { known[name] = id; return nil }}
 	first := open(t, o)
 	m := newModel(t, first)
 	want := trained(t, m, 1, 3)
@@ -211,15 +214,16 @@ func TestClientComesBack(t *testing.T) {
 }
 
 // Many requests outstanding at once over HTTP are all answered, with the bits that each has alone.
-func TestStorm(t *testing.T) {
+func TestBurst(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	c := open(t, client.Options{BaseURL: url})
 	l, err := load.New(t.Context(), c, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := l.Storm(t.Context(), 64, 160)
-	if err != nil || got.Samples != 64 || got.Passes != 160 || got.Outstanding < 2 { // how many pile up is the machine's affair
+	got, err := l.Burst(t.Context(), 64, 160)
+	// how many pile up is the machine's affair
+	if err != nil || got.Samples != 64 || got.Passes != 160 || got.Outstanding < 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := errors.Join(c.Close(), stop()); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// model is a tinker.TrainingClient. Its requests are submitted one at a time, in the order of the calls.
-type model struct {
+// trainingClient is a tinker.TrainingClient. Its requests are submitted one at a time, in the order of the calls.
+type trainingClient struct {
 	client *Client
 	id     string
 	turn   chan struct{} // holds the token of the request that is being submitted
@@ -21,12 +21,13 @@ type model struct {
 }
 
 // Limits says how large a chunk of a batch the server takes; tinker.Submit asks for it.
-func (m *model) Limits() tinker.Limits {
+func (m *trainingClient) Limits() tinker.Limits {
 	return tinker.Limits{Datums: m.client.config.ChunkDatums, Bytes: m.client.config.ChunkBytes}
 }
 
 // submit takes a turn, numbers the request and sends it. Its number is used up as soon as anything was sent.
-func (m *model) submit(ctx context.Context, seq int64, kind string, proto bool, build func(seq int64) (*request, error)) (promise, error) {
+func (m *trainingClient) submit(ctx context.Context, seq int64, kind string, proto bool,
+	build func(seq int64) (*request, error)) (promise, error) {
 	c := m.client
 	ctx, done := c.within(ctx)
 	defer done()
@@ -56,7 +57,7 @@ func (m *model) submit(ctx context.Context, seq int64, kind string, proto bool, 
 }
 
 // Info implements tinker.TrainingClient.
-func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
+func (m *trainingClient) Info(ctx context.Context) (tinker.ModelInfo, error) {
 	out, err := m.info(ctx)
 	if err != nil {
 		return tinker.ModelInfo{}, err
@@ -74,22 +75,24 @@ func (m *model) Info(ctx context.Context) (tinker.ModelInfo, error) {
 	lora := m.lora
 	lora.Rank, lora.Alpha = out.LoRARank, alpha
 	tokenizer, _, _ := strings.Cut(out.ModelData.TokenizerID, ":") // as the SDK cuts it: variants share a tokenizer
-	return tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID), TokenizerID: tokenizer}, nil
+	return tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID),
+		TokenizerID: tokenizer}, nil
 }
 
-func (m *model) info(ctx context.Context) (out wire.GetInfoResponse, err error) {
+func (m *trainingClient) info(ctx context.Context) (out wire.GetInfoResponse, err error) {
 	err = m.client.postJSON(ctx, "/get_info", wire.GetInfoRequest{ModelID: m.id, Type: "get_info"}, &out)
 	return out, m.client.lost(m.id, "GetInfo", err)
 }
 
 // catchUp learns where a model of an earlier process stands.
-func (m *model) catchUp(ctx context.Context) error {
+func (m *trainingClient) catchUp(ctx context.Context) error {
 	out, err := m.info(ctx)
 	if err != nil {
 		return err
 	}
 	if out.NextSeqID < 1 {
-		return userf("client: %s does not say how far model %s has come, so it cannot be gone on with; create a model from a saved state", m.client.base, m.id)
+		return userf("client: %s does not say how far model %s has come, so it cannot be gone on with; create a "+
+			"model from a saved state", m.client.base, m.id)
 	}
 	m.turn <- struct{}{}
 	m.next = max(m.next, out.NextSeqID)
@@ -98,19 +101,24 @@ func (m *model) catchUp(ctx context.Context) error {
 }
 
 // Forward implements tinker.TrainingClient.
-func (m *model) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *trainingClient) Forward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return m.forward(ctx, req, "Forward")
 }
 
 // ForwardBackward implements tinker.TrainingClient.
-func (m *model) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *trainingClient) ForwardBackward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return m.forward(ctx, req, "ForwardBackward")
 }
 
-func (m *model) forward(ctx context.Context, req tinker.ForwardRequest, kind string) (*tinker.Future[tinker.ForwardOutput], error) {
+func (m *trainingClient) forward(ctx context.Context, req tinker.ForwardRequest,
+	kind string) (*tinker.Future[tinker.ForwardOutput], error) {
 	p, err := m.submit(ctx, req.SeqID, kind, true, func(seq int64) (*request, error) {
-		r := &request{method: http.MethodPost, path: "/forward_backward", contentType: wire.Proto, retries: retries, window: window}
-		r.body = wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: m.id, SeqID: seq, Data: req.Data, LossFn: req.LossFn,
+		r := &request{method: http.MethodPost, path: "/forward_backward", contentType: wire.Proto, retries: retries,
+			window: window}
+		r.body = wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: m.id, SeqID: seq, Data: req.Data,
+			LossFn:       req.LossFn,
 			LossFnConfig: req.LossFnConfig, ForwardOnly: kind == "Forward"})
 		if m.client.zstd == nil {
 			return r, nil
@@ -125,7 +133,8 @@ func (m *model) forward(ctx context.Context, req tinker.ForwardRequest, kind str
 }
 
 // OptimStep implements tinker.TrainingClient.
-func (m *model) OptimStep(ctx context.Context, req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+func (m *trainingClient) OptimStep(ctx context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
 	p, err := m.submit(ctx, req.SeqID, "OptimStep", false, func(seq int64) (*request, error) {
 		return post("/optim_step", wire.FromOptimStep(m.id, seq, req))
 	})
@@ -142,7 +151,8 @@ type saveStateBody struct {
 }
 
 // SaveState implements tinker.TrainingClient.
-func (m *model) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *trainingClient) SaveState(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return m.save(ctx, req, "SaveWeights", func(body wire.SaveRequest) (*request, error) {
 		body.Type = "save_weights"
 		return post("/save_weights", saveStateBody{body, req.Overwrite})
@@ -150,14 +160,16 @@ func (m *model) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.
 }
 
 // SaveWeightsForSampler implements tinker.TrainingClient.
-func (m *model) SaveWeightsForSampler(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *trainingClient) SaveWeightsForSampler(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return m.save(ctx, req, "SaveWeightsForSampler", func(body wire.SaveRequest) (*request, error) {
 		body.Type, body.Overwrite = "save_weights_for_sampler", req.Overwrite
 		return post("/save_weights_for_sampler", body)
 	})
 }
 
-func (m *model) save(ctx context.Context, req tinker.SaveRequest, kind string, build func(wire.SaveRequest) (*request, error)) (*tinker.Future[tinker.SaveOutput], error) {
+func (m *trainingClient) save(ctx context.Context, req tinker.SaveRequest, kind string,
+	build func(wire.SaveRequest) (*request, error)) (*tinker.Future[tinker.SaveOutput], error) {
 	p, err := m.submit(ctx, req.SeqID, kind, false, func(seq int64) (*request, error) {
 		body := wire.SaveRequest{ModelID: m.id, Path: &req.Name, SeqID: seq}
 		if req.TTL != 0 {
@@ -174,26 +186,31 @@ func (m *model) save(ctx context.Context, req tinker.SaveRequest, kind string, b
 	if err != nil {
 		return nil, err
 	}
-	return tinker.Then(future(m.client, p, object[tinker.SaveOutput]), func(o tinker.SaveOutput) (tinker.SaveOutput, error) {
-		if bare := "tinker://" + m.id + "/"; kind == "SaveWeightsForSampler" && o.Path == bare+req.Name { // SkyRL's form
-			o.Path = tinker.Path{ModelID: m.id, Kind: tinker.KindSampler, Name: req.Name}.String()
-		}
-		return o, nil
-	}), nil
+	return tinker.Then(future(m.client, p, object[tinker.SaveOutput]),
+		func(o tinker.SaveOutput) (tinker.SaveOutput, error) {
+			// SkyRL's form
+			if bare := "tinker://" + m.id + "/"; kind == "SaveWeightsForSampler" && o.Path == bare+req.Name {
+				o.Path = tinker.Path{ModelID: m.id, Kind: tinker.KindSampler, Name: req.Name}.String()
+			}
+			return o, nil
+		}), nil
 }
 
 // LoadState implements tinker.TrainingClient.
-func (m *model) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+func (m *trainingClient) LoadState(ctx context.Context,
+	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
 	p, err := m.submit(ctx, req.SeqID, "LoadWeights", false, func(seq int64) (*request, error) {
-		return post("/load_weights", wire.LoadRequest{ModelID: m.id, SeqID: seq, Path: req.Path, Optimizer: req.Optimizer, Type: "load_weights"})
+		return post("/load_weights", wire.LoadRequest{ModelID: m.id, SeqID: seq, Path: req.Path,
+			Optimizer: req.Optimizer, Type: "load_weights"})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return tinker.Then(future(m.client, p, object[tinker.LoadOutput]), func(o tinker.LoadOutput) (tinker.LoadOutput, error) {
-		if o.Path == "" {
-			o.Path = req.Path
-		}
-		return o, nil
-	}), nil
+	return tinker.Then(future(m.client, p, object[tinker.LoadOutput]),
+		func(o tinker.LoadOutput) (tinker.LoadOutput, error) {
+			if o.Path == "" {
+				o.Path = req.Path
+			}
+			return o, nil
+		}), nil
 }

@@ -58,7 +58,8 @@ func post(path string, body any) (*request, error) {
 	if err != nil {
 		return nil, userf("client: %s: %w", path, err)
 	}
-	return &request{method: http.MethodPost, path: path, body: raw, contentType: wire.JSON, retries: retries, window: window}, nil
+	return &request{method: http.MethodPost, path: path, body: raw, contentType: wire.JSON, retries: retries,
+		window: window}, nil
 }
 
 // postJSON sends body and reads the answer into out.
@@ -99,7 +100,8 @@ func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, 
 		limit = timeout
 	}
 	tooLong := fmt.Errorf("no answer within %v", limit)
-	timer := time.AfterFunc(limit+time.Duration(len(r.body)/(64<<10))*time.Second, func() { cancel(tooLong) }) // at least 64 KiB/s up
+	// at least 64 KiB/s up
+	timer := time.AfterFunc(limit+time.Duration(len(r.body)/(64<<10))*time.Second, func() { cancel(tooLong) })
 	defer timer.Stop()
 	req, err := http.NewRequestWithContext(actx, r.method, c.base+wire.Prefix+r.path, bytes.NewReader(r.body))
 	if err != nil {

@@ -71,11 +71,7 @@ func small(ctx context.Context, c tinker.SamplingClient, n int, times *Times) (l
 	req.Params.MaxTokens = smallTokens
 	for range n {
 		begun := time.Now()
-		f, err := c.Sample(ctx, req)
-		if err != nil {
-			return "", err
-		}
-		r, err := f.Wait(ctx)
+		r, err := tinker.Sample(ctx, c, req)
 		if err != nil {
 			return "", err
 		}

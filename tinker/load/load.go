@@ -1,9 +1,10 @@
-// Package load puts a Tinker service under load, checks every answer and measures: round trips of single training requests, many
-// runs training at once, many samples at once, and a storm of requests that are all outstanding together.
+// Package load puts a Tinker service under load, checks every answer and measures: round trips of single training
+// requests, many training runs at once, many samples at once, and a burst of requests that are all outstanding
+// together.
 //
-// It speaks only the interfaces of package tinker, so it loads an engine in this process, a server through tinker/client, and
-// the hosted service alike. Where the service promises exact logprobs, answers to equal requests must be equal to the last bit;
-// elsewhere they must be well formed, finite, and the losses of training must fall.
+// It uses only the interfaces of package tinker, so it can load an engine in this process, a server through
+// tinker/client, or the hosted service. If the service promises exact logprobs, answers to equal requests must be
+// equal to the last bit. Otherwise they must be well formed and finite, and training losses must fall.
 package load
 
 import (
@@ -47,7 +48,8 @@ const rank = 8
 // run starts a training run whose first weights are always the same.
 func (l *Load) run(ctx context.Context) (tinker.TrainingClient, error) {
 	seed := int64(7)
-	return l.svc.CreateModel(ctx, tinker.CreateModelRequest{BaseModel: l.base, LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
+	return l.svc.CreateModel(ctx, tinker.CreateModelRequest{BaseModel: l.base,
+		LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
 }
 
 // datum is a sequence of n tokens, the same for the same kind; every vocabulary has its tokens.

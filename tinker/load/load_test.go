@@ -15,7 +15,8 @@ import (
 
 func newEngine(t *testing.T) tinker.Service {
 	t.Helper()
-	e, err := engine.Open(engine.Options{Dir: t.TempDir(), Models: map[string]engine.Model{"tiny": {Dir: "../../examples/tiny/model"}}})
+	e, err := engine.Open(engine.Options{Dir: t.TempDir(),
+		Models: map[string]engine.Model{"tiny": {Dir: "../../examples/tiny/model"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +40,9 @@ func TestLoad(t *testing.T) {
 	if err != nil || runs.Last >= runs.First {
 		t.Errorf("runs: %+v, %v", runs, err)
 	}
-	storm, err := l.Storm(t.Context(), 20, 40)
-	if err != nil || storm.Outstanding < 2 || storm.Tokens == 0 {
-		t.Errorf("storm: %+v, %v", storm, err)
+	burst, err := l.Burst(t.Context(), 20, 40)
+	if err != nil || burst.Outstanding < 2 || burst.Tokens == 0 {
+		t.Errorf("burst: %+v, %v", burst, err)
 	}
 }
 
@@ -61,7 +62,8 @@ func (l *liar) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (
 	return lyingRun{m, l}, err
 }
 
-func (l lyingRun) ForwardBackward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (l lyingRun) ForwardBackward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	l.of.answers++
 	lie := l.of.answers%100 == 0
 	f, err := l.TrainingClient.ForwardBackward(ctx, req)
@@ -78,12 +80,12 @@ func (l lyingRun) ForwardBackward(ctx context.Context, req tinker.ForwardRequest
 	}), nil
 }
 
-func TestStormSeesOneWrongBit(t *testing.T) {
+func TestBurstSeesOneWrongBit(t *testing.T) {
 	l, err := load.New(t.Context(), &liar{Service: newEngine(t)}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Storm(t.Context(), 0, 128); err == nil || !strings.Contains(err.Error(), "other logprobs") {
+	if _, err := l.Burst(t.Context(), 0, 128); err == nil || !strings.Contains(err.Error(), "other logprobs") {
 		t.Errorf("one wrong bit among 128 answers: %v", err)
 	}
 }

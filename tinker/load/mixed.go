@@ -11,12 +11,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Mixed is a training script that does everything there is, one of each kind again and again: training, named samplers and seeded samples,
-// states saved, loaded, deleted, ended by time, and models made from states. It returns what every answer was, to the last bit; services
-// with the same weights give the same answers, whatever happens to them in between. name is of its session, steps at least 6.
+// Mixed is a training script that does everything there is, one of each kind again and again: training, named samplers
+// and seeded samples, states saved, loaded, deleted, ended by time, and models made from states. It returns what every
+// answer was, to the last bit; services with the same weights give the same answers, whatever happens to them in
+// between. name is of its session, steps at least 6.
 func (l *Load) Mixed(ctx context.Context, name string, steps int) ([]string, error) {
 	seed := int64(len(name))
-	m, err := l.svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: l.base, LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
+	m, err := l.svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: l.base,
+		LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func (x *mixed) train(kind int) {
 	if x.err != nil {
 		return
 	}
-	f, err := x.m.ForwardBackward(x.ctx, batch(x.next(), stormTokens, kind))
+	f, err := x.m.ForwardBackward(x.ctx, batch(x.next(), burstTokens, kind))
 	say(x, f, err)
 	adam := tinker.DefaultAdam()
 	adam.LearningRate = 1e-3
@@ -159,18 +161,20 @@ func (x *mixed) branch(i int) {
 		return
 	}
 	x.made++
-	m, err := x.l.svc.CreateModelFromState(x.ctx, tinker.CreateFromStateRequest{SessionID: x.name, ModelSeqID: x.made, Path: x.state, Optimizer: i%4 == 0})
+	m, err := x.l.svc.CreateModelFromState(x.ctx, tinker.CreateFromStateRequest{SessionID: x.name, ModelSeqID: x.made,
+		Path: x.state, Optimizer: i%4 == 0})
 	if err != nil {
 		x.err = err
 		return
 	}
-	f, err := m.ForwardBackward(x.ctx, batch(1, stormTokens, i))
+	f, err := m.ForwardBackward(x.ctx, batch(1, burstTokens, i))
 	say(x, f, err)
 }
 
 // end saves a sampler for a second.
 func (x *mixed) end(i int) {
-	f, err := x.m.SaveWeightsForSampler(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("brief-%d", i), TTL: time.Second})
+	f, err := x.m.SaveWeightsForSampler(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("brief-%d", i),
+		TTL: time.Second})
 	x.brief = say(x, f, err).Path
 }
 
@@ -190,14 +194,16 @@ func (x *mixed) finish() {
 		x.gone(x.brief)
 	}
 	if info, err := x.m.Info(x.ctx); x.err == nil && (err != nil || info.NextSeqID != x.seq) {
-		x.err = fmt.Errorf("load: script %s sent %d requests; the service knows %d (%v)", x.name, x.seq-1, info.NextSeqID-1, err)
+		x.err = fmt.Errorf("load: script %s sent %d requests; the service knows %d (%v)", x.name, x.seq-1,
+			info.NextSeqID-1, err)
 	}
 }
 
 // gone waits until a path has ended.
 func (x *mixed) gone(path string) {
 	for range 100 {
-		if _, err := x.l.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path}); errors.Is(err, tinker.ErrNotFound) {
+		if _, err := x.l.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path}); errors.Is(err,
+			tinker.ErrNotFound) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -17,8 +17,8 @@ type RunsResult struct {
 	First, Last float64       // loss of the first and the last step
 }
 
-// Runs trains so many runs at once for some steps each, forward_backward and optim_step sent together. Every loss must fall; where
-// logprobs are exact all runs, which begin alike, must have the same losses.
+// Runs trains so many runs at once for some steps each, forward_backward and optim_step sent together. Every loss must
+// fall; where logprobs are exact all runs, which begin alike, must have the same losses.
 func (l *Load) Runs(ctx context.Context, runs, steps int) (RunsResult, error) {
 	out := RunsResult{Runs: runs, Steps: steps}
 	models := make([]tinker.TrainingClient, runs)
@@ -52,7 +52,8 @@ func (l *Load) Runs(ctx context.Context, runs, steps int) (RunsResult, error) {
 		}
 		for s := range all {
 			if l.exact && all[s] != losses[0][s] {
-				return out, fmt.Errorf("load: loss %d of run %d is %v, of run 0 %v; the runs are the same", s+1, i, all[s], losses[0][s])
+				return out, fmt.Errorf("load: loss %d of run %d is %v, of run 0 %v; the runs are the same", s+1, i,
+					all[s], losses[0][s])
 			}
 		}
 	}

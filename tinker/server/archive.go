@@ -29,7 +29,7 @@ func (s *Server) archiveURL(c *call) (any, error) {
 	return wire.ArchiveURL{URL: s.address(c, tokenArchive, k.Path.String(), expires), Expires: expires}, nil
 }
 
-// marker is the empty file that says to the SDK's tools that an archive is whole.
+// marker is the empty file that tells the SDK's tools that an archive is complete.
 const marker = "checkpoint_complete"
 
 // download streams a checkpoint's files as a tar, at its root: an adapter as PEFT loads it.
@@ -62,7 +62,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// member is a file of a checkpoint as it is given away.
+// member is a file of a checkpoint as it is exported.
 type member struct {
 	tinker.ExportFile
 	changed time.Time
@@ -141,7 +141,8 @@ func openMember(path string) (member, error) {
 func writeTar(w io.Writer, members []member) error {
 	t := tar.NewWriter(w)
 	for _, m := range members {
-		if err := t.WriteHeader(&tar.Header{Name: m.Name, Mode: 0o644, Size: m.Size, ModTime: m.changed.Truncate(time.Second), Format: tar.FormatUSTAR}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Name: m.Name, Mode: 0o644, Size: m.Size,
+			ModTime: m.changed.Truncate(time.Second), Format: tar.FormatUSTAR}); err != nil {
 			return err
 		}
 		if err := m.Write(t); err != nil {

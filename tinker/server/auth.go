@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Keys says which keys may come in.
+// Keys says which API keys are accepted.
 type Keys interface {
 	// Allowed reports whether the key with this hash (HashKey) is known and not revoked.
 	Allowed(hash string) bool
@@ -23,13 +23,14 @@ type Keys interface {
 // keyed reports whether a key must be a known one.
 func (s *Server) keyed() bool { return s.opts.Keys != nil && s.opts.Keys.Demanded() }
 
-// HashKey is how a key is kept: hex of SHA-256. Keys are long random strings, so a plain hash cannot be searched back.
+// HashKey is the stored form of a key: hex of its SHA-256. Keys are long random strings, so a plain hash cannot be
+// reversed.
 func HashKey(key string) string {
 	h := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(h[:])
 }
 
-// tenantOf is the owner a key stands for. It tells nothing about the key.
+// tenantOf is the tenant of a key. It reveals nothing about the key.
 func tenantOf(key string) string {
 	h := sha256.Sum256([]byte("trinity tenant\x00" + key))
 	return hex.EncodeToString(h[:16])

@@ -90,7 +90,7 @@ func bodyError(err error) error {
 	return status(http.StatusBadRequest, "reading the body: %w", err)
 }
 
-// sink is bytes in memory that is reserved before it is taken.
+// sink is bytes in memory that is reserved before it is allocated.
 type sink struct {
 	share *share
 	most  int64  // bytes
@@ -99,7 +99,7 @@ type sink struct {
 	b     []byte
 }
 
-// firstSink is how many bytes a sink begins with.
+// firstSink is the initial size of a sink, bytes.
 const firstSink = 512
 
 func (k *sink) readFrom(r io.Reader) error {
@@ -186,7 +186,8 @@ func (s *Server) unpack(c *call, in *sink, came error) error {
 	return nil
 }
 
-// inflaters is a number of decoders, so that their windows are bounded too. None is held while bytes are waited for.
+// inflaters is a pool of decoders, which limits the memory of their windows. No decoder is held while waiting for
+// bytes.
 type inflaters chan *zstd.Decoder
 
 func newInflaters(n int) inflaters {

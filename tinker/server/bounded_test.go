@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// What waits in the engine is bounded: one tenant may fill half, another still finds room, what others wait for is always taken, and
-// what was accepted is done.
+// What waits in the engine is bounded: one tenant may fill half, another still finds room, what others wait for is
+// always taken, and what was accepted is done.
 func TestQueueIsBounded(t *testing.T) {
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.MaxWaiting = 6 })
 	bob := r.as("tml-bob")
@@ -20,13 +20,15 @@ func TestQueueIsBounded(t *testing.T) {
 		accepted = append(accepted, r.promise("/forward_backward", batch(m, seq, false)))
 	}
 	code, h, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 5, false))
-	if code != http.StatusServiceUnavailable || h.Get("Retry-After") != "5" || !strings.Contains(string(raw), "3 requests with 21 tokens wait, 3 and 21 of them yours") {
+	if code != http.StatusServiceUnavailable || h.Get("Retry-After") != "5" ||
+		!strings.Contains(string(raw), "queue full: 3 requests with 21 tokens pending, 3 with 21 of them yours") {
 		t.Errorf("beyond the bound: %d, Retry-After %q, %s", code, h.Get("Retry-After"), raw)
 	}
 	again := r.promise("/forward_backward", batch(m, 3, false)) // is answered, not counted
 	theirs := bob.promise("/forward_backward", batch(other, 2, false))
 	metrics := r.metrics()
-	for _, line := range []string{`trinity_engine_queue_requests{work="training"} 4`, `trinity_engine_queue_tokens{work="training"} 28`, `trinity_engine_queue_requests{work="sampling"} 0`} {
+	for _, line := range []string{`trinity_engine_queue_requests{work="training"} 4`,
+		`trinity_engine_queue_tokens{work="training"} 28`, `trinity_engine_queue_requests{work="sampling"} 0`} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("metrics lack %s", line)
 		}
@@ -39,7 +41,8 @@ func TestQueueIsBounded(t *testing.T) {
 	bob.output(theirs)
 	r.output(r.promise("/forward_backward", batch(m, 5, false)))
 	metrics = r.metrics()
-	for _, line := range []string{`trinity_engine_queue_requests{work="training"} 0`, `trinity_engine_tokens_total{phase="backward"} 49`, "trinity_engine_training_models_total 7"} {
+	for _, line := range []string{`trinity_engine_queue_requests{work="training"} 0`,
+		`trinity_engine_tokens_total{phase="backward"} 49`, "trinity_engine_training_models_total 7"} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("metrics lack %s", line)
 		}
@@ -50,7 +53,8 @@ func TestQueueIsBounded(t *testing.T) {
 func TestSamplesAreBounded(t *testing.T) {
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.MaxWaiting = 1 })
 	s := r.sampler(r.session(), 0, map[string]any{"base_model": "small"})
-	long := map[string]any{"num_samples": 4096, "sampling_params": map[string]any{"max_tokens": 40, "temperature": 1.0, "top_k": -1, "top_p": 1.0}}
+	long := map[string]any{"num_samples": 4096, "sampling_params": map[string]any{"max_tokens": 40, "temperature": 1.0,
+		"top_k": -1, "top_p": 1.0}}
 	first := r.promise("/asample", asample(s, 0, long))
 	waiting := func(n string) {
 		for !strings.Contains(r.metrics(), `trinity_engine_queue_requests{work="sampling"} `+n) {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// budget is the memory of all requests in flight: their bodies as bytes arrive, and what they unfold to. A tenant may
-// hold no more than there is room left, so one alone fills half of it at most, and whoever comes anew finds room.
+// budget is the memory of all requests in flight: their bodies as bytes arrive, and what they decode to. A tenant's
+// share may not exceed the remaining capacity: one tenant alone fills at most half, and a new tenant always finds
+// room.
 type budget struct {
 	most, tenant int64 // Options.MaxBodies and MaxTenantBodies
 
@@ -21,7 +22,7 @@ func newBudget(most, tenant int64) *budget {
 	return &budget{most: most, tenant: tenant, own: map[string]int64{}}
 }
 
-// share is what one request holds of the budget.
+// share is the part of the budget that one request holds.
 type share struct {
 	b      *budget
 	tenant string
@@ -30,8 +31,8 @@ type share struct {
 
 func (b *budget) share(tenant string) *share { return &share{b: b, tenant: tenant} }
 
-// take reserves n more bytes. A request that alone is too large is refused for good (413), one that finds no room now
-// may come again (503).
+// take reserves n more bytes. A request that is too large by itself is refused for good (413); one for which there
+// is no room now may be sent again (503).
 func (h *share) take(n int64) error {
 	if most := min(h.b.tenant, h.b.most/2); h.held+n > most {
 		return status(http.StatusRequestEntityTooLarge,
@@ -73,13 +74,13 @@ func (h *share) give(n int64) {
 // release returns everything.
 func (h *share) release() { h.give(h.held) }
 
-// laterf asks the client to send the request again in a moment.
+// laterf is an error that asks the client to send the request again later.
 func laterf(format string, args ...any) error {
 	return &statusError{http.StatusServiceUnavailable, fmt.Errorf(format+"; send this one again later", args...),
 		time.Second}
 }
 
-// inUse is how many bytes are taken.
+// inUse is the number of reserved bytes.
 func (b *budget) inUse() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

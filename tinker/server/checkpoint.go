@@ -8,15 +8,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// saved is a checkpoint with what its owner decided about it.
+// saved is a checkpoint with its owner's decisions about it.
 type saved struct {
 	tinker.Checkpoint
 	note   mark
 	tenant string
 }
 
-// readable returns a checkpoint that the tenant may read: its own, a public one, or one of the account that token
-// stands for.
+// readable returns a checkpoint that the tenant may read: its own, a public one, or one that the access token is
+// for.
 func (s *Server) readable(tenant, path, token string) (saved, error) {
 	k, err := s.find(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Server) readable(tenant, path, token string) (saved, error) {
 	return k, notThere(path)
 }
 
-// own returns a checkpoint of the tenant's.
+// own returns a checkpoint of the tenant.
 func (s *Server) own(tenant, path string) (saved, error) {
 	k, err := s.find(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Server) own(tenant, path string) (saved, error) {
 	return k, err
 }
 
-// ownOrDamaged is own, and also finds a checkpoint of the tenant's that cannot be read: its owner may delete it.
+// ownOrDamaged is own, and also finds the tenant's damaged checkpoints, so that their owner can delete them.
 func (s *Server) ownOrDamaged(tenant, path string) (saved, error) {
 	k, err := s.own(tenant, path)
 	if err == nil || errors.Is(err, tinker.ErrNotFound) {

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The server may close while requests are being handled: each is answered, and what was promised is there after the next start.
+// The server may close while requests are being handled: each is answered, and what was promised is there after the
+// next start.
 func TestCloseWhileHandling(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -58,7 +59,8 @@ func TestAddresses(t *testing.T) {
 		headers      []string
 	}{
 		{"", "http://", nil},
-		{"", "https://api.example.org/", []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "api.example.org, inner"}},
+		{"", "https://api.example.org/", []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host",
+			"api.example.org, inner"}},
 		{"", "http://", []string{"X-Forwarded-Proto", "javascript"}},
 		{"https://t.example.org/x/", "https://t.example.org/x/api/v1/archive/", []string{"X-Forwarded-Host", "other"}},
 	} {

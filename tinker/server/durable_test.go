@@ -22,8 +22,10 @@ func TestRestart(t *testing.T) {
 	m := r.model(session, 0)
 	trained := r.promise("/forward_backward", batch(m, 1, false))
 	want := bits(r.output(trained))
-	wrong := r.promise("/optim_step", map[string]any{"model_id": m, "seq_id": 2, "optimizer_params": map[string]any{"type": "dimuon"}})
-	unnamed := r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "seq_id": 3, "sampling_session_seq_id": 0})
+	wrong := r.promise("/optim_step", map[string]any{"model_id": m, "seq_id": 2,
+		"optimizer_params": map[string]any{"type": "dimuon"}})
+	unnamed := r.promise("/save_weights_for_sampler",
+		map[string]any{"model_id": m, "seq_id": 3, "sampling_session_seq_id": 0})
 	sampler := r.result(unnamed)["sampling_session_id"].(string)
 	open := asample(sampler, 1_000_000_001, map[string]any{"num_samples": 3}) // without a seed
 	drawn := r.promise("/asample", open)
@@ -61,10 +63,13 @@ func TestRestart(t *testing.T) {
 func TestUnfinishedSamplesAreDrawnAgain(t *testing.T) {
 	r := newRig(t, Options{})
 	sampler := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"})
-	body := asample(sampler, 0, map[string]any{"num_samples": 2, "sampling_params": map[string]any{"max_tokens": 30, "stop": []int{127}}})
+	body := asample(sampler, 0, map[string]any{"num_samples": 2,
+		"sampling_params": map[string]any{"max_tokens": 30, "stop": []int{127}}})
 	id := r.promise("/asample", body)
 	want := fmt.Sprint(r.samples(id).Sequences)
-	other := r.promise("/asample", asample(sampler, 1, map[string]any{"sampling_params": map[string]any{"max_tokens": 400, "stop": []int{127}}})) // still runs
+	// still runs
+	other := r.promise("/asample", asample(sampler, 1,
+		map[string]any{"sampling_params": map[string]any{"max_tokens": 400, "stop": []int{127}}}))
 	r.server.mu.Lock()
 	p := r.server.state.samples[sampleKey{sampler, 0}]
 	p.finished, p.result, p.Request = time.Time{}, sampleResult{}, mustJSON(t, body)
@@ -130,7 +135,8 @@ func (s *script) do(i int) (string, error) {
 	case 0:
 		if s.session == "" {
 			var out wire.CreateSessionResponse
-			if err := s.send("/create_session", map[string]any{"tags": []string{}, "sdk_version": "x"}, &out); err != nil {
+			if err := s.send("/create_session", map[string]any{"tags": []string{}, "sdk_version": "x"},
+				&out); err != nil {
 				return "", err
 			}
 			s.session = out.SessionID
@@ -143,11 +149,14 @@ func (s *script) do(i int) (string, error) {
 	case 3, 5:
 		id, err = s.promise("/optim_step", step(s.model, int64(i-1)))
 	case 6:
-		id, err = s.promise("/save_weights_for_sampler", map[string]any{"model_id": s.model, "seq_id": 5, "sampling_session_seq_id": 0})
+		id, err = s.promise("/save_weights_for_sampler",
+			map[string]any{"model_id": s.model, "seq_id": 5, "sampling_session_seq_id": 0})
 	case 7:
-		id, err = s.promise("/save_weights", map[string]any{"model_id": s.model, "seq_id": 6, "path": "end", "ttl_seconds": 3600})
+		id, err = s.promise("/save_weights", map[string]any{"model_id": s.model, "seq_id": 6, "path": "end",
+			"ttl_seconds": 3600})
 	case 8:
-		id, err = s.promise("/asample", asample(s.sampler, 0, map[string]any{"prompt_logprobs": true, "sampling_params": map[string]any{"max_tokens": 20, "seed": 3}}))
+		id, err = s.promise("/asample", asample(s.sampler, 0,
+			map[string]any{"prompt_logprobs": true, "sampling_params": map[string]any{"max_tokens": 20, "seed": 3}}))
 	}
 	if err != nil {
 		return "", err
@@ -173,7 +182,8 @@ func (s *script) promise(path string, body any) (string, error) {
 }
 
 func (s *script) fetch(i int, id string) (string, error) {
-	code, h, raw, err := s.r.try("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept", wire.Proto)
+	code, h, raw, err := s.r.try("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
+		wire.Proto)
 	switch {
 	case err != nil || code >= 500:
 		return "", errDown
@@ -186,7 +196,8 @@ func (s *script) fetch(i int, id string) (string, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return "", err
 	}
-	if m["type"] == "try_again" || m["error"] != nil && strings.Contains(fmt.Sprint(m["error"]), disk.ErrCrash.Error()) {
+	if m["type"] == "try_again" || m["error"] != nil &&
+		strings.Contains(fmt.Sprint(m["error"]), disk.ErrCrash.Error()) {
 		return "", errDown
 	}
 	if m["error"] != nil {

@@ -19,8 +19,9 @@ func TestGapsAreBounded(t *testing.T) {
 	m := r.model(r.session(), 0)
 	for _, seq := range []int64{52, 100, math.MaxInt32} {
 		for path, body := range map[string]any{"/save_weights_for_sampler": map[string]any{"model_id": m,
-			"seq_id": seq, "sampling_session_seq_id": 0}, "/optim_step": step(m, seq), "/forward_backward": batch(m, seq, false),
-			"/save_weights": map[string]any{"model_id": m, "seq_id": seq}} {
+			"seq_id": seq, "sampling_session_seq_id": 0}, "/optim_step": step(m, seq),
+			"/forward_backward": batch(m, seq, false),
+			"/save_weights":     map[string]any{"model_id": m, "seq_id": seq}} {
 			code, _, raw := r.send("POST", wire.Prefix+path, body)
 			if code != http.StatusBadRequest || !strings.Contains(string(raw),
 				"at most 50 may be missing (MaxMissing)") {

@@ -52,7 +52,8 @@ func (s *Server) saveExternal(c *call, req saveExternalRequest) (any, error) {
 	}
 	switch {
 	case len(req.Recipients) > 0:
-		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients names %d; exports are not encrypted here: leave it out (TLS protects the download), and download the path that "+
+		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients names %d; exports are not encrypted "+
+			"here: leave it out (TLS protects the download), and download the path that "+
 			"save_weights_external returns", len(req.Recipients)))
 	case req.Path == nil:
 		return s.reject(m, req.SeqID, tinker.Userf("save_weights_external needs a path, the checkpoint's name"))
@@ -70,7 +71,8 @@ const tokenFile = "f"
 // externalURLs gives an address for every file of an external checkpoint.
 func (s *Server) externalURLs(c *call) (any, error) {
 	if c.r.PathValue("kind") != kindExternal {
-		return nil, tinker.Userf("%s is not an external checkpoint; save one with save_weights_external", c.r.PathValue("kind")+"/"+c.r.PathValue("name"))
+		return nil, tinker.Userf("%s is not an external checkpoint; save one with save_weights_external",
+			c.r.PathValue("kind")+"/"+c.r.PathValue("name"))
 	}
 	k, err := s.checkpointOf(c, s.readableOnly)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// pending is a result that comes.
+// pending is a result that is not there yet.
 type pending struct {
 	done   <-chan struct{}
 	result func() (any, error) // to be called when done
@@ -20,7 +20,8 @@ type pending struct {
 	state func() (queue, reason string)
 }
 
-// retrieve waits for a result. While there is none it answers try_again after Hold, which is below the SDK's own limit.
+// retrieve waits for a result. If there is none after Hold, which is below the SDK's own limit, it answers
+// try_again.
 func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	p, err := s.lookup(c.tenant, req.RequestID)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	return s.render(c, v)
 }
 
-// listen counts in a call that waits for a result, of which a tenant may have its share; leave counts it out.
+// listen counts a call that waits for a result against its tenant's limit; leave counts it out.
 func (s *Server) listen(c *call) (leave func(), err error) {
 	tenant := c.tenant
 	if err := s.listening.try(tenant, 0); err != nil {
@@ -109,7 +110,8 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 		return wire.SaveResponse{Type: "save_weights", Path: v.Path}, nil
 	}
 	if kind, name := outer(p); kind == kindExternal {
-		return wire.SaveResponse{Type: "save_weights_external", Path: "tinker://" + p.ModelID + "/" + kind + "/" + name}, nil
+		return wire.SaveResponse{Type: "save_weights_external",
+			Path: "tinker://" + p.ModelID + "/" + kind + "/" + name}, nil
 	}
 	if !strings.HasPrefix(p.Name, unnamedPrefix) {
 		return wire.SaveResponse{Type: "save_weights_for_sampler", Path: v.Path}, nil
@@ -118,7 +120,8 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 	id := s.state.unnamed[v.Path]
 	s.mu.Unlock()
 	if id == "" {
-		return wire.Failed{Error: "the unnamed sampler was not used for long and is gone; save again", Category: tinker.User}, nil
+		return wire.Failed{Error: "the unnamed sampler was not used for long and is gone; save again",
+			Category: tinker.User}, nil
 	}
 	return wire.SaveResponse{Type: "save_weights_for_sampler", SamplingSessionID: id}, nil
 }
@@ -126,7 +129,7 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 // errUnknownFuture is the answer for ids that were never given out, and for those of others.
 var errUnknownFuture = fmt.Errorf("request_id: %w", tinker.ErrNotFound)
 
-// gone is the answer for a result that was there and is not kept: the SDK samples again.
+// gone is the answer for a result that is no longer kept: the SDK samples again.
 func gone(format string, args ...any) error { return status(http.StatusGone, format, args...) }
 
 // lookup finds a request of the tenant's by its id.
@@ -221,10 +224,11 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 	return func() (any, error) { return f.Wait(context.Background()) }
 }
 
-// crowd says when a sample of a tenant takes long because many others are under way.
+// crowd is the reason why a sample takes long: many others are in progress.
 func (s *Server) crowd(tenant string) (queue, reason string) {
 	if all, own := s.sampling.now(tenant); all.requests > s.opts.Crowd {
-		return wire.QueuePausedCapacity, fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)
+		return wire.QueuePausedCapacity,
+			fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)
 	}
 	return wire.QueueActive, ""
 }
@@ -242,13 +246,14 @@ func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
 	if p == nil {
 		return pending{}, gone("the result of this sample is no longer kept")
 	}
-	return pending{done: p.done, state: func() (string, string) { return s.crowd(tenant) }, result: func() (any, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		p.fetched = s.opts.Now()
-		if p.result.Error != "" {
-			return nil, &tinker.Error{Category: p.result.Category, Err: errors.New(p.result.Error)}
-		}
-		return p.result.Proto, nil
-	}}, nil
+	return pending{done: p.done, state: func() (string, string) { return s.crowd(tenant) },
+		result: func() (any, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			p.fetched = s.opts.Now()
+			if p.result.Error != "" {
+				return nil, &tinker.Error{Category: p.result.Category, Err: errors.New(p.result.Error)}
+			}
+			return p.result.Proto, nil
+		}}, nil
 }

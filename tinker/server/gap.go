@@ -11,10 +11,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The numbers of a model's requests are used one after another, but requests overtake each other on their way. What
-// is behind a number that is missing waits for it, for a while.
+// Requests of a model are executed in the order of their numbers, but may arrive in another order. A request waits for
+// the missing ones before it, for a limited time.
 
-// tooFar refuses a request before which too many numbers are missing. s.mu is held.
+// tooFar refuses a request with too many missing numbers before it. s.mu is held.
 func (s *Server) tooFar(m *model, seq int64) error {
 	if missing := seq - m.dense - 1 - int64(len(m.ahead)); missing > s.opts.MaxMissing && !m.ahead[seq] {
 		return tinker.Userf("seq_id is %d, and %d requests of model %s before it have not arrived; "+
@@ -24,8 +24,8 @@ func (s *Server) tooFar(m *model, seq int64) error {
 	return nil
 }
 
-// arrived notes that a number was accepted. While later numbers wait for one that is missing, a timer runs: a client
-// that gave up on a request never sends it again. s.mu is held.
+// arrived records an accepted number. While later numbers wait for a missing one, a timer runs: a client that
+// abandoned a request never sends it again. s.mu is held.
 func (s *Server) arrived(m *model, seq int64) {
 	if seq > m.dense {
 		m.ahead[seq] = true
@@ -44,11 +44,10 @@ func (s *Server) arrived(m *model, seq int64) {
 	}
 }
 
-// span is a run of numbers, both ends included.
+// span is a range of numbers, both ends included.
 type span struct{ from, to int64 }
 
-// missing lists the runs of numbers that have not arrived before others that have, at most so many numbers. s.mu is
-// held.
+// missing lists the ranges of missing numbers before accepted ones, at most that many numbers. s.mu is held.
 func (m *model) missing(most int64) (list []span) {
 	next := m.dense + 1
 	for _, seq := range slices.Sorted(maps.Keys(m.ahead)) {
@@ -61,7 +60,7 @@ func (m *model) missing(most int64) (list []span) {
 	return list
 }
 
-// closeGap gives up on the numbers that are missing, unless some came meanwhile.
+// closeGap cancels the missing numbers, unless some arrived meanwhile.
 func (s *Server) closeGap(m *model, waiting int64) {
 	s.mu.Lock()
 	m.gap = nil
@@ -71,9 +70,9 @@ func (s *Server) closeGap(m *model, waiting int64) {
 	}
 	s.mu.Unlock()
 	for _, g := range missing {
-		s.opts.Log.Warn("training requests never arrived and are given up", "model", m.ID, "from", g.from, "to", g.to)
+		s.opts.Log.Warn("training requests did not arrive and are cancelled", "model", m.ID, "from", g.from, "to", g.to)
 		if err := s.giveUp(m, g); err != nil && s.ctx.Err() == nil {
-			s.opts.Log.Error("giving up training requests", "model", m.ID, "from", g.from, "to", g.to, "error", err)
+			s.opts.Log.Error("cancelling training requests", "model", m.ID, "from", g.from, "to", g.to, "error", err)
 		}
 	}
 	s.mu.Lock()
@@ -81,7 +80,7 @@ func (s *Server) closeGap(m *model, waiting int64) {
 	s.mu.Unlock()
 }
 
-// giveUp rejects a run of numbers in one record, and uses them up.
+// giveUp rejects a range of numbers in one record, and uses them up.
 func (s *Server) giveUp(m *model, g span) error {
 	var unsent []int64
 	err := s.change(func(t *state) (at int64, err error) {
@@ -122,14 +121,14 @@ func (s *Server) giveUp(m *model, g span) error {
 
 func (g span) err(model string, after time.Duration) error {
 	if g.from == g.to {
-		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was given up", g.from,
+		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was cancelled", g.from,
 			model, after)
 	}
-	return tinker.Userf("requests %d to %d of model %s did not arrive within %v of later ones and were given up",
+	return tinker.Userf("requests %d to %d of model %s did not arrive within %v of later ones and were cancelled",
 		g.from, g.to, model, after)
 }
 
-// voidAll is void of many, which share their writes to the disk.
+// voidAll is void of many numbers, which share their writes to the disk.
 func (s *Server) voidAll(m *model, seqs []int64) error {
 	var g errgroup.Group
 	g.SetLimit(64)
@@ -139,10 +138,10 @@ func (s *Server) voidAll(m *model, seqs []int64) error {
 	return g.Wait()
 }
 
-// lookBack bounds how far behind the newest number a missing one can be.
+// lookBack limits how far before the newest number a missing one can be.
 const lookBack = 1 << 17
 
-// recount learns after a restart which numbers were accepted, and uses up again those that were rejected. s.mu is held.
+// recount finds out after a restart which numbers were accepted, and uses up the rejected ones again. s.mu is held.
 func (s *Server) recount(m *model) {
 	next := m.info.NextSeqID
 	m.dense = next - 1
@@ -167,7 +166,7 @@ func (s *Server) recount(m *model) {
 	if len(unsent) > 0 {
 		s.work.begin(func() {
 			if err := s.voidAll(m, unsent); err != nil && s.ctx.Err() == nil {
-				s.opts.Log.Error("using up numbers that were given up", "model", m.ID, "error", err)
+				s.opts.Log.Error("using up the numbers of cancelled requests", "model", m.ID, "error", err)
 			}
 		})
 	}
@@ -179,7 +178,7 @@ func (s *Server) recount(m *model) {
 	s.arrived(m, m.dense)
 }
 
-// gapReason says what a request waits for when that is one that has not arrived. s.mu is held.
+// gapReason says which missing request a request waits for. s.mu is held.
 func (m *model) gapReason(seq int64) string {
 	if len(m.ahead) == 0 || seq <= m.dense {
 		return ""

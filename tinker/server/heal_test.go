@@ -21,13 +21,15 @@ func TestFullDiskHeals(t *testing.T) {
 	m := r.model(session, 0)
 	want := bits(r.output(r.promise("/forward_backward", batch(m, 1, false))))
 	full.Now.Store(true)
-	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", createModel(session, 1)); code != http.StatusInsufficientStorage {
+	if code, _, raw := r.send("POST", wire.Prefix+"/create_model",
+		createModel(session, 1)); code != http.StatusInsufficientStorage {
 		t.Errorf("the first request on a full disk: %d %s", code, raw)
 	}
 	for path, body := range map[string]any{"/create_session": map[string]any{"tags": []string{}, "sdk_version": "x"},
 		"/create_model": createModel(session, 2), "/forward_backward": batch(m, 2, false), "/optim_step": step(m, 2)} {
 		code, _, raw := r.send("POST", wire.Prefix+path, body)
-		if code != http.StatusInsufficientStorage || !strings.Contains(string(raw), syscall.ENOSPC.Error()) || strings.Contains(string(raw), r.dir) {
+		if code != http.StatusInsufficientStorage || !strings.Contains(string(raw), syscall.ENOSPC.Error()) ||
+			strings.Contains(string(raw), r.dir) {
 			t.Errorf("%s on a full disk: %d %s", path, code, raw)
 		}
 	}
@@ -58,9 +60,11 @@ func TestTextsAreBounded(t *testing.T) {
 		{"tags": []string{}, "sdk_version": long},
 		{"tags": []string{long}, "sdk_version": "x"},
 		{"tags": make([]string, maxTags+1), "sdk_version": "x"},
-		{"tags": []string{}, "sdk_version": "x", "user_metadata": map[string]any{"k": strings.Repeat("v", maxMetadata)}},
+		{"tags": []string{}, "sdk_version": "x", "user_metadata": map[string]any{"k": strings.Repeat("v",
+			maxMetadata)}},
 	} {
-		if code, _, raw := r.send("POST", wire.Prefix+"/create_session", body); code != http.StatusBadRequest || !strings.Contains(string(raw), "at most") {
+		if code, _, raw := r.send("POST", wire.Prefix+"/create_session", body); code != http.StatusBadRequest ||
+			!strings.Contains(string(raw), "at most") {
 			t.Errorf("%d %.200s", code, raw)
 		}
 	}

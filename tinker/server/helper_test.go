@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -18,45 +17,24 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/journal"
-	base "github.com/seed-d9ad8ee0/trinity/model"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const config = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,
-"num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,"rms_norm_eps":1e-6,
-"rope_theta":10000,"tie_word_embeddings":true,"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,"eos_token_id":0}`
+const config = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,"intermediate_size":48,` +
+	`"num_hidden_layers":2,
+"num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,` +
+	`"rms_norm_eps":1e-6,
+"rope_theta":10000,"tie_word_embeddings":true,"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,` +
+	`"eos_token_id":0}`
 
 // tinyModel writes a model folder with random weights.
-func tinyModel(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c, err := base.LoadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []safetensors.Tensor
-	for _, p := range base.RandomTensors(c, 1) {
-		if len(p.Shape) == 2 {
-			for i := range p.Data {
-				p.Data[i] *= 8 // far from a flat distribution
-			}
-		}
-		list = append(list, safetensors.FromBF16(p.Name, p.Shape, p.Data))
-	}
-	if err := safetensors.Write(filepath.Join(dir, "model.safetensors"), list, nil); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
+func tinyModel(t testing.TB) string { return enginetest.Model(t, []byte(config), 8) }
 
 // rig is a server with everything below it, over HTTP, that can be stopped and started again on the same folders.
 type rig struct {
@@ -95,7 +73,8 @@ func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.clock.Load
 
 func (r *rig) start() error {
 	seed := uint64(1)
-	below := engine.Options{Dir: filepath.Join(r.dir, "checkpoints"), Models: map[string]engine.Model{"tiny": {Dir: r.modelDir}}, Seed: &seed, FS: r.fs, Threads: 1, MaxSequences: 8}
+	below := engine.Options{Dir: filepath.Join(r.dir, "checkpoints"),
+		Models: map[string]engine.Model{"tiny": {Dir: r.modelDir}}, Seed: &seed, FS: r.fs, Threads: 1, MaxSequences: 8}
 	if r.tune != nil {
 		r.tune(&below)
 	}
@@ -284,7 +263,8 @@ func (r *rig) counters() (list string) {
 func (r *rig) fetch(id string) (map[string]any, []byte) {
 	r.t.Helper()
 	for start := time.Now(); time.Since(start) < time.Minute; {
-		code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept", wire.Proto)
+		code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
+			wire.Proto)
 		if code != http.StatusOK {
 			r.t.Fatalf("retrieve_future: %d %s", code, raw)
 		}
@@ -352,7 +332,8 @@ func (r *rig) samples(id string) tinker.SampleResponse {
 func (r *rig) session() string {
 	r.t.Helper()
 	var s wire.CreateSessionResponse
-	r.post("/create_session", map[string]any{"tags": []string{}, "user_metadata": map[string]any{}, "sdk_version": "0.25.0", "type": "create_session"}, &s)
+	r.post("/create_session", map[string]any{"tags": []string{}, "user_metadata": map[string]any{},
+		"sdk_version": "0.25.0", "type": "create_session"}, &s)
 	return s.SessionID
 }
 
@@ -364,7 +345,8 @@ func (r *rig) model(session string, seq int64) string {
 
 func createModel(session string, seq int64) map[string]any {
 	return map[string]any{"session_id": session, "model_seq_id": seq, "base_model": "small", "type": "create_model",
-		"lora_config": map[string]any{"rank": 4, "seed": 7, "train_unembed": true, "train_mlp": true, "train_attn": true}}
+		"lora_config": map[string]any{"rank": 4, "seed": 7, "train_unembed": true, "train_mlp": true,
+			"train_attn": true}}
 }
 
 func (r *rig) sampler(session string, seq int64, body map[string]any) string {
@@ -385,17 +367,22 @@ func batch(model string, seq int64, only bool) []byte {
 	for i := range tokens {
 		targets[i], w[i] = int64(tokens[(i+1)%len(tokens)]), 1-float32(i)/8
 	}
-	return wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: model, SeqID: seq, LossFn: tinker.CrossEntropy, ForwardOnly: only, Data: []tinker.Datum{{
-		ModelInput: tinker.Text(tokens), LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(w)}}}})
+	return wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: model, SeqID: seq, LossFn: tinker.CrossEntropy,
+		ForwardOnly: only, Data: []tinker.Datum{{
+			ModelInput: tinker.Text(tokens), LossFnInputs: map[string]tinker.Tensor{
+				tinker.TargetTokens: tinker.Ints(targets), tinker.Weights: tinker.Floats(w)}}}})
 }
 
 func step(model string, seq int64) map[string]any {
-	return map[string]any{"model_id": model, "seq_id": seq, "type": "optim_step", "adam_params": map[string]any{"learning_rate": 0.01}}
+	return map[string]any{"model_id": model, "seq_id": seq, "type": "optim_step",
+		"adam_params": map[string]any{"learning_rate": 0.01}}
 }
 
 func asample(sampler string, seq int64, more map[string]any) map[string]any {
-	m := map[string]any{"sampling_session_id": sampler, "seq_id": seq, "num_samples": 1, "type": "sample", "prompt_logprobs": false, "topk_prompt_logprobs": 0,
-		"prompt":          map[string]any{"chunks": []any{map[string]any{"type": "encoded_text", "tokens": []int{5, 6, 7}}}},
+	m := map[string]any{"sampling_session_id": sampler, "seq_id": seq, "num_samples": 1, "type": "sample",
+		"prompt_logprobs": false, "topk_prompt_logprobs": 0,
+		"prompt": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text",
+			"tokens": []int{5, 6, 7}}}},
 		"sampling_params": map[string]any{"max_tokens": 8, "temperature": 1.0, "top_k": -1, "top_p": 1.0}}
 	for k, v := range more {
 		m[k] = v

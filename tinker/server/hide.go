@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// hider replaces the folders of this machine in what clients are told, the longest first.
+// hider replaces the folders of this machine in texts for clients, the longest first.
 func hider(private map[string]string) *strings.Replacer {
 	folders := slices.SortedFunc(maps.Keys(private),
 		func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })

@@ -38,15 +38,18 @@ func TestNoPathLeaves(t *testing.T) {
 	body["base_model"] = dir
 	model := future("/create_model", body)["model_id"].(string)
 	state := future("/save_weights", map[string]any{"model_id": model, "path": "one", "seq_id": 1})["path"].(string)
-	sampled := future("/save_weights_for_sampler", map[string]any{"model_id": model, "path": "two", "seq_id": 2})["path"].(string)
+	sampled := future("/save_weights_for_sampler", map[string]any{"model_id": model, "path": "two",
+		"seq_id": 2})["path"].(string)
 	future("/save_weights_external", map[string]any{"model_id": model, "path": "three", "seq_id": 3})
 	sampler := r.sampler(session, 0, map[string]any{"model_path": sampled})
 	future("/asample", asample(sampler, 0, nil))
 	for _, path := range []string{"/get_info", "/weights_info"} {
 		ask("POST", wire.Prefix+path, map[string]any{"model_id": model, "tinker_path": state})
 	}
-	for _, path := range []string{"/get_server_capabilities", "/training_runs", "/training_runs/" + model, "/training_runs/" + model + "/checkpoints", "/checkpoints", "/sessions", "/sessions/" + session,
-		"/samplers/" + sampler, "/training_runs/" + model + "/checkpoints/external_weights/three/external_weights_urls", "/healthz"} {
+	for _, path := range []string{"/get_server_capabilities", "/training_runs", "/training_runs/" + model,
+		"/training_runs/" + model + "/checkpoints", "/checkpoints", "/sessions", "/sessions/" + session,
+		"/samplers/" + sampler, "/training_runs/" + model + "/checkpoints/external_weights/three/external_weights_urls",
+		"/healthz"} {
 		ask("GET", wire.Prefix+path, nil)
 	}
 	ask("GET", "/metrics", nil)
@@ -54,7 +57,8 @@ func TestNoPathLeaves(t *testing.T) {
 		ask("GET", "/tiny/resolve/main/"+name, nil)
 	}
 	var archive wire.ArchiveURL
-	if err := json.Unmarshal(ask("GET", wire.Prefix+"/training_runs/"+model+"/checkpoints/weights/one/archive", nil), &archive); err != nil {
+	if err := json.Unmarshal(ask("GET", wire.Prefix+"/training_runs/"+model+"/checkpoints/weights/one/archive", nil),
+		&archive); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := r.web.Client().Get(archive.URL)

@@ -2,7 +2,7 @@ package server
 
 import "slices"
 
-// kept is the results of one tenant's samples that are still there.
+// kept is the results of one tenant's samples in memory.
 type kept struct {
 	order []*sample // as they came; some may be gone
 	live  int       // of them that are not

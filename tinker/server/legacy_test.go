@@ -32,7 +32,8 @@ func TestOlderFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			for round := range 2 { // once converted, it opens as it is
-				r := &rig{t: t, modelDir: tinyModel(t), dir: filepath.Join(dir, name, "data"), fs: disk.OS(), key: "tml-alice"}
+				r := &rig{t: t, modelDir: tinyModel(t), dir: filepath.Join(dir, name, "data"), fs: disk.OS(),
+					key: "tml-alice"}
 				if err := r.start(); err != nil {
 					t.Fatal(err)
 				}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -24,13 +24,15 @@ func TestSilentSessions(t *testing.T) {
 	if err := r.server.collect(); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]int{"/sessions/" + trains: 200, "/sessions/" + samples: 404, "/sessions/" + alive: 200,
+	for path, want := range map[string]int{"/sessions/" + trains: 200, "/sessions/" + samples: 404,
+		"/sessions/" + alive:  200,
 		"/training_runs/" + m: 200, "/samplers/" + old: 404, "/samplers/" + used: 200} {
 		if code, _, raw := r.send("GET", wire.Prefix+path, nil); code != want {
 			t.Errorf("%s after a day: %d %s, want %d", path, code, raw, want)
 		}
 	}
-	if code, _, _ := r.send("POST", wire.Prefix+"/session_heartbeat", wire.Heartbeat{SessionID: samples}); code != http.StatusNotFound {
+	if code, _, _ := r.send("POST", wire.Prefix+"/session_heartbeat",
+		wire.Heartbeat{SessionID: samples}); code != http.StatusNotFound {
 		t.Errorf("heartbeat of a session that is gone: %d", code)
 	}
 }
@@ -41,7 +43,8 @@ func TestMemoryStaysFlat(t *testing.T) {
 	if testing.Short() {
 		n = 300
 	}
-	r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: disk.OS(), key: "tml-alice", log: journal.Options{SnapshotAfter: 20 * time.Millisecond, KeepResults: 16}}
+	r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: disk.OS(), key: "tml-alice",
+		log: journal.Options{SnapshotAfter: 20 * time.Millisecond, KeepResults: 16}}
 	if err := r.start(); err != nil {
 		t.Fatal(err)
 	}

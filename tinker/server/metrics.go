@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// stats are the numbers of /metrics.
+// stats are the metrics of /metrics.
 type stats struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
@@ -23,12 +23,18 @@ type stats struct {
 func newStats() *stats {
 	t := &stats{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_http_request_seconds", Help: "HTTP requests by route and status; retrieve_future waits for results.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 30}}, []string{"route", "status"}),
-		tokenCount: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trinity_tokens_total", Help: "Tokens done, by phase: forward, forward_backward, prompt (not found in the cache), sample."}, []string{"phase"}),
-		fsync: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_fsync_seconds", Help: "Group commits, by log: journal (training), server (sessions, samplers, samples).",
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_http_request_seconds",
+			Help:    "HTTP requests by route and status; retrieve_future waits for results.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 30}},
+			[]string{"route", "status"}),
+		tokenCount: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trinity_tokens_total",
+			Help: "Tokens done, by phase: forward, forward_backward, prompt (not found in the cache), sample."},
+			[]string{"phase"}),
+		fsync: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_fsync_seconds",
+			Help:    "Group commits, by log: journal (training), server (sessions, samplers, samples).",
 			Buckets: []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}, []string{"log"}),
-		pushedBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "trinity_samples_pushed_back_total", Help: "Requests answered with later, since too much waits."}),
+		pushedBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "trinity_samples_pushed_back_total",
+			Help: "Requests answered with later, since too much waits."}),
 	}
 	t.registry.MustRegister(t.requests, t.tokenCount, t.fsync, t.pushedBack)
 	return t
@@ -42,11 +48,16 @@ func (t *stats) watch(s *Server) {
 	locked := func(read func(*state) int) func() float64 {
 		return func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(read(&s.state)) }
 	}
-	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.", func() float64 { all, _ := s.training.now(""); return float64(all.requests) })
-	gauge("trinity_training_bytes_waiting", "Their bytes.", func() float64 { all, _ := s.training.now(""); return float64(all.bytes) })
-	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.", func() float64 { return float64(s.bodies.inUse()) })
-	gauge("trinity_samples_waiting", "asample requests accepted and not done.", func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
-	gauge("trinity_samples_kept", "asample requests known, done or not.", locked(func(t *state) int { return len(t.samples) }))
+	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.",
+		func() float64 { all, _ := s.training.now(""); return float64(all.requests) })
+	gauge("trinity_training_bytes_waiting", "Their bytes.",
+		func() float64 { all, _ := s.training.now(""); return float64(all.bytes) })
+	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.",
+		func() float64 { return float64(s.bodies.inUse()) })
+	gauge("trinity_samples_waiting", "asample requests accepted and not done.",
+		func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
+	gauge("trinity_samples_kept", "asample requests known, done or not.",
+		locked(func(t *state) int { return len(t.samples) }))
 	gauge("trinity_sessions", "Sessions known.", locked(func(t *state) int { return len(t.sessions) }))
 	gauge("trinity_models", "Training runs known.", locked(func(t *state) int { return len(t.models) }))
 	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *state) int { return len(t.samplers) }))
@@ -59,7 +70,8 @@ func (t *stats) watch(s *Server) {
 		return float64(n)
 	})
 	if b, ok := s.backend.(interface{ Resting() (resting, all int) }); ok {
-		gauge("trinity_models_resting", "Training runs that have left memory.", func() float64 { n, _ := b.Resting(); return float64(n) })
+		gauge("trinity_models_resting", "Training runs that have left memory.",
+			func() float64 { n, _ := b.Resting(); return float64(n) })
 	}
 	t.compute(s)
 }
@@ -71,34 +83,55 @@ func (t *stats) compute(s *Server) {
 		return
 	}
 	count := func(name, help string, labels prometheus.Labels, read func(tinker.Stats) int64) {
-		t.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
+		t.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
+			ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
 	}
 	gauge := func(name, help string, labels prometheus.Labels, read func(tinker.Stats) int64) {
-		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
+		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
+			ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
 	}
-	for phase, read := range map[string]func(tinker.Stats) int64{"prefill": func(v tinker.Stats) int64 { return v.Prefill }, "decode": func(v tinker.Stats) int64 { return v.Decode },
-		"forward": func(v tinker.Stats) int64 { return v.Forward }, "backward": func(v tinker.Stats) int64 { return v.Backward }} {
-		count("trinity_engine_tokens_total", "Tokens computed, by phase: prefill, decode, forward, backward.", prometheus.Labels{"phase": phase}, read)
+	for phase, read := range map[string]func(tinker.Stats) int64{
+		"prefill":  func(v tinker.Stats) int64 { return v.Prefill },
+		"decode":   func(v tinker.Stats) int64 { return v.Decode },
+		"forward":  func(v tinker.Stats) int64 { return v.Forward },
+		"backward": func(v tinker.Stats) int64 { return v.Backward }} {
+		count("trinity_engine_tokens_total", "Tokens computed, by phase: prefill, decode, forward, backward.",
+			prometheus.Labels{"phase": phase}, read)
 	}
-	count("trinity_engine_sampling_steps_total", "Passes in which every sample under way gets its next token.", nil, func(v tinker.Stats) int64 { return v.Steps })
-	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of trinity_engine_sampling_lanes_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.Lanes })
-	gauge("trinity_engine_sampling_lanes", "Samples and prompts under way.", nil, func(v tinker.Stats) int64 { return int64(v.Running) })
-	gauge("trinity_engine_sampling_lanes_max", "How many may be.", nil, func(v tinker.Stats) int64 { return int64(v.MaxLanes) })
-	count("trinity_engine_training_passes_total", "Passes of training.", nil, func(v tinker.Stats) int64 { return v.Passes })
-	count("trinity_engine_training_models_total", "Models in those passes; above one per pass when adapters share.", nil, func(v tinker.Stats) int64 { return v.PassModels })
-	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of trinity_engine_training_tokens_max it is the occupancy.", nil, func(v tinker.Stats) int64 { return v.PassTokens })
-	gauge("trinity_engine_training_tokens_max", "Tokens that a pass may have.", nil, func(v tinker.Stats) int64 { return int64(v.MicroBatch) })
-	count("trinity_engine_preemptions_total", "Times that training gave way to sampling between two layers.", nil, func(v tinker.Stats) int64 { return v.Preemptions })
-	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "trinity_engine_training_part_seconds_max",
-		Help: "Longest that training has computed without giving way to sampling."}, func() float64 { return e.Stats().LongestPart.Seconds() }))
+	count("trinity_engine_sampling_steps_total", "Passes in which every sample under way gets its next token.", nil,
+		func(v tinker.Stats) int64 { return v.Steps })
+	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of "+
+		"trinity_engine_sampling_lanes_max it is the occupancy.", nil,
+		func(v tinker.Stats) int64 { return v.Sequences })
+	gauge("trinity_engine_sampling_lanes", "Samples and prompts under way.", nil,
+		func(v tinker.Stats) int64 { return int64(v.Running) })
+	gauge("trinity_engine_sampling_lanes_max", "How many may be.", nil,
+		func(v tinker.Stats) int64 { return int64(v.MaxSequences) })
+	count("trinity_engine_training_passes_total", "Passes of training.", nil,
+		func(v tinker.Stats) int64 { return v.Passes })
+	count("trinity_engine_training_models_total", "Models in those passes; above one per pass when adapters share.",
+		nil, func(v tinker.Stats) int64 { return v.PassModels })
+	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of "+
+		"trinity_engine_training_tokens_max it is the occupancy.", nil,
+		func(v tinker.Stats) int64 { return v.PassTokens })
+	gauge("trinity_engine_training_tokens_max", "Tokens that a pass may have.", nil,
+		func(v tinker.Stats) int64 { return int64(v.MicroBatch) })
+	count("trinity_engine_preemptions_total", "Times that training gave way to sampling between two layers.", nil,
+		func(v tinker.Stats) int64 { return v.Preemptions })
+	t.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "trinity_engine_training_part_seconds_max",
+			Help: "Longest that training has computed without giving way to sampling."},
+		func() float64 { return e.Stats().LongestPart.Seconds() }))
 	for work, name := range map[tinker.Work]string{tinker.Training: "training", tinker.Sampling: "sampling"} {
 		labels := prometheus.Labels{"work": name}
-		gauge("trinity_engine_queue_requests", "Requests accepted and not done.", labels, func(v tinker.Stats) int64 { return int64(v.Waiting[work].Requests) })
-		gauge("trinity_engine_queue_tokens", "Their tokens.", labels, func(v tinker.Stats) int64 { return v.Waiting[work].Tokens })
+		gauge("trinity_engine_queue_requests", "Requests accepted and not done.", labels,
+			func(v tinker.Stats) int64 { return int64(v.Waiting[work].Requests) })
+		gauge("trinity_engine_queue_tokens", "Their tokens.", labels,
+			func(v tinker.Stats) int64 { return v.Waiting[work].Tokens })
 	}
 }
 
-// Fsynced notes a group commit of the Backend's log.
+// Fsynced records a group commit of the Backend's log.
 func (s *Server) Fsynced(took time.Duration) {
 	s.stats.fsync.WithLabelValues("journal").Observe(took.Seconds())
 }
@@ -113,7 +146,7 @@ func (t *stats) tokens(phase string, n int) {
 	}
 }
 
-// metrics is for whoever has a key, and for everybody on this machine where any key will do.
+// metrics serves /metrics to every client with a known key, and to local clients if any key is accepted.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if s.keyed() && s.authenticate(r) == "" {
 		s.fail(w, r, s.noKey())

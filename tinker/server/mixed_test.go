@@ -17,7 +17,8 @@ import (
 
 var mixedCrashes = flag.Int("server.crashes", 3, "how often the power fails under mixed load; 100 for the full test")
 
-// front is an address that stays while the server behind it dies and comes back. From a crash on nothing of the dead one is heard.
+// front is an address that stays while the server behind it dies and comes back. From a crash on nothing of the dead
+// one is heard.
 type front struct {
 	web  *httptest.Server
 	life atomic.Pointer[life]
@@ -68,8 +69,9 @@ func (f *front) end(r *rig) {
 	r.stop()
 }
 
-// TestMixedLoadOverCrashes lets the power fail at random moments of mixed load: whatever was not synced is lost. Clients repeat, and every
-// answer has the bits of a server that ran through: nothing accepted was lost, nothing was done twice.
+// TestMixedLoadOverCrashes lets the power fail at random moments of mixed load: whatever was not synced is lost.
+// Clients repeat, and every answer has the bits of a server that ran through: nothing accepted was lost, nothing was
+// done twice.
 func TestMixedLoadOverCrashes(t *testing.T) {
 	const steps = 8
 	newCrowd := func() (*front, *rig) {

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// makeWait is how long a training request waits for its model, below the SDK's time limit.
+// makeWait is how long a training request waits for its model; it is below the SDK's time limit.
 const makeWait = 45 * time.Second
 
 func newModel(r modelRecord) *model {
@@ -34,7 +34,8 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, tinker.Userf("base_model is missing; get_server_capabilities lists what is served")
 	}
 	if req.LoRA == nil || req.LoRA.Rank <= 0 {
-		return nil, tinker.Userf("lora_config.rank is 0 or missing; training of all weights stays a local matter (trinity run), this server trains LoRA adapters")
+		return nil, tinker.Userf("lora_config.rank is 0 or missing; training of all weights stays a local matter " +
+			"(trinity run), this server trains LoRA adapters")
 	}
 	base := s.baseName(req.BaseModel)
 	if err := s.served(base); err != nil {
@@ -45,8 +46,10 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, tinker.Userf("lora_config trains nothing: set train_attn, train_mlp or train_unembed")
 	}
 	meta := texts(req.UserMetadata)
-	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta, Asked: s.told(req.BaseModel),
-		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base, LoRA: lora, UserMetadata: meta,
+	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
+		Asked: s.told(req.BaseModel),
+		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base,
+			LoRA: lora, UserMetadata: meta,
 			OptimizerType: optimizer, Owner: c.tenant}}, req.ModelSeqID)
 }
 
@@ -104,7 +107,7 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	return s.promiseOf(tokenModel, r.ID, 0, r.ID), nil
 }
 
-// memoryRoom refuses a model that there is no memory for. Samplers that nobody uses make room first.
+// memoryRoom refuses a model for which there is no memory, after evicting unused samplers.
 func (s *Server) memoryRoom(r modelRecord) error {
 	sized, ok := s.opts.Store.(tinker.Sized)
 	if !ok {
@@ -127,7 +130,7 @@ func (s *Server) memoryRoom(r modelRecord) error {
 	return err
 }
 
-// remake makes models, or finds them again in the backend, one after another.
+// remake creates models, or finds them again in the backend, one after another.
 func (s *Server) remake(models []*model) {
 	for _, m := range models {
 		if s.ctx.Err() != nil {
@@ -157,8 +160,8 @@ func (s *Server) remake(models []*model) {
 	}
 }
 
-// make makes a model, or opens the one that an earlier process made: that it is missing then is damage, and no reason
-// to begin anew.
+// make creates a model, or opens the one that an earlier process created. If that one is missing, the data is
+// damaged, and the model is not created anew.
 func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 	if m.wasMade {
 		client, err := s.backend.OpenModel(s.ctx, m.ID)
@@ -173,7 +176,7 @@ func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 	return s.backend.CreateModel(tinker.Promised(s.ctx), *m.Create)
 }
 
-// settleModel notes how making a model ended, and what was accepted of it already.
+// settleModel records how creating a model ended, and which requests of it were accepted before.
 func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) {
 	if err == nil {
 		if m.info, err = client.Info(s.ctx); errors.Is(err, tinker.ErrUnloaded) {
@@ -201,7 +204,7 @@ func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) 
 	close(m.made)
 }
 
-// trainer returns a tenant's model and its client, waiting for a model that is being made.
+// trainer returns a tenant's model and its client. It waits for a model that is being created.
 func (s *Server) trainer(c *call, id string) (*model, error) {
 	m, err := s.ownModel(c.tenant, id)
 	if err != nil {
@@ -214,7 +217,8 @@ func (s *Server) trainer(c *call, id string) (*model, error) {
 	case <-s.ctx.Done():
 		return nil, context.Cause(s.ctx)
 	case <-time.After(makeWait):
-		return nil, &statusError{http.StatusServiceUnavailable, fmt.Errorf("model %s is still being made; its base model may be large", id), 2 * time.Second}
+		return nil, &statusError{http.StatusServiceUnavailable,
+			fmt.Errorf("model %s is still being made; its base model may be large", id), 2 * time.Second}
 	}
 	if m.err != nil {
 		return nil, fmt.Errorf("model %s could not be created: %w", id, m.err)
@@ -233,7 +237,7 @@ func (s *Server) ownModel(tenant, id string) (*model, error) {
 	return m, nil
 }
 
-// unloadModel ends a model when what was accepted of it is done. Its checkpoints stay.
+// unloadModel ends a model after its accepted requests. Its checkpoints stay.
 func (s *Server) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
@@ -246,7 +250,7 @@ func (s *Server) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
 	return s.promiseOf(tokenUnload, m.ID, 0, m.ID), nil
 }
 
-// lookupUnload asks the backend, which answers the same request in the same way.
+// lookupUnload asks the backend, which answers the repeated request in the same way.
 func (s *Server) lookupUnload(id string) (pending, error) {
 	f, err := s.backend.UnloadModel(s.ctx, id)
 	if err != nil {
@@ -267,6 +271,8 @@ func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
 	s.mu.Lock()
 	name := s.state.baseOf(m.ID, info.BaseModel)
 	s.mu.Unlock()
-	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank, LoRAAlpha: info.LoRA.Alpha,
-		ModelName: name, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name, TokenizerID: s.tokenizerID(name, info.BaseModel)}}, nil
+	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank,
+		LoRAAlpha: info.LoRA.Alpha,
+		ModelName: name, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name,
+			TokenizerID: s.tokenizerID(name, info.BaseModel)}}, nil
 }

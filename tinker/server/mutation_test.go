@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/journal"
 )
 
 var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")
@@ -89,7 +89,8 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 	recorded = map[string]recordedScript{}
 	for _, after := range []time.Duration{time.Hour, 1} {
 		for _, killed := range []bool{true, false} {
-			r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: disk.OS(), key: "tml-alice", log: journal.Options{SnapshotAfter: after}}
+			r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: disk.OS(), key: "tml-alice",
+				log: journal.Options{SnapshotAfter: after}}
 			if err := r.start(); err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +105,8 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 			}
 			other := r.model(r.session(), 0) // one that is gone
 			r.result(r.promise("/unload_model", map[string]any{"model_id": other}))
-			time.Sleep(300 * time.Millisecond) // the results are in the log, or in snapshots, and nothing is written any more
+			// the results are in the log, or in snapshots, and nothing is written any more
+			time.Sleep(300 * time.Millisecond)
 			dir := t.TempDir()
 			if !killed {
 				r.stop()
@@ -169,7 +171,8 @@ func mutate(t *testing.T, draw *rand.Rand, path string) string {
 // tryFolder starts a server on a folder and asks for everything again. nil means that every answer was equal.
 func tryFolder(t *testing.T, dir string, want recordedScript) error {
 	t.Helper()
-	r := &rig{t: t, modelDir: tinyModel(t), dir: dir, fs: disk.OS(), key: "tml-alice", opts: Options{Hold: 2 * time.Second}}
+	r := &rig{t: t, modelDir: tinyModel(t), dir: dir, fs: disk.OS(), key: "tml-alice",
+		opts: Options{Hold: 2 * time.Second}}
 	if err := r.start(); err != nil {
 		return err
 	}
@@ -198,7 +201,8 @@ func tryFolder(t *testing.T, dir string, want recordedScript) error {
 // named reports whether an error says what is damaged.
 func named(err error, rel string) bool {
 	text := err.Error()
-	for _, name := range []string{rel, filepath.Base(strings.TrimSuffix(rel, ".mark")), "damaged", "is missing from the data folder", "is no longer there", ": not found"} {
+	for _, name := range []string{rel, filepath.Base(strings.TrimSuffix(rel, ".mark")), "damaged",
+		"is missing from the data folder", "is no longer there", ": not found"} {
 		if strings.Contains(text, name) {
 			return true
 		}

@@ -36,13 +36,16 @@ func TestNames(t *testing.T) {
 		t.Errorf("supported_models are %q, want %q", names, want)
 	}
 	session := r.session()
-	for i, tt := range []struct{ asked, told string }{{"tiny", "tiny"}, {"small", "small"}, {"Some/Org-Model:peft:262144", "Some/Org-Model:peft:262144"}, {"/models/tiny", "tiny"}, {"/models/tiny:peft:1", "tiny"}} {
+	for i, tt := range []struct{ asked, told string }{{"tiny", "tiny"}, {"small", "small"},
+		{"Some/Org-Model:peft:262144", "Some/Org-Model:peft:262144"}, {"/models/tiny", "tiny"},
+		{"/models/tiny:peft:1", "tiny"}} {
 		seq := int64(3 * i)
 		body := createModel(session, seq)
 		body["base_model"] = tt.asked
 		id := r.result(r.promise("/create_model", body))["model_id"].(string)
 		r.saysBase(t, tt.told, id)
-		path := r.result(r.promise("/save_weights", map[string]any{"model_id": id, "path": "one", "seq_id": 1}))["path"].(string)
+		path := r.result(r.promise("/save_weights", map[string]any{"model_id": id, "path": "one",
+			"seq_id": 1}))["path"].(string)
 		var info wire.WeightsInfo
 		r.post("/weights_info", wire.WeightsInfoRequest{TinkerPath: path}, &info)
 		if info.BaseModel != tt.told {
@@ -60,7 +63,9 @@ func TestNames(t *testing.T) {
 			r.saysBase(t, tt.told, r.result(r.promise("/load_weights", load))["model_id"].(string))
 		}
 		var p wire.Sampler
-		for j, from := range []map[string]any{{"base_model": tt.asked}, {"model_path": r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": id, "path": "two", "seq_id": 2}))["path"]}} {
+		for j, from := range []map[string]any{{"base_model": tt.asked},
+			{"model_path": r.result(r.promise("/save_weights_for_sampler",
+				map[string]any{"model_id": id, "path": "two", "seq_id": 2}))["path"]}} {
 			r.get("/samplers/"+r.sampler(session, seq+int64(j), from), &p)
 			if p.BaseModel != tt.told {
 				t.Errorf("%s: sampler of %v is of %q", tt.asked, from, p.BaseModel)

@@ -69,7 +69,8 @@ func (s *Server) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
 func (s *Server) completions(p *sampler, req retrieveManyRequest) (done []completion, cursor int64) {
 	cursor = req.PrevCursor
 	for key, q := range s.state.samples {
-		if key.sampler != p.ID || key.seq/clones != req.Target.ClonedSamplerID || q.finished.IsZero() || q.order <= req.PrevCursor {
+		if key.sampler != p.ID || key.seq/clones != req.Target.ClonedSamplerID || q.finished.IsZero() ||
+			q.order <= req.PrevCursor {
 			continue
 		}
 		d := completion{State: "finished", RequestID: s.token(tokenSample, key.sampler, key.seq)}

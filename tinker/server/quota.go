@@ -11,9 +11,9 @@ type amount struct {
 	bytes    int64
 }
 
-// quota counts one kind of work that waits, bounds it, and shares the bound among tenants: a tenant may never hold
-// more than what is still free. So one tenant alone fills half, two a third each, and whoever comes next finds room.
-// Its methods may be called at the same time.
+// quota counts the pending work of one kind, limits it, and divides the limit among tenants: a tenant's backlog may
+// not exceed the remaining capacity. So one tenant alone fills half, two fill a third each, and a new tenant always
+// finds room. The methods are safe for concurrent use.
 type quota struct {
 	what string // of the work, for errors
 	most amount
@@ -27,8 +27,8 @@ func newQuota(what string, requests int, bytes int64) *quota {
 	return &quota{what: what, most: amount{requests, bytes}, tenants: map[string]*amount{}}
 }
 
-// room returns an error if a tenant's request of so many bytes is too much. The first request of a tenant may be of
-// any size.
+// room returns an error if a tenant's request of that many bytes does not fit. The first request of a tenant may
+// have any size.
 func (q *quota) room(tenant string, bytes int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,19 +47,19 @@ func (q *quota) full(tenant string, bytes int64) error {
 	if small || first {
 		return nil
 	}
-	return fmt.Errorf("%d %s with %d bytes wait, %d with %d bytes of them yours; "+
-		"a tenant may not hold more than what is free (of %d and %d bytes)",
+	return fmt.Errorf("queue full: %d %s with %d bytes pending, %d with %d bytes of them yours; "+
+		"a tenant's backlog may not exceed the remaining capacity (of %d requests and %d bytes)",
 		q.all.requests, q.what, q.all.bytes, own.requests, own.bytes, q.most.requests, q.most.bytes)
 }
 
-// take counts a request in, whether there is room or not: one that an earlier process accepted is taken in any case.
+// take counts a request in, whether it fits or not: what an earlier process accepted must be executed.
 func (q *quota) take(tenant string, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.add(tenant, amount{1, bytes})
 }
 
-// try counts a request in if there is room.
+// try counts a request in if it fits.
 func (q *quota) try(tenant string, bytes int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,7 +92,7 @@ func (q *quota) add(tenant string, n amount) {
 	}
 }
 
-// now is what waits of all tenants, and of one.
+// now is the pending work of all tenants, and of one.
 func (q *quota) now(tenant string) (all, own amount) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +66,8 @@ func (k saved) wire() wire.Checkpoint {
 		kind = typeExternal
 	}
 	return wire.Checkpoint{CheckpointID: folder + "/" + name, CheckpointType: kind,
-		Time: k.Time.UTC(), TinkerPath: "tinker://" + k.Path.ModelID + "/" + folder + "/" + name, SizeBytes: &size, Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
+		Time: k.Time.UTC(), TinkerPath: "tinker://" + k.Path.ModelID + "/" + folder + "/" + name, SizeBytes: &size,
+		Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
 }
 
 func wires(list []saved) []wire.Checkpoint {
@@ -101,73 +101,12 @@ func (s *Server) runCheckpoints(c *call) (any, error) {
 	return wire.Checkpoints{Checkpoints: wires(list)}, nil
 }
 
-// trainingRun describes a model; list is the tenant's checkpoints, newest first.
-func (s *Server) trainingRun(m *model, list []saved) wire.TrainingRun {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	run := wire.TrainingRun{TrainingRunID: m.ID, IsLoRA: true, LastRequestTime: m.lastRequest, UserMetadata: m.Metadata,
-		ModelOwner: "key-" + s.state.sessions[m.Session].Tenant[:12], BaseModel: s.state.baseOf(m.ID, m.info.BaseModel)}
-	rank := m.info.LoRA.Rank
-	if m.Create != nil {
-		run.BaseModel, rank = s.state.baseOf(m.ID, m.Create.BaseModel), m.Create.LoRA.Rank
-	}
-	run.LoRARank = &rank
-	for _, k := range list {
-		w := k.wire()
-		switch {
-		case k.Path.ModelID != m.ID:
-		case k.Path.Kind == tinker.KindState && run.LastCheckpoint == nil:
-			run.LastCheckpoint = &w
-		case w.CheckpointType == wire.TypeSampler && run.LastSamplerCheckpoint == nil:
-			run.LastSamplerCheckpoint = &w
-		}
-	}
-	return run
-}
-
-func (s *Server) listRuns(c *call) (any, error) {
-	p, err := page(c, 20)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.checkpoints(c, "")
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	var models []*model
-	for _, m := range s.state.modelsInOrder() {
-		if u := s.state.sessions[m.Session]; u != nil && u.Tenant == c.tenant {
-			models = append(models, m)
-		}
-	}
-	s.mu.Unlock()
-	slices.Reverse(models)
-	out := wire.TrainingRuns{TrainingRuns: []wire.TrainingRun{}}
-	for _, m := range cut(&p, models) {
-		out.TrainingRuns = append(out.TrainingRuns, s.trainingRun(m, list))
-	}
-	out.Cursor = p
-	return out, nil
-}
-
-func (s *Server) getRun(c *call) (any, error) {
-	m, err := s.ownModel(c.tenant, c.r.PathValue("run"))
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.checkpoints(c, m.ID)
-	if err != nil {
-		return nil, err
-	}
-	return s.trainingRun(m, list), nil
-}
-
 // checkpointOf finds the checkpoint that a path below training_runs names.
 func (s *Server) checkpointOf(c *call, find func(tenant, path string) (saved, error)) (saved, error) {
 	kind, name := c.r.PathValue("kind"), c.r.PathValue("name")
 	if tinker.Kind(kind) != tinker.KindState && tinker.Kind(kind) != tinker.KindSampler && kind != kindExternal {
-		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or external_weights/<name>", kind+"/"+name)
+		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or "+
+			"external_weights/<name>", kind+"/"+name)
 	}
 	return find(c.tenant, inner("tinker://"+c.r.PathValue("run")+"/"+kind+"/"+name))
 }
@@ -243,113 +182,6 @@ func (s *Server) weightsInfo(c *call, req wire.WeightsInfoRequest) (any, error) 
 	base := s.state.baseOf(k.Path.ModelID, k.BaseModel)
 	s.mu.Unlock()
 	l := k.LoRA
-	return wire.WeightsInfo{BaseModel: base, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed, TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
-}
-
-func (s *Server) listSessions(c *call) (any, error) {
-	p, err := page(c, 20)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var mine []*session
-	for _, id := range slices.Sorted(maps.Keys(s.state.sessions)) {
-		if u := s.state.sessions[id]; u.Tenant == c.tenant {
-			mine = append(mine, u)
-		}
-	}
-	slices.SortStableFunc(mine, func(a, b *session) int { return b.Created.Compare(a.Created) })
-	out := wire.Sessions{Sessions: []string{}}
-	for _, u := range cut(&p, mine) {
-		out.Sessions = append(out.Sessions, u.ID)
-	}
-	return out, nil
-}
-
-func (s *Server) getSession(c *call) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, err := s.state.session(c.tenant, c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	out := wire.Session{TrainingRunIDs: []string{}, SamplerIDs: []string{}, UserMetadata: u.UserMetadata}
-	if u.DisplayName != "" {
-		out.DisplayName = &u.DisplayName
-	}
-	for _, m := range s.state.modelsInOrder() {
-		if m.Session == u.ID {
-			out.TrainingRunIDs = append(out.TrainingRunIDs, m.ID)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.state.samplers)) {
-		if s.state.samplers[id].Session == u.ID {
-			out.SamplerIDs = append(out.SamplerIDs, id)
-		}
-	}
-	return out, nil
-}
-
-// finishReason is why a client ends its session.
-type finishReason struct {
-	Reason struct {
-		Type string `json:"type"`
-	} `json:"reason"`
-	Detail *string `json:"detail"`
-}
-
-// finishSession ends a session: nothing new is taken, and samples that wait are given up. The first reason counts.
-func (s *Server) finishSession(c *call, req finishReason) (any, error) {
-	id := c.r.PathValue("id")
-	if err := checkText("reason.type", req.Reason.Type); err != nil {
-		return nil, err
-	}
-	var over []string // runs whose client is done
-	err := s.change(func(t *state) (int64, error) {
-		u, err := t.session(c.tenant, id)
-		if err != nil || u.Finished != "" {
-			return 0, err
-		}
-		u.Finished = req.Reason.Type
-		if u.Finished == "" {
-			u.Finished = "finished"
-		}
-		for _, p := range t.samples {
-			if w := t.samplers[p.Sampler]; w != nil && w.Session == id && p.cancel != nil {
-				p.cancel()
-			}
-		}
-		for _, m := range t.models {
-			if m.Session == id {
-				over = append(over, m.ID)
-			}
-		}
-		return s.record(recFinish, finish{id, u.Finished})
-	})
-	s.work.begin(func() {
-		for _, run := range over {
-			if err := s.backend.Rest(run); err != nil && s.ctx.Err() == nil {
-				s.opts.Log.Warn("a finished run stays in memory", "model", run, "error", err)
-			}
-		}
-	})
-	return map[string]string{"status": "ok"}, err
-}
-
-// cancelFuture gives up a sample that its client no longer waits for.
-func (s *Server) cancelFuture(c *call, req wire.RetrieveRequest) (any, error) {
-	kind, id, seq, ok := s.parseToken(req.RequestID)
-	if !ok || kind != tokenSample {
-		return nil, errUnknownFuture
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := s.state.ownSampler(c.tenant, id); err != nil {
-		return nil, errUnknownFuture
-	}
-	if p := s.state.samples[sampleKey{id, seq}]; p != nil && p.cancel != nil {
-		p.cancel()
-	}
-	return map[string]string{"status": "ok"}, nil
+	return wire.WeightsInfo{BaseModel: base, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed,
+		TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
 }

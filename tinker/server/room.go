@@ -10,16 +10,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// freeSpace is the last look at the disk; s.mu guards it.
+// freeSpace is the last measurement of the disk; s.mu guards it.
 type freeSpace struct {
 	bytes int64
 	at    time.Time
 }
 
-// lookEvery bounds how often the disk is asked.
+// lookEvery limits how often the disk is measured.
 const lookEvery = time.Second
 
-// crowded refuses a request of so many tokens while as much waits as may wait of its kind.
+// crowded refuses a request of that many tokens while the Backend's queue of its kind is full.
 func (s *Server) crowded(work tinker.Work, tenant string, tokens int) error {
 	b, ok := s.opts.Store.(tinker.Bounded)
 	if !ok {
@@ -32,8 +32,8 @@ func (s *Server) crowded(work tinker.Work, tenant string, tokens int) error {
 	return err
 }
 
-// writable returns nil when what is accepted can be made durable. After a failed write it tries once more, so that the
-// server goes on when there is room again.
+// writable returns nil when accepted requests can be made durable. After a failed write it tries again, so that the
+// server continues when there is space again.
 func (s *Server) writable() error {
 	err := errors.Join(s.log.Heal(), s.backend.Heal())
 	if err == nil {
@@ -43,7 +43,7 @@ func (s *Server) writable() error {
 	return unwritable(err)
 }
 
-// unwritable is what clients are told of a failed write: the reason without the path.
+// unwritable is the error of a failed write as clients see it: the reason without the path.
 func unwritable(err error) error {
 	var reason syscall.Errno
 	if errors.As(err, &reason) {
@@ -51,13 +51,15 @@ func unwritable(err error) error {
 	} else {
 		err = errors.New("writing failed")
 	}
-	return fmt.Errorf("the server's data folder cannot be written (%w); nothing accepted is lost, and work goes on when there is room", err)
+	return fmt.Errorf("the server's data folder cannot be written (%w); accepted requests are safe, and the server "+
+		"continues when there is space", err)
 }
 
-// room refuses new work while the disk is nearly full: what was accepted must find its place.
+// room refuses new work while the disk is nearly full, to keep space for what was accepted.
 func (s *Server) room() error {
 	if s.ctx.Err() != nil {
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("the server is closing; it goes on after its next start"), time.Second}
+		return &statusError{http.StatusServiceUnavailable,
+			fmt.Errorf("the server is closing; it continues after its next start"), time.Second}
 	}
 	if err := s.writable(); err != nil {
 		return &statusError{http.StatusInsufficientStorage, err, 10 * time.Second}
@@ -75,8 +77,10 @@ func (s *Server) room() error {
 		s.free = freeSpace{n, now}
 	}
 	if s.free.bytes < s.opts.MinFree {
-		return &statusError{http.StatusInsufficientStorage, fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker checkpoint delete) or make room; nothing accepted is lost",
-			s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
+		return &statusError{http.StatusInsufficientStorage,
+			fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker "+
+				"checkpoint delete) or make room; nothing accepted is lost",
+				s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// call is one request that is let in.
+// call is one authenticated request.
 type call struct {
 	ctx    context.Context
 	tenant string
@@ -28,7 +28,7 @@ type call struct {
 // errAnswered is returned by handlers that have written their answer themselves.
 var errAnswered = errors.New("answered")
 
-// statusError is an error with the HTTP status it is answered with.
+// statusError is an error with its HTTP status.
 type statusError struct {
 	code  int
 	err   error
@@ -42,7 +42,7 @@ func status(code int, format string, args ...any) error {
 	return &statusError{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// clientGone is the status under which requests are counted whose client has hung up.
+// clientGone is the status in metrics of requests whose client has disconnected.
 const clientGone = 499
 
 // routes is the table of everything that is served.
@@ -131,11 +131,11 @@ func decode(body []byte, v any) error {
 	return nil
 }
 
-// strangerWait is how long the rest of a request may take whose key was refused: long enough for the client to read the
-// answer.
+// strangerWait limits how long the rest of a request with a refused key is read: long enough for the client to read
+// the answer.
 const strangerWait = time.Second
 
-// handler lets a request in, reads its body, and writes what h returns.
+// handler authenticates a request, reads its body, and writes what h returns.
 func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -144,7 +144,8 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 		code := http.StatusOK
 		switch {
 		case errors.Is(err, errAnswered):
-		case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout: // a read that timed out ends the context too
+		case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout:
+			// a read that timed out ends the context too
 			code = clientGone
 		case err != nil:
 			code = s.fail(w, r, err)
@@ -155,11 +156,12 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
 		}
 		s.stats.request(pattern, code, time.Since(start))
-		s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds", time.Since(start).Seconds())
+		s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds",
+			time.Since(start).Seconds())
 	})
 }
 
-// enter looks at the key before anything else of a request is read.
+// enter checks the key before anything else of a request is read.
 func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any, error) {
 	if c.tenant = s.authenticate(c.r); c.tenant == "" {
 		c.w.Header().Set("Connection", "close") // so that the body is not read
@@ -181,10 +183,11 @@ func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any,
 	return v, err
 }
 
-// noKey turns away who is not let in.
+// noKey answers requests without a valid key.
 func (s *Server) noKey() error {
 	if s.keyed() {
-		return status(http.StatusUnauthorized, "the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
+		return status(http.StatusUnauthorized,
+			"the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
 	}
 	return status(http.StatusUnauthorized, "send a key that begins with tml- in %s; any will do here", wire.HeaderKey)
 }
@@ -208,7 +211,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	return code
 }
 
-// codeOf maps errors to statuses. There is no 409: the SDK would send the request again for five minutes.
+// codeOf maps errors to statuses. It never returns 409: the SDK would repeat the request for five minutes.
 func codeOf(err error) int {
 	var se *statusError
 	switch {
@@ -257,5 +260,6 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) unknown(c *call) (any, error) {
-	return nil, status(http.StatusNotFound, "%s %s is not of the Tinker protocol this server speaks (below %s)", c.r.Method, c.r.URL.Path, wire.Prefix)
+	return nil, status(http.StatusNotFound, "%s %s is not of the Tinker protocol this server speaks (below %s)",
+		c.r.Method, c.r.URL.Path, wire.Prefix)
 }

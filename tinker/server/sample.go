@@ -2,20 +2,17 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// sampleRecord is an accepted request with the choice that chance made for it.
+// sampleRecord is an accepted request with the seed drawn for it.
 type sampleRecord struct {
 	Sampler  string          `json:"sampler"`
 	Seq      int64           `json:"seq"`
@@ -27,7 +24,7 @@ type sampleRecord struct {
 	Recorded bool            `json:"recorded,omitempty"` // its stability information is kept
 }
 
-// sampleResult is how it ended: Proto, or an error.
+// sampleResult is the outcome: Proto, or an error.
 type sampleResult struct {
 	Sampler  string          `json:"sampler"`
 	Seq      int64           `json:"seq"`
@@ -61,8 +58,8 @@ func (p *sample) finish(r sampleResult) {
 	close(p.done)
 }
 
-// maxKept bounds a sampling request, which is kept until it is done: its JSON can take six times as much in the log,
-// whose records are bounded.
+// maxKept limits the size of a sampling request, which is kept until it is done: its JSON can take six times as much
+// in the log, whose records are limited.
 const maxKept = 128 << 20
 
 func (s *Server) sample(c *call) (any, error) {
@@ -89,7 +86,7 @@ func (s *Server) sample(c *call) (any, error) {
 				return 0, err
 			}
 			if p.Hash != hash {
-				return 0, tinker.Userf("seq_id %d of sampling session %s was used for another request", key.seq, key.sampler)
+				return 0, tinker.Userf("%w", numbered.Reused(key.seq, "sampling session "+key.sampler))
 			}
 			return 0, nil
 		}
@@ -97,8 +94,9 @@ func (s *Server) sample(c *call) (any, error) {
 		if err != nil {
 			return 0, err
 		}
-		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(), Accepted: s.opts.Now().UTC(),
-			Request: c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
+		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(),
+			Accepted: s.opts.Now().UTC(),
+			Request:  c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
 		fresh.tenant, fresh.size = c.tenant, int64(len(c.body))
 		t.samples[key] = fresh
 		s.sampling.take(fresh.tenant, fresh.size)
@@ -121,7 +119,7 @@ func (s *Server) sample(c *call) (any, error) {
 	return promise, nil
 }
 
-// withdraw forgets a request that could not be logged; nil is none.
+// withdraw forgets a request that could not be logged; nil is ignored.
 func (s *Server) withdraw(p *sample) {
 	if p == nil {
 		return
@@ -141,10 +139,11 @@ func (s *Server) left(p *sample, w *sampler) {
 	}
 }
 
-// admit checks whether one more request may wait. s.mu is held.
+// admit checks whether one more request may be queued. s.mu is held.
 func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, error) {
 	if req.SamplingSessionID == "" {
-		return nil, tinker.Userf("sampling_session_id is missing; create_sampling_session makes one for a base_model or a model_path")
+		return nil, tinker.Userf("sampling_session_id is missing; create_sampling_session makes one for a base_model " +
+			"or a model_path")
 	}
 	p, err := s.state.ownSampler(c.tenant, req.SamplingSessionID)
 	if err != nil {
@@ -163,19 +162,14 @@ func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, e
 	return p, nil
 }
 
-func drawSeed() uint64 {
-	var b [8]byte
-	rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:])
-}
-
-// maxSamples bounds the continuations of one request.
+// maxSamples limits the samples of one request.
 const maxSamples = 4096
 
-// sampleRequest is the seam's form of a request; seed is for one that names none. Everything wrong with it is a User
-// error.
+// sampleRequest converts a request to the types of package tinker; seed is for a request without one. Everything
+// wrong with it is a User error.
 func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.SampleRequest, error) {
-	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs, TopKPromptLogprobs: req.TopKPromptLogprobs,
+	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs,
+		TopKPromptLogprobs: req.TopKPromptLogprobs,
 		TopKSampleLogprobs: req.TopKSampleLogprobs, PromptAltTokens: req.PromptAltTokensK}
 	var err error
 	if out.Prompt, err = req.Prompt.Tinker(); err != nil {
@@ -198,110 +192,8 @@ func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.Samp
 	case req.SeqID < 0:
 		return out, tinker.Userf("seq_id is %d; it must be 0 or more", req.SeqID)
 	case n != nil && (!req.PromptLogprobs || *n < 1 || *n > out.Prompt.Len()-1):
-		return out, tinker.Userf("prompt_logprobs_last_n is %d; it goes with prompt_logprobs and is 1 to %d for this prompt", *n, out.Prompt.Len()-1)
+		return out, tinker.Userf("prompt_logprobs_last_n is %d; it goes with prompt_logprobs and is 1 to %d for this "+
+			"prompt", *n, out.Prompt.Len()-1)
 	}
 	return out, nil
-}
-
-// draw runs an accepted request in the background. s.mu is held.
-func (s *Server) draw(p *sample) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	p.cancel = cancel
-	w := s.state.samplers[p.Sampler]
-	if w != nil {
-		w.busy++
-	}
-	begun := s.work.begin(func() {
-		defer cancel()
-		prompt, out, err := s.run(ctx, p, w)
-		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil && err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.left(p, w) // the next process draws it again
-			return
-		}
-		if errors.Is(err, context.Canceled) {
-			err = tinker.Userf("the request was cancelled")
-		}
-		s.sampled(p, w, prompt, out, err)
-	})
-	if !begun {
-		cancel()
-		s.left(p, w)
-	}
-}
-
-// run is the work of one request.
-func (s *Server) run(ctx context.Context, p *sample, w *sampler) (prompt int, out tinker.SampleResponse, err error) {
-	if w == nil {
-		return 0, out, tinker.Userf("sampling session %s is not there any more", p.Sampler)
-	}
-	var req wire.SampleRequest
-	if err := wire.Decode(p.raw, &req); err != nil {
-		return 0, out, err
-	}
-	if req.NumSamples == 0 {
-		req.NumSamples = 1
-	}
-	asked, err := s.sampleRequest(req, p.Seed)
-	if err != nil {
-		return 0, out, err
-	}
-	client, err := s.open(ctx, w)
-	if err != nil {
-		return 0, out, err
-	}
-	f, err := client.Sample(tinker.Promised(ctx), asked)
-	if err != nil {
-		return 0, out, err
-	}
-	out, err = f.Wait(ctx)
-	if n := req.PromptLogprobsLastN; n != nil && err == nil {
-		forgetBefore(&out, len(out.PromptLogprobs)-*n)
-	}
-	return asked.Prompt.Len(), out, err
-}
-
-// forgetBefore leaves the first positions of a prompt unscored.
-func forgetBefore(out *tinker.SampleResponse, at int) {
-	for i := range at {
-		out.PromptLogprobs[i] = float32(math.NaN())
-		if out.TopKPromptLogprobs != nil {
-			out.TopKPromptLogprobs[i] = nil
-		}
-	}
-}
-
-// sampled notes the end of a request. The result is logged without an fsync: a lost one is drawn again from the same
-// seed.
-func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
-	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.opts.Now().UTC()}
-	if err != nil {
-		r.Error, r.Category = tinker.BriefText(err.Error()), tinker.CategoryOf(err)
-		if errors.Is(err, wire.ErrMalformed) || errors.Is(err, tinker.ErrNotFound) {
-			r.Category = tinker.User
-		}
-	} else {
-		r.Proto = wire.EncodeSample(out)
-		drawn := 0
-		for _, q := range out.Sequences {
-			drawn += len(q.Tokens)
-		}
-		s.stats.tokens("prompt", prompt-out.PromptCacheHitTokens)
-		s.stats.tokens("sample", drawn)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left(p, w)
-	if p.Recorded && err == nil && w != nil {
-		s.remember(p, w, prompt, out)
-	}
-	p.finish(r)
-	s.state.keep(p, s.opts.MaxKeptBytes)
-	if w != nil {
-		w.ended(p)
-	}
-	if _, err := s.record(recResult, r); err != nil {
-		s.opts.Log.Warn("server: a result was not logged; it is drawn again after a restart", "error", err)
-	}
 }

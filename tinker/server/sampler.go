@@ -62,7 +62,9 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	if req.SamplingSessionSeqID < 0 {
 		return nil, tinker.Userf("sampling_session_seq_id is %d; numbers begin at 0", req.SamplingSessionSeqID)
 	}
-	p := &sampler{ID: samplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID, BaseModel: s.baseName(req.BaseModel), Asked: s.told(req.BaseModel), ModelPath: req.ModelPath, Created: s.opts.Now().UTC()}
+	p := &sampler{ID: samplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID,
+		BaseModel: s.baseName(req.BaseModel), Asked: s.told(req.BaseModel), ModelPath: req.ModelPath,
+		Created: s.opts.Now().UTC()}
 	s.mu.Lock()
 	_, err := s.state.active(c.tenant, req.SessionID)
 	old := s.state.samplers[p.ID]
@@ -71,7 +73,8 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	case err != nil:
 		return nil, err
 	case old != nil && (old.ModelPath != p.ModelPath || p.ModelPath == "" && old.BaseModel != p.BaseModel):
-		return nil, tinker.Userf("sampling session %s was created with other weights; use another sampling_session_seq_id", p.ID)
+		return nil, tinker.Userf("sampling session %s was created with other weights; use another "+
+			"sampling_session_seq_id", p.ID)
 	case old != nil:
 		return samplerAnswer(p.ID), s.log.Sync(s.log.End())
 	}
@@ -99,7 +102,7 @@ func samplerAnswer(id string) wire.CreateSamplingSessionResponse {
 	return wire.CreateSamplingSessionResponse{Type: "create_sampling_session", SamplingSessionID: id}
 }
 
-// weights checks what a new sampler is to sample from, fills in its base model and opens it.
+// weights checks what a new sampler samples from, fills in its base model and opens it.
 func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 	if p.ModelPath == "" {
 		if p.BaseModel == "" {
@@ -191,7 +194,7 @@ const (
 	loadEvery = 50 * time.Millisecond
 )
 
-// await is client for samples that were accepted: when all weights in memory are in use, it waits until some are not.
+// await is client for accepted samples: when all weights in memory are in use, it waits until some are not.
 func (s *Server) await(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	for begun := time.Now(); ; {
 		client, err := s.client(ctx, req)
@@ -206,7 +209,7 @@ func (s *Server) await(ctx context.Context, req tinker.SamplingClientRequest) (t
 	}
 }
 
-// client opens weights. When they do not fit into the memory, those that were not used for longest make room.
+// client opens weights. When they do not fit into memory, the least recently used ones are released.
 func (s *Server) client(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	client, err := s.backend.SamplingClient(ctx, req)
 	for errors.Is(err, tinker.ErrBusy) && s.freeMemory() {
@@ -215,7 +218,7 @@ func (s *Server) client(ctx context.Context, req tinker.SamplingClientRequest) (
 	return client, err
 }
 
-// freeMemory frees memory of what nobody uses now, weights before runs, and reports whether there was any.
+// freeMemory releases unused memory, weights before training runs, and reports whether there was any.
 func (s *Server) freeMemory() bool {
 	if s.forgetWeights() {
 		return true
@@ -227,8 +230,8 @@ func (s *Server) freeMemory() bool {
 	return done
 }
 
-// forgetWeights closes the client of the sampler that was not used for longest, if one is idle, and reports whether it
-// did. Its weights are read again when they are needed.
+// forgetWeights closes the client of the least recently used idle sampler and reports whether there was one. Its
+// weights are read again when they are needed.
 func (s *Server) forgetWeights() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +261,7 @@ func closeClient(c tinker.SamplingClient) {
 	}
 }
 
-// busy is the answer to a burst that is larger than what may wait.
+// busy is the answer to a request above the limit of pending work.
 func busy(c *call, what string) error {
 	code := http.StatusServiceUnavailable
 	if c.r.Header.Get(wire.HeaderBackpressure) != "" {

@@ -34,11 +34,13 @@ func (s *Server) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
 	}
 	switch {
 	case req.Kind != "" && req.Kind != "snapshot":
-		return s.reject(m, req.SeqID, tinker.Userf("kind is %q; samplers here are snapshots, their weights never change", req.Kind))
+		return s.reject(m, req.SeqID,
+			tinker.Userf("kind is %q; samplers here are snapshots, their weights never change", req.Kind))
 	case req.Path != nil:
 		return s.saveNamed(c, m, req, tinker.KindSampler, *req.Path)
 	case req.SamplingSessionSeqID == nil:
-		return s.reject(m, req.SeqID, tinker.Userf("save_weights_for_sampler needs a path, or a sampling_session_seq_id for an unnamed sampler"))
+		return s.reject(m, req.SeqID,
+			tinker.Userf("save_weights_for_sampler needs a path, or a sampling_session_seq_id for an unnamed sampler"))
 	}
 	return s.saveUnnamed(c, m, req)
 }
@@ -57,7 +59,8 @@ func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind,
 		return nil, err
 	}
 	now := s.opts.Now().UTC()
-	k := mark{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID, UserMetadata: req.UserMetadata, Time: now}
+	k := mark{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID,
+		UserMetadata: req.UserMetadata, Time: now}
 	if req.TTLSeconds != nil {
 		k.Expires = expiry(now, *req.TTLSeconds)
 	}
@@ -82,7 +85,8 @@ func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind,
 	if kind == tinker.KindSampler {
 		send = m.client.SaveWeightsForSampler
 	}
-	return accept(s, m, req.SeqID, "save", 0, int64(len(c.body)), func() (*tinker.Future[tinker.SaveOutput], error) { return send(s.ctx, save) })
+	return accept(s, m, req.SeqID, "save", 0, int64(len(c.body)),
+		func() (*tinker.Future[tinker.SaveOutput], error) { return send(s.ctx, save) })
 }
 
 func checkSave(req wire.SaveRequest, name string) error {
@@ -100,7 +104,8 @@ func checkSave(req wire.SaveRequest, name string) error {
 
 func checkTTL(seconds int64) error {
 	if seconds < 1 || seconds > int64(maxTTL/time.Second) {
-		return tinker.Userf("ttl_seconds is %d; it must be 1 to %d, or null to keep the checkpoint", seconds, int64(maxTTL/time.Second))
+		return tinker.Userf("ttl_seconds is %d; it must be 1 to %d, or null to keep the checkpoint", seconds,
+			int64(maxTTL/time.Second))
 	}
 	return nil
 }
@@ -114,13 +119,15 @@ func expiry(now time.Time, seconds int64) *time.Time {
 // sampling session; the first one counts.
 func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error) {
 	if req.TTLSeconds != nil {
-		return s.reject(m, req.SeqID, tinker.Userf("ttl_seconds is for named checkpoints; an unnamed sampler is kept while it is used"))
+		return s.reject(m, req.SeqID,
+			tinker.Userf("ttl_seconds is for named checkpoints; an unnamed sampler is kept while it is used"))
 	}
 	if err := checkSeq(req.SeqID); err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%s%d", unnamedPrefix, req.SeqID)
-	p := &sampler{ID: samplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session, BaseModel: m.info.BaseModel, Asked: m.Asked, Created: s.opts.Now().UTC(), Unnamed: true,
+	p := &sampler{ID: samplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session, BaseModel: m.info.BaseModel,
+		Asked: m.Asked, Created: s.opts.Now().UTC(), Unnamed: true,
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
 	taken := errors.New("taken")
 	err := s.change(func(t *state) (int64, error) {
@@ -140,7 +147,8 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		return at, err
 	})
 	if errors.Is(err, taken) {
-		return s.reject(m, req.SeqID, tinker.Userf("sampling_session_seq_id %d of session %s is used already", *req.SamplingSessionSeqID, m.Session))
+		return s.reject(m, req.SeqID, tinker.Userf("sampling_session_seq_id %d of session %s is used already",
+			*req.SamplingSessionSeqID, m.Session))
 	}
 	if err != nil {
 		return nil, err
@@ -171,7 +179,8 @@ func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 		return s.reject(m, req.SeqID, asUser(err))
 	}
 	load := tinker.LoadRequest{SeqID: req.SeqID, Path: req.Path, Optimizer: req.Optimizer}
-	return accept(s, m, req.SeqID, "load", 0, int64(len(c.body)), func() (*tinker.Future[tinker.LoadOutput], error) { return m.client.LoadState(s.ctx, load) })
+	return accept(s, m, req.SeqID, "load", 0, int64(len(c.body)),
+		func() (*tinker.Future[tinker.LoadOutput], error) { return m.client.LoadState(s.ctx, load) })
 }
 
 // known reports whether a number was accepted before: then the request is only sent again.
@@ -196,7 +205,8 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		return nil, err
 	}
 	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.told(req.BaseModel)
-	if _, err := s.ownModel(c.tenant, id); err != nil { // a repeated request finds its model though the checkpoint may be gone
+	// a repeated request finds its model though the checkpoint may be gone
+	if _, err := s.ownModel(c.tenant, id); err != nil {
 		k, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken)
 		if err != nil {
 			return nil, err
@@ -214,6 +224,7 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		}
 	}
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata), Asked: asked,
-		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path, Optimizer: req.Optimizer,
+		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path,
+			Optimizer:     req.Optimizer,
 			OptimizerType: optimizer, Owner: c.tenant}}, *req.ModelSeqID)
 }

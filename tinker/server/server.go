@@ -1,14 +1,17 @@
-// Package server speaks the Tinker protocol over HTTP for any durable tinker.Service, so that the unmodified Python
+// Package server serves any durable tinker.Service over the HTTP protocol of Tinker, so that the unmodified Python
 // SDK, the tinker command and this project's own client train and sample here as they do on the hosted service.
 //
-// A request's life: the route (route.go) finds the tenant by the hash of the key (auth.go) and decodes the body; a
-// training request (train.go) goes to the Backend, which makes it durable; a session, a sampler or a sample
-// (session.go, sampler.go, sample.go) goes to the server's own log (state.go). Only then is the promise returned. Its
-// request id is signed natural key, so retrieve_future (future.go) finds the result in any later process too. Results
-// are waited for, never polled.
+// The life of a request: the route (route.go) finds the tenant by the hash of the API key (auth.go) and decodes the
+// body. A training request (train.go) goes to the Backend, which makes it durable. A session, a sampler or a sample
+// (session.go, sampler.go, sample.go) is written to the server's own log (state.go). Only then is the promise
+// returned. Its request id is a signed key, so that retrieve_future (future.go) finds the result after a restart
+// too. The server waits for results without polling.
 //
-// Logprobs of samples are raw: of the model's own distribution at temperature 1. Telemetry of the SDK is accepted and
-// dropped. What a server on one machine cannot have (billing, audit, projects, traces) is refused by name (refuse.go).
+// Another tenant's resources return 404.
+//
+// Logprobs of samples are those of the model's own distribution at temperature 1. Telemetry of the SDK is accepted
+// and dropped. What a server on one machine does not offer (billing, audit, projects, traces) is refused with an
+// error that names it (refuse.go).
 package server
 
 import (
@@ -16,7 +19,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
 	"os"
@@ -31,7 +33,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Backend is the durable service behind a server. Package journal has one.
+// Backend is the durable service behind a server, such as journal.Journal.
 type Backend interface {
 	tinker.Service
 	tinker.Unloader
@@ -50,7 +52,7 @@ type Backend interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
-// Store lists and reads what the Backend saved. Package engine has one.
+// Store lists and reads what the Backend saved, such as engine.Engine.
 type Store interface {
 	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
 	Checkpoint(path string) (tinker.Checkpoint, error)
@@ -58,109 +60,10 @@ type Store interface {
 	Folder(path string) (string, error)
 }
 
-// Exporter is a Store that gives some files of a checkpoint away in another form than it keeps them. Package engine has
-// one.
+// Exporter is a Store that exports some files of a checkpoint in another form than it keeps them, such as
+// engine.Engine.
 type Exporter interface {
 	Export(path string) ([]tinker.ExportFile, error)
-}
-
-// Options set a server up. Dir and Store are needed; zero values of the others mean their defaults.
-type Options struct {
-	Dir   string // the server's own log and secret
-	Store Store
-	// Keys says who may come in; nil takes every key that begins like one.
-	Keys Keys
-	// Aliases are further names of base models; clients see them.
-	Aliases map[string]string
-	// Folders are names that are taken and never told, such as the absolute paths of base models' folders.
-	Folders map[string]string
-	// Order lists base models in the order in which clients see them; those it lacks come behind.
-	Order []string
-	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
-	HubNames map[string]string
-	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them
-	// (tokenizer.go).
-	Tokenizers map[string]string
-	// Private gives, by folder of this machine, what stands for it in the errors that clients get.
-	Private map[string]string
-	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is
-	// taken from each request.
-	PublicURL string
-
-	Hold            time.Duration         // how long retrieve_future waits for a result; default 25 s
-	GapAfter        time.Duration         // how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
-	KeepResults     time.Duration         // how long a fetched sample is kept; default 10 min
-	KeepUnfetched   time.Duration         // how long one is kept that nobody fetched; default 24 h
-	KeepSessions    time.Duration         // how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
-	KeepUnnamed     time.Duration         // how long an unused unnamed sampler is kept; default 6 h
-	KeepStability   time.Duration         // how long stability information is kept that nobody trains on; default 24 h
-	MaxStability    int64                 // bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
-	MaxUnnamed      int                   // unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
-	MaxUnnamedBytes int64                 // and their bytes on the disk; default 4 GiB
-	MaxKeptBytes    int64                 // bytes of a tenant's results of samples that are kept; default 256 MiB
-	MaxSamples      int                   // asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
-	MaxSampleBytes  int64                 // and their bytes; default 256 MiB
-	MaxQueuedBytes  int64                 // bytes of training requests that wait; default 2 GiB
-	MaxListening    int                   // calls that wait for a result; default 16384
-	Crowd           int                   // beyond so many samples, waiting clients are told that the server is full; default 256
-	MaxBody         int64                 // bytes of one request of training or sampling, unpacked; default 256 MiB
-	MaxSmallBody    int64                 // bytes of one request of any other kind; default 1 MiB
-	MaxBodies       int64                 // bytes of memory of all requests that are being read and decoded; default 1 GiB
-	MaxTenantBodies int64                 // and of one tenant's; default half of MaxBodies
-	MaxUnpack       int                   // how many times its packed size a body may unpack to, beyond 16 MiB; default 256
-	MaxElements     int                   // objects, arrays, members or messages of one body; default 256 Ki
-	MaxDepth        int                   // of nested JSON; default 64
-	MaxMissing      int64                 // numbers of a model that may be missing below one that is accepted; default 4096
-	MinFree         int64                 // bytes of disk below which nothing new is accepted; default 256 MiB, negative is no minimum
-	Free            func() (int64, error) // free bytes on the data's disk; nil does not look
-	FS              disk.FS
-	Log             *slog.Logger
-	Now             func() time.Time
-}
-
-func (o *Options) defaults() {
-	def(&o.Hold, 25*time.Second)
-	def(&o.GapAfter, 7*time.Minute)
-	def(&o.KeepResults, 10*time.Minute)
-	def(&o.KeepUnfetched, 24*time.Hour)
-	def(&o.KeepSessions, 24*time.Hour)
-	def(&o.KeepUnnamed, 6*time.Hour)
-	def(&o.KeepStability, 24*time.Hour)
-	def(&o.MaxStability, 64<<20)
-	def(&o.MaxKeptBytes, 256<<20)
-	def(&o.MaxUnnamed, 1024)
-	def(&o.MaxUnnamedBytes, 4<<30)
-	def(&o.MaxSamples, 8192)
-	def(&o.Crowd, 256)
-	def(&o.MaxSampleBytes, 256<<20)
-	def(&o.MaxQueuedBytes, 2<<30)
-	def(&o.MaxListening, 1<<14)
-	def(&o.MaxBody, 256<<20)
-	def(&o.MaxSmallBody, 1<<20)
-	def(&o.MaxBodies, 1<<30)
-	def(&o.MaxTenantBodies, o.MaxBodies/2)
-	def(&o.MaxUnpack, 256)
-	def(&o.MaxElements, 256<<10)
-	def(&o.MaxDepth, 64)
-	def(&o.MaxMissing, 4096)
-	if o.MinFree == 0 {
-		o.MinFree = 256 << 20
-	}
-	if o.FS == nil {
-		o.FS = disk.OS()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-}
-
-func def[T int | int64 | time.Duration](v *T, d T) {
-	if *v <= 0 {
-		*v = d
-	}
 }
 
 // Server is an http.Handler. Open makes one, Close ends it; the Backend stays the caller's.
@@ -189,8 +92,8 @@ type Server struct {
 	free  freeSpace
 }
 
-// Open reads the server's log and takes up what an earlier process accepted: models are found again or made, unfinished
-// samples are drawn again from their seeds.
+// Open reads the server's log and resumes what an earlier process accepted: models are found again or created,
+// unfinished samples are drawn again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
@@ -230,7 +133,8 @@ func readSecret(dfs disk.FS, path string) ([]byte, error) {
 		return secret, disk.WriteFile(dfs, path, secret)
 	}
 	if err == nil && len(secret) != 32 {
-		err = fmt.Errorf("%s has %d bytes, not 32; restore it from a backup, or remove it (ids given out so far are then unknown)", path, len(secret))
+		err = fmt.Errorf("%s has %d bytes, not 32; restore it from a backup, or remove it (ids given out so far are "+
+			"then unknown)", path, len(secret))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -238,7 +142,7 @@ func readSecret(dfs disk.FS, path string) ([]byte, error) {
 	return secret, nil
 }
 
-// resume takes up unfinished work.
+// resume continues unfinished work.
 func (s *Server) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,14 +163,14 @@ func (s *Server) resume() {
 		}
 	}
 	s.resumeKept()
-	s.work.begin(s.keepHouse)
+	s.work.begin(s.runRetention)
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Release answers every request that waits for a result, so that an HTTP server can shut down: the result comes later,
-// and nothing new is taken.
+// Release answers every request that waits for a result with try_again, and accepts nothing new, so that an HTTP
+// server can shut down.
 func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
 
 // Close ends the samples under way, which the next process draws again, and closes the log. A request that is still
@@ -278,29 +182,4 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	s.work.end()
 	return s.log.Close()
-}
-
-// group is the server's goroutines. None begins once it has ended: handlers may still run when the server closes.
-type group struct {
-	mu    sync.Mutex
-	ended bool
-	wg    sync.WaitGroup
-}
-
-// begin runs f beside; false means that the server has ended and the next process does the work.
-func (g *group) begin(f func()) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.ended {
-		g.wg.Go(f)
-	}
-	return !g.ended
-}
-
-// end returns when nothing runs any more.
-func (g *group) end() {
-	g.mu.Lock()
-	g.ended = true
-	g.mu.Unlock()
-	g.wg.Wait()
 }

@@ -35,12 +35,16 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	if g, _ := metrics["grad_norm"].(float64); g <= 0 {
 		t.Errorf("grad_norm is %v", metrics["grad_norm"])
 	}
-	state := r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "a", "seq_id": 3, "overwrite": false, "type": "save_weights"}))["path"].(string)
-	sampler := r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "seq_id": 4, "sampling_session_seq_id": 0, "type": "save_weights_for_sampler"}))["sampling_session_id"].(string)
+	state := r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "a", "seq_id": 3,
+		"overwrite": false, "type": "save_weights"}))["path"].(string)
+	sampler := r.result(r.promise("/save_weights_for_sampler",
+		map[string]any{"model_id": m, "seq_id": 4, "sampling_session_seq_id": 0,
+			"type": "save_weights_for_sampler"}))["sampling_session_id"].(string)
 	here := r.output(r.promise("/forward_backward", batch(m, 5, true)))
 
 	// A model from the state computes the same bits; so does the sampler.
-	again := r.result(r.promise("/load_weights", map[string]any{"session_id": session, "model_seq_id": 1, "path": state, "optimizer": true, "type": "load_weights"}))["model_id"].(string)
+	again := r.result(r.promise("/load_weights", map[string]any{"session_id": session, "model_seq_id": 1, "path": state,
+		"optimizer": true, "type": "load_weights"}))["model_id"].(string)
 	there := wire.ForwardBackward{}
 	there, _ = wire.DecodeForwardBackward(batch(m, 5, true))
 	there.ModelID, there.SeqID = again, 1
@@ -48,7 +52,8 @@ func TestTrainSaveLoadSample(t *testing.T) {
 		t.Errorf("the loaded model computes %v, the saved one %v", got, here)
 	}
 	out := r.samples(r.promise("/asample", asample(sampler, 0, map[string]any{"prompt_logprobs": true,
-		"prompt": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text", "tokens": []int{3, 9, 6, 40, 41, 7, 100}}}}})))
+		"prompt": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text",
+			"tokens": []int{3, 9, 6, 40, 41, 7, 100}}}}})))
 	logprobs := here.LossFnOutputs[0][tinker.Logprobs].Float
 	for i, lp := range out.PromptLogprobs[1:] {
 		if lp != logprobs[i] {
@@ -101,8 +106,10 @@ func TestRepeatedRequestsAreAnsweredNotRedone(t *testing.T) {
 			return b
 		}()},
 		{"/forward_backward", batch(m, 1, false), batch(m, 1, true)},
-		{"/optim_step", step(m, 2), map[string]any{"model_id": m, "seq_id": 2, "adam_params": map[string]any{"learning_rate": 0.5}}},
-		{"/save_weights", map[string]any{"model_id": m, "path": "x", "seq_id": 3}, map[string]any{"model_id": m, "path": "y", "seq_id": 3}},
+		{"/optim_step", step(m, 2), map[string]any{"model_id": m, "seq_id": 2,
+			"adam_params": map[string]any{"learning_rate": 0.5}}},
+		{"/save_weights", map[string]any{"model_id": m, "path": "x", "seq_id": 3},
+			map[string]any{"model_id": m, "path": "y", "seq_id": 3}},
 		{"/asample", asample(sampler, 0, nil), asample(sampler, 0, map[string]any{"num_samples": 2})},
 	} {
 		first, again := r.promise(c.path, c.body), r.promise(c.path, c.body)
@@ -112,8 +119,10 @@ func TestRepeatedRequestsAreAnsweredNotRedone(t *testing.T) {
 		if a, b := asJSON(t, r, first), asJSON(t, r, again); a != b {
 			t.Errorf("%s: results differ: %s, %s", c.path, a, b)
 		}
-		if code, h, raw := r.send("POST", wire.Prefix+c.path, c.other); code != http.StatusBadRequest || h.Get("Content-Length") == "" {
-			t.Errorf("%s: another request under the same number: %d %s (Content-Length %q)", c.path, code, raw, h.Get("Content-Length"))
+		if code, h, raw := r.send("POST", wire.Prefix+c.path, c.other); code != http.StatusBadRequest ||
+			h.Get("Content-Length") == "" {
+			t.Errorf("%s: another request under the same number: %d %s (Content-Length %q)", c.path, code, raw,
+				h.Get("Content-Length"))
 		}
 	}
 	// A sampling session too; an unnamed save sent again names another session, and the first one counts.
@@ -174,14 +183,19 @@ func TestWrongContents(t *testing.T) {
 		{"/forward_backward", with(func(b *wire.ForwardBackward) { b.LossFn = "huber" }), "huber"},
 		{"/forward_backward", with(func(b *wire.ForwardBackward) { b.LossFnConfig = map[string]float64{"x": 1} }), "x"},
 		{"/forward_backward", with(func(b *wire.ForwardBackward) { b.Data = nil }), "no data"},
-		{"/forward_backward", with(func(b *wire.ForwardBackward) { b.Data[0].ModelInput = tinker.Text([]int32{1, 2, 3, 4, 5, 6, 999}) }), "999"},
+		{"/forward_backward", with(func(b *wire.ForwardBackward) {
+			b.Data[0].ModelInput = tinker.Text([]int32{1, 2, 3,
+				4, 5, 6, 999})
+		}), "999"},
 		{"/forward_backward", with(func(b *wire.ForwardBackward) {
 			b.Data[0].ModelInput.Chunks[0] = tinker.Chunk{Image: &tinker.Image{ExpectedTokens: 7}}
 		}), "image"},
 		{"/forward_backward", input(tinker.Weights, tinker.Floats([]float32{1})), "weights"},
 		{"/forward_backward", input(tinker.Weights, tinker.Floats(nan)), "weights"},
-		{"/forward_backward", input(tinker.TargetTokens, tinker.Floats([]float32{1, 2, 3, 4, 5, 6, 7})), "target_tokens"},
-		{"/forward_backward", input(tinker.Weights, tinker.Tensor{Shape: []int{9}, Float: []float32{1}}), `datum 0: loss_fn_inputs["weights"]`},
+		{"/forward_backward", input(tinker.TargetTokens, tinker.Floats([]float32{1, 2, 3, 4, 5, 6, 7})),
+			"target_tokens"},
+		{"/forward_backward", input(tinker.Weights, tinker.Tensor{Shape: []int{9}, Float: []float32{1}}),
+			`datum 0: loss_fn_inputs["weights"]`},
 		{"/optim_step", obj(map[string]any{"model_id": m, "optimizer_params": map[string]any{"type": "dimuon"}}),
 			"optimizer_params of dimuon has no learning_rate"},
 		{"/optim_step", obj(map[string]any{"model_id": m, "optimizer_params": map[string]any{"type": "dimuon",
@@ -195,7 +209,8 @@ func TestWrongContents(t *testing.T) {
 		{"/load_weights", obj(map[string]any{"model_id": m, "path": "tinker://x/weights/y",
 			"optimizer_config": map[string]any{"type": "dimuon"}}),
 			"optimizer_config chooses the optimizer of a new model"},
-		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"learning_rate": -1}}), "learning_rate"},
+		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"learning_rate": -1}}),
+			"learning_rate"},
 		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"learning_rate": nil}}),
 			"adam_params.learning_rate is null"},
 		{"/optim_step", obj(map[string]any{"model_id": m, "adam_params": map[string]any{"BETA1": nil}}),
@@ -217,7 +232,9 @@ func TestWrongContents(t *testing.T) {
 			"forward_backward_input.loss_fn_config.beta is null"},
 		{"/forward_backward", old(map[string]any{"loss_fn": "dro", "loss_fn_config": map[string]any{"beta": "NaN"}}),
 			"loss_fn_config is string"},
-		{"/forward_backward", old(map[string]any{"loss_fn": "dro", "data": []any{map[string]any{"model_input": map[string]any{"chunks": []any{map[string]any{"tokens": []any{1, nil}}}}}}}),
+		{"/forward_backward", old(map[string]any{"loss_fn": "dro",
+			"data": []any{map[string]any{"model_input": map[string]any{"chunks": []any{map[string]any{"tokens": []any{1,
+				nil}}}}}}}),
 			"forward_backward_input.data[0].model_input.chunks[0].tokens[1] is null"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": "soon"}),
 			"ttl_seconds is string"},
@@ -227,7 +244,8 @@ func TestWrongContents(t *testing.T) {
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": unnamedPrefix + "1"}), unnamedPrefix},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": "a", "kind": "inflight"}), "inflight"},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m}), "sampling_session_seq_id"},
-		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a", "age_encryption_recipients": []string{"age1x"}}), "age_encryption_recipients"},
+		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a",
+			"age_encryption_recipients": []string{"age1x"}}), "age_encryption_recipients"},
 		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "=x"}), "=x"},
 		{"/load_weights", obj(map[string]any{"model_id": m, "path": "tinker://x/weights/y"}), "not found"},
 		{"/load_weights", obj(map[string]any{"model_id": m, "path": "file:///etc"}), "file:///etc"},
@@ -259,7 +277,7 @@ func TestMissingRequestIsGivenUp(t *testing.T) {
 	if code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false)); code != http.StatusOK {
 		t.Errorf("the late request: %d %s", code, raw)
 	}
-	if text, _ := r.failure(r.promise("/forward_backward", batch(m, 2, false))); !strings.Contains(text, "given up") {
+	if text, _ := r.failure(r.promise("/forward_backward", batch(m, 2, false))); !strings.Contains(text, "cancelled") {
 		t.Errorf("the late request failed with %q", text)
 	}
 }
@@ -271,7 +289,8 @@ func TestLongPollAndShutdown(t *testing.T) {
 	start := time.Now()
 	var again wire.TryAgain
 	r.post("/retrieve_future", wire.RetrieveRequest{RequestID: id}, &again)
-	if took := time.Since(start); again.Type != "try_again" || again.RequestID != id || again.QueueState != wire.QueueActive || took < 100*time.Millisecond {
+	if took := time.Since(start); again.Type != "try_again" || again.RequestID != id ||
+		again.QueueState != wire.QueueActive || took < 100*time.Millisecond {
 		t.Errorf("after %v: %+v", took, again)
 	}
 	r.server.opts.Hold = time.Hour
@@ -300,21 +319,28 @@ func TestLegacyJSON(t *testing.T) {
 		tensor := func(kind string, v ...float64) map[string]any {
 			return map[string]any{"dtype": kind, "data": v, "shape": []int{len(v)}}
 		}
-		return map[string]any{"model_id": m, "seq_id": seq, key: map[string]any{"loss_fn": "cross_entropy", "data": []any{map[string]any{
-			"model_input":    map[string]any{"chunks": []any{map[string]any{"type": "encoded_text", "tokens": []int{1, 2}}}},
-			"loss_fn_inputs": map[string]any{"target_tokens": tensor("int64", 2, 3), "weights": tensor("float32", 1, 0.5)}}}}}
+		return map[string]any{"model_id": m, "seq_id": seq,
+			key: map[string]any{"loss_fn": "cross_entropy", "data": []any{map[string]any{
+				"model_input": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text",
+					"tokens": []int{1, 2}}}},
+				"loss_fn_inputs": map[string]any{"target_tokens": tensor("int64", 2, 3),
+					"weights": tensor("float32", 1, 0.5)}}}}}
 	}
-	for i, c := range []struct{ path, key string }{{"/forward", "forward_input"}, {"/forward_backward", "forward_backward_input"}} {
+	for i, c := range []struct{ path, key string }{{"/forward", "forward_input"},
+		{"/forward_backward", "forward_backward_input"}} {
 		id := r.promise(c.path, body(c.key, int64(i+1)))
 		var out wire.LegacyOutput
-		code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept", wire.JSON)
-		if err := json.Unmarshal(raw, &out); err != nil || code != 200 || len(out.Outputs[0]["logprobs"].Data) != 2 || out.Metrics["loss:sum"] == 0 {
+		code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
+			wire.JSON)
+		if err := json.Unmarshal(raw, &out); err != nil || code != 200 || len(out.Outputs[0]["logprobs"].Data) != 2 ||
+			out.Metrics["loss:sum"] == 0 {
 			t.Errorf("%s: %d %s (%v)", c.path, code, raw, err)
 		}
 	}
 	id := r.promise("/asample", asample(r.sampler(session, 0, map[string]any{"base_model": "tiny"}), 0, nil))
 	var out wire.LegacySample
-	_, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept", wire.JSON)
+	_, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
+		wire.JSON)
 	if err := json.Unmarshal(raw, &out); err != nil || len(out.Sequences) != 1 || len(out.Sequences[0].Tokens) == 0 {
 		t.Errorf("sample: %s (%v)", raw, err)
 	}
@@ -336,7 +362,8 @@ func TestBodies(t *testing.T) {
 		want int
 	}{
 		{"zstd", enc.EncodeAll(batch(m, 1, false), nil), "zstd", 200},
-		{"a small body that unpacks to much", enc.EncodeAll(make([]byte, 64<<20), nil), "zstd", http.StatusRequestEntityTooLarge},
+		{"a small body that unpacks to much", enc.EncodeAll(make([]byte, 64<<20), nil), "zstd",
+			http.StatusRequestEntityTooLarge},
 		{"a large body", make([]byte, 2<<20), "", http.StatusRequestEntityTooLarge},
 		{"no zstd", []byte("no zstd at all"), "zstd", http.StatusBadRequest},
 		{"another encoding", []byte("x"), "br", http.StatusUnsupportedMediaType},
@@ -357,7 +384,8 @@ func TestRefusals(t *testing.T) {
 	for pattern := range refusals() {
 		method, path, _ := strings.Cut(pattern, " ")
 		path = strings.NewReplacer("{id}", session, "{run}", "r", "{kind}", "weights", "{name}", "n").Replace(path)
-		if code, _, raw := r.send(method, path, map[string]any{}); code != http.StatusUnprocessableEntity || !strings.Contains(string(raw), "is not served by this server") {
+		if code, _, raw := r.send(method, path, map[string]any{}); code != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(raw), "is not served by this server") {
 			t.Errorf("%s: %d %s", pattern, code, raw)
 		}
 	}
@@ -366,20 +394,26 @@ func TestRefusals(t *testing.T) {
 		body map[string]any
 		want string
 	}{
-		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "tiny", "lora_config": map[string]any{"rank": 0}}, "rank"},
-		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "gpt", "lora_config": map[string]any{"rank": 4}}, "gpt"},
-		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "lora_config": map[string]any{"rank": 4}}, "base_model"},
+		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "tiny",
+			"lora_config": map[string]any{"rank": 0}}, "rank"},
+		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "gpt",
+			"lora_config": map[string]any{"rank": 4}}, "gpt"},
+		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0,
+			"lora_config": map[string]any{"rank": 4}}, "base_model"},
 		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "tiny",
 			"lora_config": map[string]any{"rank": 4}, "optimizer_config": map[string]any{"type": "sgd"}},
 			"optimizer_config.type is"},
 		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "tiny",
 			"lora_config": map[string]any{"rank": 4}, "optimizer_config": map[string]any{"type": "dimuon",
 				"version": 2}}, "version of dimuon is 2"},
-		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "tiny", "lora_config": map[string]any{"rank": 4, "train_mlp": false, "train_attn": false, "train_unembed": false}}, "nothing"},
+		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "tiny",
+			"lora_config": map[string]any{"rank": 4, "train_mlp": false, "train_attn": false, "train_unembed": false}},
+			"nothing"},
 		{"/create_session", map[string]any{"tags": []string{}, "project_id": "p", "sdk_version": "0"}, "project"},
 		{"/load_weights", map[string]any{"path": "tinker://a/weights/b"}, "model_id"},
 	} {
-		if code, _, raw := r.send("POST", wire.Prefix+c.path, c.body); code != http.StatusBadRequest || !strings.Contains(string(raw), c.want) {
+		if code, _, raw := r.send("POST", wire.Prefix+c.path, c.body); code != http.StatusBadRequest ||
+			!strings.Contains(string(raw), c.want) {
 			t.Errorf("%s: %d %s, want 400 with %q", c.path, code, raw, c.want)
 		}
 	}
@@ -401,7 +435,8 @@ func TestStartup(t *testing.T) {
 	r := newRig(t, Options{})
 	var conf map[string]any
 	r.post("/client/config", map[string]any{"sdk_version": "0.25.0"}, &conf)
-	if conf["use_pyqwest_transport"] != false || conf["pjwt_auth_enabled"] != false || conf["proto_compress_fwdbwd"] != true || conf["create_model_via_load_weights"] != true {
+	if conf["use_pyqwest_transport"] != false || conf["pjwt_auth_enabled"] != false ||
+		conf["proto_compress_fwdbwd"] != true || conf["create_model_via_load_weights"] != true {
 		t.Errorf("client/config says %v", conf)
 	}
 	r.post("/client/dynamic_config", map[string]any{}, &conf)
@@ -414,7 +449,8 @@ func TestStartup(t *testing.T) {
 	r.post("/session_heartbeat", wire.Heartbeat{SessionID: session, Type: "session_heartbeat"}, nil)
 	var caps wire.Capabilities
 	r.get("/get_server_capabilities", &caps)
-	if len(caps.SupportedModels) != 2 || caps.SupportedModels[0].ModelName != "tiny" || caps.SupportedModels[1].ModelName != "small" || caps.SupportedModels[1].MaxContextLength != 512 {
+	if len(caps.SupportedModels) != 2 || caps.SupportedModels[0].ModelName != "tiny" ||
+		caps.SupportedModels[1].ModelName != "small" || caps.SupportedModels[1].MaxContextLength != 512 {
 		t.Errorf("capabilities are %+v", caps)
 	}
 	var p wire.Sampler
@@ -423,7 +459,8 @@ func TestStartup(t *testing.T) {
 		t.Errorf("sampler is %+v", p)
 	}
 	code, _, raw := r.as("").send("GET", "/metrics", nil)
-	for _, want := range []string{"trinity_samples_waiting 0", "trinity_sessions 1", "trinity_http_request_seconds", `trinity_fsync_seconds_count{log="server"}`} {
+	for _, want := range []string{"trinity_samples_waiting 0", "trinity_sessions 1", "trinity_http_request_seconds",
+		`trinity_fsync_seconds_count{log="server"}`} {
 		if code != 200 || !strings.Contains(string(raw), want) {
 			t.Errorf("/metrics lacks %q (%d)", want, code)
 		}

@@ -24,7 +24,8 @@ func (s *Server) telemetry(*call) (any, error) { return map[string]string{"statu
 
 func (s *Server) createSession(c *call, req wire.CreateSessionRequest) (any, error) {
 	if req.ProjectID != "" {
-		return nil, tinker.Userf("project_id is %q; this server has no projects, leave it (and TINKER_PROJECT_ID) out", req.ProjectID)
+		return nil, tinker.Userf("project_id is %q; this server has no projects, leave it (and TINKER_PROJECT_ID) out",
+			req.ProjectID)
 	}
 	if err := checkTexts(req.DisplayName, req.SDKVersion, req.Tags, req.UserMetadata); err != nil {
 		return nil, err
@@ -32,8 +33,9 @@ func (s *Server) createSession(c *call, req wire.CreateSessionRequest) (any, err
 	if err := s.room(); err != nil {
 		return nil, err
 	}
-	u := &session{ID: uuid(), Tenant: c.tenant, Created: s.opts.Now().UTC(), Tags: req.Tags, UserMetadata: texts(req.UserMetadata),
-		DisplayName: req.DisplayName, SDKVersion: req.SDKVersion, seen: s.opts.Now()}
+	u := &session{ID: uuid(), Tenant: c.tenant, Created: s.opts.Now().UTC(), Tags: req.Tags,
+		UserMetadata: texts(req.UserMetadata),
+		DisplayName:  req.DisplayName, SDKVersion: req.SDKVersion, seen: s.opts.Now()}
 	err := s.change(func(t *state) (int64, error) {
 		at, err := s.record(recSession, u)
 		if err == nil {

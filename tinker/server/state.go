@@ -13,9 +13,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// logName is the server's log in its folder.
-const logName = "server.log"
-
 // The kinds of records in it; payloads are JSON.
 const (
 	recSession    = 'S' // *session
@@ -57,44 +54,12 @@ type sampleKey struct {
 }
 
 func newState() state {
-	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{}, unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, byTenant: map[string][]trainKey{}, gaps: map[string][]reject{}, marks: map[string]map[int64]mark{},
-		samples: map[sampleKey]*sample{}, kept: map[string]*kept{}, recorded: recordings{map[string]*recording{}, map[string]int64{}}}
-}
-
-// session is one client's session.
-type session struct {
-	ID           string            `json:"id"`
-	Tenant       string            `json:"tenant"`
-	Created      time.Time         `json:"created"`
-	Tags         []string          `json:"tags,omitempty"`
-	UserMetadata map[string]string `json:"user_metadata,omitempty"`
-	DisplayName  string            `json:"display_name,omitempty"`
-	SDKVersion   string            `json:"sdk_version,omitempty"`
-	Finished     string            `json:"finished,omitempty"` // why, once the client said so
-
-	seen time.Time // volatile: the last heartbeat
-}
-
-type finish struct {
-	Session string `json:"session"`
-	Reason  string `json:"reason"`
-}
-
-// modelRecord is the request that makes a model: exactly one of Create and Load is set.
-type modelRecord struct {
-	ID       string                         `json:"id"`
-	Session  string                         `json:"session"`
-	Created  time.Time                      `json:"created"`
-	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
-	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
-	Metadata map[string]string              `json:"user_metadata,omitempty"`
-	Asked    string                         `json:"asked,omitempty"` // the base model as its user calls it; older records lack it
-}
-
-// madeRecord says that a model was made.
-type madeRecord struct {
-	ID string `json:"id"`
+	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
+		unnamed: map[string]string{},
+		rejects: map[trainKey]reject{}, byTenant: map[string][]trainKey{}, gaps: map[string][]reject{},
+		marks:   map[string]map[int64]mark{},
+		samples: map[sampleKey]*sample{}, kept: map[string]*kept{},
+		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
 // model is a training run.
@@ -114,15 +79,6 @@ type model struct {
 	gap         *time.Timer    // runs while something is ahead
 }
 
-// reject is a training request whose contents were wrong: it has used its number, and this is its result.
-type reject struct {
-	Model    string          `json:"model"`
-	Seq      int64           `json:"seq"`
-	To       int64           `json:"to,omitempty"` // the last of a run of numbers that begins with Seq; 0 is Seq alone
-	Error    string          `json:"error"`
-	Category tinker.Category `json:"category"`
-}
-
 // rejected finds why a number was rejected. s.mu is held.
 func (t *state) rejected(model string, seq int64) (reject, bool) {
 	if r, ok := t.rejects[trainKey{model, seq}]; ok {
@@ -134,16 +90,6 @@ func (t *state) rejected(model string, seq int64) (reject, bool) {
 		}
 	}
 	return reject{}, false
-}
-
-// mark is what a user decided about a checkpoint. The one that counts has the SeqID of the request that saved it.
-type mark struct {
-	Path         string            `json:"path"`
-	Seq          int64             `json:"seq"`
-	Expires      *time.Time        `json:"expires,omitempty"`
-	Public       bool              `json:"public,omitempty"`
-	UserMetadata map[string]string `json:"user_metadata,omitempty"`
-	Time         time.Time         `json:"time"`
 }
 
 type samplerKey struct {

@@ -42,7 +42,8 @@ func TestKeys(t *testing.T) {
 		}
 		if c.key != "" {
 			r.key = ""
-			if code, _, _ := r.send("GET", wire.Prefix+"/get_server_capabilities", nil, "Authorization", "Bearer "+c.key); code != c.want {
+			if code, _, _ := r.send("GET", wire.Prefix+"/get_server_capabilities", nil, "Authorization",
+				"Bearer "+c.key); code != c.want {
 				t.Errorf("%s as bearer: %d, want %d", c.name, code, c.want)
 			}
 		}
@@ -55,9 +56,11 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	session := r.session()
 	m := r.model(session, 0)
 	trained := r.promise("/forward_backward", batch(m, 1, false))
-	path := r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "a", "seq_id": 2}))["path"].(string)
+	path := r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "a",
+		"seq_id": 2}))["path"].(string)
 	r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "path": "b", "seq_id": 3}))
-	sampler := r.sampler(session, 0, map[string]any{"model_path": strings.Replace(path, "weights/a", "sampler_weights/b", 1)})
+	sampler := r.sampler(session, 0, map[string]any{"model_path": strings.Replace(path, "weights/a",
+		"sampler_weights/b", 1)})
 	drawn := r.promise("/asample", asample(sampler, 0, nil))
 	bob := r.as("tml-bob")
 	own := bob.session()
@@ -74,14 +77,17 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		{"POST", wire.Prefix + "/save_weights", map[string]any{"model_id": m, "path": "z", "seq_id": 4}},
 		{"POST", wire.Prefix + "/load_weights", map[string]any{"model_id": m, "path": path, "seq_id": 4}},
 		{"POST", wire.Prefix + "/load_weights", map[string]any{"session_id": own, "model_seq_id": 0, "path": path}},
-		{"POST", wire.Prefix + "/create_sampling_session", map[string]any{"session_id": session, "sampling_session_seq_id": 5, "base_model": "tiny"}},
-		{"POST", wire.Prefix + "/create_sampling_session", map[string]any{"session_id": own, "sampling_session_seq_id": 0, "model_path": path}},
+		{"POST", wire.Prefix + "/create_sampling_session",
+			map[string]any{"session_id": session, "sampling_session_seq_id": 5, "base_model": "tiny"}},
+		{"POST", wire.Prefix + "/create_sampling_session",
+			map[string]any{"session_id": own, "sampling_session_seq_id": 0, "model_path": path}},
 		{"POST", wire.Prefix + "/asample", asample(sampler, 1, nil)},
 		{"POST", wire.Prefix + "/asample", asample(sampler, 0, nil)},
 		{"POST", wire.Prefix + "/retrieve_future", wire.RetrieveRequest{RequestID: trained}},
 		{"POST", wire.Prefix + "/retrieve_future", wire.RetrieveRequest{RequestID: drawn}},
 		{"POST", wire.Prefix + "/cancel_future", wire.RetrieveRequest{RequestID: drawn}},
-		{"POST", wire.Prefix + "/retrieve_futures", map[string]any{"target": map[string]any{"sampling_session_id": sampler}}},
+		{"POST", wire.Prefix + "/retrieve_futures",
+			map[string]any{"target": map[string]any{"sampling_session_id": sampler}}},
 		{"POST", wire.Prefix + "/join_sampling_session", map[string]any{"sampling_session_id": sampler}},
 		{"POST", wire.Prefix + "/weights_info", map[string]any{"tinker_path": path}},
 		{"GET", wire.Prefix + "/samplers/" + sampler, nil},
@@ -111,8 +117,10 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 	r := newRig(t, Options{})
 	m := r.model(r.session(), 0)
 	id := r.promise("/forward_backward", batch(m, 1, false))
-	for _, forged := range []string{"", "1", id + "x", id[1:], strings.ToUpper(id), "\x00", r.server.token(tokenTrain, m, 99), r.server.token(tokenArchive, m, 1)} {
-		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: forged}); code != http.StatusNotFound {
+	for _, forged := range []string{"", "1", id + "x", id[1:], strings.ToUpper(id), "\x00",
+		r.server.token(tokenTrain, m, 99), r.server.token(tokenArchive, m, 1)} {
+		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future",
+			wire.RetrieveRequest{RequestID: forged}); code != http.StatusNotFound {
 			t.Errorf("%q: %d %s, want 404", forged, code, raw)
 		}
 	}
@@ -128,12 +136,14 @@ func TestBackpressure(t *testing.T) {
 		header string
 		want   int
 	}{{"1", http.StatusTooManyRequests}, {"", http.StatusServiceUnavailable}} {
-		if code, h, raw := r.send("POST", wire.Prefix+"/asample", asample(sampler, 2, nil), wire.HeaderBackpressure, c.header); code != c.want || h.Get("Retry-After") == "" {
+		if code, h, raw := r.send("POST", wire.Prefix+"/asample", asample(sampler, 2, nil), wire.HeaderBackpressure,
+			c.header); code != c.want || h.Get("Retry-After") == "" {
 			t.Errorf("header %q: %d %s, Retry-After %q; want %d", c.header, code, raw, h.Get("Retry-After"), c.want)
 		}
 	}
 	var later wire.TryAgain
-	if r.post("/retrieve_future", wire.RetrieveRequest{RequestID: ids[1]}, &later); later.QueueState != wire.QueuePausedCapacity || later.QueueStateReason == "" {
+	if r.post("/retrieve_future", wire.RetrieveRequest{RequestID: ids[1]},
+		&later); later.QueueState != wire.QueuePausedCapacity || later.QueueStateReason == "" {
 		t.Errorf("while many wait: %+v", later)
 	}
 	if again := r.promise("/asample", asample(sampler, 0, long)); again != ids[0] {
@@ -145,7 +155,8 @@ func TestBackpressure(t *testing.T) {
 	}
 	r.post("/sessions/"+session+"/finish", map[string]any{"reason": map[string]any{"type": "success"}}, nil)
 	r.failure(ids[0])
-	if code, _, raw := r.send("POST", wire.Prefix+"/asample", asample(sampler, 3, nil)); code != http.StatusBadRequest || !strings.Contains(string(raw), "finished") {
+	if code, _, raw := r.send("POST", wire.Prefix+"/asample",
+		asample(sampler, 3, nil)); code != http.StatusBadRequest || !strings.Contains(string(raw), "finished") {
 		t.Errorf("after the session's end: %d %s", code, raw)
 	}
 }
@@ -182,8 +193,10 @@ func TestCheckpoints(t *testing.T) {
 		return r.result(r.promise(path, b))["path"].(string)
 	}
 	save("/save_weights", "a", 1, nil)
-	brief := save("/save_weights_for_sampler", "brief", 2, map[string]any{"ttl_seconds": 60, "user_metadata": map[string]string{"k": "v"}})
-	r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "seq_id": 3, "sampling_session_seq_id": 0}))
+	brief := save("/save_weights_for_sampler", "brief", 2,
+		map[string]any{"ttl_seconds": 60, "user_metadata": map[string]string{"k": "v"}})
+	r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "seq_id": 3,
+		"sampling_session_seq_id": 0}))
 	text, category := r.failure(r.promise("/save_weights", map[string]any{"model_id": m, "path": "a", "seq_id": 4}))
 	if category != "user" || !strings.Contains(text, "exists already") {
 		t.Errorf("a name that is taken: %q %q", text, category)
@@ -197,7 +210,8 @@ func TestCheckpoints(t *testing.T) {
 	for _, c := range list.Checkpoints {
 		byID[c.CheckpointID] = c
 	}
-	if c := byID["sampler_weights/brief"]; c.TinkerPath != brief || c.CheckpointType != "sampler" || c.ExpiresAt == nil || *c.SizeBytes == 0 || c.UserMetadata["k"] != "v" {
+	if c := byID["sampler_weights/brief"]; c.TinkerPath != brief || c.CheckpointType != "sampler" ||
+		c.ExpiresAt == nil || *c.SizeBytes == 0 || c.UserMetadata["k"] != "v" {
 		t.Errorf("brief is %+v", c)
 	}
 	one := "/training_runs/" + m + "/checkpoints/"
@@ -212,7 +226,8 @@ func TestCheckpoints(t *testing.T) {
 		r.post(one+"weights/a/publish", nil, nil)
 	}
 	state := "tinker://" + m + "/weights/a"
-	bobs := bob.result(bob.promise("/load_weights", map[string]any{"session_id": bob.session(), "model_seq_id": 0, "path": state}))["model_id"].(string)
+	bobs := bob.result(bob.promise("/load_weights", map[string]any{"session_id": bob.session(), "model_seq_id": 0,
+		"path": state}))["model_id"].(string)
 	bob.output(bob.promise("/forward_backward", batch(bobs, 1, false)))
 	if code, _, _ := r.send("DELETE", wire.Prefix+one+"weights/a/publish", nil); code != 200 {
 		t.Errorf("unpublish: %d", code)
@@ -222,7 +237,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 	// The time to live can be taken off and set; its end is the checkpoint's.
 	put := func(v any, want int) {
-		if code, _, raw := r.send("PUT", wire.Prefix+one+"sampler_weights/brief/ttl", map[string]any{"ttl_seconds": v}); code != want {
+		if code, _, raw := r.send("PUT", wire.Prefix+one+"sampler_weights/brief/ttl",
+			map[string]any{"ttl_seconds": v}); code != want {
 			t.Errorf("ttl %v: %d %s", v, code, raw)
 		}
 	}
@@ -252,7 +268,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 	var runs wire.TrainingRuns
 	r.get("/training_runs?limit=1", &runs)
-	if len(runs.TrainingRuns) != 1 || runs.TrainingRuns[0].LastCheckpoint != nil || runs.Cursor.TotalCount != 1 || *runs.TrainingRuns[0].LoRARank != 4 {
+	if len(runs.TrainingRuns) != 1 || runs.TrainingRuns[0].LastCheckpoint != nil || runs.Cursor.TotalCount != 1 ||
+		*runs.TrainingRuns[0].LoRARank != 4 {
 		t.Errorf("training_runs says %+v", runs)
 	}
 }
@@ -303,7 +320,8 @@ func TestArchive(t *testing.T) {
 func TestExternalWeights(t *testing.T) {
 	r := newRig(t, Options{})
 	m := r.model(r.session(), 0)
-	path := r.result(r.promise("/save_weights_external", map[string]any{"model_id": m, "path": "x", "seq_id": 1, "ttl_seconds": 3600}))["path"]
+	path := r.result(r.promise("/save_weights_external",
+		map[string]any{"model_id": m, "path": "x", "seq_id": 1, "ttl_seconds": 3600}))["path"]
 	if want := "tinker://" + m + "/external_weights/x"; path != want {
 		t.Fatalf("path %v, want %s", path, want)
 	}
@@ -315,7 +333,8 @@ func TestExternalWeights(t *testing.T) {
 	}
 	raw, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if err != nil || resp.ContentLength != int64(len(raw)) || !json.Valid(raw) || out.URLs["adapter_model.safetensors"] == "" {
+	if err != nil || resp.ContentLength != int64(len(raw)) || !json.Valid(raw) ||
+		out.URLs["adapter_model.safetensors"] == "" {
 		t.Errorf("files %v; adapter_config.json is %s (%v)", out.URLs, raw, err)
 	}
 	for version, want := range map[string]int{"0.25.0": 0, "0.38.0": 1, "": 1} {
@@ -323,11 +342,13 @@ func TestExternalWeights(t *testing.T) {
 		_, _, raw := r.send("GET", wire.Prefix+"/checkpoints", nil, "X-Stainless-Package-Version", version)
 		if err := json.Unmarshal(raw, &list); err != nil || len(list.Checkpoints) != want {
 			t.Errorf("SDK %q sees %s", version, raw)
-		} else if want == 1 && (list.Checkpoints[0].TinkerPath != path || list.Checkpoints[0].CheckpointType != "external") {
+		} else if want == 1 && (list.Checkpoints[0].TinkerPath != path ||
+			list.Checkpoints[0].CheckpointType != "external") {
 			t.Errorf("listed as %+v", list.Checkpoints[0])
 		}
 	}
-	if code, _, _ := r.send("DELETE", wire.Prefix+"/training_runs/"+m+"/checkpoints/external_weights/x", nil); code != 200 {
+	if code, _, _ := r.send("DELETE", wire.Prefix+"/training_runs/"+m+"/checkpoints/external_weights/x",
+		nil); code != 200 {
 		t.Errorf("DELETE: %d", code)
 	}
 }
@@ -337,14 +358,16 @@ func TestCollect(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
 	m := r.model(session, 0)
-	sampler := r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "seq_id": 1, "sampling_session_seq_id": 0}))["sampling_session_id"].(string)
+	sampler := r.result(r.promise("/save_weights_for_sampler",
+		map[string]any{"model_id": m, "seq_id": 1, "sampling_session_seq_id": 0}))["sampling_session_id"].(string)
 	fetched, left := r.promise("/asample", asample(sampler, 0, nil)), r.promise("/asample", asample(sampler, 1, nil))
 	r.samples(fetched)
 	r.clock.Add(int64(time.Hour))
 	if err := r.server.collect(); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, _ := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: fetched}); code != http.StatusGone {
+	if code, _, _ := r.send("POST", wire.Prefix+"/retrieve_future",
+		wire.RetrieveRequest{RequestID: fetched}); code != http.StatusGone {
 		t.Errorf("a result that is no longer kept: %d, want 410", code)
 	}
 	r.samples(left)
@@ -380,7 +403,8 @@ func TestSessionPolling(t *testing.T) {
 			Completions []completion `json:"completions"`
 			Cursor      int64        `json:"cursor"`
 		}
-		r.post("/retrieve_futures", map[string]any{"target": map[string]any{"type": "sampling_session", "sampling_session_id": sampler, "cloned_sampler_id": join.N}, "prev_cursor": cursor}, &out)
+		r.post("/retrieve_futures", map[string]any{"target": map[string]any{"type": "sampling_session",
+			"sampling_session_id": sampler, "cloned_sampler_id": join.N}, "prev_cursor": cursor}, &out)
 		if len(out.Completions) == 0 {
 			t.Fatalf("nothing came, %d are left", len(want))
 		}
@@ -407,7 +431,8 @@ func FuzzParseToken(f *testing.F) {
 
 // No path of a checkpoint leads out of the folder it belongs to.
 func FuzzCheckpointPath(f *testing.F) {
-	for _, seed := range []string{"tinker://m/weights/a", "tinker://m/external_weights/../x", "tinker://../weights/..", "tinker://m/external_weights/a/b", "tinker://m/sampler_weights/=unnamed-1"} {
+	for _, seed := range []string{"tinker://m/weights/a", "tinker://m/external_weights/../x", "tinker://../weights/..",
+		"tinker://m/external_weights/a/b", "tinker://m/sampler_weights/=unnamed-1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
@@ -418,7 +443,8 @@ func FuzzCheckpointPath(f *testing.F) {
 		if strings.ContainsAny(p.Name, `/\`+"\x00") || p.Name == "." || p.Name == ".." {
 			t.Fatalf("%q has the name %q", path, p.Name)
 		}
-		if kind, name := outer(p); inner("tinker://"+p.ModelID+"/"+kind+"/"+name) != p.String() && kind == kindExternal {
+		if kind, name := outer(p); inner("tinker://"+p.ModelID+"/"+kind+"/"+name) != p.String() &&
+			kind == kindExternal {
 			t.Fatalf("%q is %s/%s outside and does not come back", path, kind, name)
 		}
 	})

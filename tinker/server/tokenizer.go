@@ -163,7 +163,8 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 // repository finds what a request is about, or answers it. Where keys are asked for, HF_TOKEN is one.
 func (s *Server) repository(w http.ResponseWriter, r *http.Request, repo string) (tokenizerRepo, bool) {
 	if s.keyed() && s.authenticate(r) == "" {
-		s.hubError(w, http.StatusUnauthorized, "GatedRepo", "this server asks for keys: set HF_TOKEN to the one in TINKER_API_KEY")
+		s.hubError(w, http.StatusUnauthorized, "GatedRepo",
+			"this server asks for keys: set HF_TOKEN to the one in TINKER_API_KEY")
 		return tokenizerRepo{}, false
 	}
 	dir, ok := s.tokenizerFolder(repo)

@@ -17,8 +17,10 @@ import (
 func tokenizerDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"tokenizer.json": `{"model":{}}`, "config.json": `{"model_type":"qwen3","_name_or_path":"/home/someone/model"}`,
-		"tokenizer_config.json": `{"tokenizer_class":"X","name_or_path":"org/name","tokenizer_file":"/home/someone/tokenizer.json"}`, "model.safetensors": "weights"} {
+	for name, text := range map[string]string{"tokenizer.json": `{"model":{}}`,
+		"config.json": `{"model_type":"qwen3","_name_or_path":"/home/someone/model"}`,
+		"tokenizer_config.json": `{"tokenizer_class":"X","name_or_path":"org/name",` +
+			`"tokenizer_file":"/home/someone/tokenizer.json"}`, "model.safetensors": "weights"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -52,7 +53,8 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 	if req.ForwardOnly {
 		phase, send = "forward", m.client.Forward
 	}
-	return accept(s, m, req.SeqID, phase, tokens, max(int64(len(c.body)), c.weight), func() (*tinker.Future[tinker.ForwardOutput], error) { return send(s.ctx, f) })
+	return accept(s, m, req.SeqID, phase, tokens, max(int64(len(c.body)), c.weight),
+		func() (*tinker.Future[tinker.ForwardOutput], error) { return send(s.ctx, f) })
 }
 
 func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
@@ -64,14 +66,16 @@ func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 	if err != nil {
 		return s.reject(m, req.SeqID, err)
 	}
-	return accept(s, m, req.SeqID, "optim_step", 0, int64(len(c.body)), func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
+	return accept(s, m, req.SeqID, "optim_step", 0, int64(len(c.body)),
+		func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
 }
 
 // unreadable reports whether an error says that a request will never be decoded, whatever the client does.
 func unreadable(err error) bool {
 	var se *statusError
 	var undecoded *undecodedError
-	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &undecoded) || errors.As(err, &se) && se.code == http.StatusRequestEntityTooLarge
+	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &undecoded) ||
+		errors.As(err, &se) && se.code == http.StatusRequestEntityTooLarge
 }
 
 // refuseTraining answers a training request that could not be decoded. If its model and number can be read at all, the
@@ -92,7 +96,8 @@ func (s *Server) refuseTraining(c *call, kind bodyKind, bad error) (any, error) 
 }
 
 // accept hands a training request to the backend, which makes it durable, and promises its result.
-func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, size int64, send func() (*tinker.Future[T], error)) (any, error) {
+func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, size int64,
+	send func() (*tinker.Future[T], error)) (any, error) {
 	if err := checkSeq(seq); err != nil {
 		return nil, err
 	}
@@ -118,14 +123,16 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 	} else {
 		f, err := send()
-		for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() { // the run rests, and there is no memory to bring it back
+		// the run rests, and there is no memory to bring it back
+		for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() {
 			f, err = send()
 		}
 		if errors.Is(err, tinker.ErrBusy) {
 			s.stats.pushedBack.Inc()
 			return nil, &statusError{http.StatusServiceUnavailable, err, 5 * time.Second}
 		}
-		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) && !errors.Is(err, tinker.ErrUnusable) && !s.known(m, seq) {
+		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) &&
+			!errors.Is(err, tinker.ErrUnusable) && !s.known(m, seq) {
 			return s.reject(m, seq, err) // it is wrong, and was not logged
 		}
 		if err != nil {
@@ -141,10 +148,12 @@ func (s *Server) queueRoom(m *model, tokens int, size int64) error {
 	tenant := s.tenantOf(m)
 	if err := s.training.room(tenant, size); err != nil {
 		s.stats.pushedBack.Inc()
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err), 5 * time.Second}
+		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
+			5 * time.Second}
 	}
 	if err := s.crowded(tinker.Training, tenant, tokens); err != nil {
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err), 5 * time.Second}
+		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
+			5 * time.Second}
 	}
 	return nil
 }
@@ -162,8 +171,7 @@ func checkSeq(seq int64) error {
 	return nil
 }
 
-// count keeps the numbers of what waits until the request is done. A request sent again is counted again, and done at
-// once.
+// count counts a pending request until it is done. A repeated request is counted again, and done at once.
 func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64, done <-chan struct{}) {
 	s.mu.Lock()
 	s.arrived(m, seq)
@@ -195,7 +203,7 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 		}
 		if s.backend.Accepted(m.ID, seq) {
 			if _, again := t.rejected(m.ID, seq); !again {
-				return 0, tinker.Userf("seq_id %d of model %s was used for another request (and this one is wrong: %w)", seq, m.ID, bad)
+				return 0, tinker.Userf("%w (and this one is wrong: %w)", numbered.Reused(seq, "model "+m.ID), bad)
 			}
 			return 0, nil
 		}

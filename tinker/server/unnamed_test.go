@@ -29,7 +29,8 @@ func TestUnnamedSamplersAreBounded(t *testing.T) {
 			m, other := r.model(r.session(), 0), bob.model(bob.session(), 0)
 			theirs := bob.freeze(other, 1, 0)
 			first, second := r.freeze(m, 1, 0), r.freeze(m, 4, 1)
-			long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 400}
+			long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}},
+				"num_samples": 400}
 			busy := r.promise("/asample", asample(second, 0, long))
 			var last string
 			for i := range int64(3) {
@@ -59,7 +60,8 @@ func TestIdleWeightsMakeRoom(t *testing.T) {
 	r := newTunedRig(t, Options{}, tune)
 	session := r.session()
 	m := r.model(session, 0)
-	seeded := map[string]any{"sampling_params": map[string]any{"max_tokens": 8, "temperature": 1.0, "top_k": -1, "top_p": 1.0, "seed": 3}}
+	seeded := map[string]any{"sampling_params": map[string]any{"max_tokens": 8, "temperature": 1.0, "top_k": -1,
+		"top_p": 1.0, "seed": 3}}
 	var ids, want []string
 	for i := range int64(4) {
 		ids = append(ids, r.freeze(m, 1+3*i, i))
@@ -102,10 +104,12 @@ func TestModelsAreBoundedByMemory(t *testing.T) {
 	for ; made < 100; made++ {
 		code, h, raw := r.send("POST", wire.Prefix+"/create_model", createModel(session, made))
 		if code == http.StatusOK {
-			r.promise("/forward_backward", batch(r.model(session, made), 2, false)) // it waits for the first, so the run cannot rest
+			// it waits for the first, so the run cannot rest
+			r.promise("/forward_backward", batch(r.model(session, made), 2, false))
 			continue
 		}
-		if code != http.StatusServiceUnavailable || h.Get("Retry-After") == "" || !strings.Contains(string(raw), "unload_model") {
+		if code != http.StatusServiceUnavailable || h.Get("Retry-After") == "" ||
+			!strings.Contains(string(raw), "unload_model") {
 			t.Errorf("model %d: %d %s", made, code, raw)
 		}
 		break
@@ -121,14 +125,16 @@ func TestModelsAreBoundedByMemory(t *testing.T) {
 	r.model(session, 0) // again
 	large := createModel(session, made)
 	large["lora_config"].(map[string]any)["rank"] = 4096
-	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", large); code != http.StatusBadRequest || !strings.Contains(string(raw), "take a rank of 1 to 256") {
+	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", large); code != http.StatusBadRequest ||
+		!strings.Contains(string(raw), "take a rank of 1 to 256") {
 		t.Errorf("rank 4096: %d %s", code, raw)
 	}
 	for i := range 2 { // the other tenant has had a place of the first one's
 		r.post("/unload_model", map[string]any{"model_id": fmt.Sprintf("%s:train:%d", session, i)}, nil)
 	}
 	for i := 0; ; i++ {
-		if code, _, raw := r.send("POST", wire.Prefix+"/create_model", createModel(session, made)); code == http.StatusOK {
+		if code, _, raw := r.send("POST", wire.Prefix+"/create_model",
+			createModel(session, made)); code == http.StatusOK {
 			break
 		} else if i > 1000 {
 			t.Fatalf("after one was unloaded: %d %s", code, raw)

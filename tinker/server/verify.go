@@ -39,7 +39,8 @@ func Verify(dir string, seen func(line string)) error {
 	}
 	seen(fmt.Sprintf("%s: %d records", path, found.Records))
 	if found.Torn > 0 {
-		seen(fmt.Sprintf("%s: %d bytes of an unfinished write at the end, which the next start cuts off", path, found.Torn))
+		seen(fmt.Sprintf("%s: %d bytes of an unfinished write at the end, which the next start cuts off", path,
+			found.Torn))
 	}
 	return nil
 }

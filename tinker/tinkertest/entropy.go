@@ -15,11 +15,12 @@ func entropic(loss string, coef float64, weights []float32) tinker.ForwardReques
 	if weights != nil {
 		d.LossFnInputs[tinker.EntropyWeights] = tinker.Floats(weights)
 	}
-	return tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: loss, LossFnConfig: map[string]float64{tinker.EntropyCoef: coef}}
+	return tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: loss,
+		LossFnConfig: map[string]float64{tinker.EntropyCoef: coef}}
 }
 
-// entropy: a service with exact entropies returns them with every loss, takes them off the loss with their weights, and training on
-// nothing else moves them. One without refuses the setting.
+// entropy: a service with exact entropies returns them with every loss, takes them off the loss with their weights,
+// and training on nothing else moves them. One without refuses the setting.
 func (s *suite) entropy() {
 	c := s.model(0)
 	n := len(some) - 1
@@ -36,7 +37,8 @@ func (s *suite) entropy() {
 		weights[i] = float32(i%3) - 0.5
 	}
 	var first []float32
-	for _, loss := range []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO, tinker.DRO} {
+	for _, loss := range []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO,
+		tinker.DRO} {
 		f, err := c.Forward(s.ctx, entropic(loss, 0, nil))
 		without := wait(s, f, err)
 		f, err = c.Forward(s.ctx, entropic(loss, 0.25, weights))
@@ -71,7 +73,8 @@ func (s *suite) entropy() {
 
 // entropyOfTop compares entropies with what the likeliest tokens say of them.
 func (s *suite) entropyOfTop(h []float32) {
-	sampler, err := s.svc.SamplingClient(s.ctx, tinker.SamplingClientRequest{BaseModel: s.base}) // an untrained adapter changes nothing
+	// an untrained adapter changes nothing
+	sampler, err := s.svc.SamplingClient(s.ctx, tinker.SamplingClientRequest{BaseModel: s.base})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 func (s *suite) losses() {
 	c := s.model(0)
 	d := datum(some...)
-	w, q, a := d.LossFnInputs[tinker.Weights].Float, d.LossFnInputs[tinker.Logprobs].Float, d.LossFnInputs[tinker.Advantages].Float
+	w, q, a := d.LossFnInputs[tinker.Weights].Float, d.LossFnInputs[tinker.Logprobs].Float,
+		d.LossFnInputs[tinker.Advantages].Float
 	clamp := func(r, lo, hi float64) float64 { return math.Min(math.Max(r, lo), hi) }
 	for _, tt := range []struct {
 		name   string
@@ -23,10 +24,11 @@ func (s *suite) losses() {
 			r := math.Exp(lp - q)
 			return -math.Min(r*a, clamp(r, 0.8, 1.2)*a)
 		}},
-		{tinker.PPO, map[string]float64{"clip_low_threshold": 0.5, "clip_high_threshold": 3}, func(lp, w, q, a float64) float64 {
-			r := math.Exp(lp - q)
-			return -math.Min(r*a, clamp(r, 0.5, 3)*a)
-		}},
+		{tinker.PPO, map[string]float64{"clip_low_threshold": 0.5, "clip_high_threshold": 3},
+			func(lp, w, q, a float64) float64 {
+				r := math.Exp(lp - q)
+				return -math.Min(r*a, clamp(r, 0.5, 3)*a)
+			}},
 		{tinker.CISPO, nil, func(lp, w, q, a float64) float64 { return -clamp(math.Exp(lp-q), 0, 4) * lp * a }},
 		{tinker.DRO, map[string]float64{"beta": 0.05}, func(lp, w, q, a float64) float64 {
 			return -(float64(lp*a) - float64(0.5*0.05*(lp-q)*(lp-q)))

@@ -53,7 +53,8 @@ func (s *suite) checkpoints() {
 		s.Logf("note: error %v does not wrap ErrExists", err)
 	}
 	// from the state with its optimizer, the same training gives the same model
-	d, err := s.svc.CreateModelFromState(s.ctx, tinker.CreateFromStateRequest{SessionID: "suite", ModelSeqID: 5, Path: path, Optimizer: true})
+	d, err := s.svc.CreateModelFromState(s.ctx, tinker.CreateFromStateRequest{SessionID: "suite", ModelSeqID: 5,
+		Path: path, Optimizer: true})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -96,7 +97,8 @@ func (s *suite) frozen() {
 	}
 	path := s.save(c, "late")
 	late := s.sampler(tinker.SamplingClientRequest{ModelPath: path})
-	if got := s.draw(early, r); !slices.Equal(got.Sequences[1].Tokens, want.Sequences[1].Tokens) || !sameBits(got.Sequences[1].Logprobs, want.Sequences[1].Logprobs) {
+	if got := s.draw(early, r); !slices.Equal(got.Sequences[1].Tokens, want.Sequences[1].Tokens) ||
+		!sameBits(got.Sequences[1].Logprobs, want.Sequences[1].Logprobs) {
 		s.Error("training changed a frozen sampler")
 	}
 	lp, err := tinker.ComputeLogprobs(s.ctx, late, tinker.Text(some))
@@ -108,7 +110,8 @@ func (s *suite) frozen() {
 		s.Error(err)
 	}
 	s.draw(late, r) // an open client keeps its weights
-	if _, err := s.svc.SamplingClient(s.ctx, tinker.SamplingClientRequest{ModelPath: path}); !errors.Is(err, tinker.ErrNotFound) {
+	if _, err := s.svc.SamplingClient(s.ctx, tinker.SamplingClientRequest{ModelPath: path}); !errors.Is(err,
+		tinker.ErrNotFound) {
 		s.Errorf("SamplingClient of a deleted path: %v, want ErrNotFound", err)
 	}
 }
@@ -129,7 +132,8 @@ func (s *suite) sample() {
 			}
 		}
 	}
-	if slices.Equal(a.Sequences[0].Tokens, a.Sequences[1].Tokens) && slices.Equal(a.Sequences[0].Tokens, a.Sequences[2].Tokens) {
+	if slices.Equal(a.Sequences[0].Tokens, a.Sequences[1].Tokens) &&
+		slices.Equal(a.Sequences[0].Tokens, a.Sequences[2].Tokens) {
 		s.Error("the samples of a request are all alike")
 	}
 	// the same seed again, beside other work: the same bits; and sample i does not depend on how many are drawn
@@ -144,7 +148,8 @@ func (s *suite) sample() {
 			}
 		}
 	}
-	if b := s.draw(c, request(4, 12, 4, some...)); slices.Equal(a.Sequences[0].Tokens, b.Sequences[0].Tokens) && slices.Equal(a.Sequences[1].Tokens, b.Sequences[1].Tokens) {
+	if b := s.draw(c, request(4, 12, 4, some...)); slices.Equal(a.Sequences[0].Tokens, b.Sequences[0].Tokens) &&
+		slices.Equal(a.Sequences[1].Tokens, b.Sequences[1].Tokens) {
 		s.Error("another seed gives the same samples")
 	}
 	r := request(1, 12, 3, some...)
@@ -176,8 +181,10 @@ func (s *suite) sampleLimits() {
 	stop.Params.StopTokens = []int32{a.Tokens[4]}
 	first := slices.Index(a.Tokens, a.Tokens[4])
 	b := s.draw(c, stop).Sequences[0]
-	if b.StopReason != tinker.StopStop || !slices.Equal(b.Tokens, a.Tokens[:first+1]) || len(b.Logprobs) != len(b.Tokens) {
-		s.Errorf("with stop token %d: %v (%s), want %v with the stop", a.Tokens[4], b.Tokens, b.StopReason, a.Tokens[:first+1])
+	if b.StopReason != tinker.StopStop || !slices.Equal(b.Tokens, a.Tokens[:first+1]) ||
+		len(b.Logprobs) != len(b.Tokens) {
+		s.Errorf("with stop token %d: %v (%s), want %v with the stop", a.Tokens[4], b.Tokens, b.StopReason,
+			a.Tokens[:first+1])
 	}
 	nucleus := request(1, 12, 3, some...)
 	nucleus.Params.TopP = 1e-9
@@ -204,10 +211,14 @@ func (s *suite) sampleErrors() {
 		"top_k 0":                 with(func(r *tinker.SampleRequest) { r.Params.TopK = 0 }),
 		"top samples of -1":       with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs = -1 }),
 		"top samples beyond":      with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs = 1 << 30 }),
-		"too many cells":          with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs, r.NumSamples = 100, 4096; r.Params.MaxTokens = 48 }),
-		"alternatives of -1":      with(func(r *tinker.SampleRequest) { r.PromptAltTokens = -1 }),
-		"negative max_tokens":     with(func(r *tinker.SampleRequest) { r.Params.MaxTokens = -3 }),
-		"beyond the context":      with(func(r *tinker.SampleRequest) { r.Prompt = tinker.Text(long) }),
+		"too many cells": with(func(r *tinker.SampleRequest) {
+			r.TopKSampleLogprobs, r.NumSamples = 100,
+				4096
+			r.Params.MaxTokens = 48
+		}),
+		"alternatives of -1":  with(func(r *tinker.SampleRequest) { r.PromptAltTokens = -1 }),
+		"negative max_tokens": with(func(r *tinker.SampleRequest) { r.Params.MaxTokens = -3 }),
+		"beyond the context":  with(func(r *tinker.SampleRequest) { r.Prompt = tinker.Text(long) }),
 	} {
 		f, err := c.Sample(s.ctx, r)
 		_, err = result(s, f, err)
@@ -236,7 +247,8 @@ func (s *suite) promptLogprobs() {
 		s.Fatalf("top-k prompt logprobs for %d positions, want %d with none at 0", len(top), len(some))
 	}
 	for j, row := range top[1:] {
-		if len(row) != 3 || row[0].Logprob < row[1].Logprob || row[1].Logprob < row[2].Logprob || row[0].Logprob < lp[j+1] {
+		if len(row) != 3 || row[0].Logprob < row[1].Logprob || row[1].Logprob < row[2].Logprob ||
+			row[0].Logprob < lp[j+1] {
 			s.Errorf("position %d: %v beside logprob %v", j+1, row, lp[j+1])
 		}
 	}
@@ -263,7 +275,8 @@ func (s *suite) exact() {
 		for i, q := range res.Sequences {
 			a, b := fwd.LossFnOutputs[i][tinker.Logprobs].Float, fb.LossFnOutputs[i][tinker.Logprobs].Float
 			if !sameBits(a[len(prompt)-1:], q.Logprobs) || !sameBits(a, b) {
-				s.Errorf("step %d sample %d: sampled %v, forward %v, forward_backward %v", step, i, q.Logprobs, a[len(prompt)-1:], b[len(prompt)-1:])
+				s.Errorf("step %d sample %d: sampled %v, forward %v, forward_backward %v", step, i, q.Logprobs,
+					a[len(prompt)-1:], b[len(prompt)-1:])
 			}
 		}
 		o, err := c.OptimStep(s.ctx, adam(3e-2))

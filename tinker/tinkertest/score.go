@@ -105,8 +105,10 @@ func (s *suite) targets() {
 		"beyond vocabulary":   {Shape: [2]int{n, 1}, Values: slices.Repeat([]int32{1 << 30}, n)},
 		"below -1":            {Shape: [2]int{n, 1}, Values: slices.Repeat([]int32{-2}, n)},
 		"shape without cells": {Shape: [2]int{n, 1 << 20}, Values: []int32{1}},
-		"column out of range": {Shape: [2]int{n, 1}, Values: []int32{1}, Start: append([]int64{0}, slices.Repeat([]int64{1}, n)...), Columns: []int64{1}},
-		"falling pointers":    {Shape: [2]int{n, 1}, Values: []int32{1}, Start: append([]int64{0, 5}, slices.Repeat([]int64{1}, n-1)...), Columns: []int64{0}},
+		"column out of range": {Shape: [2]int{n, 1}, Values: []int32{1},
+			Start: append([]int64{0}, slices.Repeat([]int64{1}, n)...), Columns: []int64{1}},
+		"falling pointers": {Shape: [2]int{n, 1}, Values: []int32{1},
+			Start: append([]int64{0, 5}, slices.Repeat([]int64{1}, n-1)...), Columns: []int64{0}},
 	} {
 		r.TargetPromptLogprobs = m
 		f, err := c.Sample(s.ctx, r)
@@ -180,7 +182,8 @@ func (s *suite) noStop() {
 		p := byDefault.Sequences[i]
 		if q.StopReason != tinker.StopLength || len(q.Tokens) != 40 {
 			s.Errorf("sample %d ended after %d tokens of 40: %s", i, len(q.Tokens), q.StopReason)
-		} else if !slices.Equal(q.Tokens[:len(p.Tokens)], p.Tokens) || !sameBits(q.Logprobs[:len(p.Tokens)], p.Logprobs) {
+		} else if !slices.Equal(q.Tokens[:len(p.Tokens)], p.Tokens) ||
+			!sameBits(q.Logprobs[:len(p.Tokens)], p.Logprobs) {
 			s.Errorf("sample %d: %v, by default %v", i, q.Tokens, p.Tokens)
 		}
 		if p.StopReason == tinker.StopStop {

@@ -6,7 +6,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// unload: what was accepted is done, what comes later is refused, checkpoints stay, and other models know nothing of it.
+// unload: what was accepted is done, what comes later is refused, checkpoints stay, and other models know nothing of
+// it.
 func (s *suite) unload() {
 	u, ok := s.svc.(tinker.Unloader)
 	if !ok {
@@ -45,7 +46,8 @@ func (s *suite) unload() {
 	if _, err := u.UnloadModel(s.ctx, "nobody:train:9"); !errors.Is(err, tinker.ErrNotFound) {
 		s.Errorf("unload of a model that never was: %v", err)
 	}
-	if _, err := s.svc.CreateModelFromState(s.ctx, tinker.CreateFromStateRequest{SessionID: "after", ModelSeqID: 9, Path: path.Path, Optimizer: true}); err != nil {
+	if _, err := s.svc.CreateModelFromState(s.ctx, tinker.CreateFromStateRequest{SessionID: "after", ModelSeqID: 9,
+		Path: path.Path, Optimizer: true}); err != nil {
 		s.Errorf("a model of an unloaded one's state: %v", err)
 	}
 	s.logprobs(other, some...)

@@ -43,7 +43,8 @@ func EncodeForwardBackward(r ForwardBackward) []byte {
 	}
 	for _, k := range keys {
 		e := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), k)
-		v := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), math.Float64bits(r.LossFnConfig[k]))
+		v := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type),
+			math.Float64bits(r.LossFnConfig[k]))
 		b = appendBytes(b, 7, appendBytes(e, 2, v))
 	}
 	return b

@@ -28,9 +28,11 @@ func (m ModelInput) Tinker() (tinker.ModelInput, error) {
 		case "encoded_text", "":
 			out.Chunks = append(out.Chunks, tinker.Chunk{Tokens: c.Tokens})
 		case "image":
-			out.Chunks = append(out.Chunks, tinker.Chunk{Image: &tinker.Image{Data: c.Data, Format: c.Format, ExpectedTokens: c.ExpectedTokens}})
+			out.Chunks = append(out.Chunks, tinker.Chunk{Image: &tinker.Image{Data: c.Data, Format: c.Format,
+				ExpectedTokens: c.ExpectedTokens}})
 		case "image_asset_pointer":
-			return out, tinker.Userf("chunk %d is an image_asset_pointer (%q); this service fetches nothing, send the image itself", i, c.Location)
+			return out, tinker.Userf("chunk %d is an image_asset_pointer (%q); this service fetches nothing, send "+
+				"the image itself", i, c.Location)
 		case "dmel":
 			return out, tinker.Userf("chunk %d is dmel audio, which is read by no model here; send encoded_text", i)
 		default:
@@ -45,7 +47,8 @@ func FromInput(in tinker.ModelInput) ModelInput {
 	m := ModelInput{Chunks: make([]Chunk, 0, len(in.Chunks))}
 	for _, c := range in.Chunks {
 		if c.Image != nil {
-			m.Chunks = append(m.Chunks, Chunk{Type: "image", Data: c.Image.Data, Format: c.Image.Format, ExpectedTokens: c.Image.ExpectedTokens})
+			m.Chunks = append(m.Chunks, Chunk{Type: "image", Data: c.Image.Data, Format: c.Image.Format,
+				ExpectedTokens: c.Image.ExpectedTokens})
 		} else {
 			m.Chunks = append(m.Chunks, Chunk{Type: "encoded_text", Tokens: c.Tokens})
 		}

@@ -196,7 +196,8 @@ type LegacySequence struct {
 func FromSample(r tinker.SampleResponse) LegacySample {
 	l := LegacySample{Type: "sample", Sequences: []LegacySequence{}, Prompt: numbers(r.PromptLogprobs)}
 	for _, s := range r.Sequences {
-		l.Sequences = append(l.Sequences, LegacySequence{Tokens: append([]int32{}, s.Tokens...), Logprobs: numbers(s.Logprobs),
+		l.Sequences = append(l.Sequences, LegacySequence{Tokens: append([]int32{}, s.Tokens...),
+			Logprobs:   numbers(s.Logprobs),
 			StopReason: s.StopReason, TopK: pairs(s.TopKLogprobs)})
 	}
 	l.TopK = pairs(r.TopKPromptLogprobs)

@@ -38,7 +38,8 @@ func TestNull(t *testing.T) {
 			"forward_input.loss_fn_config.beta is null"},
 		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[1],"shape":[null]}}}]}}`, &LegacyForward{},
 			"forward_input.data[0].loss_fn_inputs.weights.shape[0] is null"},
-		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[null]}}}]}}`, &LegacyForward{}, ""}, // NaN; the loss refuses it by name
+		// NaN; the loss refuses it by name
+		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[null]}}}]}}`, &LegacyForward{}, ""},
 		{`{"ttl_seconds":null}`, &SaveRequest{}, ""},
 		{`{"adam_params":{"learning_rate":"0.1"}}`, &OptimStepRequest{}, "adam_params.learning_rate is string"},
 	} {

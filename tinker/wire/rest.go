@@ -9,8 +9,9 @@ import (
 // Capabilities is the answer of get_server_capabilities.
 type Capabilities struct {
 	SupportedModels []SupportedModel `json:"supported_models"`
-	ExactLogprobs   bool             `json:"exact_logprobs,omitempty"` // this and the next are not of the official protocol
-	ExactEntropy    bool             `json:"exact_entropy,omitempty"`
+	// this and the next are not of the official protocol
+	ExactLogprobs bool `json:"exact_logprobs,omitempty"`
+	ExactEntropy  bool `json:"exact_entropy,omitempty"`
 }
 
 // SupportedModel is one base model.

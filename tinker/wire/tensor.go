@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// MaxDense bounds how many elements the sparse tensors of one request may unfold to, so that a small message cannot fill the
-// memory: 32 Mi elements.
+// MaxDense bounds how many elements the sparse tensors of one request may unfold to, so that a small message cannot
+// fill the memory: 32 Mi elements.
 const MaxDense = 1 << 25
 
 // csr is the message SparseCsr: values of the tensor's type, row and column indices int64.
@@ -138,10 +138,12 @@ func (c *csr) dense(t tinker.Tensor, d DType, room *int) (tinker.Tensor, error) 
 		return t, err
 	}
 	if len(c.crow) != rows+1 || len(c.col) != values.Len() {
-		return t, tinker.Userf("sparse tensor of shape %v with %d values has %d row and %d column indices", t.Shape, values.Len(), len(c.crow), len(c.col))
+		return t, tinker.Userf("sparse tensor of shape %v with %d values has %d row and %d column indices", t.Shape,
+			values.Len(), len(c.crow), len(c.col))
 	}
 	if c.crow[0] != 0 || c.crow[rows] != int64(len(c.col)) {
-		return t, tinker.Userf("sparse tensor: row indices go from %d to %d, there are %d values", c.crow[0], c.crow[rows], len(c.col))
+		return t, tinker.Userf("sparse tensor: row indices go from %d to %d, there are %d values", c.crow[0],
+			c.crow[rows], len(c.col))
 	}
 	if values.Int != nil {
 		t.Int = make([]int64, n)

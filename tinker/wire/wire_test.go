@@ -14,18 +14,25 @@ import (
 
 // Bytes recorded from tinker 0.25.0's own encoder; the response goldens were decoded by it.
 const (
-	goldenForward = "0a016d10031a710a0c0a0a0a0807000000080000000a0e120c0a02787912046a706567180212510a07776569676874731246123e0a080000803f00000040" +
-		"122000000000000000000100000000000000010000000000000002000000000000001a1000000000000000000300000000000000180122020304220370706f" +
+	goldenForward = "0a016d10031a710a0c0a0a0a0807000000080000000a0e120c0a02787912046a706567180212510a0777656967687473" +
+		"1246123e0a080000803f00000040" +
+		"122000000000000000000100000000000000010000000000000002000000000000001a10000000000000000003000000" +
+		"00000000180122020304220370706f" +
 		"2a1d0a12636c69705f6c6f775f7468726573686f6c64119a9999999999e93f"
-	goldenOutput = "0a0b41727261795265636f72641242123e0a086c6f6770726f627312320a14000080bf000000c0000040c0000080c00000a0c01218000000000000000008" +
+	goldenOutput = "0a0b41727261795265636f72641242123e0a086c6f6770726f627312320a14000080bf000000c0000040c0000080c000" +
+		"00a0c01218000000000000000008" +
 		"000000000000001400000000000000180118021a130a086c6f73733a73756d110000000000002e40"
 	// of tinker 0.38.0's own SampleResponse: topk_sampled_logprobs, target_prompt_logprobs (sparse) and
 	// prompt_alt_tokens
-	goldenScores = "0a40080112080b0000000c0000001a08000000bf0000a0bf22280a100b000000030000000c000000040000001210000000bf000000c00000a0bf0000c0bf" +
-		"180220022a3e12360a08000000c00000000012180000000000000000010000000000000002000000000000001a1004000000000000000000000000000000" +
-		"18012202020532440a280a20070000000000000007000000000000000800000000000000090000000000000018022202020212180a10000080bf000080bf" +
+	goldenScores = "0a40080112080b0000000c0000001a08000000bf0000a0bf22280a100b000000030000000c0000000400000012100000" +
+		"00bf000000c00000a0bf0000c0bf" +
+		"180220022a3e12360a08000000c00000000012180000000000000000010000000000000002000000000000001a100400" +
+		"0000000000000000000000000000" +
+		"18012202020532440a280a20070000000000000007000000000000000800000000000000090000000000000018022202" +
+		"020212180a10000080bf000080bf" +
 		"000000c0000040c0180122020202"
-	goldenSample = "0a16080112080b0000000c0000001a08000000bf0000a0bf12080000c07f000000c01a280a10000000000000000007000000090000001210804fc3c78" +
+	goldenSample = "0a16080112080b0000000c0000001a08000000bf0000a0bf12080000c07f000000c01a280a1000000000000000000700" +
+		"0000090000001210804fc3c78" +
 		"04fc3c7000080be000040c0180220022002"
 )
 
@@ -43,11 +50,13 @@ func TestForwardBackwardGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ForwardBackward{ModelID: "m", SeqID: 3, LossFn: tinker.PPO, LossFnConfig: map[string]float64{"clip_low_threshold": 0.8},
+	want := ForwardBackward{ModelID: "m", SeqID: 3, LossFn: tinker.PPO,
+		LossFnConfig: map[string]float64{"clip_low_threshold": 0.8},
 		Data: []tinker.Datum{{
 			ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Tokens: []int32{7, 8}},
 				{Image: &tinker.Image{Data: []byte("xy"), Format: "jpeg", ExpectedTokens: 2}}}},
-			LossFnInputs: map[string]tinker.Tensor{"weights": {Shape: []int{3, 4}, Float: []float32{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}}}}}
+			LossFnInputs: map[string]tinker.Tensor{"weights": {Shape: []int{3, 4},
+				Float: []float32{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}}}}}
 	// crow [0,1,1,2], col [0,3]: row 0 has 1 at column 0, row 2 has 2 at column 3.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -69,7 +78,8 @@ func TestOutputGolden(t *testing.T) {
 func TestSampleGolden(t *testing.T) {
 	nan := float32(math.NaN())
 	want := tinker.SampleResponse{
-		Sequences:            []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25}, StopReason: tinker.StopLength}},
+		Sequences: []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25},
+			StopReason: tinker.StopLength}},
 		PromptLogprobs:       []float32{nan, -2},
 		TopKPromptLogprobs:   [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -0.25}, {Token: 9, Logprob: -3}}},
 		PromptCacheHitTokens: 2,
@@ -92,10 +102,14 @@ func TestSampleGolden(t *testing.T) {
 
 func scores() tinker.SampleResponse {
 	return tinker.SampleResponse{
-		Sequences: []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25}, StopReason: tinker.StopLength,
-			TopKLogprobs: [][]tinker.TokenLogprob{{{Token: 11, Logprob: -0.5}, {Token: 3, Logprob: -2}}, {{Token: 12, Logprob: -1.25}, {Token: 4, Logprob: -1.5}}}}},
-		TargetPromptLogprobs: &tinker.Matrix[float32]{Shape: [2]int{2, 5}, Values: []float32{-2, 0}, Start: []int64{0, 1, 2}, Columns: []int64{4, 0}},
-		PromptAltTokens:      [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -1}, {Token: 7, Logprob: -1}}, {{Token: 8, Logprob: -2}, {Token: 9, Logprob: -3}}},
+		Sequences: []tinker.SampledSequence{{Tokens: []int32{11, 12}, Logprobs: []float32{-0.5, -1.25},
+			StopReason: tinker.StopLength,
+			TopKLogprobs: [][]tinker.TokenLogprob{{{Token: 11, Logprob: -0.5}, {Token: 3, Logprob: -2}},
+				{{Token: 12, Logprob: -1.25}, {Token: 4, Logprob: -1.5}}}}},
+		TargetPromptLogprobs: &tinker.Matrix[float32]{Shape: [2]int{2, 5}, Values: []float32{-2, 0},
+			Start: []int64{0, 1, 2}, Columns: []int64{4, 0}},
+		PromptAltTokens: [][]tinker.TokenLogprob{nil, {{Token: 7, Logprob: -1}, {Token: 7, Logprob: -1}},
+			{{Token: 8, Logprob: -2}, {Token: 9, Logprob: -3}}},
 	}
 }
 
@@ -108,10 +122,13 @@ func TestScoresGolden(t *testing.T) {
 		t.Errorf("decoded %+v, %v\nwant %+v", got, err, scores())
 	}
 	raw, err := json.Marshal(FromSample(scores()))
-	want := `{"type":"sample","sequences":[{"tokens":[11,12],"logprobs":[-0.5,-1.25],"stop_reason":"length","topk_logprobs":[[[11,-0.5],[3,-2]],[[12,-1.25],[4,-1.5]]]}],` +
+	want := `{"type":"sample","sequences":[{"tokens":[11,12],"logprobs":[-0.5,-1.25],"stop_reason":"length",` +
+		`"topk_logprobs":[[[11,-0.5],[3,-2]],[[12,-1.25],[4,-1.5]]]}],` +
 		`"prompt_logprobs":null,"topk_prompt_logprobs":null,` +
-		`"target_prompt_logprobs":{"data":[-2,0],"dtype":"float32","shape":[2,5],"sparse_crow_indices":[0,1,2],"sparse_col_indices":[4,0]},` +
-		`"prompt_alt_tokens":{"tokens":{"data":[7,7,8,9],"dtype":"int64","shape":[2,2]},"logprobs":{"data":[-1,-1,-2,-3],"dtype":"float32","shape":[2,2]}}}`
+		`"target_prompt_logprobs":{"data":[-2,0],"dtype":"float32","shape":[2,5],"sparse_crow_indices":[0,1,2],` +
+		`"sparse_col_indices":[4,0]},` +
+		`"prompt_alt_tokens":{"tokens":{"data":[7,7,8,9],"dtype":"int64","shape":[2,2]},"logprobs":{"data":[-1,-1,` +
+		`-2,-3],"dtype":"float32","shape":[2,2]}}}`
 	if err != nil || string(raw) != want {
 		t.Errorf("JSON %s, %v\nwant %s", raw, err, want)
 	}
@@ -123,9 +140,11 @@ func TestTargets(t *testing.T) {
 		json string
 		want *tinker.Matrix[int32]
 	}{
-		{`{"data":[5,-1],"dtype":"int64","shape":[2,1]}`, &tinker.Matrix[int32]{Shape: [2]int{2, 1}, Values: []int32{5, -1}}},
+		{`{"data":[5,-1],"dtype":"int64","shape":[2,1]}`,
+			&tinker.Matrix[int32]{Shape: [2]int{2, 1}, Values: []int32{5, -1}}},
 		{`{"data":[5],"dtype":"int64","shape":[2,1000000000],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[7]}`,
-			&tinker.Matrix[int32]{Shape: [2]int{2, 1000000000}, Values: []int32{5}, Start: []int64{0, 0, 1}, Columns: []int64{7}}},
+			&tinker.Matrix[int32]{Shape: [2]int{2, 1000000000}, Values: []int32{5}, Start: []int64{0, 0, 1},
+				Columns: []int64{7}}},
 		{`{"data":[5],"dtype":"float32","shape":[1,1]}`, nil},
 		{`{"data":[5],"dtype":"int64"}`, nil},
 		{`{"data":[5],"dtype":"int64","shape":[1]}`, nil},
@@ -157,8 +176,10 @@ func TestForwardBackwardRoundTrip(t *testing.T) {
 		LossFnConfig: map[string]float64{"clip_low_threshold": 0, "clip_high_threshold": 4},
 		Data: []tinker.Datum{
 			{ModelInput: tinker.Text([]int32{1, -2, math.MaxInt32}), LossFnInputs: map[string]tinker.Tensor{
-				tinker.TargetTokens: tinker.Ints([]int64{1, -1 << 63, 3}), tinker.Weights: {Shape: []int{3, 1}, Float: []float32{-1, 0, float32(math.Inf(1))}}}},
-			{ModelInput: tinker.Text(nil), LossFnInputs: map[string]tinker.Tensor{"x": {Shape: []int{0}, Int: []int64{}}}},
+				tinker.TargetTokens: tinker.Ints([]int64{1, -1 << 63, 3}),
+				tinker.Weights:      {Shape: []int{3, 1}, Float: []float32{-1, 0, float32(math.Inf(1))}}}},
+			{ModelInput: tinker.Text(nil), LossFnInputs: map[string]tinker.Tensor{"x": {Shape: []int{0},
+				Int: []int64{}}}},
 		},
 		Provenance: []Provenance{{}, {Input: []Span{{Sequence: "s:sample:0:1:2", Offset: 3, Length: 4},
 			{Sequence: "y", Sampled: true, Length: 1 << 40}},
@@ -229,7 +250,8 @@ func TestForwardBackwardNamesWhatIsWrong(t *testing.T) {
 		msg := appendBytes(nil, 3, appendBytes(nil, 2, entry)) // the datum comes before model and number
 		msg = appendVarint(appendString(msg, 1, "m"), 2, 5)
 		got, err := DecodeForwardBackward(msg)
-		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `datum 0: loss_fn_inputs["weights"]`) {
+		if tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), `datum 0: loss_fn_inputs["weights"]`) {
 			t.Errorf("error %v; want a User error with datum, field and %q", err, c.want)
 		}
 		if got.ModelID != "m" || got.SeqID != 5 {
@@ -260,7 +282,8 @@ func TestSamplingParams(t *testing.T) {
 		want tinker.SamplingParams
 	}{
 		{`{}`, base},
-		{`{"max_tokens":5,"temperature":0,"top_k":3,"top_p":0.5}`, with(func(p *tinker.SamplingParams) { p.MaxTokens, p.Temperature, p.TopK, p.TopP = 5, 0, 3, 0.5 })},
+		{`{"max_tokens":5,"temperature":0,"top_k":3,"top_p":0.5}`,
+			with(func(p *tinker.SamplingParams) { p.MaxTokens, p.Temperature, p.TopK, p.TopP = 5, 0, 3, 0.5 })},
 		{`{"stop":"\n"}`, with(func(p *tinker.SamplingParams) { p.StopStrings = []string{"\n"} })},
 		{`{"stop":["a","b"]}`, with(func(p *tinker.SamplingParams) { p.StopStrings = []string{"a", "b"} })},
 		{`{"stop":[1,2],"unknown":true}`, with(func(p *tinker.SamplingParams) { p.StopTokens = []int32{1, 2} })},
@@ -304,29 +327,38 @@ func TestSamplingParams(t *testing.T) {
 func TestLegacyForward(t *testing.T) {
 	body := `{"forward_backward_input":{"data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[1,2]}]},
 		"loss_fn_inputs":{"target_tokens":{"data":[2,3],"dtype":"int64","shape":[2]},
-		"weights":{"data":[5],"dtype":"float32","shape":[2,2],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[1]}}}],"loss_fn":"cross_entropy"},"model_id":"m","seq_id":4}`
+		"weights":{"data":[5],"dtype":"float32","shape":[2,2],"sparse_crow_indices":[0,0,1],` +
+		`"sparse_col_indices":[1]}}}],"loss_fn":"cross_entropy"},"model_id":"m","seq_id":4}`
 	var l LegacyForward
 	if err := Decode([]byte(body), &l); err != nil {
 		t.Fatal(err)
 	}
 	got, err := l.Tinker()
-	want := ForwardBackward{ModelID: "m", SeqID: 4, LossFn: "cross_entropy", Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2}),
-		LossFnInputs: map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{2, 3}), "weights": {Shape: []int{2, 2}, Float: []float32{0, 0, 0, 5}}}}}}
+	want := ForwardBackward{ModelID: "m", SeqID: 4, LossFn: "cross_entropy",
+		Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2}),
+			LossFnInputs: map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{2, 3}),
+				"weights": {Shape: []int{2, 2}, Float: []float32{0, 0, 0, 5}}}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
 
 func TestLegacyResults(t *testing.T) {
-	out, err := json.Marshal(FromOutput(tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 1, "x:mean": math.NaN()},
+	out, err := json.Marshal(FromOutput(tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 1,
+		"x:mean": math.NaN()},
 		LossFnOutputs: []map[string]tinker.Tensor{{"logprobs": tinker.Floats([]float32{-1, float32(math.NaN())})}}}))
-	want := `{"loss_fn_output_type":"ArrayRecord","loss_fn_outputs":[{"logprobs":{"data":[-1,null],"dtype":"float32","shape":[2]}}],"metrics":{"loss:sum":1}}`
+	want := `{"loss_fn_output_type":"ArrayRecord","loss_fn_outputs":[{"logprobs":{"data":[-1,null],` +
+		`"dtype":"float32","shape":[2]}}],"metrics":{"loss:sum":1}}`
 	if err != nil || string(out) != want {
 		t.Errorf("got %s, %v\nwant %s", out, err, want)
 	}
-	sample, err := json.Marshal(FromSample(tinker.SampleResponse{Sequences: []tinker.SampledSequence{{Tokens: []int32{3}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}},
-		TopKPromptLogprobs: [][]tinker.TokenLogprob{nil, {{Token: 1, Logprob: -2}}}}))
-	want = `{"type":"sample","sequences":[{"tokens":[3],"logprobs":[-1],"stop_reason":"stop"}],"prompt_logprobs":null,"topk_prompt_logprobs":[null,[[1,-2]]]}`
+	sample, err := json.Marshal(
+		FromSample(tinker.SampleResponse{
+			Sequences: []tinker.SampledSequence{
+				{Tokens: []int32{3}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}},
+			TopKPromptLogprobs: [][]tinker.TokenLogprob{nil, {{Token: 1, Logprob: -2}}}}))
+	want = `{"type":"sample","sequences":[{"tokens":[3],"logprobs":[-1],"stop_reason":"stop"}],` +
+		`"prompt_logprobs":null,"topk_prompt_logprobs":[null,[[1,-2]]]}`
 	if err != nil || string(sample) != want {
 		t.Errorf("got %s, %v\nwant %s", sample, err, want)
 	}
@@ -353,7 +385,8 @@ func FuzzDecodeOutput(f *testing.F) {
 	f.Add(unhex(f, goldenOutput))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if o, err := DecodeOutput(b); err == nil {
-			if again, err := DecodeOutput(EncodeOutput(o)); err != nil || len(again.LossFnOutputs) != len(o.LossFnOutputs) {
+			if again, err := DecodeOutput(EncodeOutput(o)); err != nil ||
+				len(again.LossFnOutputs) != len(o.LossFnOutputs) {
 				t.Fatalf("%+v came back as %+v, %v", o, again, err)
 			}
 		}
@@ -373,9 +406,12 @@ func FuzzDecodeSample(f *testing.F) {
 }
 
 func FuzzDecodeJSON(f *testing.F) {
-	f.Add([]byte(`{"sampling_session_id":"s","seq_id":1,"num_samples":1,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1]}]},"sampling_params":{"stop":["a"],"seed":1}}`))
-	f.Add([]byte(`{"target_prompt_logprobs":{"data":[5],"dtype":"int64","shape":[2,9],"sparse_crow_indices":[0,0,1],"sparse_col_indices":[7]}}`))
-	f.Add([]byte(`{"forward_backward_input":{"data":[{"model_input":{"chunks":[]},"loss_fn_inputs":{"w":{"data":[1,null],"dtype":"float32","shape":[2]}}}],"loss_fn":"x"},"model_id":"m","seq_id":1}`))
+	f.Add([]byte(`{"sampling_session_id":"s","seq_id":1,"num_samples":1,"prompt":{"chunks":[{"type":"encoded_text",` +
+		`"tokens":[1]}]},"sampling_params":{"stop":["a"],"seed":1}}`))
+	f.Add([]byte(`{"target_prompt_logprobs":{"data":[5],"dtype":"int64","shape":[2,9],"sparse_crow_indices":[0,0,1],` +
+		`"sparse_col_indices":[7]}}`))
+	f.Add([]byte(`{"forward_backward_input":{"data":[{"model_input":{"chunks":[]},"loss_fn_inputs":{"w":{"data":[1,` +
+		`null],"dtype":"float32","shape":[2]}}}],"loss_fn":"x"},"model_id":"m","seq_id":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s SampleRequest
 		if Decode(b, &s) == nil {

@@ -8,8 +8,9 @@ import (
 // drillSteps is how many steps a drill takes.
 const drillSteps = 7
 
-// newDrill is a chain of bare arithmetic, with the numbers and the steps of the stories: the question is the chain and the response
-// works it out line by line, from left to right. Most of a story's tokens tell it; nearly all of a drill's are arithmetic to be learned.
+// newDrill makes a chain of bare arithmetic with the numbers and operations of the stories. The question is the chain;
+// the response computes it line by line, from left to right. Most tokens of a story are text; nearly all tokens of a
+// drill are arithmetic.
 func newDrill(r *rand.Rand) solved {
 	s := newStory(r)
 	s.count = between(r, 2, 25)

@@ -10,14 +10,14 @@ import (
 // expertRows is the number of problems in the expert's file.
 const expertRows = 800
 
-// An expert is a row to imitate or to prefer by: the worked solution, and beside it a guess that is wrong by a little.
+// An expert is a row for sft, dpo and mix: a worked solution, and a guess that is slightly wrong.
 type expert struct {
 	Question string `json:"question"`
 	Response string `json:"response"` // of sft and mix; the same as chosen
 	Rejected string `json:"rejected"` // of dpo
 }
 
-// experts returns a source of the expert's rows. Its problems have the tuples of the training part, never the held-out ones.
+// experts returns a source of the expert's rows. Its problems use the tuples of the training part, never held-out ones.
 func experts(seed uint64) func() expert {
 	next := problems(seed+1, train)
 	r := rand.New(rand.NewPCG(seed, 1<<33))

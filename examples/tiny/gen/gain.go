@@ -6,26 +6,28 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
-// llamaGain is by what the inputs of the small Llama's linears are raised: a power of two.
+// llamaGain is the factor on the inputs of the small Llama's linear layers, a power of two.
 //
-// Why: a LoRA's output B·A·x grows with the width of the model and with the learning rate, and the guide's rate, 1e-5, is chosen for
-// a model that is 24 times as wide. On this one nothing moves in a run's time. So x is made larger and the frozen weights smaller,
-// and the model computes the same numbers to the last bit, since a power of two only changes exponents; what an adapter adds
-// counts llamaGain times as much, as if the rate of B were that much higher. A model of ordinary width needs no such thing.
+// Why: a LoRA's output B·A·x grows with the width of the model and with the learning rate. The guide's rate, 1e-5, is
+// meant for a model 24 times as wide; on this one it has no effect within a run. So x is scaled up and the frozen
+// weights are scaled down. A power of two only changes exponents, so the model computes the same numbers to the last
+// bit, but an adapter's contribution is llamaGain times as large, as if B's learning rate were. A model of ordinary
+// width does not need this.
 const llamaGain = 32
 
-// writeGained writes the weights of folder o.from with the gain into o.out.
+// writeGained writes the weights of folder o.from, rescaled, to o.out.
 func writeGained(o options) error {
 	if o.from == "" {
 		return errors.New("gen: llama-gain needs -from, the folder of the weights to raise")
 	}
-	return scaleLinears(filepath.Join(o.from, "model.safetensors"), filepath.Join(o.out, "model.safetensors"), llamaGain)
+	return scaleLinears(filepath.Join(o.from, "model.safetensors"), filepath.Join(o.out, "model.safetensors"),
+		llamaGain)
 }
 
-// scaleLinears writes the weights of the file from to the file to, with gain on the inputs of all linears but the head.
+// scaleLinears copies a weights file and scales the inputs of all linear layers but the head by gain.
 func scaleLinears(from, to string, gain float32) error {
 	f, err := safetensors.Open(from)
 	if err != nil {
@@ -51,8 +53,9 @@ func scaleLinears(from, to string, gain float32) error {
 	return safetensors.Write(to, out, f.Metadata())
 }
 
-// factor is by what a tensor is multiplied. The norms before attention and MLP raise what q, k, v, gate and up read. Queries, keys and
-// gates keep their size, as their function is not linear; values and up are passed on raised to o and down, which take it back.
+// factor is the factor on a tensor. The norms before attention and MLP scale up the inputs of q, k, v, gate and up.
+// Queries, keys and gates must keep their size, because they enter nonlinear functions, so q, k and gate scale down.
+// Values and up stay scaled up until o and down, which scale down.
 func factor(name string, gain float32) float32 {
 	switch layer, weight := strings.CutPrefix(name, "model.layers."); {
 	case !weight:

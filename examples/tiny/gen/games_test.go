@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // A quarter of the demonstrated Fifteen moves are right by chance, and half of the others are the teacher's.
@@ -87,15 +87,16 @@ func TestHanoiTeacher(t *testing.T) {
 func TestHangmanTeacher(t *testing.T) {
 	words := []string{"ant", "act", "art", "cat", "dog"}
 	r := rng.New(1).Stream("test")
-	for seen, want := range map[string]string{
-		"\n  _   _   _ \n": `\boxed{a}`,
-		"you successfully guessed a letter 'A' that\n  A   _   _ \n":                                                                      `\boxed{t}`,
-		"guessed a letter 'A' that is\nguessed a letter 'T' that is\n  A   _   T \n":                                                      `\boxed{c}`,
-		"guessed a letter 'A' that is not\n  _   _   _ \n":                                                                                `\boxed{dog}`,
-		"guessed a letter 'A' that is\nguessed a letter 'T' that is\nguessed a letter 'C' that is not\nYou guessed 'ART'\n  A   _   T \n": `\boxed{ant}`,
+	const a, tt = "guessed a letter 'A' that is\n", "guessed a letter 'T' that is\n"
+	for _, c := range []struct{ seen, want string }{
+		{"\n  _   _   _ \n", `\boxed{a}`},
+		{"you successfully guessed a letter 'A' that\n  A   _   _ \n", `\boxed{t}`},
+		{a + tt + "  A   _   T \n", `\boxed{c}`},
+		{"guessed a letter 'A' that is not\n  _   _   _ \n", `\boxed{dog}`},
+		{a + tt + "guessed a letter 'C' that is not\nYou guessed 'ART'\n  A   _   T \n", `\boxed{ant}`},
 	} {
-		if got, err := hangmanTeacher(words)(seen, &r); err != nil || got != want {
-			t.Errorf("%q: %s, %v; want %s", seen, got, err, want)
+		if got, err := hangmanTeacher(words)(c.seen, &r); err != nil || got != c.want {
+			t.Errorf("%q: %s, %v; want %s", c.seen, got, err, c.want)
 		}
 	}
 }

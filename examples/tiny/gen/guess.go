@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // drillTurns is when a drill gives up.
@@ -43,8 +43,8 @@ func atoi(digits string) int {
 	return n
 }
 
-// guessDrill is a whole game in one answer, the guesses and what the game says to them in turn, so that every guess of it is learned
-// from at once. Its player guesses any number that the hints allow: there the model learns what hints mean.
+// guessDrill is a whole game in one answer, with guesses and hints in turn, so that one row trains on every guess. The
+// player guesses random numbers that the hints allow. From these the model learns what hints mean.
 func guessDrill(r *rng.Stream) demo {
 	low, high := 1, []int{10, 20, 50, 50}[r.IntN(4)]
 	question := fmt.Sprintf("A number from %d to %d (both included) was chosen.", low, high)
@@ -62,7 +62,8 @@ func guessDrill(r *rng.Stream) demo {
 		} else {
 			hint, high = "lower", guess-1
 		}
-		fmt.Fprintf(&b, "\nAt turn %d, you guessed %d, and the target number is %s than %d.\n", turn, guess, hint, guess)
+		fmt.Fprintf(&b, "\nAt turn %d, you guessed %d, and the target number is %s than %d.\n", turn, guess, hint,
+			guess)
 	}
 	return demo{question, b.String()}
 }

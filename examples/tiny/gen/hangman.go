@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
-// hangmanTeacher guesses the letter that most of the words left have, the first of the alphabet among equals, and one of the words
-// when there are at most two.
+// hangmanTeacher guesses the letter that occurs in most of the remaining words, alphabetically first among equals. When
+// at most two words remain it guesses one of them.
 func hangmanTeacher(words []string) teacher {
 	letter := regexp.MustCompile(`guessed a letter '([A-Z])'`)
 	word := regexp.MustCompile(`You guessed '([A-Z]+)'`)
@@ -28,7 +28,9 @@ func hangmanTeacher(words []string) teacher {
 			return "", fmt.Errorf("gen: no grid in %q", seen)
 		}
 		shown := strings.ToLower(strings.ReplaceAll(grids[len(grids)-1][1], " ", ""))
-		left := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.Contains(wrong, w) || !fits(w, shown, tried) })
+		left := slices.DeleteFunc(slices.Clone(words), func(w string) bool {
+			return strings.Contains(wrong, w) || !fits(w, shown, tried)
+		})
 		switch {
 		case len(left) == 0:
 			return "", fmt.Errorf("gen: no word fits %q", seen)

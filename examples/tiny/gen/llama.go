@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/chat"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/workflow"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // llamaVocab is the number of rows of the small Llama's embedding: 256 bytes, merges, 256 special tokens.
@@ -40,13 +40,15 @@ func writeLlama(o options) error {
 	}{
 		{"tokenizer.json", tree},
 		{"tokenizer_config.json", map[string]any{
-			"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>",
+			"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|begin_of_text|>",
+			"eos_token":     "<|end_of_text|>",
 			"chat_template": llamaTemplate, "clean_up_tokenization_spaces": true, "model_max_length": 131072,
 			"model_input_names": []string{"input_ids", "attention_mask"},
 		}},
 		{"config.json", llamaConfig(bos, end)},
 		{"generation_config.json", map[string]any{
-			"bos_token_id": bos, "eos_token_id": end, "pad_token_id": pad, "do_sample": true, "temperature": 0.6, "top_p": 0.9,
+			"bos_token_id": bos, "eos_token_id": end, "pad_token_id": pad, "do_sample": true, "temperature": 0.6,
+			"top_p": 0.9,
 		}},
 	} {
 		if err := writeJSON(filepath.Join(o.out, f.name), f.tree); err != nil {
@@ -56,22 +58,27 @@ func writeLlama(o options) error {
 	return nil
 }
 
-// llamaConfig has the keys of Llama 3.2 3B, rope scaling and tied embeddings among them, on a shape of a million parameters.
+// llamaConfig has the keys of Llama 3.2 3B, including rope scaling and tied embeddings, and a million parameters.
 func llamaConfig(bos, end int) map[string]any {
 	return map[string]any{
 		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "vocab_size": llamaVocab,
-		"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
-		"head_dim": 32, "hidden_act": "silu", "rms_norm_eps": 1e-5, "max_position_embeddings": 131072,
-		"rope_theta": 500000.0, "rope_scaling": map[string]any{"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0,
+		"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 4, "num_attention_heads": 4,
+		"num_key_value_heads": 2,
+		"head_dim":            32, "hidden_act": "silu", "rms_norm_eps": 1e-5, "max_position_embeddings": 131072,
+		"rope_theta": 500000.0, "rope_scaling": map[string]any{"rope_type": "llama3", "factor": 32.0,
+			"low_freq_factor":  1.0,
 			"high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
-		"tie_word_embeddings": true, "attention_bias": false, "attention_dropout": 0.0, "mlp_bias": false, "pretraining_tp": 1,
-		"initializer_range": 0.02, "use_cache": true, "torch_dtype": "bfloat16", "bos_token_id": bos, "eos_token_id": end,
+		"tie_word_embeddings": true, "attention_bias": false, "attention_dropout": 0.0, "mlp_bias": false,
+		"pretraining_tp":    1,
+		"initializer_range": 0.02, "use_cache": true, "torch_dtype": "bfloat16", "bos_token_id": bos,
+		"eos_token_id": end,
 	}
 }
 
 // llamaSpecials are Llama 3's 256 special tokens in its order.
 func llamaSpecials() []addedToken {
-	names := []string{"begin_of_text", "end_of_text", "reserved_special_token_0", "reserved_special_token_1", "finetune_right_pad_id",
+	names := []string{"begin_of_text", "end_of_text", "reserved_special_token_0", "reserved_special_token_1",
+		"finetune_right_pad_id",
 		"reserved_special_token_2", "start_header_id", "end_header_id", "eom_id", "eot_id", "python_tag"}
 	for n := 3; len(names) < 256; n++ {
 		names = append(names, fmt.Sprintf("reserved_special_token_%d", n))
@@ -83,8 +90,8 @@ func llamaSpecials() []addedToken {
 	return list
 }
 
-// llamaTokenizer is trained on problems, their solutions and rendered prompts. It splits as Llama 3's does, but no merge joins
-// digits.
+// llamaTokenizer is trained on problems, their solutions and rendered prompts. It splits as Llama 3's does, but no
+// merge joins digits.
 func llamaTokenizer(seed uint64) (map[string]any, error) {
 	prompt, err := newPrompts()
 	if err != nil {
@@ -117,8 +124,8 @@ func llamaTokenizer(seed uint64) (map[string]any, error) {
 	return tree, nil
 }
 
-// likeLlama gives a byte-level tokenizer.json the parts of Llama 3's around the vocabulary: no normalizer, whole words first, and
-// <|begin_of_text|> before a text that is encoded with special tokens.
+// likeLlama gives a byte-level tokenizer.json the parts of Llama 3's around the vocabulary: no normalizer, whole words
+// first, and <|begin_of_text|> before a text that is encoded with special tokens.
 func likeLlama(tree map[string]any) {
 	tree["normalizer"] = nil
 	tree["model"].(map[string]any)["ignore_merges"] = true
@@ -131,10 +138,12 @@ func likeLlama(tree map[string]any) {
 	tree["post_processor"] = map[string]any{"type": "Sequence", "processors": []any{
 		map[string]any{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false, "use_regex": true},
 		map[string]any{"type": "TemplateProcessing", "single": []any{first, text("A", 0)},
-			"pair":           []any{first, text("A", 0), second, text("B", 1)},
-			"special_tokens": map[string]any{bos.Content: map[string]any{"id": bos.Content, "ids": []int{bos.ID}, "tokens": []string{bos.Content}}}},
+			"pair": []any{first, text("A", 0), second, text("B", 1)},
+			"special_tokens": map[string]any{bos.Content: map[string]any{"id": bos.Content, "ids": []int{bos.ID},
+				"tokens": []string{bos.Content}}}},
 	}}
-	tree["decoder"] = map[string]any{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}
+	tree["decoder"] = map[string]any{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true,
+		"use_regex": true}
 }
 
 // special is a special token as the template writes it.
@@ -157,22 +166,23 @@ func (p prompts) render(question string, date time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.Render([]chat.Message{{Role: "system", Content: p.system}, {Role: "user", Content: question}}, chat.Options{AddGenerationPrompt: true})
+	return t.Render([]chat.Message{{Role: "system", Content: p.system}, {Role: "user", Content: question}},
+		chat.Options{AddGenerationPrompt: true})
 }
 
 const (
-	// llamaRows is how many rows llama-pretrain writes, and llamaWorked how many of them, the first, are drills and problems
-	// that are all worked step by step.
+	// llamaRows is the number of rows that llama-pretrain writes. The first llamaWorked of them are drills, and
+	// problems worked step by step.
 	llamaRows   = 76_800
 	llamaWorked = 64_000
-	// Of those drillPercent are drills and fullPercent have the prompt as it is; the others go without its system turn, half of
-	// the tokens.
+	// Of these, drillPercent are drills and fullPercent have the complete prompt. The others lack the system turn,
+	// which is half of the tokens.
 	drillPercent = 40
 	fullPercent  = 12
 )
 
-// writeLlamaPretrain writes solved problems as train.jsonl, each question as the whole prompt with a date of its own: the template
-// writes today's, and the model must not care.
+// writeLlamaPretrain writes solved problems as train.jsonl. Each question is a complete prompt with a random date: the
+// template writes today's date, and the model must not depend on it.
 func writeLlamaPretrain(o options) error {
 	prompt, err := newPrompts()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tokenizer"
 )
 
 const llamaFolder = "../../llama/model"
@@ -23,7 +23,8 @@ const llamaFolder = "../../llama/model"
 // The template that the small Llama was trained with is the one of the guide's configurations.
 func TestLlamaTemplate(t *testing.T) {
 	for _, name := range []string{"tinker.yaml", "verl.yaml"} {
-		cfg, err := config.Load("../../../run/testdata/guide/"+name, nil, func(string) (string, bool) { return "", false })
+		noEnv := func(string) (string, bool) { return "", false }
+		cfg, err := config.Load("../../../run/testdata/guide/"+name, nil, noEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,13 +34,15 @@ func TestLlamaTemplate(t *testing.T) {
 	}
 }
 
-// The tokenizer knows Llama 3's special tokens, each as one token, puts <|begin_of_text|> before a text, and keeps digits apart.
+// The tokenizer knows Llama 3's special tokens, each as one token, puts <|begin_of_text|> before a text, and keeps
+// digits apart.
 func TestLlamaTokenizer(t *testing.T) {
 	tok, err := tokenizer.Load(llamaFolder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"begin_of_text", "end_of_text", "finetune_right_pad_id", "start_header_id", "end_header_id", "eom_id", "eot_id",
+	for _, name := range []string{"begin_of_text", "end_of_text", "finetune_right_pad_id", "start_header_id",
+		"end_header_id", "eom_id", "eot_id",
 		"python_tag", "reserved_special_token_0", "reserved_special_token_247"} {
 		if ids := tok.Encode("<|"+name+"|>", false); len(ids) != 1 || !tok.IsSpecial(ids[0]) {
 			t.Errorf("<|%s|> is %v, want one special token", name, ids)
@@ -77,7 +80,8 @@ func TestLlamaPretrainRows(t *testing.T) {
 		question, _, _ = strings.Cut(question, "<|eot_id|>")
 		_, date, system := strings.Cut(row.Question, "Today Date: ")
 		if !system {
-			if want := "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\n" + question + "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"; row.Question != want {
+			if want := "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\n" + question +
+				"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"; row.Question != want {
 				t.Fatalf("prompt %q, want %q", row.Question, want)
 			}
 			continue
@@ -116,7 +120,8 @@ func TestGainChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := p.render("Dan starts with 3 beads. Dan finds 15 beads. How many beads does Dan have now?", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+	text, err := p.render("Dan starts with 3 beads. Dan finds 15 beads. How many beads does Dan have now?",
+		time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +167,8 @@ func logprobs(t *testing.T, folder string, tokens []int32) []float32 {
 	}
 	params := tinker.DefaultSampling()
 	params.MaxTokens, params.Seed = 1, new(uint64)
-	f, err := s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1, Params: params, PromptLogprobs: true})
+	f, err := s.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1, Params: params,
+		PromptLogprobs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@
 //	go run ./examples/tiny/gen games-demos                 # examples/tiny/games/demos, not kept in the repository
 //	go run ./examples/tiny/gen llama-model                 # examples/llama/model, all but the weights
 //	go run ./examples/tiny/gen llama-pretrain              # examples/llama/pretrain, not kept in the repository
-//	go run ./examples/tiny/gen llama-gain -from DIR        # examples/llama/model/model.safetensors from the pretrained weights
+//	go run ./examples/tiny/gen llama-gain -from DIR        # examples/llama/model/model.safetensors, rescaled from DIR
 //
 // Everything derives from a seed: the same command writes the same bytes.
 package main
@@ -33,10 +33,11 @@ func main() {
 	}
 }
 
-const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos|games-model|games-demos|llama-model|llama-pretrain|llama-gain [-from DIR] [-out DIR] [-seed N] [-rows N]"
+const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos|games-model|games-demos|" +
+	"llama-model|llama-pretrain|llama-gain [-from DIR] [-out DIR] [-seed N] [-rows N]"
 
-// options are one invocation's flags. rows is for the commands that write training rows, where 0 is their own number; from is for
-// llama-gain.
+// options are one invocation's flags. rows is for the commands that write training rows, where 0 is their own number;
+// from is for llama-gain.
 type options struct {
 	out  string
 	seed uint64

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
+
+// modelFiles are the files of a model folder but the weights.
+var modelFiles = []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}
 
 // TestCommittedFiles makes the example's files again and compares the bytes.
 func TestCommittedFiles(t *testing.T) {
@@ -22,10 +25,10 @@ func TestCommittedFiles(t *testing.T) {
 	}{
 		{"data", "../data", []string{"train.jsonl", "test.jsonl"}},
 		{"expert", "../expert", []string{"train.jsonl"}},
-		{"model", "../model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
-		{"games-model", "../games/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
-		{"llama-model", "../../llama/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
-		{"guess-model", "../guess/model", []string{"tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"}},
+		{"model", "../model", modelFiles},
+		{"games-model", "../games/model", modelFiles},
+		{"llama-model", "../../llama/model", modelFiles},
+		{"guess-model", "../guess/model", modelFiles},
 	} {
 		t.Run(c.command, func(t *testing.T) {
 			out := t.TempDir()
@@ -115,7 +118,8 @@ func TestDemos(t *testing.T) {
 				high = min(high, n-1)
 			}
 		}
-		if !strings.HasPrefix(d.Question, "You are playing language games.") || !strings.Contains(d.Question, "from 1 to 50") || low == 1 || high == 50 {
+		if !strings.HasPrefix(d.Question, "You are playing language games.") ||
+			!strings.Contains(d.Question, "from 1 to 50") || low == 1 || high == 50 {
 			continue
 		}
 		guess, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(d.Response, `\boxed{`), "}"))
@@ -141,7 +145,8 @@ func TestDrills(t *testing.T) {
 		for _, line := range strings.Split(strings.TrimSuffix(d.Response, "\n"), "\n") {
 			var turn, n, again int
 			var how string
-			if _, err := fmt.Sscanf(line, "At turn %d, you guessed %d, and the target number is %s than %d.", &turn, &n, &how, &again); err == nil {
+			const said = "At turn %d, you guessed %d, and the target number is %s than %d."
+			if _, err := fmt.Sscanf(line, said, &turn, &n, &how, &again); err == nil {
 				if how == "higher" {
 					low = n + 1
 				} else {

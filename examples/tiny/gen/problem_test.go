@@ -64,7 +64,8 @@ func TestSolutions(t *testing.T) {
 		prose:    []string{"The bags hold 3 * 4 = 12 nuts.", "After the loss 12 - 5 = 7 are left."},
 		steps:    []step{{3, '*', 4, 12}, {12, '-', 5, 7}},
 	}
-	if got, want := p.task().Answer, "The bags hold 3 * 4 = 12 nuts.\nAfter the loss 12 - 5 = 7 are left.\n#### 7"; got != want {
+	if got, want := p.task().Answer,
+		"The bags hold 3 * 4 = 12 nuts.\nAfter the loss 12 - 5 = 7 are left.\n#### 7"; got != want {
 		t.Errorf("task: got %q, want %q", got, want)
 	}
 	if got, want := p.solved(true).Response, "<think>3*4=12\n12-5=7</think><answer>7</answer>"; got != want {

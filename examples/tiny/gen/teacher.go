@@ -7,15 +7,16 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/env"
-	"github.com/seed-d9ad8ee0/trinity/env/game"
-	"github.com/seed-d9ad8ee0/trinity/rng"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 )
 
 // numbersSplit keeps numbers of up to three digits whole, as Llama 3 does.
-const numbersSplit = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+const numbersSplit = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|` +
+	`\s*[\r\n]+|\s+(?!\S)|\s+`
 
-// A course is what a model of games is taught: first drills, then turns as a player sees them.
+// A course is the training data of a model for games: first drills, then turns as a player sees them.
 type course struct {
 	rows, drills int                      // rows of both kinds, and how many of them, the first, are drills
 	drill        func(r *rng.Stream) demo // one drill
@@ -68,7 +69,8 @@ func (c course) tokenizer(seed uint64) (map[string]any, error) {
 	for n := 1; n <= c.numbers; n++ {
 		counts[fmt.Sprint(n)] += c.shown
 	}
-	added := []addedToken{{Content: "<|endoftext|>", Special: true}, {Content: "<|im_start|>", Special: true}, {Content: "<|im_end|>", Special: true}}
+	added := []addedToken{{Content: "<|endoftext|>", Special: true}, {Content: "<|im_start|>", Special: true},
+		{Content: "<|im_end|>", Special: true}}
 	return trainTokenizer(counts, c.vocab, numbersSplit, added), nil
 }
 
@@ -92,7 +94,7 @@ func (c course) write(o options) error {
 	return cmp.Or(failed, err)
 }
 
-// turns plays game after game and returns the turns one by one. A player moves at random half of the time and well otherwise.
+// turns plays game after game and returns the turns one by one. Half of the moves are random, the others are good.
 func (c course) turns(seed uint64) (func() (demo, error), error) {
 	words, err := game.Shipped()
 	if err != nil {

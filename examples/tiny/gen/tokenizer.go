@@ -27,7 +27,8 @@ var addedTokens = []addedToken{
 
 // splitPattern cuts text into pre-tokens as the Qwen tokenizers do: words with
 // the space before them, single digits, runs of punctuation, white space.
-const splitPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+const splitPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|` +
+	`\s*[\r\n]+|\s+(?!\S)|\s+`
 
 // corpusSplit is splitPattern without the lookahead that Go lacks: in the
 // corpus no white space but a single space or a newline occurs.
@@ -94,8 +95,10 @@ func trainTokenizer(counts map[string]int, size int, split string, addedTokens [
 
 // tokenizerTree is tokenizer.json's layout for a byte-level BPE.
 func tokenizerTree(vocab map[string]int, merges []string, added []addedToken, pattern string) map[string]any {
-	byteLevel := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false}
-	split := map[string]any{"type": "Split", "pattern": map[string]any{"Regex": pattern}, "behavior": "Isolated", "invert": false}
+	byteLevel := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false,
+		"use_regex": false}
+	split := map[string]any{"type": "Split", "pattern": map[string]any{"Regex": pattern}, "behavior": "Isolated",
+		"invert": false}
 	return map[string]any{
 		"version":        "1.0",
 		"truncation":     nil,

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+)
+
+// computeLoop executes the jobs of the training runs' queues. One goroutine runs while there is work. Each training
+// run has one job at a time, so its order is kept whichever job is taken first. Small micro-batches of different
+// adapters on one base model run in one pass and share its matrix products; sharing changes no bit.
+type computeLoop struct {
+	e      *Engine
+	runner *model.Runner  // of the loop's goroutine
+	tapes  [2]*model.Tape // likewise; the second recomputes
+	since  time.Time      // likewise; when what computes now began
+	owners []string       // likewise; whom it is computed for
+	took   time.Duration  // likewise; what the last jobs took
+
+	mu      sync.Mutex
+	changed sync.Cond // jobs or coming
+	jobs    []*job    // waiting
+	coming  int       // models whose next job may be here in a moment
+	running bool
+	shares  shares
+}
+
+// job is a micro-batch, or other work that needs the turn.
+type job struct {
+	r     *trainingRun
+	micro        // if there are items
+	alone func() // else
+	err   error  // once done is closed
+	done  chan struct{}
+}
+
+func newComputeLoop(e *Engine) *computeLoop {
+	t := &computeLoop{e: e, runner: model.NewRunner(e.compute)}
+	t.changed.L = &t.mu
+	t.runner.Between = t.between
+	return t
+}
+
+// between is called between two layers of a pass.
+func (t *computeLoop) between() error {
+	if t.e.ctx.Err() != nil {
+		return errClosed()
+	}
+	t.part()
+	if t.e.turn.yield(forTraining, t.owners...) {
+		t.e.figures.preemptions.Add(1)
+		t.since = time.Now()
+	}
+	return nil
+}
+
+// part records the end of an uninterrupted computation.
+func (t *computeLoop) part() {
+	now := time.Now()
+	t.e.figures.part(now.Sub(t.since))
+	t.e.turn.clock.charge(forTraining, now.Sub(t.since), t.owners...)
+	t.since = now
+}
+
+// parallel runs parts on the engine's threads in small groups; jobs of the compute loop call it.
+func (t *computeLoop) parallel(parts int, f func(int)) { t.parallelBy(64, parts, f) }
+
+// parallelFew is parallel for long parts: one per thread at a time.
+func (t *computeLoop) parallelFew(parts int, f func(int)) { t.parallelBy(t.e.compute.P.N(), parts, f) }
+
+func (t *computeLoop) parallelBy(some, parts int, f func(int)) {
+	for from := 0; from < parts; from += some {
+		t.between() // whoever closes the engine waits for what is small
+		t.e.compute.P.Run(min(some, parts-from), func(i int, _ *kernel.Scratch) { f(from + i) })
+	}
+}
+
+// do executes a job and waits for it.
+func (t *computeLoop) do(j *job) error {
+	j.done = make(chan struct{})
+	t.mu.Lock()
+	t.settle(j.r)
+	if !j.r.present {
+		j.r.present = true
+		t.shares.enter(j.r.share)
+		t.e.turn.clock.enter(forTraining, j.r.owner)
+	}
+	if !t.running {
+		if t.running = t.e.start(t.loop); !t.running {
+			t.mu.Unlock()
+			return errClosed()
+		}
+	}
+	t.jobs = append(t.jobs, j)
+	t.changed.Signal()
+	t.mu.Unlock()
+	<-j.done
+	return j.err
+}
+
+// idle notes that no job of a training run is about to arrive.
+func (t *computeLoop) idle(r *trainingRun) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settle(r)
+	if r.present {
+		r.present = false
+		t.shares.leave(r.share)
+		t.e.turn.clock.leave(forTraining, r.owner)
+	}
+	t.changed.Signal()
+}
+
+// settle takes back that a job of r is about to arrive; t.mu is held.
+func (t *computeLoop) settle(r *trainingRun) {
+	if r.coming {
+		r.coming = false
+		t.coming--
+	}
+}
+
+// loop runs until no work is left.
+func (t *computeLoop) loop() {
+	for t.more() {
+		t.e.turn.take(forTraining)
+		t.since = time.Now()
+		begun := t.since
+		jobs := t.choose()
+		t.owners = t.owners[:0]
+		for _, j := range jobs {
+			t.owners = append(t.owners, j.r.owner)
+		}
+		switch {
+		case t.e.ctx.Err() != nil:
+			for _, j := range jobs {
+				j.err = errClosed()
+			}
+		case jobs[0].alone != nil:
+			jobs[0].alone()
+		default:
+			t.pass(jobs)
+		}
+		t.part()
+		t.took = t.since.Sub(begun)
+		t.e.turn.done(forTraining)
+		t.finish(jobs)
+	}
+}
+
+// minWait is the least time that jobs wait for others that may share their pass.
+const minWait = 20 * time.Millisecond
+
+// more reports whether there is a job; if not, the loop ends. It first waits for training runs that have just
+// finished a job and are between two requests, since their next jobs may share a pass with the present ones. The
+// wait is limited by the duration of the last jobs, or minWait: a request that takes long to read must not delay the
+// others.
+func (t *computeLoop) more() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waits() {
+		late := false
+		timer := time.AfterFunc(max(minWait, t.took), func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			late = true
+			t.changed.Signal()
+		})
+		defer timer.Stop()
+		for t.waits() && !(late && len(t.jobs) > 0) {
+			t.changed.Wait()
+		}
+	}
+	t.running = len(t.jobs) > 0
+	return t.running
+}
+
+// waits reports whether a pass may still get more jobs; t.mu is held.
+func (t *computeLoop) waits() bool { return t.coming > 0 && t.tokens() < t.e.opts.MicroBatch }
+
+// tokens is the number of tokens of the waiting jobs; t.mu is held.
+func (t *computeLoop) tokens() (n int) {
+	for _, j := range t.jobs {
+		n += j.tokens
+	}
+	return n
+}
+
+// choose takes the job with the least share, and the jobs that can share its pass, in that order.
+func (t *computeLoop) choose() []*job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slices.SortStableFunc(t.jobs, func(a, b *job) int { return a.r.share.compare(b.r.share) })
+	chosen, rest, tokens := t.jobs[:1:1], []*job(nil), t.jobs[0].tokens
+	for _, j := range t.jobs[1:] {
+		if tokens+j.tokens <= t.e.opts.MicroBatch && j.sharesPass(chosen[0]) {
+			chosen, tokens = append(chosen, j), tokens+j.tokens
+		} else {
+			rest = append(rest, j)
+		}
+	}
+	t.jobs = rest
+	for _, j := range chosen {
+		j.r.share.charge(j.cost())
+	}
+	return chosen
+}
+
+// finish resolves the jobs. It waits for a queue that continues at once.
+func (t *computeLoop) finish(jobs []*job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, j := range jobs {
+		if !j.r.full() {
+			j.r.coming = true
+			t.coming++
+		}
+		close(j.done)
+	}
+}
+
+// sharesPass reports whether two micro-batches can be computed in one pass.
+func (j *job) sharesPass(k *job) bool {
+	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w &&
+		j.backward == k.backward &&
+		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
+}
+
+// cost is what a job adds to its share: about the tokens of a forward pass.
+func (j *job) cost() int64 {
+	if j.backward {
+		return 3 * int64(j.tokens)
+	}
+	return 1 + int64(j.tokens)
+}
+
+// tape returns the memory of a forward pass that a backward pass follows.
+func (t *computeLoop) tape(recompute bool) *model.Tape {
+	i := 0
+	if recompute {
+		i = 1
+	}
+	if t.tapes[i] == nil {
+		t.tapes[i] = t.runner.NewTape(recompute)
+	}
+	return t.tapes[i]
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// The files of an adapter's folder, as Python's peft names them.
+const (
+	AdapterConfigFile  = model.PEFTConfigFile
+	AdapterWeightsFile = model.PEFTWeightsFile
+)
+
+// Adapter is a LoRA adapter in a folder of Python's peft or of this program.
+type Adapter struct {
+	Base    string // the base model's name or path, as the adapter's author called it; may be empty
+	Rank    int
+	Alpha   float64
+	Modules []string // that it is added to, such as q_proj
+
+	peft model.PEFT
+}
+
+// ReadAdapter reads the adapter in the folder dir with its weights. An adapter that the engine would compute wrongly
+// is refused with the key that says so; the error wraps fs.ErrNotExist if dir has no [AdapterConfigFile].
+func ReadAdapter(dir string) (Adapter, error) {
+	a, err := model.ReadPEFT(dir)
+	if err != nil {
+		return Adapter{}, err
+	}
+	return Adapter{Base: a.Base, Rank: a.LoRA.Rank, Alpha: a.LoRA.Alpha, Modules: a.LoRA.Targets(), peft: a}, nil
+}
+
+// Merge writes the model of the folder base with the adapter added to its weights to the folder out, which it makes:
+// an ordinary Hugging Face folder with the base's files and dtypes. If the adapter is on the unembedding of a tied
+// model, the result is untied. After a crash out is complete or absent. The warning is that of [Options.Log]: a fast
+// kernel failed its self-test and was not used.
+func Merge(base string, a Adapter, out string) (warning, err error) {
+	k, warning := kernel.Best(kernel.Native())
+	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
+	defer pool.Close()
+	if err := disk.OS().MkdirAll(filepath.Dir(out)); err != nil {
+		return warning, err
+	}
+	return warning, model.Merge(base, a.peft, out, disk.OS(), nn.Compute{K: k, P: pool})
+}
+
+// CopyModel copies the model in the folder from to the folder out, which it makes: weights, configuration and
+// tokenizer, and nothing else that lies beside them. A folder that has a config.json is complete.
+func CopyModel(from, out string) error {
+	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
+		return fmt.Errorf("engine: %s is not empty; choose another folder or remove it", out)
+	}
+	names, err := model.WeightFiles(from)
+	if err != nil {
+		return err
+	}
+	if err := disk.OS().MkdirAll(out); err != nil {
+		return err
+	}
+	for _, name := range model.FolderFiles() {
+		if _, err := os.Stat(filepath.Join(from, name)); err == nil && name != configFile {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Concat(names, []string{configFile}) {
+		if err := copyFile(filepath.Join(from, name), filepath.Join(out, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configFile is written last.
+const configFile = "config.json"
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return disk.Replace(disk.OS(), to, func(w io.Writer) error {
+		_, err := io.Copy(w, src)
+		return err
+	})
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+)
+
+// DefaultContext is the context length of a model whose config.json names none, tokens.
+const DefaultContext = 32768
+
+// Description is what config.json of a model folder says, in the engine's terms.
+type Description struct {
+	Family  string // architecture by its Hugging Face name, such as Qwen3ForCausalLM
+	Vocab   int    // token ids are below it; it may be larger than the tokenizer's vocabulary
+	Width   int    // of the residual stream
+	Layers  int
+	Heads   int // query heads
+	KVHeads int // key and value heads
+	HeadDim int // width of one head
+	MLP     int // width of the MLP
+	Context int // longest sequence, tokens; 32,768 if config.json names no max_position_embeddings
+	Tied    bool
+	DType   string // that is computed in, the weights': "bfloat16" or "float32"
+
+	RoPETheta   float64
+	RoPEScaling string // how RoPE is scaled, in words; "" if it is not
+
+	Parameters int64
+
+	config model.Config
+}
+
+// Describe reads config.json of the model folder dir and, if there are weights, which dtype they have. A model that
+// the engine would compute wrongly is refused with the key that says so; the error wraps fs.ErrNotExist if there is no
+// config.json.
+func Describe(dir string) (Description, error) {
+	c, err := model.LoadConfig(dir)
+	if err != nil {
+		return Description{}, err
+	}
+	if bf16, err := model.StoredBF16(dir, c); err == nil { // without weights that can be read config.json has the word
+		c.BF16 = bf16
+	}
+	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads,
+		KVHeads: c.KVHeads,
+		HeadDim: c.HeadDim, MLP: c.FF, Context: contextOf(c), Tied: c.Tied, DType: "float32", RoPETheta: c.RoPE.Theta,
+		Parameters: c.Parameters(), config: c}
+	if c.BF16 {
+		d.DType = "bfloat16"
+	}
+	switch {
+	case c.RoPE.Llama3 != nil:
+		d.RoPEScaling = fmt.Sprintf("scaled by %g as Llama 3 does", c.RoPE.Llama3.Factor)
+	case c.RoPE.Linear > 0:
+		d.RoPEScaling = fmt.Sprintf("scaled by %g", c.RoPE.Linear)
+	}
+	return d, nil
+}
+
+// contextOf is the longest sequence that a model takes, tokens.
+func contextOf(c model.Config) int {
+	if c.MaxPos > 0 {
+		return c.MaxPos
+	}
+	return DefaultContext
+}
+
+// AdapterParameters is the number of parameters of a LoRA of that rank on attention, MLP and unembedding.
+func (d Description) AdapterParameters(rank int) int64 { return d.config.AdapterParameters(rank) }

@@ -1,0 +1,64 @@
+package engine
+
+import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+
+// MemoryEstimate is about the most memory that a model takes on this engine with default [Options], in bytes.
+type MemoryEstimate struct {
+	Program int64 // without a model
+	Weights int64 // packed
+	// keys and values of the samples decoded together and of those of the step before, at most Options.CacheBytes
+	Cache     int64
+	Step      int64 // activations and logits of a sampling step
+	Pages     int64 // keys and values of a micro-batch, if the cache has room for them beside the samples'
+	Optimizer int64 // trained parameters, their packed form, gradient and two moments
+	Tape      int64 // activations of a micro-batch
+	Backward  int64 // their gradients, and logits
+	CacheFull bool  // the samples decoded together need more than Cache: they take turns
+}
+
+// Sampling is the memory while sampling.
+func (m MemoryEstimate) Sampling() int64 { return m.Program + m.Weights + m.Cache + m.Step }
+
+// Training is the memory while training and sampling.
+func (m MemoryEstimate) Training() int64 {
+	return m.Sampling() + m.Pages + m.Optimizer + m.Tape + m.Backward
+}
+
+// What the estimate takes for granted of an engine with default options.
+const (
+	programBytes = 32 << 20
+	stepLogits   = 64 << 20 // logits of a sampling step, at most
+)
+
+// Memory estimates the memory for samples sequences of length tokens each, prompt and answer together, and for
+// training a LoRA of that rank; rank 0 trains all weights.
+func (d Description) Memory(samples, length, rank int) MemoryEstimate {
+	var o Options
+	o.defaults()
+	c := d.config
+	page := int64(4 * c.Pages().Floats())
+	pages := int64(length+kernel.PageLen-1) / kernel.PageLen * page // of one sequence
+	trained := c.AdapterParameters(rank)
+	if rank == 0 {
+		trained = c.Parameters()
+	}
+	tapeBytes := int(o.TapeBytes)
+	rows := min(o.MicroBatch, tapeBytes/c.TapeBytes(1, rank, true))
+	m := MemoryEstimate{
+		Program: programBytes,
+		Weights: c.WeightBytes(),
+		Cache:   max(pages, min(2*int64(samples)*pages, o.CacheBytes)),
+		Step: int64(c.PassBytes(min(prefillTokens+samples, samples*length), rank) +
+			min(stepLogits, 4*samples*c.Vocab)),
+		Optimizer: 20 * trained,
+		Tape:      int64(c.TapeBytes(rows, rank, false)),
+		Backward:  int64(c.BackwardBytes(rows, rank)),
+	}
+	m.CacheFull = int64(samples)*pages > m.Cache
+	m.Pages = max(0, min(o.CacheBytes-m.Cache, int64(rows/kernel.PageLen)*page))
+	if m.Tape > o.TapeBytes {
+		// Long micro-batches recompute; short ones, at the end of a batch, have a tape of their own that does not.
+		m.Tape = int64(c.TapeBytes(rows, rank, true)) + o.TapeBytes
+	}
+	return m
+}

@@ -1,0 +1,115 @@
+// Package cache holds the KV pages of one model shape. Pages are pooled and reference-counted, and full pages are
+// kept by the tokens they stand for, so that requests with a common prefix compute it once.
+//
+// Pages without users stay as long as they fit into the budget; the least recently used are evicted first. Sharing
+// never changes a result, since a page's content is a function of the weights and of the tokens up to its end.
+package cache
+
+import (
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// PageLen is the number of positions of a page.
+const PageLen = kernel.PageLen
+
+// Page is a KV page with a count of its users. Release it as often as it was handed out.
+type Page struct {
+	nn.Page
+	refs int // guarded by the Cache's mutex; a prefix entry counts as one
+}
+
+// Cache is the pages of one shape. It is safe for concurrent use; a page's content is its users' business.
+type Cache struct {
+	floats int
+	limit  int // pages
+
+	mu     sync.Mutex
+	free   []*Page // no longer used, memory kept
+	used   int     // pages handed out or held by the prefix table
+	prefix table
+}
+
+// New returns a cache of pages of that shape that holds bytes of them, and at least one.
+func New(shape nn.PageShape, bytes int64) *Cache {
+	n := shape.Floats()
+	c := &Cache{floats: n, limit: int(max(1, bytes/int64(4*n)))}
+	c.prefix.init()
+	return c
+}
+
+// Limit is how many pages fit into the budget.
+func (c *Cache) Limit() int { return c.limit }
+
+// InUse is how many pages somebody holds or the prefix table keeps.
+func (c *Cache) InUse() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
+}
+
+// Alloc returns n zeroed pages, each with one user. If they do not fit, kept prefixes are given up; if that is not
+// enough and force is not set, it returns nil.
+func (c *Cache) Alloc(n int, force bool) []*Page {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.used+n > c.limit {
+		p := c.prefix.evict()
+		if p == nil {
+			break
+		}
+		c.drop(p)
+	}
+	if c.used+n > c.limit && !force {
+		return nil
+	}
+	pages := make([]*Page, n)
+	for i := range pages {
+		pages[i] = c.take()
+	}
+	return pages
+}
+
+// take returns a zeroed page; c.mu is held.
+func (c *Cache) take() *Page {
+	c.used++
+	if n := len(c.free); n > 0 {
+		p := c.free[n-1]
+		c.free = c.free[:n-1]
+		clear(p.Data)
+		p.refs = 1
+		return p
+	}
+	return &Page{Page: nn.Page{Data: kernel.Aligned(c.floats)}, refs: 1}
+}
+
+// Release gives up one use of each page.
+func (c *Cache) Release(pages []*Page) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pages {
+		c.drop(p)
+	}
+}
+
+// drop takes one use away; c.mu is held. Memory beyond the budget is not kept.
+func (c *Cache) drop(p *Page) {
+	if p.refs--; p.refs > 0 {
+		return
+	}
+	c.used--
+	if c.used+len(c.free) < c.limit {
+		c.free = append(c.free, p)
+	}
+}
+
+// Share adds a user to each page.
+func (c *Cache) Share(pages []*Page) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pages {
+		p.refs++
+	}
+}

@@ -1,0 +1,204 @@
+package cache
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+var shape = nn.PageShape{Layers: 1, KVHeads: 1, HeadDim: 2}
+
+func newCache(pages int) *Cache { return New(shape, int64(pages*shape.Floats()*4)) }
+
+func seq(from, n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = int32(from + i)
+	}
+	return s
+}
+
+func TestAllocIsBoundedAndZeroed(t *testing.T) {
+	c := newCache(3)
+	a := c.Alloc(2, false)
+	if c.Limit() != 3 || len(a) != 2 || c.Alloc(2, false) != nil {
+		t.Fatalf("limit %d, got %d pages, and two more", c.Limit(), len(a))
+	}
+	if b := c.Alloc(2, true); len(b) != 2 || c.InUse() != 4 {
+		t.Fatalf("forced: %d pages, %d in use", len(b), c.InUse())
+	} else {
+		c.Release(b)
+	}
+	a[0].Data[3] = 7
+	c.Share(a[:1])
+	c.Release(a)
+	if c.InUse() != 1 {
+		t.Errorf("%d in use, want the shared one", c.InUse())
+	}
+	c.Release(a[:1])
+	for _, p := range c.Alloc(3, false) {
+		if slices.Max(p.Data) != 0 {
+			t.Error("a page was not zeroed")
+		}
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	c := newCache(10)
+	tokens := seq(0, 3*PageLen+5)
+	pages := c.Alloc(4, false)
+	c.Keep(1, tokens, pages)
+
+	fork := append(seq(0, 2*PageLen), seq(900, 40)...)
+	for _, q := range []struct {
+		name    string
+		version uint64
+		tokens  []int32
+		want    int
+	}{
+		{"same", 1, tokens, 3},
+		{"other weights", 2, tokens, 0},
+		{"fork after two pages", 1, fork, 2},
+		{"other beginning", 1, seq(1, 100), 0},
+		{"the last token is left out", 1, tokens[:3*PageLen], 2},
+		{"short", 1, tokens[:PageLen], 0},
+	} {
+		got := c.Lookup(q.version, q.tokens)
+		if len(got) != q.want || !slices.Equal(got, pages[:q.want]) {
+			t.Errorf("%s: %d pages, want %d", q.name, len(got), q.want)
+		}
+		c.Release(got)
+	}
+
+	twin := c.Alloc(3, false)
+	own := slices.Clone(twin)
+	c.Keep(1, tokens[:3*PageLen], twin)
+	if !slices.Equal(twin, pages[:3]) || c.InUse() != 4 {
+		t.Errorf("equal pages were kept twice: %v, %v, %d in use", twin, own, c.InUse())
+	}
+	c.Release(twin)
+	c.Release(pages)
+	if c.InUse() != 3 {
+		t.Errorf("%d pages kept, want 3", c.InUse())
+	}
+	other := c.Alloc(1, false)
+	c.Keep(2, tokens[:PageLen], other)
+	held := c.Lookup(1, tokens)
+	c.Forget(1)
+	if len(c.Lookup(1, tokens)) != 0 || c.InUse() != 4 {
+		t.Errorf("a forgotten version is known, or its pages were taken from their user: %d in use", c.InUse())
+	}
+	c.Release(held)
+	if got := c.Lookup(2, tokens); c.InUse() != 1 || len(got) != 1 {
+		t.Errorf("%d in use, %d pages of the other version; want 1, 1", c.InUse(), len(got))
+	}
+}
+
+func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
+	c := newCache(4)
+	keep := func(from, n int) {
+		p := c.Alloc(n, false)
+		c.Keep(1, seq(from, n*PageLen), p)
+		c.Release(p)
+	}
+	known := func(from, n int) int {
+		p := c.Lookup(1, seq(from, n*PageLen+1))
+		c.Release(p)
+		return len(p)
+	}
+	keep(0, 2)
+	keep(1000, 2)
+	if known(0, 2) != 2 { // and now it is the newer one
+		t.Fatal("the first prefix is gone")
+	}
+	c.Release(c.Alloc(1, false))
+	if a, b := known(0, 2), known(1000, 2); a != 2 || b != 1 {
+		t.Errorf("%d and %d pages known, want 2 and 1: the end of the older prefix goes first", a, b)
+	}
+	held := c.Lookup(1, seq(0, 2*PageLen+1))
+	if c.Alloc(3, false) != nil {
+		t.Error("a page in use was given away")
+	}
+	c.Release(held)
+	if c.Alloc(4, false) == nil || c.InUse() != 4 {
+		t.Error("unused prefixes were not given up")
+	}
+}
+
+// Against a model: pages in use never exceed what is held, contents found are those kept, and nothing is lost.
+func TestRandomUse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCache(12)
+		type lane struct {
+			tokens []int32
+			pages  []*Page
+		}
+		var lanes []lane
+		t.Repeat(map[string]func(*rapid.T){
+			"start": func(t *rapid.T) {
+				n := rapid.IntRange(1, 3*PageLen).Draw(t, "n")
+				tokens := make([]int32, n)
+				for i := range tokens {
+					tokens[i] = int32(rapid.IntRange(0, 1).Draw(t, "page") * (i / PageLen)) // few different prefixes
+				}
+				pages := c.Lookup(1, tokens)
+				for i, p := range pages {
+					if p.Data[0] != sign(tokens[:(i+1)*PageLen]) {
+						t.Fatalf("page %d of another prefix", i)
+					}
+				}
+				more := c.Alloc((n+PageLen-1)/PageLen-len(pages), false)
+				if more == nil {
+					c.Release(pages)
+					return
+				}
+				for i, p := range more {
+					p.Data[0] = sign(tokens[:min(n, (len(pages)+i+1)*PageLen)])
+				}
+				l := lane{tokens, append(pages, more...)}
+				c.Keep(1, tokens, l.pages)
+				lanes = append(lanes, l)
+			},
+			"end": func(t *rapid.T) {
+				if len(lanes) == 0 {
+					t.Skip()
+				}
+				i := rapid.IntRange(0, len(lanes)-1).Draw(t, "lane")
+				c.Release(lanes[i].pages)
+				lanes = slices.Delete(lanes, i, i+1)
+			},
+			"": func(t *rapid.T) {
+				held := map[*Page]bool{}
+				for _, l := range lanes {
+					for i, p := range l.pages {
+						held[p] = true
+						if p.Data[0] != sign(l.tokens[:min(len(l.tokens), (i+1)*PageLen)]) {
+							t.Fatalf("a held page changed")
+						}
+					}
+				}
+				if used := c.InUse(); used < len(held) || used > c.Limit() {
+					t.Fatalf("%d in use, %d held, limit %d", used, len(held), c.Limit())
+				}
+			},
+		})
+		for _, l := range lanes {
+			c.Release(l.pages)
+		}
+		if got := c.Alloc(c.Limit(), false); got == nil {
+			t.Fatal("pages were lost")
+		}
+	})
+}
+
+// sign tells token sequences apart.
+func sign(tokens []int32) float32 {
+	h := float32(len(tokens))
+	for i, v := range tokens {
+		h += float32(v) * float32(i+1)
+	}
+	return h
+}

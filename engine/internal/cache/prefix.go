@@ -1,0 +1,126 @@
+package cache
+
+import "container/list"
+
+// table finds pages by the tokens up to their end. An entry's key names the entry of the page before it, so the table
+// is a tree without hashes that could collide.
+type table struct {
+	entries map[key]*list.Element
+	order   *list.List // of *entry, most recently used first; an entry stands before those that continue it
+	last    uint64     // the newest entry's id
+}
+
+type key struct {
+	version uint64 // the weights, for the first page; 0 for the others
+	parent  uint64 // id of the entry before it; 0 for the first page
+	tokens  [PageLen]int32
+}
+
+type entry struct {
+	key     key
+	version uint64
+	id      uint64 // never used again
+	page    *Page
+}
+
+func (t *table) init() { t.entries, t.order = map[key]*list.Element{}, list.New() }
+
+// walk calls f with the known entries along tokens, from the first page on, and returns their number.
+func (t *table) walk(version uint64, tokens []int32, f func(i int, e *list.Element)) int {
+	k, n := key{version: version}, 0
+	for ; len(tokens) >= PageLen; tokens = tokens[PageLen:] {
+		copy(k.tokens[:], tokens)
+		e, ok := t.entries[k]
+		if !ok {
+			break
+		}
+		f(n, e)
+		n++
+		k = key{parent: e.Value.(*entry).id}
+	}
+	return n
+}
+
+// touch makes a path the most recently used, its beginning more so than its end.
+func (t *table) touch(path []*list.Element) {
+	for i := len(path) - 1; i >= 0; i-- {
+		t.order.MoveToFront(path[i])
+	}
+}
+
+// evict takes the least recently used page that only the table holds out of it and returns it, nil if there is none.
+func (t *table) evict() *Page {
+	for e := t.order.Back(); e != nil; e = e.Prev() {
+		en := e.Value.(*entry)
+		if en.page.refs == 1 {
+			return t.remove(e)
+		}
+	}
+	return nil
+}
+
+func (t *table) remove(e *list.Element) *Page {
+	en := t.order.Remove(e).(*entry)
+	delete(t.entries, en.key)
+	return en.page
+}
+
+// Lookup returns the kept pages of the longest known beginning of tokens under that version of the weights, each with
+// one more user. Only whole pages are known, and never all tokens: the last one is left to be computed.
+func (c *Cache) Lookup(version uint64, tokens []int32) []*Page {
+	if len(tokens) <= PageLen {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var pages []*Page
+	var path []*list.Element
+	c.prefix.walk(version, tokens[:len(tokens)-1], func(_ int, e *list.Element) {
+		p := e.Value.(*entry).page
+		p.refs++
+		pages, path = append(pages, p), append(path, e)
+	})
+	c.prefix.touch(path)
+	return pages
+}
+
+// Keep makes the full pages of tokens known. pages are the caller's; where another page with the same content is known
+// already, that one takes its place in pages, and the caller's use moves to it. version is never 0.
+func (c *Cache) Keep(version uint64, tokens []int32, pages []*Page) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &c.prefix
+	k := key{version: version}
+	path := make([]*list.Element, 0, len(tokens)/PageLen)
+	for i := 0; (i+1)*PageLen <= len(tokens); i++ {
+		copy(k.tokens[:], tokens[i*PageLen:])
+		e, ok := t.entries[k]
+		if !ok {
+			t.last++
+			e = t.order.PushFront(&entry{key: k, version: version, id: t.last, page: pages[i]})
+			t.entries[k] = e
+			pages[i].refs++
+		}
+		if known := e.Value.(*entry); known.page != pages[i] {
+			known.page.refs++
+			c.drop(pages[i])
+			pages[i] = known.page
+		}
+		path = append(path, e)
+		k = key{parent: e.Value.(*entry).id}
+	}
+	t.touch(path)
+}
+
+// Forget drops what is known under a version of the weights, which nobody samples from any more.
+func (c *Cache) Forget(version uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.prefix.order.Front(); e != nil; {
+		next := e.Next()
+		if e.Value.(*entry).version == version {
+			c.drop(c.prefix.remove(e))
+		}
+		e = next
+	}
+}

@@ -1,0 +1,175 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// LoRA says which linears have a low-rank addition, of which rank, and by what it is scaled: Alpha/Rank.
+type LoRA struct {
+	Rank               int
+	Alpha              float64
+	Attn, MLP, Unembed bool
+	Modules            []string // if any, those and no others: names such as q_proj, the flags notwithstanding
+}
+
+// ModuleNames returns the names of all linears that can have an addition, in the order of the computation.
+func ModuleNames() []string {
+	return []string{"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"}
+}
+
+// Targets returns the names of the linears that have an addition.
+func (l LoRA) Targets() []string {
+	var list []string
+	for i, name := range ModuleNames() {
+		if on := []bool{l.Attn, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 2}[i]]; on && len(l.Modules) == 0 ||
+			slices.Contains(l.Modules, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// check returns an error for a LoRA that cannot be.
+func (l LoRA) check() error {
+	if l.Rank < 1 {
+		return fmt.Errorf("LoRA rank %d, want at least 1", l.Rank)
+	}
+	for _, name := range l.Modules {
+		if !slices.Contains(ModuleNames(), name) {
+			return fmt.Errorf("LoRA on %q; the modules are %s", name, strings.Join(ModuleNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// Adapter is one immutable version of a LoRA, packed for the kernels. It is safe for concurrent use.
+type Adapter struct {
+	LoRA   LoRA
+	layers []loraLayer
+	head   *nn.LoRA // or nil
+}
+
+// loraLayer is the additions of one block; those that are not trained are nil.
+type loraLayer struct{ qkv, o, gateUp, down *nn.LoRA }
+
+// target is the additions of one fused linear: name is that of the module, or empty for the head.
+type target struct {
+	at   string
+	in   int
+	outs []projection
+}
+
+// prefix is what PEFT puts before the names of a causal language model's modules.
+const prefix = "base_model.model."
+
+func (t target) a(p int) spec { return spec{prefix + t.at + t.outs[p].name + ".lora_A.weight", nil} }
+func (t target) b(p int) spec { return spec{prefix + t.at + t.outs[p].name + ".lora_B.weight", nil} }
+
+// of returns the projections of t that have an addition.
+func (t target) of(modules []string) target {
+	var outs []projection
+	for _, p := range t.outs {
+		if slices.Contains(modules, p.name) {
+			outs = append(outs, p)
+		}
+	}
+	t.outs = outs
+	return t
+}
+
+// specs lists A and B of each projection.
+func (t target) specs(rank int) []spec {
+	var list []spec
+	for p, out := range t.outs {
+		a, b := t.a(p), t.b(p)
+		a.shape, b.shape = []int{rank, t.in}, []int{out.out, rank}
+		list = append(list, a, b)
+	}
+	return list
+}
+
+// targets returns the fused linears of layer l in the order qkv, o, gateUp, down.
+func targets(c Config, l int) (qkv, o, gateUp, down target) {
+	at := fmt.Sprintf("model.layers.%d.", l)
+	qkv = target{at + "self_attn.", c.Dim, attnInputs(c)}
+	o = target{at + "self_attn.", c.QDim(), []projection{{"o_proj", c.Dim, 0}}}
+	gateUp = target{at + "mlp.", c.Dim, []projection{{"gate_proj", c.FF, 0}, {"up_proj", c.FF, c.FF}}}
+	down = target{at + "mlp.", c.FF, []projection{{"down_proj", c.Dim, 0}}}
+	return qkv, o, gateUp, down
+}
+
+func headTarget(c Config) target {
+	return target{"", c.Dim, []projection{{"lm_head", c.Vocab, 0}}}
+}
+
+// specs lists the tensors of an adapter on a model.
+func (l LoRA) specs(c Config) []spec {
+	var list []spec
+	modules := l.Targets()
+	for i := range c.Layers {
+		qkv, o, gateUp, down := targets(c, i)
+		for _, t := range []target{qkv, o, gateUp, down} {
+			list = append(list, t.of(modules).specs(l.Rank)...)
+		}
+	}
+	return append(list, headTarget(c).of(modules).specs(l.Rank)...)
+}
+
+// NewLoRA returns the tensors of a fresh adapter: A uniform in ±1/sqrt(inputs), B zero, so that it adds nothing yet.
+// Each tensor is a function of seed and its name.
+func (w *Weights) NewLoRA(l LoRA, seed uint64) []Tensor {
+	var out []Tensor
+	for _, s := range l.specs(w.Config) {
+		t := Tensor{Name: s.name, Shape: s.shape, Data: make([]float32, s.len())}
+		if s.shape[0] == l.Rank && isA(s.name) {
+			bound := 1 / math.Sqrt(float64(s.shape[1]))
+			r := stream(seed, s.name)
+			for i := range t.Data {
+				t.Data[i] = float32(bound * (float64(2*float64(r.Float64())) - 1))
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func isA(name string) bool {
+	const suffix = ".lora_A.weight"
+	return len(name) > len(suffix) && name[len(name)-len(suffix):] == suffix
+}
+
+// NewAdapter packs the tensors of an adapter. A missing tensor, one of another shape and one too many are errors.
+func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter, error) {
+	if err := l.check(); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	data, err := match(l.specs(w.Config), tensors)
+	if err != nil {
+		return nil, fmt.Errorf("model: LoRA %+v: %w", l, err)
+	}
+	scale, modules := float32(l.Alpha/float64(l.Rank)), l.Targets()
+	pack := func(t target) *nn.LoRA {
+		t = t.of(modules)
+		if len(t.outs) == 0 {
+			return nil
+		}
+		var cols []int
+		var A, B [][]float32
+		for p, out := range t.outs {
+			cols, A, B = append(cols, out.col), append(A, data[t.a(p).name]), append(B, data[t.b(p).name])
+		}
+		return nn.NewLoRA(k, l.Rank, scale, t.in, w.Config.BF16, cols, A, B)
+	}
+	a := &Adapter{LoRA: l, head: pack(headTarget(w.Config))}
+	for i := range w.Config.Layers {
+		qkv, o, gateUp, down := targets(w.Config, i)
+		a.layers = append(a.layers, loraLayer{pack(qkv), pack(o), pack(gateUp), pack(down)})
+	}
+	return a, nil
+}

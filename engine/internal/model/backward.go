@@ -1,0 +1,179 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// backBuffers holds the gradients of one layer's activations, for all rows of a call. Names are those of acts.
+type backBuffers struct {
+	dOut, dIn, dh, dn1, dn2          nn.Rows // [T,D]
+	dact, dgateUp                    nn.Rows // [T,F], [T,F+F]
+	datt, dqkv, dNormed              nn.Rows // [T,Q], [T,Q+G+G], [T,Q+G]
+	dmidQKV, dmidO, dmidGU, dmidDown nn.Rows // [T,3r], [T,r], [T,2r], [T,r]
+	head                             headRows
+	held                             *score // whose rows head has the logits of, all of them
+	tasks                            []gradTask
+	// before the tasks, one for each of factors
+	layouts []func(k *kernel.Set, sc *kernel.Scratch)
+	factors []*nn.Factors
+}
+
+func (d *backBuffers) resize(c Config, T, rank int) {
+	for _, m := range []struct {
+		rows *nn.Rows
+		cols int
+	}{{&d.dOut, c.Dim}, {&d.dIn, c.Dim}, {&d.dh, c.Dim}, {&d.dn1, c.Dim}, {&d.dn2, c.Dim}, {&d.dact, c.FF},
+		{&d.dgateUp, 2 * c.FF},
+		{&d.datt, c.QDim()}, {&d.dqkv, c.QDim() + 2*c.KVDim()}, {&d.dmidQKV, 3 * rank}, {&d.dmidO, rank},
+		{&d.dmidGU, 2 * rank},
+		{&d.dmidDown, rank}} {
+		m.rows.Resize(T, m.cols)
+	}
+	if c.Arch.QKNorm {
+		d.dNormed.Resize(T, c.QDim()+c.KVDim())
+	}
+}
+
+// Backward adds to grads the gradients of the loss whose dLoss/dlogp Score left on the tape. seqs are those of tape's
+// Forward. Each stretch of neighbours with one adapter has its own grads, in order; nil is a stretch that is not
+// trained, and what the others get is what they get without it. A stretch without an adapter is trained whole (the full
+// parameters), and must then be the only one. Tensors that grads does not have are not trained. What does not fit is an
+// error that Err returns.
+//
+// Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded to bf16 before
+// they meet them.
+func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
+	p, err := r.newPass(w, seqs)
+	if err != nil || p.rows() == 0 {
+		return
+	}
+	if r.err = p.train(grads); r.err != nil {
+		return
+	}
+	tape.attach(p)
+	d := &r.back
+	d.resize(w.Config, p.rows(), p.rank)
+	d.tasks = d.tasks[:0]
+	clear(d.dOut.Data)
+	p.headGradients(&tape.score)
+	for l := len(p.layers) - 1; l >= 0; l-- {
+		if tape.keep == keepInputs && p.between() {
+			p.recompute(l)
+		}
+		if !p.between() {
+			return
+		}
+		p.layerGradients(l)
+		d.dOut, d.dIn = d.dIn, d.dOut
+	}
+	for _, u := range p.segments {
+		u.grads.embedding(p, u)
+	}
+}
+
+// train gives each stretch of the pass its gradients.
+func (p *pass) train(grads []*Grads) error {
+	if len(grads) != len(p.segments) {
+		return fmt.Errorf("model: a backward over %d adapters with gradients for %d; put sequences with the same "+
+			"adapter together", len(p.segments), len(grads))
+	}
+	for i, g := range grads {
+		if g != nil && (p.segments[i].adapter == nil && len(grads) > 1 || slices.Contains(grads[:i], g)) {
+			return fmt.Errorf("model: stretch %d of %d of a backward trains all weights or has another's gradients; "+
+				"train it by itself", i, len(grads))
+		}
+		p.segments[i].grads = g
+	}
+	return nil
+}
+
+// recompute fills layer l's activations again from its input.
+func (p *pass) recompute(l int) {
+	p.layer(func(a, b int, on nn.Products) { p.project(l, a, b, on) })
+	p.layer(func(a, b int, on nn.Products) {
+		p.attend(l, a, b, on)
+		p.mlp(l, a, b, on)
+	})
+}
+
+// layerGradients takes d.dOut to d.dIn through layer l and adds the layer's gradients.
+func (p *pass) layerGradients(l int) {
+	p.layer(func(a, b int, on nn.Products) {
+		p.mlpBackward(l, a, b, on)
+		p.attendBackward(l, a, b, on)
+	})
+	kv := p.w.Config.KVHeads
+	p.P.Run(len(p.seqs)*kv, func(i int, sc *kernel.Scratch) {
+		ws := p.ws.Get()
+		p.attentionBackward(l, i/kv, i%kv, sc, ws)
+		p.ws.Put(ws)
+	})
+	p.layer(func(a, b int, on nn.Products) { p.projectBackward(l, a, b, on) })
+	for _, u := range p.segments {
+		switch {
+		case u.grads == nil:
+		case u.adapter != nil:
+			p.loraTasks(l, u)
+		default:
+			p.fullTasks(l, u.grads)
+		}
+	}
+	p.runTasks(1)
+}
+
+// headChunk is the number of rows whose logits are held at once: about 512 MiB of them. If that is all, Score leaves
+// them to Backward.
+func headChunk(c Config) int { return max(64, 1<<27/c.Vocab/64*64) }
+
+func (r *Runner) headChunk(c Config) int {
+	if r.most > 0 {
+		return r.most
+	}
+	return headChunk(c)
+}
+
+// headGradients takes what Score left to d.dOut, the gradient of the last layer's output, and adds the gradients of the
+// head and of the final norm.
+func (p *pass) headGradients(s *score) {
+	c, d := p.w.Config, &p.back
+	chunk, part := p.headChunk(c), headPart(c, p.rows())
+	for from := 0; from < len(s.rows); {
+		if !p.between() {
+			return
+		}
+		at := from
+		rows := s.rows[at:p.headEnd(s.rows, at, chunk)]
+		from += len(rows)
+		held := d.held == s
+		if d.held = nil; !held {
+			d.head.resize(c, len(rows), p.rank)
+		}
+		on := p.headParts(len(rows), func(a, b int, on nn.Products) {
+			h := d.head.slice(a, b)
+			if !held {
+				p.head(h, rows[a:b], p.hidden, on)
+			}
+			on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+				for i := a; i < b; i++ {
+					s.gradient(p.K, at+i, d.head.logits.Row(i))
+				}
+			})
+			p.headBackward(h, rows[a:b], on)
+			on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+				for i := a; i < b; i++ {
+					t := rows[i]
+					nn.RMSNormBackward(p.K, d.dOut.Row(t), d.head.dx.Row(i), p.last.Row(t), p.w.norm, p.invF[t])
+				}
+			})
+		})
+		if !on {
+			return
+		}
+		p.headTasks(rows)
+		p.runTasks((len(rows) + part - 1) / part)
+	}
+}

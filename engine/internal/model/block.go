@@ -1,0 +1,202 @@
+package model
+
+import (
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// This file is one transformer block, forward beside backward, for rows a to b-1 of a pass:
+//
+//	project   n1 = norm(x) ; q, k, v = n1·Wᵀ ; QK-norm ; RoPE ; K and V into the pages
+//	attend    h = x + attention(q)·Woᵀ
+//	mlp       out = h + (silu(gate)*up)·Wdownᵀ, gate and up from norm(h)
+//
+// Each product is followed by its LoRA, which continues the accumulator.
+
+// linear computes rows a to b-1 of y from those of x by l and the additions to it that pick names.
+func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows, pick func(*Adapter) *nn.LoRA) {
+	in, mid := on.Pack(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
+	var more []kernel.Addition
+	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Down(on, more, mid, in, from-a, to-a) })
+	l.Forward(on, y.Slice(a, b), in, more)
+}
+
+// linearBackward computes rows a to b-1 of dx from those of dy, and of dmid.
+func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows,
+	pick func(*Adapter) *nn.LoRA) {
+	dy, dmid = dy.Slice(a, b), dmid.Slice(a, b)
+	in := on.Pack(0, dy, dy.Cols, l.W.BF16)
+	var more []kernel.Addition
+	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from,
+		to int) {
+		more = lora.Up(on, more, dmid, dy, in, from-a, to-a)
+	})
+	l.Backward(on, dx.Slice(a, b), in, more)
+}
+
+// output is where layer l's result goes: the next layer's input.
+func (p *pass) output(l int) nn.Rows {
+	if l+1 < len(p.layers) {
+		return p.layers[l+1].x
+	}
+	return p.last
+}
+
+func (p *pass) project(l, a, b int, on nn.Products) {
+	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		if !nn.RMSNorm(p.K, s.n1.Slice(a, b), s.x.Slice(a, b), w.norm1, c.Eps, s.inv1[a:b]) {
+			p.mark(l, s.inv1, a, b)
+		}
+	})
+	p.linear(a, b, on, w.qkv, s.qkv, s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+	on.Rows(a, b, func(a, b int, sc *kernel.Scratch) {
+		ws := p.ws.Get()
+		p.eachSeq(a, b, func(seq Seq, a, b int) {
+			keys, values := &ws.Rows[0], s.qkv.Slice(a, b).From(c.QDim()+c.KVDim())
+			keys.Resize(b-a, c.KVDim())
+			for t := a; t < b; t++ {
+				p.rotate(l, t, seq.Pos+t-a, keys.Row(t-a))
+			}
+			c.Pages().StoreRows(p.K, sc, seq.Pages, seq.Pos, l, *keys, values)
+		})
+		p.ws.Put(ws)
+	})
+}
+
+// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys
+// normed and rotated into keys [KVDim].
+func (p *pass) rotate(l, t, pos int, keys []float32) {
+	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
+	hd, row, q := c.HeadDim, s.qkv.Row(t), s.q.Row(t)
+	for h := range c.Heads {
+		from, to := row[h*hd:(h+1)*hd], q[h*hd:(h+1)*hd]
+		if w.qNorm != nil {
+			s.invQK.Row(t)[h] = p.K.RMSNorm(to, from, w.qNorm, c.Eps)
+			from = to
+		}
+		p.table.Rotate(p.K, to, from, pos)
+	}
+	p.K.Scale(q, p.attention(l).Scale())
+	for j := range c.KVHeads {
+		from, key := row[c.QDim()+j*hd:][:hd], keys[j*hd:][:hd]
+		if w.kNorm != nil {
+			s.invQK.Row(t)[c.Heads+j] = p.K.RMSNorm(key, from, w.kNorm, c.Eps)
+			from = key
+		}
+		p.table.Rotate(p.K, key, from, pos)
+	}
+}
+
+// projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the
+// layer's input, in d.dIn.
+func (p *pass) projectBackward(l, a, b int, on nn.Products) {
+	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		p.eachSeq(a, b, func(seq Seq, a, b int) {
+			for t := a; t < b; t++ {
+				p.rotateBack(l, t, seq.Pos+t-a)
+			}
+		})
+	})
+	p.linearBackward(a, b, on, w.qkv, d.dn1, d.dqkv, d.dmidQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])
+			p.K.Add(d.dIn.Row(t), d.dh.Row(t))
+		}
+	})
+}
+
+// rotateBack is the backward of rotate for row t, in d.dqkv. With QK-norm d.dNormed receives the gradients of the
+// normed heads.
+func (p *pass) rotateBack(l, t, pos int) {
+	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
+	hd, row, dy := c.HeadDim, s.qkv.Row(t), d.dqkv.Row(t)
+	for h := range c.Heads + c.KVHeads {
+		at, norm := h*hd, w.qNorm
+		if h >= c.Heads {
+			norm = w.kNorm
+		}
+		g := dy[at : at+hd]
+		if norm == nil {
+			p.table.RotateBack(p.K, g, g, pos)
+			continue
+		}
+		normed := d.dNormed.Row(t)[at : at+hd]
+		p.table.RotateBack(p.K, normed, g, pos)
+		nn.RMSNormBackward(p.K, g, normed, row[at:at+hd], norm, s.invQK.Row(t)[h])
+	}
+}
+
+func (p *pass) attention(l int) nn.Attention {
+	return nn.Attention{Shape: p.w.Config.Pages(), Heads: p.w.Config.Heads, Layer: l}
+}
+
+func (p *pass) attend(l, a, b int, on nn.Products) {
+	w, s := &p.w.layers[l], &p.layers[l]
+	on.RowHeads(a, b, p.w.Config.KVHeads, func(a, b, from, to int, sc *kernel.Scratch) {
+		ws := p.ws.Get()
+		p.eachSeq(a, b, func(seq Seq, a, b int) {
+			p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages, from, to)
+		})
+		p.ws.Put(ws)
+	})
+	p.linear(a, b, on, w.o, s.h, s.att, s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(s.h.Slice(a, b).Data, s.x.Slice(a, b).Data) })
+}
+
+// attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on,
+// each with all its rows: see attentionBackward.
+func (p *pass) attendBackward(l, a, b int, on nn.Products) {
+	w, d := &p.w.layers[l], &p.back
+	p.linearBackward(a, b, on, w.o, d.datt, d.dh, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+}
+
+// attentionBackward fills d.dqkv for one KV head of sequence i.
+func (p *pass) attentionBackward(l, i, head int, sc *kernel.Scratch, ws *nn.Workspace) {
+	s, d, seq := &p.layers[l], &p.back, p.seqs[i]
+	a, b := p.start[i], p.start[i+1]
+	if a < b {
+		p.attention(l).Backward(p.K, sc, ws, d.dqkv.Slice(a, b), d.datt.Slice(a, b), s.att.Slice(a, b), s.q.Slice(a, b),
+			seq.Pos, head, seq.Pages)
+	}
+}
+
+func (p *pass) mlp(l, a, b int, on nn.Products) {
+	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, c.Eps, s.inv2[a:b])
+	})
+	p.linear(a, b, on, w.gateUp, s.gateUp, s.n2, s.midGU, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			gu := s.gateUp.Row(t)
+			p.K.SiLUMul(s.act.Row(t), gu[:c.FF], gu[c.FF:])
+		}
+	})
+	out := p.output(l)
+	p.linear(a, b, on, w.down, out, s.act, s.midDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(out.Slice(a, b).Data, s.h.Slice(a, b).Data) })
+}
+
+// mlpBackward takes the gradient of the layer's output, in d.dOut, to that of h, in d.dh.
+func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
+	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
+	p.linearBackward(a, b, on, w.down, d.dact, d.dOut, d.dmidDown,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
+			p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
+		}
+	})
+	p.linearBackward(a, b, on, w.gateUp, d.dn2, d.dgateUp, d.dmidGU,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		for t := a; t < b; t++ {
+			nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), w.norm2, s.inv2[t])
+			p.K.Add(d.dh.Row(t), d.dOut.Row(t))
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// Arch is what makes a family different from the others; everything else is in the numbers of Config.
+type Arch struct {
+	Name    string // architectures[0] of config.json
+	Type    string // model_type
+	QKVBias bool   // q, k and v have biases
+	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
+}
+
+// architectures are the families this package computes.
+var architectures = []Arch{
+	{Name: "LlamaForCausalLM", Type: "llama"},
+	{Name: "Qwen2ForCausalLM", Type: "qwen2", QKVBias: true},
+	{Name: "Qwen3ForCausalLM", Type: "qwen3", QKNorm: true},
+	{Name: "MistralForCausalLM", Type: "mistral"},
+}
+
+// Config is the shape of a model and the numbers its forward pass depends on, as config.json of a Hugging Face folder
+// gives them.
+type Config struct {
+	Arch     Arch
+	Vocab    int // V
+	Dim      int // D, width of the residual stream
+	Layers   int
+	Heads    int // query heads
+	KVHeads  int // key and value heads; Heads is a multiple
+	HeadDim  int // width of one head, even
+	FF       int // F, width of the MLP
+	Eps      float32
+	RoPE     nn.RoPEConfig
+	MaxPos   int   // positions the model was made for; 0 if config.json does not say
+	Tied     bool  // the head is the embedding
+	BF16     bool  // weights are bf16, otherwise f32
+	EOS, BOS []int // token ids of config.json, for the sampler
+}
+
+// QDim and KVDim are the widths of all query heads and of all key heads.
+func (c Config) QDim() int  { return c.Heads * c.HeadDim }
+func (c Config) KVDim() int { return c.KVHeads * c.HeadDim }
+
+// Pages is the shape of the model's KV pages.
+func (c Config) Pages() nn.PageShape {
+	return nn.PageShape{Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
+}
+
+// LoadConfig reads config.json of the model folder dir. A model this package would compute wrongly is refused, with the
+// key that says so.
+func LoadConfig(dir string) (Config, error) {
+	path := filepath.Join(dir, "config.json")
+	data, err := disk.ReadFile(path, disk.SmallFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Config{}, fmt.Errorf("model: %s has no config.json; give the folder of a Hugging Face model: %w", dir,
+			err)
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("model: %w", err)
+	}
+	c, err := parseConfig(data)
+	if err != nil {
+		return Config{}, fmt.Errorf("model: %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func parseConfig(data []byte) (Config, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return Config{}, err
+	}
+	for _, k := range refusedKeys {
+		if v, ok := all[k]; ok && string(v) != "null" {
+			return Config{}, fmt.Errorf("%s = %s is not supported", k, v)
+		}
+	}
+	var h hfConfig
+	if err := json.Unmarshal(data, &h); err != nil {
+		return Config{}, err
+	}
+	arch, err := h.arch()
+	if err != nil {
+		return Config{}, err
+	}
+	if _, said := all["sliding_window"]; !said && arch.Type == "mistral" {
+		window := 4096 // what transformers takes for a Mistral that does not say
+		h.Sliding = &window
+	}
+	if err := h.refuse(arch); err != nil {
+		return Config{}, err
+	}
+	c := Config{Arch: arch, Vocab: h.VocabSize, Dim: h.Hidden, Layers: h.Layers, Heads: h.Heads, KVHeads: h.KVHeads,
+		HeadDim: h.HeadDim, FF: h.Intermediate, Eps: 1e-6, MaxPos: h.MaxPos, EOS: h.EOS, BOS: h.BOS}
+	if c.KVHeads == 0 {
+		c.KVHeads = c.Heads
+	}
+	switch {
+	case c.HeadDim > 0 || c.Heads <= 0:
+	case arch.QKNorm:
+		c.HeadDim = 128 // what transformers takes for a Qwen3 that does not say
+	default:
+		c.HeadDim = c.Dim / c.Heads
+	}
+	if h.Eps != nil {
+		c.Eps = *h.Eps
+	}
+	c.Tied = h.Tied != nil && *h.Tied // the default of all families is false
+	if c.BF16, err = h.bf16(); err != nil {
+		return Config{}, err
+	}
+	if c.RoPE, err = h.rope(c.HeadDim); err != nil {
+		return Config{}, err
+	}
+	return c, c.check()
+}
+
+// check tests that the numbers can be a model.
+func (c Config) check() error {
+	for _, f := range []struct {
+		key   string
+		value int
+	}{{"vocab_size", c.Vocab}, {"hidden_size", c.Dim}, {"num_hidden_layers", c.Layers},
+		{"num_attention_heads", c.Heads},
+		{"num_key_value_heads", c.KVHeads}, {"head_dim", c.HeadDim}, {"intermediate_size", c.FF}} {
+		if f.value <= 0 || f.value > 1<<24 {
+			return fmt.Errorf("%s = %d is not a size", f.key, f.value)
+		}
+	}
+	if c.Heads%c.KVHeads != 0 {
+		return fmt.Errorf("num_attention_heads = %d is not a multiple of num_key_value_heads = %d", c.Heads, c.KVHeads)
+	}
+	if c.HeadDim%2 != 0 {
+		return fmt.Errorf("head_dim = %d is odd", c.HeadDim)
+	}
+	if !(c.Eps > 0) || !(c.RoPE.Theta > 0) {
+		return fmt.Errorf("rms_norm_eps = %v, rope_theta = %v must be positive", c.Eps, c.RoPE.Theta)
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// exact is a model of odd sizes, in bf16 or float32, with three adapters of different rank and reach.
+type exact struct {
+	c        Config
+	w        *Weights
+	loras    []LoRA
+	tensors  [][]Tensor
+	adapters []*Adapter // the first is nil: the base model
+}
+
+func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
+	t.Helper()
+	m := exact{c: Config{Arch: architectures[arch], Vocab: 101, Dim: 40, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 20,
+		FF: 70, Eps: 1e-6,
+		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: bf16}}
+	full := RandomTensors(m.c, 3)
+	for _, x := range full {
+		for i := range x.Data {
+			x.Data[i] *= 5
+		}
+	}
+	var err error
+	if m.w, err = NewWeights(m.c, full, alone(k)); err != nil {
+		t.Fatal(err)
+	}
+	m.adapters = []*Adapter{nil}
+	for i, l := range []LoRA{{Rank: 4, Alpha: 8, Attn: true, MLP: true, Unembed: true}, {Rank: 9, Alpha: 3, MLP: true},
+		{Rank: 1, Alpha: 1, Attn: true}} {
+		tensors := m.w.NewLoRA(l, uint64(i))
+		for _, x := range tensors {
+			r := stream(uint64(i), "exact "+x.Name)
+			for j := range x.Data {
+				x.Data[j] += float32(r.NormFloat64() * 0.1)
+			}
+		}
+		a, err := m.w.NewAdapter(l, tensors, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.loras, m.tensors, m.adapters = append(m.loras, l), append(m.tensors, tensors), append(m.adapters, a)
+	}
+	return m
+}
+
+// tokens returns n token ids that are a function of name.
+func (m exact) tokens(name string, n int) []int32 {
+	r := stream(9, name)
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(r.IntN(m.c.Vocab))
+	}
+	return out
+}
+
+// logits runs seqs and returns all their logits.
+func (m exact) logits(t *testing.T, r *Runner, seqs []Seq, tape *Tape) []float32 {
+	t.Helper()
+	hidden := r.Forward(m.w, seqs, tape)
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]int, len(hidden)/m.c.Dim)
+	for i := range rows {
+		rows[i] = i
+	}
+	out := make([]float32, len(rows)*m.c.Vocab)
+	r.Logits(m.w, seqs, hidden, rows, out)
+	return out
+}
+
+// sameBits fails unless got and want are the same float32s, bit for bit.
+func sameBits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	differ, first := 0, 0
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			if differ == 0 {
+				first = i
+			}
+			differ++
+		}
+	}
+	if differ > 0 {
+		t.Errorf("%s: %d of %d values differ, the first at %d: %v, want %v", what, differ, len(want), first, got[first],
+			want[first])
+	}
+}
+
+// eachPath runs f with every set of fast kernels that this processor has, or with the portable ones if there is no
+// other.
+func eachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set)) {
+	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+		for _, k := range setsOf(order) {
+			if k.Path() > kernel.Portable || kernel.Detect() == kernel.Portable {
+				t.Run(fmt.Sprintf("%v/%v", order, k.Path()), func(t *testing.T) { f(t, runnerOn(t, k, 2), k) })
+			}
+		}
+	}
+}
+
+// exactOnEachPath runs f for every family in both dtypes on every path.
+func exactOnEachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set, m exact)) {
+	eachPath(t, func(t *testing.T, r *Runner, k *kernel.Set) {
+		eachExact(t, k, func(t *testing.T, m exact) { f(t, r, k, m) })
+	})
+}
+
+// eachExact runs f for every family in both dtypes.
+func eachExact(t *testing.T, k *kernel.Set, f func(t *testing.T, m exact)) {
+	for arch, a := range architectures {
+		for _, bf16 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/bf16=%v", a.Name, bf16), func(t *testing.T) { f(t, newExact(t, k, bf16, arch)) })
+		}
+	}
+}
+
+// A sequence has the same bits alone and at every place of a batch, beside other lengths and other adapters.
+func TestBatchInvariance(t *testing.T) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
+		ids := m.tokens("row", 45)
+		for i, a := range m.adapters {
+			want := m.logits(t, r, batch(m.c, a, ids), nil)
+			for place := range 4 {
+				seqs, at := []Seq(nil), 0
+				for j := range 4 {
+					s, other := ids, a
+					if j != place {
+						s, other = m.tokens(fmt.Sprint("other", j), 3+37*j), m.adapters[(i+j)%len(m.adapters)]
+					}
+					if j < place {
+						at += len(s)
+					}
+					seqs = append(seqs, batch(m.c, other, s)...)
+				}
+				got := m.logits(t, r, seqs, nil)
+				sameBits(t, fmt.Sprintf("adapter %d at place %d", i, place), got[at*m.c.Vocab:(at+len(ids))*m.c.Vocab],
+					want)
+			}
+		}
+	})
+}
+
+// A prompt has the same bits whole, token by token and in any chunks, also while other sequences decode beside it.
+func TestPrefillIsDecode(t *testing.T) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
+		ids, other := m.tokens("prompt", 70), m.tokens("beside", 70)
+		for i, a := range m.adapters {
+			want := m.logits(t, r, batch(m.c, a, ids), nil)
+			for _, chunk := range []int{1, 7, 31, 32, 33} {
+				s := batch(m.c, a, ids)[0]
+				beside := batch(m.c, m.adapters[1], other)[0]
+				var got []float32
+				for pos := 0; pos < len(ids); pos += chunk {
+					end := min(pos+chunk, len(ids))
+					s.Tokens, s.Pos = ids[pos:end], pos
+					beside.Tokens, beside.Pos = other[pos:end], pos
+					out := m.logits(t, r, []Seq{s, beside}, nil)
+					got = append(got, out[:len(s.Tokens)*m.c.Vocab]...)
+				}
+				sameBits(t, fmt.Sprintf("adapter %d in chunks of %d", i, chunk), got, want)
+			}
+		}
+	})
+}
+
+// Sequences that share the pages of a common prefix have the bits they have alone.
+func TestSharedPrefix(t *testing.T) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
+		prefix := m.tokens("prefix", 64)
+		first := batch(m.c, m.adapters[1], prefix)[0]
+		m.logits(t, r, []Seq{first}, nil)
+		var seqs []Seq
+		var want []float32
+		for i := range 5 {
+			ids := m.tokens(fmt.Sprint("branch", i), 1+9*i)
+			pages := append(slices.Clone(first.Pages), newPages(m.c, len(ids))...)
+			seqs = append(seqs, Seq{Tokens: ids, Pos: 64, Pages: pages, Adapter: m.adapters[1]})
+			whole := m.logits(t, r, batch(m.c, m.adapters[1], slices.Concat(prefix, ids)), nil)
+			want = append(want, whole[64*m.c.Vocab:]...)
+		}
+		sameBits(t, "branches", m.logits(t, r, seqs, nil), want)
+	})
+}
+
+// An adapter whose B is zero gives the base model's bits.
+func TestZeroLoRA(t *testing.T) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
+		l := LoRA{Rank: 8, Alpha: 16, Attn: true, MLP: true, Unembed: true}
+		a, err := m.w.NewAdapter(l, m.w.NewLoRA(l, 5), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := m.tokens("row", 33)
+		sameBits(t, "logits", m.logits(t, r, batch(m.c, a, ids), nil), m.logits(t, r, batch(m.c, nil, ids), nil))
+	})
+}
+
+// training is everything one training step computes.
+type training struct {
+	logits, logp []float32
+	grads        [][]float32
+}
+
+// train runs forward, score and backward of m over sequences cut into calls of the given sizes.
+func (m exact) train(t *testing.T, r *Runner, adapter int, recompute bool, calls ...int) training {
+	t.Helper()
+	tensors := m.w.Tensors()
+	if adapter > 0 {
+		tensors = m.tensors[adapter-1]
+	}
+	g, tape := NewGrads(tensors), r.NewTape(recompute)
+	var out training
+	at := 0
+	for _, n := range calls {
+		var tokens [][]int32
+		var weights [][]float32
+		for range n {
+			ids := m.tokens(fmt.Sprint("train", at), 5+at*23%61)
+			w := make([]float32, len(ids))
+			for i := range w {
+				w[i] = float32(i%3) - 0.7
+			}
+			tokens, weights = append(tokens, ids), append(weights, w)
+			at++
+		}
+		logits, logp, _ := step(t, r, m.w, batch(m.c, m.adapters[adapter], tokens...), weights, tape, g)
+		out.logits, out.logp = append(out.logits, logits...), append(out.logp, logp...)
+	}
+	for _, x := range g.T {
+		out.grads = append(out.grads, slices.Clone(x.Data))
+	}
+	return out
+}
+
+func (a training) same(t *testing.T, what string, want training) {
+	t.Helper()
+	sameBits(t, what+": logits", a.logits, want.logits)
+	sameBits(t, what+": logp", a.logp, want.logp)
+	for i := range want.grads {
+		sameBits(t, fmt.Sprintf("%s: gradient %d", what, i), a.grads[i], want.grads[i])
+	}
+}
+
+// A training step has the same bits with one worker and two, on every path of an order, recomputing or not,
+// and however its sequences are cut into calls.
+func TestTrainingIsExact(t *testing.T) {
+	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+		t.Run(order.String(), func(t *testing.T) {
+			k, err := kernel.Best(order)
+			if err != nil {
+				t.Error(err)
+			}
+			trainingIsExact(t, k, setsOf(order))
+		})
+	}
+}
+
+// setsOf returns the kernels of an order on every path of this processor.
+func setsOf(order kernel.Order) []*kernel.Set {
+	var sets []*kernel.Set
+	for p := kernel.Portable; p <= kernel.Detect(); p++ {
+		if k, err := kernel.New(p, order); err == nil {
+			sets = append(sets, k)
+		}
+	}
+	return sets
+}
+
+func trainingIsExact(t *testing.T, k *kernel.Set, sets []*kernel.Set) {
+	one, two := runnerOn(t, k, 1), runnerOn(t, k, 2)
+	eachExact(t, k, func(t *testing.T, m exact) {
+		for adapter := range 2 {
+			want := m.train(t, one, adapter, false, 7)
+			m.train(t, two, adapter, false, 7).same(t, "two workers", want)
+			m.train(t, two, adapter, true, 7).same(t, "recompute", want)
+			m.train(t, two, adapter, false, 1, 1, 1, 1, 1, 1, 1).same(t, "one by one", want)
+			m.train(t, two, adapter, true, 2, 4, 1).same(t, "in three calls", want)
+			for _, other := range sets {
+				m.train(t, runnerOn(t, other, 2), adapter, false, 7).same(t, other.Path().String(), want)
+			}
+		}
+	})
+}
+
+// The log-probabilities of training are those a sampler computes from logits, and a tape changes no bit.
+func TestScoreIsLogits(t *testing.T) {
+	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
+		for _, a := range m.adapters {
+			ids := m.tokens("row", 50)
+			want := m.logits(t, r, batch(m.c, a, ids), nil)
+			sameBits(t, "logits with a tape", m.logits(t, r, batch(m.c, a, ids), r.NewTape(false)), want)
+			const K = 3
+			targets := m.tokens("targets", len(ids)*K)
+			for i := range targets {
+				if i%5 == 0 || i/K%7 == 0 {
+					targets[i] = -1
+				}
+			}
+			seqs := batch(m.c, a, ids)
+			hidden := r.Forward(m.w, seqs, nil)
+			got, wantLogp := make([]float32, len(targets)), make([]float32, len(targets))
+			for i, target := range targets {
+				if row := want[i/K*m.c.Vocab:][:m.c.Vocab]; target >= 0 {
+					wantLogp[i] = row[target] - k.LogSumExp(row)
+				}
+			}
+			r.Score(m.w, seqs, hidden, targets, K, got, nil, nil)
+			sameBits(t, "logp", got, wantLogp)
+		}
+	})
+}

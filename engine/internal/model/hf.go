@@ -1,0 +1,204 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// hfConfig is the part of config.json that is read. Keys that change the computation and are not here are in refusals.
+type hfConfig struct {
+	Architectures []string        `json:"architectures"`
+	ModelType     string          `json:"model_type"`
+	VocabSize     int             `json:"vocab_size"`
+	Hidden        int             `json:"hidden_size"`
+	Layers        int             `json:"num_hidden_layers"`
+	Heads         int             `json:"num_attention_heads"`
+	KVHeads       int             `json:"num_key_value_heads"`
+	HeadDim       int             `json:"head_dim"`
+	Intermediate  int             `json:"intermediate_size"`
+	Eps           *float32        `json:"rms_norm_eps"`
+	Theta         *float64        `json:"rope_theta"`
+	RopeScaling   *hfRoPE         `json:"rope_scaling"`
+	RopeParams    *hfRoPE         `json:"rope_parameters"` // transformers 5 has theta and scaling here
+	MaxPos        int             `json:"max_position_embeddings"`
+	Tied          *bool           `json:"tie_word_embeddings"`
+	TorchDType    string          `json:"torch_dtype"`
+	DType         string          `json:"dtype"`
+	Act           string          `json:"hidden_act"`
+	AttnBias      bool            `json:"attention_bias"`
+	MLPBias       bool            `json:"mlp_bias"`
+	UseSliding    bool            `json:"use_sliding_window"`
+	Sliding       *int            `json:"sliding_window"`
+	WindowLayers  *int            `json:"max_window_layers"` // layers from here on slide
+	LayerTypes    []string        `json:"layer_types"`
+	Quantization  json.RawMessage `json:"quantization_config"`
+	EOS           tokenIDs        `json:"eos_token_id"`
+	BOS           tokenIDs        `json:"bos_token_id"`
+}
+
+// hfRoPE is rope_scaling, or rope_parameters.
+type hfRoPE struct {
+	Type        string  `json:"rope_type"`
+	OldType     string  `json:"type"`
+	Theta       float64 `json:"rope_theta"`
+	Factor      float64 `json:"factor"`
+	LowFactor   float64 `json:"low_freq_factor"`
+	HighFactor  float64 `json:"high_freq_factor"`
+	OriginalMax float64 `json:"original_max_position_embeddings"`
+	Partial     float64 `json:"partial_rotary_factor"`
+
+	nested []string // keys that hold another object
+}
+
+func (r *hfRoPE) UnmarshalJSON(b []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	for key, v := range all {
+		if v[0] == '{' {
+			r.nested = append(r.nested, key)
+		}
+	}
+	slices.Sort(r.nested)
+	type plain hfRoPE
+	return json.Unmarshal(b, (*plain)(r))
+}
+
+// tokenIDs is one id, a list of ids or null.
+type tokenIDs []int
+
+func (t *tokenIDs) UnmarshalJSON(b []byte) error {
+	var one int
+	if string(b) == "null" {
+		return nil
+	}
+	if json.Unmarshal(b, &one) == nil {
+		*t = tokenIDs{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]int)(t))
+}
+
+// refusedKeys change the computation of some model that names itself one of ours, and are not computed here.
+var refusedKeys = []string{"num_experts", "num_local_experts", "attn_logit_softcapping", "final_logit_softcapping",
+	"logit_scale", "residual_multiplier", "embedding_multiplier", "attention_multiplier", "logits_scaling",
+	"partial_rotary_factor",
+	"no_rope_layers", "sliding_window_pattern"}
+
+// arch finds the family by architectures, or by model_type where that is missing.
+func (h *hfConfig) arch() (Arch, error) {
+	var names []string
+	for _, a := range architectures {
+		if len(h.Architectures) == 1 && h.Architectures[0] == a.Name ||
+			len(h.Architectures) == 0 && h.ModelType == a.Type {
+			return a, nil
+		}
+		names = append(names, a.Name)
+	}
+	return Arch{}, fmt.Errorf("architectures = %q, model_type = %q is not supported; supported are %s", h.Architectures,
+		h.ModelType, strings.Join(names, ", "))
+}
+
+// refuse returns an error for the keys that are read and ask for something that is not computed.
+func (h *hfConfig) refuse(a Arch) error {
+	switch {
+	case h.Act != "" && h.Act != "silu":
+		return fmt.Errorf("hidden_act = %q is not supported; supported is silu", h.Act)
+	case h.AttnBias && !a.QKVBias:
+		return fmt.Errorf("attention_bias = true is not supported for %s", a.Name)
+	case h.MLPBias:
+		return errors.New("mlp_bias = true is not supported")
+	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
+		return errors.New("quantization_config is not supported; use the unquantized model")
+	}
+	return h.refuseSliding(a)
+}
+
+// refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the
+// model's context hides nothing.
+func (h *hfConfig) refuseSliding(a Arch) error {
+	const supported = "only full attention is computed; choose a model without a sliding window"
+	for _, t := range h.LayerTypes {
+		if t != "full_attention" && (t != "sliding_attention" || !h.wide()) {
+			return fmt.Errorf("layer_types = %q is not supported; %s", h.LayerTypes, supported)
+		}
+	}
+	// has a window that lies unused until it is switched on, for the upper layers
+	qwen := strings.HasPrefix(a.Type, "qwen")
+	switch {
+	case h.wide() || len(h.LayerTypes) > 0:
+		return nil
+	case qwen && h.UseSliding && (h.WindowLayers == nil || *h.WindowLayers < h.Layers):
+		return fmt.Errorf("use_sliding_window = true with sliding_window = %d is not supported; %s", *h.Sliding,
+			supported)
+	case !qwen:
+		return fmt.Errorf("sliding_window = %d is not supported for %s; %s", *h.Sliding, a.Name, supported)
+	}
+	return nil
+}
+
+// wide reports that no window is narrower than the model's context.
+func (h *hfConfig) wide() bool { return h.Sliding == nil || h.MaxPos > 0 && *h.Sliding >= h.MaxPos }
+
+func (h *hfConfig) bf16() (bool, error) {
+	t := h.TorchDType
+	if t == "" {
+		t = h.DType
+	}
+	switch t {
+	case "bfloat16":
+		return true, nil
+	case "float32", "float16", "":
+		return false, nil
+	}
+	return false, fmt.Errorf("torch_dtype = %q is not supported; supported are bfloat16, float16, float32", t)
+}
+
+// rope collects what the old keys (rope_theta, rope_scaling) or the new one (rope_parameters) say.
+func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
+	r := nn.RoPEConfig{Dim: headDim, Theta: 10000}
+	if h.Theta != nil {
+		r.Theta = *h.Theta
+	}
+	s := h.RopeParams
+	if s == nil {
+		s = h.RopeScaling
+	}
+	if s == nil {
+		return r, nil
+	}
+	if len(s.nested) > 0 {
+		return r, fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported",
+			strings.Join(s.nested, ", "))
+	}
+	if s.Theta != 0 {
+		r.Theta = s.Theta
+	}
+	if s.Partial != 0 && s.Partial != 1 {
+		return r, fmt.Errorf("partial_rotary_factor = %v is not supported", s.Partial)
+	}
+	typ := s.Type
+	if typ == "" {
+		typ = s.OldType
+	}
+	switch typ {
+	case "default", "":
+		return r, nil
+	case "linear":
+		if r.Linear = s.Factor; s.Factor <= 0 {
+			return r, fmt.Errorf("rope_scaling factor = %v must be positive", s.Factor)
+		}
+	case "llama3":
+		r.Llama3 = &nn.Llama3Scaling{Factor: s.Factor, LowFactor: s.LowFactor, HighFactor: s.HighFactor,
+			OriginalMax: s.OriginalMax}
+	default:
+		return r, fmt.Errorf("rope_type = %q is not supported; supported are default, linear, llama3", typ)
+	}
+	return r, r.Check()
+}

@@ -1,0 +1,180 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// FolderFiles are the files of a model folder beside its weights that belong to the model.
+func FolderFiles() []string {
+	return []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+		"tokenizer.model",
+		"special_tokens_map.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt",
+		"added_tokens.json"}
+}
+
+// Merge writes the model of folder base with the adapter's additions in its weights to the folder out, which is made:
+// an ordinary Hugging Face folder with the base's shards and dtypes. A head of its own appears if the adapter reaches
+// the head of a model that has none. One tensor is in memory at a time. out is there whole or not at all.
+func Merge(base string, a PEFT, out string, to disk.FS, on nn.Compute) error {
+	c, err := LoadConfig(base)
+	if err != nil {
+		return err
+	}
+	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new",
+		untie: c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")}
+	a.Fill(c)
+	if m.deltas, err = match(a.LoRA.specs(c), a.Tensors); err != nil {
+		return fmt.Errorf("model: the adapter does not fit %s: %w", base, err)
+	}
+	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
+		return fmt.Errorf("model: %s is there already; choose another folder or remove it", out)
+	}
+	if err := errors.Join(to.RemoveAll(m.out), to.MkdirAll(m.out)); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	err = m.write(base)
+	if err == nil {
+		err = errors.Join(to.SyncDir(m.out), to.RemoveAll(out)) // an empty folder at most
+	}
+	if err == nil {
+		err = to.Rename(m.out, out)
+	}
+	if err != nil {
+		return fmt.Errorf("model: merging into %s: %w", out, errors.Join(err, to.RemoveAll(m.out)))
+	}
+	return to.SyncDir(filepath.Dir(out))
+}
+
+// merger is one Merge.
+type merger struct {
+	on     nn.Compute
+	to     disk.FS
+	lora   LoRA
+	deltas map[string][]float32 // of the adapter, by name
+	out    string
+	untie  bool // a head of its own is made from the embedding
+}
+
+func (m *merger) write(base string) error {
+	shards, err := openShards(base)
+	if err != nil {
+		return err
+	}
+	index, total := map[string]string{}, 0
+	for _, f := range shards {
+		name := filepath.Base(f.Path())
+		tensors := m.tensors(f)
+		for _, t := range tensors {
+			index[t.Name] = name
+			total += len(t.Data)
+		}
+		if err == nil {
+			err = disk.Replace(m.to, filepath.Join(m.out, name), func(w io.Writer) error {
+				return safetensors.EncodeEach(w, tensors, map[string]string{"format": "pt"},
+					func(t safetensors.Tensor) ([]byte, error) { return m.merged(f, t) })
+			})
+		}
+	}
+	for _, f := range shards {
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil && (len(shards) > 1 || shards[0].Path() != filepath.Join(base, singleFile)) {
+		err = m.writeJSON(indexFile, map[string]any{"metadata": map[string]any{"total_size": total},
+			"weight_map": index})
+	}
+	return errors.Join(err, m.copyFiles(base))
+}
+
+// tensors are those of one shard of the result, with the bytes of the base.
+func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
+	list := slices.Clone(f.Tensors())
+	if !m.untie {
+		return list
+	}
+	// a copy that was not in use
+	list = slices.DeleteFunc(list, func(t safetensors.Tensor) bool { return t.Name == headName })
+	if t, err := f.Tensor(embedName); err == nil {
+		t.Name = headName
+		list = append(list, t)
+	}
+	return list
+}
+
+// merged returns the bytes of a tensor with its addition: W + B·A·Alpha/Rank, in float32, rounded to W's type.
+func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, error) {
+	at := prefix + strings.TrimSuffix(t.Name, ".weight")
+	A, B := m.deltas[at+".lora_A.weight"], m.deltas[at+".lora_B.weight"]
+	if A == nil {
+		return t.Data, nil
+	}
+	w, err := t.Floats()
+	if err != nil {
+		return nil, err
+	}
+	f.Release()
+	r, K := m.lora.Rank, t.Shape[1]
+	scale := float32(m.lora.Alpha / float64(r))
+	m.on.P.Run((t.Shape[0]+packRows-1)/packRows, func(part int, _ *kernel.Scratch) {
+		delta := make([]float32, K)
+		for n := part * packRows; n < min((part+1)*packRows, t.Shape[0]); n++ {
+			clear(delta)
+			for i := range r {
+				m.on.K.AXPY(delta, B[n*r+i], A[i*K:(i+1)*K])
+			}
+			m.on.K.AXPY(w[n*K:(n+1)*K], scale, delta)
+		}
+	})
+	sum, err := safetensors.FromFloats(t.Name, t.DType, t.Shape, w)
+	return sum.Data, err
+}
+
+// copyFiles copies what a model folder has beside its weights.
+func (m *merger) copyFiles(base string) error {
+	for _, name := range FolderFiles() {
+		data, err := disk.ReadFile(filepath.Join(base, name), disk.BigFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && name == "config.json" && m.untie {
+			data, err = untied(data)
+		}
+		if err == nil {
+			err = disk.WriteFile(m.to, filepath.Join(m.out, name), data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untied is config.json of a model whose head is its own.
+func untied(config []byte) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(config, &all); err != nil {
+		return nil, err
+	}
+	all["tie_word_embeddings"] = json.RawMessage("false")
+	return json.MarshalIndent(all, "", "  ")
+}
+
+func (m *merger) writeJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(m.to, filepath.Join(m.out, name), append(data, '\n'))
+}

@@ -1,0 +1,165 @@
+package model
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// source gives the rows of checked tensors by name; a vector is one row.
+type source interface {
+	rows(name string) kernel.Rows
+	done(names ...string) // they are not asked for again
+}
+
+// floatSource is tensors in memory.
+type floatSource map[string][]float32
+
+func (f floatSource) rows(name string) kernel.Rows { return kernel.FloatRows(f[name], len(f[name])) }
+func (f floatSource) done(...string)               {}
+
+// packer makes the parts of a Weights in one stretch of memory.
+type packer struct {
+	on     nn.Compute
+	c      Config
+	from   source
+	memory *kernel.Memory
+}
+
+// fused is the projections that make one Linear of width in.
+type fused struct {
+	in    int
+	names []string
+	outs  []int
+}
+
+func (f fused) rows() (n int) {
+	for _, out := range f.outs {
+		n += out
+	}
+	return n
+}
+
+// blockLinears are the linears of a layer in the order qkv, o, gateUp, down.
+func blockLinears(c Config, l int) [4]fused {
+	qkv, o, gateUp, down := targets(c, l)
+	var list [4]fused
+	for i, t := range []target{qkv, o, gateUp, down} {
+		list[i].in = t.in
+		for _, out := range t.outs {
+			list[i].names, list[i].outs = append(list[i].names, t.at+out.name+".weight"), append(list[i].outs, out.out)
+		}
+	}
+	return list
+}
+
+// tables are the embedding and, unless they are tied, the head.
+func tables(c Config) []fused {
+	list := []fused{{c.Dim, []string{embedName}, []int{c.Vocab}}}
+	if !c.Tied {
+		list = append(list, fused{c.Dim, []string{headName}, []int{c.Vocab}})
+	}
+	return list
+}
+
+// panelBytes is the memory that the matrices of a model take.
+func (c Config) panelBytes() int {
+	all := tables(c)
+	for l := range c.Layers {
+		linears := blockLinears(c, l)
+		all = append(all, linears[:]...)
+	}
+	n := 0
+	for _, f := range all {
+		n += kernel.PanelBytes(f.rows(), f.in, c.BF16)
+	}
+	return n
+}
+
+// collectFrom is the size of weights from which the garbage of earlier versions, whose memory the collector does not
+// see, is worth looking for.
+const collectFrom = 64 << 20
+
+// pack builds the weights. The widest matrices come first: their bytes lie in memory twice while they are packed.
+func pack(c Config, from source, on nn.Compute) (*Weights, error) {
+	n := c.panelBytes()
+	if n >= collectFrom {
+		runtime.GC()
+	}
+	memory, err := kernel.NewMemory(n)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	p := packer{on, c, from, memory}
+	w := &Weights{Config: c, rope: nn.NewRoPE(c.RoPE)}
+	ends := tables(c)
+	w.embed.W = p.linear(ends[0]).W
+	w.head = &nn.Linear{W: w.embed.W}
+	if !c.Tied {
+		w.head = p.linear(ends[1])
+	}
+	for l := range c.Layers {
+		w.layers = append(w.layers, p.layer(l))
+	}
+	w.norm = p.vector(normName)
+	return w, nil
+}
+
+func (p packer) layer(l int) layer {
+	at := fmt.Sprintf("model.layers.%d.", l)
+	attn := at + "self_attn."
+	linears := blockLinears(p.c, l)
+	out := layer{
+		norm1: p.vector(at + "input_layernorm.weight"), norm2: p.vector(at + "post_attention_layernorm.weight"),
+		qkv: p.linear(linears[0]), o: p.linear(linears[1]), gateUp: p.linear(linears[2]), down: p.linear(linears[3]),
+	}
+	if p.c.Arch.QKVBias {
+		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"),
+			p.vector(attn+"v_proj.bias"))
+	}
+	if p.c.Arch.QKNorm {
+		out.qNorm, out.kNorm = p.vector(attn+"q_norm.weight"), p.vector(attn+"k_norm.weight")
+	}
+	return out
+}
+
+// vector reads a bias or the weight of a norm.
+func (p packer) vector(name string) []float32 {
+	rows := p.from.rows(name)
+	v := make([]float32, rows.K)
+	rows.Widen(v)
+	if p.c.BF16 {
+		p.on.K.RoundBF16(v, v)
+	}
+	return v
+}
+
+// packRows is the number of rows that one part of the work packs: whole panels.
+const packRows = 2 * kernel.NR
+
+// linear packs projections one after another, in parallel.
+func (p packer) linear(f fused) *nn.Linear {
+	type part struct {
+		at   int
+		rows kernel.Rows
+	}
+	var parts []part
+	at := 0
+	for i, name := range f.names {
+		rows := p.from.rows(name)
+		rows.K = f.in
+		for a := 0; a < f.outs[i]; {
+			b := min(f.outs[i], (at+a)/packRows*packRows+packRows-at)
+			parts = append(parts, part{at + a, rows.Slice(a, b)})
+			a = b
+		}
+		at += f.outs[i]
+	}
+	panels := p.memory.Panels(at, f.in, p.c.BF16)
+	p.on.P.Run(len(parts), func(i int, sc *kernel.Scratch) { p.on.K.PackRows(sc, panels, parts[i].at, parts[i].rows) })
+	p.from.done(f.names...)
+	return &nn.Linear{W: panels}
+}

@@ -1,0 +1,197 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// The files of an adapter as PEFT has them.
+const (
+	PEFTConfigFile  = "adapter_config.json"
+	PEFTWeightsFile = "adapter_model.safetensors"
+)
+
+// PEFTConfig returns what adapter_config.json says of l on the base model of that name.
+func (l LoRA) PEFTConfig(base string) map[string]any {
+	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
+		"lora_alpha":   l.Alpha,
+		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true,
+		"target_modules": l.Targets()}
+}
+
+// peftConfig is the part of adapter_config.json that is read beside refusedPEFT. The modules are those of the weights.
+type peftConfig struct {
+	Type     string          `json:"peft_type"`
+	Base     string          `json:"base_model_name_or_path"`
+	Rank     int             `json:"r"`
+	Alpha    float64         `json:"lora_alpha"`
+	RSLoRA   bool            `json:"use_rslora"`
+	Bias     string          `json:"bias"`
+	InitLoRA json.RawMessage `json:"init_lora_weights"`
+}
+
+// refusedPEFT are keys that ask for something that is not computed, unless they are null, false or empty.
+var refusedPEFT = []string{"use_dora", "fan_in_fan_out", "lora_bias", "rank_pattern", "alpha_pattern",
+	"modules_to_save", "layer_replication",
+	"target_parameters", "trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora",
+	"arrow_config", "velora_config", "kasa_config", "monteclora_config", "ensure_weight_tying"}
+
+// PEFT is an adapter as a folder of PEFT's has it.
+type PEFT struct {
+	Base    string // the base model's name or path, as the adapter's maker called it
+	LoRA    LoRA
+	Tensors []Tensor // as NewAdapter takes them
+
+	wholeHead bool // the settings speak of a whole head; see Tied
+}
+
+// ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this
+// program write them. What would be computed wrongly is refused by the name of its key.
+func ReadPEFT(dir string) (PEFT, error) {
+	path := filepath.Join(dir, PEFTConfigFile)
+	data, err := disk.ReadFile(path, disk.SmallFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return PEFT{}, fmt.Errorf("model: %s has no %s; give the folder of a PEFT adapter: %w", dir, PEFTConfigFile,
+			err)
+	}
+	if err != nil {
+		return PEFT{}, fmt.Errorf("model: %w", err)
+	}
+	a, err := parsePEFT(data)
+	if err != nil {
+		return PEFT{}, fmt.Errorf("model: %s: %w", path, err)
+	}
+	return a, a.read(filepath.Join(dir, PEFTWeightsFile))
+}
+
+func parsePEFT(data []byte) (PEFT, error) {
+	var all map[string]json.RawMessage
+	var c peftConfig
+	if err := errors.Join(json.Unmarshal(data, &all), json.Unmarshal(data, &c)); err != nil {
+		return PEFT{}, err
+	}
+	whole := wholeHead(all["modules_to_save"])
+	for _, k := range refusedPEFT {
+		if k == "modules_to_save" && whole {
+			continue // read says whether it is a form of a LoRA
+		}
+		if v, ok := all[k]; ok && !slices.Contains([]string{"null", "false", "{}", "[]"}, string(v)) {
+			return PEFT{}, fmt.Errorf("%s = %s is not supported", k, v)
+		}
+	}
+	switch init := string(c.InitLoRA); {
+	case c.Type != "LORA":
+		return PEFT{}, fmt.Errorf("peft_type = %q is not supported; supported is LORA", c.Type)
+	case c.Bias != "" && c.Bias != "none":
+		return PEFT{}, fmt.Errorf("bias = %q is not supported; supported is none", c.Bias)
+	case strings.HasPrefix(init, `"`) && init != `"gaussian"` && init != `"orthogonal"` && init != `"eva"`:
+		return PEFT{}, fmt.Errorf("init_lora_weights = %s changes the base model and is not supported; save the "+
+			"adapter converted to an ordinary LoRA", init)
+	case !(c.Alpha > 0) || math.IsInf(c.Alpha, 0):
+		return PEFT{}, fmt.Errorf("lora_alpha = %v must be positive", c.Alpha)
+	}
+	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}, wholeHead: whole}
+	if err := a.LoRA.check(); err != nil {
+		return PEFT{}, err
+	}
+	if c.RSLoRA { // scaled by Alpha/sqrt(Rank)
+		a.LoRA.Alpha *= math.Sqrt(float64(c.Rank))
+	}
+	return a, nil
+}
+
+// read adds the weights, and the modules that they are of.
+func (a *PEFT) read(path string) error {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		if old := strings.TrimSuffix(path, ".safetensors") + ".bin"; exists(old) {
+			return fmt.Errorf("model: %w; %s is an older format, save the adapter again with safe_serialization", err,
+				old)
+		}
+		return fmt.Errorf("model: %w", err)
+	}
+	defer f.Close()
+	on := map[string]bool{}
+	for _, t := range f.Tensors() {
+		name := strings.Replace(t.Name, prefix+unembedName+".", prefix+"lm_head.", 1)
+		module, ok := peftModule(name)
+		if !ok {
+			if isBaseCopy(t.Name) || a.wholeHead && t.Name == prefix+headName {
+				continue
+			}
+			return fmt.Errorf("model: %s: tensor %q is no part of a LoRA on %s", path, t.Name,
+				strings.Join(ModuleNames(), ", "))
+		}
+		data, err := t.Floats()
+		if err != nil {
+			return fmt.Errorf("model: %s: %w", path, err)
+		}
+		on[module] = true
+		a.Tensors = append(a.Tensors, Tensor{name, slices.Clone(t.Shape), data})
+	}
+	if a.wholeHead && !on["lm_head"] {
+		return fmt.Errorf("model: %s: modules_to_save = [\"lm_head\"] is not supported without a LoRA on it", path)
+	}
+	for _, m := range ModuleNames() {
+		if on[m] {
+			a.LoRA.Modules = append(a.LoRA.Modules, m)
+		}
+	}
+	if len(a.Tensors) == 0 {
+		return fmt.Errorf("model: %s has no LoRA tensors", path)
+	}
+	a.LoRA = a.LoRA.grouped()
+	return nil
+}
+
+// grouped says by the flags what Modules says, where they can.
+func (l LoRA) grouped() LoRA {
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(l.Modules, n) })
+	}
+	names := ModuleNames()
+	g := LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: has(names[:4]...), MLP: has(names[4:7]...), Unembed: has(names[7])}
+	if slices.Equal(g.Targets(), l.Targets()) {
+		return g
+	}
+	return l
+}
+
+// peftModule returns the linear that a tensor of an adapter is of.
+func peftModule(name string) (module string, ok bool) {
+	at, isA := strings.CutSuffix(name, ".lora_A.weight")
+	if !isA {
+		var isB bool
+		if at, isB = strings.CutSuffix(name, ".lora_B.weight"); !isB {
+			return "", false
+		}
+	}
+	module = at[strings.LastIndexByte(at, '.')+1:]
+	return module, strings.HasPrefix(name, prefix) && slices.Contains(ModuleNames(), module)
+}
+
+// wholeHead reports that the head is the one module that is saved whole.
+func wholeHead(modules json.RawMessage) bool {
+	var names []string
+	return json.Unmarshal(modules, &names) == nil && slices.Equal(names, []string{"lm_head"})
+}
+
+// isBaseCopy reports tensors of the base model that PEFT saves beside an adapter on the head.
+func isBaseCopy(name string) bool {
+	return strings.HasSuffix(name, ".base_layer.weight") || name == prefix+embedName
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

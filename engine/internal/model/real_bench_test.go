@@ -1,0 +1,263 @@
+//go:build unix
+
+package model
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
+)
+
+var (
+	benchReal = flag.Bool("real", false,
+		"benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
+	realPath = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own "+
+		"units are the bound; default the ones that the engine takes")
+)
+
+// realShapes are the shapes of models people train, and of small ones. Weights are random.
+var realShapes = []struct {
+	name string
+	c    Config
+}{
+	{"5M", Config{Vocab: 4096, Dim: 256, Layers: 4, Heads: 8, KVHeads: 4, HeadDim: 32, FF: 1024, Tied: true}},
+	{"9M", Config{Vocab: 4096, Dim: 256, Layers: 8, Heads: 8, KVHeads: 4, HeadDim: 32, FF: 1024, Tied: true}},
+	{"0.6B", Config{Vocab: 151936, Dim: 1024, Layers: 28, Heads: 16, KVHeads: 8, HeadDim: 128, FF: 3072, Tied: true}},
+	{"1B", Config{Vocab: 128256, Dim: 2048, Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64, FF: 8192, Tied: true}},
+	{"3B", Config{Vocab: 128256, Dim: 3072, Layers: 28, Heads: 24, KVHeads: 8, HeadDim: 128, FF: 8192, Tied: true}},
+}
+
+// realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every
+// matrix.
+type realModel struct {
+	benchModel
+	meter      *roofline.Meter
+	body, head float64 // parameters
+}
+
+func newRealModel(b *testing.B, c Config) realModel {
+	k := realSet(b)
+	r := runnerOn(b, k, 2)
+	c.Arch, c.Eps, c.BF16 = architectures[2], 1e-6, true
+	c.RoPE = nn.RoPEConfig{Dim: c.HeadDim, Theta: 1e6}
+	one := c
+	one.Layers = 1
+	var full []Tensor
+	for _, t := range RandomTensors(one, 1) {
+		full = append(full, t)
+		name := t.Name
+		for l := 1; l < c.Layers && strings.Contains(name, "layers.0."); l++ {
+			t.Name = strings.Replace(name, "layers.0.", fmt.Sprintf("layers.%d.", l), 1)
+			full = append(full, t)
+		}
+	}
+	m := realModel{benchModel: benchModel{r: r}}
+	var err error
+	if m.w, err = NewWeights(c, full, alone(k)); err != nil {
+		b.Fatal(err)
+	}
+	l := LoRA{Rank: 32, Alpha: 32, Attn: true, MLP: true, Unembed: true}
+	m.lora = m.w.NewLoRA(l, 1)
+	if m.adapter, err = m.w.NewAdapter(l, m.lora, k); err != nil {
+		b.Fatal(err)
+	}
+	if m.meter, err = roofline.NewMeter(k, r.P); err != nil {
+		b.Fatal(err)
+	}
+	base, _ := flops(c, 0)
+	m.head = float64(c.Dim * c.Vocab)
+	m.body = base/2 - m.head
+	return m
+}
+
+// realSet returns the kernels that -real.path names, in the order that they are fast in.
+func realSet(b *testing.B) *kernel.Set {
+	if *realPath == "" {
+		k, err := kernel.Best(kernel.Native())
+		if err != nil {
+			b.Fatal(err)
+		}
+		return k
+	}
+	for p := kernel.AVX2; p <= kernel.AMX; p++ {
+		if p.String() != *realPath {
+			continue
+		}
+		o := kernel.Sequential
+		if p == kernel.AMX {
+			o = kernel.Blocked
+		}
+		k, err := kernel.New(p, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return k
+	}
+	b.Fatalf("-real.path %s is none of avx2, avx512, avx512-bf16 and amx", *realPath)
+	return nil
+}
+
+// random returns n sequences of that many tokens.
+func (m realModel) random(n, length int) [][]int32 {
+	rng := stream(1, "tokens")
+	var all [][]int32
+	for range n {
+		ids := make([]int32, length)
+		for i := range ids {
+			ids[i] = int32(rng.IntN(m.w.Config.Vocab))
+		}
+		all = append(all, ids)
+	}
+	return all
+}
+
+// BenchmarkReal measures training, decoding and prefill of real shapes beside the bounds of the same run.
+func BenchmarkReal(b *testing.B) {
+	if !*benchReal {
+		b.Skip("without -real")
+	}
+	for _, s := range realShapes {
+		b.Run(s.name, func(b *testing.B) {
+			m := newRealModel(b, s.c)
+			b.Run("train512", func(b *testing.B) { m.train(b, 1, 512) })
+			b.Run("train16x32", func(b *testing.B) { m.train(b, 16, 32) })
+			b.Run("train2048", func(b *testing.B) { m.train(b, 4, 512) })
+			b.Run("decode1", func(b *testing.B) { m.decode(b, 1) })
+			b.Run("decode64", func(b *testing.B) { m.decode(b, 64) })
+			b.Run("prefill512", func(b *testing.B) { m.prefill(b, 512) })
+			b.Run("recompute2048", m.recompute)
+		})
+	}
+}
+
+// work is what a row does in a round.
+type work struct {
+	tokens    int
+	flop      float64 // in products with the weights: the arithmetic that the bounds of the rows count
+	weights   float64 // bytes of weights that it reads
+	kv        float64 // and of keys and values
+	bandwidth bool    // its bound is reading the weights, not arithmetic
+}
+
+// bound is the least seconds of w by the one bound that the row is known for.
+func (w work) bound(r roofline.Roof) float64 {
+	if w.bandwidth {
+		return r.Seconds(0, w.weights)
+	}
+	return r.Seconds(w.flop, 0)
+}
+
+// report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and
+// the roofline (whichever of arithmetic and reading takes longer) allow of it, and the roof itself.
+func (m realModel) report(b *testing.B, w work, f func()) {
+	var rounds []roofline.Round
+	for b.Loop() {
+		rounds = append(rounds, m.meter.Time(f))
+	}
+	for unit, of := range map[string]func(r roofline.Round) float64{
+		"tokens/s": func(r roofline.Round) float64 { return float64(w.tokens) / r.Seconds },
+		"%bound":   func(r roofline.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
+		"%roof": func(r roofline.Round) float64 {
+			return 100 * r.Roof.Seconds(w.flop,
+				w.weights+w.kv) / r.Seconds
+		},
+		"%f32":         func(r roofline.Round) float64 { return 100 * w.flop / (r.Roof.FMA * 1e9) / r.Seconds },
+		"GFLOP/s-bf16": func(r roofline.Round) float64 { return r.Roof.BF16 },
+		"GFLOP/s-f32":  func(r roofline.Round) float64 { return r.Roof.FMA },
+		"GB/s":         func(r roofline.Round) float64 { return r.Roof.Bandwidth },
+	} {
+		b.ReportMetric(roofline.Median(rounds, of), unit)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// all is the bytes of all weights.
+func (m realModel) all() float64 { return 2 * (m.body + m.head) }
+
+// train computes forward and backward of n sequences: 4 operations a parameter and token, and the weights twice.
+func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
+
+// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its
+// end, without the meter's.
+func (m realModel) recompute(b *testing.B) {
+	runtime.GC()
+	debug.FreeOSMemory()
+	m.step(b, 4, 512, true)
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Skip(err)
+	}
+	for _, line := range strings.Split(string(status), "\n") {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
+			b.ReportMetric((kib-float64(m.meter.Bytes()>>10))/(1<<20), "GiB-resident")
+		}
+	}
+}
+
+func (m realModel) step(b *testing.B, n, length int, recompute bool) {
+	tokens := m.random(n, length)
+	grads, tape := NewGrads(m.lora), m.r.NewTape(recompute)
+	logp, targets := make([]float32, n*length), next(tokens...)
+	w := work{tokens: n * length, flop: 4 * float64(n*length) * (m.body + m.head), weights: 2 * m.all()}
+	m.report(b, w, func() {
+		seqs := batch(m.w.Config, m.adapter, tokens...)
+		hidden := m.r.Forward(m.w, seqs, tape)
+		m.r.Score(m.w, seqs, hidden, targets, 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
+		m.r.Backward(m.w, seqs, tape, grads)
+	})
+}
+
+// decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by
+// arithmetic. With each row of logits it does what the engine does: its log-sum-exp and the probabilities that a token
+// is drawn from. The context is computed once and copied: every sequence reads its own.
+func (m realModel) decode(b *testing.B, n int) {
+	const context = 256
+	c := m.w.Config
+	tokens := m.random(n, context+1)
+	seqs := batch(c, m.adapter, tokens...)
+	rows := make([]int, n)
+	for i := range seqs {
+		rows[i] = i
+		seqs[i].Tokens = tokens[i][:context]
+	}
+	m.r.Forward(m.w, seqs[:1], nil)
+	for i := range seqs {
+		for j, page := range seqs[0].Pages {
+			copy(seqs[i].Pages[j].Data, page.Data)
+		}
+		seqs[i].Tokens, seqs[i].Pos = tokens[i][context:], context
+	}
+	logits := make([]float32, n*c.Vocab)
+	w := work{tokens: n, flop: 2 * float64(n) * (m.body + m.head), weights: m.all(),
+		kv: 2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
+	m.report(b, w, func() {
+		hidden := m.r.Forward(m.w, seqs, nil)
+		m.r.Logits(m.w, seqs, hidden, rows, logits)
+		m.r.P.Run(n, func(i int, _ *kernel.Scratch) {
+			row := logits[i*c.Vocab:][:c.Vocab]
+			m.r.K.LogSumExp(row)
+			m.r.K.ExpSum(row, row, m.r.K.Max(row))
+		})
+	})
+}
+
+// prefill computes a prompt without LoRA and the logits of its last row.
+func (m realModel) prefill(b *testing.B, length int) {
+	tokens := m.random(1, length)
+	logits := make([]float32, m.w.Config.Vocab)
+	w := work{tokens: length, flop: 2 * float64(length) * m.body, weights: m.all()}
+	m.report(b, w, func() {
+		seqs := batch(m.w.Config, nil, tokens...)
+		hidden := m.r.Forward(m.w, seqs, nil)
+		m.r.Logits(m.w, seqs, hidden, []int{length - 1}, logits)
+	})
+}

@@ -1,0 +1,178 @@
+package model
+
+import (
+	"sync/atomic"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// Seq is a stretch of one sequence in a call: new tokens at positions Pos, Pos+1, …
+type Seq struct {
+	Tokens []int32
+	Pos    int
+	// Pages cover positions 0 to Pos+len(Tokens)-1. The caller allocates and zeroes them; those before Pos are filled.
+	// Forward writes the new tokens' keys and values. No page that a Seq of the call writes is in another of its Seqs.
+	Pages []*nn.Page
+	// Adapter is the LoRA to add, nil for the base model. Neighbours with the same adapter share matrix products.
+	Adapter *Adapter
+}
+
+// Runner computes forward and backward passes. It owns their memory, which grows with the rows of a call and is kept,
+// so one call at a time; several runners may share a pool only if its regions may wait for each other.
+type Runner struct {
+	nn.Compute
+	// Between, if set, is called between the layers of Forward and Backward and between the parts of Score: there
+	// nothing of the runner's computes, so that something else may, on a runner of its own. It changes no bit. An
+	// error ends the call, and Err returns it.
+	Between func() error
+
+	ws   nn.Workspaces
+	sc   *kernel.Scratch // the caller's own, beside those of the workers
+	own  Tape            // the memory of calls without a tape
+	back backBuffers     // the memory of Backward
+	most int             // rows of logits at once, if not headChunk
+	bad  []atomic.Int32  // by sequence: lowest place that was not finite, plus 1: a layer, or Layers for the final norm
+	err  error           // of the whole call
+}
+
+// NewRunner returns a runner on c. Whoever made c's pool closes it.
+func NewRunner(c nn.Compute) *Runner {
+	return &Runner{Compute: c, sc: kernel.NewScratch(), own: Tape{keep: keepNothing}}
+}
+
+// Err returns what went wrong in the last Forward, or in what came after it: a token outside the vocabulary, too few
+// pages, an error of Between, or values that are not finite (with the first layer that saw them).
+func (r *Runner) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	first := 0
+	for i := range r.bad {
+		if at := int(r.bad[i].Load()); at != 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return notFinite(first)
+}
+
+// SeqErr is Err for sequence i alone. Its rows mean nothing then; those of the other sequences are what they are
+// without it.
+func (r *Runner) SeqErr(i int) error {
+	if r.err != nil {
+		return r.err
+	}
+	return notFinite(int(r.bad[i].Load()))
+}
+
+// between gives way, and reports whether the call goes on.
+func (r *Runner) between() bool {
+	if r.err == nil && r.Between != nil {
+		r.err = r.Between()
+	}
+	return r.err == nil
+}
+
+// blocks runs f over all n rows that meet matrices of about so many weights, with what products run on there: blocks
+// [a,b) of rows in parallel, or, where reading the weights takes long beside the arithmetic, large blocks one after
+// another with the workers sharing each product.
+func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
+	N := r.P.N()
+	switch {
+	case n == 0:
+	case N > 1 && weights >= manyWeights && (r.K.PacksInput() || n <= fewRows*N):
+		parts := (n + sharedRows - 1) / sharedRows
+		for i := range parts {
+			f(cut(i, parts, n), cut(i+1, parts, n), nn.Products{K: r.K, SC: r.sc, P: r.P})
+		}
+	default:
+		most := r.K.RowBlock()
+		parts := (n + most - 1) / most
+		parts = min(n, (parts+N-1)/N*N)
+		r.P.Run(parts, func(i int, sc *kernel.Scratch) {
+			f(cut(i, parts, n), cut(i+1, parts, n), nn.Products{K: r.K, SC: sc})
+		})
+	}
+}
+
+const (
+	// manyWeights are more than a core's caches hold, so that every walk over them reads memory.
+	manyWeights = 1 << 20
+	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows
+	// are packed once for all workers, they share products of any number of rows: weights are transposed once for
+	// sharedRows.
+	fewRows = 128
+	// sharedRows are computed at once when the workers share each product.
+	sharedRows = 512
+)
+
+// cut returns where part i of n rows begins: where there are many, at a multiple of a tile's height.
+func cut(i, parts, n int) int {
+	const tile = 32
+	at := i * n / parts
+	if i < parts && n/parts >= 2*tile {
+		at -= at % tile
+	}
+	return at
+}
+
+// Forward runs all layers over the new tokens of seqs, sequence after sequence, and returns the hidden rows after the
+// final norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape keeps what
+// Backward needs and changes no bit. Err tells whether the call went well.
+func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
+	r.bad, r.back.held = make([]atomic.Int32, len(seqs)), nil
+	p, err := r.newPass(w, seqs)
+	if r.err = err; err != nil {
+		rows := 0
+		for _, s := range seqs {
+			rows += len(s.Tokens)
+		}
+		return make([]float32, rows*w.Config.Dim)
+	}
+	if tape == nil {
+		tape = &r.own
+	}
+	tape.reset(p)
+	p.forward()
+	return p.hidden.Data
+}
+
+// forward runs the layers. One barrier a layer is enough: attention needs the keys and values of earlier rows, all
+// else is the row's own.
+func (p *pass) forward() {
+	p.layer(func(a, b int, on nn.Products) {
+		p.embed(a, b)
+		p.project(0, a, b, on)
+	})
+	for l := range p.layers {
+		if !p.between() {
+			return
+		}
+		p.layer(func(a, b int, on nn.Products) {
+			p.attend(l, a, b, on)
+			p.mlp(l, a, b, on)
+			if l+1 < len(p.layers) {
+				p.project(l+1, a, b, on)
+				return
+			}
+			if !nn.RMSNorm(p.K, p.hidden.Slice(a, b), p.last.Slice(a, b), p.w.norm, p.w.Config.Eps, p.invF[a:b]) {
+				p.mark(len(p.layers), p.invF, a, b)
+			}
+		})
+	}
+}
+
+// layer runs f over all rows, in the way that suits the matrices of a layer.
+func (p *pass) layer(f func(a, b int, on nn.Products)) {
+	c := p.w.Config
+	p.blocks(p.rows(), c.Dim*c.FF, f)
+}
+
+// embed writes the embeddings of rows a to b-1 into the first layer's input.
+func (p *pass) embed(a, b int) {
+	p.eachSeq(a, b, func(s Seq, a, b int) {
+		for t := a; t < b; t++ {
+			p.w.embed.Row(p.layers[0].x.Row(t), s.Tokens[t-a])
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package model
+
+import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+
+// Parameters is the number of the model's parameters.
+func (c Config) Parameters() int64 {
+	attn := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim
+	if c.Arch.QKVBias {
+		attn += c.QDim() + 2*c.KVDim()
+	}
+	if c.Arch.QKNorm {
+		attn += 2 * c.HeadDim
+	}
+	n := int64(c.Layers)*int64(attn+3*c.Dim*c.FF+2*c.Dim) + int64(c.Dim) + int64(c.Vocab)*int64(c.Dim)
+	if !c.Tied {
+		n += int64(c.Vocab) * int64(c.Dim)
+	}
+	return n
+}
+
+// WeightBytes is the memory of the packed weights.
+func (c Config) WeightBytes() int64 {
+	if c.BF16 {
+		return 2 * c.Parameters()
+	}
+	return 4 * c.Parameters()
+}
+
+// AdapterParameters is the number of parameters of a LoRA on attention, MLP and head.
+func (c Config) AdapterParameters(rank int) int64 {
+	attn := 3*c.Dim + c.QDim() + 2*c.KVDim() + c.QDim() + c.Dim
+	mlp := 2*(c.Dim+c.FF) + c.FF + c.Dim
+	return int64(rank) * (int64(c.Layers)*int64(attn+mlp) + int64(c.Dim+c.Vocab))
+}
+
+// PassBytes returns about how much memory a forward without a tape takes for a number of rows (tokens) with adapters up
+// to rank.
+func (c Config) PassBytes(rows, rank int) int {
+	return c.TapeBytes(rows, rank, true) - 4*rows*c.Layers*c.Dim // one input instead of each layer's
+}
+
+// BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's
+// activations, the logits of the rows that the head takes at a time, and what is packed in bf16 for one product or
+// the gradients of LoRA.
+func (c Config) BackwardBytes(rows, rank int) int {
+	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
+	if c.Arch.QKNorm {
+		layer += c.QDim() + c.KVDim()
+	}
+	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
+	if c.BF16 {
+		// mids and their gradients, transposed and packed
+		n += 2*min(rows, headChunk(c), headPart(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank
+	}
+	return n
+}
+
+// Parameters is the number of parameters of a LoRA on a model.
+func (l LoRA) Parameters(c Config) (n int64) {
+	l.each(c, func(in, out, layers int) { n += int64(layers) * int64(l.Rank) * int64(in+out) })
+	return n
+}
+
+// PackedBytes is the memory of a LoRA packed for the kernels, whose panels are filled up to kernel.NR rows.
+func (l LoRA) PackedBytes(c Config) (n int64) {
+	up := func(n int) int64 { return int64((n + kernel.NR - 1) / kernel.NR * kernel.NR) }
+	l.each(c, func(in, out, layers int) { n += int64(layers) * (up(l.Rank)*int64(in) + up(out)*int64(l.Rank)) })
+	if c.BF16 {
+		return 2 * n
+	}
+	return 4 * n
+}
+
+// MaxRank is the rank of the largest matrix that the LoRA is added to; above it a higher rank adds nothing that a lower
+// one cannot.
+func (l LoRA) MaxRank(c Config) (most int) {
+	l.each(c, func(in, out, _ int) { most = max(most, min(in, out)) })
+	return most
+}
+
+// each calls f with the shape of every kind of matrix that has an addition, and how many there are.
+func (l LoRA) each(c Config, f func(in, out, count int)) {
+	modules := l.Targets()
+	qkv, o, gateUp, down := targets(c, 0)
+	for _, t := range []target{qkv, o, gateUp, down} {
+		for _, p := range t.of(modules).outs {
+			f(t.in, p.out, c.Layers)
+		}
+	}
+	for _, p := range headTarget(c).of(modules).outs {
+		f(c.Dim, p.out, 1)
+	}
+}

@@ -1,0 +1,60 @@
+package model
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// shipped is the shape of the model in examples/tiny.
+func shipped(bf16 bool) Config {
+	return Config{Arch: architectures[2], Vocab: 1024, Dim: 128, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 32, FF: 384,
+		Eps:  1e-6,
+		RoPE: nn.RoPEConfig{Dim: 32, Theta: 10000}, Tied: true, BF16: bf16}
+}
+
+// TestBackwardBytes: what a step keeps on the heap is what TapeBytes and BackwardBytes say, but for the quarter that
+// buffers are made larger and what workers have of their own. One vocabulary is small, one so large that the head
+// takes some rows at a time.
+func TestBackwardBytes(t *testing.T) {
+	for _, vocab := range []int{512, 1 << 18} {
+		c := shipped(true)
+		c.Dim, c.Vocab = 32, vocab
+		r, k := newRunner(t, 2)
+		w, err := NewWeights(c, RandomTensors(c, 1), alone(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := LoRA{Rank: 8, Alpha: 8, Attn: true, MLP: true, Unembed: true}
+		tensors := w.NewLoRA(l, 1)
+		a, err := w.NewAdapter(l, tensors, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n, rows = 2, 2 * 128
+		grads, ids := NewGrads(tensors), make([]int32, rows/n)
+		seqs, targets, logp := batch(c, a, ids, ids), next(ids, ids), make([]float32, rows)
+		before := heap()
+		tape := r.NewTape(false)
+		hidden := r.Forward(w, seqs, tape)
+		r.Score(w, seqs, hidden, targets, 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
+		r.Backward(w, seqs, tape, grads)
+		took := float64(heap() - before)
+		runtime.KeepAlive([]any{r, w, tape, grads, seqs, targets, logp})
+		said := float64(c.TapeBytes(rows, 8, false) + c.BackwardBytes(rows, 8))
+		t.Logf("vocabulary of %d: %.2f MB of %.2f", vocab, took/1e6, said/1e6)
+		const own = 1e6 // two workers' transposed weights and the sums of such products
+		if took < said || took > 1.5*said+own {
+			t.Errorf("a vocabulary of %d: %.2f MB are reckoned, %.2f taken", vocab, said/1e6, took/1e6)
+		}
+	}
+}
+
+// heap is the bytes in use after a collection.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

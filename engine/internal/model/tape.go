@@ -1,0 +1,143 @@
+package model
+
+import "github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+
+// keep says how much of a forward a tape holds on to.
+type keep uint8
+
+const (
+	keepAll     keep = iota // every layer's activations
+	keepInputs              // every layer's input; Backward computes the rest again
+	keepNothing             // one layer's activations at a time: no backward
+)
+
+// Tape is the memory of one forward that a backward will follow. It may be used again and again, for one call at a
+// time.
+type Tape struct {
+	keep   keep
+	acts   []acts    // one per layer, or one for all
+	x      []nn.Rows // inputs of the layers, then of the final norm; or one for all
+	invF   []float32
+	hidden nn.Rows
+	score  score
+}
+
+// NewTape returns an empty tape. With recompute it keeps only the input of each layer, and Backward computes the rest
+// again: about a third more work, a fraction of the memory, the same bits.
+func (r *Runner) NewTape(recompute bool) *Tape {
+	if recompute {
+		return &Tape{keep: keepInputs}
+	}
+	return &Tape{keep: keepAll}
+}
+
+// reset makes room for a pass and points it at the memory.
+func (t *Tape) reset(p *pass) {
+	c, T := p.w.Config, p.rows()
+	nActs, nX := c.Layers, c.Layers+1
+	if t.keep != keepAll {
+		nActs = 1
+	}
+	if t.keep == keepNothing {
+		nX = 1
+	}
+	for len(t.acts) < nActs {
+		t.acts = append(t.acts, acts{})
+	}
+	for len(t.x) < nX {
+		t.x = append(t.x, nn.Rows{})
+	}
+	for i := range nActs {
+		t.acts[i].resize(c, T, p.rank)
+	}
+	for i := range nX {
+		t.x[i].Resize(T, c.Dim)
+	}
+	t.invF = floats(t.invF, T)
+	t.hidden.Resize(T, c.Dim)
+	t.score.rows = t.score.rows[:0]
+	t.attach(p)
+}
+
+// attach points a pass of the shape t was reset for at t's memory.
+func (t *Tape) attach(p *pass) {
+	p.layers = make([]acts, p.w.Config.Layers)
+	nActs, nX := len(p.layers), len(p.layers)+1
+	if t.keep != keepAll {
+		nActs = 1
+	}
+	if t.keep == keepNothing {
+		nX = 1
+	}
+	for l := range p.layers {
+		p.layers[l] = t.acts[min(l, nActs-1)]
+		p.layers[l].x = t.x[min(l, nX-1)]
+	}
+	p.last, p.invF, p.hidden = t.x[nX-1], t.invF, t.hidden
+}
+
+// acts is what the forward of one layer leaves for its backward. T rows; Q, G, F as in layer; r is the largest rank of
+// the call's adapters.
+type acts struct {
+	x              nn.Rows   // [T,D] input
+	inv1           []float32 // [T]
+	n1             nn.Rows   // [T,D] normed input
+	qkv            nn.Rows   // [T,Q+G+G] as projected; k and v as stored, unless keys are normed
+	invQK          nn.Rows   // [T,Heads+KVHeads], with QK-norm
+	q              nn.Rows   // [T,Q] normed, rotated and scaled
+	att            nn.Rows   // [T,Q]
+	h              nn.Rows   // [T,D] after attention
+	inv2           []float32 // [T]
+	n2             nn.Rows   // [T,D]
+	gateUp         nn.Rows   // [T,F+F]
+	act            nn.Rows   // [T,F]
+	midQKV, midO   nn.Rows   // [T,3r], [T,r]
+	midGU, midDown nn.Rows   // [T,2r], [T,r]
+}
+
+// column is one matrix of acts and its width.
+type column struct {
+	rows *nn.Rows
+	cols int
+}
+
+// columns lists the matrices of a but x.
+func (a *acts) columns(c Config, rank int) []column {
+	list := []column{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()},
+		{&a.h, c.Dim}, {&a.n2, c.Dim},
+		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank},
+		{&a.midDown, rank}}
+	if c.Arch.QKNorm {
+		list = append(list, column{&a.invQK, c.Heads + c.KVHeads})
+	}
+	return list
+}
+
+// resize makes room for T rows in everything but x.
+func (a *acts) resize(c Config, T, rank int) {
+	for _, m := range a.columns(c, rank) {
+		m.rows.Resize(T, m.cols)
+	}
+	a.inv1, a.inv2 = floats(a.inv1, T), floats(a.inv2, T)
+}
+
+// TapeBytes returns about how much memory a tape takes for a number of rows (tokens) with adapters up to rank, so that
+// a caller can choose whether to recompute. Backward's own buffers come on top: about those of one layer.
+func (c Config) TapeBytes(rows, rank int, recompute bool) int {
+	layer := 2 // inv1, inv2
+	for _, m := range new(acts).columns(c, rank) {
+		layer += m.cols
+	}
+	if !recompute {
+		layer *= c.Layers
+	}
+	return 4 * rows * (layer + (c.Layers+2)*c.Dim + 1)
+}
+
+// floats returns n floats with arbitrary contents, those of buf if it has room.
+func floats(buf []float32, n int) []float32 {
+	if cap(buf) < n {
+		return make([]float32, n, n+n/4)
+	}
+	return buf[:n]
+}

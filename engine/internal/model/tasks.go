@@ -1,0 +1,224 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// gradTask continues rows n0 to n1-1 of one weight's gradient: out[n,k] with dy[t,dyCol+n]*x[t,xCol+k], t upward. With
+// run it does that instead.
+type gradTask struct {
+	out         []float32
+	K           int
+	dy, x       nn.Rows
+	dyCol, xCol int
+	n0, n1      int
+	run         func(k *kernel.Set, sc *kernel.Scratch)
+}
+
+func (g gradTask) do(k *kernel.Set, sc *kernel.Scratch) {
+	if g.run != nil {
+		g.run(k, sc)
+		return
+	}
+	k.GradW(sc, g.out, g.K, g.dy.Data[g.dyCol:], g.dy.Cols, g.x.Data[g.xCol:], g.x.Cols, g.dy.Len(), g.n0, g.n1, g.K)
+}
+
+// taskRows is the number of a gradient's rows one task does.
+const taskRows = 64
+
+// add puts the gradient out [N,K] of one weight on the list, in tasks of some rows. A nil out is a weight that is not
+// trained.
+func (d *backBuffers) add(out []float32, N, K int, dy nn.Rows, dyCol int, x nn.Rows, xCol int) {
+	if out == nil || dy.Len() == 0 {
+		return
+	}
+	parts := (N + taskRows - 1) / taskRows
+	for i := range parts {
+		d.tasks = append(d.tasks, gradTask{out: out, K: K, dy: dy, x: x, dyCol: dyCol, xCol: xCol, n0: i * N / parts,
+			n1: (i + 1) * N / parts})
+	}
+}
+
+// addLoRA puts A and B of an addition on the list. rows are the sequences of dy, x, mid and dmid.
+func (d *backBuffers) addLoRA(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows, rows kernel.Stretches) {
+	if l == nil {
+		return
+	}
+	if l.BF16() {
+		d.addFactors(g, l, t, dy, x, mid, dmid, rows)
+		return
+	}
+	for p := range t.outs {
+		d.add(g.of(t.b(p).name), l.Outputs(p), l.Rank, dy, l.Cols[p], mid, l.Mid(p))
+		d.add(g.of(t.a(p).name), l.Rank, l.Inputs(), dmid, l.Mid(p), x, 0)
+	}
+}
+
+// taskCols is the number of columns of dy or x that one task of a product does.
+const taskCols = 256
+
+// addFactors is addLoRA with bf16 weights.
+func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows, rows kernel.Stretches) {
+	var dA [][]float32
+	var factors []*nn.Factors
+	each := func(n int, f func(k *kernel.Set, sc *kernel.Scratch, a, b int)) {
+		for a := 0; a < n; a += taskCols {
+			d.tasks = append(d.tasks, gradTask{run: func(k *kernel.Set,
+				sc *kernel.Scratch) {
+				f(k, sc, a, min(a+taskCols, n))
+			}})
+		}
+	}
+	for p := range t.outs {
+		f, dB := d.factor(), g.of(t.b(p).name)
+		factors, dA = append(factors, f), append(dA, g.of(t.a(p).name))
+		d.layouts = append(d.layouts, func(k *kernel.Set, sc *kernel.Scratch) {
+			f.Pack(k, sc, mid.From(l.Mid(p)), dmid.From(l.Mid(p)), l.Rank, rows)
+		})
+		if dB != nil {
+			each(l.Outputs(p), func(k *kernel.Set, sc *kernel.Scratch, a,
+				b int) {
+				f.GradB(k, sc, dB, dy.From(l.Cols[p]), rows, a, b)
+			})
+		}
+	}
+	each(l.Inputs(), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { nn.GradA(k, sc, dA, factors, x, rows, a, b) })
+}
+
+// factor returns factors that no other task on the list has.
+func (d *backBuffers) factor() *nn.Factors {
+	if len(d.layouts) == len(d.factors) {
+		d.factors = append(d.factors, &nn.Factors{})
+	}
+	return d.factors[len(d.layouts)]
+}
+
+// runTasks does what is on the list, in parallel, and empties it. It gives way between so many parts of it.
+func (p *pass) runTasks(parts int) {
+	d := &p.back
+	p.P.Run(len(d.layouts), func(i int, sc *kernel.Scratch) { d.layouts[i](p.K, sc) })
+	n := len(d.tasks)
+	for i := 0; i < parts && (i == 0 || p.between()); i++ {
+		tasks := d.tasks[i*n/parts : (i+1)*n/parts]
+		p.P.Run(len(tasks), func(i int, sc *kernel.Scratch) { tasks[i].do(p.K, sc) })
+	}
+	clear(d.tasks)
+	clear(d.layouts)
+	d.tasks, d.layouts = d.tasks[:0], d.layouts[:0]
+}
+
+// stretches returns where the sequences of rows a to b-1 begin among them, and their end.
+func (p *pass) stretches(a, b int) kernel.Stretches {
+	rows := kernel.Stretches{0}
+	p.eachSeq(a, b, func(_ Seq, _, to int) { rows = append(rows, to-a) })
+	return rows
+}
+
+// loraTasks puts the gradients of one stretch's adapter in layer l on the list.
+func (p *pass) loraTasks(l int, u segment) {
+	s, d, g, lora := &p.layers[l], &p.back, u.grads, u.adapter.layers[l]
+	qkv, o, gateUp, down := targets(p.w.Config, l)
+	modules := u.adapter.LoRA.Targets()
+	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
+	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
+	seqs := p.stretches(u.a, u.b)
+	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU), seqs)
+	d.addLoRA(g, lora.down, down, rows(d.dOut), rows(s.act), rows(s.midDown), rows(d.dmidDown), seqs)
+	d.addLoRA(g, lora.qkv, qkv, rows(d.dqkv), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV), seqs)
+	d.addLoRA(g, lora.o, o, rows(d.dh), rows(s.att), rows(s.midO), rows(d.dmidO), seqs)
+}
+
+func (p *pass) fullTasks(l int, g *Grads) {
+	c, s, d := p.w.Config, &p.layers[l], &p.back
+	qkv, o, gateUp, down := targets(c, l)
+	weights := func(t target, dy, x nn.Rows) {
+		col := 0
+		for _, out := range t.outs {
+			d.add(g.of(t.at+out.name+".weight"), out.out, t.in, dy, col, x, 0)
+			p.addBias(g.of(t.at+out.name+".bias"), dy, col)
+			col += out.out
+		}
+	}
+	weights(gateUp, d.dgateUp, s.n2)
+	weights(down, d.dOut, s.act)
+	weights(qkv, d.dqkv, s.n1)
+	weights(o, d.dh, s.att)
+	at := fmt.Sprintf("model.layers.%d.", l)
+	p.addNorm(g.of(at+"input_layernorm.weight"), d.dn1, s.x, s.inv1)
+	p.addNorm(g.of(at+"post_attention_layernorm.weight"), d.dn2, s.h, s.inv2)
+	if c.Arch.QKNorm {
+		p.addHeadNorm(g.of(at+"self_attn.q_norm.weight"), s, 0, c.Heads)
+		p.addHeadNorm(g.of(at+"self_attn.k_norm.weight"), s, c.Heads, c.Heads+c.KVHeads)
+	}
+}
+
+// addBias puts a bias on the list: the sum of dy's columns from col on.
+func (p *pass) addBias(out []float32, dy nn.Rows, col int) {
+	if out == nil {
+		return
+	}
+	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
+		for t := range dy.Len() {
+			p.K.Add(out, dy.Row(t)[col:col+len(out)])
+		}
+	}})
+}
+
+// addNorm puts the weight of an RMSNorm on the list.
+func (p *pass) addNorm(out []float32, dy, x nn.Rows, inv []float32) {
+	if out == nil {
+		return
+	}
+	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
+		tmp := make([]float32, len(out))
+		for t := range dy.Len() {
+			nn.RMSNormGrad(p.K, out, dy.Row(t), x.Row(t), inv[t], tmp)
+		}
+	}})
+}
+
+// addHeadNorm puts the weight that heads h0 to h1-1 share on the list: row by row, in a row head by head.
+func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
+	if out == nil {
+		return
+	}
+	hd, d := p.w.Config.HeadDim, &p.back
+	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
+		tmp := make([]float32, hd)
+		for t := range s.qkv.Len() {
+			for h := h0; h < h1; h++ {
+				nn.RMSNormGrad(p.K, out, d.dNormed.Row(t)[h*hd:][:hd], s.qkv.Row(t)[h*hd:][:hd], s.invQK.Row(t)[h], tmp)
+			}
+		}
+	}})
+}
+
+// headTasks puts the gradients of the head and the final norm for one chunk of rows, upward, on the list.
+func (p *pass) headTasks(rows []int) {
+	c, d, h := p.w.Config, &p.back, &p.back.head
+	for _, u := range p.segments {
+		a, _ := slices.BinarySearch(rows, u.a)
+		b, _ := slices.BinarySearch(rows, u.b)
+		if u.grads == nil || a == b {
+			continue
+		}
+		if u.adapter != nil {
+			d.addLoRA(u.grads, u.adapter.head, headTarget(c), h.logits.Slice(a, b), h.x.Slice(a, b), h.mid.Slice(a, b),
+				h.dmid.Slice(a, b), p.headStretches(rows[a:b]))
+			continue
+		}
+		d.add(u.grads.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)
+		if out := u.grads.of(normName); out != nil {
+			d.tasks = append(d.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
+				tmp := make([]float32, len(out))
+				for i, t := range rows {
+					nn.RMSNormGrad(p.K, out, h.dx.Row(i), p.last.Row(t), p.invF[t], tmp)
+				}
+			}})
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package model
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Tensor is a trainable or saved array, row-major, by its Hugging Face or PEFT name.
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  []float32
+}
+
+func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.Name, t.Shape) }
+
+// Names of the parameters outside the layers.
+const (
+	embedName = "model.embed_tokens.weight"
+	normName  = "model.norm.weight"
+	headName  = "lm_head.weight"
+)
+
+// spec is the name and shape of a parameter.
+type spec struct {
+	name  string
+	shape []int
+}
+
+func (s spec) len() int {
+	n := 1
+	for _, d := range s.shape {
+		n *= d
+	}
+	return n
+}
+
+// match returns the data of tensors by name. They must be those of specs, in any order.
+func match(specs []spec, tensors []Tensor) (map[string][]float32, error) {
+	shapes := make(map[string]spec, len(specs))
+	for _, s := range specs {
+		shapes[s.name] = s
+	}
+	data := make(map[string][]float32, len(tensors))
+	for _, t := range tensors {
+		s, ok := shapes[t.Name]
+		if _, twice := data[t.Name]; twice || !ok {
+			return nil, fmt.Errorf("tensor %q does not belong to the model, or is given twice", t.Name)
+		}
+		if !slices.Equal(t.Shape, s.shape) || len(t.Data) != s.len() {
+			return nil, fmt.Errorf("tensor %q has shape %v and %d values, want %v", t.Name, t.Shape, len(t.Data),
+				s.shape)
+		}
+		data[t.Name] = t.Data
+	}
+	for _, s := range specs {
+		if _, ok := data[s.name]; !ok {
+			return nil, fmt.Errorf("tensor %q is missing", s.name)
+		}
+	}
+	return data, nil
+}
+
+// parameters lists the full parameters of a model in the order of its computation.
+func parameters(c Config) []spec {
+	list := []spec{{embedName, []int{c.Vocab, c.Dim}}}
+	for l := range c.Layers {
+		at := fmt.Sprintf("model.layers.%d.", l)
+		add := func(name string, shape ...int) { list = append(list, spec{at + name, shape}) }
+		add("input_layernorm.weight", c.Dim)
+		for _, p := range attnInputs(c) {
+			add("self_attn."+p.name+".weight", p.out, c.Dim)
+			if c.Arch.QKVBias {
+				add("self_attn."+p.name+".bias", p.out)
+			}
+		}
+		if c.Arch.QKNorm {
+			add("self_attn.q_norm.weight", c.HeadDim)
+			add("self_attn.k_norm.weight", c.HeadDim)
+		}
+		add("self_attn.o_proj.weight", c.Dim, c.QDim())
+		add("post_attention_layernorm.weight", c.Dim)
+		add("mlp.gate_proj.weight", c.FF, c.Dim)
+		add("mlp.up_proj.weight", c.FF, c.Dim)
+		add("mlp.down_proj.weight", c.Dim, c.FF)
+	}
+	list = append(list, spec{normName, []int{c.Dim}})
+	if !c.Tied {
+		list = append(list, spec{headName, []int{c.Vocab, c.Dim}})
+	}
+	return list
+}
+
+// projection is one of the matrices fused into a Linear: the columns [col, col+out) of its result.
+type projection struct {
+	name     string
+	out, col int
+}
+
+func attnInputs(c Config) []projection {
+	return []projection{{"q_proj", c.QDim(), 0}, {"k_proj", c.KVDim(), c.QDim()},
+		{"v_proj", c.KVDim(), c.QDim() + c.KVDim()}}
+}
+
+// RandomTensors returns the full parameters of an untrained model: matrices normal with deviation 0.02, those that end
+// in the residual stream divided by sqrt(2*Layers), norms 1, biases 0. Each tensor is a function of seed and its name.
+func RandomTensors(c Config, seed uint64) []Tensor {
+	var out []Tensor
+	for _, s := range parameters(c) {
+		t := Tensor{Name: s.name, Shape: s.shape, Data: make([]float32, s.len())}
+		std := 0.02
+		switch {
+		case strings.HasSuffix(s.name, "norm.weight"):
+			for i := range t.Data {
+				t.Data[i] = 1
+			}
+			std = 0
+		case strings.HasSuffix(s.name, ".bias"):
+			std = 0
+		case strings.HasSuffix(s.name, "o_proj.weight"), strings.HasSuffix(s.name, "down_proj.weight"):
+			std /= math.Sqrt(float64(2 * c.Layers))
+		}
+		if std > 0 {
+			r := stream(seed, s.name)
+			for i := range t.Data {
+				t.Data[i] = float32(std * r.NormFloat64())
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// stream is the generator of one tensor.
+func stream(seed uint64, name string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}

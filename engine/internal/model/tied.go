@@ -1,0 +1,149 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+)
+
+// An adapter on the head of a model whose head is its embedding is read differently by others. Python's peft adds it to
+// lm_head, and so does this program. The merging of tinker-cookbook (weights.build_hf_model) goes by the names of the
+// base model's files, among which there is no lm_head; it wants the addition under Tinker's own name of the head,
+// unembed_tokens, and ignores all that is no LoRA. So such an adapter is given away with the addition under that name
+// for the one, and with the whole head for the other, as a module to save.
+
+// unembedName is Tinker's name of the head.
+const unembedName = "model.unembed_tokens"
+
+// noModules is what peft takes for target_modules when there are none.
+const noModules = "dummy-target-modules"
+
+// TiedPEFT is an adapter on the head of a tied model in the form that peft and tinker-cookbook load. Close it after
+// use.
+type TiedPEFT struct {
+	Config []byte                // adapter_config.json
+	Size   int64                 // bytes of adapter_model.safetensors
+	Write  func(io.Writer) error // writes it
+	shards []*safetensors.File
+}
+
+// Close lets go of the base model's files.
+func (t *TiedPEFT) Close() error {
+	var err error
+	for _, f := range t.shards {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// Tied returns the adapter as others load it on the model in folder base. It is nil for an adapter that needs no other
+// form: that leaves the head alone, or is of a model with a head of its own.
+func (a PEFT) Tied(base string) (*TiedPEFT, error) {
+	c, err := LoadConfig(base)
+	if err != nil || !c.Tied || !slices.Contains(a.LoRA.Targets(), "lm_head") {
+		return nil, err
+	}
+	a.Fill(c)
+	tensors, err := match(a.LoRA.specs(c), a.Tensors)
+	if err != nil {
+		return nil, fmt.Errorf("model: the adapter does not fit %s: %w", base, err)
+	}
+	out := &TiedPEFT{}
+	if out.shards, err = openShards(base); err != nil {
+		return nil, err
+	}
+	embed, err := findTensor(out.shards, embedName)
+	if err == nil {
+		err = out.fill(a, embed, tensors)
+	}
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
+}
+
+func findTensor(shards []*safetensors.File, name string) (safetensors.Tensor, error) {
+	for _, f := range shards {
+		if t, err := f.Tensor(name); err == nil {
+			return t, nil
+		}
+	}
+	return safetensors.Tensor{}, fmt.Errorf("model: the weights have no %s: %w", name, fs.ErrNotExist)
+}
+
+func (t *TiedPEFT) fill(a PEFT, embed safetensors.Tensor, tensors map[string][]float32) (err error) {
+	headA, headB := prefix+"lm_head.lora_A.weight", prefix+"lm_head.lora_B.weight"
+	parts := []safetensors.Part{
+		{Name: prefix + headName, DType: safetensors.F32, Shape: embed.Shape, Write: func(w io.Writer) error {
+			return writeHead(w, embed, tensors[headA], tensors[headB], float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
+		}},
+	}
+	for _, x := range a.Tensors {
+		name := x.Name
+		switch name {
+		case headA:
+			name = prefix + unembedName + ".lora_A.weight"
+		case headB:
+			name = prefix + unembedName + ".lora_B.weight"
+		}
+		parts = append(
+			parts,
+			safetensors.Part{Name: name, DType: safetensors.F32, Shape: x.Shape, Write: func(w io.Writer) error {
+				_, err := w.Write(safetensors.FromF32(x.Name, x.Shape, x.Data).Data)
+				return err
+			}},
+		)
+	}
+	if t.Size, t.Write, err = safetensors.Stream(parts, map[string]string{"format": "pt"}); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	config := a.LoRA.PEFTConfig(a.Base)
+	targets := slices.DeleteFunc(slices.Clone(a.LoRA.Targets()), func(m string) bool { return m == "lm_head" })
+	config["target_modules"], config["modules_to_save"] = any(targets), []string{"lm_head"}
+	if len(targets) == 0 {
+		config["target_modules"] = noModules
+	}
+	t.Config, err = json.MarshalIndent(config, "", "  ")
+	return err
+}
+
+// tiedRows is how many rows of the head are in memory at a time.
+const tiedRows = 64
+
+// writeHead writes embed + scale·B·A in f32: A is [R,K], B [V,R], embed [V,K].
+func writeHead(w io.Writer, embed safetensors.Tensor, A, B []float32, scale float32) error {
+	V, K := embed.Shape[0], embed.Shape[1]
+	R, row := len(A)/K, K*embed.DType.Size()
+	for v := 0; v < V; v += tiedRows {
+		n := min(tiedRows, V-v)
+		some := safetensors.Tensor{
+			Name:  embed.Name,
+			DType: embed.DType,
+			Shape: []int{n, K},
+			Data:  embed.Data[v*row : (v+n)*row],
+		}
+		head, err := some.Floats()
+		if err != nil {
+			return err
+		}
+		head = slices.Clone(head) // it may lie in the file
+		for i := range n {
+			out := head[i*K : (i+1)*K]
+			for r := range R {
+				b := float32(scale * B[(v+i)*R+r])
+				for k, x := range A[r*K : (r+1)*K] {
+					out[k] += float32(b * x)
+				}
+			}
+		}
+		if _, err := w.Write(safetensors.FromF32("", []int{n, K}, head).Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

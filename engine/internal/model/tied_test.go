@@ -1,0 +1,134 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+)
+
+// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it: the addition under Tinker's
+// name of the head, and the head whole. Read back, it is the adapter it was.
+func TestTiedPEFT(t *testing.T) {
+	base := "../../../examples/tiny/model"
+	c, err := LoadConfig(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[string]LoRA{"all": {Rank: 3, Alpha: 6, Attn: true, MLP: true, Unembed: true},
+		"the head alone": {Rank: 2, Alpha: 32, Unembed: true}} {
+		t.Run(name, func(t *testing.T) {
+			a := PEFT{Base: "some/base", LoRA: l}
+			for i, s := range l.specs(c) {
+				x := Tensor{Name: s.name, Shape: s.shape, Data: make([]float32, s.len())}
+				for j := range x.Data {
+					x.Data[j] = float32(math.Sin(float64(i + j)))
+				}
+				a.Tensors = append(a.Tensors, x)
+			}
+			tied, err := a.Tied(base)
+			if err != nil || tied == nil {
+				t.Fatalf("%v, %v", tied, err)
+			}
+			defer tied.Close()
+			dir := t.TempDir()
+			var file bytes.Buffer
+			if err := tied.Write(&file); err != nil || int64(file.Len()) != tied.Size {
+				t.Fatalf("%d bytes of %d, %v", file.Len(), tied.Size, err)
+			}
+			path := filepath.Join(dir, PEFTWeightsFile)
+			for path, raw := range map[string][]byte{path: file.Bytes(),
+				filepath.Join(dir, PEFTConfigFile): tied.Config} {
+				if err := os.WriteFile(path, raw, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			checkTiedFile(t, path, base, a)
+			var config struct {
+				Targets any      `json:"target_modules"`
+				Saved   []string `json:"modules_to_save"`
+			}
+			if err := json.Unmarshal(tied.Config, &config); err != nil ||
+				!slices.Equal(config.Saved, []string{"lm_head"}) ||
+				strings.Contains(strings.Split(string(tied.Config), "target_modules")[1], "lm_head") ||
+				name != "all" && config.Targets != noModules {
+				t.Errorf("%s, %v", tied.Config, err)
+			}
+			back, err := ReadPEFT(dir)
+			if err != nil || !slices.Equal(back.LoRA.Targets(), l.Targets()) {
+				t.Fatalf("read back: %+v, %v", back.LoRA, err)
+			}
+			back.Fill(c)
+			want, err := match(l.specs(c), a.Tensors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := match(l.specs(c), back.Tensors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name := range want {
+				if !slices.Equal(got[name], want[name]) {
+					t.Errorf("%s came back with other values", name)
+				}
+			}
+		})
+	}
+	if tied, err := (PEFT{LoRA: LoRA{Rank: 2, Alpha: 4, Attn: true}}).Tied(base); tied != nil || err != nil {
+		t.Errorf("an adapter that leaves the head alone: %v, %v", tied, err)
+	}
+}
+
+// checkTiedFile checks the names, and the head against embedding and addition.
+func checkTiedFile(t *testing.T, path, base string, a PEFT) {
+	t.Helper()
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	shards, err := openShards(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shards[0].Close()
+	floats := func(x safetensors.Tensor, err error) []float32 {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := x.Floats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	embed, err := findTensor(shards, embedName)
+	E := floats(embed, err)
+	head := floats(f.Tensor("base_model.model.lm_head.weight"))
+	A, B := floats(f.Tensor("base_model.model.model.unembed_tokens.lora_A.weight")), floats(
+		f.Tensor("base_model.model.model.unembed_tokens.lora_B.weight"),
+	)
+	K, R := embed.Shape[1], a.LoRA.Rank
+	for _, at := range []int{0, 1, K, len(E)/2 + 3, len(E) - 1} {
+		want := float64(E[at])
+		for r := range R {
+			want += a.LoRA.Alpha / float64(R) * float64(B[at/K*R+r]) * float64(A[r*K+at%K])
+		}
+		if math.Abs(float64(head[at])-want) > 1e-4 {
+			t.Errorf("head[%d] is %v, want %v", at, head[at], want)
+		}
+	}
+	for _, x := range f.Tensors() {
+		if strings.Contains(x.Name, "lm_head.lora") {
+			t.Errorf("%s is there under peft's name too, where tinker-cookbook would look for a head of the base model",
+				x.Name)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
+
+// Weights is one immutable version of a model's base weights, packed for the kernels. It is safe for concurrent use.
+type Weights struct {
+	Config Config
+
+	embed  nn.Embedding
+	layers []layer
+	norm   []float32
+	head   *nn.Linear
+	rope   *nn.RoPE
+}
+
+// layer is the weights of one block. Q = Heads*HeadDim, G = KVHeads*HeadDim.
+type layer struct {
+	norm1        []float32  // [D]
+	qkv          *nn.Linear // [Q+G+G, D]
+	qNorm, kNorm []float32  // [HeadDim], or nil
+	o            *nn.Linear // [D, Q]
+	norm2        []float32  // [D]
+	gateUp       *nn.Linear // [F+F, D]
+	down         *nn.Linear // [D, F]
+}
+
+// NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
+// one the model does not have are errors.
+func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
+	data, err := match(parameters(c), full)
+	if err != nil {
+		return nil, fmt.Errorf("model: %s: %w", c.Arch.Name, err)
+	}
+	return pack(c, floatSource(data), on)
+}
+
+// Tensors returns the full parameters as float32, in the order of RandomTensors. The values are those that were
+// packed, so NewWeights of them is the same model.
+func (w *Weights) Tensors() []Tensor {
+	c := w.Config
+	data := map[string][]float32{embedName: make([]float32, c.Vocab*c.Dim), normName: w.norm}
+	w.embed.W.Unpack(data[embedName])
+	split := func(l *nn.Linear, names ...string) {
+		all := make([]float32, l.W.N*l.W.K)
+		l.W.Unpack(all)
+		bias := l.Bias
+		for i, n := range fusedRows(c, l, names) {
+			data[names[i]+".weight"], all = all[:n*l.W.K], all[n*l.W.K:]
+			if bias != nil {
+				data[names[i]+".bias"], bias = bias[:n], bias[n:]
+			}
+		}
+	}
+	for i, l := range w.layers {
+		at := fmt.Sprintf("model.layers.%d.", i)
+		attn := at + "self_attn."
+		data[at+"input_layernorm.weight"], data[at+"post_attention_layernorm.weight"] = l.norm1, l.norm2
+		data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = l.qNorm, l.kNorm
+		split(l.qkv, attn+"q_proj", attn+"k_proj", attn+"v_proj")
+		split(l.o, attn+"o_proj")
+		split(l.gateUp, at+"mlp.gate_proj", at+"mlp.up_proj")
+		split(l.down, at+"mlp.down_proj")
+	}
+	if !c.Tied {
+		split(w.head, "lm_head")
+	}
+	var out []Tensor
+	for _, s := range parameters(c) {
+		out = append(out, Tensor{Name: s.name, Shape: s.shape, Data: slices.Clone(data[s.name])})
+	}
+	return out
+}
+
+// fusedRows returns the outputs of each projection fused into l.
+func fusedRows(c Config, l *nn.Linear, names []string) []int {
+	switch len(names) {
+	case 3:
+		return []int{c.QDim(), c.KVDim(), c.KVDim()}
+	case 2:
+		return []int{c.FF, c.FF}
+	}
+	return []int{l.W.N}
+}

@@ -1,0 +1,198 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+)
+
+// Attention is grouped-query attention of one layer over KV pages. Queries come scaled by 1/sqrt(HeadDim).
+//
+//	for each row at pos, query head h, j = h/(Heads/KVHeads):
+//	    s[i] = dot(q[h], K[j,i]) for i <= pos ;  p = exp(s - max(s))
+//	    out[h] = sum over i upward of p[i]*V[j,i], times 1/sum(p)
+//
+// Places behind a row's position add exact zeros, so that it does not matter how far the rows computed with it go.
+// With bf16 pages the products are those of package kernel: q and p are rounded for them, in the backward what meets K
+// and V, and for their gradients all four. The sum of p is float32.
+type Attention struct {
+	Shape PageShape
+	Heads int // query heads
+	Layer int
+}
+
+// Scale is the factor queries carry.
+func (a Attention) Scale() float32 { return float32(1 / math.Sqrt(float64(a.Shape.HeadDim))) }
+
+// scoreBudget bounds the floats of a block's scores, so that they stay in a core's cache.
+const scoreBudget = 1 << 16
+
+// Forward computes KV heads from to to-1 of out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos,
+// pos+1, … of the sequence whose keys and values pages hold.
+func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int, pages []*Page, from,
+	to int) {
+	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
+	n := q.Len()
+	pages = pages[:pagesTo(pos+n)]
+	if n == 1 {
+		a.one(k, sc, ws, out.Data, q.Data, pos, pages, from, to)
+		return
+	}
+	step := max(8, scoreBudget/(pos+n))
+	for j := from; j < to; j++ {
+		c := a.collect(ws, j, pages)
+		at := j * group * hd
+		for h := at; h < at+group*hd; h += hd {
+			for b := 0; b < n; b += step {
+				e := min(b+step, n)
+				c.attend(k, sc, ws, out.Slice(b, e).From(h), q.Slice(b, e).From(h), pos+b)
+			}
+		}
+	}
+}
+
+// pagesTo returns the number of pages of so many positions.
+func pagesTo(positions int) int { return (positions + kernel.PageLen - 1) / kernel.PageLen }
+
+// context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other, and
+// for the backward their transposes.
+type context struct {
+	keys, values   kernel.Panels
+	keysT, valuesT *kernel.Panels
+	hd             int
+}
+
+// collect copies the panels of pages so that they are those of two matrices.
+func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
+	s, np := a.Shape, len(pages)
+	ws.keys, ws.values = resize(ws.keys, np*s.keys()), resize(ws.values, np*s.values())
+	chunk := s.values() / s.chunks()
+	for i, p := range pages {
+		copy(ws.keys[i*s.keys():], s.K(p, a.Layer, head))
+		for c, v := 0, s.V(p, a.Layer, head); c < s.chunks(); c++ {
+			copy(ws.values[(c*np+i)*chunk:], v[c*chunk:(c+1)*chunk])
+		}
+	}
+	n := np * kernel.PageLen
+	return context{keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16),
+		values: kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), hd: s.HeadDim}
+}
+
+// attend computes rows of one query head: row m is at position pos+m.
+func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int) {
+	p := c.scores(k, sc, ws, q, pos)
+	seen := c.values.Prefix(c.width(pos + q.Len()))
+	k.MatMul(sc, out.Data, out.Cols, p.Data, p.Cols, q.Len(), &seen, 0, seen.Count(), false)
+	for m := range q.Len() {
+		k.Scale(out.Data[m*out.Cols:][:c.hd], ws.inv[m])
+	}
+}
+
+// width returns the columns of the scores of rows before a position: whole pages. Keys behind it are nobody's.
+func (c *context) width(positions int) int { return pagesTo(positions) * kernel.PageLen }
+
+// scores returns exp(s - max(s)) [M,positions], zero behind each row's position up to the block's width, and leaves in
+// ws.inv [M] one over the sum.
+func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos int) Rows {
+	M := q.Len()
+	p := ws.scoresOf(M, c.keys.N)
+	width := c.width(pos + M)
+	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, width/kernel.PageLen, false)
+	for m := range M {
+		ws.inv[m] = softmax(k, p.Row(m)[:width], pos+m+1)
+	}
+	return p
+}
+
+// scoresOf makes room for the scores of M rows, and for ws.inv.
+func (ws *Workspace) scoresOf(M, positions int) Rows {
+	ws.scores, ws.inv = resize(ws.scores, M*positions), resize(ws.inv, M)
+	return Rows{ws.scores, positions}
+}
+
+// softmax takes the first scores of a row to exp(s - max(s)) and the others, which are masked, to zero. It returns one
+// over the sum.
+func softmax(k *kernel.Set, row []float32, seen int) (inv float32) {
+	inv = 1 / k.ExpSum(row[:seen], row[:seen], k.Max(row[:seen]))
+	clear(row[seen:])
+	return inv
+}
+
+// backwardRows is the number of query rows whose scores the backward holds at once. It has no influence on bits.
+const backwardRows = 128
+
+// Backward computes the gradients of one KV head of one whole sequence: dq of its group's query heads (of the unscaled
+// queries), dk and dv, under dout. q and out are what Forward got and gave, dout and out [n,Heads*HeadDim], and dqkv
+// [n,·] has the columns of all query heads, of all key heads and of all value heads. Keys and values before pos are
+// taken as constants. Sums run over the group's heads and inside a head over query rows upward.
+func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int,
+	pages []*Page) {
+	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
+	n := q.Len()
+	c := a.collect(ws, head, pages[:pagesTo(pos+n)])
+	c.keysT = k.TransposePart(&ws.keysT, &c.keys, 0, c.keys.N, 0, hd)
+	c.valuesT = k.TransposePart(&ws.valuesT, &c.values, 0, hd, 0, c.values.K)
+	ws.dk, ws.dv = resize(ws.dk, c.keys.N*hd), resize(ws.dv, c.keys.N*hd)
+	clear(ws.dk)
+	clear(ws.dv)
+	for h := head * group; h < (head+1)*group; h++ {
+		for b := 0; b < n; b += backwardRows {
+			e := min(b+backwardRows, n)
+			of := func(r Rows) Rows { return r.Slice(b, e).From(h * hd) }
+			c.backward(Products{K: k, SC: sc}, ws, of(dqkv), of(dout), of(out), of(q), pos+b, a.Scale())
+		}
+	}
+	kAt := (a.Heads + head) * hd
+	vAt := kAt + a.Shape.KVHeads*hd
+	if c.keys.BF16 {
+		k.Transpose(sc, dqkv.Data[kAt:], dqkv.Cols, ws.dk[pos:], c.keys.N, hd, n)
+		k.Transpose(sc, dqkv.Data[vAt:], dqkv.Cols, ws.dv[pos:], c.keys.N, hd, n)
+		return
+	}
+	for t := range n {
+		row := dqkv.Row(t)
+		copy(row[kAt:kAt+hd], ws.dk[(pos+t)*hd:])
+		copy(row[vAt:vAt+hd], ws.dv[(pos+t)*hd:])
+	}
+}
+
+// backward does the query rows of one block and head: it writes dq and continues ws.dk and ws.dv.
+func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, pos int, scale float32) {
+	k, M, hd := on.K, q.Len(), c.hd
+	p := c.scores(k, on.SC, ws, q, pos)
+	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
+	ws.grads = ds.Data
+	width, bf16 := c.width(pos+M), c.keys.BF16
+	// dp = dout·Vᵀ
+	k.Multiply(on.SC, ds.Data, ds.Cols, on.Pack(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false,
+		nil)
+	for m := range M { // p = exp*inv ; ds = p*(dp - dot(dout,out))
+		p, ds := p.Row(m)[:width], ds.Row(m)[:width]
+		k.Scale(p, ws.inv[m])
+		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])
+		k.Mul(ds, p, ds)
+		k.AXPY(ds, -d, p)
+	}
+	keys := c.keysT.Prefix(width)
+	k.Multiply(on.SC, dq.Data, dq.Cols, on.Pack(0, ds, width, bf16), 0, M, &keys, 0, keys.Count(), false, nil)
+	for m := range M {
+		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
+	}
+	seen := pos + M // keys behind it are nobody's
+	c.gradient(on, ws.dk, ds, q, seen)
+	c.gradient(on, ws.dv, p, dout, seen)
+}
+
+// gradient continues sums, dk or dv of the first seen positions, with sᵀ·x: float32 sums over rows [positions,hd] or,
+// with bf16, their transpose [hd,positions] by products.
+func (c *context) gradient(on Products, sums []float32, s, x Rows, seen int) {
+	k, sc, M := on.K, on.SC, s.Len()
+	if !c.keys.BF16 {
+		k.GradW(sc, sums, c.hd, s.Data, s.Cols, x.Data, x.Cols, M, 0, seen, c.hd)
+		return
+	}
+	rows, in := kernel.Stretches{0, M}, sc.Input(0)
+	k.PackColumns(sc, in, x.Data, x.Cols, c.hd, rows)
+	w := k.PairRows(sc.Transposed(), s.Data, s.Cols, rows, 0, seen)
+	k.Multiply(sc, sums, c.keys.N, in, 0, c.hd, w, 0, w.Count(), true, nil)
+}

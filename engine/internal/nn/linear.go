@@ -1,0 +1,109 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+)
+
+// Linear is y = x·Wᵀ + b. Several projections of one input (q, k and v; gate and up) are one Linear whose rows of W
+// are theirs one after another: each output element is a walk over k, so fusing changes no bit. bf16 weights round x
+// (and in the backward dy) to bf16.
+type Linear struct {
+	W    *kernel.Panels // [N,K]
+	Bias []float32      // [N], or nil
+}
+
+// Forward computes y [M,N] from x [M,K] with the additions of LoRA.Down.
+func (l *Linear) Forward(on Products, y Rows, x *kernel.Input, more []kernel.Addition) {
+	if l.Bias != nil {
+		for m := range x.M {
+			copy(y.Row(m), l.Bias)
+		}
+	}
+	on.MatMul(y, x, l.W, l.Bias != nil, more)
+}
+
+// Backward computes dx [M,K] = dy·W from dy [M,N] with the additions of LoRA.Up.
+func (l *Linear) Backward(on Products, dx Rows, dy *kernel.Input, more []kernel.Addition) {
+	on.Transposed(dx, dy, 0, dy.M, l.W, false, more)
+}
+
+// LoRA is the low-rank addition to a Linear of P projections: for projection p, whose columns of y begin at Cols[p],
+//
+//	mid[:, p] = scale * x·A[p]ᵀ ;  y[:, p] += mid[:, p]·B[p]ᵀ
+//
+// in the arithmetic of the Linear's weights: with bf16, A, B and what meets them are rounded for the products. The
+// second product continues the accumulator of the Linear, so that B = 0 leaves y's bits alone, and is computed
+// together with it.
+type LoRA struct {
+	Rank  int // r
+	Scale float32
+	Cols  []int // [P]
+
+	a *kernel.Panels   // A of all projections [P*r,K]
+	b []*kernel.Panels // B of each projection [N_p,r]
+}
+
+// NewLoRA packs A[p] [rank,K] and B[p] [N_p,rank], one pair per projection, whose columns of y begin at cols[p].
+// Projections of the Linear without an addition are left out.
+func NewLoRA(k *kernel.Set, rank int, scale float32, K int, bf16 bool, cols []int, A, B [][]float32) *LoRA {
+	l := &LoRA{Rank: rank, Scale: scale, Cols: cols, a: k.Pack(slices.Concat(A...), len(A)*rank, K, bf16)}
+	for _, b := range B {
+		l.b = append(l.b, k.Pack(b, len(b)/rank, rank, bf16))
+	}
+	return l
+}
+
+// Projections returns P, and Outputs the columns of projection p. BF16 says how A and B are multiplied.
+func (l *LoRA) Projections() int   { return len(l.b) }
+func (l *LoRA) Outputs(p int) int  { return l.b[p].N }
+func (l *LoRA) Inputs() int        { return l.a.K }
+func (l *LoRA) BF16() bool         { return l.a.BF16 }
+func (l *LoRA) width() int         { return l.Rank * len(l.b) }
+func (l *LoRA) column(p int) int   { return p * l.Rank }
+func (l *LoRA) Mid(p int) (at int) { return l.column(p) }
+
+// Down writes the scaled down-projections of rows a to b-1 of x to the same rows of mid [M, at least P*r], and appends
+// to more what is to be added to the Linear's output for them. It takes place 1+len(more) of the scratch and those
+// behind it.
+func (l *LoRA) Down(on Products, more []kernel.Addition, mid Rows, x *kernel.Input, a, b int) []kernel.Addition {
+	on.matMul(mid, x, a, b, l.a, false, nil)
+	rows := mid.Slice(a, b)
+	l.scale(on.K, rows, b-a)
+	for p, w := range l.b {
+		in := on.Pack(1+len(more), rows.From(l.column(p)), l.Rank, w.BF16)
+		more = append(more, kernel.Addition{From: a, First: l.Cols[p], X: in, W: w})
+	}
+	return more
+}
+
+// Up is the backward of Down for rows a to b-1 of the Linear's output, whose gradient dy is packed as in: it writes
+// the gradient of the unscaled down-projections to the same rows of dmid [M, at least P*r], and appends what is to be
+// added to the gradient of x. dA = dmidᵀ·x and dB = dyᵀ·mid.
+func (l *LoRA) Up(on Products, more []kernel.Addition, dmid, dy Rows, in *kernel.Input, a, b int) []kernel.Addition {
+	for p, w := range l.b {
+		part := in.Columns(l.Cols[p], l.Cols[p]+w.N)
+		if l.Cols[p]%kernel.NR != 0 || w.N%kernel.NR != 0 {
+			part = *on.Pack(1+len(more), dy.From(l.Cols[p]), w.N, w.BF16)
+		}
+		on.Transposed(dmid.From(l.column(p)), &part, a, b, w, false, nil)
+	}
+	rows := dmid.Slice(a, b)
+	l.scale(on.K, rows, b-a)
+	x := on.Pack(1+len(more), rows, l.width(), l.a.BF16)
+	return append(more, kernel.Addition{From: a, X: x, W: l.a})
+}
+
+func (l *LoRA) scale(k *kernel.Set, mid Rows, M int) {
+	if l.Scale == 1 {
+		return
+	}
+	if mid.Cols == l.width() {
+		k.Scale(mid.Data[:M*mid.Cols], l.Scale)
+		return
+	}
+	for m := range M {
+		k.Scale(mid.Row(m)[:l.width()], l.Scale)
+	}
+}

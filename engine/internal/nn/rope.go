@@ -1,0 +1,113 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
+
+// RoPEConfig is the angles of rotary position embedding: pair i of a head of width Dim is rotated by
+// pos * Theta^(-2i/Dim), before scaling.
+type RoPEConfig struct {
+	Dim    int // width of a head
+	Theta  float64
+	Linear float64        // divides every frequency; 0 is 1
+	Llama3 *Llama3Scaling // or nil
+}
+
+// Llama3Scaling is the rope_type "llama3" of Llama 3.1 and later: frequencies whose wavelength is long against the
+// original context are divided by Factor, short ones stay, and those between are interpolated.
+type Llama3Scaling struct {
+	Factor, LowFactor, HighFactor, OriginalMax float64
+}
+
+// Check reports numbers that give no angles.
+func (c RoPEConfig) Check() error {
+	if c.Linear < 0 || math.IsNaN(c.Linear) {
+		return fmt.Errorf("rope factor = %v must be positive", c.Linear)
+	}
+	if s := c.Llama3; s != nil && !(s.Factor > 0 && s.LowFactor > 0 && s.HighFactor > s.LowFactor &&
+		s.OriginalMax > 0) {
+		return fmt.Errorf("rope_type llama3 needs factor, low_freq_factor < high_freq_factor and "+
+			"original_max_position_embeddings, got %+v", *s)
+	}
+	return nil
+}
+
+// frequencies returns the angle per position of each pair [Dim/2], in float32 as PyTorch computes them.
+func (c RoPEConfig) frequencies() []float32 {
+	f := make([]float32, c.Dim/2)
+	for i := range f {
+		f[i] = 1 / float32(elementary.Pow(c.Theta, float64(float32(2*i)/float32(c.Dim))))
+		if c.Linear > 0 {
+			f[i] /= float32(c.Linear)
+		}
+		if c.Llama3 != nil {
+			f[i] = c.Llama3.scale(f[i])
+		}
+	}
+	return f
+}
+
+func (s *Llama3Scaling) scale(f float32) float32 {
+	wave := 2 * math.Pi / float64(f)
+	switch {
+	case wave > s.OriginalMax/s.LowFactor:
+		return f / float32(s.Factor)
+	case wave < s.OriginalMax/s.HighFactor:
+		return f
+	}
+	smooth := (s.OriginalMax/wave - s.LowFactor) / (s.HighFactor - s.LowFactor)
+	return float32(float64((1-smooth)*float64(f))/s.Factor + float64(smooth*float64(f)))
+}
+
+// RoPE is the rotation of q and k by their positions. It is safe for concurrent use.
+type RoPE struct {
+	freq  []float32
+	table atomic.Pointer[RoPETable]
+}
+
+// RoPETable holds the cosines and sines of positions 0 to Len-1.
+type RoPETable struct {
+	half int
+	data []float32 // [Len][cos[half], sin[half]]
+}
+
+// NewRoPE returns the rotation c describes.
+func NewRoPE(c RoPEConfig) *RoPE {
+	return &RoPE{freq: c.frequencies()}
+}
+
+// Table returns a table of at least n positions.
+func (r *RoPE) Table(n int) *RoPETable {
+	t := r.table.Load()
+	if t != nil && len(t.data) >= n*2*len(r.freq) {
+		return t
+	}
+	n = max(2*n, 512)
+	t = &RoPETable{half: len(r.freq), data: make([]float32, 0, n*2*len(r.freq))}
+	for pos := range n {
+		for _, f := range r.freq {
+			t.data = append(t.data, float32(elementary.Cos(float64(float32(float32(pos)*f)))))
+		}
+		for _, f := range r.freq {
+			t.data = append(t.data, float32(elementary.Sin(float64(float32(float32(pos)*f)))))
+		}
+	}
+	r.table.Store(t)
+	return t
+}
+
+// Rotate rotates the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x.
+func (t *RoPETable) Rotate(k *kernel.Set, y, x []float32, pos int) { k.Rotate(y, x, t.at(pos), 1) }
+
+// RotateBack is the transpose of Rotate, its backward.
+func (t *RoPETable) RotateBack(k *kernel.Set, dx, dy []float32, pos int) {
+	k.Rotate(dx, dy, t.at(pos), -1)
+}
+
+// at returns the cosines and sines of a position.
+func (t *RoPETable) at(pos int) []float32 { return t.data[2*t.half*pos:][:2*t.half] }

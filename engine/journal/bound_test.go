@@ -1,0 +1,288 @@
+package journal_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+func mustOpen(t *testing.T, modelDir, dir string, fs disk.FS, o journal.Options) *journal.Journal {
+	t.Helper()
+	j, err := open(t, modelDir, dir, fs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func mustBegin(t *testing.T, j *journal.Journal) *client {
+	t.Helper()
+	c, err := begin(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func must[T any](t *testing.T) func(f *tinker.Future[T], err error) T {
+	return func(f *tinker.Future[T], err error) (v T) {
+		t.Helper()
+		if err == nil {
+			v, err = f.Wait(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// A request behind a number that never came does not hold up the next start.
+func TestGapBeforeDelete(t *testing.T) {
+	modelDir, dir := tinyModel(t), t.TempDir()
+	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
+	c := mustBegin(t, j)
+	path := must[tinker.SaveOutput](t)(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"})).Path
+	if _, err := c.m.ForwardBackward(ctx, batch(3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.DeleteCheckpoint(ctx, path), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan *journal.Journal)
+	go func() {
+		j, err := open(t, modelDir, dir, disk.OS(), journal.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- j
+	}()
+	select {
+	case j = <-opened:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the start waits for request 2, which no client has sent")
+	}
+	c = mustBegin(t, j)
+	f, err := c.m.ForwardBackward(ctx, batch(3)) // sent again: the same one
+	must[tinker.ForwardOutput](t)(c.m.ForwardBackward(ctx, batch(2)))
+	must[tinker.ForwardOutput](t)(f, err)
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A model made from a state that was deleted since is there after every crash, or nobody was promised it.
+func TestOriginDeleted(t *testing.T) {
+	modelDir, stride := tinyModel(t), 3
+	if testing.Short() {
+		stride = 7
+	}
+	for at := 1; ; at += stride {
+		dir := t.TempDir()
+		first := &disk.Crash{FS: disk.OS(), At: at}
+		promised := false
+		var path string
+		if j, err := open(t, modelDir, dir, first, journal.Options{}); err == nil {
+			if c, err := begin(j); err == nil {
+				if f, err := c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"}); err == nil {
+					out, _ := f.Wait(ctx)
+					path = out.Path
+				}
+				if path != "" {
+					_, err := j.CreateModelFromState(ctx,
+						tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1, Path: path})
+					promised = err == nil
+				}
+			}
+			j.Close()
+		}
+		if path != "" {
+			second := &disk.Crash{FS: disk.OS()}
+			j := mustOpen(t, modelDir, dir, second, journal.Options{})
+			if err := j.DeleteCheckpoint(ctx, path); err != nil {
+				t.Fatalf("crash at %d: %v", at, err)
+			}
+			second.At = second.Count() + 1 // killed: nothing is written any more
+			j.Close()
+			j = mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
+			_, err := j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1,
+				Path: path})
+			if promised && err != nil {
+				t.Errorf("crash at %d: the model was promised and is gone: %v", at, err)
+			}
+			if err := j.Close(); err != nil {
+				t.Errorf("crash at %d: %v", at, err)
+			}
+		}
+		if first.Count() < at {
+			return
+		}
+	}
+}
+
+// A model that was trained once and then left alone does not keep what others log.
+func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
+	modelDir, dir := tinyModel(t), t.TempDir()
+	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Nanosecond, SnapshotBytes: 8 << 10})
+	defer j.Close()
+	c := mustBegin(t, j)
+	seed := int64(4)
+	idle, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "idle", BaseModel: "tiny",
+		LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := idle.ForwardBackward(ctx, batch(2)); err != nil { // waits for request 1: it has no snapshot of its own
+		t.Fatal(err)
+	}
+	must[tinker.ForwardOutput](t)(idle.ForwardBackward(ctx, batch(1)))
+	for seq := int64(1); seq <= 100; seq++ {
+		must[tinker.ForwardOutput](t)(c.m.ForwardBackward(ctx, batch(seq)))
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for segments := 100; segments > 40; time.Sleep(10 * time.Millisecond) {
+		paths, err := filepath.Glob(filepath.Join(dir, "journal", "log-*.seg"))
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%d segments are kept, %v", len(paths), err)
+		}
+		segments = len(paths)
+	}
+}
+
+// Results are kept up to a number of bytes, the newest in any case.
+func TestKeepBytes(t *testing.T) {
+	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(),
+		journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 1000, KeepBytes: 1 << 10})
+	defer j.Close()
+	c := mustBegin(t, j)
+	info, err := c.m.Info(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := func() (n int) {
+		for seq := int64(1); seq <= 60; seq++ {
+			if f, accepted := j.Lookup(info.ModelID, seq); f != nil {
+				n++
+			} else if !accepted {
+				t.Fatalf("request %d is not known any more", seq)
+			}
+		}
+		return n
+	}
+	for seq := int64(1); seq <= 60; seq++ {
+		must[tinker.ForwardOutput](t)(c.m.ForwardBackward(ctx, batch(seq)))
+	}
+	for deadline := time.Now().Add(10 * time.Second); kept() > 20; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d results are kept of 1 KiB", kept())
+		}
+	}
+	if f, _ := j.Lookup(info.ModelID, 60); f == nil {
+		t.Error("the newest result is not kept")
+	}
+}
+
+// gated is a disk whose log cannot be synced while the gate is shut.
+type gated struct {
+	disk.FS
+	gate chan struct{} // closed: open
+}
+
+type gatedFile struct {
+	disk.File
+	gate chan struct{}
+}
+
+func (g *gated) Append(path string) (disk.File, error) {
+	f, err := g.FS.Append(path)
+	if err == nil && strings.Contains(path, "log-") {
+		return &gatedFile{f, g.gate}, nil
+	}
+	return f, err
+}
+
+func (f *gatedFile) Sync() error {
+	<-f.gate
+	return f.File.Sync()
+}
+
+// A request that comes again while the first one is on its way to the disk is not promised before that one.
+func TestRepeatWaitsForTheDisk(t *testing.T) {
+	modelDir, dir := tinyModel(t), t.TempDir()
+	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
+	mustBegin(t, j)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shut := &gated{FS: disk.OS(), gate: make(chan struct{})}
+	j = mustOpen(t, modelDir, dir, shut, journal.Options{})
+	c := mustBegin(t, j)
+	promised := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := c.m.ForwardBackward(ctx, batch(1))
+			promised <- err
+		}()
+	}
+	select {
+	case err := <-promised:
+		t.Errorf("promised before it was on the disk (%v)", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	close(shut.gate)
+	for range 2 {
+		if err := <-promised; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Many models with a little to replay each are as bad as one with much: all together have a bound.
+func TestReplayOfManyModels(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, tinyModel(t), dir, disk.OS(), journal.Options{ReplayMax: time.Nanosecond})
+	defer j.Close()
+	seed := int64(4)
+	for i := range int64(5) {
+		m, err := j.CreateModel(ctx, tinker.CreateModelRequest{SessionID: "s", ModelSeqID: i, BaseModel: "tiny",
+			LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		must[tinker.ForwardOutput](t)(m.ForwardBackward(ctx, batch(1)))
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for snaps := 0; snaps < 5; time.Sleep(10 * time.Millisecond) {
+		paths, err := filepath.Glob(filepath.Join(dir, "journal", "model-*.snap"))
+		if snaps = len(paths); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%d models of 5 have snapshots, %v", snaps, err)
+		}
+	}
+}
+
+// unwritable is a disk on which logs cannot be opened any more.
+type unwritable struct{ disk.FS }
+
+func (unwritable) Append(path string) (disk.File, error) { return nil, errors.New("read-only") }
+
+func TestLogThatCannotBeOpened(t *testing.T) {
+	modelDir, dir := tinyModel(t), t.TempDir()
+	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
+	must[tinker.ForwardOutput](t)(mustBegin(t, j).m.ForwardBackward(ctx, batch(1)))
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, modelDir, dir, unwritable{disk.OS()}, journal.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "read-only") {
+		t.Errorf("a log that cannot be opened: %v", err)
+	}
+}

@@ -1,0 +1,285 @@
+// Package journal makes a deterministic tinker.Service durable: an accepted request survives a kill.
+//
+// A request is appended to a write-ahead log and fsynced (concurrent requests share one fsync) before its future is
+// returned. The service below is a state machine: the same requests in the same order give the same bits. After a
+// kill, Open restores the last snapshot of each model and replays the later requests of the log. This restores
+// weights, optimizer, gradient, unfinished work and the futures of requests that a client may ask for again.
+//
+// The log has the requests and every random choice that was made for them. Results are logged without an fsync of
+// their own: a lost result is recomputed. Sampling changes no state and is passed through.
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Machine is a deterministic Service whose models can be saved and restored.
+type Machine interface {
+	tinker.Service
+	// OpenModel returns the client of an existing model.
+	OpenModel(ctx context.Context, modelID string) (tinker.TrainingClient, error)
+	// Snapshot writes a model's state between two of its requests and returns the SeqID of the last one included.
+	Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error)
+	// Restore makes a model from a snapshot. The machine must not have it.
+	Restore(ctx context.Context, r io.Reader) (modelID string, applied int64, err error)
+	// Evict removes a model without pending requests from memory; Restore can make it again.
+	Evict(ctx context.Context, modelID string) error
+	// NumericsID names the arithmetic: two machines with one id compute the same bits.
+	NumericsID() string
+}
+
+// Options configure a journal. The zero value is the default.
+type Options struct {
+	FS            disk.FS
+	SnapshotAfter time.Duration // replayable compute of one model after which it is snapshotted; default 30 s
+	// replayable compute of all models, which limits the time of a start; default 4 × SnapshotAfter
+	ReplayMax     time.Duration
+	Synced        func(time.Duration) // called with the duration of each fsync of the log; may be nil
+	SnapshotBytes int64               // log of one model after which it is snapshotted; default 256 MiB
+	SegmentBytes  int64               // a log segment's size; default 64 MiB
+	KeepResults   int                 // results kept per model across snapshots; default 64
+	KeepBytes     int64               // and their bytes; the newest result is always kept; default 16 MiB
+	IdleAfter     time.Duration       // time without a request after which a model is evicted from memory; 0 is never
+	Warn          func(msg string)    // called with warnings for the user, such as a change of numerics
+}
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = disk.OS()
+	}
+	if o.SnapshotAfter == 0 {
+		o.SnapshotAfter = 30 * time.Second
+	}
+	if o.ReplayMax == 0 {
+		o.ReplayMax = 4 * o.SnapshotAfter
+	}
+	if o.Synced == nil {
+		o.Synced = func(time.Duration) {}
+	}
+	if o.SnapshotBytes == 0 {
+		o.SnapshotBytes = 256 << 20
+	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = 64 << 20
+	}
+	if o.KeepResults == 0 {
+		o.KeepResults = 64
+	}
+	if o.KeepBytes == 0 {
+		o.KeepBytes = 16 << 20
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	return o
+}
+
+// Journal is a durable tinker.Service around a Machine.
+type Journal struct {
+	dir  string
+	m    Machine
+	opts Options
+	log  *segments
+	cut  int64 // bytes of unfinished writes that Open cut off
+
+	making   sync.Mutex // held while a model is made
+	bounding sync.Mutex // held while snapshots bound the replay
+	mu       sync.Mutex // guards the rest
+	models   map[string]*trainingClient
+	byKey    map[key]*trainingClient
+	closed   bool
+
+	replayed   chan struct{}  // closed when what was accepted before Open is done again
+	background sync.WaitGroup // watchers of futures and snapshots under way
+	ctx        context.Context
+	cancel     context.CancelFunc
+}
+
+type key struct {
+	session string
+	seq     int64
+}
+
+// Open reads the journal in dir, or makes it, and brings the machine, which must be empty, to the state after all
+// accepted requests. An unfinished record at the end of the log is cut off: its request was never promised. Any
+// other damage is an error that names the file.
+func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, error) {
+	opts = opts.withDefaults()
+	if err := opts.FS.MkdirAll(dir); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*trainingClient{}, byKey: map[key]*trainingClient{},
+		replayed: make(chan struct{})}
+	j.ctx, j.cancel = context.WithCancel(tinker.Promised(context.Background())) // what is logged was promised
+	if err := j.recover(tinker.Promised(ctx)); err != nil {
+		j.cancel()
+		return nil, err
+	}
+	ends := j.pending()
+	j.background.Go(func() {
+		for _, end := range ends {
+			<-end
+		}
+		close(j.replayed)
+	})
+	if opts.IdleAfter > 0 {
+		j.background.Go(j.keepResting)
+	}
+	return j, nil
+}
+
+// Capabilities implements tinker.Service.
+func (j *Journal) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
+	return j.m.Capabilities(ctx)
+}
+
+// SamplingClient implements tinker.Service. Sampling has no effect to make durable.
+func (j *Journal) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	return j.m.SamplingClient(ctx, req)
+}
+
+// CreateModel implements tinker.Service.
+func (j *Journal) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
+	asked := hashOf(req)
+	if req.LoRA.Seed == nil {
+		seed := int64(binary.LittleEndian.Uint64(random(8)) >> 1)
+		req.LoRA.Seed = &seed
+	}
+	return j.create(&req.SessionID, req.ModelSeqID, asked, recCreate, &req, func() (tinker.TrainingClient, error) {
+		return j.m.CreateModel(ctx, req)
+	})
+}
+
+// CreateModelFromState implements tinker.Service.
+func (j *Journal) CreateModelFromState(ctx context.Context,
+	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
+	return j.create(&req.SessionID, req.ModelSeqID, hashOf(req), recCreateFromState, &req,
+		func() (tinker.TrainingClient, error) {
+			return j.m.CreateModelFromState(ctx, req)
+		})
+}
+
+// create makes a model in the machine first and then logs it. Nothing is promised until it is logged and, if it was
+// made from a state, has a snapshot.
+func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any,
+	make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
+	j.making.Lock()
+	defer j.making.Unlock()
+	if *session == "" {
+		*session = "session-" + hex.EncodeToString(random(16))
+	}
+	j.mu.Lock()
+	m, closed := j.byKey[key{*session, seq}], j.closed
+	j.mu.Unlock()
+	switch {
+	case closed:
+		return nil, tinker.ErrClosed
+	case m != nil && m.created.Asked != asked:
+		return nil, m.otherSettings(seq, *session)
+	case m != nil:
+		return m, nil
+	}
+	inner, err := make()
+	if err != nil {
+		return nil, err
+	}
+	info, err := inner.Info(j.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if old := j.find(info.ModelID); old != nil && old.broken != nil {
+		return nil, errors.Join(old.broken, j.m.Evict(j.ctx, info.ModelID))
+	}
+	payload, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	rec := created{ModelID: info.ModelID, Session: *session, Seq: seq, Asked: asked, Kind: kind, Request: payload}
+	if err := j.appendSynced(kind, rec); err != nil {
+		return nil, err
+	}
+	m = newTrainingClient(j, rec, inner)
+	m.info = info
+	if kind == recCreateFromState {
+		if err := m.snapshot(); err != nil { // the state it came from may be deleted before a replay
+			return nil, err
+		}
+	}
+	j.add(m)
+	return m, nil
+}
+
+// OpenModel returns the client of an existing or unloaded model; for any other id the error is tinker.ErrNotFound.
+func (j *Journal) OpenModel(_ context.Context, modelID string) (tinker.TrainingClient, error) {
+	if m := j.find(modelID); m != nil {
+		return m, nil
+	}
+	return nil, tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
+}
+
+// DeleteCheckpoint implements tinker.Service. It waits for the replay, which may save the checkpoint again.
+func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
+	select {
+	case <-j.replayed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := j.m.DeleteCheckpoint(ctx, path); err != nil {
+		return err
+	}
+	return j.appendSynced(recDelete, deleted{Path: path})
+}
+
+// Close snapshots every model that changed since its last snapshot, so that the next start need not replay, and
+// closes the machine.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	j.closed = true
+	j.mu.Unlock()
+	var errs []error
+	for _, m := range j.all() {
+		if m.dirty() && !m.busy() {
+			errs = append(errs, m.snapshot())
+		}
+	}
+	j.cancel()
+	errs = append(errs, j.m.Close())
+	j.background.Wait()
+	return errors.Join(append(errs, j.log.close())...)
+}
+
+// Cut is how many bytes of unfinished writes Open has cut off the log.
+func (j *Journal) Cut() int64 { return j.cut }
+
+// Heal returns nil when requests can be made durable. After a failed write it tries again.
+func (j *Journal) Heal() error { return j.log.heal() }
+
+func (j *Journal) appendSynced(kind recordKind, v any) error {
+	at, err := j.log.append(kind, v)
+	if err != nil {
+		return err
+	}
+	return at.sync()
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return b
+}

@@ -1,0 +1,189 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// lacks reports whether a request has to be replayed.
+func (m *trainingClient) lacks(seq int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return seq > m.applied && !m.gone
+}
+
+// replay sends the requests that the snapshots do not include to the machine again, in the order of the log.
+func (j *Journal) replay(ctx context.Context, records []any, known map[operationKey]result) error {
+	for _, rec := range records {
+		var err error
+		switch r := rec.(type) {
+		case created:
+			err = j.recreate(ctx, r)
+		case operation:
+			m := j.models[r.ModelID]
+			if m == nil {
+				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
+			} else if m.lacks(r.SeqID) && m.broken == nil {
+				result, done := known[operationKey{r.ModelID, r.SeqID}]
+				if bad := m.wake(tinker.Promised(ctx)); bad != nil {
+					err = j.leaveOut(m, bad)
+				} else if done && result.settled() {
+					err = m.skip(result)
+				} else {
+					err = m.replay(r)
+				}
+			}
+		case unloaded:
+			if m := j.models[r.ModelID]; m != nil {
+				_, err = m.unload(ctx, false)
+			}
+		case deleted:
+			j.settle()
+			if err = j.m.DeleteCheckpoint(ctx, r.Path); errors.Is(err, tinker.ErrNotFound) {
+				err = nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Journal) recreate(ctx context.Context, r created) error {
+	if j.models[r.ModelID] != nil {
+		return nil // from its snapshot
+	}
+	var inner tinker.TrainingClient
+	var err error
+	if r.Kind == recCreate {
+		var req tinker.CreateModelRequest
+		if err = json.Unmarshal(r.Request, &req); err == nil {
+			inner, err = j.m.CreateModel(ctx, req)
+		}
+	} else {
+		var req tinker.CreateFromStateRequest
+		j.settle() // the state may be one that the replay saves
+		if err = json.Unmarshal(r.Request, &req); err == nil {
+			inner, err = j.m.CreateModelFromState(ctx, req)
+		}
+	}
+	if r.Kind == recCreateFromState && errors.Is(err, tinker.ErrNotFound) {
+		return nil // it has no snapshot, so nobody was promised it, and its state was deleted since
+	}
+	if err != nil {
+		m := newTrainingClient(j, r, nil)
+		m.idle = true
+		j.add(m)
+		return j.leaveOut(m, fmt.Errorf("journal: create model %s again: %w", r.ModelID, err))
+	}
+	m := newTrainingClient(j, r, inner)
+	if m.info, err = inner.Info(ctx); err != nil {
+		return fmt.Errorf("journal: create model %s again: %w", r.ModelID, err)
+	}
+	if r.Kind == recCreateFromState {
+		if err := m.snapshot(); err != nil {
+			return err
+		}
+	}
+	j.add(m)
+	return nil
+}
+
+// settle waits until the machine has executed everything replayed so far that can run.
+func (j *Journal) settle() {
+	for _, done := range j.pending() {
+		<-done
+	}
+}
+
+// pending is the completion channels of the machine's work. A request that waits for a missing earlier one is left
+// out, since it waits for its client.
+func (j *Journal) pending() (ends []<-chan struct{}) {
+	for _, m := range j.all() {
+		m.mu.Lock()
+		for seq := m.applied + 1; ; seq++ {
+			o, ok := m.ops.Get(seq)
+			if !ok {
+				break
+			}
+			if d, ok := o.future.(interface{ Done() <-chan struct{} }); ok {
+				ends = append(ends, d.Done())
+			}
+		}
+		m.mu.Unlock()
+	}
+	return ends
+}
+
+// settled reports whether a request need not be executed again: its result is known, and it did not change the
+// model. A failed save stays failed.
+func (r result) settled() bool {
+	switch r.Name {
+	case opForward, opSaveState, opSaveSampler:
+		return true
+	case opLoadState:
+		return r.Error != ""
+	}
+	return false
+}
+
+// skip uses up the number of a settled request: a request without data fails and changes nothing.
+func (m *trainingClient) skip(r result) error {
+	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID,
+		LossFn: tinker.CrossEntropy}); err != nil {
+		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.restoreResult(r)
+}
+
+func (m *trainingClient) replay(r operation) error {
+	var err error
+	switch r.Name {
+	case opForward:
+		err = again(m, r, m.inner.Forward)
+	case opForwardBackward:
+		err = again(m, r, m.inner.ForwardBackward)
+	case opOptimStep:
+		err = again(m, r, m.inner.OptimStep)
+	case opSaveState:
+		err = again(m, r, m.inner.SaveState)
+	case opLoadState:
+		err = again(m, r, m.inner.LoadState)
+	case opSaveSampler:
+		err = again(m, r, m.inner.SaveWeightsForSampler)
+	default:
+		err = fmt.Errorf("operation %q is not known to this version", r.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
+	}
+	return nil
+}
+
+func again[Req, T any](m *trainingClient, r operation,
+	send func(context.Context, Req) (*tinker.Future[T], error)) error {
+	var req Req
+	if err := json.Unmarshal(r.Request, &req); err != nil {
+		return err
+	}
+	f, resolve := tinker.NewFuture[T]()
+	o := &op{name: r.Name, hash: hashOf(&req), future: f, noted: make(chan struct{})}
+	m.mu.Lock()
+	m.ops.Accept(r.SeqID, o)
+	m.running++
+	m.bytes += int64(len(r.Request))
+	m.mu.Unlock()
+	inner, err := send(m.j.ctx, req)
+	if err != nil {
+		inner = tinker.Resolved(*new(T), err)
+	}
+	watch(m, o, r.SeqID, inner, resolve)
+	return nil
+}

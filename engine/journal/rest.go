@@ -1,0 +1,217 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// An idle model rests: it is written to its snapshot and evicted from the machine's memory. The next request restores
+// it to the same bits. After a start all models rest except those with requests to replay.
+
+// restPeriod limits how often idle models are looked for.
+const restPeriod = 10 * time.Second
+
+// keepResting lets models rest that have not been used for IdleAfter, until the journal closes.
+func (j *Journal) keepResting() {
+	tick := time.NewTicker(max(j.opts.IdleAfter/8, min(j.opts.IdleAfter, restPeriod)))
+	defer tick.Stop()
+	for {
+		select {
+		case <-j.ctx.Done():
+			return
+		case <-tick.C:
+			for _, m := range j.resting(time.Now().Add(-j.opts.IdleAfter)) {
+				if _, err := m.rest(); err != nil && j.ctx.Err() == nil {
+					j.opts.Warn(fmt.Sprintf("model %s stays in memory: %v", m.id, err))
+				}
+			}
+		}
+	}
+}
+
+// resting lists the models that may rest and were not used after the time, the one that was left alone for longest
+// first.
+func (j *Journal) resting(since time.Time) (list []*trainingClient) {
+	used := map[*trainingClient]time.Time{}
+	for _, m := range j.all() {
+		m.mu.Lock()
+		if m.mayRest() && !m.used.After(since) {
+			list, used[m] = append(list, m), m.used
+		}
+		m.mu.Unlock()
+	}
+	slices.SortStableFunc(list, func(a, b *trainingClient) int {
+		return cmp.Or(used[a].Compare(used[b]),
+			cmp.Compare(a.id, b.id))
+	})
+	return list
+}
+
+// Rest evicts a model at once if it has no pending requests; its client has said that it is done.
+func (j *Journal) Rest(modelID string) error {
+	j.mu.Lock()
+	m := j.models[modelID]
+	j.mu.Unlock()
+	if m == nil {
+		return tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
+	}
+	_, err := m.rest()
+	return err
+}
+
+// RestOne evicts the least recently used model and reports whether there was one.
+func (j *Journal) RestOne() (bool, error) {
+	for _, m := range j.resting(time.Now()) {
+		if done, err := m.rest(); done || err != nil {
+			return done, err
+		}
+	}
+	return false, nil
+}
+
+// Resting counts the evicted models, and all models that are not unloaded.
+func (j *Journal) Resting() (resting, all int) {
+	for _, m := range j.all() {
+		m.mu.Lock()
+		if !m.gone {
+			all++
+		}
+		if m.idle {
+			resting++
+		}
+		m.mu.Unlock()
+	}
+	return resting, all
+}
+
+// mayRest reports whether the model has no pending requests; m.mu is held.
+func (m *trainingClient) mayRest() bool {
+	return !m.idle && !m.gone && m.leaving == nil && m.running == 0
+}
+
+// rest writes the model to its snapshot and lets the machine forget it. It reports whether it did.
+func (m *trainingClient) rest() (bool, error) {
+	if !m.snapping.TryLock() { // a snapshot or a restore is in progress
+		return false, nil
+	}
+	defer m.snapping.Unlock()
+	m.mu.Lock()
+	may, stale := m.mayRest(), !m.snapped || m.ops.Next()-1 > m.applied
+	m.mu.Unlock()
+	if !may {
+		return false, nil
+	}
+	if stale {
+		if err := m.takeSnapshot(); err != nil {
+			return false, err
+		}
+	}
+	m.mu.Lock()
+	if !m.mayRest() || m.ops.Next()-1 > m.applied { // a request came meanwhile
+		m.mu.Unlock()
+		return false, nil
+	}
+	m.idle, m.inner, m.created.Request = true, nil, nil
+	m.ops.ForgetAll()
+	m.mu.Unlock()
+	if err := m.j.m.Evict(m.j.ctx, m.id); err != nil {
+		return false, fmt.Errorf("journal: model %s: %w", m.id, err)
+	}
+	return true, nil
+}
+
+// awake returns with m.mu held and the model in the machine, or an error.
+func (m *trainingClient) awake() error {
+	for {
+		m.mu.Lock()
+		if !m.idle || m.leaving != nil {
+			return nil
+		}
+		m.mu.Unlock()
+		if err := m.wakeInto(); err != nil {
+			return m.unusable(err)
+		}
+	}
+}
+
+// wakeInto is wake for a request that was not accepted: when there is no memory for the model, the one that was left
+// alone for longest makes room, and if there is none, the request must come again.
+func (m *trainingClient) wakeInto() error {
+	for {
+		err := m.wake(context.Background())
+		if !errors.Is(err, tinker.ErrBusy) {
+			return err
+		}
+		if done, rested := m.j.RestOne(); !done {
+			return errors.Join(err, rested)
+		}
+	}
+}
+
+// unusable is the error of a model that cannot be restored.
+func (m *trainingClient) unusable(why error) error {
+	if errors.Is(why, tinker.ErrClosed) || errors.Is(why, tinker.ErrBusy) {
+		return why
+	}
+	return tinker.Userf("journal: model %s %w: %w", m.id, tinker.ErrUnusable, why)
+}
+
+// wake restores an evicted model from its snapshot.
+func (m *trainingClient) wake(ctx context.Context) error {
+	m.snapping.Lock()
+	defer m.snapping.Unlock()
+	m.mu.Lock()
+	idle := m.idle
+	m.mu.Unlock()
+	if !idle || m.broken != nil {
+		return m.broken
+	}
+	s, err := openSnapshot(m.j.snapshotPath(m.id))
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	inner, err := m.restore(ctx, s)
+	if err != nil {
+		return err
+	}
+	results, err := s.kept()
+	if err != nil {
+		return err
+	}
+	info, err := inner.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("journal: restore %s: %w", s.path, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle, m.inner, m.created, m.info, m.used = false, inner, s.Created, info, time.Now()
+	for _, r := range results {
+		if err := m.restoreResult(r); err != nil {
+			return fmt.Errorf("journal: restore %s: %w", s.path, err)
+		}
+	}
+	return nil
+}
+
+func (m *trainingClient) restore(ctx context.Context, s *snapfile) (tinker.TrainingClient, error) {
+	state, err := s.machine()
+	if err != nil {
+		return nil, err
+	}
+	id, _, err := m.j.m.Restore(ctx, state)
+	if err != nil {
+		return nil, fmt.Errorf("journal: restore %s: %w", s.path, err)
+	}
+	inner, err := m.j.m.OpenModel(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("journal: restore %s: %w", s.path, err)
+	}
+	return inner, nil
+}

@@ -1,0 +1,185 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+func (j *Journal) snapshotPath(modelID string) string {
+	return filepath.Join(j.dir, "model-"+url.PathEscape(modelID)+".snap")
+}
+
+func (m *trainingClient) snapshotIfDue() {
+	m.mu.Lock()
+	due := m.compute > m.j.opts.SnapshotAfter || m.bytes > m.j.opts.SnapshotBytes
+	m.mu.Unlock()
+	var err error
+	if !m.leaves() && (due || m.j.log.full()) {
+		err = errors.Join(m.snapshot(), m.j.release())
+	}
+	err = errors.Join(err, m.j.boundReplay())
+	if err != nil && m.j.ctx.Err() == nil {
+		m.j.opts.Warn(fmt.Sprintf("a snapshot failed, the log keeps growing: %v", err))
+	}
+}
+
+// boundReplay takes snapshots until the replay of all models is within the limit. Concurrent callers return at once.
+func (j *Journal) boundReplay() error {
+	if !j.bounding.TryLock() {
+		return nil
+	}
+	defer j.bounding.Unlock()
+	for most := j.replayable(); most != nil; most = j.replayable() {
+		if err := most.snapshot(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayable returns the model with the most compute to replay when that of all models is beyond the bound, else nil.
+func (j *Journal) replayable() (most *trainingClient) {
+	total, largest := time.Duration(0), time.Duration(0)
+	for _, m := range j.all() {
+		m.mu.Lock()
+		if m.leaving == nil { // else nothing of it is replayed
+			total += m.compute
+			if m.compute > largest {
+				most, largest = m, m.compute
+			}
+		}
+		m.mu.Unlock()
+	}
+	if total <= j.opts.ReplayMax {
+		return nil
+	}
+	return most
+}
+
+// snapshot writes the model's state, starts a new log segment and removes those that no model needs any more.
+func (m *trainingClient) snapshot() error {
+	m.snapping.Lock()
+	defer m.snapping.Unlock()
+	return m.takeSnapshot()
+}
+
+// takeSnapshot is snapshot with m.snapping held. The snapshot of an evicted model stays as it is.
+func (m *trainingClient) takeSnapshot() error {
+	m.mu.Lock()
+	spent, logged, idle, info := m.compute, m.bytes, m.idle, m.info
+	m.mu.Unlock()
+	if idle {
+		return nil
+	}
+	var t trailer
+	var results []result
+	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
+		var err error
+		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []result, error) {
+			applied, err := m.j.m.Snapshot(m.j.ctx, m.id, w)
+			if err != nil {
+				return t, nil, err
+			}
+			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied,
+				Info: &info}
+			kept, err := m.kept(applied)
+			return t, kept, err
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.applied, m.snapped = t.Applied, true
+	m.compute, m.bytes = m.compute-spent, m.bytes-logged
+	m.dropOld(results)
+	m.mu.Unlock()
+	if err := m.j.log.rotate(); err != nil {
+		return err
+	}
+	return m.j.log.compact(m.j.appliedOf)
+}
+
+// release takes snapshots of the models that need the oldest log segment when the log is long: a model that was
+// trained a little and then left idle would keep everything that others have logged since.
+func (j *Journal) release() error {
+	if j.log.closedBytes() <= j.opts.SnapshotBytes {
+		return nil
+	}
+	holders := j.log.holders(j.appliedOf)
+	var errs []error
+	for _, m := range j.all() {
+		if slices.Contains(holders, m.id) && !m.leaves() {
+			errs = append(errs, m.snapshot())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// kept returns the newest results up to applied, in order and within the bounds, the newest in any case. The machine is
+// done with those requests, so it waits for watchers that are a moment behind.
+func (m *trainingClient) kept(applied int64) ([]result, error) {
+	m.mu.Lock()
+	var done []*op // newest first
+	for seq := applied; seq > max(0, applied-int64(m.j.opts.KeepResults)); seq-- {
+		if o, ok := m.ops.Get(seq); ok {
+			done = append(done, o)
+		}
+	}
+	m.mu.Unlock()
+	var results []result
+	bytes := int64(0)
+	for _, o := range done {
+		<-o.noted
+		if o.result == nil {
+			return nil, tinker.ErrClosed
+		}
+		if bytes += int64(len(o.result.Value)); bytes > m.j.opts.KeepBytes && len(results) > 0 {
+			break
+		}
+		results = append(results, *o.result)
+	}
+	slices.Reverse(results)
+	return results, nil
+}
+
+// dropOld forgets the results that the snapshot does not keep. m.mu is held.
+func (m *trainingClient) dropOld(kept []result) {
+	oldest := m.applied + 1
+	if len(kept) > 0 {
+		oldest = kept[0].SeqID
+	}
+	for seq, o := range m.ops.All() {
+		if seq < oldest && o.result != nil {
+			m.ops.Forget(seq)
+		}
+	}
+}
+
+// appliedOf is the last request of a model that the log need not keep; -1 for a model without a snapshot.
+func (j *Journal) appliedOf(id string) int64 {
+	j.mu.Lock()
+	m := j.models[id]
+	j.mu.Unlock()
+	if m == nil {
+		return -1
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.gone:
+		return never
+	case !m.snapped:
+		return -1
+	}
+	return m.applied
+}

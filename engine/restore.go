@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// snapshotReader reads numbers and sums up what it reads.
+type snapshotReader struct {
+	r   *bufio.Reader
+	sum hash.Hash32
+}
+
+// bytes reads n bytes. It takes memory as they come, so a damaged length does not ask for all of it.
+func (s *snapshotReader) bytes(n int) ([]byte, error) {
+	var b bytes.Buffer
+	if _, err := io.CopyN(&b, s.r, int64(n)); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	s.sum.Write(b.Bytes())
+	return b.Bytes(), nil
+}
+
+func (s *snapshotReader) floats(n int) ([]float32, error) {
+	out := make([]float32, 0, min(n, 1<<20))
+	for len(out) < n {
+		raw, err := s.bytes(4 * min(n-len(out), 1<<14))
+		if err != nil {
+			return nil, err
+		}
+		for ; len(raw) > 0; raw = raw[4:] {
+			out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+		}
+	}
+	return out, nil
+}
+
+func (s *snapshotReader) many(lengths []int) ([][]float32, error) {
+	out := make([][]float32, len(lengths))
+	for i, n := range lengths {
+		var err error
+		if out[i], err = s.floats(n); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *snapshotReader) header() (info snapshotInfo, err error) {
+	magic, err := s.bytes(len(snapshotMagic) + 8)
+	if err != nil {
+		return info, err
+	}
+	n := binary.LittleEndian.Uint64(magic[len(snapshotMagic):])
+	is := string(magic[:len(snapshotMagic)])
+	if is != snapshotMagic && is != snapshotMagic2 || n > snapshotHeader {
+		return info, errors.New("not a snapshot of this version")
+	}
+	raw, err := s.bytes(int(n))
+	if err != nil {
+		return info, err
+	}
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return info, err
+	}
+	if is != info.magic() {
+		return info, fmt.Errorf("a snapshot that begins with %s has the optimizer %q", is, info.Optimizer)
+	}
+	return info, checkOptimizer(info.Optimizer, info.LoRA)
+}
+
+// Restore makes the model of a snapshot, which must not exist yet, and returns its id and the SeqID of the last request
+// in it.
+func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, applied int64, err error) {
+	if ctx.Err() != nil {
+		return "", 0, context.Cause(ctx)
+	}
+	s := &snapshotReader{bufio.NewReaderSize(from, 1<<18), crc32.New(crc32.MakeTable(crc32.Castagnoli))}
+	info, err := s.header()
+	if err != nil {
+		return "", 0, fmt.Errorf("engine: snapshot: %w", err)
+	}
+	e.making.Lock()
+	defer e.making.Unlock()
+	if r, err := e.find(info.ModelID); err != nil {
+		return "", 0, err
+	} else if r != nil {
+		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
+	}
+	r := &trainingRun{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA,
+		bf16:     info.BF16,
+		promised: tinker.IsPromised(ctx)}
+	if err := r.readSnapshot(s, info); err != nil {
+		e.memory.release(r.id)
+		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
+	}
+	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {
+		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; what follows may differ in the last bits",
+			"model", r.id, "snapshot", info.Numerics, "now", want)
+	}
+	return r.id, info.Applied, e.add(r, info.Applied)
+}
+
+// readSnapshot fills the run with the numbers behind the header.
+func (r *trainingRun) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
+	if r.base, err = r.e.base(info.BaseModel); err != nil {
+		return err
+	}
+	if err := r.hold(r.promised); err != nil {
+		return err
+	}
+	m := manifest{BaseModel: info.BaseModel, Fingerprint: info.Fingerprint, LoRA: info.LoRA}
+	if err := r.fits(m, "of the snapshot"); err != nil {
+		return err
+	}
+	var params []model.Tensor
+	var lengths []int
+	for _, p := range info.Params {
+		n := 1
+		for _, d := range p.Shape {
+			if d < 1 || n > 1<<40/d {
+				return fmt.Errorf("parameter %s has shape %v", p.Name, p.Shape)
+			}
+			n *= d
+		}
+		params, lengths = append(params, model.Tensor{Name: p.Name, Shape: p.Shape}), append(lengths, n)
+	}
+	all := slices.Concat(slices.Repeat(lengths, 1+momentSets(info.Optimizer)), info.Gradient)
+	values, err := s.many(all)
+	if err != nil {
+		return err
+	}
+	want := s.sum.Sum32()
+	if end, err := s.bytes(4); err != nil || binary.LittleEndian.Uint32(end) != want {
+		return errors.Join(errors.New("its checksum is wrong; it was damaged"), err)
+	}
+	n := len(params)
+	for i := range params {
+		params[i].Data = values[i]
+	}
+	root, err := r.root()
+	if err != nil {
+		return err
+	}
+	end := n * (1 + momentSets(info.Optimizer))
+	if err := r.install(params, restoredOptimizer(info.Optimizer, values[n:end:end], info.Step), root); err != nil {
+		return err
+	}
+	return r.setGradient(values[end:])
+}
+
+// setGradient restores the accumulators; none means no gradient.
+func (r *trainingRun) setGradient(values [][]float32) error {
+	if len(values) == 0 {
+		return nil
+	}
+	accumulators := r.grads.Accumulators()
+	if len(values) != len(accumulators) {
+		return fmt.Errorf("%d gradient accumulators, the model has %d", len(values), len(accumulators))
+	}
+	for i, a := range accumulators {
+		if len(a) != len(values[i]) {
+			return fmt.Errorf("gradient accumulator %d has %d values, the model's %d", i, len(values[i]), len(a))
+		}
+		copy(a, values[i])
+	}
+	r.gathered = true
+	return nil
+}

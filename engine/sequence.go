@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A
+// sequence that has no pages any more computes its tokens again; the bits are the same.
+type sequence struct {
+	s      *sampling
+	sample int
+	stream rng.Stream
+	tokens []int32 // prompt, then what was drawn
+	done   int     // tokens whose keys and values lie in pages
+	pages  []*cache.Page
+	view   []*nn.Page // the same
+	tail   []byte     // see stops.after
+	logits []float32  // [V] behind the prompt, while samples are still to begin
+	asked  bool       // the prefix cache was asked since the pages were last empty
+
+	// for the present step
+	take    int // tokens to compute
+	first   int // row of the first of them
+	planned bool
+	short   bool // found no pages
+	granted int  // samples that may begin
+}
+
+func newPromptSequence(s *sampling) *sequence { return &sequence{s: s, sample: -1, tokens: s.prompt} }
+
+func (l *sequence) cache() *cache.Cache { return l.s.version.cache }
+
+func (l *sequence) owner() *share { return l.s.queue.share.owner }
+
+// ready says that more samples of the sequence's prompt can begin.
+func (l *sequence) ready() bool {
+	return l.prompting() && l.logits != nil && l.s.next < l.s.n && !l.s.closed
+}
+
+// prompting says that the sequence stands for the request and not for a sample.
+func (l *sequence) prompting() bool { return l.sample < 0 }
+
+// idle says that there is nothing to compute: the sequence only waits to begin more samples.
+func (l *sequence) idle() bool { return l.done == len(l.tokens) }
+
+// resume finds what is known of the sequence's tokens. Scored prompts are computed whole.
+func (l *sequence) resume() {
+	if l.done > 0 || l.asked {
+		return
+	}
+	l.asked = true
+	if l.prompting() && l.s.wantsPrompt() {
+		return
+	}
+	l.add(l.cache().Lookup(l.s.version.id, l.tokens))
+	l.done = len(l.pages) * cache.PageLen
+	if l.prompting() {
+		l.s.out.PromptCacheHitTokens = l.done
+	}
+}
+
+func (l *sequence) add(pages []*cache.Page) {
+	for _, p := range pages {
+		l.pages = append(l.pages, p)
+		l.view = append(l.view, &p.Page)
+	}
+}
+
+// room sees to it that pages cover the next n tokens, if need be beyond the budget.
+func (l *sequence) room(n int, force bool) bool {
+	missing := pagesFor(l.done+n) - len(l.pages)
+	if missing <= 0 {
+		return true
+	}
+	pages := l.cache().Alloc(missing, force)
+	l.add(pages)
+	return pages != nil
+}
+
+// drop gives the pages back.
+func (l *sequence) drop() {
+	l.cache().Release(l.pages)
+	l.pages, l.view = l.pages[:0], l.view[:0]
+	l.done, l.asked, l.logits = 0, false, nil
+}
+
+// computed notes that the step's tokens are done, and makes full pages known.
+func (l *sequence) computed() {
+	before := l.done / cache.PageLen
+	l.done += l.take
+	if l.done/cache.PageLen == before {
+		return
+	}
+	l.cache().Keep(l.s.version.id, l.tokens[:l.done], l.pages)
+	for i, p := range l.pages {
+		l.view[i] = &p.Page
+	}
+}
+
+// fork makes the sequence of the next sample, which has drawn its first token. The last one takes the prompt's pages
+// over. It returns nil if the pages do not suffice.
+func (l *sequence) fork(token int32, force bool) *sequence {
+	s := l.s
+	c := &sequence{s: s, sample: s.next, stream: s.seed.Stream("sample", s.next), asked: true, done: l.done}
+	if s.next == s.n-1 {
+		c.pages, c.view = l.pages, l.view
+		l.pages, l.view = nil, nil
+	} else if !c.copyPages(l, force) {
+		return nil
+	}
+	c.tokens = append(append(make([]int32, 0, len(l.tokens)+min(s.most, 256)), l.tokens...), token)
+	return c
+}
+
+// copyPages shares the full pages of l and copies the partial one.
+func (l *sequence) copyPages(from *sequence, force bool) bool {
+	full := from.done / cache.PageLen
+	if full < len(from.pages) {
+		own := l.cache().Alloc(1, force)
+		if own == nil {
+			return false
+		}
+		copy(own[0].Data, from.pages[full].Data)
+		l.cache().Share(from.pages[:full])
+		l.add(from.pages[:full])
+		l.add(own)
+		return true
+	}
+	l.cache().Share(from.pages)
+	l.add(from.pages)
+	return true
+}
+
+// sampled adds a drawn token to the answer and reports whether the sample has ended.
+func (s *sampling) sampled(sample int, d drawn, tail *[]byte) bool {
+	q := &s.out.Sequences[sample]
+	if q.Tokens == nil {
+		n := min(s.most, 128)
+		q.Tokens, q.Logprobs = make([]int32, 0, n), make([]float32, 0, n)
+	}
+	q.Tokens, q.Logprobs = append(q.Tokens, d.token), append(q.Logprobs, d.logp)
+	if d.top != nil {
+		q.TopKLogprobs = append(q.TopKLogprobs, d.top)
+	}
+	switch {
+	case s.stop.after(d.token, tail):
+		q.StopReason = tinker.StopStop
+	case len(q.Tokens) == s.most:
+		q.StopReason = tinker.StopLength
+	default:
+		return false
+	}
+	q.Tokens, q.Logprobs = slices.Clip(q.Tokens), slices.Clip(q.Logprobs)
+	s.left--
+	return true
+}

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their
+// results are there.
+type trainingRun struct {
+	e        *Engine
+	id       string
+	created  digest // of the request that made it
+	owner    string
+	base     *base
+	lora     tinker.LoRA // with everything filled in
+	bf16     bool        // full parameters are computed in bf16
+	q        queue
+	state           // touched by the queue's goroutine alone, and by the trainer while that waits for it
+	share    *share // of training
+	promised bool   // it was accepted before
+	coming   bool   // guarded by the trainer: a job is likely to follow at once
+	present  bool   // likewise: the share is
+}
+
+// state is what requests change.
+type state struct {
+	params   []model.Tensor // the trainable ones, f32
+	opt      optimizer
+	grads    *model.Grads // same names and shapes as params
+	gathered bool         // grads is not zero
+	version  *version     // params, packed
+}
+
+func (r *trainingRun) full() bool { return r.lora.Rank == 0 }
+
+func modelLoRA(l tinker.LoRA) model.LoRA {
+	m := model.LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: l.TrainAttn, MLP: l.TrainMLP, Unembed: l.TrainUnembed}
+	if l.Modules != "" {
+		m.Modules = strings.Split(l.Modules, ",")
+	}
+	return m
+}
+
+// install makes params, which it keeps, and opt the state, without a gradient. params are sorted by name,
+// so that sums over tensors run in one order wherever they came from.
+func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *version) error {
+	v, err := r.pack(params, root)
+	if err != nil {
+		return err
+	}
+	r.state = state{params: params, opt: opt, grads: model.NewGrads(params), version: v}
+	return nil
+}
+
+// pack makes a version of params. root is any version of the base's weights; full parameters do without.
+func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, error) {
+	if !r.full() {
+		a, err := root.w.NewAdapter(modelLoRA(r.lora), params, r.e.compute.K)
+		if err != nil {
+			return nil, err
+		}
+		return r.e.newVersion(r.base, root.w, root.weights, a), nil
+	}
+	c := r.base.config
+	c.BF16 = r.bf16
+	w, err := model.NewWeights(c, params, r.e.compute)
+	if err != nil {
+		return nil, err
+	}
+	return r.e.newVersion(r.base, w, 0, nil), nil
+}
+
+// root returns the base's own version, which pack needs for an adapter.
+func (r *trainingRun) root() (*version, error) {
+	if r.full() {
+		return nil, nil
+	}
+	return r.e.load(r.base)
+}
+
+// Info implements tinker.TrainingClient.
+func (r *trainingRun) Info(context.Context) (tinker.ModelInfo, error) {
+	r.q.mu.Lock()
+	defer r.q.mu.Unlock()
+	if r.q.closed {
+		return tinker.ModelInfo{}, errClosed()
+	}
+	if r.q.ends() {
+		return tinker.ModelInfo{}, errUnloaded(r.id)
+	}
+	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.requests.Next()}, nil
+}
+
+// Forward implements tinker.TrainingClient.
+func (r *trainingRun) Forward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("forward").forward(req), tokensOf(req),
+		func() (tinker.ForwardOutput, error) { return r.forward(req, false) }, sizeOfForward)
+}
+
+// ForwardBackward implements tinker.TrainingClient.
+func (r *trainingRun) ForwardBackward(ctx context.Context,
+	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("forward_backward").forward(req), tokensOf(req),
+		func() (tinker.ForwardOutput, error) { return r.forward(req, true) }, sizeOfForward)
+}
+
+func tokensOf(req tinker.ForwardRequest) (n int) {
+	for _, d := range req.Data {
+		n += d.ModelInput.Len()
+	}
+	return n
+}
+
+func sizeOfForward(o tinker.ForwardOutput) int64 {
+	n := int64(256)
+	for _, rec := range o.LossFnOutputs {
+		for _, t := range rec {
+			n += 128 + int64(4*len(t.Float)+8*len(t.Int))
+		}
+	}
+	return n
+}
+
+func sizeOfSmall[T any](T) int64 { return 512 }
+
+// OptimStep implements tinker.TrainingClient.
+func (r *trainingRun) OptimStep(ctx context.Context,
+	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("optim_step").step(req), 0,
+		func() (tinker.OptimStepOutput, error) { return r.step(req) }, sizeOfSmall)
+}
+
+// SaveState implements tinker.TrainingClient.
+func (r *trainingRun) SaveState(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("save_state").save(req), 0,
+		func() (tinker.SaveOutput, error) { r.e.training.idle(r); return r.save(req, tinker.KindState) }, sizeOfSmall)
+}
+
+// SaveWeightsForSampler implements tinker.TrainingClient.
+func (r *trainingRun) SaveWeightsForSampler(ctx context.Context,
+	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("save_weights_for_sampler").save(req), 0,
+		func() (tinker.SaveOutput, error) { r.e.training.idle(r); return r.save(req, tinker.KindSampler) }, sizeOfSmall)
+}
+
+// LoadState implements tinker.TrainingClient.
+func (r *trainingRun) LoadState(ctx context.Context,
+	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+	return submit(ctx, &r.q, req.SeqID, newHasher("load_state").load(req.Path, req.Optimizer), 0,
+		func() (tinker.LoadOutput, error) { r.e.training.idle(r); return r.load(req) }, sizeOfSmall)
+}
+
+// step applies the gathered gradient and clears it.
+func (r *trainingRun) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput, error) {
+	if err := r.fitsOptimizer(req); err != nil {
+		return tinker.OptimStepOutput{}, err
+	}
+	var norm float64
+	var err error
+	closed := r.e.training.do(&job{r: r, alone: func() {
+		norm, err = r.update(req)
+	}})
+	if closed != nil {
+		return tinker.OptimStepOutput{}, closed
+	}
+	if err != nil {
+		var known *tinker.Error
+		if !errors.As(err, &known) {
+			err = tinker.Userf("engine: optim_step %d of model %s: %w", r.opt.steps()+1, r.id, err)
+		}
+		return tinker.OptimStepOutput{}, err
+	}
+	v, err := r.pack(r.params, r.version) // beside what others compute: it waits for nobody's turn
+	if err != nil {
+		return tinker.OptimStepOutput{}, fmt.Errorf("engine: %w", err)
+	}
+	r.version = v
+	r.clear()
+	return tinker.OptimStepOutput{Metrics: map[string]float64{"grad_norm": norm}}, nil
+}
+
+func slicesOf(t []model.Tensor) [][]float32 {
+	s := make([][]float32, len(t))
+	for i := range t {
+		s[i] = t[i].Data
+	}
+	return s
+}
+
+// clear empties the gradient.
+func (s *state) clear() {
+	if s.gathered {
+		s.grads.Zero()
+		s.gathered = false
+	}
+}
+
+// mark returns a function that sets the gradient back to what it is now.
+func (s *state) mark() (undo func()) {
+	if !s.gathered {
+		return s.clear
+	}
+	accumulators := s.grads.Accumulators()
+	old := make([][]float32, len(accumulators))
+	for i, a := range accumulators {
+		old[i] = slices.Clone(a)
+	}
+	return func() {
+		for i, a := range accumulators {
+			copy(a, old[i])
+		}
+	}
+}
+
+// badGradient names a gradient tensor that is not finite, "" if there is none.
+func (s *state) badGradient() string {
+	for _, t := range s.grads.T {
+		if !finite(t.Data) {
+			return t.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,87 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	weightsFile = "model.safetensors"
+	indexFile   = "model.safetensors.index.json"
+)
+
+// chooseModel takes the files beside config.json that describe the model, and its weights in safetensors. Other formats
+// of the same weights, and folders below, stay where they are.
+func chooseModel(ctx context.Context, l Listing) ([]string, error) {
+	if !slices.Contains(l.Names, "config.json") {
+		return nil, errors.New("there is no config.json")
+	}
+	if l.Local && !slices.Contains(l.Names, "tokenizer.json") {
+		return nil, errors.New("there is no tokenizer.json")
+	}
+	weights, err := chooseWeights(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range l.Names {
+		if n != indexFile && isDescription(n) {
+			weights = append(weights, n)
+		}
+	}
+	return weights, nil
+}
+
+// chooseWeights names the one file of weights, or the index and the shards that it names.
+func chooseWeights(ctx context.Context, l Listing) ([]string, error) {
+	switch {
+	case slices.Contains(l.Names, weightsFile):
+		return []string{weightsFile}, nil
+	case !slices.Contains(l.Names, indexFile):
+		return nil, fmt.Errorf("there is neither %s nor %s; weights in another format have to be converted to "+
+			"safetensors", weightsFile, indexFile)
+	}
+	data, err := l.Read(ctx, indexFile)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Shards map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, fmt.Errorf("%s: %w", indexFile, err)
+	}
+	var names []string
+	for _, n := range index.Shards {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, n := range names {
+		if !slices.Contains(l.Names, n) {
+			return nil, fmt.Errorf("%s is missing, which %s names", n, indexFile)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s names no files", indexFile)
+	}
+	return append(names, indexFile), nil
+}
+
+// isDescription reports a file of settings or text of the model itself: tokenizer, templates, licence.
+func isDescription(name string) bool {
+	if dir := path.Dir(name); dir != "." && dir != "additional_chat_templates" {
+		return false
+	}
+	switch path.Ext(name) {
+	case ".json":
+		return !strings.HasSuffix(name, ".index.json")
+	case ".jinja", ".txt":
+		return true
+	}
+	return false
+}

@@ -1,6 +1,0 @@
-//go:build !amd64
-
-package kernel
-
-// peakLoop returns the register-only loop of path p's products and its operations: there is none.
-func peakLoop(Path) (loop func(), operations float64) { return nil, 0 }

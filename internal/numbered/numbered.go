@@ -1,0 +1,76 @@
+// Package numbered keeps the requests of one model by their numbers, so that a request that is sent again is answered
+// and not executed again.
+package numbered
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+)
+
+// Requests is the accepted requests of one model by number (SeqID). The numbers begin at 1. What E holds of a request,
+// its future for instance, is kept until Forget. The caller's lock guards it.
+type Requests[E any] struct {
+	model string
+	next  int64
+	kept  map[int64]E
+}
+
+// New returns the requests of a model that has accepted none.
+func New[E any](model string) *Requests[E] {
+	return &Requests[E]{model: model, next: 1, kept: map[int64]E{}}
+}
+
+// Next is the number above all accepted ones, which a request without a number takes.
+func (r *Requests[E]) Next() int64 { return r.next }
+
+// Number is the number of a request that asked for seq; 0 asks for Next.
+func (r *Requests[E]) Number(seq int64) int64 {
+	if seq == 0 {
+		return r.next
+	}
+	return seq
+}
+
+// Accept keeps a request.
+func (r *Requests[E]) Accept(seq int64, e E) {
+	r.kept[seq] = e
+	r.Reserve(seq)
+}
+
+// Reserve uses up the numbers up to seq: Next is above it from now on.
+func (r *Requests[E]) Reserve(seq int64) { r.next = max(r.next, seq+1) }
+
+// Get returns a request that is kept.
+func (r *Requests[E]) Get(seq int64) (e E, ok bool) {
+	e, ok = r.kept[seq]
+	return e, ok
+}
+
+// All iterates over the requests that are kept, in no order. The loop may forget them.
+func (r *Requests[E]) All() iter.Seq2[int64, E] { return maps.All(r.kept) }
+
+// Forget drops a request; its number stays used.
+func (r *Requests[E]) Forget(seq int64) { delete(r.kept, seq) }
+
+// ForgetAll drops all requests.
+func (r *Requests[E]) ForgetAll() { r.kept = map[int64]E{} }
+
+// Repeated finds the request that was accepted before under a number. same says whether it is the request that is now
+// sent. The error says that it is another one, or that it is not kept any more; all requests up to done were accepted.
+func (r *Requests[E]) Repeated(seq, done int64, same func(E) bool) (e E, found bool, err error) {
+	e, found = r.kept[seq]
+	switch {
+	case !found && seq <= done:
+		err = fmt.Errorf("the result of request %d of model %s is no longer kept; the next free seq_id is %d", seq,
+			r.model, r.next)
+	case found && !same(e):
+		err = fmt.Errorf("%w; the next free one is %d", Reused(seq, "model "+r.model), r.next)
+	}
+	return e, found, err
+}
+
+// Reused is the error of a number that was used for another request of the model or sampling session of.
+func Reused(seq int64, of string) error {
+	return fmt.Errorf("seq_id %d of %s was used for another request", seq, of)
+}

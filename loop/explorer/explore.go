@@ -1,0 +1,274 @@
+package explorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// tally counts what a step did; its fields are changed atomically.
+type tally struct {
+	tokens, failed, truncated, reused, left atomic.Int64
+	nanos                                   int64
+	took                                    []took // of each task
+}
+
+func (t *tally) into(m map[string]float64) {
+	if n := t.tokens.Load(); n > 0 && t.nanos > 0 {
+		m["perf/sampled_tokens_per_second"] = float64(n) / (float64(t.nanos) / 1e9)
+	}
+	if n := t.left.Load(); n > 0 {
+		m["rollout/left_out_task_count"] = float64(n)
+	}
+	rolloutTimes(m, t.took)
+	m["rollout/failed_task_count"] = float64(t.failed.Load())
+	m["rollout/prompt_truncated_count"] = float64(t.truncated.Load())
+}
+
+// explore runs the tasks that have no stored group and returns all groups in task order. A task that failed after all
+// attempts has an empty group.
+func (x *Explorer) explore(ctx context.Context, step int,
+	tasks []workflow.Task) ([][]*experience.Experience, *tally, error) {
+	stored, err := x.store.Load(step)
+	if err != nil {
+		return nil, nil, err
+	}
+	stats, begin := &tally{took: make([]took, len(tasks))}, time.Now()
+	groups := make([][]*experience.Experience, len(tasks))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, x.Runners))
+	enough := x.enough(gctx)
+	defer enough.stop()
+	for i, t := range tasks {
+		if rec, ok := stored[t.ID]; ok {
+			groups[i] = rec.Experiences
+			stats.reused.Add(1)
+			enough.finished()
+			continue
+		}
+		g.Go(func() error {
+			list, err := x.sample(enough.ctx, t, &stats.took[i])
+			if gctx.Err() != nil {
+				return context.Cause(gctx)
+			}
+			switch {
+			case err != nil && context.Cause(enough.ctx) == errLeftOut:
+				list = nil
+				stats.left.Add(1)
+				err = x.note("left_out", step, "task "+t.ID)
+			case errors.Is(err, tinker.ErrLost): // no other task will fare better
+			case err != nil:
+				list = nil
+				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index,
+					x.train.Name, err))
+				err = nil
+			}
+			if err != nil {
+				return err
+			}
+			for _, e := range list {
+				e.Info.TasksetID = t.Taskset
+			}
+			groups[i] = list
+			enough.finished()
+			return x.store.Put(buffer.Record{Step: step, Task: t.ID, Experiences: list})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	stats.nanos = time.Since(begin).Nanoseconds()
+	for i, list := range groups {
+		x.count(stats, step, tasks[i], list, stored)
+	}
+	if stats.failed.Load() == int64(len(tasks)) {
+		return nil, nil, fmt.Errorf("all %d tasks failed; the warnings above say why", len(tasks))
+	}
+	return groups, stats, nil
+}
+
+// sample runs a training task, beside its greedy rollout if there is to be one.
+func (x *Explorer) sample(ctx context.Context, t workflow.Task, spent *took) ([]*experience.Experience, error) {
+	if !x.Greedy {
+		return x.parts(ctx, t, spent)
+	}
+	var list []*experience.Experience
+	var baseline float64
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		list, err = x.parts(ctx, t, spent)
+		return err
+	})
+	g.Go(func() (err error) {
+		baseline, err = x.greedy(ctx, t)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		own := baseline
+		e.Info.Baseline = &own
+		if e.Metrics == nil {
+			e.Metrics = map[string]float64{}
+		}
+		e.Metrics["greedy_reward"] = baseline
+	}
+	return list, nil
+}
+
+// greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is no experience
+// itself.
+func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error) {
+	set := x.train
+	set.Workflow, set.Rollout = set.Way(t)
+	set.Rollout.Params.Temperature = 0
+	t.Repeat, t.Variant = 1, 0
+	list, err := x.attempt(ctx, &set, t, nil)
+	if err != nil {
+		return 0, fmt.Errorf("greedy rollout: %w", err)
+	}
+	sum := 0.0
+	for _, e := range list {
+		if e.Reward == nil {
+			return 0, fmt.Errorf("greedy rollout: experience %s has no reward", e.EID)
+		}
+		sum += *e.Reward
+	}
+	return sum / float64(max(1, len(list))), nil
+}
+
+func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experience.Experience,
+	stored map[string]buffer.Record) {
+	if len(list) == 0 {
+		stats.failed.Add(1)
+	}
+	for _, e := range list {
+		if e.TruncateStatus == experience.PromptTruncated {
+			stats.truncated.Add(1)
+		}
+		if _, reused := stored[t.ID]; !reused {
+			stats.tokens.Add(int64(e.ResponseLength()))
+		}
+	}
+	if len(list) > 0 && list[0].TruncateStatus == experience.PromptTruncated {
+		x.Warn(fmt.Sprintf("explore step %d: the prompt of row %d is longer than %d tokens, the most for a prompt; "+
+			"it is masked and trains nothing", step, t.Index, list[0].PromptLength))
+	}
+}
+
+// attempt runs a task until an attempt succeeds or none is left, and notes how long that took.
+func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task,
+	spent *took) (list []*experience.Experience, err error) {
+	w, r := set.Way(t)
+	r.Sampler, r.Version = x.sampler, x.version
+	first, last := time.Now(), time.Duration(0)
+	for range 1 + x.Retries {
+		tctx, cancel := ctx, context.CancelFunc(func() {})
+		limit, why := x.Timeout, "explorer.max_timeout"
+		if set == &x.train {
+			limit, why = x.limit(limit, why)
+		}
+		if limit > 0 {
+			tctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v (%s)", limit, why))
+		}
+		begin := time.Now()
+		list, err = whole(w.Run(tctx, &r, t))
+		last = time.Since(begin)
+		timedOut := tctx.Err() != nil && ctx.Err() == nil
+		cancel()
+		if set == &x.train && !timedOut && ctx.Err() == nil {
+			x.pace.add(last)
+		}
+		if err == nil || ctx.Err() != nil || tinker.CategoryOf(err) == tinker.User || errors.Is(err, tinker.ErrLost) {
+			break // another attempt at a wrong request would go wrong as well
+		}
+	}
+	if ctx.Err() == nil {
+		spent.add(last, time.Since(first))
+	}
+	return list, err
+}
+
+// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, and
+// no nil among them.
+func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
+	if err == nil && slices.Contains(list, nil) {
+		err = errors.New("the workflow returned a nil experience without an error; " +
+			"it must return an error, or no such entry")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or
+// "bench/").
+func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metrics map[string]float64) error {
+	begin := time.Now()
+	for s := range x.eval {
+		set := &x.eval[s]
+		tasks, err := set.Tasks.Batch(1, 0)
+		if err != nil {
+			return fmt.Errorf("evaluation of %s: %w", set.Name, err)
+		}
+		groups, times := make([][]*experience.Experience, len(tasks)), make([]took, len(tasks))
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(max(1, x.Runners) * max(1, x.train.Repeat)) // as many samples at a time as training has
+		for i, t := range tasks {
+			// the same draws at every evaluation: what differs is the weights
+			x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat)
+			g.Go(func() error {
+				list, err := x.attempt(gctx, set, t, &times[i])
+				if gctx.Err() != nil {
+					return context.Cause(gctx)
+				}
+				if errors.Is(err, tinker.ErrLost) {
+					return err
+				}
+				if err != nil {
+					x.Warn(fmt.Sprintf("evaluation at step %d: task %d of %s failed and is left out: %v", step, t.Index,
+						set.Name, err))
+				}
+				groups[i] = list
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		if x.Evaluated != nil {
+			if err := x.Evaluated(step, prefix, set.Name, slices.Concat(groups...)); err != nil {
+				return err
+			}
+		}
+		evalMetrics(metrics, prefix+set.Name, groups, times, x.Detailed)
+	}
+	if len(x.eval) > 0 {
+		metrics["time/eval"] = time.Since(begin).Seconds()
+	}
+	return nil
+}
+
+// Evaluate evaluates one version of the weights, given by path, and returns its metrics under prefix.
+func (x *Explorer) Evaluate(ctx context.Context, step int, path, prefix string) (map[string]float64, error) {
+	// with a sampler of its own: the loop may be at work
+	one := New(x.Options, x.service, x.sync, x.store, x.sink, x.train, x.eval)
+	if err := one.use(ctx, step, path); err != nil {
+		return nil, err
+	}
+	metrics := map[string]float64{}
+	return metrics, one.evaluate(ctx, step, prefix, metrics)
+}

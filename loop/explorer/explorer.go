@@ -1,0 +1,274 @@
+// Package explorer is the loop that turns tasks into experiences: for each explore step it waits for the weights that
+// the step samples with, runs the step's tasks at once, scores the groups, and hands the experiences on in task order.
+//
+// Each finished group is stored before it counts. After a restart the loop runs only the tasks that have no stored
+// group, so nothing is sampled twice; and because every draw derives from the run's seed and the names of step, task
+// and repetition, what it samples is what an unbroken run would have sampled.
+package explorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Options set an Explorer up.
+type Options struct {
+	Seed      uint64
+	First     int // the explore step to begin with
+	Steps     int // the last one; 0: until the tasks end
+	BatchSize int // tasks per step
+	Runners   int // tasks at a time
+	Retries   int // attempts beyond the first at a failed task
+	Timeout   time.Duration
+	// DynamicTimeout, if above 0, ends an attempt after this many times the mean time of the attempts so far, once
+	// there were BatchSize; Timeout stays the most.
+	DynamicTimeout float64
+	MaxRepeat      int // repetitions of a task that run together; more are split into parts; 0: all
+	// finished tasks after which a step waits no longer than WaitAfterMin for the rest; 0: it waits for all
+	MinTasks     int
+	WaitAfterMin time.Duration
+	EvalInterval int  // explore steps between evaluations; 0: none
+	Detailed     bool // evaluations show the spread over tasks, beside the mean
+	Apart        bool // the trainer is in another process
+	// the last step too; otherwise the weights that come of it are evaluated, by somebody else
+	EvalLast      bool
+	Pipeline      []pipeline.Step // of the experiences, before they are scored
+	Advantage     algorithm.Advantage
+	AdvantageName string // of Advantage, for people
+	Greedy        bool   // run each task once more at temperature 0, for the reward that its samples are compared with
+	BaseModel     string
+	Warn          func(string) // called from several goroutines
+	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again
+	// after a restart.
+	Raw buffer.Copy
+	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is
+	// that of its metrics. It may get one again after a restart.
+	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
+	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several
+	// goroutines.
+	Note func(event string, step int, detail string) error
+}
+
+// Taskset is tasks with the way to run them.
+type Taskset struct {
+	Name     string
+	Tasks    Tasks
+	Workflow workflow.Workflow
+	Rollout  workflow.Rollout // all but the sampler
+	Repeat   int
+	Variants []Variant // of tasks that name one, from 1
+}
+
+// Variant is another way to run some of a taskset's tasks.
+type Variant struct {
+	Workflow workflow.Workflow
+	Rollout  workflow.Rollout
+}
+
+// Way is how a task is run.
+func (s *Taskset) Way(t workflow.Task) (workflow.Workflow, workflow.Rollout) {
+	if t.Variant > 0 {
+		v := s.Variants[t.Variant-1]
+		return v.Workflow, v.Rollout
+	}
+	return s.Workflow, s.Rollout
+}
+
+// Learner is Tasks whose choice depends on how earlier ones went.
+type Learner interface {
+	// Learn takes the rates of a step; it is called before the next step's Batch.
+	Learn(step int, rates []dataset.Rate)
+}
+
+// Tasks gives the tasks of each step.
+type Tasks interface {
+	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. io.EOF means that there are no
+	// more.
+	Batch(step, n int) ([]workflow.Task, error)
+}
+
+// Sink takes what a step produced.
+type Sink interface {
+	// Explored: metrics and experiences of a step, scored and in order of task and repetition. It comes once per step
+	// and start of the process, with the same content after a restart.
+	Explored(ctx context.Context, step int, metrics map[string]float64, list []*experience.Experience) error
+}
+
+// Explorer is the loop. It is made by New and runs once.
+type Explorer struct {
+	Options
+	service tinker.Service
+	sync    *synchronizer.Synchronizer
+	store   *buffer.Store
+	sink    Sink
+	train   Taskset
+	eval    []Taskset
+
+	pace  pace
+	slots chan struct{} // one for each part that runs
+
+	version int // of the sampler below; -1 when there is none
+	sampler tinker.SamplingClient
+}
+
+// New makes an Explorer.
+func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, store *buffer.Store, sink Sink,
+	train Taskset, eval []Taskset) *Explorer {
+	return &Explorer{Options: o, service: service, sync: sync, store: store, sink: sink, train: train, eval: eval,
+		version: -1, slots: make(chan struct{}, max(1, o.Runners))}
+}
+
+// Run explores until Steps or the end of the tasks. When stop is closed it returns at once: finished groups are stored.
+func (x *Explorer) Run(ctx context.Context, stop <-chan struct{}) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer func() { cancel(nil); <-done }()
+	go func() {
+		defer close(done)
+		select {
+		case <-stop:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	}()
+	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
+		err := x.step(ctx, step)
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, synchronizer.ErrStopped) ||
+			errors.Is(context.Cause(ctx), errStopped):
+			return nil // no more tasks, or nobody left to explore for; why the trainer ended is for it to say
+		case err != nil:
+			return fmt.Errorf("explorer: step %d: %w", step, err)
+		}
+	}
+	return nil
+}
+
+var errStopped = errors.New("explorer: stopped")
+
+// step explores one step.
+func (x *Explorer) step(ctx context.Context, step int) error {
+	begin := time.Now()
+	tasks, err := x.train.Tasks.Batch(step, x.BatchSize)
+	if err != nil {
+		return err
+	}
+	version, err := x.awaitSampler(ctx, step)
+	if err != nil {
+		return err
+	}
+	waited := time.Since(begin)
+	for i := range tasks {
+		x.name(&tasks[i], strconv.Itoa(step), strconv.Itoa(i), x.train.Repeat)
+	}
+	groups, stats, err := x.explore(ctx, step, tasks)
+	if err != nil {
+		return err
+	}
+	var list []*experience.Experience
+	for _, g := range groups {
+		list = append(list, g...)
+	}
+	metrics := rolloutMetrics(groups)
+	metrics["rollout/model_version"] = float64(version)
+	if x.Raw != nil {
+		if err := x.Raw.Put(ctx, step, list); err != nil {
+			return err
+		}
+	}
+	if list, err = x.Score(step, list, metrics); err != nil {
+		return err
+	}
+	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
+	metrics["time/explorer_sync_interval"] = waited.Seconds()
+	stats.into(metrics)
+	if x.EvalInterval > 0 && step%x.EvalInterval == 0 && (step != x.Steps || x.EvalLast) {
+		if err := x.evaluate(ctx, step, "eval/", metrics); err != nil {
+			return err
+		}
+	}
+	return x.sink.Explored(ctx, step, metrics, list)
+}
+
+// Score runs the pipeline's operators and then the advantages.
+func (x *Explorer) Score(step int, list []*experience.Experience,
+	metrics map[string]float64) ([]*experience.Experience, error) {
+	sampled := len(list)
+	list, shaped, drops, err := pipeline.Run(x.Pipeline, list)
+	if err != nil {
+		return nil, err
+	}
+	if l, ok := x.train.Tasks.(Learner); ok {
+		l.Learn(step, pipeline.Rates(x.Pipeline))
+	}
+	stream := rng.New(x.Seed).Stream("advantage", step)
+	left := len(list)
+	list, scored, err := x.Advantage.Assign(list, rand.New(&stream))
+	if err != nil {
+		return nil, err
+	}
+	if n := left - len(list); n > 0 {
+		drops = append(drops, pipeline.Drop{Rule: x.AdvantageName, N: n})
+	}
+	x.sayLoss(step, sampled, drops, list)
+	for _, m := range []map[string]float64{shaped, scored} {
+		for k, v := range m {
+			metrics["experience_pipeline/"+k] = v
+		}
+	}
+	metrics["experience_pipeline/experience_count"] = float64(len(list))
+	return list, nil
+}
+
+// name gives a task its place in the run and its seed.
+func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
+	t.Batch, t.ID, t.Repeat = batch, id, repeat
+	s := rng.New(x.Seed).Stream("rollout:" + batch + "/" + id)
+	t.Seed = s.Uint64()
+}
+
+// awaitSampler makes the sampler of the version that a step samples with, waiting until it is published.
+func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err error) {
+	version, path, err := x.sync.Next(ctx, step)
+	if err == nil && x.version != version {
+		err = x.use(ctx, version, path)
+		if errors.Is(err, tinker.ErrNotFound) && x.Apart && x.sync.Replaced(ctx, version, path) {
+			return x.awaitSampler(ctx, step) // the trainer went back, and publishes them again under another path
+		}
+	}
+	if err == nil && x.sync.Short(step, version) {
+		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; "+
+			"sampling goes on with version %d",
+			step, x.sync.Version(step), version))
+	}
+	return version, err
+}
+
+func (x *Explorer) use(ctx context.Context, version int, path string) error {
+	req := tinker.SamplingClientRequest{ModelPath: path}
+	if path == "" {
+		req.BaseModel = x.BaseModel
+	}
+	sampler, err := x.service.SamplingClient(ctx, req)
+	if err != nil {
+		return fmt.Errorf("weights version %d: %w", version, err)
+	}
+	x.sampler, x.version = sampler, version
+	return nil
+}

@@ -1,0 +1,262 @@
+// Package proxy is serve mode: an HTTP server that speaks OpenAI's chat completions and completions over the run's
+// sampling client and records every answer as experiences. Any program that uses that API can so be the agent that is
+// trained: it asks, says afterwards by the answers' ids what they were worth (POST /feedback), and commits what it has
+// (POST /commit), which makes a step of it.
+//
+// Endpoints, fields and names are those of Trinity-RFT's proxy. An answer is complete when it is sent: a stream has it
+// in few pieces.
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Model is the text side of the model that is served. It is safe for concurrent use.
+type Model interface {
+	// Render renders a conversation up to where the model goes on.
+	Render(messages []chat.Message, o chat.Options) (text string, tokens []int32, err error)
+	// Encode returns the tokens of plain text.
+	Encode(text string) ([]int32, error)
+	// Decode returns the text of tokens without special ones.
+	Decode(tokens []int32) string
+	// Style is how the model writes tool calls.
+	Style() chat.CallStyle
+}
+
+// Options set a Server up.
+type Options struct {
+	Name    string // of the model, as clients see it
+	Model   Model
+	Params  tinker.SamplingParams // what requests leave open; the temperature is always this one, as training needs it
+	Context int                   // the most tokens of prompt and answer together; 0: no limit here
+	Now     func() time.Time
+	History *buffer.History
+	// Commit hands on the experiences of a step and returns its metrics. It is called for one step at a time, in order,
+	// and may come again with the same experiences after a restart.
+	Commit func(ctx context.Context, step int, list []*experience.Experience) (map[string]float64, error)
+	Log    func(string) // of requests that failed; called from several goroutines
+}
+
+// Server is the proxy. It answers once Use has given it a sampler.
+type Server struct {
+	Options
+	asked  atomic.Int64
+	recall *recall
+
+	mu      sync.RWMutex
+	sampler tinker.SamplingClient
+	version int
+
+	committing sync.Mutex
+	step       int // committed
+}
+
+// New makes a Server.
+func New(ctx context.Context, o Options) (*Server, error) {
+	last, err := o.History.Last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, step: last, recall: newRecall()}
+	recent, err := o.History.Recent(ctx, recallBytes)
+	for _, e := range recent {
+		s.recall.add(sequenceOf(e))
+	}
+	return s, err
+}
+
+// Use makes requests from now on sample from weights of this version.
+func (s *Server) Use(version int, sampler tinker.SamplingClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version, s.sampler = version, sampler
+}
+
+// Replay hands the steps from first on to Commit again.
+func (s *Server) Replay(ctx context.Context, first int) error {
+	for step := max(1, first); step <= s.step; step++ {
+		list, err := s.History.Step(ctx, step)
+		if err != nil {
+			return err
+		}
+		if _, err := s.Options.Commit(ctx, step, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Handler returns the endpoints.
+func (s *Server) Handler() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("POST /v1/chat/completions", s.answer(s.chat))
+	m.HandleFunc("POST /v1/completions", s.answer(s.complete))
+	m.HandleFunc("GET /v1/models", s.models)
+	m.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	m.HandleFunc("GET /metrics", s.metrics)
+	m.HandleFunc("POST /feedback", s.feedback)
+	m.HandleFunc("POST /commit", s.commit)
+	return m
+}
+
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]any{"object": "list",
+		"data": []any{map[string]any{"id": s.Name, "object": "model", "created": s.Now().Unix(),
+			"owned_by": "trinity"}}})
+}
+
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	m, err := s.counts(r.Context())
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	reply(w, http.StatusOK, m)
+}
+
+func (s *Server) counts(ctx context.Context) (map[string]float64, error) {
+	total, ready, err := s.History.Counts(ctx)
+	s.mu.RLock()
+	version := s.version
+	s.mu.RUnlock()
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	return map[string]float64{"rollout/model_0/total_request_count": float64(s.asked.Load()),
+		"rollout/model_0/model_version":  float64(version),
+		"rollout/total_experience_count": float64(total), "rollout/ready_experience_count": float64(ready),
+		"explore_step_num": float64(s.step)}, err
+}
+
+func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Reward *float64 `json:"reward"`
+		IDs    []string `json:"msg_ids"`
+		Task   string   `json:"task_id"`
+		Run    int      `json:"run_id"`
+	}
+	if err := read(w, r, &in); err != nil {
+		s.fail(w, err)
+		return
+	}
+	if in.Reward == nil || len(in.IDs) == 0 {
+		s.fail(w, bad("reward and msg_ids are needed: the ids are those of answers"))
+		return
+	}
+	if in.Task == "" {
+		in.Task = in.IDs[0]
+	}
+	n, err := s.History.Feedback(r.Context(), in.IDs, in.Task, in.Run, *in.Reward)
+	var wrong *buffer.FeedbackError
+	if errors.As(err, &wrong) {
+		err = refused(wrong)
+	}
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n})
+}
+
+// refused is what a client hears of ids that cannot be given a reward: 404 if one of them is of no answer, else 409.
+func refused(e *buffer.FeedbackError) error {
+	if len(e.Unknown) > 0 {
+		return &problem{http.StatusNotFound, "invalid_request_error", "unknown_msg_id", "msg_ids: " + e.Error()}
+	}
+	return &problem{http.StatusConflict, "invalid_request_error", "used_msg_id", "msg_ids: " + e.Error()}
+}
+
+func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
+	ctx := context.WithoutCancel(r.Context()) // a step is made whole or not at all
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	n, err := s.History.Commit(ctx, s.step+1)
+	if err == nil && n > 0 {
+		var list []*experience.Experience
+		if list, err = s.History.Step(ctx, s.step+1); err == nil {
+			if _, err = s.Options.Commit(ctx, s.step+1, list); err == nil {
+				s.step++
+			}
+		}
+	}
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n, "explore_step_num": s.step})
+}
+
+// problem is an error that the client hears of, in OpenAI's form.
+type problem struct {
+	status     int
+	kind, code string
+	text       string
+}
+
+func (p *problem) Error() string { return p.text }
+
+func bad(format string, args ...any) error {
+	return &problem{http.StatusBadRequest, "invalid_request_error", "", fmt.Sprintf(format, args...)}
+}
+
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	var p *problem
+	switch {
+	case errors.As(err, &p):
+	case errors.Is(err, context.DeadlineExceeded):
+		p = &problem{http.StatusGatewayTimeout, "timeout_error", "gateway_timeout", err.Error()}
+	case tinker.CategoryOf(err) == tinker.User:
+		p = &problem{http.StatusBadRequest, "invalid_request_error", "", err.Error()}
+	default:
+		p = &problem{http.StatusBadGateway, "server_error", "bad_gateway", err.Error()}
+	}
+	if s.Log != nil && p.status >= 500 {
+		s.Log(p.text)
+	}
+	reply(w, p.status, map[string]any{"error": map[string]any{"message": p.text, "type": p.kind, "code": p.code,
+		"param": nil}})
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) // whether the client hears it is the client's affair
+}
+
+// most bytes of a request.
+const most = 32 << 20
+
+func read(w http.ResponseWriter, r *http.Request, v any) error {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+	err := d.Decode(v)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			err = errors.New("something follows the JSON value")
+		}
+	}
+	if err != nil {
+		return bad("the body is not the JSON that is expected: %v", err)
+	}
+	return nil
+}
+
+// newID is a name that cannot be guessed.
+func newID(prefix string) string {
+	var b [12]byte
+	rand.Read(b[:]) // never fails
+	return prefix + hex.EncodeToString(b[:])
+}

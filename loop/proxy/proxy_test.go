@@ -1,0 +1,359 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// bytewise renders messages as role:content lines, one byte a token.
+type bytewise struct{}
+
+func (bytewise) Render(messages []chat.Message, o chat.Options) (string, []int32, error) {
+	var b strings.Builder
+	for _, m := range messages {
+		if m.Role == "nobody" {
+			return "", nil, errors.New("who is nobody?")
+		}
+		fmt.Fprintf(&b, "%s:%s\n", m.Role, m.Content)
+	}
+	if o.Tools != nil {
+		fmt.Fprintf(&b, "%d tools\n", len(o.Tools))
+	}
+	tokens, err := bytewise{}.Encode(b.String())
+	return b.String(), tokens, err
+}
+
+func (bytewise) Encode(text string) (tokens []int32, err error) {
+	for _, c := range []byte(text) {
+		tokens = append(tokens, int32(c))
+	}
+	return tokens, nil
+}
+
+func (bytewise) Decode(tokens []int32) string {
+	var b []byte
+	for _, t := range tokens {
+		b = append(b, byte(t))
+	}
+	return string(b)
+}
+
+func (bytewise) Style() chat.CallStyle { return chat.QwenCalls }
+
+// scripted answers every sample with one text.
+type scripted struct {
+	text  string
+	err   error
+	asked *tinker.SampleRequest
+}
+
+func (s *scripted) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+	s.asked = &req
+	var res tinker.SampleResponse
+	for range req.NumSamples {
+		q := tinker.SampledSequence{StopReason: tinker.StopStop}
+		for _, c := range []byte(s.text) {
+			q.Tokens, q.Logprobs = append(q.Tokens, int32(c)), append(q.Logprobs, -0.25)
+		}
+		res.Sequences = append(res.Sequences, q)
+	}
+	return tinker.Resolved(res, s.err), nil
+}
+
+type fixture struct {
+	*httptest.Server
+	t       *testing.T
+	proxy   *Server
+	sampler *scripted
+	steps   map[int][]*experience.Experience
+	refuse  error
+}
+
+func newFixture(t *testing.T, address string) *fixture {
+	t.Helper()
+	f := &fixture{t: t, sampler: &scripted{text: "four"}, steps: map[int][]*experience.Experience{}}
+	h, err := buffer.OpenHistory(t.Context(), address, disk.OS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	f.proxy, err = New(t.Context(), Options{Name: "tiny", Model: bytewise{}, Params: tinker.DefaultSampling(),
+		Context: 100, Now: time.Now, History: h,
+		Commit: func(_ context.Context, step int, list []*experience.Experience) (map[string]float64, error) {
+			if f.refuse == nil {
+				f.steps[step] = list
+			}
+			return nil, f.refuse
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Server = httptest.NewServer(f.proxy.Handler())
+	t.Cleanup(f.Server.Close)
+	return f
+}
+
+func history(t *testing.T) string { return "sqlite:///" + filepath.Join(t.TempDir(), "history.db") }
+
+func (f *fixture) post(path, body string) (int, map[string]any) {
+	f.t.Helper()
+	resp, err := http.Post(f.URL+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		f.t.Fatalf("%s: %v: %s", path, err, raw)
+	}
+	return resp.StatusCode, out
+}
+
+func text(v any) string { raw, _ := json.Marshal(v); return string(raw) }
+
+const hello = `{"model":"tiny","messages":[{"role":"user","content":[{"type":"text","text":"2+"},{"type":"text",` +
+	`"text":"2?"}]}],"n":2,"temperature":0.1,"max_tokens":7,"logprobs":true,"return_token_ids":true,"stop":"END",` +
+	`"seed":9}`
+
+// An answer comes in OpenAI's form, and is recorded; its reward and commit make it a step.
+func TestAskRewardCommit(t *testing.T) {
+	address := history(t)
+	f := newFixture(t, address)
+	if status, body := f.post("/v1/chat/completions", hello); status != 503 ||
+		!strings.Contains(text(body), "not_ready") {
+		t.Errorf("before there is a model: %d %v", status, body)
+	}
+	f.proxy.Use(3, f.sampler)
+	status, body := f.post("/v1/chat/completions", hello)
+	if status != 200 || body["object"] != "chat.completion" || body["model"] != "tiny" {
+		t.Fatalf("%d %v", status, body)
+	}
+	if got, want := text(body["choices"].([]any)[1]),
+		`{"finish_reason":"stop","index":1,"logprobs":{"content":[`; !strings.HasPrefix(got, want) ||
+		!strings.Contains(got, `"message":{"content":"four","role":"assistant"},"token_ids":[102,111,117,114]`) ||
+		!strings.Contains(got, `{"bytes":[102],"logprob":-0.25,"token":"f","top_logprobs":[]}`) {
+		t.Errorf("the second choice is %s", got)
+	}
+	if got := text(body["usage"]); got != `{"completion_tokens":8,"prompt_tokens":10,"total_tokens":18}` {
+		t.Errorf("usage %s", got)
+	}
+	p := f.sampler.asked.Params
+	if p.Temperature != 1 || p.MaxTokens != 7 || !slices.Equal(p.StopStrings, []string{"END"}) || *p.Seed != 9 {
+		t.Errorf("sampled with %+v: the temperature is the run's, the rest the request's", p)
+	}
+	id := body["id"].(string)
+
+	if status, body := f.post("/feedback", `{"msg_ids":["`+id+`"]}`); status != 400 {
+		t.Errorf("feedback without a reward: %d %v", status, body)
+	}
+	feedback := func(ids string) (int, string) {
+		status, body := f.post("/feedback", `{"reward": 0.5, "msg_ids":["`+ids+`"], "task_id": "sum", "run_id": 4}`)
+		return status, text(body)
+	}
+	for _, tt := range []struct {
+		ids    string
+		status int
+		want   string
+	}{
+		{id + `", "never-asked`, 404, "there is no answer with the id never-asked; nothing was changed"},
+		{id + `", "` + id, 200, `"experiences":2`}, // the answer above was left alone
+		{id, 409, "a reward was given before to " + id},
+		{"never-asked", 404, `"code":"unknown_msg_id"`},
+		{id + `", "never-asked`, 404, "never-asked; a reward was given before to " + id},
+	} {
+		if status, body := feedback(tt.ids); status != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("feedback on %s: %d %s; want %d %s", tt.ids, status, body, tt.status, tt.want)
+		}
+	}
+	resp, err := http.Get(f.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if got, want := strings.TrimSpace(string(raw)),
+		`{"explore_step_num":0,"rollout/model_0/model_version":3,"rollout/model_0/total_request_count":2,`+
+			`"rollout/ready_experience_count":2,"rollout/total_experience_count":2}`; got != want {
+		t.Errorf("metrics %s, want %s", got, want)
+	}
+
+	f.refuse = errors.New("full") // the process dies before the step is handed on
+	if status, _ := f.post("/commit", ""); status != 502 {
+		t.Errorf("a commit that fails: %d", status)
+	}
+	f = newFixture(t, address)
+	if err := f.proxy.Replay(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := f.post("/commit", ""); status != 200 || body["experiences"] != 0.0 {
+		t.Errorf("a commit of nothing: %d %v", status, body)
+	}
+	list := f.steps[1]
+	if len(list) != 2 || len(f.steps) != 1 {
+		t.Fatalf("steps %v, want the two experiences in step 1", f.steps)
+	}
+	e := list[1]
+	if e.EID.TID() != "1/sum" || e.EID.Run != 4 || *e.Reward != 0.5 || e.Info.ModelVersion != 3 ||
+		e.PromptLength != 10 || e.ResponseText != "four" || e.Validate() != nil ||
+		e.Logprobs[3] != -0.25 || !strings.Contains(e.MessagesJSON, "2?") {
+		t.Errorf("the experience is %+v", e)
+	}
+}
+
+func TestStream(t *testing.T) {
+	f := newFixture(t, history(t))
+	f.proxy.Use(0, f.sampler)
+	resp, err := http.Post(f.URL+"/v1/chat/completions", "application/json",
+		strings.NewReader(strings.Replace(hello, `"n":2`, `"n":1,"stream":true,"stream_options":{"include_usage":true}`,
+			1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var deltas []string
+	for s := bufio.NewScanner(resp.Body); s.Scan(); {
+		data, ok := strings.CutPrefix(s.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var piece struct {
+			Object  string
+			Choices []struct {
+				Delta  json.RawMessage `json:"delta"`
+				Reason *string         `json:"finish_reason"`
+				IDs    []int32         `json:"token_ids"`
+			}
+			Usage json.RawMessage
+		}
+		if data != "[DONE]" {
+			if err := json.Unmarshal([]byte(data), &piece); err != nil || piece.Object != "chat.completion.chunk" {
+				t.Fatalf("%v: %s", err, data)
+			}
+			for _, c := range piece.Choices {
+				reason := "-"
+				if c.Reason != nil {
+					reason = *c.Reason
+				}
+				data = fmt.Sprintf("%s %s %d", c.Delta, reason, len(c.IDs))
+			}
+			if len(piece.Choices) == 0 {
+				data = string(piece.Usage)
+			}
+		}
+		deltas = append(deltas, data)
+	}
+	want := []string{`{"content":"four","role":"assistant"} - 4`, `{} stop 0`,
+		`{"completion_tokens":4,"prompt_tokens":10,"total_tokens":14}`, "[DONE]"}
+	if !slices.Equal(deltas, want) || resp.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("the stream is %q, want %q", deltas, want)
+	}
+	if total, _, err := f.proxy.History.Counts(t.Context()); total != 1 || err != nil {
+		t.Errorf("%d experiences are recorded, %v", total, err)
+	}
+}
+
+func TestCompletions(t *testing.T) {
+	f := newFixture(t, history(t))
+	f.proxy.Use(0, f.sampler)
+	for _, prompt := range []string{`"ab"`, `["ab"]`, `[97,98]`} {
+		status, body := f.post("/v1/completions", `{"prompt":`+prompt+`,"logprobs":1}`)
+		if got := text(body["choices"]); status != 200 ||
+			got != `[{"finish_reason":"stop","index":0,"logprobs":{"token_logprobs":[-0.25,-0.25,-0.25,-0.25],`+
+				`"tokens":["f","o","u","r"]},"text":"four"}]` {
+			t.Errorf("%s: %d %s", prompt, status, got)
+		}
+		if asked, _ := f.sampler.asked.Prompt.Tokens(); !slices.Equal(asked, []int32{97, 98}) {
+			t.Errorf("%s is asked as %v", prompt, f.sampler.asked.Prompt)
+		}
+	}
+}
+
+// Tool calls come as calls, with their arguments as text, and go back as objects.
+func TestToolCalls(t *testing.T) {
+	f := newFixture(t, history(t))
+	f.sampler.text = "<think>hm</think>let me see\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"b\": 2, \"a\": " +
+		"[1]}}\n</tool_call>"
+	f.proxy.Use(0, f.sampler)
+	status, body := f.post("/v1/chat/completions",
+		`{"messages":[{"role":"user","content":"?"},{"role":"assistant","content":null,`+
+			`"tool_calls":[{"type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},{"role":"tool",`+
+			`"content":"3"}],"tools":[{"type":"function"}]}`)
+	got := text(body["choices"])
+	if status != 200 || !strings.Contains(got, `"finish_reason":"tool_calls"`) ||
+		!strings.Contains(got, `"function":{"arguments":"{\"b\":2,\"a\":[1]}","name":"add"}`) ||
+		!strings.Contains(got, `"reasoning_content":"hm"`) {
+		t.Errorf("%d %s", status, got)
+	}
+	asked, _ := f.sampler.asked.Prompt.Tokens()
+	if s := (bytewise{}).Decode(asked); !strings.Contains(s, "1 tools") {
+		t.Errorf("the prompt is %q", s)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	f := newFixture(t, history(t))
+	f.proxy.Use(0, f.sampler)
+	for _, tt := range []struct {
+		path, body, want string
+		status           int
+	}{
+		{"/v1/chat/completions", `{"messages":[]}`, "at least one message", 400},
+		{"/v1/chat/completions", `{"messages":[{"content":"x"}]}`, "role is missing", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`,
+			"only parts of text", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"nobody","content":"x"}]}`, "who is nobody", 400},
+		{"/v1/chat/completions", `{"messages":`, "not the JSON", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 200) + `"}]}`,
+			"context_length_exceeded", 400},
+		{"/v1/completions", `{"prompt":["a","b"]}`, "each is a request of its own", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}}`, "something follows the JSON value",
+			400},
+		{"/v1/completions", `{"prompt":"a"}{"prompt":"b"}`, "something follows the JSON value", 400},
+		{"/feedback", `{"reward":"good","msg_ids":["x"]}`, "not the JSON", 400},
+	} {
+		status, body := f.post(tt.path, tt.body)
+		if got := text(body["error"]); status != tt.status || !strings.Contains(got, tt.want) {
+			t.Errorf("%s %.60s: %d %s, want %d with %q", tt.path, tt.body, status, got, tt.status, tt.want)
+		}
+	}
+	f.sampler.err = errors.New("no paper")
+	if status, body := f.post("/v1/completions", `{"prompt":"a"}`); status != 502 ||
+		!strings.Contains(text(body), "bad_gateway") {
+		t.Errorf("%d %v", status, body)
+	}
+	f.sampler.err = context.DeadlineExceeded
+	if status, body := f.post("/v1/completions", `{"prompt":"a"}`); status != 504 ||
+		!strings.Contains(text(body), "gateway_timeout") {
+		t.Errorf("%d %v", status, body)
+	}
+	resp, err := http.Get(f.URL + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if raw, _ := io.ReadAll(resp.Body); !bytes.Contains(raw, []byte(`"id":"tiny"`)) {
+		t.Errorf("models: %s", raw)
+	}
+}

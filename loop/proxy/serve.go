@@ -1,0 +1,75 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// connections bounds those of one address: programs that sample open many.
+const connections = 4096
+
+// endTimeout bounds the wait for answers under way at the end.
+const endTimeout = 10 * time.Second
+
+// Serve answers on l until stop is closed or ctx ends; answers under way are finished. It closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
+	server := web.Server(s.Handler(), web.Options{})
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(web.Listen(l, web.Connections{PerAddress: connections}))
+	}()
+	select {
+	case <-stop:
+	case <-ctx.Done():
+	case err := <-served:
+		return err
+	}
+	end, release := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer release()
+	err := server.Shutdown(end)
+	if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// Follow gives the server each version of the weights as it comes, until ctx ends. Version 0 without a path is the
+// base model. used, if it is not nil, hears which version is sampled from.
+func (s *Server) Follow(
+	ctx context.Context, weights *synchronizer.Synchronizer, service tinker.Service, used func(version int) error,
+) error {
+	current := -1
+	for {
+		version, path, err := weights.Newer(ctx, current)
+		if err != nil {
+			return err
+		}
+		req := tinker.SamplingClientRequest{ModelPath: path}
+		if path == "" {
+			req.BaseModel = s.Name
+		}
+		sampler, err := service.SamplingClient(ctx, req)
+		if errors.Is(err, tinker.ErrNotFound) && weights.Newest() > version {
+			continue // it was replaced meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("proxy: weights version %d: %w", version, err)
+		}
+		s.Use(version, sampler)
+		current = version
+		if used == nil {
+			continue
+		}
+		if err := used(version); err != nil {
+			return err
+		}
+	}
+}

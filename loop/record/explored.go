@@ -1,0 +1,70 @@
+// Package record writes down what the two loops do: Explored hears of each explore step, Trained of each train step.
+// They hand on, keep and let go of what has to survive a kill; the loops themselves know nothing of files, metrics or
+// terminals.
+package record
+
+import (
+	"context"
+
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+)
+
+// Explored writes the samples of explore steps down and hands them to the trainer. It implements explorer.Sink.
+type Explored struct {
+	Rollouts buffer.Rollouts
+	Monitor  *monitor.Monitor
+	Progress *console.Progress
+	To       buffer.Exchange
+	Lines    Lines
+	Aside    bool           // the trainer is in another process: there is a line of metrics for each explore step
+	Kept     *explorer.Kept // what the explorer keeps; nil where a program samples for itself
+}
+
+// Lines says in which line of metrics.jsonl the metrics of an explore step stand.
+type Lines interface {
+	Line(step int) int
+}
+
+// Explored implements explorer.Sink.
+func (r *Explored) Explored(
+	ctx context.Context, step int, metrics map[string]float64, list []*experience.Experience,
+) error {
+	if err := r.Rollouts.Write(step, list); err != nil {
+		return err
+	}
+	r.Monitor.Add(r.Lines.Line(step), "explorer", metrics)
+	if r.Aside {
+		line, err := r.Monitor.Commit(step)
+		if err != nil {
+			return err
+		}
+		r.Progress.Step(step, line)
+	}
+	r.Progress.Explored(step, len(list))
+	if err := r.To.Put(ctx, step, list); err != nil {
+		return err
+	}
+	if _, kept := r.To.Explored(); !kept || r.Kept == nil {
+		return nil // what the trainer has not read yet is only in the store
+	}
+	return r.Kept.Done(step, step)
+}
+
+// OwnLines has a line for each explore step.
+type OwnLines struct{}
+
+// Line implements Lines.
+func (OwnLines) Line(step int) int { return step }
+
+// TrainLines has the metrics of an explore step in the line of the first train step that trains on it.
+type TrainLines struct {
+	Explored int // samples of an explore step
+	Trained  int // of these, in a train step
+}
+
+// Line implements Lines.
+func (l TrainLines) Line(step int) int { return (step-1)*l.Explored/l.Trained + 1 }

@@ -1,0 +1,47 @@
+package remote
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// The models of each server are kept apart, the oldest first, each once, and no more than a hundred.
+func TestModelNotes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "remote_models.json")
+	a, b := ModelNotes{disk.OS(), path, "http://a"}, ModelNotes{disk.OS(), path, "http://b"}
+	for _, add := range []struct {
+		to ModelNotes
+		id string
+	}{{a, "1"}, {b, "x"}, {a, "2"}, {a, "1"}} {
+		if err := add.to.Add(add.id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		of   ModelNotes
+		want []string
+	}{{a, []string{"2", "1"}}, {b, []string{"x"}}, {ModelNotes{disk.OS(), path, "http://c"}, nil}} {
+		if got, err := tt.of.Read(); err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, %v, want %q", tt.of.Server, got, err, tt.want)
+		}
+	}
+	for n := range keptNotes + 5 {
+		if err := b.Add(strings.Repeat("n", n+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := b.Read(); err != nil || len(got) != keptNotes || len(got[0]) != 6 {
+		t.Errorf("%d notes are kept, %v, want the newest %d", len(got), err, keptNotes)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Read(); err == nil || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("damaged notes: error %v, want the remedy", err)
+	}
+}

@@ -1,0 +1,329 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// State is what the last committed step left: the content of <name>_meta.json. Its first key is upstream's.
+type State struct {
+	Step      int             `json:"latest_iteration"`
+	Saved     int             `json:"latest_saved"` // the last step whose state was saved
+	NextSeqID int64           `json:"next_seq_id"`
+	Saving    int64           `json:"saving,omitempty"` // SeqID of a save of Step that was begun outside a step
+	ModelID   string          `json:"model_id"`
+	Position  buffer.Position `json:"sample_strategy_state"` // what has been trained
+
+	SavedPosition buffer.Position `json:"saved_position,omitzero"` // what had been trained at step Saved
+
+	// Foreign: the state is upstream's, which says nothing of what was trained; only read, never written.
+	Foreign bool `json:"-"`
+
+	Planned int `json:"planned_steps,omitempty"` // how many steps the run was to have; 0 is unknown
+
+	Critic CriticState `json:"critic,omitzero"`
+
+	KLCoefs      Coefs `json:"kl_coefs,omitzero"`       // for the next step
+	SavedKLCoefs Coefs `json:"saved_kl_coefs,omitzero"` // after step Saved
+}
+
+// Back is where a run goes on when the service has lost its model: behind the last step whose state was saved.
+func (s State) Back() State {
+	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition,
+		Planned: s.Planned,
+		KLCoefs: s.SavedKLCoefs, SavedKLCoefs: s.SavedKLCoefs}
+}
+
+func statePath(jobDir, name string) string { return filepath.Join(jobDir, name+"_meta.json") }
+
+// ReadState reads the state of a job; a new job has the zero State with the first SeqID.
+func ReadState(jobDir, name string) (State, error) {
+	s := State{NextSeqID: 1}
+	path := statePath(jobDir, name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &s))
+	}
+	var own struct {
+		NextSeqID *int64 `json:"next_seq_id"`
+	}
+	if err == nil && s.Step > 0 && json.Unmarshal(data, &own) == nil && own.NextSeqID == nil {
+		return foreign(jobDir, path)
+	}
+	if err == nil && (s.Step < 0 || s.NextSeqID < 1) {
+		err = fmt.Errorf("step %d and next request %d make no sense", s.Step, s.NextSeqID)
+	}
+	if err != nil {
+		return s, fmt.Errorf("trainer: read %s: %w; restore it from a backup, or begin in another job directory", path,
+			err)
+	}
+	return s, nil
+}
+
+// foreign reads the state that Trinity-RFT left with its Tinker backend: what counts there is the last saved state,
+// which the service keeps.
+func foreign(jobDir, path string) (State, error) {
+	step, err := os.ReadFile(filepath.Join(jobDir, "latest_checkpointed_iteration.txt"))
+	n := 0
+	if err == nil {
+		n, err = strconv.Atoi(strings.TrimSpace(string(step)))
+	}
+	dir := filepath.Join(jobDir, "global_step_"+strconv.Itoa(n))
+	if err == nil {
+		_, err = os.Stat(filepath.Join(dir, "remote_checkpoint_path.txt"))
+	}
+	if err == nil {
+		return State{Step: n, Saved: n, NextSeqID: 1, Foreign: true, Position: foreignPosition(path)}, nil
+	}
+	if found, gerr := filepath.Glob(filepath.Join(jobDir, "global_step_*", "actor")); gerr == nil && len(found) > 0 {
+		return State{}, fmt.Errorf("trainer: %s is of a run with Trinity-RFT's verl backend, whose checkpoints (%s) "+
+			"are not read; begin in another job directory, with model.model_path naming its huggingface folder", path,
+			found[0])
+	}
+	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to go on from: %w; "+
+		"begin in another job directory", path, err)
+}
+
+// foreignPosition is how far Trinity-RFT had read data sets: of sft and dpo the one, of mix the expert's. Its queues
+// begin anew.
+func foreignPosition(path string) (p buffer.Position) {
+	var meta struct {
+		State struct {
+			Index  int `json:"current_index"`
+			Expert struct {
+				Index int `json:"current_index"`
+			} `json:"expert_buffer"`
+		} `json:"sample_strategy_state"`
+		Index int `json:"latest_exp_index"` // of older versions
+	}
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &meta) == nil {
+		p.Count, p.Expert = max(meta.State.Index, meta.Index), meta.State.Expert.Index
+	}
+	return p
+}
+
+func (t *Trainer) writeState() error {
+	t.state.Planned = t.TotalSteps
+	return t.Notes.Write(t.state)
+}
+
+// open connects to the model of this run, making it at the first start.
+func (t *Trainer) open(ctx context.Context) error {
+	caps, err := t.service.Capabilities(ctx)
+	if err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	t.exact, t.entropies = caps.ExactLogprobs, caps.ExactEntropy
+	t.Method.Objective.Entropy.Exact = caps.ExactEntropy
+	if err := t.openOthers(ctx); err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	fresh := t.Durable || t.state.Step == 0
+	if fresh {
+		err = t.openModel(ctx)
+	} else {
+		err = t.reopenSaved(ctx)
+	}
+	if err == nil && t.Method.Needs().Values {
+		err = t.openCritic(ctx, !fresh)
+	}
+	if err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	return nil
+}
+
+func (t *Trainer) openModel(ctx context.Context) error {
+	client, err := t.createModel(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := client.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if t.state.ModelID != "" && info.ModelID != t.state.ModelID {
+		return fmt.Errorf("the job trains model %s, but the service has %s under its name; begin in another job "+
+			"directory", t.state.ModelID, info.ModelID)
+	}
+	if sent := sent(t.state.NextSeqID, t.state.Saving); info.NextSeqID < sent {
+		return fmt.Errorf("model %s has done %d requests, but the job has committed %d: the service lost some of it; "+
+			"remove the job directory to begin anew",
+			info.ModelID, info.NextSeqID-1, sent-1)
+	}
+	t.client, t.state.ModelID = client, info.ModelID
+	return nil
+}
+
+// sent is the number behind the last request that was surely sent: a save is committed before it is, and asked for
+// again.
+func sent(next, saving int64) int64 {
+	if saving != 0 {
+		return saving
+	}
+	return next
+}
+
+// createModel makes the model, or finds the one that an earlier start made.
+func (t *Trainer) createModel(ctx context.Context) (tinker.TrainingClient, error) {
+	if t.From == "" {
+		return t.service.CreateModel(ctx, t.Create)
+	}
+	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: t.Create.SessionID,
+		ModelSeqID: t.Create.ModelSeqID, Path: t.From})
+}
+
+// reopenSaved continues from the last saved state on a service that does not keep models. The state was turned Back to
+// that step.
+func (t *Trainer) reopenSaved(ctx context.Context) error {
+	client, err := t.fromSaved(ctx, IntervalState)
+	if err != nil {
+		return err
+	}
+	info, err := client.Info(ctx)
+	if err != nil {
+		return err
+	}
+	t.client, t.state.ModelID, t.state.NextSeqID = client, info.ModelID, info.NextSeqID
+	return nil
+}
+
+// fromSaved makes a model of the saved state of the last step.
+func (t *Trainer) fromSaved(ctx context.Context, k Kind) (tinker.TrainingClient, error) {
+	path, err := t.Notes.Path(k, t.state.Step)
+	if err != nil {
+		return nil, fmt.Errorf("no saved state of step %d to go on from: %w", t.state.Step, err)
+	}
+	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{Path: path, Optimizer: true})
+}
+
+// sendWeights asks for the weights of a step to be saved for samplers.
+func (t *Trainer) sendWeights(ctx context.Context, step int, seq *int64) (*tinker.Future[tinker.SaveOutput], error) {
+	return t.sendSave(ctx, Sampler, step, seq, t.client.SaveWeightsForSampler)
+}
+
+// saver is one of a training client's ways to save.
+type saver func(context.Context, tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error)
+
+// sendSave asks for a checkpoint, with the next SeqID.
+func (t *Trainer) sendSave(ctx context.Context, k Kind, step int, seq *int64, send saver) (
+	*tinker.Future[tinker.SaveOutput], error) {
+	req := t.Notes.Request(k, step)
+	req.SeqID = *seq
+	*seq++
+	return send(ctx, req)
+}
+
+// saveNow asks for a checkpoint, waits for it and notes its path.
+func (t *Trainer) saveNow(ctx context.Context, k Kind, step int, seq *int64, send saver) error {
+	f, err := t.sendSave(ctx, k, step, seq, send)
+	if err != nil {
+		return err
+	}
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	return t.Notes.Note(k, step, out.Path)
+}
+
+// sendPublished asks for the weights of a step if they are to be published; nil if not.
+func (t *Trainer) sendPublished(
+	ctx context.Context, step int, seq *int64,
+) (*tinker.Future[tinker.SaveOutput], error) {
+	if t.Publisher == nil {
+		return nil, nil
+	}
+	publishes, err := t.Publisher.Publishes(ctx, step)
+	if err != nil || !publishes {
+		return nil, err
+	}
+	return t.sendWeights(ctx, step, seq)
+}
+
+// publish waits for the weights of a step and tells where they are.
+func (t *Trainer) publish(ctx context.Context, step int, f *tinker.Future[tinker.SaveOutput]) error {
+	out, err := f.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.Notes.Note(Sampler, step, out.Path); err != nil {
+		return err
+	}
+	return t.events.Published(ctx, step, out.Path)
+}
+
+// synchronize publishes the weights of a step, and notes how long that took and how long it was since the time before.
+func (t *Trainer) synchronize(
+	ctx context.Context, step int, f *tinker.Future[tinker.SaveOutput], metrics map[string]float64,
+) error {
+	begin := time.Now()
+	if !t.synced.IsZero() {
+		metrics["time/trainer_sync_interval"] = begin.Sub(t.synced).Seconds()
+	}
+	if err := t.publish(ctx, step, f); err != nil {
+		return err
+	}
+	t.synced = time.Now()
+	metrics["time/sync_weight"] = t.synced.Sub(begin).Seconds()
+	return nil
+}
+
+// saveState saves weights and optimizer, and those of the critic.
+func (t *Trainer) saveState(ctx context.Context, k Kind, step int, seq *int64) error {
+	if t.critic != nil {
+		err := t.saveNow(ctx, Critic, step, &t.critic.seq, t.critic.client.SaveState)
+		if err != nil {
+			return fmt.Errorf("critic: %w", err)
+		}
+	}
+	return t.saveNow(ctx, k, step, seq, t.client.SaveState)
+}
+
+// save saves the state of the last committed step, if that was not done. Its SeqID is committed first, so that a
+// restart in between asks for the same again.
+func (t *Trainer) save(ctx context.Context) error {
+	if t.state.Step == 0 || t.state.Saved == t.state.Step {
+		return nil
+	}
+	if t.state.Saving == 0 {
+		t.state.Saving = t.state.NextSeqID
+		t.state.NextSeqID++
+		if t.critic != nil {
+			t.state.Critic.Saving = t.state.Critic.NextSeqID
+			t.state.Critic.NextSeqID++
+		}
+		if err := t.writeState(); err != nil {
+			return err
+		}
+	}
+	seq := t.state.Saving
+	if t.critic != nil {
+		t.critic.seq = t.state.Critic.Saving
+	}
+	err := t.saveState(ctx, FinalState, t.state.Step, &seq)
+	if err == nil && t.FinalSampler {
+		err = t.saveNow(ctx, FinalSampler, t.state.Step, &seq, t.client.SaveWeightsForSampler)
+	}
+	if err != nil {
+		return fmt.Errorf("trainer: save step %d: %w", t.state.Step, err)
+	}
+	t.state.NextSeqID = max(t.state.NextSeqID, seq)
+	t.state.Saved, t.state.SavedPosition, t.state.SavedKLCoefs, t.state.Saving, t.state.Critic.Saving = t.state.Step,
+		t.state.Position, t.state.KLCoefs, 0, 0
+	return t.writeState()
+}

@@ -1,0 +1,43 @@
+package trainer
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// slow takes its time to hear of weights.
+type slow struct {
+	Events
+	takes time.Duration
+}
+
+func (s slow) Published(context.Context, int, string) error {
+	time.Sleep(s.takes)
+	return nil
+}
+
+// As upstream reports them: how long publishing took, and, from the second time on, how long it was from the end of one
+// to the begin of the next.
+func TestTimesOfSynchronizing(t *testing.T) {
+	const takes, between = 20 * time.Millisecond, 50 * time.Millisecond
+	tr := New(Options{JobDir: t.TempDir(), FS: disk.OS(), Method: grpo(t)}, nil, nil, slow{takes: takes}, State{})
+	first, second := map[string]float64{}, map[string]float64{}
+	for step, m := range []map[string]float64{first, second} {
+		saved := tinker.Resolved(tinker.SaveOutput{Path: "p"}, nil)
+		if err := tr.synchronize(t.Context(), 1+step, saved, m); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(between)
+	}
+	if _, ok := first["time/trainer_sync_interval"]; ok || first["time/sync_weight"] < takes.Seconds() {
+		t.Errorf("the first time reports %v", first)
+	}
+	if v := second["time/trainer_sync_interval"]; v < between.Seconds() ||
+		second["time/sync_weight"] < takes.Seconds() {
+		t.Errorf("the second time reports %v, want an interval of %v or more", second, between)
+	}
+}

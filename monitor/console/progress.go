@@ -1,0 +1,166 @@
+// Package console is what a person reads on the terminal: Progress while a run is under way, Summary when it is over.
+// It draws nothing else and decides nothing.
+package console
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/logfile"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+)
+
+// Progress tells a person how a run goes: a line per step, and on a terminal a live line below them. It is safe for
+// concurrent use.
+type Progress struct {
+	Options
+	file *os.File
+	log  *slog.Logger // the same for log/run.log
+
+	mu    sync.Mutex
+	total int    // train steps; 0 is unknown, or not yet known
+	live  string // what the live line says
+	first int    // the first step of this process
+	begin time.Time
+	over  bool
+}
+
+// Options set a Progress up.
+type Options struct {
+	Out      io.Writer
+	Terminal bool // Out is a terminal
+	Now      func() time.Time
+	Dir      string // the job directory, for log/run.log
+	Level    string // of that log
+}
+
+// Open makes a Progress, which writes log/run.log too. That file is for people: nothing is ever read back from it.
+func Open(o Options) (*Progress, error) {
+	dir := filepath.Join(o.Dir, "log")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "run.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	level, _ := logfile.Level(o.Level) // what validation lets through is one
+	return &Progress{Options: o, file: f, log: slog.New(logfile.NewHandler(f, "run", level)), first: -1}, nil
+}
+
+// Close closes the log.
+func (p *Progress) Close() error { return p.file.Close() }
+
+// Start notes in the log that a run of total train steps begins, which may be 0 for unknown; more are pairs of names
+// and values.
+func (p *Progress) Start(total int, more ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total = total
+	p.log.Info("start", more...)
+}
+
+// Step prints the line of a step.
+func (p *Progress) Step(step int, m monitor.Metrics) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first < 0 && step > 0 {
+		p.first, p.begin = step, p.Now()
+	}
+	parts := []string{fmt.Sprintf("step %d", step)}
+	_, rewarded := m[rewardKey]
+	_, known := m[nllKey]
+	if p.total > 0 {
+		parts[0] = fmt.Sprintf("step %*d/%d", len(fmt.Sprint(p.total)), step, p.total)
+	}
+	for _, c := range []struct{ key, format string }{
+		{"critic/rewards/mean", "reward %.3f"}, {"rollout/accuracy/mean", "accuracy %.3f"},
+		{nllKey, "nll %.4f"}, {lossKey, "loss %.4f"},
+		{"response_length/mean", "length %.1f"}, {"perf/sampled_tokens_per_second", "sampled %.0f tok/s"},
+		{"perf/train_tokens_per_second", "trained %.0f tok/s"},
+	} {
+		// a policy loss says nothing to a person
+		if v, ok := m[c.key]; ok && !(c.key == lossKey && (rewarded || known)) {
+			parts = append(parts, fmt.Sprintf(c.format, v))
+		}
+	}
+	for _, key := range m.Keys() {
+		if strings.HasPrefix(key, "eval/") && strings.Contains(key, "/accuracy/mean@") {
+			parts = append(parts, fmt.Sprintf("%s %.3f", key, m[key]))
+		}
+	}
+	if left := p.left(step); left > 0 {
+		parts = append(parts, "left "+left.Round(time.Second).String())
+	}
+	p.log.Info(strings.Join(parts[1:], "  "), "step", step)
+	p.clear()
+	fmt.Fprintln(p.Out, strings.Join(parts, "  "))
+	p.draw()
+}
+
+// left estimates the time that the remaining steps take, from the second step of this process on.
+func (p *Progress) left(step int) time.Duration {
+	if p.total == 0 || step <= p.first || p.first < 0 {
+		return 0
+	}
+	return p.Now().Sub(p.begin) / time.Duration(step-p.first) * time.Duration(p.total-step)
+}
+
+// Phase sets the live line.
+func (p *Progress) Phase(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.live = what
+	p.draw()
+}
+
+func (p *Progress) Explored(step, n int) {
+	p.Phase(fmt.Sprintf("explored step %d (%d samples)", step, n))
+}
+
+// Say prints a line that stands for itself.
+func (p *Progress) Say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.log.Info(text)
+	fmt.Fprintln(p.Out, text)
+	p.draw()
+}
+
+// Warn prints a line for the user that is no progress.
+func (p *Progress) Warn(msg string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.log.Warn(msg)
+	fmt.Fprintln(p.Out, "warning:", msg)
+	p.draw()
+}
+
+// Done takes the live line away.
+func (p *Progress) Done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.over = true
+}
+
+func (p *Progress) clear() {
+	if p.Terminal && p.live != "" {
+		io.WriteString(p.Out, "\r\x1b[K")
+	}
+}
+
+func (p *Progress) draw() {
+	if p.Terminal && p.live != "" && !p.over {
+		io.WriteString(p.Out, p.live)
+	}
+}

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
+)
+
+// Summary is what a finished run came to.
+type Summary struct {
+	Dir   string
+	Steps int
+	Lines []monitor.Line // of metrics.jsonl
+
+	log string // the file that they are of
+}
+
+const (
+	rewardKey   = "critic/rewards/mean"
+	accuracyKey = "rollout/accuracy/mean"
+	nllKey      = "actor/nll"        // nats per token, of examples
+	lossKey     = "actor/final_loss" // as the optimizer sees it
+)
+
+// Summarize reads the records of a job back, of which log is the file of metrics.
+func Summarize(dir, log string) (*Summary, error) {
+	lines, err := monitor.ReadLog(filepath.Join(dir, log))
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{Dir: dir, Lines: lines, log: log}
+	if len(lines) > 0 {
+		s.Steps = lines[len(lines)-1].Step
+	}
+	return s, nil
+}
+
+// Rewarded reports whether there were rewards.
+func (s *Summary) Rewarded() bool { return s.has(rewardKey) }
+
+// DrawRewards draws the rewards as an SVG picture.
+func (s *Summary) DrawRewards(w io.Writer) error {
+	r, err := plot.Load(s.Dir, rewardKey)
+	if err != nil {
+		return err
+	}
+	return plot.Rewards([]plot.Run{r}, w, plot.SVG)
+}
+
+// has reports whether a line has a metric.
+func (s *Summary) has(key string) bool {
+	_, _, ok := s.Ends(key)
+	return ok
+}
+
+// Mean is the mean of a metric over the lines of steps first to last.
+func (s *Summary) Mean(key string, first, last int) float64 {
+	sum, n := 0.0, 0
+	for _, l := range s.Lines {
+		if v, ok := l.Metrics[key]; ok && l.Step >= first && l.Step <= last {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / float64(n)
+}
+
+// Ends are the first and the last value of a metric.
+func (s *Summary) Ends(key string) (first, last float64, ok bool) {
+	for _, l := range s.Lines {
+		if v, has := l.Metrics[key]; has {
+			if !ok {
+				first, ok = v, true
+			}
+			last = v
+		}
+	}
+	return first, last, ok
+}
+
+// Write tells a person how the run went and where everything is.
+func (s *Summary) Write(w io.Writer) error {
+	var t strings.Builder
+	s.writeMeans(&t)
+	s.writeEvaluations(&t)
+	seconds := 0.0
+	for _, l := range s.Lines {
+		seconds += l.Metrics["time/step"]
+	}
+	if seconds > 0 {
+		fmt.Fprintf(&t, "%-8s %d steps in %.0f s\n", "time", s.Steps, seconds)
+	}
+	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, strings.Join(s.results(), ", "))
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// writeMeans shows how the means of the first and the last steps compare.
+func (s *Summary) writeMeans(t *strings.Builder) {
+	window := min(10, s.Steps)
+	policy := s.has(rewardKey) || s.has(nllKey)
+	for _, c := range []struct{ key, name string }{
+		{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {nllKey, "nll"}, {lossKey, "loss"},
+	} {
+		v := s.Mean(c.key, 1, window)
+		switch last := s.Mean(c.key, s.Steps-window+1, s.Steps); {
+		case math.IsNaN(v), c.key == lossKey && policy:
+		case s.count(c.key) == 1:
+			fmt.Fprintf(t, "%-8s %.3f (one step)\n", c.name, v)
+		case !math.IsNaN(last):
+			fmt.Fprintf(t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, last, window)
+		}
+	}
+}
+
+// writeEvaluations shows what was measured on whole tasksets.
+func (s *Summary) writeEvaluations(t *strings.Builder) {
+	for _, key := range s.evaluations() {
+		first, last, _ := s.Ends(key)
+		prefix, bench := strings.CutPrefix(key, "bench/")
+		switch {
+		case bench:
+			fmt.Fprintf(t, "%-8s %s: %.4f\n", "bench", prefix, last)
+		case s.count(key) == 1:
+			fmt.Fprintf(t, "%-8s %.3f (%s)\n", "held out", last, key)
+		default:
+			fmt.Fprintf(t, "%-8s %.3f → %.3f (%s)\n", "held out", first, last, key)
+		}
+	}
+}
+
+// results are what a person may look for in the job directory, as far as it is there.
+func (s *Summary) results() []string {
+	var there []string
+	for _, name := range []string{s.log, "reward.svg", "rollouts/", "monitor/tensorboard", "monitor/wandb"} {
+		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
+			there = append(there, name)
+		}
+	}
+	entries, err := os.ReadDir(s.Dir)
+	saved := func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "global_step_") }
+	if err == nil && slices.ContainsFunc(entries, saved) {
+		there = append(there, "global_step_*")
+	}
+	return there
+}
+
+// count is how many lines have a metric.
+func (s *Summary) count(key string) int {
+	n := 0
+	for _, l := range s.Lines {
+		if _, ok := l.Metrics[key]; ok {
+			n++
+		}
+	}
+	return n
+}
+
+// evaluations are the keys of accuracies measured on whole tasksets.
+func (s *Summary) evaluations() []string {
+	seen := map[string]bool{}
+	var keys []string
+	for _, l := range s.Lines {
+		for _, key := range l.Metrics.Keys() {
+			eval := strings.HasPrefix(key, "eval/") && strings.Contains(key, "/accuracy/mean@") ||
+				strings.HasPrefix(key, "bench/") && strings.Contains(key, "/accuracy/")
+			if eval && !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}

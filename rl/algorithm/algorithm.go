@@ -1,0 +1,201 @@
+// Package algorithm is the mathematics of reinforcement fine-tuning: from rewards to advantages, and from
+// log-probabilities, masks and advantages to a loss and its derivative with respect to each log-probability. Everything
+// is a pure function of its arguments; there is no model, no file and no goroutine here.
+//
+// Names, arguments and defaults are those of Trinity-RFT's `algorithm` section. Each kind of function stands in one
+// visible table (Algorithms, Advantages, LateAdvantages, PolicyLosses, KLs, Entropies, SampleStrategies); adding one is
+// adding a row. What a trainer fetches for them, and in which order it calls them, stands in docs/algorithms.md.
+//
+// Arithmetic is float64 over float32 inputs and is rounded once, at the end.
+package algorithm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Choice is what a configuration says about the algorithm. An empty name means the algorithm's own; arguments left out
+// have the function's documented default (Trinity-RFT drops all defaults as soon as one argument is given).
+type Choice struct {
+	Type            string `yaml:"algorithm_type"`
+	SampleStrategy  string `yaml:"sample_strategy"`
+	SampleArgs      Args   `yaml:"sample_strategy_args"`
+	Advantage       string `yaml:"advantage_fn"`
+	AdvantageArgs   Args   `yaml:"advantage_fn_args"`
+	KLPenalty       string `yaml:"kl_penalty_fn"`
+	KLPenaltyArgs   Args   `yaml:"kl_penalty_fn_args"`
+	PolicyLoss      string `yaml:"policy_loss_fn"`
+	PolicyLossArgs  Args   `yaml:"policy_loss_fn_args"`
+	KLLoss          string `yaml:"kl_loss_fn"`
+	KLLossArgs      Args   `yaml:"kl_loss_fn_args"`
+	Entropy         string `yaml:"entropy_loss_fn"`
+	EntropyArgs     Args   `yaml:"entropy_loss_fn_args"`
+	AggregationMode string `yaml:"loss_agg_mode"`
+
+	Own Tables `yaml:"-"` // a program's own functions, beside those of this package
+}
+
+// Tables are functions that a program brings, by the names that its configurations use.
+type Tables struct {
+	Advantages   map[string]func(Args) (Advantage, error)
+	PolicyLosses map[string]func(Args) (PolicyLoss, error)
+}
+
+// beside adds a program's own functions to a table.
+func beside[T any](table, own map[string]T) map[string]T {
+	maps.Copy(table, own)
+	return table
+}
+
+// KeyError is an error about one key of section algorithm, such as policy_loss_fn_args. What it wraps joins a
+// [*arg.Error] for each argument that is wrong.
+type KeyError struct {
+	Key string
+	Err error
+}
+
+// Error implements error.
+func (e *KeyError) Error() string { return e.Err.Error() }
+
+// Unwrap implements errors.Unwrap.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// Method is an algorithm ready to use.
+type Method struct {
+	Name string
+	// what the explorer computes; it changes nothing when advantages are late, and is nil for data sets
+	Advantage      Advantage
+	Late           LateAdvantage // what the trainer computes, or nil
+	Penalty        KL            // taken off the rewards of late advantages
+	SampleStrategy SampleStrategy
+	Objective      Objective
+	Schema         string
+}
+
+// New resolves a choice against the tables. Its error joins one for each key that is wrong, a [*KeyError] where the key
+// is known; each names the value and what is possible.
+func New(c Choice) (*Method, error) {
+	row, err := lookup("algorithm_type", c.Type, Algorithms())
+	if err != nil {
+		return nil, err
+	}
+	m := &Method{Name: c.Type, Schema: row.Schema}
+	var errs [4]error
+	strategy := or(c.SampleStrategy, row.SampleStrategy)
+	m.SampleStrategy, errs[0] = build("sample_strategy", strategy, c.SampleArgs, SampleStrategies())
+	errs[1] = m.newAdvantage(or(c.Advantage, row.Advantage), c.AdvantageArgs, c.Own)
+	m.Penalty, errs[2] = build("kl_penalty_fn", or(c.KLPenalty, "none"), c.KLPenaltyArgs, KLs())
+	m.Objective, errs[3] = newObjective(c, row)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	if m.Penalty.estimate != nil && m.Late == nil {
+		return nil, keyErrorf("kl_penalty_fn", "algorithm: kl_penalty_fn %q changes rewards in the trainer, where "+
+			"advantage_fn %q is "+
+			"already computed; use none, and kl_loss_fn for a KL term in the loss",
+			c.KLPenalty, or(c.Advantage, row.Advantage))
+	}
+	return m, nil
+}
+
+// newAdvantage finds the advantage function in one of its two tables.
+func (m *Method) newAdvantage(name string, args Args, own Tables) (err error) {
+	early, late := beside(Advantages(), own.Advantages), LateAdvantages()
+	if name == "" && m.Schema != "experience" {
+		return nil
+	}
+	m.Advantage = unscored{}
+	switch {
+	case name == "":
+	case early[name] != nil:
+		m.Advantage, err = build("advantage_fn", name, args, early)
+	case late[name] != nil:
+		m.Late, err = build("advantage_fn", name, args, late)
+	default:
+		names := slices.Sorted(maps.Keys(early))
+		names = slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(late))))
+		err = keyErrorf("advantage_fn", "algorithm: advantage_fn %q is not known; it is one of %v", name, names)
+	}
+	return err
+}
+
+// Needs says what the method reads in the trainer, advantages, penalty and loss together.
+func (m *Method) Needs() Needs {
+	n := m.Objective.Needs()
+	if m.Late != nil {
+		n = n.or(m.Late.Needs())
+	}
+	if m.Penalty.Active() {
+		n = n.or(Needs{Old: true, Ref: true})
+	}
+	return n
+}
+
+func newObjective(c Choice, row Row) (o Objective, err error) {
+	policyArgs, mode, err := aggregationMode(c, row)
+	if err != nil {
+		return o, err
+	}
+	o.Aggregation = mode
+	var errs [3]error
+	policies := beside(PolicyLosses(), c.Own.PolicyLosses)
+	o.Policy, errs[0] = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, policies)
+	o.KL, errs[1] = build("kl_loss_fn", or(c.KLLoss, row.KLLoss), c.KLLossArgs, KLs())
+	o.Entropy, errs[2] = build("entropy_loss_fn", or(c.Entropy, row.Entropy), c.EntropyArgs, Entropies())
+	return o, errors.Join(errs[:]...)
+}
+
+// aggregationMode is algorithm.loss_agg_mode, or the loss_agg_mode among the policy loss's arguments when the former is
+// not given, or the algorithm's own; and the arguments without it. Two different modes are refused.
+func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
+	mode := c.AggregationMode
+	rest := c.PolicyLossArgs
+	if v, given := rest["loss_agg_mode"]; given {
+		inner := fmt.Sprint(v)
+		if mode != "" && mode != inner {
+			return nil, "", keyErrorf("loss_agg_mode",
+				"algorithm: loss_agg_mode is %q but policy_loss_fn_args.loss_agg_mode is %q; keep only loss_agg_mode",
+				mode, inner)
+		}
+		mode = inner
+		rest = maps.Clone(rest)
+		delete(rest, "loss_agg_mode")
+	}
+	a, err := ParseAggregation(or(mode, string(row.Aggregation)))
+	return rest, a, err
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func lookup[T any](key, name string, table map[string]T) (T, error) {
+	v, ok := table[name]
+	if !ok {
+		return v, keyErrorf(key, "algorithm: %s %q is not known; it is one of %v", key, name,
+			slices.Sorted(maps.Keys(table)))
+	}
+	return v, nil
+}
+
+func build[T any](key, name string, args Args, table map[string]func(Args) (T, error)) (T, error) {
+	var zero T
+	construct, err := lookup(key, name, table)
+	if err != nil {
+		return zero, err
+	}
+	v, err := construct(args)
+	if err != nil {
+		return zero, keyErrorf(key+"_args", "algorithm: %s_args of %s: %w", key, name, err)
+	}
+	return v, nil
+}
+
+func keyErrorf(key, format string, args ...any) error {
+	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,115 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+)
+
+// Messages reads row index as a conversation to learn from: the list in MessagesKey, or system prompt (the
+// column wins over the constant), prompt and response as a conversation of their own.
+func (f Format) Messages(src *Source, index int) ([]chat.Message, error) {
+	row, err := src.Row(index)
+	if err != nil {
+		return nil, err
+	}
+	if f.MessagesKey != "" {
+		return f.conversation(src, index, row)
+	}
+	messages, err := f.opening(src, index, row)
+	if err != nil {
+		return nil, err
+	}
+	response, err := f.column(src, index, row, "response_key", f.ResponseKey)
+	return append(messages, chat.Message{Role: "assistant", Content: response}), err
+}
+
+// opening is system prompt (the column wins over the constant) and prompt as a conversation.
+func (f Format) opening(src *Source, index int, row Row) ([]chat.Message, error) {
+	prompt, err := f.column(src, index, row, "prompt_key", f.PromptKey)
+	if err != nil {
+		return nil, err
+	}
+	system := f.SystemPrompt
+	if f.SystemPromptKey != "" {
+		if system, err = f.column(src, index, row, "system_prompt_key", f.SystemPromptKey); err != nil {
+			return nil, err
+		}
+	}
+	if system != "" {
+		return []chat.Message{{Role: "system", Content: system}, {Role: "user", Content: prompt}}, nil
+	}
+	return []chat.Message{{Role: "user", Content: prompt}}, nil
+}
+
+// conversation reads the messages column: a list, or a list written as JSON text.
+func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, error) {
+	value, ok := row.Get(f.MessagesKey)
+	if !ok {
+		return nil, f.missing(src, index, row, "messages_key", f.MessagesKey)
+	}
+	if s, isText := value.(string); isText {
+		var list []Row
+		if err := json.Unmarshal([]byte(s), &list); err != nil {
+			return nil, fmt.Errorf("dataset: %s: column %q is text that is not a JSON list of messages: %w: %s",
+				src.Place(index), f.MessagesKey, err, excerpt([]byte(s)))
+		}
+		rows := make([]any, len(list))
+		for i, r := range list {
+			rows[i] = r
+		}
+		value = rows
+	}
+	list, ok := value.([]any)
+	if !ok || len(list) == 0 {
+		return nil, fmt.Errorf("dataset: %s: column %q must be a list of messages with role and content, and is not "+
+			"or is empty", src.Place(index), f.MessagesKey)
+	}
+	messages, err := messageList(list)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %s: column %q: %w", src.Place(index), f.MessagesKey, err)
+	}
+	return messages, nil
+}
+
+func message(item any) (chat.Message, error) {
+	row, ok := item.(Row)
+	if !ok {
+		return chat.Message{}, fmt.Errorf("not an object: %v", item)
+	}
+	role, _ := row.Get("role")
+	content, has := row.Get("content")
+	name, ok := role.(string)
+	if !ok || name == "" || !has {
+		return chat.Message{}, fmt.Errorf("role and content are needed, the keys are %v", row.Columns())
+	}
+	s, err := contentText(content)
+	return chat.Message{Role: name, Content: s}, err
+}
+
+// contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is
+// refused.
+func contentText(content any) (string, error) {
+	parts, isList := content.([]any)
+	if !isList {
+		return text(content)
+	}
+	var all strings.Builder
+	for i, part := range parts {
+		row, _ := part.(Row)
+		kind, typed := row.Get("type")
+		if !typed {
+			return text(content)
+		}
+		words, _ := row.Get("text")
+		if s, ok := words.(string); ok && kind == "text" {
+			all.WriteString(s)
+			continue
+		}
+		return "", fmt.Errorf("part %d of the content is of type %v; the models here read text only, so leave such "+
+			"rows or parts out", i, kind)
+	}
+	return all.String(), nil
+}

@@ -1,0 +1,105 @@
+package dataset
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+)
+
+func TestTask(t *testing.T) {
+	s := open(t, folder(t, "train.jsonl", `{"question":"1+1?","answer":2,"reward":"countdown_reward"}
+{"question":"x","answer":{"target":3,"numbers":[1,2]},"wf":null}
+{"question":null,"answer":"#### 5"}
+`), "", "train")
+	f := Format{PromptKey: "question", ResponseKey: "answer", WorkflowKey: "wf", RewardFnKey: "reward"}
+	want := []Task{
+		{Index: 0, Epoch: 4, Prompt: "1+1?", Truth: "2", RewardFn: "countdown_reward"},
+		{Index: 1, Epoch: 4, Prompt: "x", Truth: `{"target":3,"numbers":[1,2]}`},
+		{Index: 2, Epoch: 4, Prompt: "", Truth: "#### 5"},
+	}
+	for i := range want {
+		got, err := f.Task(s, Item{Index: i, Epoch: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Row = nil
+		if !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("row %d: got %+v, want %+v", i, got, want[i])
+		}
+	}
+}
+
+func TestMissingColumn(t *testing.T) {
+	s := open(t, folder(t, "train.jsonl", `{"query":"1","solution":"2"}`), "", "train")
+	err := Format{Section: "buffer.explorer_input.taskset.format", PromptKey: "question"}.Check(s)
+	wantMessage(t, err, []string{"train.jsonl:1", `no column "question"`, "query, solution",
+		"buffer.explorer_input.taskset.format.prompt_key"})
+	err = Format{PromptKey: "query", ResponseKey: "answer"}.Check(s)
+	wantMessage(t, err, []string{`no column "answer"`, "response_key"})
+	_, err = Format{MessagesKey: "messages"}.Messages(s, 0)
+	wantMessage(t, err, []string{`no column "messages"`, "messages_key"})
+	if err := (Format{PromptKey: "query", ResponseKey: "solution", WorkflowKey: "workflow"}).Check(s); err != nil {
+		t.Errorf("a workflow column is optional: %v", err)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	s := open(t, folder(t, "train.jsonl",
+		`{"q":"1+1?","a":"2","sys":"Be brief.","list":[{"role":"user","content":"hi"},{"role":"assistant",`+
+			`"content":"ho"}],"json":"[{\"role\":\"user\",\"content\":\"hi\"}]","bad":"[","odd":[{"role":"user"}],`+
+			`"none":[],"parts":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],`+
+			`"seen":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url",`+
+			`"image_url":{"url":"u"}}]}],"shown":[{"type":"image","image":"i"}]}`), "", "train")
+	turn := []chat.Message{{Role: "user", Content: "1+1?"}, {Role: "assistant", Content: "2"}}
+	tests := []struct {
+		name   string
+		format Format
+		want   []chat.Message
+	}{
+		{"prompt and response", Format{PromptKey: "q", ResponseKey: "a"}, turn},
+		{"system prompt", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S"},
+			append([]chat.Message{{Role: "system", Content: "S"}}, turn...)},
+		{"the column wins", Format{PromptKey: "q", ResponseKey: "a", SystemPrompt: "S", SystemPromptKey: "sys"},
+			append([]chat.Message{{Role: "system", Content: "Be brief."}}, turn...)},
+		{"a list", Format{MessagesKey: "list"}, []chat.Message{{Role: "user", Content: "hi"},
+			{Role: "assistant", Content: "ho"}}},
+		{"parts of text", Format{MessagesKey: "parts"}, []chat.Message{{Role: "user", Content: "ab"}}},
+		{"JSON text", Format{MessagesKey: "json"}, []chat.Message{{Role: "user", Content: "hi"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.format.Messages(s, 0)
+			if err != nil || !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %v, %v, want %v", got, err, tt.want)
+			}
+		})
+	}
+	for key, want := range map[string]string{"bad": "JSON list of messages", "odd": "role and content", "none": "empty",
+		"q": "JSON list", "seen": "part 1 of the content is of type image_url; the models here read text only"} {
+		_, err := Format{MessagesKey: key}.Messages(s, 0)
+		wantMessage(t, err, []string{want, key, "train.jsonl:1"})
+	}
+	_, err := Format{PromptKey: "shown"}.Task(s, Item{})
+	wantMessage(t, err, []string{`column "shown": part 0 of the content is of type image`, "train.jsonl:1"})
+}
+
+// FuzzOpen reads arbitrary bytes as each kind of file: errors are fine, panics are not.
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte("{\"a\":1}\n{}"), 0)
+	f.Add([]byte("[{\"a\":1},2]"), 1)
+	f.Add([]byte("a,b\n1,\"x\ny\"\n"), 2)
+	f.Fuzz(func(t *testing.T, data []byte, ext int) {
+		name := "train" + readable[((ext%3)+3)%3]
+		s, err := Open(folder(t, name, string(data)), "", "train")
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		for i := range min(s.Len(), 20) {
+			if _, err := s.Row(i); err == nil {
+				_, _ = Format{MessagesKey: "a"}.Messages(s, i)
+			}
+		}
+	})
+}

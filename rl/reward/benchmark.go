@@ -1,0 +1,163 @@
+package reward
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	bracketed  = regexp.MustCompile(`^[\[(](.+)[\])]$`)
+	matrixBody = regexp.MustCompile(`(?s)^\\begin\{pmatrix\}(.*)\\end\{pmatrix\}$`)
+)
+
+// ExtractAnswer finds the answer of a solution as the evaluation code of Qwen2.5-Math does: the content of the last
+// box, else what follows "the answer is" on its line, else the last number. ok is false when there is none.
+func ExtractAnswer(text string) (answer string, ok bool) {
+	if i := strings.LastIndex(text, "boxed"); i >= 0 {
+		return afterBoxed(text[i+len("boxed"):])
+	}
+	if i := afterAnnouncement(text); i >= 0 {
+		rest, _, _ := strings.Cut(text[i:], "\n")
+		return strings.TrimSuffix(strings.TrimSpace(rest), "."), true
+	}
+	return lastNumber(strings.ReplaceAll(text, ",", ""))
+}
+
+// afterAnnouncement is the end of the last "the answer is" and its like, -1 if there is none.
+func afterAnnouncement(text string) int {
+	end := -1
+	for i := len(text) - 1; i >= 0 && end < 0; i-- {
+		switch text[i] {
+		case 's', 'S':
+			for _, words := range []string{"final answer is", "the answer is"} {
+				if from := i + 1 - len(words); from >= 0 && strings.EqualFold(text[from:i+1], words) {
+					end = i + 1
+				}
+			}
+		case "是"[2]:
+			if strings.HasSuffix(text[:i+1], "答案是") {
+				end = i + 1
+				if rest, ok := strings.CutPrefix(text[end:], "："); ok {
+					return len(text) - len(rest)
+				}
+			}
+		}
+	}
+	if end >= 0 && strings.HasPrefix(text[end:], ":") {
+		end++
+	}
+	return end
+}
+
+// lastNumber is the last match of `-?\d*\.?\d+`, taken from left to right.
+func lastNumber(text string) (number string, ok bool) {
+	for i := 0; i < len(text); i++ {
+		start, at := i, i
+		if text[at] == '-' {
+			at++
+		}
+		end := at + digits(text[at:])
+		if rest := text[end:]; len(rest) > 1 && rest[0] == '.' && isDigit(rest[1]) {
+			end += 1 + digits(rest[1:])
+		}
+		if end > at {
+			number, ok = text[start:end], true
+			i = end - 1
+		}
+	}
+	return number, ok
+}
+
+func afterBoxed(rest string) (string, bool) {
+	if rest == "" {
+		return "", false
+	}
+	if rest[0] != '{' {
+		end := strings.IndexAny(rest, "$}")
+		if end < 0 {
+			end = len(rest)
+		}
+		return strings.TrimSpace(rest[:end]), true
+	}
+	end := closingBrace(rest, 0)
+	if end < 0 {
+		end = len(rest)
+	}
+	inside := strings.TrimSpace(rest[1:end])
+	return inside, inside != ""
+}
+
+// SameAnswer is the verdict of math_eval_workflow: whether the answers of a solution and of the truth are equal, as
+// texts once normalised, as numbers (within 1e-4, and a percentage as its fraction), as intervals, matrices or
+// equations, or as expressions.
+func SameAnswer(solution, truth string) bool {
+	got, ok := ExtractAnswer(solution)
+	want, has := ExtractAnswer(truth)
+	if len(got) > maxAnswer { // longer than any answer
+		return ok && has && got == want
+	}
+	percent := strings.NewReplacer(`\%`, "%")
+	return ok && has && equalAnswers(stripString(percent.Replace(got)), stripString(percent.Replace(want)))
+}
+
+func equalAnswers(got, want string) bool {
+	if got == "" || want == "" {
+		return false
+	}
+	if strings.EqualFold(got, want) {
+		return true
+	}
+	if x, ok := decimal(got); ok {
+		if y, ok := decimal(want); ok {
+			return near(x, y/100) || near(x, y) || near(x, float64(y*100))
+		}
+	}
+	if a, b := bracketed.FindStringSubmatch(got), bracketed.FindStringSubmatch(want); a != nil && b != nil &&
+		got[0] == want[0] && got[len(got)-1] == want[len(want)-1] {
+		return equalParts(strings.Split(a[1], ","), strings.Split(b[1], ","))
+	}
+	if a, b := matrixBody.FindStringSubmatch(got), matrixBody.FindStringSubmatch(want); a != nil && b != nil {
+		return equalMatrices(a[1], b[1])
+	}
+	return verify(readAnswer("$"+want+"$", defaultReading()), readAnswer("$"+got+"$", defaultReading()))
+}
+
+func equalMatrices(a, b string) bool {
+	rowsA, rowsB := strings.Split(a, `\\`), strings.Split(b, `\\`)
+	if len(rowsA) != len(rowsB) {
+		return false
+	}
+	for i := range rowsA {
+		if !equalParts(strings.Split(rowsA[i], "&"), strings.Split(rowsB[i], "&")) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalParts(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !equalAnswers(strings.TrimSpace(a[i]), strings.TrimSpace(b[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// decimal reads a plain number, with commas between thousands or a percent sign behind it.
+func decimal(s string) (float64, bool) {
+	s = strings.ReplaceAll(s, ",", "")
+	if rest, ok := strings.CutSuffix(s, "%"); ok {
+		v, err := strconv.ParseFloat(rest, 64)
+		return v / 100, err == nil
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
+}
+
+func near(x, y float64) bool { return math.Abs(x-y) <= float64(1e-4*max(math.Abs(x), math.Abs(y))) }

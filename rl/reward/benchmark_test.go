@@ -1,0 +1,101 @@
+package reward
+
+import "testing"
+
+// The cases of Trinity-RFT's own tests of its evaluation code, in other words.
+func TestExtractAnswer(t *testing.T) {
+	for text, want := range map[string]string{
+		`so it is \boxed{42}`:             "42",
+		`\boxed{\frac{1}{2}} at last`:     `\frac{1}{2}`,
+		"The final answer is 100.":        "100",
+		"Hence the final answer is: 3.14": "3.14",
+		"所以答案是 x^2":                       "x^2",
+		"first 10, then 20":               "20",
+		"from 1,000 up to 2,000":          "2000",
+		"about 0.75 of it":                "0.75",
+	} {
+		if got, ok := ExtractAnswer(text); got != want || !ok {
+			t.Errorf("ExtractAnswer(%q) = %q, %v, want %q", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"nothing here", `\boxed{}`, ""} {
+		if got, ok := ExtractAnswer(text); ok {
+			t.Errorf("ExtractAnswer(%q) = %q, want none", text, got)
+		}
+	}
+}
+
+func TestSameAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		solution, truth string
+		want            bool
+	}{
+		{`\boxed{42}`, "42", true},
+		{"The answer is 1,000.", "1000", true},
+		{"it drops to -50", "-50", true},
+		{"The answer is 5", "x=5", true},
+		{`\boxed{42}`, "43", false},
+		{`\boxed{x+1}`, `\boxed{x-1}`, false},
+		{`\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}}`, `\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 5 \end{pmatrix}}`,
+			false},
+		{`\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}}`, `\boxed{\begin{bmatrix}1&2\\3&4.0\end{bmatrix}}`,
+			true},
+		{"The answer is 50 km/h", "50", true},
+		{`\boxed{\frac{1}{2}}`, "0.5", true},
+		{`\boxed{(1, 2]}`, `\boxed{(1,2.0]}`, true},
+		{`\boxed{(1, 2]}`, `\boxed{[1,2]}`, false},
+		{`\boxed{25\%}`, "0.25", true},
+		{`\boxed{x^2+2x+1}`, `\boxed{(x+1)^2}`, true},
+		{"no number", "5", false},
+		{"36 it is, then 36", "36", true},
+		{"36.0", "36", true},
+		{"42", "36", false},
+		{"The answer is 36, but perhaps not", "36", false},
+	} {
+		if got := SameAnswer(tt.solution, tt.truth); got != tt.want {
+			t.Errorf("SameAnswer(%q, %q) = %v, want %v", tt.solution, tt.truth, got, tt.want)
+		}
+	}
+}
+
+func TestMathDAPO(t *testing.T) {
+	overlong := map[string]any{"enable_overlong_penalty": true, "penalty_factor": 1.0, "max_response_length": 20,
+		"cache_length": 10}
+	for _, tt := range []struct {
+		response, truth  string
+		tokens           int
+		args             map[string]any
+		accuracy, format float64
+	}{
+		{`<think> \boxed{1} </think> \boxed{36}`, "36", 5, nil, 1, 0},
+		{`<think> \boxed{36} </think> \boxed{35}`, "36", 5, nil, 0, 0},
+		{"36", "36", 5, nil, 1, 0},
+		{`\boxed{36.0}`, "36", 5, nil, 1, 0},
+		{`\boxed{36.1}`, "36", 5, nil, 0, 0},
+		{`\boxed{2 million}`, "2000000", 5, nil, 0, 0}, // 2 *10^6: nothing is computed
+		{`\fbox{36}`, "36", 5, nil, 1, 0},
+		{`\boxed{36\%}`, "36", 5, nil, 1, 0},
+		{`\boxed{36\,}`, "36", 5, nil, 1, 0},
+		{`\boxed{36`, "36", 5, nil, 1, 0},
+		{`\boxed{0.25}`, `\frac{1}{4}`, 5, nil, 0, 0},
+		{`\boxed{(1/2,3/4)}`, `(\frac{1}{2}, \frac34)`, 5, nil, 1, 0},
+		{`\boxed{0.5}`, `\frac{1}{2}`, 5, nil, 1, 0},
+		{"36", "36", 9, overlong, 1, 0},
+		{"36", "36", 15, overlong, 1, -0.5},
+		{"36", "36", 20, overlong, 1, -1},
+		{"36", "36", 21, overlong, 1, -1},
+	} {
+		got, err := MathDAPO(Sample{Response: tt.response, Truth: tt.truth, ResponseTokens: make([]int32, tt.tokens),
+			Args: tt.args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0].Value != tt.accuracy || got[1].Value != tt.format {
+			t.Errorf("MathDAPO(%q, %q, %d tokens) = %v, want %g and %g", tt.response, tt.truth, tt.tokens, got,
+				tt.accuracy, tt.format)
+		}
+	}
+	if _, err := MathDAPO(Sample{Args: map[string]any{"enable_overlong_penalty": true}}); err == nil {
+		t.Error("a penalty without its lengths is accepted")
+	}
+}

@@ -1,0 +1,80 @@
+package reward
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	numberRun  = regexp.MustCompile(`\d+`)
+	calculable = regexp.MustCompile(`^[\d+\-*/().\s]+$`)
+)
+
+// Countdown is countdown_reward. The truth is JSON {"target": …, "numbers": […]}; the equation is in the last
+// answer tag of the response's last line. The score is 0 without one, 1 if it uses every number exactly once
+// and its value is the target to within 1e-5, and 0.1 otherwise.
+func Countdown(s Sample) (Scores, error) {
+	var truth struct {
+		Target  float64
+		Numbers []int64
+	}
+	if err := json.Unmarshal([]byte(s.Truth), &truth); err != nil {
+		return nil, fmt.Errorf("reward: countdown_reward wants the truth to be {\"target\": …, \"numbers\": […]}, "+
+			"got %.80q: %w", s.Truth, err)
+	}
+	line := s.Response[strings.LastIndexByte(s.Response, '\n')+1:]
+	equation, any := "", false
+	for content, rest, ok := answerTag(line); ok; content, rest, ok = answerTag(rest) {
+		equation, any = strings.TrimSpace(content), true
+	}
+	if !any {
+		return Scores{{"score", 0}}, nil
+	}
+	if len(equation) <= maxAnswer && usesExactly(equation, truth.Numbers) && hits(equation, truth.Target) {
+		return Scores{{"score", 1}}, nil
+	}
+	return Scores{{"score", 0.1}}, nil
+}
+
+func usesExactly(equation string, numbers []int64) bool {
+	var want, got []string
+	for _, n := range numbers {
+		want = append(want, fmt.Sprint(n))
+	}
+	for _, n := range numberRun.FindAllString(equation, -1) {
+		if n = strings.TrimLeft(n, "0"); n == "" {
+			n = "0"
+		}
+		got = append(got, n)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	return slices.Equal(got, want)
+}
+
+func hits(equation string, target float64) bool {
+	if !calculable.MatchString(equation) {
+		return false
+	}
+	n, err := parseArithmetic(equation)
+	if err != nil {
+		return false
+	}
+	v, err := evaluate(n, nil)
+	goal := new(big.Rat).SetFloat64(target)
+	if err != nil || goal == nil {
+		return false
+	}
+	if v.rat == nil {
+		if imag(v.approx) != 0 {
+			return false
+		}
+		v.rat = new(big.Rat).SetFloat64(real(v.approx))
+	}
+	off := new(big.Rat).Sub(v.rat, goal)
+	return off.Abs(off).Cmp(big.NewRat(1, 100_000)) < 0
+}

@@ -1,0 +1,65 @@
+package reward
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+)
+
+// MathDAPO is math_dapo_reward: accuracy 1 or 0 of the last box behind the thinking, without one of the whole text (see
+// gradeDAPO),
+// and as format_score the penalty for an overlong answer when enable_overlong_penalty is set: with L tokens and E =
+// max_response_length − cache_length it is 0 up to E, −penalty_factor above max_response_length, and (E −
+// L)/cache_length·penalty_factor between (DAPO, arXiv 2503.14476, section 3.4).
+func MathDAPO(s Sample) (Scores, error) {
+	penalty, err := overlong(s)
+	if err != nil {
+		return nil, err
+	}
+	text := s.Response
+	if i := strings.LastIndex(text, "</think>"); i >= 0 {
+		text = text[i+len("</think>"):]
+	}
+	if box := bracedBox(text); box != "" {
+		text = box
+	}
+	return Scores{{"accuracy", oneIf(gradeDAPO(text, s.Truth))}, {"format_score", penalty}}, nil
+}
+
+// overlong is the penalty on the response's length, 0 where it is not enabled.
+func overlong(s Sample) (float64, error) {
+	given := arg.Read(s.Args)
+	if !given.Bool("enable_overlong_penalty", false) {
+		return 0, rewardArgs(given)
+	}
+	v := map[string]float64{}
+	for _, name := range []string{"penalty_factor", "max_response_length", "cache_length"} {
+		given.Require(given.Given(name), name, nil, "given with enable_overlong_penalty")
+		v[name] = given.Float(name, 0)
+	}
+	if err := rewardArgs(given); err != nil {
+		return 0, err
+	}
+	most, cache, length := v["max_response_length"], v["cache_length"], float64(len(s.ResponseTokens))
+	if cache <= 0 || most <= cache {
+		return 0, fmt.Errorf("reward: math_dapo_reward: cache_length %g must be above 0 and below "+
+			"max_response_length %g", cache, most)
+	}
+	switch expected := most - cache; {
+	case length < expected:
+		return 0, nil
+	case length > most:
+		return -v["penalty_factor"], nil
+	default:
+		return (expected - length) / cache * v["penalty_factor"], nil
+	}
+}
+
+// rewardArgs is what is wrong with the arguments that were read. Others may be the workflow's.
+func rewardArgs(given *arg.Reader) error {
+	if err := given.Err(); err != nil {
+		return fmt.Errorf("reward: reward_fn_args.%w", err)
+	}
+	return nil
+}

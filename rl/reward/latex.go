@@ -1,0 +1,276 @@
+package reward
+
+import (
+	"regexp"
+	"strings"
+)
+
+var groupedDigits = regexp.MustCompile(`^\s*-?\d{1,3}(,\d{3})+(\.\d+)?\s*$`)
+
+// looksComplex matches what makes math_verify take the variables of an expression for complex ones.
+var looksComplex = regexp.MustCompile(`\\mathbb\{C\}|\bi\b|\\imath\b|\\(?:text|mathrm)\{i\}|\\det|` +
+	`\\operatorname\{(?:tr|rank|Re|Im)\}|\\text\{(?:rank|Re|Im)\}|\\(?:arg|Re|Im)\{`)
+
+// parseLatex reads a normalised LaTeX expression: elements parted by commas and semicolons, each a set, an
+// interval, a relation or an expression. The rules, and the surprises among them (2 3 is five, 1/2x is
+// 1/(2x), x(2) is a function), are those of latex2sympy2_extended 1.11.
+func parseLatex(text string) (*node, error) {
+	if groupedDigits.MatchString(text) {
+		return number(strings.NewReplacer(",", "", " ", "").Replace(strings.TrimSpace(text)))
+	}
+	tokens, err := lex(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(tokens) > maxTokens {
+		return nil, errSyntax
+	}
+	p := &latex{tokens: tokens, nonreal: looksComplex.MatchString(text), elements: map[int]parsed{}}
+	groups, err := p.elementList()
+	if err == nil && p.pos < len(p.tokens) {
+		err = errSyntax
+	}
+	if err != nil {
+		return nil, err
+	}
+	return setOrTuples(assigned(groups)), nil
+}
+
+// maxTokens bounds an expression. Long sums and products take time in proportion to its square.
+const maxTokens = 2500
+
+// parsed is what a parse from one position gave, kept so that trying again costs nothing.
+type parsed struct {
+	nodes []*node
+	end   int
+	err   error
+}
+
+type latex struct {
+	tokens   []token
+	pos      int
+	depth    int
+	inBars   int // open | … | around the current position
+	nonreal  bool
+	elements map[int]parsed
+}
+
+func (p *latex) peek() token {
+	if p.pos < len(p.tokens) {
+		return p.tokens[p.pos]
+	}
+	return token{}
+}
+
+// at reports whether the next token is one of the marks.
+func (p *latex) at(marks ...string) bool {
+	t := p.peek()
+	if t.class != 'o' {
+		return false
+	}
+	for _, m := range marks {
+		if t.text == m {
+			return true
+		}
+	}
+	return false
+}
+
+// take consumes the next token if it is one of the marks, and returns it.
+func (p *latex) take(marks ...string) string {
+	if !p.at(marks...) {
+		return ""
+	}
+	p.pos++
+	return p.tokens[p.pos-1].text
+}
+
+// closed runs inner between the marks.
+func (p *latex) closed(open, end string, inner func() (*node, error)) (*node, error) {
+	if p.take(open) == "" {
+		return nil, errSyntax
+	}
+	n, err := inner()
+	if err == nil && p.take(end) == "" {
+		err = errSyntax
+	}
+	return n, err
+}
+
+// elementList reads elements: groups parted by semicolons of elements parted by commas.
+func (p *latex) elementList() ([][]*node, error) {
+	groups := [][]*node{nil}
+	for {
+		nodes, err := p.element()
+		if err != nil {
+			return nil, err
+		}
+		last := len(groups) - 1
+		groups[last] = append(groups[last], nodes...)
+		switch p.take(",", ";") {
+		case ";":
+			groups = append(groups, nil)
+		case "":
+			return groups, nil
+		}
+	}
+}
+
+// setOrTuples is one element as itself, several as a set, groups of several as a set of tuples.
+func setOrTuples(groups [][]*node) *node {
+	if len(groups) == 1 {
+		if len(groups[0]) == 1 {
+			return groups[0][0]
+		}
+		return finiteSet(groups[0])
+	}
+	single := true
+	for _, g := range groups {
+		single = single && len(g) == 1
+	}
+	var all []*node
+	for _, g := range groups {
+		if single {
+			all = append(all, g[0])
+		} else {
+			all = append(all, tuple(g))
+		}
+	}
+	return finiteSet(all)
+}
+
+// assigned reads x = 1, 2 as x = {1, 2}: a variable, one equals sign and no relation after it.
+func assigned(groups [][]*node) [][]*node {
+	first := groups[0][0]
+	if first.kind != relNode || first.name != "=" || first.args[0].kind != symNode || len(groups) == 1 &&
+		len(groups[0]) == 1 {
+		return groups
+	}
+	values := make([][]*node, len(groups))
+	for i, g := range groups {
+		for j, n := range g {
+			if i+j > 0 && n.isRelation() {
+				return groups
+			}
+			if i+j == 0 {
+				n = first.args[1]
+			}
+			values[i] = append(values[i], n)
+		}
+	}
+	return [][]*node{{relation("=", first.args[0], setOrTuples(values))}}
+}
+
+// element reads one element, which ± makes two.
+func (p *latex) element() ([]*node, error) {
+	start := p.pos
+	if r, ok := p.elements[start]; ok {
+		p.pos = r.end
+		return r.nodes, r.err
+	}
+	if p.depth > maxDepth {
+		return nil, errSyntax
+	}
+	p.depth++
+	nodes, err := p.setElement()
+	if err != nil || !p.atEnd() {
+		p.pos = start
+		nodes, err = p.relationElement()
+	}
+	p.depth--
+	p.elements[start] = parsed{nodes, p.pos, err}
+	return nodes, err
+}
+
+func (p *latex) atEnd() bool {
+	return p.pos >= len(p.tokens) || p.at(",", ";", ")", "]", "}", `\}`)
+}
+
+func (p *latex) setElement() ([]*node, error) {
+	left, err := p.set()
+	if err == nil && p.take("=", `\in`) != "" {
+		var right *node
+		if right, err = p.set(); err == nil {
+			left = relation("=", left, right)
+		}
+	}
+	return []*node{left}, err
+}
+
+// relationElement reads expressions chained by relations, or a ± b.
+func (p *latex) relationElement() ([]*node, error) {
+	left, err := p.plusMinus()
+	if err != nil || len(left) > 1 {
+		return left, err
+	}
+	n := left[0]
+	for {
+		op := p.take("=", "!=", "<", "<=", ">", ">=", `\approx`, `\in`)
+		if op == "" {
+			return []*node{n}, nil
+		}
+		right, err := p.relationSide(op)
+		if err != nil {
+			return nil, err
+		}
+		n = chain(n, op, right)
+	}
+}
+
+// relationSide reads what follows a relation: a set, the two values of ±, or an expression.
+func (p *latex) relationSide(op string) (*node, error) {
+	start := p.pos
+	if op == "=" || op == `\in` {
+		if n, err := p.set(); err == nil && p.atEnd() {
+			return n, nil
+		}
+		p.pos = start
+	}
+	if op == `\in` {
+		return nil, errSyntax
+	}
+	nodes, err := p.plusMinus()
+	if err != nil {
+		return nil, err
+	}
+	return setOrTuples([][]*node{nodes}), nil
+}
+
+func chain(left *node, op string, right *node) *node {
+	switch {
+	case op == `\approx` && left.onlySymbols():
+		return right
+	case op == `\approx`:
+		return left
+	case op == `\in`:
+		op = "="
+	}
+	switch left.kind {
+	case relNode:
+		return &node{kind: chainNode, args: []*node{left, relation(op, left.args[1], right)}}
+	case chainNode:
+		last := left.args[len(left.args)-1]
+		args := append(left.args[:len(left.args):len(left.args)], relation(op, last.args[1], right))
+		return &node{kind: chainNode, args: args}
+	}
+	return relation(op, left, right)
+}
+
+func (p *latex) plusMinus() ([]*node, error) {
+	if p.take(`\pm`) != "" {
+		n, err := p.expr()
+		if err != nil {
+			return nil, err
+		}
+		return []*node{negate(n), n}, nil
+	}
+	left, err := p.expr()
+	if err != nil || p.take(`\pm`) == "" {
+		return []*node{left}, err
+	}
+	right, err := p.expr()
+	if err != nil {
+		return nil, err
+	}
+	return []*node{sum(left, right), sum(left, negate(right))}, nil
+}

@@ -1,0 +1,145 @@
+package taskprep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+)
+
+// judged keeps the rows whose score by a model lies within bounds.
+type judged struct {
+	bounds
+	stat       string
+	dimensions []string // each from 1 to 5; the score is their mean over 5
+	keys       []string // columns that are shown
+	names      []string // what they are called
+	system     string
+	input      string // with {data}
+	field      string // with {field_name} and {field_data}
+	tries      int
+	workers    int
+	ask        func(ctx context.Context, system, user string) (string, error)
+}
+
+// newJudged makes an operator that has a model score rows by dimensions.
+func newJudged(stat, what string, dimensions ...string) Make {
+	return func(args map[string]any, s Surroundings) (Operator, error) {
+		a := arg.Read(args)
+		j := &judged{bounds: boundsOf(a, "min_score", 0.5, "max_score", 1), stat: stat, dimensions: dimensions,
+			workers: max(1, s.Workers),
+			keys:    a.Texts("input_keys", "text"), names: a.Texts("field_names", "Text"),
+			system: a.Text("system_prompt", instruction(what, dimensions)),
+			input:  a.Text("input_template", "# Data\n'''\n{data}\n'''\n\n# Response\njson\n"),
+			field:  a.Text("field_template", "**{field_name}**\n{field_data}"), tries: a.Int("try_num", 3, 0)}
+		model := a.Text("api_or_hf_model", "gpt-4o")
+		for _, local := range []string{"is_hf_model", "enable_vllm"} {
+			if a.Bool(local, false) {
+				a.Wrong(local, true, "false: the model is asked over OpenAI's interface")
+			}
+		}
+		if len(j.keys) != len(j.names) {
+			a.Wrong("field_names", j.names, "as many as input_keys")
+		}
+		if err := a.Close(); err != nil {
+			return nil, err
+		}
+		if s.Ask == nil {
+			return nil, errors.New("there is no model to ask")
+		}
+		var err error
+		j.ask, err = s.Ask(model)
+		return j, err
+	}
+}
+
+// instruction asks for the form that answer reads.
+func instruction(what string, dimensions []string) string {
+	return fmt.Sprintf("Judge the %s of the data that the user shows, for training a language model. Give each of "+
+		"these dimensions a whole number from 1 (lowest) to 5 (highest): %s. "+
+		"Answer with one JSON object and nothing else: {\"dimension_scores\": {%s}, \"rationale\": \"one sentence\"}",
+		what, strings.Join(dimensions, ", "), `"`+strings.Join(dimensions, `": 1, "`)+`": 1`)
+}
+
+// Process implements Operator.
+func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(j.workers)
+	scores := make([]float64, len(list))
+	for i, s := range list {
+		g.Go(func() (err error) {
+			scores[i], err = j.score(ctx, s)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i, s := range list {
+		s.Stats[j.stat] = scores[i]
+		if j.keep(scores[i]) {
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
+// score asks until an answer can be read; after that it is 0, as in Data-Juicer. A model that never answers is an
+// error.
+func (j *judged) score(ctx context.Context, s *Sample) (float64, error) {
+	var parts []string
+	for i, key := range j.keys {
+		text, err := textOf(s.Row, key)
+		if err != nil {
+			return 0, err
+		}
+		parts = append(parts, strings.NewReplacer("{field_name}", j.names[i], "{field_data}", text).Replace(j.field))
+	}
+	user := strings.ReplaceAll(j.input, "{data}", strings.Join(parts, "\n\n"))
+	var failed error
+	answered := false
+	for range max(1, j.tries) {
+		text, err := j.ask(ctx, j.system, user)
+		if err != nil {
+			failed = err
+			continue
+		}
+		answered = true
+		if v, ok := j.read(text); ok {
+			return v, nil
+		}
+	}
+	if !answered {
+		return 0, fmt.Errorf("taskprep: %s: %w", j.stat, failed)
+	}
+	return 0, nil
+}
+
+// object is the first JSON object of a text, with objects inside at most.
+var object = regexp.MustCompile(`\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}`)
+
+// read is the score in an answer.
+func (j *judged) read(text string) (float64, bool) {
+	var answer struct {
+		Scores map[string]float64 `json:"dimension_scores"`
+	}
+	if err := json.Unmarshal([]byte(object.FindString(text)), &answer); err != nil {
+		return 0, false
+	}
+	sum := 0.0
+	for _, d := range j.dimensions {
+		v, ok := answer.Scores[d]
+		if !ok || math.IsNaN(v) {
+			return 0, false
+		}
+		sum += v
+	}
+	return sum / float64(len(j.dimensions)) / 5, true
+}

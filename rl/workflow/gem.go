@@ -1,0 +1,187 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Gem plays episodes of an environment. A task is the state that all its repetitions begin in: that of the seed which
+// the row's number names. workflow_args are
+//
+//	env_id     the environment
+//	wrappers   around it, innermost first, separated by commas ("concat")
+//	template   around an observation: qwen3_game, qwen3_general or no ("qwen3_game")
+//	max_turns  of an episode, instead of the environment's own
+//	gamma      discount of returns (0.9)
+//	data_dir   a folder with upstream's words and clues, or an encyclopedia, which whoever makes
+//	           Rollout.Environments reads
+//
+// An experience is one turn, as a model sees it, with its discounted return as reward. Each repetition gives one: a
+// turn of its episode drawn at random, so that every task has as many experiences as the loops count on and every
+// episode weighs the same in the metrics: accuracy (a return of 1 or more), episode_return and num_turns.
+type Gem struct{}
+
+// gemArgs are the workflow_args read.
+type gemArgs struct {
+	id       string
+	params   env.Params
+	wrappers []env.Wrapper
+	template env.Template
+	gamma    float64
+	retells  bool // observations tell the actions so far
+}
+
+func readGemArgs(r *Rollout) (a gemArgs, err error) {
+	names, template := "concat", env.GameTemplate
+	a.gamma = 0.9
+	given := arg.Read(r.Args)
+	a.id, names, template = given.Text("env_id", ""), given.Text("wrappers", names), given.Text("template", template)
+	if n := given.Int("max_turns", 0, 1); n > 0 {
+		a.params = env.Params{"max_turns": n}
+	}
+	a.gamma = given.Float("gamma", a.gamma)
+	given.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "from 0 to 1")
+	given.Text("data_dir", "")
+	if err := given.Close(); err != nil {
+		return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", err)
+	}
+	if r.Environments == nil {
+		return a, errors.New("workflow: gem_workflow was given no environments")
+	}
+	if a.wrappers, err = env.Wrappers(names, r.Chat); err != nil {
+		return a, err
+	}
+	a.retells = env.Retells(names)
+	if a.template, err = env.TemplateOf(template); err != nil {
+		return a, err
+	}
+	_, err = r.Environments.Make(a.id, a.params)
+	return a, err
+}
+
+// Run implements Workflow.
+func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
+	a, err := readGemArgs(r)
+	if err != nil {
+		return nil, tinker.Userf("%w", err)
+	}
+	first, err := r.Environments.Make(a.id, a.params)
+	if err != nil {
+		return nil, err
+	}
+	first = env.Wrap(first, a.wrappers...)
+	seed := rng.New(uint64(t.Index)).Stream("environment")
+	obs, err := first.Reset(seed.Uint64())
+	if err != nil {
+		return nil, err
+	}
+	starts := make([]env.Env, t.Repeat)
+	for i := range starts {
+		starts[i] = first.Fork()
+	}
+	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		x, err := a.episode(ctx, r, t, run, starts[run], obs)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return []*experience.Experience{x}, err
+	})
+}
+
+// Prepare implements Preparer: the environment rewards.
+func (Gem) Prepare(r *Rollout) error {
+	_, err := readGemArgs(r)
+	return err
+}
+
+// episode plays one repetition and returns one of its turns.
+func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e env.Env,
+	obs env.Observation) (*experience.Experience, error) {
+	draws := rng.New(t.Seed).Stream("episode", run)
+	var turns []*experience.Experience
+	var seq chat.Sequence
+	sum, long := 0.0, new(tooLong)
+	for done := false; !done; {
+		x, err := a.turn(ctx, r, t, &seq, obs, draws.Uint64(),
+			experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: len(turns),
+				Suffix: experience.Suffix(t.Seed + uint64(run))})
+		if errors.As(err, &long) && len(turns) > 0 {
+			turns[len(turns)-1].Metrics[OutOfRoom] = 1
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		next, err := e.Step(x.ResponseText)
+		if err != nil {
+			return nil, err
+		}
+		x.SetReward(next.Reward)
+		sum += next.Reward
+		turns = append(turns, x)
+		obs, done = next.Observation, next.Done()
+	}
+	value, anew, full := 0.0, 0.0, 0.0
+	for i := len(turns) - 1; i >= 0; i-- {
+		value = *turns[i].Reward + float64(a.gamma*value)
+		turns[i].SetReward(value)
+		anew += turns[i].Metrics[NewSequences]
+		full = max(full, turns[i].Metrics[OutOfRoom])
+	}
+	x := turns[draws.IntN(len(turns))]
+	x.Metrics = map[string]float64{"accuracy": 0, "episode_return": sum, "num_turns": float64(len(turns))}
+	for name, v := range map[string]float64{NewSequences: anew, OutOfRoom: full} { // of the episode
+		if v > 0 {
+			x.Metrics[name] = v
+		}
+	}
+	if sum >= 1-1e-9 {
+		x.Metrics["accuracy"] = 1
+	}
+	return x, nil
+}
+
+// turn asks for one action. Where the observation tells the episode so far in the form that the model knows,
+// the model reads the tokens of its earlier actions as it sampled them.
+func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequence, obs env.Observation,
+	seed uint64, id experience.EID) (*experience.Experience, error) {
+	text := a.template(strings.Join([]string{obs.Prefix, obs.Text, obs.Suffix}, ""))
+	prompt, continues, err := seq.Next(text, r.Renderer.Encode)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkPrompt(fmt.Sprintf("the prompt of turn %d of %s", id.Step+1, a.id), prompt); err != nil {
+		return nil, err
+	}
+	q, full, err := r.sampleOne(ctx, prompt, r.Params.MaxTokens, seed)
+	if err != nil {
+		return nil, err
+	}
+	action := r.Renderer.Decode(q.Tokens)
+	seq.Record(prompt, text, q.Tokens, action, q.StopReason == tinker.StopStop)
+	turn := experience.Turn{Prompt: prompt, Response: q.Tokens, Logprobs: q.Logprobs, Text: action,
+		Stop: experience.StopReason(q.StopReason)}
+	x := turn.Experience(id)
+	x.PromptText = text
+	if q.StopReason == tinker.StopLength {
+		x.TruncateStatus = experience.ResponseTruncated
+	}
+	x.Metrics = map[string]float64{}
+	if full {
+		x.Metrics[OutOfRoom] = 1
+	}
+	if a.retells && id.Step > 0 && !continues {
+		x.Metrics[NewSequences] = 1
+	}
+	stamp(x, r, t)
+	return x, nil
+}

@@ -1,0 +1,94 @@
+package run
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+)
+
+// Runs that commits 44f7082 and 2022474 began, which had a loop of their own for this, continue to the metrics of a run
+// that was never stopped, wherever they stopped.
+func TestOlderGemRuns(t *testing.T) {
+	four, two := []string{"max_steps=4", "lora_rank=1"}, []string{"max_steps=2", "lora_rank=1", "eval_episodes=64"}
+	for _, older := range []struct {
+		commit, name string
+		pairs        []string
+		ends         bool // with the checkpoints of a run that was never stopped, too
+	}{
+		{"44f7082", "killed", four, true},   // behind the requests that step 2 begins with
+		{"2022474", "killed", four, true},   // the same
+		{"2022474", "stopped", four, false}, // by Ctrl-C, which saves
+		{"2022474", "saving", two, true},    // in the evaluation at the end, before the save was committed
+	} {
+		t.Run(older.commit+"/"+older.name, func(t *testing.T) {
+			fresh, want := gemRuns(t, options(), short(t.TempDir(), older.pairs...))
+			dir := t.TempDir()
+			untar(t, filepath.Join("testdata", "gem", older.commit+".tar.gz"), dir)
+			dir = filepath.Join(dir, older.name)
+			_, got := gemRuns(t, options(), []string{"resume=" + dir})
+			same(t, "continued", got, want)
+			if got, want := checkpoints(t, dir), checkpoints(t, fresh); older.ends && got != want {
+				t.Errorf("checkpoints\n%s, want\n%s", got, want)
+			}
+		})
+	}
+}
+
+// checkpoints are the names in a run's checkpoints.jsonl, and what updates the weights have.
+func checkpoints(t *testing.T, dir string) string {
+	t.Helper()
+	list, err := gem.ReadCheckpoints(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, c := range list {
+		text += fmt.Sprintf("%s of step %d after %d updates, for samplers: %v\n", c.Name, c.PolicyStep, c.Updates,
+			c.SamplerPath != "")
+	}
+	return text
+}
+
+// untar writes the files of a gzipped tar below dir.
+func untar(t *testing.T, archive, dir string) {
+	t.Helper()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zip, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err == nil {
+			err = unpackOne(r, h, filepath.Join(dir, filepath.FromSlash(h.Name)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func unpackOne(r io.Reader, h *tar.Header, path string) error {
+	if h.Typeflag == tar.TypeDir {
+		return os.MkdirAll(path, 0o755)
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, raw, 0o644)
+}

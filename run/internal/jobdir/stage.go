@@ -1,0 +1,114 @@
+package jobdir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+)
+
+// Stage is what the stages of a run before one have left to it. The zero Stage is that of the first stage that trains.
+type Stage struct {
+	Dir     string // the job directory of the stage that trained last
+	State   string // the path of the state that it ended with; empty when none has trained
+	Sampler string // the same weights to sample from; empty when it published none
+}
+
+// stageMeta is stage_meta.json, upstream's: the stage that was begun last.
+type stageMeta struct {
+	Latest int `json:"latest_stage"`
+}
+
+// LatestStage reads which of n stages was begun last; 0 for a new run.
+func (d Dir) LatestStage(n int) (int, error) {
+	path := d.File("stage_meta.json")
+	var m stageMeta
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err == nil {
+		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &m))
+	}
+	if err == nil && m.Latest < 0 {
+		err = fmt.Errorf("latest_stage is %d", m.Latest)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("run: %s cannot be read: %w; restore it, or use another name for a new job", path, err)
+	}
+	if m.Latest >= n {
+		return 0, fmt.Errorf("run: %s was at stage %d, and there are %d; put the missing stages back, or use "+
+			"another name for a new job",
+			d.Path, m.Latest, n)
+	}
+	return m.Latest, nil
+}
+
+// BeginStage notes that stage i begins.
+func (d Dir) BeginStage(i int) error {
+	if err := d.Make(); err != nil {
+		return err
+	}
+	return disk.WriteJSON(d.FS, d.File("stage_meta.json"), stageMeta{i})
+}
+
+// After is what there is behind stage i of a configuration, which is over. A stage that trains nothing leaves what it
+// was left.
+func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
+	c, err := cfg.Stage(i)
+	if err != nil || !c.Mode.Trains() {
+		return s, err
+	}
+	dir := c.JobDir()
+	state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
+	if errors.Is(err, fs.ErrNotExist) {
+		last, serr := trainer.ReadState(dir, c.Trainer.Name)
+		_, begun := os.Stat(filepath.Join(dir, "run.json"))
+		if begun == nil && serr == nil && last.Step == 0 {
+			return s, nil // nothing was left to train on
+		}
+	}
+	if err != nil {
+		return s, fmt.Errorf("run: stage %s has left no state to go on from: %w", cfg.Stages[i].StageName, err)
+	}
+	sampler, err := noted(dir, "latest_state_dict_iteration.txt", "remote_sampler_path.txt")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("run: stage %s: %w", cfg.Stages[i].StageName, err)
+	}
+	return Stage{dir, state, sampler}, nil
+}
+
+// noted reads the path in the folder of the step that a file of the job directory names.
+func noted(dir, latest, file string) (string, error) {
+	step, err := os.ReadFile(filepath.Join(dir, latest))
+	if err != nil {
+		return "", err
+	}
+	path, err := os.ReadFile(filepath.Join(dir, "global_step_"+strings.TrimSpace(string(step)), file))
+	return strings.TrimSpace(string(path)), err
+}
+
+// SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun
+// with its weights.
+func SayPassed(cfg *config.Config, i int, out io.Writer) error {
+	s, err := cfg.Stage(i)
+	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {
+		return err
+	}
+	state, err := trainer.ReadState(s.JobDir(), s.Trainer.Name)
+	if err == nil && state.Step < *s.Trainer.TotalSteps {
+		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has "+
+			"begun with its weights; "+
+			"for a longer one use another name\n",
+			cfg.Stages[i].StageName, state.Step, *s.Trainer.TotalSteps, cfg.Stages[i+1].StageName)
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/record"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+)
+
+// training is a trainer and what it tells.
+type training struct {
+	trainer *trainer.Trainer
+	events  *record.Trained
+	samples *buffer.Samples // its source; nil: a data set
+	steps   int             // in all; 0 when only the data's end tells
+}
+
+// recoverVersions finds the weights that the job has published, and deletes what a killed process meant to.
+func recoverVersions(ctx context.Context, b *job, l *loops, asking record.Asking, steps int) (*synchronizer.Versions,
+	error) {
+	x, at := l.exploring, l.resumed
+	v := &synchronizer.Versions{Weights: l.weights, Sync: l.travel.sync, Start: b.startSampler, Durable: b.durable(),
+		Here: x.explorer != nil, Over: steps > 0 && at.Step >= steps, Note: b.note, Warn: b.progress.Warn}
+	v.Begin()
+	if !b.cfg.Mode.Trains() || !asking.Explores && !asking.Serves && l.between.report == nil {
+		return v, nil
+	}
+	needed, err := asking.Oldest(at.State)
+	if err != nil {
+		return nil, err
+	}
+	if at.Foreign {
+		return v, v.RecoverForeign(ctx, at.Step, needed)
+	}
+	// perhaps the selectors learn from before: what they know was written after the trainer's state
+	if x.explorer != nil {
+		needed = min(needed, l.travel.sync.Needed(x.first))
+	}
+	if err := v.Recover(ctx, at.Step, needed); err != nil || x.explorer == nil {
+		return v, err
+	}
+	return v, v.Check(ctx, max(x.first, at.Position.Step), x.steps, at.Step)
+}
+
+// openTraining makes the trainer and its source.
+func openTraining(
+	ctx context.Context, b *job, l *loops, versions *synchronizer.Versions, asking record.Asking, steps int,
+) (t training, err error) {
+	source, t, err := openSource(ctx, b, l.between.exchange, l.resumed.Position, steps)
+	if err != nil {
+		return t, err
+	}
+	rates, err := ratesOf(b.cfg, t.steps)
+	if err != nil {
+		return t, err
+	}
+	if err := sayChanges(ctx, b, l.resumed.State, t.steps, rates); err != nil {
+		return t, err
+	}
+	t.events = &record.Trained{Monitor: l.monitor, Progress: b.progress, Weights: l.weights,
+		Keep:     b.cfg.Trainer.MaxCheckpoints,
+		Versions: versions, Report: l.between.report, Durable: b.durable()}
+	if t.samples != nil {
+		t.events.Sampled = &record.Sampled{Table: l.between.table, Kept: l.exploring.kept, Asking: asking}
+	}
+	if l.exploring.explorer != nil && len(l.exploring.evals) > 0 {
+		t.events.Final = &record.Evaluation{Step: t.steps, Explorer: l.exploring.explorer, Sync: l.travel.sync}
+	}
+	t.events.Begin(l.resumed.Step)
+	o := trainerOptions(b, t.steps, rates)
+	o.Republish = versions.Republish()
+	o.Publisher = l.travel.publisher(b.cfg, l.between.report != nil, b.staged, t.steps, t.samples)
+	t.trainer = trainer.New(o, b.service, source, t.events, l.resumed.State)
+	return t, nil
+}
+
+// trainerOptions are those of a configuration's trainer but for what it publishes.
+func trainerOptions(b *job, steps int, rates algorithm.Schedule) trainer.Options {
+	verl := b.cfg.Verl()
+	return trainer.Options{
+		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: jobdir.Prefix(b.cfg), TotalSteps: steps,
+		BatchSize: b.cfg.Buffer.TrainBatchSize, SaveInterval: b.cfg.Trainer.SaveInterval,
+		Method: b.method, Schedule: rates, Adam: adamOf(b.cfg),
+		Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: referenceOf(b),
+		Vocab:  b.vocabulary(),
+		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: b.fs, Durable: b.durable(),
+	}
+}
+
+// sayChanges tells the user what is not as the configuration makes one believe.
+func sayChanges(ctx context.Context, b *job, state trainer.State, steps int, rates algorithm.Schedule) error {
+	note, err := replanned(b.cfg, state, steps, rates)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		b.note(note)
+	}
+	return sayEntropies(ctx, b.service, b.cfg, b.method, b.Out)
+}
+
+// referenceOf is the path of the weights that the loss compares with: in a later stage, as upstream has it, those
+// that the stage began with; else none, which is the base model.
+func referenceOf(b *job) string {
+	if b.stage.State == "" {
+		return ""
+	}
+	return b.startSampler
+}
+
+// openSource makes the trainer's source, at the place where the job continues: the samples of the exchange, or a data
+// set.
+func openSource(
+	ctx context.Context, b *job, from buffer.Exchange, pos buffer.Position, steps int,
+) (trainer.Source, training, error) {
+	if from == nil {
+		rows, err := b.buildFileSource(ctx, pos, steps)
+		if err != nil {
+			return nil, training{}, err
+		}
+		return rows, training{steps: rows.Reader.Steps()}, nil
+	}
+	samples := &buffer.Samples{From: from, Strategy: b.method.SampleStrategy, Warn: b.progress.Warn}
+	expert, err := b.openExpert(ctx, pos, steps)
+	if err != nil {
+		return nil, training{}, err
+	}
+	if expert != nil {
+		samples.Expert = buffer.DataSet{Examples: expert}
+	}
+	return samples, training{samples: samples, steps: steps}, nil
+}
+
+// exportModel copies the weights that a full-parameter run saved to where upstream puts a model. Adapters stay in
+// their checkpoint.
+func (l *loops) exportModel(b *job) error {
+	step := l.training.trainer.Step()
+	if b.cfg.LoRA().Rank > 0 || b.cfg.Trainer.SaveHFCheckpoint == "never" || step == 0 {
+		return nil
+	}
+	path, err := l.weights.State(step)
+	if err != nil {
+		return fmt.Errorf("run: export: %w", err)
+	}
+	from, err := b.engine.Folder(path)
+	if err != nil {
+		return fmt.Errorf("run: export: %w", err)
+	}
+	return b.folder().ExportModel(step, from)
+}
+
+// short says why a run that is done trained fewer steps than were planned; "" when it did not.
+func (t training) short(cfg *config.Config) string {
+	trained := t.trainer.Step()
+	if trained > 0 && trained >= t.steps {
+		return ""
+	}
+	what := "ended behind step " + strconv.Itoa(trained) + " of " + strconv.Itoa(t.steps)
+	if t.steps == 0 {
+		what = "ended, and no step was trained"
+	}
+	if t.samples == nil {
+		return fmt.Sprintf("%s: the data has no more batches of %d (buffer.train_batch_size)", what,
+			cfg.Buffer.TrainBatchSize)
+	}
+	return what + ": " + t.samples.LeftOver(cfg.Buffer.TrainBatchSize, cfg.Mode != config.ServeTrain)
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+func drawSeed() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// draw executes an accepted sampling request in the background. s.mu is held.
+func (s *Server) draw(p *sample) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	p.cancel = cancel
+	w := s.state.samplers[p.Sampler]
+	if w != nil {
+		w.busy++
+	}
+	begun := s.work.begin(func() {
+		defer cancel()
+		prompt, out, err := s.run(ctx, p, w)
+		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil && err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.left(p, w) // the next process draws it again
+			return
+		}
+		if errors.Is(err, context.Canceled) {
+			err = tinker.Userf("the request was cancelled")
+		}
+		s.sampled(p, w, prompt, out, err)
+	})
+	if !begun {
+		cancel()
+		s.left(p, w)
+	}
+}
+
+// run samples one request.
+func (s *Server) run(ctx context.Context, p *sample, w *sampler) (prompt int, out tinker.SampleResponse, err error) {
+	if w == nil {
+		return 0, out, tinker.Userf("sampling session %s is not there any more", p.Sampler)
+	}
+	var req wire.SampleRequest
+	if err := wire.Decode(p.raw, &req); err != nil {
+		return 0, out, err
+	}
+	if req.NumSamples == 0 {
+		req.NumSamples = 1
+	}
+	asked, err := s.sampleRequest(req, p.Seed)
+	if err != nil {
+		return 0, out, err
+	}
+	client, err := s.open(ctx, w)
+	if err != nil {
+		return 0, out, err
+	}
+	f, err := client.Sample(tinker.Promised(ctx), asked)
+	if err != nil {
+		return 0, out, err
+	}
+	out, err = f.Wait(ctx)
+	if n := req.PromptLogprobsLastN; n != nil && err == nil {
+		forgetBefore(&out, len(out.PromptLogprobs)-*n)
+	}
+	return asked.Prompt.Len(), out, err
+}
+
+// forgetBefore leaves the first positions of a prompt unscored.
+func forgetBefore(out *tinker.SampleResponse, at int) {
+	for i := range at {
+		out.PromptLogprobs[i] = float32(math.NaN())
+		if out.TopKPromptLogprobs != nil {
+			out.TopKPromptLogprobs[i] = nil
+		}
+	}
+}
+
+// sampled records the end of a request. The result is logged without an fsync: a lost result is drawn again from the
+// same seed.
+func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
+	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.opts.Now().UTC()}
+	if err != nil {
+		r.Error, r.Category = tinker.BriefText(err.Error()), tinker.CategoryOf(err)
+		if errors.Is(err, wire.ErrMalformed) || errors.Is(err, tinker.ErrNotFound) {
+			r.Category = tinker.User
+		}
+	} else {
+		r.Proto = wire.EncodeSample(out)
+		drawn := 0
+		for _, q := range out.Sequences {
+			drawn += len(q.Tokens)
+		}
+		s.stats.tokens("prompt", prompt-out.PromptCacheHitTokens)
+		s.stats.tokens("sample", drawn)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left(p, w)
+	if p.Recorded && err == nil && w != nil {
+		s.remember(p, w, prompt, out)
+	}
+	p.finish(r)
+	s.state.keep(p, s.opts.MaxKeptBytes)
+	if w != nil {
+		w.ended(p)
+	}
+	if _, err := s.record(recResult, r); err != nil {
+		s.opts.Log.Warn("server: a result was not logged; it is drawn again after a restart", "error", err)
+	}
+}

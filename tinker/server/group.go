@@ -1,0 +1,28 @@
+package server
+
+import "sync"
+
+// group is the server's goroutines. None starts after the end: handlers may still run when the server closes.
+type group struct {
+	mu    sync.Mutex
+	ended bool
+	wg    sync.WaitGroup
+}
+
+// begin runs f on a goroutine; false means that the server has ended, and the next process does the work.
+func (g *group) begin(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.ended {
+		g.wg.Go(f)
+	}
+	return !g.ended
+}
+
+// end waits until no goroutine is left.
+func (g *group) end() {
+	g.mu.Lock()
+	g.ended = true
+	g.mu.Unlock()
+	g.wg.Wait()
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// Options configure a server. Dir and Store are required; the zero value of any other field means its default.
+type Options struct {
+	Dir   string // the server's own log and secret
+	Store Store
+	// Keys says who may come in; nil takes every key that begins like one.
+	Keys Keys
+	// Aliases are further names of base models; clients see them.
+	Aliases map[string]string
+	// Folders are names that are taken and never told, such as the absolute paths of base models' folders.
+	Folders map[string]string
+	// Order lists base models in the order in which clients see them; those it lacks come behind.
+	Order []string
+	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
+	HubNames map[string]string
+	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them
+	// (tokenizer.go).
+	Tokenizers map[string]string
+	// Private gives, by folder of this machine, what stands for it in the errors that clients get.
+	Private map[string]string
+	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is
+	// taken from each request.
+	PublicURL string
+
+	Hold time.Duration // how long retrieve_future waits for a result; default 25 s
+	// how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
+	GapAfter      time.Duration
+	KeepResults   time.Duration // how long a fetched sample is kept; default 10 min
+	KeepUnfetched time.Duration // how long one is kept that nobody fetched; default 24 h
+	// how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
+	KeepSessions  time.Duration
+	KeepUnnamed   time.Duration // how long an unused unnamed sampler is kept; default 6 h
+	KeepStability time.Duration // how long stability information is kept that nobody trains on; default 24 h
+	// bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
+	MaxStability int64
+	// unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
+	MaxUnnamed      int
+	MaxUnnamedBytes int64 // and their bytes on the disk; default 4 GiB
+	MaxKeptBytes    int64 // bytes of a tenant's results of samples that are kept; default 256 MiB
+	// asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
+	MaxSamples     int
+	MaxSampleBytes int64 // and their bytes; default 256 MiB
+	MaxQueuedBytes int64 // bytes of training requests that wait; default 2 GiB
+	MaxListening   int   // calls that wait for a result; default 16384
+	// beyond so many samples, waiting clients are told that the server is full; default 256
+	Crowd        int
+	MaxBody      int64 // bytes of one request of training or sampling, unpacked; default 256 MiB
+	MaxSmallBody int64 // bytes of one request of any other kind; default 1 MiB
+	// bytes of memory of all requests that are being read and decoded; default 1 GiB
+	MaxBodies       int64
+	MaxTenantBodies int64 // and of one tenant's; default half of MaxBodies
+	// how many times its packed size a body may unpack to, beyond 16 MiB; default 256
+	MaxUnpack   int
+	MaxElements int // objects, arrays, members or messages of one body; default 256 Ki
+	MaxDepth    int // of nested JSON; default 64
+	// numbers of a model that may be missing below one that is accepted; default 4096
+	MaxMissing int64
+	// bytes of disk below which nothing new is accepted; default 256 MiB, negative is no minimum
+	MinFree int64
+	Free    func() (int64, error) // free bytes on the data's disk; nil does not look
+	FS      disk.FS
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+func (o *Options) defaults() {
+	def(&o.Hold, 25*time.Second)
+	def(&o.GapAfter, 7*time.Minute)
+	def(&o.KeepResults, 10*time.Minute)
+	def(&o.KeepUnfetched, 24*time.Hour)
+	def(&o.KeepSessions, 24*time.Hour)
+	def(&o.KeepUnnamed, 6*time.Hour)
+	def(&o.KeepStability, 24*time.Hour)
+	def(&o.MaxStability, 64<<20)
+	def(&o.MaxKeptBytes, 256<<20)
+	def(&o.MaxUnnamed, 1024)
+	def(&o.MaxUnnamedBytes, 4<<30)
+	def(&o.MaxSamples, 8192)
+	def(&o.Crowd, 256)
+	def(&o.MaxSampleBytes, 256<<20)
+	def(&o.MaxQueuedBytes, 2<<30)
+	def(&o.MaxListening, 1<<14)
+	def(&o.MaxBody, 256<<20)
+	def(&o.MaxSmallBody, 1<<20)
+	def(&o.MaxBodies, 1<<30)
+	def(&o.MaxTenantBodies, o.MaxBodies/2)
+	def(&o.MaxUnpack, 256)
+	def(&o.MaxElements, 256<<10)
+	def(&o.MaxDepth, 64)
+	def(&o.MaxMissing, 4096)
+	if o.MinFree == 0 {
+		o.MinFree = 256 << 20
+	}
+	if o.FS == nil {
+		o.FS = disk.OS()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+func def[T int | int64 | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}

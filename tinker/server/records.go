@@ -1,0 +1,65 @@
+package server
+
+import (
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// logName is the server's log in its folder.
+const logName = "server.log"
+
+// session is one client's session.
+type session struct {
+	ID           string            `json:"id"`
+	Tenant       string            `json:"tenant"`
+	Created      time.Time         `json:"created"`
+	Tags         []string          `json:"tags,omitempty"`
+	UserMetadata map[string]string `json:"user_metadata,omitempty"`
+	DisplayName  string            `json:"display_name,omitempty"`
+	SDKVersion   string            `json:"sdk_version,omitempty"`
+	Finished     string            `json:"finished,omitempty"` // why, once the client said so
+
+	seen time.Time // volatile: the last heartbeat
+}
+
+type finish struct {
+	Session string `json:"session"`
+	Reason  string `json:"reason"`
+}
+
+// modelRecord is the request that makes a model: exactly one of Create and Load is set.
+type modelRecord struct {
+	ID       string                         `json:"id"`
+	Session  string                         `json:"session"`
+	Created  time.Time                      `json:"created"`
+	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
+	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
+	Metadata map[string]string              `json:"user_metadata,omitempty"`
+	// the base model as its user calls it; older records lack it
+	Asked string `json:"asked,omitempty"`
+}
+
+// madeRecord says that a model was made.
+type madeRecord struct {
+	ID string `json:"id"`
+}
+
+// reject is a training request with invalid contents: it has used up its number, and this is its result.
+type reject struct {
+	Model    string          `json:"model"`
+	Seq      int64           `json:"seq"`
+	To       int64           `json:"to,omitempty"` // the last of a run of numbers that begins with Seq; 0 is Seq alone
+	Error    string          `json:"error"`
+	Category tinker.Category `json:"category"`
+}
+
+// mark is a user's decision about a checkpoint. It applies to the checkpoint that the request with that SeqID saved.
+type mark struct {
+	Path         string            `json:"path"`
+	Seq          int64             `json:"seq"`
+	Expires      *time.Time        `json:"expires,omitempty"`
+	Public       bool              `json:"public,omitempty"`
+	UserMetadata map[string]string `json:"user_metadata,omitempty"`
+	Time         time.Time         `json:"time"`
+}

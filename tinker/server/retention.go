@@ -1,0 +1,130 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// retentionPeriod is the time between two rounds of retention.
+const retentionPeriod = time.Minute
+
+// runRetention removes what has expired, until the server closes.
+func (s *Server) runRetention() {
+	tick := time.NewTicker(retentionPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.collect(); err != nil && s.ctx.Err() == nil {
+				s.opts.Log.Error("server: collecting what has expired", "error", err)
+			}
+		}
+	}
+}
+
+// collect is one round of retention: expired checkpoints, unused unnamed samplers, retrieved results, idle weights.
+// It also rewrites the log if most of its records are obsolete.
+func (s *Server) collect() error {
+	errs := []error{s.collectCheckpoints(), s.collectSamplers(), s.collectSessions()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetSamples()
+	s.forgetRecordings()
+	live := int64(0)
+	for _, n := range s.state.recorded.bytes {
+		live += 4 * n / 3 // base64
+	}
+	for _, p := range s.state.samples {
+		live += int64(len(p.raw)+len(p.result.Proto)) + 256
+	}
+	if size := s.log.Size(); size > compactAt && size > 4*live {
+		errs = append(errs, s.compact())
+	}
+	return errors.Join(errs...)
+}
+
+// compactAt is the size of the log below which it is not rewritten, bytes.
+const compactAt = 16 << 20
+
+// forgetSamples drops results whose retention has ended; s.mu is held.
+func (s *Server) forgetSamples() {
+	now := s.opts.Now()
+	for _, p := range s.state.samples {
+		fetched := !p.fetched.IsZero() && now.Sub(p.fetched) > s.opts.KeepResults
+		old := !p.finished.IsZero() && now.Sub(p.finished) > s.opts.KeepUnfetched
+		if fetched || old {
+			s.state.forget(p)
+		}
+	}
+	s.state.tidyKept()
+	for _, w := range s.state.samplers {
+		if w.busy == 0 && now.Sub(w.used) > s.opts.KeepResults {
+			w.forget() // its weights are read again when they are needed
+		}
+	}
+}
+
+// collectCheckpoints deletes expired checkpoints.
+func (s *Server) collectCheckpoints() error {
+	list, err := s.opts.Store.Checkpoints(s.ctx)
+	if err != nil {
+		return err
+	}
+	now := s.opts.Now()
+	var gone []string
+	s.mu.Lock()
+	for _, c := range list {
+		if k, ok := s.state.describe(c); ok && k.note.expired(now) {
+			gone = append(gone, k.Path.String())
+		}
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, path := range gone {
+		s.opts.Log.Info("checkpoint expired", "path", path)
+		errs = append(errs, s.delete(path))
+	}
+	return errors.Join(errs...)
+}
+
+// delete removes a checkpoint; a missing one is no error.
+func (s *Server) delete(path string) error {
+	if err := s.backend.DeleteCheckpoint(s.ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// collectSessions removes the samplers of sessions whose clients have been silent for long, and such sessions
+// without training runs. Training runs and their checkpoints stay.
+func (s *Server) collectSessions() error {
+	now := s.opts.Now()
+	return s.change(func(t *state) (at int64, err error) {
+		held := map[string]bool{} // sessions that something belongs to
+		for _, m := range t.models {
+			held[m.Session] = true
+		}
+		for id, p := range t.samplers {
+			u := t.sessions[p.Session]
+			if p.Unnamed || p.busy > 0 || now.Sub(p.used) <= s.opts.KeepSessions ||
+				u != nil && now.Sub(u.seen) <= s.opts.KeepSessions {
+				held[p.Session] = true
+				continue
+			}
+			t.dropSampler(id)
+			if at, err = s.record(recDropped, samplerKey{id}); err != nil {
+				return at, err
+			}
+		}
+		for id, u := range t.sessions {
+			if !held[id] && now.Sub(u.seen) > s.opts.KeepSessions {
+				delete(t.sessions, id) // the log keeps it until it is rewritten, which harms nobody
+			}
+		}
+		return at, nil
+	})
+}
