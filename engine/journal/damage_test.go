@@ -34,10 +34,7 @@ func TestDamageIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copied := filepath.Join(t.TempDir(), "journal")
-	if err := os.CopyFS(copied, os.DirFS(filepath.Join(dir, "journal"))); err != nil {
-		t.Fatal(err)
-	}
+	copied := filepath.Join(asKilled(t, dir), "journal")
 	j.Close()
 	paths, err := filepath.Glob(filepath.Join(copied, "*"))
 	if err != nil || len(paths) < 3 {

@@ -1,7 +1,9 @@
 package journal_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,10 +29,7 @@ func TestRepair(t *testing.T) {
 		}
 		want = append(want, got)
 	}
-	killed := t.TempDir()
-	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	killed := asKilled(t, dir)
 	j.Close()
 	log := filepath.Join(killed, "journal", "log-00000001.seg")
 	whole, err := os.ReadFile(log)
@@ -107,10 +106,7 @@ func TestRepairOfAMissingSegment(t *testing.T) {
 	if _, err := outcome(other.Forward(ctx, batch(1))); err != nil {
 		t.Fatal(err)
 	}
-	killed := t.TempDir()
-	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	killed := asKilled(t, dir)
 	j.Close()
 	paths, _ := filepath.Glob(filepath.Join(killed, "journal", "log-*.seg"))
 	if err := os.Remove(paths[len(paths)-1]); err != nil {
@@ -130,4 +126,20 @@ func TestRepairOfAMissingSegment(t *testing.T) {
 		t.Fatalf("after a repair (%q): %v", said, err)
 	}
 	again.Close()
+}
+
+// asKilled copies the folder of an open journal, which is what a kill would leave. A file that is renamed under the
+// copying hands begins the copy anew.
+func asKilled(t *testing.T, dir string) string {
+	t.Helper()
+	for {
+		killed := t.TempDir()
+		err := os.CopyFS(killed, os.DirFS(dir))
+		if err == nil {
+			return killed
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
 }

@@ -173,10 +173,7 @@ func TestFailedSaveStaysFailed(t *testing.T) {
 	}
 	d.saves.Store(0)
 	for start := range 3 {
-		copied := t.TempDir() // as if killed: without the snapshot of a close
-		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
+		copied := asKilled(t, dir) // without the snapshot of a close
 		again := mustOpen(t, modelDir, copied, d, journal.Options{SnapshotAfter: time.Hour})
 		c := mustBegin(t, again)
 		if _, err := c.do(6); err == nil || !strings.Contains(err.Error(), "permission") {
