@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -100,7 +101,7 @@ func TestSavingIsAtomic(t *testing.T) {
 		for _, power := range []bool{false, true} {
 			for at := 1; ; at++ {
 				dir := t.TempDir()
-				fs := &disk.Crash{FS: disk.OS(), PowerLoss: power}
+				fs := &disktest.Crash{FS: disk.OS(), PowerLoss: power}
 				e := open(t, Options{Models: models, Dir: dir, FS: fs})
 				c := create(t, e, 0, lora(2))
 				want := [][][]float32{nil, nil} // logprobs by version
@@ -120,7 +121,7 @@ func TestSavingIsAtomic(t *testing.T) {
 					}
 					break
 				}
-				if err == nil || !errors.Is(err, disk.ErrCrash) {
+				if err == nil || !errors.Is(err, disktest.ErrCrash) {
 					t.Fatalf("crash at %d: error %v", at, err)
 				}
 				what := fmt.Sprintf("overwrite %v power loss %v crash at %d", overwrite, power, at)

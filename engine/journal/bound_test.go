@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -85,7 +86,7 @@ func TestOriginDeleted(t *testing.T) {
 	}
 	for at := 1; ; at += stride {
 		dir := t.TempDir()
-		first := &disk.Crash{FS: disk.OS(), At: at}
+		first := &disktest.Crash{FS: disk.OS(), At: at}
 		promised := false
 		var path string
 		if j, err := open(t, modelDir, dir, first, journal.Options{}); err == nil {
@@ -103,7 +104,7 @@ func TestOriginDeleted(t *testing.T) {
 			j.Close()
 		}
 		if path != "" {
-			second := &disk.Crash{FS: disk.OS()}
+			second := &disktest.Crash{FS: disk.OS()}
 			j := mustOpen(t, modelDir, dir, second, journal.Options{})
 			if err := j.DeleteCheckpoint(ctx, path); err != nil {
 				t.Fatalf("crash at %d: %v", at, err)

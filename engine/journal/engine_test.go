@@ -18,6 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 )
@@ -173,7 +174,7 @@ func TestEveryKill(t *testing.T) {
 	often := journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 4} // after every request
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": often} {
 		var want []string
-		count := &disk.Crash{FS: disk.OS()}
+		count := &disktest.Crash{FS: disk.OS()}
 		j := mustOpen(t, dir, t.TempDir(), count, o)
 		if err := errors.Join(script(j, &want), j.Close()); err != nil {
 			t.Fatal(err)
@@ -190,7 +191,7 @@ func TestEveryKill(t *testing.T) {
 				t.Run(fmt.Sprintf("%s at %d, power loss %v", name, at, power), func(t *testing.T) {
 					t.Parallel()
 					kill := killed{modelDir: dir, options: o,
-						crash: &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
+						crash: &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
 					kill.check(t, want)
 				})
 			}
@@ -202,7 +203,7 @@ func TestEveryKill(t *testing.T) {
 type killed struct {
 	modelDir string
 	options  journal.Options
-	crash    *disk.Crash
+	crash    *disktest.Crash
 }
 
 // check compares a client's answers from both with want, the answers of an unbroken run.
@@ -214,10 +215,10 @@ func (k killed) check(t *testing.T, want []string) {
 		err = script(j, &got)
 		j.Close()
 	}
-	if err != nil && !errors.Is(err, disk.ErrCrash) {
+	if err != nil && !errors.Is(err, disktest.ErrCrash) {
 		t.Fatal(err)
 	}
-	if j, err = open(t, k.modelDir, work, &disk.Crash{FS: disk.OS()}, k.options); err != nil { // does not crash
+	if j, err = open(t, k.modelDir, work, &disktest.Crash{FS: disk.OS()}, k.options); err != nil { // does not crash
 		t.Fatalf("start again: %v", err)
 	}
 	c := mustBegin(t, j)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // After a full disk the journal continues as soon as there is room, without a restart and with the answers of an
@@ -21,7 +22,7 @@ func TestFullDiskHeals(t *testing.T) {
 	}
 	whole.Close()
 
-	d := &disk.Full{FS: disk.OS()}
+	d := &disktest.Full{FS: disk.OS()}
 	dir := t.TempDir()
 	j := mustOpen(t, modelDir, dir, d, journal.Options{})
 	c := mustBegin(t, j)
@@ -56,7 +57,7 @@ func TestFullDiskHeals(t *testing.T) {
 
 // A request that is not sent again is executed too.
 func TestAcceptedWhileFull(t *testing.T) {
-	d := &disk.Full{FS: disk.OS()}
+	d := &disktest.Full{FS: disk.OS()}
 	j := mustOpen(t, tinyModel(t), t.TempDir(), d, journal.Options{})
 	defer j.Close()
 	c := mustBegin(t, j)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -102,7 +103,7 @@ func TestEveryKillAroundUnload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want parting
 			folder := t.TempDir()
-			count := &disk.Crash{FS: disk.OS()}
+			count := &disktest.Crash{FS: disk.OS()}
 			j, err := open(t, dir, folder, count, o)
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +129,7 @@ func TestEveryKillAroundUnload(t *testing.T) {
 			for at := 1; at <= n; at += stride {
 				t.Run(fmt.Sprint("at ", at), func(t *testing.T) {
 					t.Parallel()
-					want.checkKilled(t, dir, o, &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%4 < 2})
+					want.checkKilled(t, dir, o, &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%4 < 2})
 				})
 			}
 		})
@@ -136,14 +137,14 @@ func TestEveryKillAroundUnload(t *testing.T) {
 }
 
 // checkKilled kills a process, starts it twice more, and compares a client's answers with p.
-func (p parting) checkKilled(t *testing.T, modelDir string, o journal.Options, crash *disk.Crash) {
+func (p parting) checkKilled(t *testing.T, modelDir string, o journal.Options, crash *disktest.Crash) {
 	work, got := t.TempDir(), parting{}
 	j, err := open(t, modelDir, work, crash, o)
 	if err == nil {
 		err = got.run(j)
 		j.Close()
 	}
-	if err != nil && !errors.Is(err, disk.ErrCrash) {
+	if err != nil && !errors.Is(err, disktest.ErrCrash) {
 		t.Fatal(err)
 	}
 	for range 2 {

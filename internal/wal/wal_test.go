@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
@@ -212,7 +213,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "a.log")
-		full := &disk.Full{FS: disk.OS()}
+		full := &disktest.Full{FS: disk.OS()}
 		l, _ := must(t, path, wal.Options{FS: full, Drop: drop})
 		put(t, l, "one")
 		full.Now.Store(true)
@@ -247,7 +248,7 @@ func TestEveryCrash(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
 			path := filepath.Join(t.TempDir(), "a.log")
-			crash := &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			crash := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
 			promised := work(path, crash)
 			if crash.Count() < at {
 				if promised != 6 {

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -165,7 +165,7 @@ func TestCountersAfterClose(t *testing.T) {
 // Requests that cannot be logged are not counted.
 func TestCountersOnFullDisk(t *testing.T) {
 	r := newRig(t, Options{})
-	full := &disk.Full{FS: r.fs}
+	full := &disktest.Full{FS: r.fs}
 	r.fs = full
 	r.restart()
 	h := newHostile(r)

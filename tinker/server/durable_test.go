@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -197,7 +198,7 @@ func (s *script) fetch(i int, id string) (string, error) {
 		return "", err
 	}
 	if m["type"] == "try_again" || m["error"] != nil &&
-		strings.Contains(fmt.Sprint(m["error"]), disk.ErrCrash.Error()) {
+		strings.Contains(fmt.Sprint(m["error"]), disktest.ErrCrash.Error()) {
 		return "", errDown
 	}
 	if m["error"] != nil {
@@ -224,7 +225,7 @@ func TestEveryCrash(t *testing.T) {
 		stride = 1
 	}
 	whole := newRig(t, Options{})
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	whole.stop()
 	whole.fs = count
 	if err := whole.start(); err != nil {
@@ -253,7 +254,7 @@ func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
 	t.Helper()
 	r := &rig{t: t, modelDir: modelDir, dir: t.TempDir(), opts: Options{Hold: 20 * time.Millisecond}, key: "tml-alice"}
 	down := make(chan struct{})
-	r.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power, OnCrash: func() { close(down) }}
+	r.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power, OnCrash: func() { close(down) }}
 	revive := func() {
 		if r.web != nil {
 			r.stop()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -14,7 +15,7 @@ import (
 // repeated requests and still has the earlier results.
 func TestFullDiskHeals(t *testing.T) {
 	r := newRig(t, Options{})
-	full := &disk.Full{FS: disk.OS()}
+	full := &disktest.Full{FS: disk.OS()}
 	r.fs = full
 	r.restart()
 	session := r.session()

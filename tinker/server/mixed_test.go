@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
@@ -51,9 +52,10 @@ func newFront(t *testing.T) *front {
 }
 
 // begin starts a process that crashes at an operation on the disk, or never if at is 0. crashed is closed then.
-func (f *front) begin(r *rig, at int) (count *disk.Crash, crashed chan struct{}, err error) {
+func (f *front) begin(r *rig, at int) (count *disktest.Crash, crashed chan struct{}, err error) {
 	l, crashed := &life{}, make(chan struct{})
-	count = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: true, OnCrash: func() { l.dead.Store(true); close(crashed) }}
+	count = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: true,
+		OnCrash: func() { l.dead.Store(true); close(crashed) }}
 	r.fs = count
 	if err := r.start(); err != nil {
 		return count, crashed, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // A merged model gives the logits of the model with its adapter, to the precision of the model's type. Shards and
@@ -78,7 +79,7 @@ func TestMergeSurvivesEveryCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	for stop := 1; ; stop++ {
-		crash := &disk.Crash{FS: disk.OS(), At: stop}
+		crash := &disktest.Crash{FS: disk.OS(), At: stop}
 		out := filepath.Join(t.TempDir(), "merged")
 		err := Merge("testdata/families/llama32", p, out, crash, r.Compute)
 		if exists(out) {
