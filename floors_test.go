@@ -34,8 +34,8 @@ var rooms = []string{
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom",
-	"internal/arg internal/wal tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
-		"engine/internal/kernel engine/internal/loss",
+	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+		"hf/hub/hubtest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/reward " +
 		"engine/internal/nn monitor",
 	"rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Owners that always want both sides get equal time, and so do their two sides, however long their parts are; whoever
-// comes later begins with the others, and in the end nobody is present.
+// Tenants that always want both sides get equal time, and so do their two sides, however long their parts are. A
+// tenant that comes later begins at the least time of the others, and in the end no tenant is active.
 func TestClock(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var c clock

@@ -30,8 +30,8 @@ type Adapter struct {
 	peft model.PEFT
 }
 
-// ReadAdapter reads the adapter in the folder dir with its weights. An adapter that the engine would compute wrongly
-// is refused with the key that says so; the error wraps fs.ErrNotExist if dir has no [AdapterConfigFile].
+// ReadAdapter reads the adapter in the folder dir with its weights. If the engine would compute the adapter wrongly,
+// the error names the key that it does not support; it wraps fs.ErrNotExist if dir has no [AdapterConfigFile].
 func ReadAdapter(dir string) (Adapter, error) {
 	a, err := model.ReadPEFT(dir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
-// weights is the distribution that draw must follow, worked out slowly in float64.
+// weights is the distribution that draw must follow, computed in float64.
 func weights(row []float32, s *sampling) []float64 {
 	ids := make([]int, len(row))
 	p := make([]float64, len(row))

@@ -42,16 +42,16 @@ import (
 
 // Options configure an engine. Dir and Models are required; the zero value of any other field means its default.
 type Options struct {
-	Dir    string           // checkpoints lie here
+	Dir    string           // folder of the checkpoints
 	Models map[string]Model // base models by name
 	// Threads that compute; default GOMAXPROCS.
 	Threads int
 	// Kernel forces a path of package kernel, "portable" for instance; default the best that passes its self-test.
 	Kernel string
-	// Order in which bf16 products add, "sequential" or "blocked"; default that in which Dir was begun, or the
-	// processor's own.
+	// Order in which bf16 products add, "sequential" or "blocked"; default the order that Dir was begun with, or the
+	// processor's own in a new folder.
 	Order string
-	// Seed from which everything is drawn that requests leave open; nil takes the system's randomness.
+	// Seed of the random choices that requests leave open; nil uses the system's randomness.
 	Seed *uint64
 
 	CacheBytes   int64 // KV pages per base model; default 1 GiB
@@ -59,9 +59,9 @@ type Options struct {
 	MicroBatch   int   // tokens computed in one turn; default 2048
 	MaxSequences int   // samples computed together; default 256
 	MaxWaiting   int   // requests that may wait, of training and of sampling each; default 16384
-	MaxTokens    int64 // and their tokens; default 32 Mi
+	MaxTokens    int64 // tokens of those requests; default 32 Mi
 	KeepResults  int   // results kept per model for repeated requests; default 1024
-	KeepBytes    int64 // and their size; default 64 MiB
+	KeepBytes    int64 // bytes of those results; default 64 MiB
 	// SkipMissing leaves out base models that are missing or cannot be read; requests to their training runs are
 	// refused with the model's name. Without it Open fails.
 	SkipMissing bool
@@ -123,8 +123,8 @@ type Engine struct {
 	closed   bool
 	runs     map[string]*trainingRun
 	unloaded map[string]bool
-	saved    map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
-	damaged  map[string]string                // what was logged of checkpoints that cannot be read, by path
+	saved    map[string]weak.Pointer[version] // by checkpoint path, while in use
+	damaged  map[string]string                // the logged reasons of unreadable checkpoints, by path
 	drawn    func() uint64
 
 	making sync.Mutex // held while a training run is made

@@ -13,10 +13,10 @@ type figures struct {
 	steps, sequences, running          atomic.Int64 // of sampling; running is now
 	passes, models, passTokens         atomic.Int64 // of training
 	preemptions                        atomic.Int64
-	longest                            atomic.Int64 // nanoseconds that training computed without giving way
+	longest                            atomic.Int64 // nanoseconds that training computed without yielding
 }
 
-// pass notes a pass of training.
+// pass records a pass of training.
 func (f *figures) pass(models, tokens int, back bool) {
 	f.passes.Add(1)
 	f.models.Add(int64(models))
@@ -26,14 +26,14 @@ func (f *figures) pass(models, tokens int, back bool) {
 	}
 }
 
-// part notes how long training computed without giving way. Only the trainer's loop calls it.
+// part records how long training computed without yielding. Only the compute loop calls it.
 func (f *figures) part(took time.Duration) {
 	if int64(took) > f.longest.Load() {
 		f.longest.Store(int64(took))
 	}
 }
 
-// step notes a step of sampling.
+// step records a step of sampling.
 func (f *figures) step(sequences []*sequence) {
 	f.steps.Add(1)
 	f.sequences.Add(int64(len(sequences)))
@@ -46,7 +46,7 @@ func (f *figures) step(sequences []*sequence) {
 	}
 }
 
-// Stats says what the engine has computed so far, and what waits.
+// Stats returns what the engine has computed so far, and the pending requests.
 func (e *Engine) Stats() tinker.Stats {
 	f := &e.figures
 	return tinker.Stats{

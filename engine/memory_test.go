@@ -17,8 +17,8 @@ func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient
 		BaseModel: baseName, LoRA: lora(rank), Owner: owner})
 }
 
-// One owner makes runs until there is no memory; it gets three quarters, another owner still finds room, and what is
-// unloaded can be taken again. What is accounted for is what a run takes on the heap, and not less.
+// A tenant that makes runs until the memory is full gets three quarters. Another tenant still finds room, and unloaded
+// memory can be reserved again.
 func TestMemoryOfRunsIsBounded(t *testing.T) {
 	probe := open(t, Options{})
 	one := probe.bases[baseName].reckon(lora(8))
@@ -70,7 +70,7 @@ func TestRanksAreBounded(t *testing.T) {
 	}
 }
 
-// What is reckoned for a run is not less than what it takes on the heap, and not far more.
+// The estimate for a run is not less than what it takes on the heap, and not far more.
 func TestReckon(t *testing.T) {
 	c := map[string]any{"vocab_size": 2000, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 32,
@@ -108,8 +108,8 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Sampling clients of one checkpoint are accounted for once, until the last is closed or forgotten; beyond the budget
-// there is none.
+// Sampling clients of one checkpoint are accounted for once, until the last is closed or collected. Beyond the budget
+// a client is refused.
 func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	probe := open(t, Options{})
 	one, version := probe.bases[baseName].reckon(lora(8)), modelLoRA(lora(8)).PackedBytes(probe.bases[baseName].config)
@@ -155,7 +155,7 @@ func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	until(func() bool { runtime.GC(); used, _ := e.Memory(); return used == one })
 }
 
-// Whatever is reserved, shared and released: nobody has more than the rules allow, and in the end nothing is
+// After any sequence of reserve, share and release, no tenant has more than the rules allow, and in the end nothing is
 // accounted for.
 func TestMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -193,7 +193,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// What was accepted before is taken, though the budget is smaller now and the rank too high for this version.
+// A promised run is accepted although the budget is smaller now and its rank is too high for this version.
 func TestPromisedRunsAreTaken(t *testing.T) {
 	e := open(t, Options{Memory: 1})
 	_, err := e.CreateModel(tinker.Promised(testContext(t)), tinker.CreateModelRequest{SessionID: "s",

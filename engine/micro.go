@@ -10,16 +10,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// micro is the data of one model that is computed in one pass, perhaps beside those of others.
+// micro is a micro-batch: data of one training run that is computed in one pass, which may have micro-batches of other
+// runs too.
 type micro struct {
 	loss     loss.Loss
-	items    []item // with equally many targets a row
+	items    []item // with the same number of targets per row
 	backward bool
 	tokens   int
 }
 
-// pass computes micro-batches that share one. What goes wrong with one of them is its own error and leaves the others
-// alone.
+// pass computes micro-batches in one pass. An error of one does not affect the others.
 func (t *computeLoop) pass(jobs []*job) {
 	seqs, pages, tokens := pagedSequences(jobs)
 	defer jobs[0].r.version.cache.Release(pages)
@@ -51,7 +51,7 @@ func (t *computeLoop) pass(jobs []*job) {
 	t.stopped(jobs)
 }
 
-// forwarded notes whose sequences the runner's Forward could not compute.
+// forwarded sets the error of the jobs whose sequences the runner's Forward could not compute.
 func (t *computeLoop) forwarded(jobs []*job) {
 	at := 0
 	for _, j := range jobs {
@@ -64,7 +64,7 @@ func (t *computeLoop) forwarded(jobs []*job) {
 	}
 }
 
-// stopped ends the jobs whose pass did not come to its end because the engine closes.
+// stopped fails the jobs of a pass that was interrupted because the engine closes.
 func (t *computeLoop) stopped(jobs []*job) {
 	if t.e.ctx.Err() == nil {
 		return
@@ -112,7 +112,7 @@ type rows struct {
 	entropies *model.Entropies // nil unless asked for
 }
 
-// place is what a row stands for.
+// place is the position that a row computes.
 type place struct {
 	job *job
 	it  *item
@@ -149,7 +149,7 @@ func newRows(jobs []*job, tokens int) *rows {
 // gradient fills in dLoss/dlogp of a row.
 func (r *rows) gradient(row int, logp, g []float32) {
 	p := r.at[row]
-	if p.pos == 0 { // the logprobs of all rows are there before the first gradient is asked for
+	if p.pos == 0 { // the logprobs of all rows are known before the first gradient is computed
 		p.job.loss.Prepare(&p.it.Datum, r.logp[row*r.k:(row+p.it.N)*r.k])
 	}
 	p.job.loss.Row(p.it.Datum, p.pos, logp, g)

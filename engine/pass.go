@@ -66,7 +66,7 @@ func (c *scheduler) wanted(l *sequence) {
 	}
 }
 
-// score computes rows of logits and what each is for.
+// score computes rows of logits and uses each of them.
 func (c *scheduler) score(w *model.Weights, hidden []float32, want []wanted, V int) {
 	if cap(c.logits) < len(want)*V {
 		c.logits = kernel.Aligned(len(want) * V)
@@ -85,7 +85,7 @@ func (c *scheduler) score(w *model.Weights, hidden []float32, want []wanted, V i
 	}
 }
 
-// use draws from a row, or notes what it says about the prompt. Rows are independent of each other.
+// use draws a token from a row, or records its scores for the prompt. Rows are independent of each other.
 func (c *scheduler) use(x *wanted, row []float32) {
 	l, s, k := x.l, x.l.s, c.e.compute.K
 	lse := k.LogSumExp(row)
@@ -107,8 +107,8 @@ func (c *scheduler) draw(row []float32, s *sampling, stream rng.Stream, t int) i
 	return d.draw(c.e.compute.K, row, s, stream.Float64At(uint64(t)))
 }
 
-// extend gives a sequence its token. A sequence that has ended stays in the list, idle and without pages, for begin to
-// remove.
+// extend appends the drawn token to its sequence. A sequence that has ended stays in the list, idle and without pages,
+// until begin removes it.
 func (c *scheduler) extend(x *wanted) {
 	l := x.l
 	l.tokens = append(l.tokens, x.token)

@@ -33,7 +33,7 @@ func (c *scheduler) plan() {
 	for _, l := range c.batch {
 		rows += l.take
 	}
-	if rows == 0 { // no pages for the leader: the others may end and release theirs
+	if rows == 0 { // no pages for the leader: other sequences may end and release theirs
 		rows = math.MaxInt
 	}
 	c.share(func(l *sequence) bool { return !mine(l) }, rows, &budget, &short)

@@ -7,11 +7,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// runBytes is what a training run takes besides its numbers: maps, queues, names.
+// runBytes is the memory of a training run besides its tensors: maps, queues, names.
 const runBytes = 128 << 10
 
-// reckon is the memory of a run: its parameters, a gradient with the copy that a failed request goes back to, and two
-// moments, all f32; and two packed versions of its weights, since a step makes one beside the other.
+// reckon estimates the memory of a run in bytes: its parameters, a gradient, the copy of it that a failed request
+// restores, and two moments, all f32; and two packed versions of its weights, since a step makes the new one while the
+// old one is in use.
 func (b *base) reckon(l tinker.LoRA) int64 {
 	c := b.config
 	if l.Rank == 0 {
@@ -25,7 +26,7 @@ func (b *base) reckon(l tinker.LoRA) int64 {
 	return runBytes + 5*4*m.Parameters(c) + 2*m.PackedBytes(c)
 }
 
-// reckon is the memory of one version's weights beside the base model's.
+// reckon estimates the memory of one version's weights in bytes, without the base model's.
 func (v *version) reckon() int64 {
 	switch {
 	case v.weights == v.id && v.adapter == nil:
@@ -67,12 +68,11 @@ func describeRun(l tinker.LoRA, b *base) string {
 	return fmt.Sprintf("a training run of rank %d on base model %q", l.Rank, b.name)
 }
 
-// looseRank is taken for any base model, so that the settings of a large model also work on a small one that stands in
-// for it.
+// looseRank is accepted for any base model, so that the settings of a large model also work on a small stand-in.
 const looseRank = 256
 
-// checkRank refuses a rank beyond which an addition is no longer of low rank: the product of A and B has none above the
-// shorter side of the matrix it is added to.
+// checkRank refuses a rank above the shorter side of the trained matrices: the product of A and B cannot have a higher
+// rank than that.
 func (b *base) checkRank(l tinker.LoRA) error {
 	if l.Rank == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (b *base) checkRank(l tinker.LoRA) error {
 	return nil
 }
 
-// hold accounts for the memory of a run that is being made. What was promised is taken in any case.
+// hold accounts for the memory of a run that is being made. A promised run is always accepted.
 func (r *trainingRun) hold(promised bool) error {
 	n := r.base.reckon(r.lora)
 	if promised {
@@ -105,7 +105,7 @@ func (e *Engine) keep(c *samplingClient, what string) error {
 	return nil
 }
 
-// Memory is what training runs and samplers take, in bytes as reckoned, and what they may take in all; 0 is no bound.
+// Memory returns the estimated bytes of all training runs and samplers, and their limit; 0 is no limit.
 func (e *Engine) Memory() (used, total int64) {
 	used, _ = e.memory.now("")
 	return used, e.memory.total

@@ -20,7 +20,7 @@ type samplingClient struct {
 	collected runtime.Cleanup
 }
 
-// held is the part of the memory's account that a client has.
+// held is a client's reservation of memory.
 type held struct {
 	once    sync.Once
 	release func()
@@ -28,8 +28,8 @@ type held struct {
 
 func (h *held) end() { h.once.Do(h.release) }
 
-// Close gives the client's weights back: it must not sample any more. A client that nobody holds is closed in the end
-// without it.
+// Close releases the client's weights; the client must not be used afterwards. An unreachable client is closed by the
+// garbage collector.
 func (c *samplingClient) Close() error {
 	if c.held != nil {
 		c.collected.Stop()
@@ -41,7 +41,7 @@ func (c *samplingClient) Close() error {
 // maxSamples bounds the continuations of one request.
 const maxSamples = 1 << 16
 
-// Sample implements tinker.SamplingClient. When ctx ends the request ends with its error and its memory is free again.
+// Sample implements tinker.SamplingClient. When ctx ends, the request fails with its error and releases its memory.
 func (c *samplingClient) Sample(ctx context.Context,
 	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if ctx.Err() != nil {
@@ -68,8 +68,8 @@ type sampling struct {
 	queue   *samplingQueue
 	prompt  []int32
 	n       int // samples
-	left    int // of them not finished
-	next    int // the first not begun
+	left    int // samples not finished
+	next    int // first sample not begun
 	most    int // tokens of a sample
 
 	temperature, topP float64
@@ -88,7 +88,7 @@ type sampling struct {
 	cancelled atomic.Bool
 	cause     func() error
 	unwatch   func() bool
-	begun     bool // it has left its line
+	begun     bool // it has left its queue
 	closed    bool // resolved
 }
 

@@ -153,7 +153,7 @@ func (c *scheduler) more() bool {
 	return false
 }
 
-// depart counts out the requests that have ended; c.mu is held.
+// depart removes the requests that have ended from the shares; c.mu is held.
 func (c *scheduler) depart() {
 	c.e.figures.running.Store(int64(len(c.sequences)))
 	for _, s := range c.ended {

@@ -11,7 +11,7 @@ import (
 // MiB.
 const maxCells = 1 << 24
 
-// checkScores checks what a request asks for beside samples; s.most is set.
+// checkScores checks the scores that a request asks for; s.most is set.
 func (s *sampling) checkScores() error {
 	b := s.version.base
 	for _, x := range []struct {
@@ -29,13 +29,8 @@ func (s *sampling) checkScores() error {
 				b.config.Vocab, b.name)
 		case x.k > 0 && x.n > maxCells/x.k:
 			return tinker.Userf(
-				"engine: %s is %d for as many as %d positions; the product may be %d: ask for a smaller k%s",
-				x.name,
-				x.k,
-				x.n,
-				maxCells,
-				x.less,
-			)
+				"engine: %s is %d for up to %d positions; the product must be at most %d: use a smaller k%s",
+				x.name, x.k, x.n, maxCells, x.less)
 		}
 	}
 	if s.targets == nil {
@@ -54,8 +49,8 @@ func (s *sampling) checkTargets() error {
 			s.targets.Shape, len(s.prompt), rows)
 	}
 	if len(s.targets.Values) > maxCells {
-		return tinker.Userf("engine: target_prompt_logprobs has %d cells; there may be %d", len(s.targets.Values),
-			maxCells)
+		return tinker.Userf("engine: target_prompt_logprobs has %d cells; it may have at most %d",
+			len(s.targets.Values), maxCells)
 	}
 	named := false
 	for _, id := range s.targets.Values {
@@ -75,7 +70,7 @@ func (s *sampling) checkTargets() error {
 	return nil
 }
 
-// makeScores makes room for the answers.
+// makeScores allocates the results.
 func (s *sampling) makeScores() {
 	n := len(s.prompt)
 	if s.promptLogprobs {
@@ -98,12 +93,12 @@ func (s *sampling) makeScores() {
 	}
 }
 
-// wantsPrompt says that positions of the prompt have to be scored.
+// wantsPrompt reports whether positions of the prompt must be scored.
 func (s *sampling) wantsPrompt() bool {
 	return s.promptLogprobs || s.promptTop > 0 || s.targets != nil || s.alternatives > 0
 }
 
-// scores says that position next of the prompt has to be scored.
+// scores reports whether position next of the prompt must be scored.
 func (s *sampling) scores(next int) bool {
 	if s.promptLogprobs || s.promptTop > 0 || s.alternatives > 0 {
 		return true
@@ -120,7 +115,7 @@ func (s *sampling) scores(next int) bool {
 	return false
 }
 
-// scorePrompt notes what row [V], of log-sum-exp lse, says about position next of the prompt.
+// scorePrompt records the scores of position next of the prompt from row [V], whose log-sum-exp is lse.
 func (s *sampling) scorePrompt(c *scheduler, next int, row []float32, lse float32) {
 	if s.promptLogprobs {
 		s.out.PromptLogprobs[next] = logprob(row, lse, s.prompt[next])

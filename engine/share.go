@@ -3,15 +3,15 @@ package engine
 import "cmp"
 
 // share is how much of one kind of work a tenant, or one of its training runs or sampling clients, has been given.
-// Scheduling is start-time fair queueing: whoever has been given least comes first, first among the tenants and then
-// among the tenant's members; so a thousand requests of one tenant do not delay the first request of another. A
-// member that becomes active starts at the least share of the active ones: being idle earns no credit.
+// Scheduling is start-time fair queueing: the tenant that has been given least comes first, and within it the member
+// that has been given least. So a thousand requests of one tenant do not delay the first request of another. A member
+// that becomes active starts at the least share of the active ones: being idle earns no credit.
 //
 // Source: Goyal, Vin and Cheng, "Start-time Fair Queueing", SIGCOMM 1996.
 type share struct {
 	owner   *share // the tenant's; nil for a tenant itself
 	name    string // of a tenant
-	spent   int64  // tokens, or work of the same cost
+	spent   int64  // tokens, or other work in tokens of the same cost
 	wants   int    // requests that wait or run; active if there are any
 	running int    // of a tenant: sampling requests that have begun
 	room    int    // of a tenant: tokens it may still have in the current sampling step

@@ -27,7 +27,7 @@ func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []item, error
 		return l, nil, err
 	}
 	if len(req.Data) == 0 {
-		return l, nil, tinker.Userf("engine: the request to model %s has no data", r.id)
+		return l, nil, tinker.Userf("engine: the request to model %s has no data; send at least one datum", r.id)
 	}
 	items := make([]item, len(req.Data))
 	for i, d := range req.Data {
@@ -69,8 +69,8 @@ func (b *base) text(what string, in tinker.ModelInput) ([]int32, error) {
 	return tokens, nil
 }
 
-// forward runs a request in micro-batches. How it is cut changes no bit: gradients add up token by token in the
-// request's order.
+// forward runs a request in micro-batches. The size of micro-batches changes no bit: gradients add up token by token
+// in the request's order.
 func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
 	l, items, err := r.check(req)
 	if err != nil {
@@ -114,8 +114,8 @@ func output(items []item) tinker.ForwardOutput {
 	return out
 }
 
-// cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose
-// rows have equally many targets.
+// cut returns the number of items in the next micro-batch, at least one, and their tokens. It takes as many as fit and
+// have the same number of targets per row.
 func (r *trainingRun) cut(items []item) (n, tokens int) {
 	room := r.e.opts.MicroBatch
 	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {
@@ -131,7 +131,7 @@ func (r *trainingRun) cut(items []item) (n, tokens int) {
 	return n, tokens
 }
 
-// tapeBytes estimates what the backward of one token needs.
+// tapeBytes estimates the bytes that the backward of one token needs.
 func tapeBytes(c model.Config, recompute bool) int64 {
 	layer := 6*c.Dim + 3*c.Heads*c.HeadDim + 4*c.KVHeads*c.HeadDim + 4*c.FF
 	if recompute {

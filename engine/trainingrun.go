@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their
-// results are there.
+// trainingRun is one training run: a tinker.TrainingClient. The slices of a request must not be changed before its
+// result is there.
 type trainingRun struct {
 	e        *Engine
 	id       string
@@ -22,11 +22,11 @@ type trainingRun struct {
 	lora     tinker.LoRA // with everything filled in
 	bf16     bool        // full parameters are computed in bf16
 	q        queue
-	state           // touched by the queue's goroutine alone, and by the trainer while that waits for it
+	state           // for the queue's goroutine, and for the compute loop while that goroutine waits for it
 	share    *share // of training
 	promised bool   // it was accepted before
-	coming   bool   // guarded by the trainer: a job is likely to follow at once
-	present  bool   // likewise: the share is
+	coming   bool   // guarded by the compute loop: a job is likely to follow at once
+	present  bool   // likewise: the share is active
 }
 
 // state is what requests change.
@@ -48,8 +48,8 @@ func modelLoRA(l tinker.LoRA) model.LoRA {
 	return m
 }
 
-// install makes params, which it keeps, and opt the state, without a gradient. params are sorted by name,
-// so that sums over tensors run in one order wherever they came from.
+// install sets the state to params, which it keeps, and opt, without a gradient. params are sorted by name: sums over
+// tensors must run in the same order wherever the tensors came from.
 func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *version) error {
 	v, err := r.pack(params, root)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *versio
 	return nil
 }
 
-// pack makes a version of params. root is any version of the base's weights; full parameters do without.
+// pack makes a version of params. root is any version of the base's weights; full parameters need none.
 func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, error) {
 	if !r.full() {
 		a, err := root.w.NewAdapter(modelLoRA(r.lora), params, r.e.compute.K)
@@ -179,7 +179,7 @@ func (r *trainingRun) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput,
 		}
 		return tinker.OptimStepOutput{}, err
 	}
-	v, err := r.pack(r.params, r.version) // beside what others compute: it waits for nobody's turn
+	v, err := r.pack(r.params, r.version) // runs beside other computations: packing needs no turn
 	if err != nil {
 		return tinker.OptimStepOutput{}, fmt.Errorf("engine: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 )
@@ -28,7 +29,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
 	o.fleeting = forgets
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
 	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
 	stride := 29
@@ -37,8 +38,9 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	}
 	for at := 5; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
+		_, err := Run(context.Background(), load(t, dir, few...), o)
+		if err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
 		o.fs = nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -177,7 +178,7 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 		}
 	}
 	_, want := gemRuns(t, options(), short(t.TempDir(), local...))
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
 	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
 	same(t, "unbroken", unbroken, want)
@@ -187,8 +188,8 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	pairs = append(pairs, "resume=latest")
 	for at := 2; at <= count.Count() && !t.Failed(); at += stride {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
-		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
 		o.fs = nil

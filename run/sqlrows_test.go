@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
@@ -62,15 +63,15 @@ func TestTasksInADatabase(t *testing.T) {
 	}
 	want := runs(t, load(t, t.TempDir(), set("file", file)...), options())
 	same(t, "in a database", runs(t, load(t, t.TempDir(), set("sql", url)...), options()), want)
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	runs(t, load(t, t.TempDir(), set("sql", url)...), o)
 	for at := 7; at <= count.Count(); at += count.Count()/3 + 1 {
 		dir := t.TempDir()
-		o.fs = &disk.Crash{FS: disk.OS(), At: at}
+		o.fs = &disktest.Crash{FS: disk.OS(), At: at}
 		if _, err := Run(context.Background(), load(t, dir, set("sql", url)...), o); err != nil &&
-			!errors.Is(err, disk.ErrCrash) {
+			!errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
 		o.fs = nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
@@ -83,7 +84,7 @@ func TestReferenceOfAStage(t *testing.T) {
 
 // Killed at any operation on the disk in any stage, the run goes on to the same bits.
 func TestStagesSurviveKills(t *testing.T) {
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	want := staged(t, t.TempDir(), o)
@@ -93,9 +94,9 @@ func TestStagesSurviveKills(t *testing.T) {
 	}
 	for at := 2; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil &&
-			!errors.Is(err, disk.ErrCrash) {
+			!errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
 		o.fs = nil

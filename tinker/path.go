@@ -35,7 +35,7 @@ func ParsePath(s string) (Path, error) {
 	return p, CheckName(p.Name)
 }
 
-// CheckName refuses checkpoint names that could not be a file name.
+// CheckName refuses checkpoint names that cannot be a file name.
 func CheckName(name string) error {
 	ok := name != "" && len(name) <= 200 && name != "." && name != ".."
 	for _, r := range name {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// describe says what a row is, in a few words.
+// describe returns a short description of a row.
 func (r row) describe() string {
 	switch r.kind {
 	case train:
@@ -44,7 +44,7 @@ func (r result) wanted() float64 {
 	return math.NaN()
 }
 
-// note marks a ratio that is below what is wanted, or that compares different results.
+// note marks a ratio that is below the wanted one or compares different results.
 func (r result) note() string {
 	switch {
 	case !r.agree():
@@ -55,7 +55,7 @@ func (r result) note() string {
 	return ""
 }
 
-// digits prints three of them.
+// digits prints a number with three significant digits.
 func digits(x float64) string {
 	if x >= 100 {
 		scale := math.Pow(10, math.Floor(math.Log10(x))-2)

@@ -14,7 +14,7 @@ import (
 type op struct {
 	name   string
 	hash   [32]byte
-	logged position // its end in the log
+	logged position // end of the request's record in the log
 	future any
 	result *result       // nil while it runs
 	noted  chan struct{} // closed when result is set, or never will be

@@ -82,8 +82,8 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 			continue
 		}
 		if s.Numerics != j.m.NumericsID() {
-			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed "+
-				"behind it can differ in its last bits",
+			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: requests replayed "+
+				"after it can differ in the last bits",
 				path, s.Numerics, j.m.NumericsID()))
 		}
 		m := newTrainingClient(j, s.Created, nil)
@@ -104,8 +104,8 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 	return nil
 }
 
-// leaveOut refuses the requests of a model that cannot be restored, with the reason, such as a missing base model.
-// Its part of the log stays for the next start.
+// leaveOut marks a model that cannot be restored, for instance because its base model is missing. Its requests fail
+// with the reason. Its records stay in the log for the next start.
 func (j *Journal) leaveOut(m *trainingClient, bad error) error {
 	if errors.Is(bad, tinker.ErrClosed) || j.ctx.Err() != nil {
 		return bad
@@ -196,11 +196,11 @@ func (r *segmentReader) read(k byte, payload []byte) error {
 		}
 		if h.Version != version {
 			return fmt.Errorf(
-				"format version %d; this program reads %d; another version of it wrote this: use that one", h.Version,
+				"format version %d; this program reads %d; another version wrote it: use that one", h.Version,
 				version)
 		}
 		if h.Before != 0 && r.before != 0 && h.Before != r.before {
-			return fmt.Errorf("%s has %d bytes and had %d: it is damaged, and records that were promised are "+
+			return fmt.Errorf("%s has %d bytes instead of %d: it is damaged, and promised records are "+
 				"missing; restore it from a backup",
 				r.previous, r.before, h.Before)
 		}

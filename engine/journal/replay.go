@@ -73,7 +73,7 @@ func (j *Journal) recreate(ctx context.Context, r created) error {
 		}
 	}
 	if r.Kind == recCreateFromState && errors.Is(err, tinker.ErrNotFound) {
-		return nil // it has no snapshot, so nobody was promised it, and its state was deleted since
+		return nil // without a snapshot it was never promised, and its state was deleted later
 	}
 	if err != nil {
 		m := newTrainingClient(j, r, nil)

@@ -11,13 +11,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// An idle model rests: it is written to its snapshot and evicted from the machine's memory. The next request restores
-// it to the same bits. After a start all models rest except those with requests to replay.
+// An idle model is evicted: it is written to its snapshot and removed from the machine's memory. The next request
+// restores it to the same bits. After a start all models are evicted except those with requests to replay.
 
 // restPeriod limits how often idle models are looked for.
 const restPeriod = 10 * time.Second
 
-// keepResting lets models rest that have not been used for IdleAfter, until the journal closes.
+// keepResting evicts models that have not been used for IdleAfter, until the journal closes.
 func (j *Journal) keepResting() {
 	tick := time.NewTicker(max(j.opts.IdleAfter/8, min(j.opts.IdleAfter, restPeriod)))
 	defer tick.Stop()
@@ -35,8 +35,7 @@ func (j *Journal) keepResting() {
 	}
 }
 
-// resting lists the models that may rest and were not used after the time, the one that was left alone for longest
-// first.
+// resting lists the models that may be evicted and were not used after that time, the least recently used first.
 func (j *Journal) resting(since time.Time) (list []*trainingClient) {
 	used := map[*trainingClient]time.Time{}
 	for _, m := range j.all() {
@@ -53,7 +52,7 @@ func (j *Journal) resting(since time.Time) (list []*trainingClient) {
 	return list
 }
 
-// Rest evicts a model at once if it has no pending requests; its client has said that it is done.
+// Rest evicts a model at once if it has no pending requests. Its client has announced that it is done.
 func (j *Journal) Rest(modelID string) error {
 	j.mu.Lock()
 	m := j.models[modelID]
@@ -95,7 +94,7 @@ func (m *trainingClient) mayRest() bool {
 	return !m.idle && !m.gone && m.leaving == nil && m.running == 0
 }
 
-// rest writes the model to its snapshot and lets the machine forget it. It reports whether it did.
+// rest writes the model to its snapshot and evicts it. It reports whether it did.
 func (m *trainingClient) rest() (bool, error) {
 	if !m.snapping.TryLock() { // a snapshot or a restore is in progress
 		return false, nil
@@ -140,8 +139,8 @@ func (m *trainingClient) awake() error {
 	}
 }
 
-// wakeInto is wake for a request that was not accepted: when there is no memory for the model, the one that was left
-// alone for longest makes room, and if there is none, the request must come again.
+// wakeInto is wake for a request that is not accepted yet. When there is no memory for the model, the least recently
+// used model is evicted; if none can be, the request must be sent again.
 func (m *trainingClient) wakeInto() error {
 	for {
 		err := m.wake(context.Background())

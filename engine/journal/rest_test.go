@@ -14,8 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A model may leave memory between any two requests, and after a start it does: the answers are those of one that
-// stayed.
+// A model may be evicted between any two requests, and is after a start: the answers are those of a model that stayed
+// in memory.
 func TestRestingChangesNothing(t *testing.T) {
 	modelDir := tinyModel(t)
 	var want []string
@@ -46,7 +46,7 @@ func TestRestingChangesNothing(t *testing.T) {
 			t.Fatalf("request %d of a resting model: %v, %v", seq, f, accepted)
 		}
 		if resting, _ := j.Resting(); resting != 1 {
-			t.Error("questions woke it")
+			t.Error("queries restored it")
 		}
 		if seq%4 == 0 {
 			if err := j.Close(); err != nil {
@@ -70,7 +70,7 @@ func TestRestingChangesNothing(t *testing.T) {
 	}
 }
 
-// Requests and rests at the same time.
+// Requests and evictions at the same time.
 func TestRestAndWork(t *testing.T) {
 	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(), journal.Options{IdleAfter: time.Millisecond})
 	defer j.Close()
@@ -111,7 +111,7 @@ func TestRestAndWork(t *testing.T) {
 	}
 }
 
-// A model that nobody asks for anything leaves memory by itself.
+// A model without requests is evicted by itself.
 func TestIdleModelsRest(t *testing.T) {
 	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(), journal.Options{IdleAfter: 20 * time.Millisecond})
 	defer j.Close()
@@ -132,7 +132,7 @@ func TestIdleModelsRest(t *testing.T) {
 	}
 }
 
-// countingFS counts what is made below the checkpoints.
+// countingFS counts the files created in the folder of checkpoints.
 type countingFS struct {
 	disk.FS
 	saves   atomic.Int64
@@ -150,7 +150,7 @@ func (d *countingFS) Create(path string) (disk.File, error) {
 	return d.FS.Create(path)
 }
 
-// A save that failed has failed: no later start tries it again, and one that succeeded is not done twice either.
+// A failed save stays failed: no later start tries it again. A save that succeeded is not executed twice either.
 func TestFailedSaveStaysFailed(t *testing.T) {
 	modelDir, dir := tinyModel(t), t.TempDir()
 	d := &countingFS{FS: disk.OS()}

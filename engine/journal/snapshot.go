@@ -27,7 +27,7 @@ func (m *trainingClient) snapshotIfDue() {
 	}
 	err = errors.Join(err, m.j.boundReplay())
 	if err != nil && m.j.ctx.Err() == nil {
-		m.j.opts.Warn(fmt.Sprintf("a snapshot failed, the log keeps growing: %v", err))
+		m.j.opts.Warn(fmt.Sprintf("a snapshot failed; the log keeps growing: %v", err))
 	}
 }
 
@@ -45,7 +45,8 @@ func (j *Journal) boundReplay() error {
 	return nil
 }
 
-// replayable returns the model with the most compute to replay when that of all models is beyond the bound, else nil.
+// replayable returns the model with the most compute to replay if the replay of all models exceeds the limit, else
+// nil.
 func (j *Journal) replayable() (most *trainingClient) {
 	total, largest := time.Duration(0), time.Duration(0)
 	for _, m := range j.all() {
@@ -64,7 +65,7 @@ func (j *Journal) replayable() (most *trainingClient) {
 	return most
 }
 
-// snapshot writes the model's state, starts a new log segment and removes those that no model needs any more.
+// snapshot writes the model's state, starts a new log segment and removes the segments that no model needs any more.
 func (m *trainingClient) snapshot() error {
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
@@ -109,8 +110,8 @@ func (m *trainingClient) takeSnapshot() error {
 	return m.j.log.compact(m.j.appliedOf)
 }
 
-// release takes snapshots of the models that need the oldest log segment when the log is long: a model that was
-// trained a little and then left idle would keep everything that others have logged since.
+// release takes snapshots of the models that need the oldest log segment when the log is long. Otherwise an idle model
+// would keep every later record of other models.
 func (j *Journal) release() error {
 	if j.log.closedBytes() <= j.opts.SnapshotBytes {
 		return nil
@@ -125,8 +126,8 @@ func (j *Journal) release() error {
 	return errors.Join(errs...)
 }
 
-// kept returns the newest results up to applied, in order and within the bounds, the newest in any case. The machine is
-// done with those requests, so it waits for watchers that are a moment behind.
+// kept returns the newest results up to applied, in order and within the limits; the newest is always kept. The
+// machine has executed those requests, so kept waits for watchers that have not recorded their results yet.
 func (m *trainingClient) kept(applied int64) ([]result, error) {
 	m.mu.Lock()
 	var done []*op // newest first

@@ -31,8 +31,8 @@ type trainingClient struct {
 	bytes    int64                   // logged since that snapshot
 	lastDone time.Time
 
-	sending sync.WaitGroup                      // requests that are logged and on their way to the machine
-	leaving *tinker.Future[tinker.UnloadOutput] // not nil once the model is unloaded, or is to be
+	sending sync.WaitGroup                      // requests that are logged but not yet passed to the machine
+	leaving *tinker.Future[tinker.UnloadOutput] // not nil once the model is unloaded or about to be
 	gone    bool                                // the machine does not have it any more
 	info    tinker.ModelInfo
 	broken  error // why the snapshot cannot be read
@@ -71,7 +71,7 @@ func (m *trainingClient) otherSettings(seq int64, session string) error {
 		m.info.LoRA.TrainAttn, m.info.LoRA.TrainMLP, m.info.LoRA.TrainUnembed)
 }
 
-// The operations by name: how the log calls them and how they are sent.
+// The operations by their names in the log.
 const (
 	opForward         = "forward"
 	opForwardBackward = "forward_backward"
@@ -154,7 +154,7 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 	if f, logged, err := repeated[T](m, name, *seq, hash); f != nil || err != nil {
 		m.mu.Unlock()
 		if err == nil {
-			err = logged.sync() // the first one may still be on its way to the disk
+			err = logged.sync() // the first one may not be on the disk yet
 		}
 		return f, err
 	}
@@ -190,7 +190,7 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 	return f, nil
 }
 
-// later passes a request on when the log could be written after all. The caller got an error, and may send it again.
+// later passes a request on when the log can be written again. The caller got an error and may repeat the request.
 func (m *trainingClient) later(o *op, at position, forward func(), fail func(error)) {
 	m.j.background.Go(func() {
 		if err := at.log.Await(m.j.ctx, at.at); err != nil {

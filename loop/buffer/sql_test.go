@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -284,7 +285,7 @@ func TestSQLKillPoints(t *testing.T) {
 			}
 			return got, err
 		}
-		_, err := life(&disk.Crash{FS: disk.OS(), At: at})
+		_, err := life(&disktest.Crash{FS: disk.OS(), At: at})
 		got, again := life(disk.OS())
 		if want := names(slices.Concat(full(1, 3), full(2, 3))); again != nil || !slices.Equal(got, want) {
 			t.Fatalf("killed at transaction %d: then %v, %v, want %v", at, got, again, want)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 func record(step int, task string) Record {
@@ -161,7 +162,7 @@ func TestStoreRefusesForeignFiles(t *testing.T) {
 // A Put that fails for lack of space leaves the earlier groups whole and later ones possible.
 func TestStoreAfterAFailedWrite(t *testing.T) {
 	dir := t.TempDir()
-	d := &disk.Full{FS: disk.OS()}
+	d := &disktest.Full{FS: disk.OS()}
 	s := openStore(t, dir, d)
 	mustPut(t, s, record(1, "a"))
 	d.Now.Store(true)
@@ -186,7 +187,7 @@ func TestStoreKillPoints(t *testing.T) {
 		at := 1
 		for ; ; at++ {
 			dir := filepath.Join(t.TempDir(), "explored")
-			c := &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			c := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
 			stored, dropped := live(dir, c)
 			if c.Count() < at {
 				break

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Whatever a server answers to a poll is a result, an error or a reason to poll again; nothing panics.
+// Any answer to a poll is a result, an error or a reason to poll again; none panics.
 func FuzzOutcome(f *testing.F) {
 	for _, s := range []string{`{"metrics": {}}`, `{"type": "try_again"}`, `{"error": 1, "category": []}`, `[]`, `null`,
 		`{"detail": [{"msg": {}}]}`, ``} {

@@ -13,29 +13,29 @@ const (
 	Active      State = "active"
 	Capacity    State = "paused_capacity"
 	RateLimited State = "paused_rate_limit"
-	Billing     State = "billing"     // 402: the account must be put in order
+	Billing     State = "billing"     // 402: the account's billing must be fixed
 	Unreachable State = "unreachable" // no connection, or the server fails
 )
 
 // Pause is a notice for the user.
 type Pause struct {
 	State  State
-	Reason string // the server's words, or the error
+	Reason string // the server's text, or the error
 }
 
-// holds counts the requests that are held up and tells the user about changes. The same notice comes at most once a
-// minute, so that a server that is a little busy all the time does not fill the screen.
+// holds counts the requests that are held up and notifies the user of changes. The same notice comes at most once a
+// minute, so that a server that is often busy does not fill the screen.
 type holds struct {
 	notify func(Pause)
 	mu     sync.Mutex
 	n      int
-	last   Pause // the last notice but Active ones
+	last   Pause // the last notice that was not Active
 	at     time.Time
-	shown  bool // the user believes that something is held up
+	shown  bool // the user was notified of a pause that has not ended
 }
 
 func (s *holds) report(p Pause) {
-	// which calls fail, and how, is no news
+	// another error of an unreachable server is not a new reason
 	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable
 	switch {
 	case s.notify == nil:

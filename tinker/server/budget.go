@@ -31,7 +31,7 @@ type share struct {
 
 func (b *budget) share(tenant string) *share { return &share{b: b, tenant: tenant} }
 
-// take reserves n more bytes. A request that is too large by itself is refused for good (413); one for which there
+// take reserves n more bytes. A request that is too large by itself is refused permanently (413). One for which there
 // is no room now may be sent again (503).
 func (h *share) take(n int64) error {
 	if most := min(h.b.tenant, h.b.most/2); h.held+n > most {
@@ -45,11 +45,11 @@ func (h *share) take(n int64) error {
 	own := b.own[h.tenant]
 	switch {
 	case own+n > b.tenant:
-		return laterf("requests of %d bytes of yours are being read; at most %d may be (MaxTenantBodies)", own,
+		return laterf("%d bytes of your requests are being read; the limit is %d (MaxTenantBodies)", own,
 			b.tenant)
 	case own+n > b.most-b.used-n:
-		return laterf("requests of %d bytes are being read, %d of them yours; at most %d may be (MaxBodies), "+
-			"and yours no more than there is room left", b.used, own, b.most)
+		return laterf("%d bytes of requests are being read, %d of them yours; the limit is %d (MaxBodies), "+
+			"and yours may not exceed the remaining capacity", b.used, own, b.most)
 	}
 	b.used += n
 	b.own[h.tenant] = own + n

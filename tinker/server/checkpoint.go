@@ -15,8 +15,7 @@ type saved struct {
 	tenant string
 }
 
-// readable returns a checkpoint that the tenant may read: its own, a public one, or one that the access token is
-// for.
+// readable returns a checkpoint that the tenant may read: its own, a public one, or the one of the access token.
 func (s *Server) readable(tenant, path, token string) (saved, error) {
 	k, err := s.find(path)
 	if err != nil {
@@ -50,7 +49,8 @@ func (s *Server) ownOrDamaged(tenant, path string) (saved, error) {
 	return k, err
 }
 
-// hidden is an error about a checkpoint as a tenant may know it: nobody learns of the damage of another's.
+// hidden is an error about a checkpoint as a tenant may see it: the damage of another tenant's checkpoint is not
+// revealed.
 func (s *Server) hidden(tenant, path string, err error) error {
 	p, bad := tinker.ParsePath(path)
 	if bad != nil {
@@ -64,7 +64,7 @@ func (s *Server) hidden(tenant, path string, err error) error {
 
 func notThere(path string) error { return fmt.Errorf("checkpoint %s: %w", path, tinker.ErrNotFound) }
 
-// find returns a checkpoint that is there and has not expired.
+// find returns an existing checkpoint that has not expired.
 func (s *Server) find(path string) (saved, error) {
 	if _, err := tinker.ParsePath(path); err != nil {
 		return saved{}, err
@@ -82,7 +82,7 @@ func (s *Server) find(path string) (saved, error) {
 	return k, nil
 }
 
-// describe adds what is known about a checkpoint; ok is false for one of no model here. s.mu is held.
+// describe adds the server's records of a checkpoint; ok is false if its model is unknown here. s.mu is held.
 func (t *state) describe(c tinker.Checkpoint) (k saved, ok bool) {
 	path := c.Path.String()
 	k = saved{Checkpoint: c, note: mark{Path: path, Seq: c.SeqID}}

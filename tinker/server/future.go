@@ -12,11 +12,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// pending is a result that is not there yet.
+// pending is a result that may not exist yet.
 type pending struct {
 	done   <-chan struct{}
 	result func() (any, error) // to be called when done
-	// state says what holds the result up: a state of the protocol and a reason for the user. Nil is nothing special.
+	// state returns why the result takes long: a state of the protocol and a reason for the user. It may be nil.
 	state func() (queue, reason string)
 }
 
@@ -53,7 +53,7 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	return s.render(c, v)
 }
 
-// listen counts a call that waits for a result against its tenant's limit; leave counts it out.
+// listen counts a call that waits for a result against its tenant's limit until leave is called.
 func (s *Server) listen(c *call) (leave func(), err error) {
 	tenant := c.tenant
 	if err := s.listening.try(tenant, 0); err != nil {
@@ -71,7 +71,7 @@ func (s *Server) tryAgain(id string, p pending) wire.TryAgain {
 	return t
 }
 
-// render writes a result in the form the client takes: protobuf for those that have one, if it asks for it.
+// render encodes a result as JSON, or as protobuf if the result has such a form and the client asks for it.
 func (s *Server) render(c *call, v any) (any, error) {
 	proto := strings.Contains(c.r.Header.Get("Accept"), wire.Proto)
 	switch v := v.(type) {
@@ -100,7 +100,7 @@ func (s *Server) render(c *call, v any) (any, error) {
 	return v, nil
 }
 
-// savedAnswer tells a path, or of an unnamed sampler its session.
+// savedAnswer returns the path of a checkpoint, or the session of an unnamed sampler.
 func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 	p, err := tinker.ParsePath(v.Path)
 	if err != nil {
@@ -120,16 +120,16 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 	id := s.state.unnamed[v.Path]
 	s.mu.Unlock()
 	if id == "" {
-		return wire.Failed{Error: "the unnamed sampler was not used for long and is gone; save again",
+		return wire.Failed{Error: "the unnamed sampler was not used for a long time and was deleted; save again",
 			Category: tinker.User}, nil
 	}
 	return wire.SaveResponse{Type: "save_weights_for_sampler", SamplingSessionID: id}, nil
 }
 
-// errUnknownFuture is the answer for ids that were never given out, and for those of others.
+// errUnknownFuture is the error of ids that do not exist or belong to another tenant.
 var errUnknownFuture = fmt.Errorf("request_id: %w", tinker.ErrNotFound)
 
-// gone is the answer for a result that is no longer kept: the SDK samples again.
+// gone is the error of a result that is no longer kept: the SDK samples again.
 func gone(format string, args ...any) error { return status(http.StatusGone, format, args...) }
 
 // lookup finds a request of the tenant's by its id.
@@ -159,7 +159,7 @@ func (s *Server) lookup(tenant, token string) (pending, error) {
 	return pending{}, errUnknownFuture
 }
 
-// answer is the result of making a model.
+// answer is the result of creating a model.
 func (m *model) answer() (any, error) {
 	if m.err != nil {
 		return nil, m.err
@@ -170,7 +170,7 @@ func (m *model) answer() (any, error) {
 	return wire.CreateModelResponse{Type: "create_model", ModelID: m.ID}, nil
 }
 
-// unusable is why a model could not be made, or brought back; nil while that is not known.
+// unusable is why a model could not be created or restored; nil while that is not known.
 func (m *model) unusable() error {
 	select {
 	case <-m.made:
@@ -224,7 +224,7 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 	return func() (any, error) { return f.Wait(context.Background()) }
 }
 
-// crowd is the reason why a sample takes long: many others are in progress.
+// crowd is the reason why a sample takes long: many other samples are in progress.
 func (s *Server) crowd(tenant string) (queue, reason string) {
 	if all, own := s.sampling.now(tenant); all.requests > s.opts.Crowd {
 		return wire.QueuePausedCapacity,
@@ -237,7 +237,7 @@ func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state.samplers[key.sampler] == nil {
-		return pending{}, gone("sampling session %s is no longer there", key.sampler)
+		return pending{}, gone("sampling session %s no longer exists", key.sampler)
 	}
 	if _, err := s.state.ownSampler(tenant, key.sampler); err != nil {
 		return pending{}, errUnknownFuture

@@ -2,7 +2,7 @@ package server
 
 import "sync"
 
-// group is the server's goroutines. None starts after the end: handlers may still run when the server closes.
+// group is the server's goroutines. None starts after end is called: handlers may still run when the server closes.
 type group struct {
 	mu    sync.Mutex
 	ended bool

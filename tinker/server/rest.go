@@ -36,7 +36,7 @@ func cut[T any](p *wire.Cursor, list []T) []T {
 	return list[from : from+min(p.Limit, len(list)-from)] // not from+Limit, which may overflow
 }
 
-// checkpoints lists a tenant's checkpoints, newest first; model "" is of all.
+// checkpoints lists a tenant's checkpoints, newest first; model "" selects all models.
 func (s *Server) checkpoints(c *call, model string) ([]saved, error) {
 	list, err := s.opts.Store.Checkpoints(c.ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Server) readableOnly(tenant, path string) (saved, error) {
 	return s.readable(tenant, path, "")
 }
 
-// bareID answers a checkpoint id of one part.
+// bareID refuses a checkpoint id of one part.
 func (s *Server) bareID(c *call) (any, error) {
 	return nil, tinker.Userf("checkpoint id %q; it is weights/<name> or sampler_weights/<name>", c.r.PathValue("name"))
 }
@@ -132,7 +132,7 @@ func (s *Server) deleteCheckpoint(c *call) (any, error) {
 	return map[string]string{"status": "deleted"}, nil
 }
 
-// decide changes what the owner says about a checkpoint. Saying it again is no error.
+// decide changes the owner's settings of a checkpoint. Repeating a change is no error.
 func (s *Server) decide(c *call, f func(*mark)) (any, error) {
 	k, err := s.checkpointOf(c, s.own)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// clientConfig tells the SDK how to speak to this server: its plain transport, zstd, chunks side by side.
+// clientConfig configures the SDK's transport to this server: plain HTTP, zstd, concurrent chunks.
 func (s *Server) clientConfig(*call) (any, error) {
 	yes, no := true, false
 	return wire.ClientConfig{ProtoCompressFwdBwd: true, ParallelFwdBwdChunks: &yes, UsePyqwestTransport: &no,
@@ -19,7 +19,7 @@ func (s *Server) dynamicConfig(*call) (any, error) {
 	return wire.DynamicConfig{RefreshIntervalSec: 300}, nil
 }
 
-// telemetry is dropped: it is meant for the makers of the SDK, and may hold keys.
+// telemetry is dropped: it is meant for the SDK's developers and may contain keys.
 func (s *Server) telemetry(*call) (any, error) { return map[string]string{"status": "accepted"}, nil }
 
 func (s *Server) createSession(c *call, req wire.CreateSessionRequest) (any, error) {
@@ -78,7 +78,7 @@ func (t *state) session(tenant, id string) (*session, error) {
 	return u, nil
 }
 
-// active returns a tenant's session that takes new work. s.mu is held.
+// active returns a tenant's session that accepts new work. s.mu is held.
 func (t *state) active(tenant, id string) (*session, error) {
 	u, err := t.session(tenant, id)
 	if err == nil && u.Finished != "" {

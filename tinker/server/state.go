@@ -28,15 +28,15 @@ const (
 	recStability  = 'Q' // *recording
 )
 
-// state is what the server knows; the server's mutex guards it. Everything but what is marked volatile is in the log.
+// state is the server's state, which its mutex guards. Everything is in the log except fields marked volatile.
 type state struct {
 	sessions map[string]*session
 	models   map[string]*model
 	samplers map[string]*sampler
 	unnamed  map[string]string         // checkpoint path of an unnamed sampler -> its id
-	rejects  map[trainKey]reject       // training requests that were wrong at the edge
+	rejects  map[trainKey]reject       // training requests that the server refused itself
 	byTenant map[string][]trainKey     // of rejects, in the order they came
-	gaps     map[string][]reject       // runs of numbers that never arrived, by model
+	gaps     map[string][]reject       // ranges of numbers that never arrived, by model
 	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
 	kept     map[string]*kept // volatile: by tenant, the samples that are done
@@ -69,14 +69,14 @@ type model struct {
 	wasMade bool // the backend had it
 
 	// All volatile.
-	made        chan struct{} // closed when client or err is there
+	made        chan struct{} // closed when client or err is set
 	client      tinker.TrainingClient
 	info        tinker.ModelInfo
 	err         error
 	lastRequest time.Time
 	dense       int64          // every number up to here was accepted
-	ahead       map[int64]bool // accepted beyond
-	gap         *time.Timer    // runs while something is ahead
+	ahead       map[int64]bool // accepted numbers beyond dense
+	gap         *time.Timer    // runs while numbers are ahead
 }
 
 // rejected finds why a number was rejected. s.mu is held.
@@ -151,8 +151,8 @@ func replay[T any](payload []byte, apply func(*T)) error {
 	return nil
 }
 
-// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. Sync up to the
-// position returned before anybody hears of it.
+// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. The caller must
+// sync up to the returned position before it answers a client.
 func (s *Server) record(kind byte, v any) (int64, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -161,8 +161,8 @@ func (s *Server) record(kind byte, v any) (int64, error) {
 	return s.log.Append(kind, raw)
 }
 
-// change runs f under the lock and makes what it recorded durable. A request that was recorded before (at is 0) may
-// still be on its way to the disk: it is waited for too.
+// change runs f under the lock and makes its records durable. If the request was recorded before (at is 0), change
+// waits too, since that record may not be on the disk yet.
 func (s *Server) change(f func(t *state) (at int64, err error)) error {
 	s.mu.Lock()
 	at, err := f(&s.state)
@@ -176,7 +176,7 @@ func (s *Server) change(f func(t *state) (at int64, err error)) error {
 	return s.log.Sync(at)
 }
 
-// compact rewrites the log with what is still worth keeping; s.mu is held.
+// compact rewrites the log without obsolete records; s.mu is held.
 func (s *Server) compact() error {
 	return s.log.Rewrite(func(add func(byte, []byte) error) (err error) {
 		put := func(kind byte, v any) {
@@ -235,11 +235,11 @@ func (t *state) modelsInOrder() []*model {
 	return list
 }
 
-// maxRejects bounds the rejected requests of a tenant that are kept; their texts are bounded too.
+// maxRejects limits the rejected requests that are kept of a tenant; their texts are limited too.
 const maxRejects = 8192
 
-// addReject keeps a rejected request. Of those of a tenant beyond the bound the oldest are forgotten: the backend still
-// knows that their numbers are used.
+// addReject keeps a rejected request. It forgets the tenant's oldest ones beyond maxRejects: the backend still knows
+// that their numbers are used.
 func (t *state) addReject(r reject) {
 	r.Error = tinker.BriefText(r.Error) // an older version kept all of it
 	if r.To != 0 {
@@ -275,7 +275,7 @@ func (t *state) stopTimers() {
 	}
 }
 
-// texts makes strings of whatever a user put into metadata: REST answers have only strings.
+// texts converts the values of a user's metadata to strings: REST answers have only strings.
 func texts(m map[string]any) map[string]string {
 	if len(m) == 0 {
 		return nil

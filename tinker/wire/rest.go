@@ -55,7 +55,7 @@ type Checkpoint struct {
 	UserMetadata   map[string]string `json:"user_metadata,omitempty"`
 }
 
-// Cursor is where a page lies in a list.
+// Cursor is the place of a page in a list.
 type Cursor struct {
 	Offset     int `json:"offset"`
 	Limit      int `json:"limit"`

@@ -120,15 +120,16 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	}
 	held := c.Lookup(1, seq(0, 2*PageLen+1))
 	if c.Alloc(3, false) != nil {
-		t.Error("a page in use was given away")
+		t.Error("a page in use was handed out again")
 	}
 	c.Release(held)
 	if c.Alloc(4, false) == nil || c.InUse() != 4 {
-		t.Error("unused prefixes were not given up")
+		t.Error("unused prefixes were not evicted")
 	}
 }
 
-// Against a model: pages in use never exceed what is held, contents found are those kept, and nothing is lost.
+// Compared with a model: the pages in use never exceed the held ones, found contents are those kept, and no page is
+// lost.
 func TestRandomUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCache(12)
@@ -194,7 +195,7 @@ func TestRandomUse(t *testing.T) {
 	})
 }
 
-// sign tells token sequences apart.
+// sign is a number that differs between token sequences.
 func sign(tokens []int32) float32 {
 	h := float32(len(tokens))
 	for i, v := range tokens {

@@ -2,11 +2,11 @@ package cache
 
 import "container/list"
 
-// table finds pages by the tokens up to their end. An entry's key names the entry of the page before it, so the table
-// is a tree without hashes that could collide.
+// table finds pages by the tokens up to their end. An entry's key has the id of the previous page's entry, so the
+// table is a tree and needs no hashes of prefixes, which could collide.
 type table struct {
 	entries map[key]*list.Element
-	order   *list.List // of *entry, most recently used first; an entry stands before those that continue it
+	order   *list.List // of *entry, most recently used first; an entry is before its continuations
 	last    uint64     // the newest entry's id
 }
 
@@ -41,14 +41,14 @@ func (t *table) walk(version uint64, tokens []int32, f func(i int, e *list.Eleme
 	return n
 }
 
-// touch makes a path the most recently used, its beginning more so than its end.
+// touch makes a path the most recently used, its first page the most recent.
 func (t *table) touch(path []*list.Element) {
 	for i := len(path) - 1; i >= 0; i-- {
 		t.order.MoveToFront(path[i])
 	}
 }
 
-// evict takes the least recently used page that only the table holds out of it and returns it, nil if there is none.
+// evict removes the least recently used page that only the table holds and returns it, nil if there is none.
 func (t *table) evict() *Page {
 	for e := t.order.Back(); e != nil; e = e.Prev() {
 		en := e.Value.(*entry)
@@ -65,8 +65,8 @@ func (t *table) remove(e *list.Element) *Page {
 	return en.page
 }
 
-// Lookup returns the kept pages of the longest known beginning of tokens under that version of the weights, each with
-// one more user. Only whole pages are known, and never all tokens: the last one is left to be computed.
+// Lookup returns the cached pages of the longest prefix of tokens for that version of the weights, each with one more
+// user. It returns only full pages, and never all tokens: the last one must be computed.
 func (c *Cache) Lookup(version uint64, tokens []int32) []*Page {
 	if len(tokens) <= PageLen {
 		return nil
@@ -84,8 +84,8 @@ func (c *Cache) Lookup(version uint64, tokens []int32) []*Page {
 	return pages
 }
 
-// Keep makes the full pages of tokens known. pages are the caller's; where another page with the same content is known
-// already, that one takes its place in pages, and the caller's use moves to it. version is never 0.
+// Keep adds the full pages of tokens to the cache. pages are the caller's. If the cache has another page with the same
+// content, Keep replaces the caller's page in pages by that one. version is never 0.
 func (c *Cache) Keep(version uint64, tokens []int32, pages []*Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *Cache) Keep(version uint64, tokens []int32, pages []*Page) {
 	t.touch(path)
 }
 
-// Forget drops what is known under a version of the weights, which nobody samples from any more.
+// Forget removes the cached prefixes of a version of the weights, which has no sampler any more.
 func (c *Cache) Forget(version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,7 +35,7 @@ func TestGoldenBits(t *testing.T) {
 	})
 }
 
-// probeBits returns a line for every probe: the order, its name and a hash of what it gives.
+// probeBits returns a line for every probe: the order, its name and a hash of its results.
 func probeBits(s *Set) string {
 	var text strings.Builder
 	for i, x := range s.results() {

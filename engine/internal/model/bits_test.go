@@ -52,7 +52,7 @@ func TestGoldenBits(t *testing.T) {
 	}
 }
 
-// remind says what to do where the arithmetic was meant to change.
+// remind logs the remedy for an intended change of the arithmetic.
 func remind(t *testing.T) {
 	if t.Failed() {
 		t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run TestGoldenBits " +

@@ -36,8 +36,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's
-// second unless that is old.
+// TestTime: a round has the work's seconds and the mean roof of two samples. The first sample is the second one of the
+// previous round, unless that is old.
 func TestTime(t *testing.T) {
 	p := kernel.NewPool(1)
 	defer p.Close()

@@ -1,19 +1,21 @@
-package disk
+package disktest
 
 import (
 	"sync/atomic"
 	"syscall"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Full is an FS for tests: while Now is set, writes to files that were opened to append leave half of their bytes and
+// Full is a disk.FS: while Now is set, writes to files that were opened to append leave half of their bytes and
 // fail.
 type Full struct {
-	FS
+	disk.FS
 	Now atomic.Bool
 }
 
-// Append implements FS.
-func (d *Full) Append(path string) (File, error) {
+// Append implements disk.FS.
+func (d *Full) Append(path string) (disk.File, error) {
 	f, err := d.FS.Append(path)
 	if err != nil {
 		return nil, err
@@ -22,7 +24,7 @@ func (d *Full) Append(path string) (File, error) {
 }
 
 type fullFile struct {
-	File
+	disk.File
 	d *Full
 }
 

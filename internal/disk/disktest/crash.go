@@ -1,20 +1,23 @@
-package disk
+// Package disktest has file systems for tests: one that crashes and one that is full.
+package disktest
 
 import (
 	"errors"
 	"os"
 	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// ErrCrash is what every operation returns from the crash on.
-var ErrCrash = errors.New("disk: crashed by the test")
+// ErrCrash is the error of every operation from the crash on.
+var ErrCrash = errors.New("disktest: crashed by the test")
 
-// Crash is an FS for tests: it passes operations through and counts them; operation number At does not happen (a write
+// Crash is a disk.FS: it passes operations through and counts them; operation number At does not happen (a write
 // leaves half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes
-// that were not synced are lost too. Crash itself keeps account of what is durable; the disk is never synced, which
-// makes such tests fast.
+// that were not synced are lost too. Crash itself tracks the durable bytes; the disk is never synced, which makes such
+// tests fast.
 type Crash struct {
-	FS        FS
+	FS        disk.FS
 	At        int // 1 is the first operation; 0 never crashes
 	PowerLoss bool
 	OnCrash   func() // called once, if set
@@ -22,24 +25,24 @@ type Crash struct {
 	mu      sync.Mutex
 	n       int
 	crashed bool
-	synced  map[string]int64 // bytes known to be durable, per file appended to or created
+	synced  map[string]int64 // durable bytes of each file appended to or created
 }
 
-// Count is the number of operations asked for so far.
+// Count is the number of operations so far.
 func (c *Crash) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
-// Now crashes: no later operation happens.
+// Now crashes at once: no later operation is executed.
 func (c *Crash) Now() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crashed = true
 }
 
-// step counts one operation. now is true for the very operation that crashes.
+// step counts one operation. now is true for the operation that crashes.
 func (c *Crash) step() (now bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +74,7 @@ func (c *Crash) do(op func() error) error {
 	return c.alive(op())
 }
 
-// alive is err, or the crash if it came while the operation ran: a dead process hears of no success.
+// alive is err, or ErrCrash if the crash came while the operation ran: a killed process gets no result.
 func (c *Crash) alive(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,12 +84,12 @@ func (c *Crash) alive(err error) error {
 	return err
 }
 
-// MkdirAll implements FS.
+// MkdirAll implements disk.FS.
 func (c *Crash) MkdirAll(path string) error {
 	return c.do(func() error { return c.FS.MkdirAll(path) })
 }
 
-// Rename implements FS.
+// Rename implements disk.FS.
 func (c *Crash) Rename(from, to string) error {
 	return c.do(func() error {
 		c.mu.Lock()
@@ -99,7 +102,7 @@ func (c *Crash) Rename(from, to string) error {
 	})
 }
 
-// Link implements FS.
+// Link implements disk.FS.
 func (c *Crash) Link(from, to string) error {
 	return c.do(func() error {
 		c.mu.Lock()
@@ -111,30 +114,30 @@ func (c *Crash) Link(from, to string) error {
 	})
 }
 
-// Remove implements FS.
+// Remove implements disk.FS.
 func (c *Crash) Remove(path string) error { return c.do(func() error { return c.FS.Remove(path) }) }
 
-// RemoveAll implements FS.
+// RemoveAll implements disk.FS.
 func (c *Crash) RemoveAll(path string) error {
 	return c.do(func() error { return c.FS.RemoveAll(path) })
 }
 
-// Truncate implements FS.
+// Truncate implements disk.FS.
 func (c *Crash) Truncate(path string, size int64) error {
 	return c.do(func() error { return c.FS.Truncate(path, size) })
 }
 
-// SyncDir implements FS.
+// SyncDir implements disk.FS.
 func (c *Crash) SyncDir(string) error { return c.do(func() error { return nil }) }
 
-// Transaction implements FS.
+// Transaction implements disk.FS.
 func (c *Crash) Transaction(_ string, run func() error) error { return c.do(run) }
 
-// Create implements FS.
-func (c *Crash) Create(path string) (File, error) { return c.open(path, c.FS.Create, 0) }
+// Create implements disk.FS.
+func (c *Crash) Create(path string) (disk.File, error) { return c.open(path, c.FS.Create, 0) }
 
-// Append implements FS.
-func (c *Crash) Append(path string) (File, error) {
+// Append implements disk.FS.
+func (c *Crash) Append(path string) (disk.File, error) {
 	var size int64
 	if st, err := os.Stat(path); err == nil {
 		size = st.Size()
@@ -142,7 +145,7 @@ func (c *Crash) Append(path string) (File, error) {
 	return c.open(path, c.FS.Append, size)
 }
 
-func (c *Crash) open(path string, open func(string) (File, error), durable int64) (File, error) {
+func (c *Crash) open(path string, open func(string) (disk.File, error), durable int64) (disk.File, error) {
 	if _, err := c.step(); err != nil {
 		return nil, err
 	}
@@ -161,7 +164,7 @@ func (c *Crash) open(path string, open func(string) (File, error), durable int64
 
 type crashFile struct {
 	c    *Crash
-	f    File
+	f    disk.File
 	path string
 }
 
