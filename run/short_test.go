@@ -20,7 +20,8 @@ import (
 // dropSteps is an operator of a program: it drops all experiences of some explore steps.
 type dropSteps []string
 
-func (d dropSteps) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (d dropSteps) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	return slices.DeleteFunc(list, func(e *experience.Experience) bool { return slices.Contains(d, e.EID.Batch) }), nil,
 		nil
 }
@@ -114,7 +115,8 @@ func TestNoSignal(t *testing.T) {
 // level is an operator that gives all experiences one reward.
 type level struct{}
 
-func (level) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (level) Process(_ context.Context, list []*experience.Experience) ([]*experience.Experience, map[string]float64,
+	error) {
 	for _, e := range list {
 		e.SetReward(1)
 	}

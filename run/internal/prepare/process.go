@@ -18,13 +18,13 @@ import (
 
 // process reads the inputs and returns what the operators make of them.
 func (p Pipeline) process(ctx context.Context) ([]*taskprep.Sample, error) {
-	var operators []taskprep.Operator
+	var steps []taskprep.Step
 	for i, o := range p.Conf.Operators {
 		op, err := taskprep.New(o.Name, o.Args, p.Surroundings())
 		if err != nil {
 			return nil, fmt.Errorf("%s.operators[%d]: %w", Key, i, err)
 		}
-		operators = append(operators, op)
+		steps = append(steps, op)
 	}
 	weights := map[string]float64{}
 	for name, v := range p.Conf.PriorityWeights {
@@ -39,14 +39,14 @@ func (p Pipeline) process(ctx context.Context) ([]*taskprep.Sample, error) {
 		return nil, err
 	}
 	read := len(list)
-	if list, err = taskprep.Run(ctx, operators, list); err != nil {
+	if list, err = taskprep.Run(ctx, steps, list); err != nil {
 		return nil, err
 	}
 	list = taskprep.Sort(list, weights, p.Conf.TopK)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("run: %s leaves none of %d rows; loosen its operators", Key, read)
 	}
-	fmt.Fprintf(p.site.Out, "tasks    %d of %d rows, prepared by %d operators\n", len(list), read, len(operators))
+	fmt.Fprintf(p.site.Out, "tasks    %d of %d rows, prepared by %d operators\n", len(list), read, len(steps))
 	return list, nil
 }
 
