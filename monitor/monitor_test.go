@@ -172,7 +172,7 @@ func TestKillPoints(t *testing.T) {
 			dir, committed := t.TempDir(), -1
 			crash := &disktest.Crash{FS: disk.OS(), At: n, PowerLoss: power}
 			run := func() {
-				m, err := Open(Config{Dir: dir, Keep: -1, FS: crash})
+				m, err := OpenOn(crash, Config{Dir: dir, Keep: -1})
 				if err != nil {
 					return
 				}

@@ -135,9 +135,9 @@ func explorerState(p parts) string {
 // trainer the steps before explore step next.
 func openMonitor(p parts, next, trained int) (*monitor.Monitor, error) {
 	d := p.folder
-	m, err := monitor.Open(monitor.Config{
+	m, err := monitor.OpenOn(p.site.FS, monitor.Config{
 		Dir: p.folder.Path, Log: d.Metrics(), Type: p.cfg.Monitor.MonitorType, Args: p.cfg.Monitor.MonitorArgs,
-		Keep: linesToKeep(p, d, next, trained), Now: p.site.Now, FS: p.site.FS,
+		Keep: linesToKeep(p, d, next, trained), Now: p.site.Now,
 		Project: p.cfg.Project, Group: p.cfg.Group, Name: p.cfg.Name, Roles: monitored(p.cfg.Mode),
 		Settings: p.cfg.Settings(),
 		Own:      p.site.Own.Monitors, LookupEnv: p.site.LookupEnv, Warn: p.say.progress.Warn,

@@ -197,7 +197,7 @@ func (c *serveStart) repair(s *surroundings, say func(string)) error {
 	}
 	defer unlock()
 	return errors.Join(journal.Repair(filepath.Join(c.Data, "journal"), disk.OS(), say),
-		server.Repair(filepath.Join(c.Data, "server"), disk.OS(), say))
+		server.Repair(filepath.Join(c.Data, "server"), say))
 }
 
 // hubFolder is the cache of models downloaded from the hub.

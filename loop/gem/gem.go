@@ -133,8 +133,8 @@ func (t *Trainer) open(s trainer.State) (err error) {
 		last = s.Step // the line of the evaluation at the end
 	}
 	record := t.Record
-	record.Dir, record.Keep, record.Now, record.FS, record.Roles = t.LogDir, last, t.Now, t.FS, []string{role}
-	if t.monitor, err = monitor.Open(record); err != nil {
+	record.Dir, record.Keep, record.Now, record.Roles = t.LogDir, last, t.Now, []string{role}
+	if t.monitor, err = monitor.OpenOn(t.FS, record); err != nil {
 		return errors.Join(err, t.store.Close())
 	}
 	if err := t.store.Drop(s.Step - 1); err != nil {

@@ -89,7 +89,7 @@ func (r *rig) start() error {
 		return err
 	}
 	o := r.opts
-	o.Dir, o.Store, o.FS, o.Now = filepath.Join(r.dir, "server"), e, r.fs, r.now
+	o.Dir, o.Store, o.fs, o.Now = filepath.Join(r.dir, "server"), e, r.fs, r.now
 	if o.Aliases == nil {
 		o.Aliases = map[string]string{"small": "tiny"}
 	}

@@ -66,9 +66,10 @@ type Options struct {
 	// bytes of disk below which nothing new is accepted; default 256 MiB, negative is no minimum
 	MinFree int64
 	Free    func() (int64, error) // returns the free bytes on the data's disk; nil does not check
-	FS      disk.FS
 	Log     *slog.Logger
 	Now     func() time.Time
+
+	fs disk.FS // disk.OS; tests put one in its place that fails
 }
 
 func (o *Options) defaults() {
@@ -99,8 +100,8 @@ func (o *Options) defaults() {
 	if o.MinFree == 0 {
 		o.MinFree = 256 << 20
 	}
-	if o.FS == nil {
-		o.FS = disk.OS()
+	if o.fs == nil {
+		o.fs = disk.OS()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

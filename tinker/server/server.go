@@ -104,10 +104,10 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error
-	if err := opts.FS.MkdirAll(opts.Dir); err != nil {
+	if err := opts.fs.MkdirAll(opts.Dir); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	if s.secret, err = readSecret(opts.FS, filepath.Join(opts.Dir, "secret")); err != nil {
+	if s.secret, err = readSecret(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
 	if s.log, err = wal.Open(filepath.Join(opts.Dir, logName), s.logOptions(), s.state.replay); err != nil {
@@ -120,7 +120,7 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 
 // logOptions are those of the server's log.
 func (s *Server) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.FS, Legacy: wal.LegacyLedger, Notice: func(msg string) { s.opts.Log.Warn(msg) },
+	return wal.Options{FS: s.opts.fs, Legacy: wal.LegacyLedger, Notice: func(msg string) { s.opts.Log.Warn(msg) },
 		Synced: func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }}
 }
 

@@ -13,10 +13,10 @@ import (
 
 // Repair sets aside the parts of the server's log in dir that a start could not read, and calls seen with the losses.
 // No process may have the log open.
-func Repair(dir string, dfs disk.FS, seen func(line string)) error {
+func Repair(dir string, seen func(line string)) error {
 	path := filepath.Join(dir, logName)
 	s := newState()
-	aside, err := wal.Repair(path, wal.Options{FS: dfs, Legacy: wal.LegacyLedger, Notice: seen}, s.replay)
+	aside, err := wal.Repair(path, wal.Options{FS: disk.OS(), Legacy: wal.LegacyLedger, Notice: seen}, s.replay)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
