@@ -54,7 +54,7 @@ func (l lasting) extended(t *testing.T, url string, want []monitor.Line) string 
 	return l.compare(t, "extended", l.must(t, dir, l.long, url), want)
 }
 
-// stopped interrupts the short plan behind its first step, and then the long one behind the next.
+// stopped interrupts the short plan after its first step, and then the long one after the next.
 func (l lasting) stopped(t *testing.T, url string, want []monitor.Line) string {
 	dir := t.TempDir()
 	for i, n := range []int{l.short, l.short, l.long, l.long} {

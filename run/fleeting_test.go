@@ -51,7 +51,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	}
 }
 
-// What a job keeps while its state is not saved: the groups behind the saved step, and the weights they are continued
+// What a job keeps while its state is not saved: the groups after the saved step, and the weights they are continued
 // with.
 func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 
 var errEnough = errors.New("enough")
 
-// stopBehind fails for good behind the commit of a step.
+// stopBehind fails for good after the commit of a step.
 type stopBehind struct {
 	disk.FS
 	step int

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
-// Ctrl-C ends a download, and the run with it; the next start goes on.
+// Ctrl-C ends a download, and the run with it; the next start continues.
 func TestStopEndsDownload(t *testing.T) {
 	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": hubtest.TinyLlama()})
 	stop, release := make(chan struct{}), make(chan struct{})

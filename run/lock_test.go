@@ -51,7 +51,7 @@ func (g gate) wait(ctx context.Context) error {
 }
 
 // The same command twice at once: the second is refused with the first one's pid and host before it has written
-// anything, the first is none the worse, and behind it the job goes on.
+// anything, the first is none the worse, and after it the job continues.
 func TestSecondProcessIsRefused(t *testing.T) {
 	for name, mode := range map[string][]string{"both": nil, "sft": {
 		"mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=2", "buffer.explorer_input.taskset=null",

@@ -241,7 +241,7 @@ func withoutSums(path string) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// After Ctrl-C at any moment the same command goes on, and the metrics are those of an unbroken run.
+// After Ctrl-C at any moment the same command continues, and the metrics are those of an unbroken run.
 func TestInterruptAndResume(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), small...), options())
 	dir := t.TempDir()
@@ -319,7 +319,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 }
 
 // Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed
-// first: killed there the job goes on.
+// first: killed there the job continues.
 func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")

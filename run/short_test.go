@@ -123,7 +123,7 @@ func (level) Process(_ context.Context, list []*experience.Experience) ([]*exper
 	return list, nil, nil
 }
 
-// A run in which some steps are dropped whole goes on with the others, under every schedule and with explorer and
+// A run in which some steps are dropped whole continues with the others, under every schedule and with explorer and
 // trainer apart, and a killed one comes to the same bits.
 func TestDroppedStepsInBetween(t *testing.T) {
 	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"),

@@ -82,7 +82,7 @@ func TestReferenceOfAStage(t *testing.T) {
 	}
 }
 
-// Killed at any operation on the disk in any stage, the run goes on to the same bits.
+// Killed at any operation on the disk in any stage, the run continues to the same bits.
 func TestStagesSurviveKills(t *testing.T) {
 	count := &disktest.Crash{FS: disk.OS()}
 	o := options()

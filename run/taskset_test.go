@@ -136,14 +136,14 @@ func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
 			sum, err := Run(ctx, load(t, dir, cfg...), o)
 			cancel()
 			if err != nil {
-				t.Fatalf("saves every %s steps, killed behind commit %d: %v", every, at, err)
+				t.Fatalf("saves every %s steps, killed after commit %d: %v", every, at, err)
 			}
-			same(t, fmt.Sprintf("saves every %s steps, killed behind commit %d", every, at), timeless(sum.Lines), want)
+			same(t, fmt.Sprintf("saves every %s steps, killed after commit %d", every, at), timeless(sum.Lines), want)
 		}
 	}
 }
 
-// killBehind crashes behind the at-th time that the trainer's state is put in place.
+// killBehind crashes after the at-th time that the trainer's state is put in place.
 type killBehind struct {
 	*disktest.Crash
 	at, seen int

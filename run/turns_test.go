@@ -69,7 +69,7 @@ func kept(t testing.TB, cfg *config.Config, step int) (list []buffer.Rollout) {
 	return list
 }
 
-// A template that changes earlier turns trains: an episode goes on in further sequences, sampler and trainer
+// A template that changes earlier turns trains: an episode continues in further sequences, sampler and trainer
 // agree on each token to the bit, the sequences are counted, and the run repeats, killed or not.
 func TestTemplatesThatChangeTurns(t *testing.T) {
 	for name, template := range editing {
@@ -114,7 +114,7 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 			}
 			for _, at := range r.Starts {
 				if r.Logprobs[at] != 0 || r.Logprobs[at-1] == 0 {
-					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it behind what "+
+					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it after what "+
 						"was sampled", r.ID, at, r.Logprobs[at-1], r.Logprobs[at])
 				}
 			}

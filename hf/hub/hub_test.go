@@ -202,8 +202,8 @@ func TestRefusals(t *testing.T) {
 			[]string{"HF_HUB_OFFLINE is set", "model a/b is not in it", "models--a--b", "unset"}},
 		{"unreachable", "a/b", func(o *Options) { o.Endpoint = "http://127.0.0.1:1" },
 			[]string{"cannot reach http://127.0.0.1:1", "HF_ENDPOINT", "is not in it"}},
-		{"no name", "../x", nil, []string{`"../x" is no name`}},
-		{"no revision", "a/b@../x", nil, []string{"no revision"}},
+		{"no name", "../x", nil, []string{`"../x" is not a name`}},
+		{"no revision", "a/b@../x", nil, []string{"is not a revision"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := client(t, s)

@@ -32,7 +32,7 @@ type SQL struct {
 
 // SQLOptions say how a buffer is read and how patient it is.
 type SQLOptions struct {
-	Timeout time.Duration    // of a Read while nothing new arrives; 0 waits for ever
+	Timeout time.Duration    // of a Read while nothing new arrives; 0 waits forever
 	First   *Priority        // the order of reading; nil: first in, first out, each experience once
 	Now     func() time.Time // for cooling down; time.Now by default
 	Retries int              // further attempts at a transaction that failed

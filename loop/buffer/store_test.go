@@ -181,7 +181,7 @@ func TestStoreAfterAFailedWrite(t *testing.T) {
 }
 
 // The life of a store is cut at each of its operations on the disk, with and without loss of power. Each time the
-// reopened store has every group whose Put returned, whole, and can go on.
+// reopened store has every group whose Put returned, whole, and can continue.
 func TestStoreKillPoints(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		at := 1
@@ -239,7 +239,7 @@ func checkSurvivors(t *testing.T, when, dir string, stored []Record, dropped int
 		}
 	}
 	if err := s.Put(record(9, "next")); err != nil {
-		t.Errorf("%s: the store does not go on: %v", when, err)
+		t.Errorf("%s: the store does not continue: %v", when, err)
 	}
 }
 

@@ -255,7 +255,7 @@ func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err
 	}
 	if err == nil && x.sync.Short(step, version) {
 		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; "+
-			"sampling goes on with version %d",
+			"sampling continues with version %d",
 			step, x.sync.Version(step), version))
 	}
 	return version, err

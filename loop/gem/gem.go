@@ -115,7 +115,7 @@ func (t *Trainer) resume() (state trainer.State, again int, err error) {
 	}
 	if !t.Durable && state.ModelID != "" {
 		again, state = state.Step, state.Back()
-		fmt.Fprintf(t.Out, "note: the service does not keep models; going on behind step %d\n", state.Step)
+		fmt.Fprintf(t.Out, "note: the service does not keep models; continuing after step %d\n", state.Step)
 	}
 	if t.done = state.Step; Begun(t.Dir) {
 		return state, again, nil

@@ -20,7 +20,7 @@ func (s Schedule) Version(step int) int {
 // Publishes reports whether the trainer publishes after train step.
 func (s Schedule) Publishes(step int) bool { return step%s.Interval == 0 }
 
-// Due reports whether the explorer asks for newer weights before explore step: every Interval steps behind the first
+// Due reports whether the explorer asks for newer weights before explore step: every Interval steps after the first
 // Offset.
 func (s Schedule) Due(step int) bool {
 	behind := step - 1 - s.Offset

@@ -54,7 +54,7 @@ type Synchronizer struct {
 	changed chan struct{} // closed and replaced at every change
 }
 
-// New makes a Synchronizer whose Wait gives up after timeout; 0 waits for ever.
+// New makes a Synchronizer whose Wait gives up after timeout; 0 waits forever.
 func New(s Schedule, timeout time.Duration) *Synchronizer {
 	return &Synchronizer{Schedule: s, timeout: timeout, paths: map[int]string{}, newest: -1, current: -1,
 		changed: make(chan struct{})}
@@ -85,7 +85,7 @@ func (s *Synchronizer) path(version int) (path string, known bool) {
 }
 
 // keepOnly forgets the published versions that are not in there, but for version 0: a trainer that went back deletes
-// those that it publishes anew.
+// those that it publishes again.
 func (s *Synchronizer) keepOnly(there map[int]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,7 @@ type State struct {
 	SavedKLCoefs Coefs `json:"saved_kl_coefs,omitzero"` // after step Saved
 }
 
-// Back is where a run goes on when the service has lost its model: behind the last step whose state was saved.
+// Back is where a run continues when the service has lost its model: after the last step whose state was saved.
 func (s State) Back() State {
 	return State{Step: s.Saved, Saved: s.Saved, NextSeqID: 1, Position: s.SavedPosition, SavedPosition: s.SavedPosition,
 		Planned: s.Planned,
@@ -93,12 +93,12 @@ func foreign(jobDir, path string) (State, error) {
 			"are not read; begin in another job directory, with model.model_path naming its huggingface folder", path,
 			found[0])
 	}
-	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to go on from: %w; "+
+	return State{}, fmt.Errorf("trainer: %s is not of this program, and there is no saved state to continue from: %w; "+
 		"begin in another job directory", path, err)
 }
 
 // foreignPosition is how far Trinity-RFT had read data sets: of sft and dpo the one, of mix the expert's. Its queues
-// begin anew.
+// start over.
 func foreignPosition(path string) (p buffer.Position) {
 	var meta struct {
 		State struct {
@@ -161,14 +161,14 @@ func (t *Trainer) openModel(ctx context.Context) error {
 	}
 	if sent := sent(t.state.NextSeqID, t.state.Saving); info.NextSeqID < sent {
 		return fmt.Errorf("model %s has done %d requests, but the job has committed %d: the service lost some of it; "+
-			"remove the job directory to begin anew",
+			"remove the job directory to start over",
 			info.ModelID, info.NextSeqID-1, sent-1)
 	}
 	t.client, t.state.ModelID = client, info.ModelID
 	return nil
 }
 
-// sent is the number behind the last request that was surely sent: a save is committed before it is, and asked for
+// sent is the number after the last request that was surely sent: a save is committed before it is, and asked for
 // again.
 func sent(next, saving int64) int64 {
 	if saving != 0 {
@@ -205,7 +205,7 @@ func (t *Trainer) reopenSaved(ctx context.Context) error {
 func (t *Trainer) fromSaved(ctx context.Context, k Kind) (tinker.TrainingClient, error) {
 	path, err := t.Notes.Path(k, t.state.Step)
 	if err != nil {
-		return nil, fmt.Errorf("no saved state of step %d to go on from: %w", t.state.Step, err)
+		return nil, fmt.Errorf("no saved state of step %d to continue from: %w", t.state.Step, err)
 	}
 	return t.service.CreateModelFromState(ctx, tinker.CreateFromStateRequest{Path: path, Optimizer: true})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// update sends the gradient of one batch, the optimizer step right behind it, both Epochs times, and, when weights are
-// due to be published, their save behind that, which it does not wait for: published is nil when none is due. It fills
+// update sends the gradient of one batch, the optimizer step right after it, both Epochs times, and, when weights are
+// due to be published, their save after that, which it does not wait for: published is nil when none is due. It fills
 // in the step's metrics.
 func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*experience.Experience,
 	metrics map[string]float64) (

@@ -79,7 +79,7 @@ func TestAsDataJuicer(t *testing.T) {
 	}
 }
 
-// text tells a row by what is no number: pyarrow makes 2 of a column with fractions 2.0.
+// text tells a row by what is not a number: pyarrow makes 2 of a column with fractions 2.0.
 func text(r dataset.Row) string {
 	words, _ := r.Get("text")
 	tag, _ := r.Get("tag")

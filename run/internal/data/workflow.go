@@ -26,7 +26,7 @@ func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, work
 			"run: %s needs a model's own tokens, which an external model does not show; choose another workflow",
 			t.DefaultWorkflowType))
 	} else if plays {
-		data, _ := t.WorkflowArgs["data_dir"].(string) // what is no string the workflow refuses
+		data, _ := t.WorkflowArgs["data_dir"].(string) // what is not a string the workflow refuses
 		if r.Environments, err = game.Registry(data); err != nil {
 			return nil, r, place.At(key+".workflow_args.data_dir", err)
 		}

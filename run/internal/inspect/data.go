@@ -145,7 +145,7 @@ func (in *Inspection) try(ctx context.Context, t workflow.Task) error {
 }
 
 // lookAtInputs lets what goes into the task pipeline stand for what will come out of it, so that there is something to
-// reckon with. What does not fit is no mistake: the pipeline may mend it.
+// reckon with. What does not fit is not a mistake: the pipeline may mend it.
 func (in *Inspection) lookAtInputs(ctx context.Context) {
 	if in.cfg.Mode == config.Train {
 		return

@@ -53,7 +53,7 @@ func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 		if placed != nil {
 			err = placed.Err
 		}
-		return []*config.Problem{in.cfg.Problem(key, "%s", strings.TrimPrefix(err.Error(), "run: "))}
+		return []*config.Problem{in.cfg.Problem(key, "%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "run: "), "hub: "))}
 	}
 	for _, a := range names {
 		p := in.cfg.Problem(key+"."+a.Name, "%s", a.Text)

@@ -28,7 +28,7 @@ type Inspection struct {
 	cfg     *config.Config
 	backend config.Backend
 	folder  jobdir.Dir
-	later   bool // a stage behind others, which may read what those write
+	later   bool // a stage after others, which may read what those write
 
 	findings
 	notes   *site.Notes
@@ -60,7 +60,7 @@ type work struct {
 }
 
 // Open inspects a configuration. The error joins one [*config.Problem] for each thing that is wrong. later says that it
-// is a stage behind others.
+// is a stage after others.
 func Open(ctx context.Context, cfg *config.Config, backend config.Backend, s site.Site, later bool) (*Inspection,
 	error) {
 	s.Out = io.Discard // notes are kept

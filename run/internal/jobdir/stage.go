@@ -60,7 +60,7 @@ func (d Dir) BeginStage(i int) error {
 	return disk.WriteJSON(d.FS, d.File("stage_meta.json"), stageMeta{i})
 }
 
-// After is what there is behind stage i of a configuration, which is over. A stage that trains nothing leaves what it
+// After is what there is after stage i of a configuration, which is over. A stage that trains nothing leaves what it
 // was left.
 func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	c, err := cfg.Stage(i)

@@ -28,7 +28,7 @@ type Start struct {
 	imported bool   // the path is that of the adapter that model.lora_configs[0].path names
 }
 
-// StartOf returns what the run of a configuration begins with behind the stages that left stage. local says that the
+// StartOf returns what the run of a configuration begins with after the stages that left stage. local says that the
 // run is on the engine of this machine, samples that it samples or compares with what it begins with.
 func StartOf(cfg *config.Config, stage jobdir.Stage, local, samples bool) (Start, error) {
 	switch {

@@ -19,7 +19,7 @@ func Context(ctx context.Context, s tinker.Service, base string, need algorithm.
 	context := contextOf(caps, base)
 	asked := need.Ref || need.Teacher || (need.Entropy || need.Centre) && !caps.ExactEntropy
 	if asked && context > 0 {
-		context-- // logprobs of a text are asked for with one token behind it
+		context-- // logprobs of a text are asked for with one token after it
 	}
 	if n := contextOf(caps, t.Request.BaseModel); need.Teacher && n > 0 && (context == 0 || n-1 < context) {
 		context = n - 1
