@@ -7,7 +7,7 @@
 // requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go) over KV pages of package
 // engine/internal/cache. The compute loop and the scheduler alternate on the same threads (turn.go), in the order of
 // the computing time that each tenant has used (clock.go); training can be interrupted between two layers. The
-// memory of training runs and samplers is reserved before it is allocated (memory.go, reckon.go).
+// memory of training runs and samplers is reserved before it is allocated (memory.go, footprint.go).
 //
 // The tenant of a request is its Owner; an empty one is a tenant too.
 //
@@ -110,7 +110,7 @@ type Engine struct {
 	sampler  *scheduler
 	training *computeLoop
 	waiting  [2]backlog // by tinker.Work
-	figures  figures
+	figures  counters
 	memory   memory
 
 	ctx    context.Context // ends with Close

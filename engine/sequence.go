@@ -12,7 +12,7 @@ import (
 // sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A
 // sequence that has lost its pages recomputes its tokens, to the same bits.
 type sequence struct {
-	s      *sampling
+	s      *samplingRequest
 	sample int
 	stream rng.Stream
 	tokens []int32 // prompt, then what was drawn
@@ -31,11 +31,13 @@ type sequence struct {
 	granted int  // samples that may begin
 }
 
-func newPromptSequence(s *sampling) *sequence { return &sequence{s: s, sample: -1, tokens: s.prompt} }
+func newPromptSequence(s *samplingRequest) *sequence {
+	return &sequence{s: s, sample: -1, tokens: s.prompt}
+}
 
 func (l *sequence) cache() *cache.Cache { return l.s.version.cache }
 
-func (l *sequence) owner() *share { return l.s.queue.share.owner }
+func (l *sequence) owner() *fairShare { return l.s.queue.share.owner }
 
 // ready reports whether more samples of the sequence's prompt can begin.
 func (l *sequence) ready() bool {
@@ -139,7 +141,7 @@ func (l *sequence) copyPages(from *sequence, force bool) bool {
 }
 
 // sampled adds a drawn token to the answer and reports whether the sample has ended.
-func (s *sampling) sampled(sample int, d drawn, tail *[]byte) bool {
+func (s *samplingRequest) sampled(sample int, d drawnToken, tail *[]byte) bool {
 	q := &s.out.Sequences[sample]
 	if q.Tokens == nil {
 		n := min(s.most, 128)

@@ -279,7 +279,8 @@ func TestTrainingIsFair(t *testing.T) {
 			tr.shares.enter(r.share)
 			r.present = true
 		}
-		tr.jobs = append(tr.jobs, &job{r: r, micro: micro{tokens: tokens}, alone: func() {}, done: make(chan struct{})})
+		tr.jobs = append(tr.jobs, &job{r: r, microBatch: microBatch{tokens: tokens}, alone: func() {},
+			done: make(chan struct{})})
 	}
 	model := func(owner string, tokens int) {
 		next(&trainingRun{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: newShare(owner),

@@ -135,7 +135,7 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 		close(j.replayed)
 	})
 	if opts.IdleAfter > 0 {
-		j.background.Go(j.keepResting)
+		j.background.Go(j.evictIdle)
 	}
 	return j, nil
 }

@@ -19,7 +19,7 @@ type scanned struct {
 
 // scan calls each with every record of a file and returns the end of the sound bytes. The rest is torn; damage is an
 // error.
-func scan(path string, data []byte, last noted, zip *codec,
+func scan(path string, data []byte, last markContents, zip *codec,
 	each func(kind byte, payload []byte) error) (s scanned, err error) {
 	generation, err := readHeader(data)
 	switch {
@@ -63,7 +63,7 @@ func scan(path string, data []byte, last noted, zip *codec,
 	return s, nil
 }
 
-func lost(path string, sound int64, last noted) error {
+func lost(path string, sound int64, last markContents) error {
 	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised "+
 		"are missing; "+
 		"restore it from a backup, or remove %s to go on without them", path, sound, last.size, markPath(path))

@@ -39,13 +39,13 @@ type recordings struct {
 	bytes map[string]int64      // by tenant
 }
 
-func (t *state) addRecording(r *recording) {
+func (t *serverState) addRecording(r *recording) {
 	t.dropRecording(r.Sequence)
 	t.recorded.of[r.Sequence] = r
 	t.recorded.bytes[r.Tenant] += r.size()
 }
 
-func (t *state) dropRecording(id string) {
+func (t *serverState) dropRecording(id string) {
 	r := t.recorded.of[id]
 	if r == nil {
 		return

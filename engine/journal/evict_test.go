@@ -32,10 +32,10 @@ func TestRestingChangesNothing(t *testing.T) {
 		if got, err := c.do(seq); err != nil || got != want[seq-1] {
 			t.Fatalf("request %d: %s, %v; want %s", seq, got, err, want[seq-1])
 		}
-		if err := j.Rest("s:train:0"); err != nil {
+		if err := j.Evict("s:train:0"); err != nil {
 			t.Fatal(err)
 		}
-		if resting, all := j.Resting(); resting != 1 || all != 1 {
+		if resting, all := j.Evicted(); resting != 1 || all != 1 {
 			t.Fatalf("request %d: %d of %d rest", seq, resting, all)
 		}
 		if info, err := c.m.Info(ctx); err != nil || info.NextSeqID != seq+1 || info.LoRA.Rank != 4 {
@@ -45,7 +45,7 @@ func TestRestingChangesNothing(t *testing.T) {
 			j.Accepted("s:train:0", seq+1) {
 			t.Fatalf("request %d of a resting model: %v, %v", seq, f, accepted)
 		}
-		if resting, _ := j.Resting(); resting != 1 {
+		if resting, _ := j.Evicted(); resting != 1 {
 			t.Error("queries restored it")
 		}
 		if seq%4 == 0 {
@@ -53,14 +53,14 @@ func TestRestingChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			j = mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
-			if resting, all := j.Resting(); resting != 1 || all != 1 {
+			if resting, all := j.Evicted(); resting != 1 || all != 1 {
 				t.Fatalf("after a start %d of %d rest", resting, all)
 			}
 			c = mustBegin(t, j)
 		}
 	}
 	for seq := int64(1); seq <= ops; seq++ { // each again, from a rest
-		j.Rest("s:train:0")
+		j.Evict("s:train:0")
 		if got, err := c.do(seq); err != nil || got != want[seq-1] {
 			t.Fatalf("request %d once more: %s, %v; want %s", seq, got, err, want[seq-1])
 		}
@@ -79,7 +79,7 @@ func TestRestAndWork(t *testing.T) {
 	go func() {
 		var err error
 		for !stop.Load() && err == nil {
-			_, err = j.RestOne()
+			_, err = j.EvictOldest()
 		}
 		over <- err
 	}()
@@ -120,7 +120,7 @@ func TestIdleModelsRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if resting, _ := j.Resting(); resting == 1 {
+		if resting, _ := j.Evicted(); resting == 1 {
 			break
 		}
 		if time.Now().After(deadline) {
