@@ -87,8 +87,8 @@ func (c *clock) least(s side, owners []string) (best string) {
 	return best
 }
 
-// yields reports whether a side that computes for some tenants should give way to the other side: to a tenant that
-// has used no more time.
+// yields reports whether a side that computes for some tenants should yield to the other side: to a tenant that has
+// used no more time.
 func (c *clock) yields(s side, owners ...string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *clock) yields(s side, owners ...string) bool {
 	}
 	switch {
 	case mine == nil || theirs == nil:
-		return true // whoever waits
+		return true // to any waiting tenant
 	case mine == theirs:
 		return mine.sides[other(s)] <= mine.sides[s]
 	}

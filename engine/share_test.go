@@ -506,7 +506,7 @@ func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	if wrong != "" || led["few"] == 0 || led["many"] == 0 || most < 90 || !both {
 		t.Errorf("steps led by %v, with at most %d tokens of the many; %s", led, most, wrong)
 	}
-	until(func() bool { // nobody is present when nothing is under way
+	until(func() bool { // no tenant is active when nothing is in progress
 		c := &e.turn.clock
 		c.mu.Lock()
 		defer c.mu.Unlock()

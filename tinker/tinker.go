@@ -6,7 +6,7 @@
 // tinker/tinkertest tests the contracts below.
 //
 // Code that is the same above every implementation is here too: splitting big batches and combining their results
-// (chunk.go), custom losses made of forward and cross_entropy (custom.go), and checkpoint paths (path.go).
+// (chunk.go), custom losses from forward and cross_entropy (custom.go), and checkpoint paths (path.go).
 package tinker
 
 import "context"

@@ -101,6 +101,7 @@ func (p *program) wait(most time.Duration) (answer, error) {
 	select {
 	case a, ok := <-p.answers:
 		if !ok {
+			p.stop() // then its standard error is complete
 			return a, fmt.Errorf("peers: %s ended: %s", p.cmd.Path, p.noise)
 		}
 		if a.Error != "" {

@@ -112,7 +112,7 @@ func openSnapshot(path string) (s *snapfile, err error) {
 
 func (s *snapfile) damaged(err error) error {
 	return fmt.Errorf("journal: snapshot %s is damaged (%w); restore it from a backup, or remove the journal to "+
-		"begin anew", s.path, err)
+		"start again", s.path, err)
 }
 
 func (s *snapfile) readFooter() error {

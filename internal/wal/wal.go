@@ -105,7 +105,7 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 	data, err := os.ReadFile(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && last.size > int64(headerSize):
-		return fmt.Errorf("wal: %s is missing, and had %d bytes; restore it from a backup, or remove %s to begin anew",
+		return fmt.Errorf("wal: %s is missing, and had %d bytes; restore it from a backup, or remove %s to start again",
 			l.path, last.size, markPath(l.path))
 	case errors.Is(err, fs.ErrNotExist):
 		return l.create()

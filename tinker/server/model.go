@@ -161,7 +161,7 @@ func (s *Server) remake(models []*model) {
 }
 
 // make creates a model, or opens the one that an earlier process created. If that one is missing, the data is damaged;
-// the model is not created anew.
+// the model is not created again.
 func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 	if m.wasMade {
 		client, err := s.backend.OpenModel(s.ctx, m.ID)
