@@ -182,7 +182,7 @@ func (c *scheduler) admit() {
 	}
 	for {
 		l := c.first(closed)
-		if l == nil || !closed && c.rather(l) {
+		if l == nil || !closed && c.behindRunning(l) {
 			break
 		}
 		s := l.waiting[0]
@@ -208,8 +208,8 @@ func (c *scheduler) first(closed bool) (best *samplingQueue) {
 	return best
 }
 
-// rather reports whether a running request with samples left to begin comes before a queue; c.mu is held.
-func (c *scheduler) rather(l *samplingQueue) bool {
+// behindRunning reports whether a running request with samples left to begin comes before a queue; c.mu is held.
+func (c *scheduler) behindRunning(l *samplingQueue) bool {
 	return slices.ContainsFunc(c.sequences, func(v *sequence) bool {
 		return v.ready() && v.s.queue.share.compare(l.share) < 0
 	})

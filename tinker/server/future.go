@@ -224,8 +224,8 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 	return func() (any, error) { return f.Wait(context.Background()) }
 }
 
-// crowd is the reason why a sample takes long: many other samples are in progress.
-func (s *Server) crowd(tenant string) (queue, reason string) {
+// busyReason is the reason why a sample takes long: many other samples are in progress.
+func (s *Server) busyReason(tenant string) (queue, reason string) {
 	if all, own := s.sampling.now(tenant); all.requests > s.opts.Crowd {
 		return wire.QueuePausedCapacity,
 			fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)
@@ -246,7 +246,7 @@ func (s *Server) lookupSample(tenant string, key sampleKey) (pendingResult, erro
 	if p == nil {
 		return pendingResult{}, gone("the result of this sample is no longer kept")
 	}
-	return pendingResult{done: p.done, state: func() (string, string) { return s.crowd(tenant) },
+	return pendingResult{done: p.done, state: func() (string, string) { return s.busyReason(tenant) },
 		result: func() (any, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
