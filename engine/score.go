@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// maxCells bounds the tokens with logprobs that one answer may have beside the samples themselves: 16 Mi, which are 128
-// MiB.
+// maxCells limits the tokens with logprobs that one answer may have besides the samples themselves: 16 Mi, which are
+// 128 MiB.
 const maxCells = 1 << 24
 
 // checkScores checks the scores that a request asks for; s.most is set.

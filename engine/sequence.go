@@ -16,11 +16,11 @@ type sequence struct {
 	sample int
 	stream rng.Stream
 	tokens []int32 // prompt, then what was drawn
-	done   int     // tokens whose keys and values lie in pages
+	done   int     // tokens whose keys and values are in pages
 	pages  []*cache.Page
 	view   []*nn.Page // the same
 	tail   []byte     // see stops.after
-	logits []float32  // [V] behind the prompt, while samples are still to begin
+	logits []float32  // [V] after the prompt, while samples have not begun
 	asked  bool       // the prefix cache was asked since the pages were last empty
 
 	// for the present step

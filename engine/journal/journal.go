@@ -102,7 +102,7 @@ type Journal struct {
 	closed   bool
 
 	replayed   chan struct{}  // closed when the requests accepted before Open have been replayed
-	background sync.WaitGroup // watchers of futures and snapshots under way
+	background sync.WaitGroup // watchers of futures and snapshots in progress
 	ctx        context.Context
 	cancel     context.CancelFunc
 }

@@ -14,7 +14,7 @@ import (
 
 // The stability information of a sample (record_stability_info) is the part of it that stable_reinforce needs: the
 // tokens of each sequence and their log-probabilities under the policy that drew them. A training request names the
-// sequence behind each of its positions (provenance), and attribute takes the sampler's log-probabilities from the
+// sequence of each of its positions (provenance), and attribute takes the sampler's log-probabilities from the
 // recording, not from the client.
 //
 // As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it
