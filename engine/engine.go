@@ -107,7 +107,7 @@ type Engine struct {
 	turn     turn
 	bases    map[string]*base
 	store    store
-	sampler  *scheduler
+	scheduler  *scheduler
 	training *computeLoop
 	waiting  [2]backlog // by tinker.Work
 	figures  counters
@@ -165,7 +165,7 @@ func Open(opts Options) (*Engine, error) {
 		}
 	}
 	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.sampler, e.training = newScheduler(e), newComputeLoop(e)
+	e.scheduler, e.training = newScheduler(e), newComputeLoop(e)
 	for i := range e.waiting {
 		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
 	}

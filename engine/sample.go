@@ -55,7 +55,7 @@ func (c *samplingClient) Sample(ctx context.Context,
 	s.resolve, s.queue = resolve, c.queue
 	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
 	s.cause = func() error { return context.Cause(ctx) }
-	if err := c.e.sampler.submit(s, tinker.IsPromised(ctx)); err != nil {
+	if err := c.e.scheduler.submit(s, tinker.IsPromised(ctx)); err != nil {
 		s.unwatch()
 		return nil, err
 	}

@@ -376,12 +376,12 @@ func TestSamplingIsFair(t *testing.T) {
 			e.turn.take(forTraining)
 			send("a", requests, 300/requests)
 			send("b", 3, 1)
-			e.sampler.runner.Between = watch(names, futures, &order)
+			e.scheduler.runner.Between = watch(names, futures, &order)
 			e.turn.done(forTraining)
 			for _, done := range futures {
 				<-done
 			}
-			e.sampler.runner.Between()
+			e.scheduler.runner.Between()
 			for i := range 3 {
 				// every sample of a has 12 steps: the first eight may end before, and those that began beside b's
 				if at := slices.Index(order, fmt.Sprintf("b.%d", i)); at < 0 || at > 20 {
@@ -480,17 +480,17 @@ func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	many, few := client("many"), client("few")
 	led, most, wrong := map[string]int{}, 0, ""
 	both := false
-	e.sampler.runner.Between = func() error {
+	e.scheduler.runner.Between = func() error {
 		rows := map[string]int{}
-		for _, l := range e.sampler.batch {
+		for _, l := range e.scheduler.batch {
 			rows[l.owner().name] += l.take
 		}
 		if most = max(most, rows["many"]); rows["few"] > 0 {
 			both = true
 		}
-		led[e.sampler.leader]++
-		if n := rows[e.sampler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
-			wrong = fmt.Sprintf("%s leads %v", e.sampler.leader, rows)
+		led[e.scheduler.leader]++
+		if n := rows[e.scheduler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
+			wrong = fmt.Sprintf("%s leads %v", e.scheduler.leader, rows)
 		}
 		return nil
 	}
