@@ -102,16 +102,16 @@ func def[T int | int64](v *T, d T) {
 
 // Engine is a tinker.Service, with the methods that package journal needs to make it durable.
 type Engine struct {
-	opts     Options
-	compute  nn.Compute
-	turn     turn
-	bases    map[string]*base
-	store    store
-	scheduler  *scheduler
-	training *computeLoop
-	waiting  [2]backlog // by tinker.Work
-	figures  counters
-	memory   memory
+	opts      Options
+	compute   nn.Compute
+	turn      turn
+	bases     map[string]*base
+	store     store
+	scheduler *scheduler
+	training  *computeLoop
+	waiting   [2]backlog // by tinker.Work
+	figures   counters
+	memory    memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
