@@ -38,7 +38,7 @@ func roundsOf(b *testing.B, e *Engine, f func()) []roofline.Round {
 	return rounds
 }
 
-// report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak /
+// report prints medians of rounds of that many tokens: the rate, its share of what the arithmetic units allow, peak /
 // (flops per token and weight × weights), and the roof itself.
 func report(b *testing.B, rounds []roofline.Round, tokens, flops float64) {
 	for unit, of := range map[string]func(roofline.Round) float64{

@@ -163,7 +163,7 @@ func tensorFile(name string, tensors []model.Tensor, bf16 bool) file {
 	}}
 }
 
-// moments gives the optimizer's slices the names of their parameters behind a prefix.
+// moments names the optimizer's slices by a prefix and their parameters' names.
 func moments(prefix string, params []model.Tensor, data [][]float32) []model.Tensor {
 	out := make([]model.Tensor, len(params))
 	for i, t := range params {

@@ -43,7 +43,7 @@ func TestClock(t *testing.T) {
 			rt.Fatalf("a newcomer begins at %v, the least of the others is %v", late.total, least)
 		}
 		if !c.yields(forTraining, "a") {
-			rt.Fatal("training of one who had more does not give way to a newcomer's sample")
+			rt.Fatal("training of a tenant that had more does not yield to a new tenant's sample")
 		}
 		for _, o := range owners {
 			c.leave(forSamples, o)

@@ -25,16 +25,16 @@ type computeLoop struct {
 	jobs    []*job    // waiting
 	coming  int       // training runs whose next job is likely to arrive soon
 	running bool
-	shares  shares
+	shares  fairShares
 }
 
 // job is a micro-batch, or other work that needs the turn.
 type job struct {
-	r     *trainingRun
-	micro        // if there are items
-	alone func() // else
-	err   error  // once done is closed
-	done  chan struct{}
+	r          *trainingRun
+	microBatch        // if there are items
+	alone      func() // else
+	err        error  // once done is closed
+	done       chan struct{}
 }
 
 func newComputeLoop(e *Engine) *computeLoop {

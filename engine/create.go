@@ -214,7 +214,7 @@ func (e *Engine) add(r *trainingRun, done int64) error {
 	r.q = queue{id: r.id, start: e.start, idle: func() { e.training.idle(r) }, backlog: &e.waiting[tinker.Training],
 		owner: r.owner,
 		keep:  e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
-		requests: numbered.New[*entry](r.id), done: done, oldest: done + 1}
+		requests: numbered.New[*queuedRequest](r.id), done: done, oldest: done + 1}
 	r.q.requests.Reserve(done)
 	e.mu.Lock()
 	defer e.mu.Unlock()

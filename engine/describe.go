@@ -9,7 +9,7 @@ import (
 // DefaultContext is the context length of a model whose config.json names none, tokens.
 const DefaultContext = 32768
 
-// Description is what config.json of a model folder says, in the engine's terms.
+// Description is the contents of a model folder's config.json in the engine's terms.
 type Description struct {
 	Family  string // architecture by its Hugging Face name, such as Qwen3ForCausalLM
 	Vocab   int    // token ids are below it; it may be larger than the tokenizer's vocabulary

@@ -16,7 +16,7 @@ type drawer struct {
 // draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (the
 // first of equal ones), else by the cumulative sum of softmax(row/temperature), first cut to the top k, then to the
 // smallest set of likeliest tokens that has a share of top p.
-func (d *drawer) draw(k *kernel.Set, row []float32, s *sampling, u float64) int32 {
+func (d *drawer) draw(k *kernel.Set, row []float32, s *samplingRequest, u float64) int32 {
 	if s.temperature == 0 {
 		return argmax(row)
 	}

@@ -7,7 +7,7 @@
 // requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go) over KV pages of package
 // engine/internal/cache. The compute loop and the scheduler alternate on the same threads (turn.go), in the order of
 // the computing time that each tenant has used (clock.go); training can be interrupted between two layers. The
-// memory of training runs and samplers is reserved before it is allocated (memory.go, reckon.go).
+// memory of training runs and samplers is reserved before it is allocated (memory.go, footprint.go).
 //
 // The tenant of a request is its Owner; an empty one is a tenant too.
 //
@@ -102,16 +102,16 @@ func def[T int | int64](v *T, d T) {
 
 // Engine is a tinker.Service, with the methods that package journal needs to make it durable.
 type Engine struct {
-	opts     Options
-	compute  nn.Compute
-	turn     turn
-	bases    map[string]*base
-	store    store
-	sampler  *scheduler
-	training *computeLoop
-	waiting  [2]backlog // by tinker.Work
-	figures  figures
-	memory   memory
+	opts      Options
+	compute   nn.Compute
+	turn      turn
+	bases     map[string]*base
+	store     store
+	scheduler *scheduler
+	training  *computeLoop
+	waiting   [2]backlog // by tinker.Work
+	figures   counters
+	memory    memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -165,7 +165,7 @@ func Open(opts Options) (*Engine, error) {
 		}
 	}
 	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.sampler, e.training = newScheduler(e), newComputeLoop(e)
+	e.scheduler, e.training = newScheduler(e), newComputeLoop(e)
 	for i := range e.waiting {
 		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
 	}

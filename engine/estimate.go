@@ -9,7 +9,7 @@ type MemoryEstimate struct {
 	// keys and values of the samples decoded together and of those of the step before, at most Options.CacheBytes
 	Cache     int64
 	Step      int64 // activations and logits of a sampling step
-	Pages     int64 // keys and values of a micro-batch, if the cache has room for them beside the samples'
+	Pages     int64 // keys and values of a micro-batch, as far as the cache has room besides the samples'
 	Optimizer int64 // trained parameters, their packed form, gradient and two moments
 	Tape      int64 // activations of a micro-batch
 	Backward  int64 // their gradients, and logits

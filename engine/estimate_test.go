@@ -75,9 +75,9 @@ func TestEstimateHolds(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	took, m := after-before+programBytes, conf.Memory(memorySamples, memoryLength, 32)
-	t.Logf("%s reckoned, %s taken: %+v", mb(m.Training()), mb(took), m)
+	t.Logf("%s estimated, %s taken: %+v", mb(m.Training()), mb(took), m)
 	if said := m.Training(); 4*took > 5*said || 3*took < 2*said {
-		t.Errorf("%s are reckoned and %s are taken", mb(said), mb(took))
+		t.Errorf("%s are estimated and %s are taken", mb(said), mb(took))
 	}
 }
 

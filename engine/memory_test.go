@@ -21,7 +21,7 @@ func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient
 // memory can be reserved again.
 func TestMemoryOfRunsIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	one := probe.bases[baseName].reckon(lora(8))
+	one := probe.bases[baseName].runBytes(lora(8))
 	e := open(t, Options{Memory: 16 * one})
 	made := int64(0)
 	var err error
@@ -71,7 +71,7 @@ func TestRanksAreBounded(t *testing.T) {
 }
 
 // The estimate for a run is not less than what it takes on the heap, and not far more.
-func TestReckon(t *testing.T) {
+func TestRunBytes(t *testing.T) {
 	c := map[string]any{"vocab_size": 2000, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 32,
 		"intermediate_size": 256, "max_position_embeddings": context_}
@@ -92,10 +92,10 @@ func TestReckon(t *testing.T) {
 			f, err := m.ForwardBackward(testContext(t), batch(mixed...))
 			value(t, f, err)
 		}
-		took, reckoned := (heapNow()-before)/runs, e.bases[baseName].reckon(lora(rank))
-		t.Logf("rank %d: %d bytes reckoned, %d taken", rank, reckoned, took)
-		if took > reckoned*11/10 || took < reckoned/3 { // other goroutines allocate too
-			t.Errorf("rank %d: %d bytes were reckoned, %d taken", rank, reckoned, took)
+		took, estimated := (heapNow()-before)/runs, e.bases[baseName].runBytes(lora(rank))
+		t.Logf("rank %d: %d bytes estimated, %d taken", rank, estimated, took)
+		if took > estimated*11/10 || took < estimated/3 { // other goroutines allocate too
+			t.Errorf("rank %d: %d bytes were estimated, %d taken", rank, estimated, took)
 		}
 	}
 }
@@ -112,7 +112,8 @@ func heapNow() int64 {
 // a client is refused.
 func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	one, version := probe.bases[baseName].reckon(lora(8)), modelLoRA(lora(8)).PackedBytes(probe.bases[baseName].config)
+	b := probe.bases[baseName]
+	one, version := b.runBytes(lora(8)), modelLoRA(lora(8)).PackedBytes(b.config)
 	e := open(t, Options{Memory: (one+2*version)*4/3 + 64})
 	m, err := newRun(e, "a", 0, 8)
 	if err != nil {
@@ -201,7 +202,7 @@ func TestPromisedRunsAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used, _ := e.Memory(); used != e.bases[baseName].reckon(lora(40)) {
+	if used, _ := e.Memory(); used != e.bases[baseName].runBytes(lora(40)) {
 		t.Errorf("%d bytes are accounted for", used)
 	}
 }

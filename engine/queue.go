@@ -23,20 +23,20 @@ type queue struct {
 	keepBytes int64
 
 	mu       sync.Mutex
-	requests *numbered.Requests[*entry] // waiting, running and kept
-	done     int64                      // SeqID of the last request that has run
-	oldest   int64                      // no result below is kept
-	bytes    int64                      // of kept results
-	controls []func(error)              // to run between requests
-	busy     bool                       // a goroutine works
-	running  bool                       // on entry done+1
+	requests *numbered.Requests[*queuedRequest] // waiting, running and kept
+	done     int64                              // SeqID of the last request that has run
+	oldest   int64                              // no result below is kept
+	bytes    int64                              // of kept results
+	controls []func(error)                      // to run between requests
+	busy     bool                               // a goroutine works
+	running  bool                               // request done+1
 	closed   bool
 	leaving  []func(error) // called when the model is unloaded; no more requests are accepted
 	retired  bool          // the model is unloaded
 }
 
-// entry is one accepted request.
-type entry struct {
+// queuedRequest is one accepted request: waiting, running or kept.
+type queuedRequest struct {
 	digest digest
 	future any          // *tinker.Future of its method's result
 	run    func() int64 // runs it, resolves future, and returns the result's size
@@ -71,7 +71,7 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[T]()
-	q.requests.Accept(seq, &entry{digest: d, future: f,
+	q.requests.Accept(seq, &queuedRequest{digest: d, future: f,
 		run: func() int64 {
 			v, err := exec()
 			if err != nil {
@@ -92,7 +92,7 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 // repeated finds the future of a request that was accepted before; q.mu is held.
 func repeated[T any](q *queue, seq int64, d digest) (*tinker.Future[T], bool, error) {
 	var f *tinker.Future[T]
-	_, found, err := q.requests.Repeated(seq, q.done, func(e *entry) (ok bool) {
+	_, found, err := q.requests.Repeated(seq, q.done, func(e *queuedRequest) (ok bool) {
 		f, ok = e.future.(*tinker.Future[T])
 		return ok && e.digest == d
 	})
@@ -122,7 +122,7 @@ func (q *queue) between(f func(error)) {
 func (q *queue) ends() bool { return q.retired || len(q.leaving) > 0 }
 
 // present is a request that waits, runs or is kept; nil if there is none. q.mu is held.
-func (q *queue) present(seq int64) *entry {
+func (q *queue) present(seq int64) *queuedRequest {
 	e, _ := q.requests.Get(seq)
 	return e
 }

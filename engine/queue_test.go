@@ -24,7 +24,7 @@ func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue,
 	t.Cleanup(wg.Wait)
 	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {},
 		backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, oldest: 1,
-		requests: numbered.New[*entry]("m")}
+		requests: numbered.New[*queuedRequest]("m")}
 	send = func(seq int64, what byte) (*tinker.Future[string], error) {
 		return submit(context.Background(), q, seq, digest{what}, 0, func() (string, error) {
 			mu.Lock()

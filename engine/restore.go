@@ -117,7 +117,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	return r.id, info.Applied, e.add(r, info.Applied)
 }
 
-// readSnapshot fills the run with the numbers behind the header.
+// readSnapshot fills the run with the values after the header.
 func (r *trainingRun) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 	if r.base, err = r.e.base(info.BaseModel); err != nil {
 		return err

@@ -16,17 +16,17 @@ type samplingClient struct {
 	e         *Engine
 	version   *version
 	queue     *samplingQueue
-	held      *held // nil: of the base model's own weights
+	held      *memoryUse // nil: of the base model's own weights
 	collected runtime.Cleanup
 }
 
-// held is a client's reservation of memory.
-type held struct {
+// memoryUse is a client's reservation of memory.
+type memoryUse struct {
 	once    sync.Once
 	release func()
 }
 
-func (h *held) end() { h.once.Do(h.release) }
+func (h *memoryUse) end() { h.once.Do(h.release) }
 
 // Close releases the client's weights; the client must not be used afterwards. An unreachable client is closed by the
 // garbage collector.
@@ -55,15 +55,15 @@ func (c *samplingClient) Sample(ctx context.Context,
 	s.resolve, s.queue = resolve, c.queue
 	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
 	s.cause = func() error { return context.Cause(ctx) }
-	if err := c.e.sampler.submit(s, tinker.IsPromised(ctx)); err != nil {
+	if err := c.e.scheduler.submit(s, tinker.IsPromised(ctx)); err != nil {
 		s.unwatch()
 		return nil, err
 	}
 	return f, nil
 }
 
-// sampling is one request.
-type sampling struct {
+// samplingRequest is one sampling request and its state.
+type samplingRequest struct {
 	version *version
 	queue   *samplingQueue
 	prompt  []int32
@@ -93,13 +93,13 @@ type sampling struct {
 }
 
 // check reads a request; everything wrong with it is a User error.
-func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
+func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, error) {
 	b, p := c.version.base, req.Params
 	prompt, err := b.text("the prompt", req.Prompt)
 	if err != nil {
 		return nil, err
 	}
-	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
+	s := &samplingRequest{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
 		temperature: p.Temperature, topP: p.TopP,
 		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
 		sampleTop: req.TopKSampleLogprobs,
@@ -142,7 +142,7 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 }
 
 // end resolves the request.
-func (s *sampling) end(err error) {
+func (s *samplingRequest) end(err error) {
 	s.closed = true
 	s.unwatch()
 	if err != nil {

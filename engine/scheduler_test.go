@@ -286,7 +286,7 @@ func TestTurns(t *testing.T) {
 	waiting(forSamples)
 	order = append(order, "layer")
 	if !turns.yield(forTraining) {
-		t.Error("training did not give way")
+		t.Error("training did not yield")
 	}
 	order = append(order, "layer")
 	waiting(forSamples)
@@ -298,7 +298,7 @@ func TestTurns(t *testing.T) {
 	wg.Wait()
 	order = append(order, "layer")
 	if turns.yield(forTraining) {
-		t.Error("training gave way to nobody")
+		t.Error("training yielded to a side that did not wait")
 	}
 	turns.done(forTraining)
 	if want := []string{"layer", "sample", "layer", "sample", "layer", "sample", "layer"}; !slices.Equal(order, want) {

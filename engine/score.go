@@ -7,12 +7,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// maxCells bounds the tokens with logprobs that one answer may have beside the samples themselves: 16 Mi, which are 128
-// MiB.
+// maxCells limits the tokens with logprobs that one answer may have besides the samples themselves: 16 Mi, which are
+// 128 MiB.
 const maxCells = 1 << 24
 
 // checkScores checks the scores that a request asks for; s.most is set.
-func (s *sampling) checkScores() error {
+func (s *samplingRequest) checkScores() error {
 	b := s.version.base
 	for _, x := range []struct {
 		name string
@@ -39,7 +39,7 @@ func (s *sampling) checkScores() error {
 	return s.checkTargets()
 }
 
-func (s *sampling) checkTargets() error {
+func (s *samplingRequest) checkTargets() error {
 	b := s.version.base
 	if err := s.targets.Check(); err != nil {
 		return tinker.Userf("engine: target_prompt_logprobs: %w", err)
@@ -71,7 +71,7 @@ func (s *sampling) checkTargets() error {
 }
 
 // makeScores allocates the results.
-func (s *sampling) makeScores() {
+func (s *samplingRequest) makeScores() {
 	n := len(s.prompt)
 	if s.promptLogprobs {
 		s.out.PromptLogprobs = make([]float32, n)
@@ -94,12 +94,12 @@ func (s *sampling) makeScores() {
 }
 
 // wantsPrompt reports whether positions of the prompt must be scored.
-func (s *sampling) wantsPrompt() bool {
+func (s *samplingRequest) wantsPrompt() bool {
 	return s.promptLogprobs || s.promptTop > 0 || s.targets != nil || s.alternatives > 0
 }
 
 // scores reports whether position next of the prompt must be scored.
-func (s *sampling) scores(next int) bool {
+func (s *samplingRequest) scores(next int) bool {
 	if s.promptLogprobs || s.promptTop > 0 || s.alternatives > 0 {
 		return true
 	}
@@ -116,7 +116,7 @@ func (s *sampling) scores(next int) bool {
 }
 
 // scorePrompt records the scores of position next of the prompt from row [V], whose log-sum-exp is lse.
-func (s *sampling) scorePrompt(c *scheduler, next int, row []float32, lse float32) {
+func (s *samplingRequest) scorePrompt(c *scheduler, next int, row []float32, lse float32) {
 	if s.promptLogprobs {
 		s.out.PromptLogprobs[next] = logprob(row, lse, s.prompt[next])
 	}
@@ -151,7 +151,8 @@ func likeliest(row []float32, lse float32, k int) []tinker.TokenLogprob {
 
 // alternatives draws tokens from a row, with replacement, at the request's temperature. The logprobs are raw, as
 // everywhere.
-func (c *scheduler) alternatives(row []float32, lse float32, s *sampling, stream rng.Stream) []tinker.TokenLogprob {
+func (c *scheduler) alternatives(row []float32, lse float32, s *samplingRequest,
+	stream rng.Stream) []tinker.TokenLogprob {
 	d := c.drawers.Get().(*drawer)
 	defer c.drawers.Put(d)
 	if s.temperature > 0 {
@@ -171,7 +172,7 @@ func (c *scheduler) alternatives(row []float32, lse float32, s *sampling, stream
 }
 
 // top is the likeliest tokens of a row that a sample's token was drawn from; nil unless asked for.
-func (s *sampling) top(row []float32, lse float32) []tinker.TokenLogprob {
+func (s *samplingRequest) top(row []float32, lse float32) []tinker.TokenLogprob {
 	if s.sampleTop == 0 {
 		return nil
 	}

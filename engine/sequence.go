@@ -12,15 +12,15 @@ import (
 // sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A
 // sequence that has lost its pages recomputes its tokens, to the same bits.
 type sequence struct {
-	s      *sampling
+	s      *samplingRequest
 	sample int
 	stream rng.Stream
 	tokens []int32 // prompt, then what was drawn
-	done   int     // tokens whose keys and values lie in pages
+	done   int     // tokens whose keys and values are in pages
 	pages  []*cache.Page
 	view   []*nn.Page // the same
 	tail   []byte     // see stops.after
-	logits []float32  // [V] behind the prompt, while samples are still to begin
+	logits []float32  // [V] after the prompt, while samples have not begun
 	asked  bool       // the prefix cache was asked since the pages were last empty
 
 	// for the present step
@@ -31,11 +31,13 @@ type sequence struct {
 	granted int  // samples that may begin
 }
 
-func newPromptSequence(s *sampling) *sequence { return &sequence{s: s, sample: -1, tokens: s.prompt} }
+func newPromptSequence(s *samplingRequest) *sequence {
+	return &sequence{s: s, sample: -1, tokens: s.prompt}
+}
 
 func (l *sequence) cache() *cache.Cache { return l.s.version.cache }
 
-func (l *sequence) owner() *share { return l.s.queue.share.owner }
+func (l *sequence) owner() *fairShare { return l.s.queue.share.owner }
 
 // ready reports whether more samples of the sequence's prompt can begin.
 func (l *sequence) ready() bool {
@@ -139,7 +141,7 @@ func (l *sequence) copyPages(from *sequence, force bool) bool {
 }
 
 // sampled adds a drawn token to the answer and reports whether the sample has ended.
-func (s *sampling) sampled(sample int, d drawn, tail *[]byte) bool {
+func (s *samplingRequest) sampled(sample int, d drawnToken, tail *[]byte) bool {
 	q := &s.out.Sequences[sample]
 	if q.Tokens == nil {
 		n := min(s.most, 128)

@@ -279,7 +279,8 @@ func TestTrainingIsFair(t *testing.T) {
 			tr.shares.enter(r.share)
 			r.present = true
 		}
-		tr.jobs = append(tr.jobs, &job{r: r, micro: micro{tokens: tokens}, alone: func() {}, done: make(chan struct{})})
+		tr.jobs = append(tr.jobs, &job{r: r, microBatch: microBatch{tokens: tokens}, alone: func() {},
+			done: make(chan struct{})})
 	}
 	model := func(owner string, tokens int) {
 		next(&trainingRun{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: newShare(owner),
@@ -375,12 +376,12 @@ func TestSamplingIsFair(t *testing.T) {
 			e.turn.take(forTraining)
 			send("a", requests, 300/requests)
 			send("b", 3, 1)
-			e.sampler.runner.Between = watch(names, futures, &order)
+			e.scheduler.runner.Between = watch(names, futures, &order)
 			e.turn.done(forTraining)
 			for _, done := range futures {
 				<-done
 			}
-			e.sampler.runner.Between()
+			e.scheduler.runner.Between()
 			for i := range 3 {
 				// every sample of a has 12 steps: the first eight may end before, and those that began beside b's
 				if at := slices.Index(order, fmt.Sprintf("b.%d", i)); at < 0 || at > 20 {
@@ -479,17 +480,17 @@ func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	many, few := client("many"), client("few")
 	led, most, wrong := map[string]int{}, 0, ""
 	both := false
-	e.sampler.runner.Between = func() error {
+	e.scheduler.runner.Between = func() error {
 		rows := map[string]int{}
-		for _, l := range e.sampler.batch {
+		for _, l := range e.scheduler.batch {
 			rows[l.owner().name] += l.take
 		}
 		if most = max(most, rows["many"]); rows["few"] > 0 {
 			both = true
 		}
-		led[e.sampler.leader]++
-		if n := rows[e.sampler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
-			wrong = fmt.Sprintf("%s leads %v", e.sampler.leader, rows)
+		led[e.scheduler.leader]++
+		if n := rows[e.scheduler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
+			wrong = fmt.Sprintf("%s leads %v", e.scheduler.leader, rows)
 		}
 		return nil
 	}
@@ -505,7 +506,7 @@ func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	if wrong != "" || led["few"] == 0 || led["many"] == 0 || most < 90 || !both {
 		t.Errorf("steps led by %v, with at most %d tokens of the many; %s", led, most, wrong)
 	}
-	until(func() bool { // nobody is present when nothing is under way
+	until(func() bool { // no tenant is active when nothing is in progress
 		c := &e.turn.clock
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -152,7 +152,7 @@ func (s *store) writeFile(path string, write func(io.Writer) error) (fileSum, er
 	return sum, errors.Join(err, f.Close())
 }
 
-// explain says what to do about an error of writing.
+// explain adds the remedy to an error of writing.
 func (s *store) explain(p tinker.Path, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return tinker.Serverf("engine: saving %s: the disk of %s is full; nothing was saved, free some space and "+

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// item is one checked datum.
-type item struct {
+// checkedDatum is a datum of a request after its check, and its results.
+type checkedDatum struct {
 	index  int // in the request
 	tokens []int32
 	loss.Datum
@@ -21,7 +21,7 @@ type item struct {
 }
 
 // check reads a request; everything wrong with it is a User error.
-func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []item, error) {
+func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []checkedDatum, error) {
 	l, err := loss.New(req.LossFn, req.LossFnConfig)
 	if err != nil {
 		return l, nil, err
@@ -29,13 +29,13 @@ func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []item, error
 	if len(req.Data) == 0 {
 		return l, nil, tinker.Userf("engine: the request to model %s has no data; send at least one datum", r.id)
 	}
-	items := make([]item, len(req.Data))
+	items := make([]checkedDatum, len(req.Data))
 	for i, d := range req.Data {
 		tokens, err := r.base.text(fmt.Sprintf("datum %d", i), d.ModelInput)
 		if err != nil {
 			return l, nil, err
 		}
-		items[i] = item{index: i, tokens: tokens}
+		items[i] = checkedDatum{index: i, tokens: tokens}
 		if items[i].Datum, err = l.Check(i, d, r.base.config.Vocab); err != nil {
 			return l, nil, err
 		}
@@ -82,7 +82,7 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 	}
 	for rest := items; len(rest) > 0; {
 		n, tokens := r.cut(rest)
-		if err := r.e.training.do(&job{r: r, micro: micro{loss: l, items: rest[:n], backward: backward,
+		if err := r.e.training.do(&job{r: r, microBatch: microBatch{loss: l, items: rest[:n], backward: backward,
 			tokens: tokens}}); err != nil {
 			undo()
 			return tinker.ForwardOutput{}, err
@@ -99,7 +99,7 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 	return output(items), nil
 }
 
-func output(items []item) tinker.ForwardOutput {
+func output(items []checkedDatum) tinker.ForwardOutput {
 	out := tinker.ForwardOutput{Metrics: map[string]float64{}}
 	sum := 0.0
 	for i := range items {
@@ -116,7 +116,7 @@ func output(items []item) tinker.ForwardOutput {
 
 // cut returns the number of items in the next micro-batch, at least one, and their tokens. It takes as many as fit and
 // have the same number of targets per row.
-func (r *trainingRun) cut(items []item) (n, tokens int) {
+func (r *trainingRun) cut(items []checkedDatum) (n, tokens int) {
 	room := r.e.opts.MicroBatch
 	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {
 		room = n

@@ -14,23 +14,23 @@ import (
 // trainingRun is one training run: a tinker.TrainingClient. The slices of a request must not be changed before its
 // result is there.
 type trainingRun struct {
-	e        *Engine
-	id       string
-	created  digest // of the request that made it
-	owner    string
-	base     *base
-	lora     tinker.LoRA // with everything filled in
-	bf16     bool        // full parameters are computed in bf16
-	q        queue
-	state           // for the queue's goroutine, and for the compute loop while that goroutine waits for it
-	share    *share // of training
-	promised bool   // it was accepted before
-	coming   bool   // guarded by the compute loop: a job is likely to follow at once
-	present  bool   // likewise: the share is active
+	e             *Engine
+	id            string
+	created       digest // of the request that made it
+	owner         string
+	base          *base
+	lora          tinker.LoRA // with everything filled in
+	bf16          bool        // full parameters are computed in bf16
+	q             queue
+	trainingState            // for the queue's goroutine, and for the compute loop while that goroutine waits for it
+	share         *fairShare // of training
+	promised      bool       // it was accepted before
+	coming        bool       // guarded by the compute loop: a job is likely to follow at once
+	present       bool       // likewise: the share is active
 }
 
-// state is what requests change.
-type state struct {
+// trainingState is what requests change.
+type trainingState struct {
 	params   []model.Tensor // the trainable ones, f32
 	opt      optimizer
 	grads    *model.Grads // same names and shapes as params
@@ -55,7 +55,7 @@ func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *versio
 	if err != nil {
 		return err
 	}
-	r.state = state{params: params, opt: opt, grads: model.NewGrads(params), version: v}
+	r.trainingState = trainingState{params: params, opt: opt, grads: model.NewGrads(params), version: v}
 	return nil
 }
 
@@ -197,7 +197,7 @@ func slicesOf(t []model.Tensor) [][]float32 {
 }
 
 // clear empties the gradient.
-func (s *state) clear() {
+func (s *trainingState) clear() {
 	if s.gathered {
 		s.grads.Zero()
 		s.gathered = false
@@ -205,7 +205,7 @@ func (s *state) clear() {
 }
 
 // mark returns a function that sets the gradient back to what it is now.
-func (s *state) mark() (undo func()) {
+func (s *trainingState) mark() (undo func()) {
 	if !s.gathered {
 		return s.clear
 	}
@@ -222,7 +222,7 @@ func (s *state) mark() (undo func()) {
 }
 
 // badGradient names a gradient tensor that is not finite, "" if there is none.
-func (s *state) badGradient() string {
+func (s *trainingState) badGradient() string {
 	for _, t := range s.grads.T {
 		if !finite(t.Data) {
 			return t.Name

@@ -58,7 +58,7 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 
 // forget releases a run's state. An unloaded run can never be opened again.
 func (e *Engine) forget(r *trainingRun, unloaded bool) {
-	r.state = state{}
+	r.trainingState = trainingState{}
 	e.memory.release(r.id)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -2,7 +2,7 @@ package tinker
 
 import "strings"
 
-// Kind is the part of a checkpoint path that says what was saved.
+// Kind is the kind of a checkpoint, a part of its path.
 type Kind string
 
 // The two kinds of checkpoint.

@@ -1,12 +1,12 @@
 // Package tinker is the Tinker training API as Go types and small interfaces.
 //
 // Package engine implements Service in this process, package journal makes any deterministic Service durable,
-// tinker/client implements it over HTTP, and tinker/server serves any implementation. The training loops know only
-// this package, so a run is the same code on a laptop's CPU and against a remote trainer. The suite in
-// tinker/tinkertest tests the contracts below.
+// tinker/client implements it over HTTP, and tinker/server serves any implementation. The training loops use only this
+// package, so a run is the same code on a laptop's CPU and against a remote trainer. The suite in tinker/tinkertest
+// tests the contracts below.
 //
 // Code that is the same above every implementation is here too: splitting big batches and combining their results
-// (chunk.go), custom losses made of forward and cross_entropy (custom.go), and checkpoint paths (path.go).
+// (chunk.go), custom losses from forward and cross_entropy (custom.go), and checkpoint paths (path.go).
 package tinker
 
 import "context"

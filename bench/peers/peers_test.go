@@ -44,7 +44,7 @@ func replay(script string) {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var r request
+		var r workRequest
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			panic(err)
 		}
@@ -127,7 +127,7 @@ func TestServe(t *testing.T) {
 	for _, r := range list {
 		var checks []float64
 		for _, threads := range []int{1, 2} {
-			job := request{Work: r.kind, Model: dir, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: 4,
+			job := workRequest{Work: r.kind, Model: dir, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: 4,
 				setting: setting{DType: "bf16", Threads: threads}}
 			a, err := us.do(job, time.Minute)
 			if err != nil || a.Seconds <= 0 {
@@ -142,7 +142,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: %v, a guess is %v", r.name, checks[0], guess)
 		}
 	}
-	if _, err := us.do(request{Work: "dance", Model: dir, setting: setting{Threads: 1}}, time.Minute); err == nil ||
+	if _, err := us.do(workRequest{Work: "dance", Model: dir, setting: setting{Threads: 1}}, time.Minute); err == nil ||
 		!strings.Contains(err.Error(), "dance") {
 		t.Errorf("unknown work gives %v", err)
 	}
@@ -247,7 +247,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
-	r := result{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1},
+	r := rowResult{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1},
 		theirs: []float64{1, 3, 2, 4}, check: [2]float64{11, 11.1}}
 	if got := fmt.Sprintf("%v %s %s %s%s", r.ratio(), digits(r.rate(r.ours)), digits(123456), digits(0.95),
 		r.note()); got != "1.25 256 123000 0.95" {

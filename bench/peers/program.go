@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// request is one line to a program: a piece of work.
-type request struct {
-	Work      kind      `json:"work"`
+// workRequest is one line to a program: a piece of work.
+type workRequest struct {
+	Work      workKind  `json:"work"`
 	Model     string    `json:"model"` // a Hugging Face folder
 	IDs       [][]int32 `json:"ids"`
 	Sequences int       `json:"sequences"`
@@ -101,6 +101,7 @@ func (p *program) wait(most time.Duration) (answer, error) {
 	select {
 	case a, ok := <-p.answers:
 		if !ok {
+			p.stop() // then its standard error is complete
 			return a, fmt.Errorf("peers: %s ended: %s", p.cmd.Path, p.noise)
 		}
 		if a.Error != "" {
@@ -113,7 +114,7 @@ func (p *program) wait(most time.Duration) (answer, error) {
 }
 
 // do sends one request and waits for the answer.
-func (p *program) do(r request, most time.Duration) (answer, error) {
+func (p *program) do(r workRequest, most time.Duration) (answer, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return answer{}, err

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// kind is the kind of a row's work.
-type kind string
+// workKind is the kind of a row's work.
+type workKind string
 
 const (
 	// forward and backward of a LoRA on all linears of the layers, cross-entropy of every next token
-	train   kind = "train"
-	prefill kind = "prefill" // a prompt, and the logits after it
+	train   workKind = "train"
+	prefill workKind = "prefill" // a prompt, and the logits after it
 	// tokens drawn one after another from the whole distribution, after a context that is computed already
-	decode kind = "decode"
+	decode workKind = "decode"
 )
 
 // loraRank is the rank of the adapter that training rows train.
@@ -24,7 +24,7 @@ const loraRank = 32
 // row is a piece of work on a model.
 type row struct {
 	name      string
-	kind      kind
+	kind      workKind
 	shape     shape
 	sequences int
 	tokens    int  // of a sequence: trained on, of the prompt, or of the context
@@ -36,7 +36,7 @@ type row struct {
 func rows() []row {
 	var list []row
 	for _, s := range shapes() {
-		add := func(name string, k kind, sequences, tokens, steps int) {
+		add := func(name string, k workKind, sequences, tokens, steps int) {
 			list = append(list, row{name: name, kind: k, shape: s, sequences: sequences, tokens: tokens, steps: steps,
 				common: slices.Contains(common(), name)})
 		}

@@ -25,7 +25,7 @@ func serve(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		var r request
+		var r workRequest
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return fmt.Errorf("peers: request %q: %w", lines.Text(), err)
 		}
@@ -44,7 +44,7 @@ func serve(in io.Reader, out io.Writer) error {
 }
 
 // do runs a piece of work.
-func do(b *measure.Bench, r request) (measure.Result, error) {
+func do(b *measure.Bench, r workRequest) (measure.Result, error) {
 	if err := b.Load(r.Model, r.Threads); err != nil {
 		return measure.Result{}, err
 	}

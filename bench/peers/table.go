@@ -19,7 +19,7 @@ func (r row) describe() string {
 }
 
 // writeTable writes a line of Markdown for each row and peer.
-func writeTable(w io.Writer, results []result) {
+func writeTable(w io.Writer, results []rowResult) {
 	fmt.Fprintln(w, "| model | work | peer, its best setting | trinity tokens/s (quartiles) | peer tokens/s "+
 		"(quartiles) | ratio | wanted | n |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
@@ -35,7 +35,7 @@ func writeTable(w io.Writer, results []result) {
 	}
 }
 
-func (r result) wanted() float64 {
+func (r rowResult) wanted() float64 {
 	for _, p := range peers() {
 		if p.name == r.peer {
 			return r.row.wanted(p)
@@ -45,7 +45,7 @@ func (r result) wanted() float64 {
 }
 
 // note marks a ratio that is below the wanted one or compares different results.
-func (r result) note() string {
+func (r rowResult) note() string {
 	switch {
 	case !r.agree():
 		return fmt.Sprintf(" (they do not agree: %.4f, %.4f)", r.check[0], r.check[1])

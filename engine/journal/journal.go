@@ -102,7 +102,7 @@ type Journal struct {
 	closed   bool
 
 	replayed   chan struct{}  // closed when the requests accepted before Open have been replayed
-	background sync.WaitGroup // watchers of futures and snapshots under way
+	background sync.WaitGroup // watchers of futures and snapshots in progress
 	ctx        context.Context
 	cancel     context.CancelFunc
 }
@@ -135,7 +135,7 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 		close(j.replayed)
 	})
 	if opts.IdleAfter > 0 {
-		j.background.Go(j.keepResting)
+		j.background.Go(j.evictIdle)
 	}
 	return j, nil
 }

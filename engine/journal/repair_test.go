@@ -128,8 +128,8 @@ func TestRepairOfAMissingSegment(t *testing.T) {
 	again.Close()
 }
 
-// asKilled copies the folder of an open journal, which is what a kill would leave. A file that is renamed under the
-// copying hands begins the copy anew.
+// asKilled copies the folder of an open journal, which is what a kill would leave. A file that is renamed during the
+// copy starts the copy again.
 func asKilled(t *testing.T, dir string) string {
 	t.Helper()
 	for {

@@ -231,7 +231,7 @@ func (s *segments) holders(applied func(id string) int64) (ids []string) {
 	return ids
 }
 
-// compact removes the oldest closed segments whose operations all lie in snapshots.
+// compact removes the oldest closed segments whose operations are all in snapshots.
 func (s *segments) compact(applied func(id string) int64) error {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()

@@ -30,7 +30,7 @@ type trailer struct {
 	Created  created           `json:"created"`
 	Applied  int64             `json:"applied"`
 	Info     *tinker.ModelInfo `json:"info,omitempty"`    // nil in files of version 1
-	Results  []result          `json:"results,omitempty"` // of files of version 1
+	Results  []loggedResult    `json:"results,omitempty"` // of files of version 1
 }
 
 // section is one of the three parts of a snapshot file.
@@ -59,7 +59,7 @@ func (s *sections) json(v any) error {
 }
 
 // writeSnapshot writes a snapshot file; state writes the machine's part. It returns the results in the file.
-func writeSnapshot(w io.Writer, state func(io.Writer) (trailer, []result, error)) ([]result, error) {
+func writeSnapshot(w io.Writer, state func(io.Writer) (trailer, []loggedResult, error)) ([]loggedResult, error) {
 	s := &sections{w: w, list: []section{{}}}
 	t, results, err := state(s)
 	if err == nil {
@@ -112,7 +112,7 @@ func openSnapshot(path string) (s *snapfile, err error) {
 
 func (s *snapfile) damaged(err error) error {
 	return fmt.Errorf("journal: snapshot %s is damaged (%w); restore it from a backup, or remove the journal to "+
-		"begin anew", s.path, err)
+		"start again", s.path, err)
 }
 
 func (s *snapfile) readFooter() error {
@@ -180,7 +180,7 @@ func (s *snapfile) readJSON(at int64, part section, v any) error {
 }
 
 // kept reads the results in the file.
-func (s *snapfile) kept() (results []result, err error) {
+func (s *snapfile) kept() (results []loggedResult, err error) {
 	if s.Info == nil {
 		return s.Results, nil
 	}

@@ -75,16 +75,16 @@ func (m *trainingClient) snapshot() error {
 // takeSnapshot is snapshot with m.snapping held. The snapshot of an evicted model stays as it is.
 func (m *trainingClient) takeSnapshot() error {
 	m.mu.Lock()
-	spent, logged, idle, info := m.compute, m.bytes, m.idle, m.info
+	spent, logged, idle, info := m.compute, m.bytes, m.evicted, m.info
 	m.mu.Unlock()
 	if idle {
 		return nil
 	}
 	var t trailer
-	var results []result
+	var results []loggedResult
 	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
 		var err error
-		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []result, error) {
+		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []loggedResult, error) {
 			applied, err := m.j.m.Snapshot(m.j.ctx, m.id, w)
 			if err != nil {
 				return t, nil, err
@@ -128,16 +128,16 @@ func (j *Journal) release() error {
 
 // kept returns the newest results up to applied, in order and within the limits; the newest is always kept. The
 // machine has executed those requests, so kept waits for watchers that have not recorded their results yet.
-func (m *trainingClient) kept(applied int64) ([]result, error) {
+func (m *trainingClient) kept(applied int64) ([]loggedResult, error) {
 	m.mu.Lock()
-	var done []*op // newest first
+	var done []*acceptedRequest // newest first
 	for seq := applied; seq > max(0, applied-int64(m.j.opts.KeepResults)); seq-- {
 		if o, ok := m.ops.Get(seq); ok {
 			done = append(done, o)
 		}
 	}
 	m.mu.Unlock()
-	var results []result
+	var results []loggedResult
 	bytes := int64(0)
 	for _, o := range done {
 		<-o.noted
@@ -154,7 +154,7 @@ func (m *trainingClient) kept(applied int64) ([]result, error) {
 }
 
 // dropOld forgets the results that the snapshot does not keep. m.mu is held.
-func (m *trainingClient) dropOld(kept []result) {
+func (m *trainingClient) dropOld(kept []loggedResult) {
 	oldest := m.applied + 1
 	if len(kept) > 0 {
 		oldest = kept[0].SeqID

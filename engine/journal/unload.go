@@ -88,7 +88,7 @@ func (m *trainingClient) leave(u tinker.Unloader) (out tinker.UnloadOutput, err 
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
 	m.mu.Lock()
-	idle := m.idle
+	idle := m.evicted
 	m.mu.Unlock()
 	if out.ModelID = m.id; idle {
 		return out, m.bury()
@@ -123,7 +123,7 @@ func (m *trainingClient) bury() error {
 		return fmt.Errorf("journal: model %s: %w", m.id, err)
 	}
 	m.mu.Lock()
-	m.gone, m.idle, m.inner = true, false, nil
+	m.gone, m.evicted, m.inner = true, false, nil
 	m.mu.Unlock()
 	if _, err := os.Stat(m.j.snapshotPath(m.id)); err == nil {
 		if err := fs.Remove(m.j.snapshotPath(m.id)); err != nil {

@@ -85,8 +85,8 @@ func (b *Bench) Prefill(prompt []int32) (Result, error) {
 	return Result{Seconds: time.Since(start).Seconds(), Check: float64(logits[0] - lse)}, b.runner.Err()
 }
 
-// drop releases the memory of other kinds of passes, so that a model of billions of parameters fits beside another
-// program's.
+// drop releases the memory of other kinds of passes, so that a model of billions of parameters fits into memory
+// together with another program's.
 func (b *Bench) drop(training, decoding bool) {
 	training, decoding = training && b.training != nil, decoding && b.decoding != nil
 	if training {

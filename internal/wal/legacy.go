@@ -113,9 +113,9 @@ func (g Legacy) read(path string, data []byte, zip *codec, each func(kind byte, 
 // convert reads a file of an older version and replaces it by one of the current format. A kill leaves one or the
 // other.
 func (l *Log) convert(data []byte, each func(kind byte, payload []byte) error) error {
-	var records []record
+	var records []soundRecord
 	report, err := l.opts.Legacy.read(l.path, data, l.zip, func(kind byte, payload []byte) error {
-		records = append(records, record{kind, payload})
+		records = append(records, soundRecord{kind, payload})
 		return nil
 	})
 	if err != nil {

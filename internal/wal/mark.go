@@ -27,8 +27,8 @@ const (
 	maxMarks = 1 << 15 // then the file is started again
 )
 
-// noted is the contents of a mark.
-type noted struct {
+// markContents is the contents of a mark.
+type markContents struct {
 	generation uint64
 	size       int64
 }
@@ -36,7 +36,7 @@ type noted struct {
 func markPath(path string) string { return path + ".mark" }
 
 // readMark returns the last sound mark of a log, the zero value if there is none.
-func readMark(path string) (last noted, err error) {
+func readMark(path string) (last markContents, err error) {
 	data, err := os.ReadFile(markPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return last, nil
@@ -46,7 +46,7 @@ func readMark(path string) (last noted, err error) {
 	}
 	for ; len(data) >= markSize; data = data[markSize:] {
 		if binary.LittleEndian.Uint32(data[16:]) == sum(data[:16]) {
-			last = noted{binary.LittleEndian.Uint64(data), int64(binary.LittleEndian.Uint64(data[8:]))}
+			last = markContents{binary.LittleEndian.Uint64(data), int64(binary.LittleEndian.Uint64(data[8:]))}
 		}
 	}
 	return last, nil

@@ -20,8 +20,8 @@ type Aside struct {
 // String describes the part.
 func (a Aside) String() string { return fmt.Sprintf("%d bytes at byte %d: %s", a.Bytes, a.At, a.Why) }
 
-// record is one record of a log in memory.
-type record struct {
+// soundRecord is one sound record of a log that was read.
+type soundRecord struct {
 	kind    byte
 	payload []byte
 }
@@ -71,7 +71,7 @@ func Repair(path string, o Options, each func(kind byte, payload []byte) error) 
 }
 
 // salvage returns the sound records of a file and the parts between them.
-func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (records []record, aside []Aside) {
+func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (records []soundRecord, aside []Aside) {
 	g, rest := l.opts.Legacy, data
 	legacy := g.matches(data)
 	step := func(b []byte) (body, after []byte, ok bool) {
@@ -111,7 +111,7 @@ func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (
 		if err != nil {
 			aside = append(aside, Aside{int64(at), int64(len(rest) - len(after)), err.Error()})
 		} else {
-			records = append(records, record{kind, payload})
+			records = append(records, soundRecord{kind, payload})
 		}
 		rest = after
 	}

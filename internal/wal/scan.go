@@ -19,7 +19,7 @@ type scanned struct {
 
 // scan calls each with every record of a file and returns the end of the sound bytes. The rest is torn; damage is an
 // error.
-func scan(path string, data []byte, last noted, zip *codec,
+func scan(path string, data []byte, last markContents, zip *codec,
 	each func(kind byte, payload []byte) error) (s scanned, err error) {
 	generation, err := readHeader(data)
 	switch {
@@ -32,7 +32,7 @@ func scan(path string, data []byte, last noted, zip *codec,
 	case last.generation > generation:
 		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken "+
 			"its place; "+
-			"restore the newer one, or remove %s to go on with this one", path, generation, last.generation,
+			"restore the newer one, or remove %s to continue with this one", path, generation, last.generation,
 			markPath(path))
 	}
 	s.generation, s.batch, s.sound = generation, 1, int64(headerSize)
@@ -63,10 +63,10 @@ func scan(path string, data []byte, last noted, zip *codec,
 	return s, nil
 }
 
-func lost(path string, sound int64, last noted) error {
+func lost(path string, sound int64, last markContents) error {
 	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised "+
 		"are missing; "+
-		"restore it from a backup, or remove %s to go on without them", path, sound, last.size, markPath(path))
+		"restore it from a backup, or remove %s to continue without them", path, sound, last.size, markPath(path))
 }
 
 // torn reports whether a rest that is not a record can be part of an interrupted write, the one after batch. Parts of

@@ -39,8 +39,8 @@ func (l *Log) Sync(at int64) error {
 	return nil
 }
 
-// span is the records after position from up to position to, which were lost with err.
-type span struct {
+// droppedRange is the records after position from up to position to, which were lost with err.
+type droppedRange struct {
 	from, to int64
 	err      error
 }
@@ -67,7 +67,7 @@ func (l *Log) commit() error {
 	l.ragged = true
 	l.stalled = fmt.Errorf("wal: write %s: %w (accepted records are safe; free some space)", l.path, err)
 	if l.opts.Drop {
-		l.dropped = append(l.dropped, span{l.durable, end, l.stalled})
+		l.dropped = append(l.dropped, droppedRange{l.durable, end, l.stalled})
 		l.durable = end
 	} else {
 		l.buf = append(buf, l.buf...)

@@ -65,15 +65,15 @@ type Log struct {
 	mu         sync.Mutex
 	cond       *sync.Cond
 	f          disk.File
-	generation uint64 // counts rewrites of the file
-	batch      uint32 // of the records in buf; one batch is one write
-	buf        []byte // appended, not yet written
-	end        int64  // bytes appended since Open
-	durable    int64  // bytes of them that are fsynced
-	size       int64  // sound, durable bytes of the file
-	ragged     bool   // the file may be longer than size
-	cut        int64  // bytes of an unfinished write that opening cut off
-	dropped    []span // records dropped by failed writes
+	generation uint64         // counts rewrites of the file
+	batch      uint32         // of the records in buf; one batch is one write
+	buf        []byte         // appended, not yet written
+	end        int64          // bytes appended since Open
+	durable    int64          // bytes of them that are fsynced
+	size       int64          // sound, durable bytes of the file
+	ragged     bool           // the file may be longer than size
+	cut        int64          // bytes of an unfinished write that opening cut off
+	dropped    []droppedRange // records dropped by failed writes
 	syncing    bool
 	stalled    error // the last write failed
 	closed     bool
@@ -105,7 +105,7 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 	data, err := os.ReadFile(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && last.size > int64(headerSize):
-		return fmt.Errorf("wal: %s is missing, and had %d bytes; restore it from a backup, or remove %s to begin anew",
+		return fmt.Errorf("wal: %s is missing, and had %d bytes; restore it from a backup, or remove %s to start again",
 			l.path, last.size, markPath(l.path))
 	case errors.Is(err, fs.ErrNotExist):
 		return l.create()

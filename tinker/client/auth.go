@@ -109,7 +109,7 @@ func (c *Client) exchange(ctx context.Context, wait time.Duration) error {
 			return err
 		}
 	}
-	r := &request{method: "POST", path: "/auth/token", body: []byte("{}"), contentType: wire.JSON, anonymous: true,
+	r := &apiRequest{method: "POST", path: "/auth/token", body: []byte("{}"), contentType: wire.JSON, anonymous: true,
 		window: wait}
 	if wait > 0 {
 		r.retries = retries

@@ -75,9 +75,9 @@ type Client struct {
 	config serverConfig
 	zstd   *zstd.Encoder // nil: batches are not compressed
 	auth   *credential
-	holds  holds
+	holds  pauses
 
-	billing billing
+	billing billingPause
 	kind    atomic.Int32 // a kind
 	breaks  atomic.Int64 // number of broken and refused connections
 

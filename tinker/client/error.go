@@ -44,7 +44,7 @@ func (e *StatusError) Unwrap() error {
 }
 
 // failure returns the error of a call that will not be repeated.
-func (c *Client) failure(r *request, resp *response, err error) error {
+func (c *Client) failure(r *apiRequest, resp *apiResponse, err error) error {
 	call := r.method + " " + r.path
 	var conn *connError
 	switch {
@@ -112,14 +112,14 @@ func detail(body []byte) string {
 	return text
 }
 
-// remote is a failure that the server reported as the result of a request.
-type remote struct {
+// remoteError is a failure that the server reported as the result of a request.
+type remoteError struct {
 	text string
 	is   error
 }
 
-func (e *remote) Error() string { return e.text }
-func (e *remote) Unwrap() error { return e.is }
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.is }
 
 // failed returns the error of a failed future. A result has only a text, so package tinker's errors are recognised by
 // their text.
@@ -128,7 +128,7 @@ func failed(kind, text, cat string) error {
 	if c != tinker.User && c != tinker.Server {
 		c = tinker.Unknown
 	}
-	return &tinker.Error{Category: c, Err: &remote{"client: " + kind + ": " + text, known(text)}}
+	return &tinker.Error{Category: c, Err: &remoteError{"client: " + kind + ": " + text, known(text)}}
 }
 
 // known returns the error of package tinker whose text is in a server's text, or nil.

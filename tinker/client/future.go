@@ -37,7 +37,7 @@ type promise struct {
 }
 
 // promised sends r and reads the promise.
-func (c *Client) promised(ctx context.Context, r *request, kind string, proto bool) (promise, error) {
+func (c *Client) promised(ctx context.Context, r *apiRequest, kind string, proto bool) (promise, error) {
 	p := promise{kind: kind, proto: proto}
 	begin := time.Now()
 	if err := c.into(ctx, r, &p); err != nil {
@@ -81,7 +81,7 @@ type polling struct {
 
 // retrieve polls until there is a result and returns its bytes: protobuf if the promise says so, else JSON.
 func (c *Client) retrieve(ctx context.Context, p promise) ([]byte, error) {
-	h := hold{of: &c.holds}
+	h := heldRequest{of: &c.holds}
 	defer h.release()
 	var s polling
 	for n := 0; ; n++ {
@@ -106,7 +106,7 @@ func (c *Client) retrieve(ctx context.Context, p promise) ([]byte, error) {
 	}
 }
 
-func (c *Client) poll(ctx context.Context, p promise, n int) (*response, error) {
+func (c *Client) poll(ctx context.Context, p promise, n int) (*apiResponse, error) {
 	r, err := post("/retrieve_future", wire.RetrieveRequest{RequestID: p.RequestID})
 	if err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (c *Client) poll(ctx context.Context, p promise, n int) (*response, error) 
 
 // outcome reads the answer to a poll: a result, an error, or neither, which means that the next poll follows after
 // wait.
-func (c *Client) outcome(p promise, resp *response, err error, s *polling,
-	h *hold) (raw []byte, wait time.Duration, final error) {
+func (c *Client) outcome(p promise, resp *apiResponse, err error, s *polling,
+	h *heldRequest) (raw []byte, wait time.Duration, final error) {
 	var conn *connError
 	if errors.As(err, &conn) {
 		h.set(Unreachable, conn.Error())
@@ -135,7 +135,7 @@ func (c *Client) outcome(p promise, resp *response, err error, s *polling,
 	if err != nil {
 		return nil, 0, err
 	}
-	r := &request{method: http.MethodPost, path: "/retrieve_future"}
+	r := &apiRequest{method: http.MethodPost, path: "/retrieve_future"}
 	switch code := resp.status; {
 	case code/100 == 2:
 		s.failed = 0
@@ -165,7 +165,7 @@ func (c *Client) outcome(p promise, resp *response, err error, s *polling,
 }
 
 // payload returns the body of a success, nil if it asks to try again.
-func (c *Client) payload(p promise, resp *response, h *hold) ([]byte, error) {
+func (c *Client) payload(p promise, resp *apiResponse, h *heldRequest) ([]byte, error) {
 	if strings.Contains(resp.header.Get("Content-Type"), wire.Proto) {
 		if !p.proto {
 			return nil, serverf("client: the result of %s came as protobuf; JSON was requested", p.kind)
@@ -198,7 +198,7 @@ func text(raw json.RawMessage) string {
 }
 
 // pending notifies the user when the server reports that the request is held up.
-func (c *Client) pending(body []byte, h *hold) {
+func (c *Client) pending(body []byte, h *heldRequest) {
 	var b struct {
 		State  State  `json:"queue_state"`
 		Reason string `json:"queue_state_reason"`

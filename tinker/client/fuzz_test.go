@@ -21,9 +21,9 @@ func FuzzOutcome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
 		c := &Client{Options: Options{}}
 		for _, proto := range []bool{false, true} {
-			h := hold{of: &c.holds}
+			h := heldRequest{of: &c.holds}
 			raw, wait, err := c.outcome(promise{kind: "Sample", proto: proto},
-				&response{status, http.Header{"Content-Type": {kind}}, body}, nil, &polling{}, &h)
+				&apiResponse{status, http.Header{"Content-Type": {kind}}, body}, nil, &polling{}, &h)
 			h.release()
 			if raw != nil && err != nil || wait < 0 || raw != nil && status/100 != 2 {
 				t.Errorf("status %d: %q, wait %v, error %v", status, raw, wait, err)

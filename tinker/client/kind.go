@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// kind is the server's implementation, for differences that the answers do not show.
-type kind int32
+// serverKind is the server's implementation, for differences that the answers do not show.
+type serverKind int32
 
 const (
-	_ kind = iota // the hosted service, trinity serve, and other servers that follow the protocol
+	_ serverKind = iota // the hosted service, trinity serve, and other servers that follow the protocol
 	// skyrl is SkyRL's server (package skyrl.tinker): seeds are 32-bit, paths of sampler weights lack their kind, and
 	// weights can be sampled only while the model that saved them is loaded.
 	skyrl
@@ -22,7 +22,7 @@ const (
 // skyrlSession is the form of SkyRL's session ids; the others' are UUIDs.
 var skyrlSession = regexp.MustCompile(`^session_[0-9a-f]{8}$`)
 
-func (c *Client) is(k kind) bool { return kind(c.kind.Load()) == k }
+func (c *Client) is(k serverKind) bool { return serverKind(c.kind.Load()) == k }
 
 // narrow masks a seed for SkyRL, which adds the number of the sample and needs an int32.
 const narrow = 1<<30 - 1
@@ -41,11 +41,11 @@ var bare = regexp.MustCompile(`^/(get_info|session_heartbeat|weights_info|traini
 
 // translate turns such a 500 of a TuFT server into the 404 that it means, so that the call is not repeated as after a
 // server error.
-func (c *Client) translate(r *request, resp *response) *response {
+func (c *Client) translate(r *apiRequest, resp *apiResponse) *apiResponse {
 	if resp.status != http.StatusInternalServerError || !c.is(tuft) || !bare.MatchString(r.path) ||
 		strings.TrimSpace(string(resp.body)) != "Internal Server Error" {
 		return resp
 	}
-	return &response{http.StatusNotFound, resp.header,
+	return &apiResponse{http.StatusNotFound, resp.header,
 		[]byte(`{"detail": "not found (TuFT answers 500 to what it does not know here)"}`)}
 }

@@ -23,7 +23,7 @@ func (c *Client) lost(model, kind string, err error) error {
 	var status *StatusError
 	gone := errors.Is(err, errLost) || errors.As(err, &status) &&
 		(status.Status == http.StatusNotFound || goneModel.MatchString(status.Detail))
-	var told *remote
+	var told *remoteError
 	if !gone && errors.As(err, &told) {
 		gone = goneModel.MatchString(told.text)
 	}

@@ -23,9 +23,9 @@ type Pause struct {
 	Reason string // the server's text, or the error
 }
 
-// holds counts the requests that are held up and notifies the user of changes. The same notice comes at most once a
+// pauses counts the requests that are held up and notifies the user of changes. The same notice comes at most once a
 // minute, so that a server that is often busy does not fill the screen.
-type holds struct {
+type pauses struct {
 	notify func(Pause)
 	mu     sync.Mutex
 	n      int
@@ -34,7 +34,7 @@ type holds struct {
 	shown  bool // the user was notified of a pause that has not ended
 }
 
-func (s *holds) report(p Pause) {
+func (s *pauses) report(p Pause) {
 	// another error of an unreachable server is not a new reason
 	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable
 	switch {
@@ -50,14 +50,14 @@ func (s *holds) report(p Pause) {
 	s.notify(p)
 }
 
-// hold is one request's share in holds.
-type hold struct {
-	of *holds
+// heldRequest is one request in pauses.
+type heldRequest struct {
+	of *pauses
 	on bool
 }
 
 // set marks the request as held up.
-func (h *hold) set(state State, reason string) {
+func (h *heldRequest) set(state State, reason string) {
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
 	if !h.on {
@@ -68,7 +68,7 @@ func (h *hold) set(state State, reason string) {
 }
 
 // release ends the mark.
-func (h *hold) release() {
+func (h *heldRequest) release() {
 	if !h.on {
 		return
 	}

@@ -83,7 +83,7 @@ func (c *Client) ArchiveURL(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r := &request{method: http.MethodGet, path: at + "/archive", retries: retries, window: archiveWindow,
+	r := &apiRequest{method: http.MethodGet, path: at + "/archive", retries: retries, window: archiveWindow,
 		redirect: true}
 	resp, err := c.call(ctx, r)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Client) checkpoint(ctx context.Context, method, path, of string) error 
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, &request{method: method, path: at + of, contentType: wire.JSON, window: window,
+	_, err = c.call(ctx, &apiRequest{method: method, path: at + of, contentType: wire.JSON, window: window,
 		retries: retries})
 	return err
 }

@@ -28,10 +28,10 @@ func drawn() string {
 
 // call sends r until an answer would not change by repetition or the limits are reached. An answer with another status
 // than 2xx is an error.
-func (c *Client) call(ctx context.Context, r *request) (*response, error) {
+func (c *Client) call(ctx context.Context, r *apiRequest) (*apiResponse, error) {
 	ctx, done := c.within(ctx)
 	defer done()
-	h := hold{of: &c.holds}
+	h := heldRequest{of: &c.holds}
 	defer h.release()
 	begin := time.Now()
 	for n := 0; ; n++ {
@@ -56,7 +56,7 @@ func (c *Client) call(ctx context.Context, r *request) (*response, error) {
 }
 
 // repeat is the low level: r.retries quick repeats.
-func (c *Client) repeat(ctx context.Context, r *request, h *hold) (*response, error) {
+func (c *Client) repeat(ctx context.Context, r *apiRequest, h *heldRequest) (*apiResponse, error) {
 	for k := 0; ; k++ {
 		resp, err := c.once(ctx, r, k)
 		if !r.repeats(resp, err) {
@@ -75,7 +75,7 @@ func (c *Client) repeat(ctx context.Context, r *request, h *hold) (*response, er
 }
 
 // repeats reports whether an attempt must be repeated.
-func (r *request) repeats(resp *response, err error) bool {
+func (r *apiRequest) repeats(resp *apiResponse, err error) bool {
 	if err != nil {
 		var conn *connError
 		return errors.As(err, &conn)
@@ -95,7 +95,7 @@ func (r *request) repeats(resp *response, err error) bool {
 	return resp.status == http.StatusRequestTimeout || resp.status >= 500
 }
 
-func trouble(resp *response, err error) (State, string) {
+func trouble(resp *apiResponse, err error) (State, string) {
 	if err != nil {
 		return Unreachable, err.Error()
 	}
@@ -109,7 +109,7 @@ func trouble(resp *response, err error) (State, string) {
 func backoff(n int) time.Duration { return min(time.Second<<min(n, 10), longest) }
 
 // delay is the wait that the server asks for, up to a minute, or else 0.5, 1, 2 … 10 s minus up to a quarter.
-func delay(resp *response, k int) time.Duration {
+func delay(resp *apiResponse, k int) time.Duration {
 	if resp != nil {
 		if ms, err := strconv.ParseFloat(resp.header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms <= 60_000 {
 			return time.Duration(ms * float64(time.Millisecond))
@@ -122,15 +122,15 @@ func delay(resp *response, k int) time.Duration {
 	return d - time.Duration(mrand.Float64()*0.25*float64(d))
 }
 
-// billing is the time since which the service has refused requests with 402. It starts again after five minutes
+// billingPause is the time since which the service has refused requests with 402. It starts again after five minutes
 // without a refusal.
-type billing struct {
+type billingPause struct {
 	mu          sync.Mutex
 	since, last time.Time
 }
 
 // wait reports whether to continue to wait, for at most that many seconds.
-func (b *billing) wait(seconds int) bool {
+func (b *billingPause) wait(seconds int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()

@@ -150,7 +150,7 @@ func (s *samplingClient) ask(ctx context.Context, body wire.SampleRequest, size 
 	}
 	r.retries, r.busy, r.window = 0, true, stuck
 	r.header = map[string]string{wire.HeaderBackpressure: "1"}
-	h := hold{of: &s.client.holds}
+	h := heldRequest{of: &s.client.holds}
 	defer h.release()
 	for {
 		p, err := s.dispatch(ctx, r, size)
@@ -177,7 +177,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // dispatch sends a request once, within the limits of concurrent submits.
-func (s *samplingClient) dispatch(ctx context.Context, r *request, size int64) (promise, error) {
+func (s *samplingClient) dispatch(ctx context.Context, r *apiRequest, size int64) (promise, error) {
 	s.mu.Lock()
 	wait := time.Until(s.busy)
 	recent := !s.busy.IsZero() && wait > -moment

@@ -27,7 +27,7 @@ func (m *trainingClient) Limits() tinker.Limits {
 
 // submit waits for its turn, numbers the request and sends it. The number is used up as soon as anything was sent.
 func (m *trainingClient) submit(ctx context.Context, seq int64, kind string, proto bool,
-	build func(seq int64) (*request, error)) (promise, error) {
+	build func(seq int64) (*apiRequest, error)) (promise, error) {
 	c := m.client
 	ctx, done := c.within(ctx)
 	defer done()
@@ -114,8 +114,8 @@ func (m *trainingClient) ForwardBackward(ctx context.Context,
 
 func (m *trainingClient) forward(ctx context.Context, req tinker.ForwardRequest,
 	kind string) (*tinker.Future[tinker.ForwardOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, kind, true, func(seq int64) (*request, error) {
-		r := &request{method: http.MethodPost, path: "/forward_backward", contentType: wire.Proto, retries: retries,
+	p, err := m.submit(ctx, req.SeqID, kind, true, func(seq int64) (*apiRequest, error) {
+		r := &apiRequest{method: http.MethodPost, path: "/forward_backward", contentType: wire.Proto, retries: retries,
 			window: window}
 		r.body = wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: m.id, SeqID: seq, Data: req.Data,
 			LossFn:       req.LossFn,
@@ -135,7 +135,7 @@ func (m *trainingClient) forward(ctx context.Context, req tinker.ForwardRequest,
 // OptimStep implements tinker.TrainingClient.
 func (m *trainingClient) OptimStep(ctx context.Context,
 	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, "OptimStep", false, func(seq int64) (*request, error) {
+	p, err := m.submit(ctx, req.SeqID, "OptimStep", false, func(seq int64) (*apiRequest, error) {
 		return post("/optim_step", wire.FromOptimStep(m.id, seq, req))
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ type saveStateBody struct {
 // SaveState implements tinker.TrainingClient.
 func (m *trainingClient) SaveState(ctx context.Context,
 	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return m.save(ctx, req, "SaveWeights", func(body wire.SaveRequest) (*request, error) {
+	return m.save(ctx, req, "SaveWeights", func(body wire.SaveRequest) (*apiRequest, error) {
 		body.Type = "save_weights"
 		return post("/save_weights", saveStateBody{body, req.Overwrite})
 	})
@@ -162,15 +162,15 @@ func (m *trainingClient) SaveState(ctx context.Context,
 // SaveWeightsForSampler implements tinker.TrainingClient.
 func (m *trainingClient) SaveWeightsForSampler(ctx context.Context,
 	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return m.save(ctx, req, "SaveWeightsForSampler", func(body wire.SaveRequest) (*request, error) {
+	return m.save(ctx, req, "SaveWeightsForSampler", func(body wire.SaveRequest) (*apiRequest, error) {
 		body.Type, body.Overwrite = "save_weights_for_sampler", req.Overwrite
 		return post("/save_weights_for_sampler", body)
 	})
 }
 
 func (m *trainingClient) save(ctx context.Context, req tinker.SaveRequest, kind string,
-	build func(wire.SaveRequest) (*request, error)) (*tinker.Future[tinker.SaveOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, kind, false, func(seq int64) (*request, error) {
+	build func(wire.SaveRequest) (*apiRequest, error)) (*tinker.Future[tinker.SaveOutput], error) {
+	p, err := m.submit(ctx, req.SeqID, kind, false, func(seq int64) (*apiRequest, error) {
 		body := wire.SaveRequest{ModelID: m.id, Path: &req.Name, SeqID: seq}
 		if req.TTL != 0 {
 			seconds := int64((req.TTL + time.Second - 1) / time.Second)
@@ -199,7 +199,7 @@ func (m *trainingClient) save(ctx context.Context, req tinker.SaveRequest, kind 
 // LoadState implements tinker.TrainingClient.
 func (m *trainingClient) LoadState(ctx context.Context,
 	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, "LoadWeights", false, func(seq int64) (*request, error) {
+	p, err := m.submit(ctx, req.SeqID, "LoadWeights", false, func(seq int64) (*apiRequest, error) {
 		return post("/load_weights", wire.LoadRequest{ModelID: m.id, SeqID: seq, Path: req.Path,
 			Optimizer: req.Optimizer, Type: "load_weights"})
 	})

@@ -20,8 +20,8 @@ const (
 	maxBody = 512 << 20        // of an answer
 )
 
-// request is one call of the API. Its idempotency key is drawn once, so that the server recognises repetitions.
-type request struct {
+// apiRequest is one call of the API. Its idempotency key is drawn once, so that the server recognises repetitions.
+type apiRequest struct {
 	method, path string // path below /api/v1
 	body         []byte
 	contentType  string
@@ -39,8 +39,8 @@ type request struct {
 	key       string
 }
 
-// response is a complete answer.
-type response struct {
+// apiResponse is a complete answer.
+type apiResponse struct {
 	status int
 	header http.Header
 	body   []byte
@@ -53,12 +53,12 @@ func (e *connError) Error() string { return e.err.Error() }
 func (e *connError) Unwrap() error { return e.err }
 
 // post returns a JSON request with the retry limits of most calls.
-func post(path string, body any) (*request, error) {
+func post(path string, body any) (*apiRequest, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, userf("client: %s: %w", path, err)
 	}
-	return &request{method: http.MethodPost, path: path, body: raw, contentType: wire.JSON, retries: retries,
+	return &apiRequest{method: http.MethodPost, path: path, body: raw, contentType: wire.JSON, retries: retries,
 		window: window}, nil
 }
 
@@ -72,11 +72,11 @@ func (c *Client) postJSON(ctx context.Context, path string, body, out any) error
 }
 
 func (c *Client) getJSON(ctx context.Context, path string, out any) error {
-	return c.into(ctx, &request{method: http.MethodGet, path: path, retries: retries, window: window}, out)
+	return c.into(ctx, &apiRequest{method: http.MethodGet, path: path, retries: retries, window: window}, out)
 }
 
 // into calls and decodes the answer; unknown fields are ignored.
-func (c *Client) into(ctx context.Context, r *request, out any) error {
+func (c *Client) into(ctx context.Context, r *apiRequest, out any) error {
 	resp, err := c.call(ctx, r)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (c *Client) into(ctx context.Context, r *request, out any) error {
 }
 
 // once makes one attempt. The error is a *connError unless ctx ended.
-func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, error) {
+func (c *Client) once(ctx context.Context, r *apiRequest, attempt int) (*apiResponse, error) {
 	key := c.auth.key
 	if !r.anonymous {
 		key = c.token(ctx)
@@ -125,10 +125,10 @@ func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, 
 	if resp.StatusCode == http.StatusBadRequest && resp.ContentLength <= 0 && !resp.Uncompressed {
 		return nil, &connError{errors.New("400 without a length: an intermediary answered instead of the server")}
 	}
-	return c.translate(r, &response{resp.StatusCode, resp.Header, body}), nil
+	return c.translate(r, &apiResponse{resp.StatusCode, resp.Header, body}), nil
 }
 
-func (r *request) headers(h http.Header, key string, attempt int) {
+func (r *apiRequest) headers(h http.Header, key string, attempt int) {
 	h.Set("Accept", wire.JSON)
 	if r.accept != "" {
 		h.Set("Accept", r.accept)

@@ -62,21 +62,21 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// member is a file of a checkpoint as it is exported.
-type member struct {
+// archiveMember is a file of a checkpoint as it is exported.
+type archiveMember struct {
 	tinker.ExportFile
 	changed time.Time
 	file    *os.File // the checkpoint's own file; nil if it is exported in another form
 }
 
-func closeAll(members []member) {
+func closeAll(members []archiveMember) {
 	for _, m := range members {
 		m.Close() // nothing was written to it
 	}
 }
 
 // members opens a checkpoint's files, so that a concurrent deletion does not affect the download.
-func (s *Server) members(path string) (list []member, err error) {
+func (s *Server) members(path string) (list []archiveMember, err error) {
 	if _, err := s.find(path); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *Server) members(path string) (list []member, err error) {
 	}
 	other, err := s.exported(path)
 	for _, e := range entries {
-		m := member{}
+		m := archiveMember{}
 		if err == nil {
 			m, err = openMember(filepath.Join(dir, e.Name()))
 		}
@@ -118,16 +118,16 @@ func (s *Server) exported(path string) ([]tinker.ExportFile, error) {
 	return nil, nil
 }
 
-func openMember(path string) (member, error) {
+func openMember(path string) (archiveMember, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return member{}, fmt.Errorf("server: %w", err)
+		return archiveMember{}, fmt.Errorf("server: %w", err)
 	}
 	st, err := f.Stat()
 	if err != nil {
-		return member{}, fmt.Errorf("server: %w", errors.Join(err, f.Close()))
+		return archiveMember{}, fmt.Errorf("server: %w", errors.Join(err, f.Close()))
 	}
-	return member{
+	return archiveMember{
 		file:    f,
 		changed: st.ModTime(),
 		ExportFile: tinker.ExportFile{Name: filepath.Base(path), Size: st.Size(), Close: f.Close,
@@ -138,7 +138,7 @@ func openMember(path string) (member, error) {
 	}, nil
 }
 
-func writeTar(w io.Writer, members []member) error {
+func writeTar(w io.Writer, members []archiveMember) error {
 	t := tar.NewWriter(w)
 	for _, m := range members {
 		if err := t.WriteHeader(&tar.Header{Name: m.Name, Mode: 0o644, Size: m.Size,

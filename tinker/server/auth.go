@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Keys says which API keys are accepted.
+// Keys decides which API keys are accepted.
 type Keys interface {
 	// Allowed reports whether the key with this hash (HashKey) is known and not revoked.
 	Allowed(hash string) bool

@@ -55,7 +55,7 @@ func (s *Server) read(c *call, kind bodyKind) error {
 	default:
 		return status(http.StatusUnsupportedMediaType, "content encoding %q; send zstd or none", enc)
 	}
-	in := sink{share: c.share, most: most, limit: limit, hint: c.r.ContentLength}
+	in := reservedBuffer{share: c.share, most: most, limit: limit, hint: c.r.ContentLength}
 	err := in.readFrom(c.r.Body)
 	if zipped {
 		return s.unpack(c, &in, err)
@@ -90,9 +90,9 @@ func bodyError(err error) error {
 	return status(http.StatusBadRequest, "reading the body: %w", err)
 }
 
-// sink is a byte buffer whose memory is reserved before it is allocated.
-type sink struct {
-	share *share
+// reservedBuffer is a byte buffer whose memory is reserved before it is allocated.
+type reservedBuffer struct {
+	share *reservation
 	most  int64  // bytes
 	hint  int64  // announced length in bytes; trusted once a quarter has arrived
 	limit string // the name of most
@@ -102,7 +102,7 @@ type sink struct {
 // firstSink is the initial size of a sink, bytes.
 const firstSink = 512
 
-func (k *sink) readFrom(r io.Reader) error {
+func (k *reservedBuffer) readFrom(r io.Reader) error {
 	for {
 		if len(k.b) == cap(k.b) {
 			if err := k.grow(); err != nil {
@@ -123,7 +123,7 @@ func (k *sink) readFrom(r io.Reader) error {
 	}
 }
 
-func (k *sink) grow() error {
+func (k *reservedBuffer) grow() error {
 	have := int64(cap(k.b))
 	want := max(firstSink, 2*have)
 	if k.hint > have && k.hint < 2*want {
@@ -141,7 +141,7 @@ func (k *sink) grow() error {
 }
 
 // drop releases the bytes.
-func (k *sink) drop() {
+func (k *reservedBuffer) drop() {
 	k.share.give(int64(cap(k.b)))
 	k.b = nil
 }
@@ -156,9 +156,9 @@ const unpackFree = 16 << 20
 
 // unpack decompresses the received bytes, complete or not, into c.body. It does not trust the size in a frame's
 // header. After an error of reading, came, it decompresses as far as possible and returns that error.
-func (s *Server) unpack(c *call, in *sink, came error) error {
+func (s *Server) unpack(c *call, in *reservedBuffer, came error) error {
 	defer in.drop()
-	out := sink{share: c.share, most: in.most, limit: in.limit}
+	out := reservedBuffer{share: c.share, most: in.most, limit: in.limit}
 	if ratio := max(unpackFree, int64(len(in.b))*int64(s.opts.MaxUnpack)); ratio < out.most {
 		out.most, out.limit = ratio, fmt.Sprintf("MaxUnpack, %d times the %d bytes sent", s.opts.MaxUnpack, len(in.b))
 	}

@@ -109,7 +109,7 @@ func TestBodiesShareOneBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		who  *share
+		who  *reservation
 		n    int64
 		want int
 	}{{alice, 1, http.StatusRequestEntityTooLarge}, {b.share("alice"), 1, http.StatusServiceUnavailable}, {bob, 301,

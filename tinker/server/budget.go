@@ -22,18 +22,18 @@ func newBudget(most, tenant int64) *budget {
 	return &budget{most: most, tenant: tenant, own: map[string]int64{}}
 }
 
-// share is the part of the budget that one request holds.
-type share struct {
+// reservation is the part of the budget that one request holds.
+type reservation struct {
 	b      *budget
 	tenant string
 	held   int64
 }
 
-func (b *budget) share(tenant string) *share { return &share{b: b, tenant: tenant} }
+func (b *budget) share(tenant string) *reservation { return &reservation{b: b, tenant: tenant} }
 
 // take reserves n more bytes. A request that is too large by itself is refused permanently (413). One for which there
 // is no room now may be sent again (503).
-func (h *share) take(n int64) error {
+func (h *reservation) take(n int64) error {
 	if most := min(h.b.tenant, h.b.most/2); h.held+n > most {
 		return status(http.StatusRequestEntityTooLarge,
 			"the request takes %d bytes of memory, more than %d (MaxTenantBodies, MaxBodies / 2); send smaller batches",
@@ -58,7 +58,7 @@ func (h *share) take(n int64) error {
 }
 
 // give returns n bytes.
-func (h *share) give(n int64) {
+func (h *reservation) give(n int64) {
 	if n == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (h *share) give(n int64) {
 }
 
 // release returns everything.
-func (h *share) release() { h.give(h.held) }
+func (h *reservation) release() { h.give(h.held) }
 
 // laterf is an error that asks the client to send the request again later.
 func laterf(format string, args ...any) error {

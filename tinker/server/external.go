@@ -130,7 +130,7 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) err
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(members, func(m member) bool { return m.Name == name })
+	at := slices.IndexFunc(members, func(m archiveMember) bool { return m.Name == name })
 	if at < 0 {
 		return fmt.Errorf("%s of %s: %w", name, path, tinker.ErrNotFound)
 	}

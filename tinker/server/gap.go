@@ -44,15 +44,15 @@ func (s *Server) arrived(m *model, seq int64) {
 	}
 }
 
-// span is a range of numbers, both ends included.
-type span struct{ from, to int64 }
+// seqRange is a range of numbers, both ends included.
+type seqRange struct{ from, to int64 }
 
 // missing lists the ranges of missing numbers before accepted ones, at most that many numbers. s.mu is held.
-func (m *model) missing(most int64) (list []span) {
+func (m *model) missing(most int64) (list []seqRange) {
 	next := m.dense + 1
 	for _, seq := range slices.Sorted(maps.Keys(m.ahead)) {
 		if n := min(seq-next, most); n > 0 {
-			list = append(list, span{next, next + n - 1})
+			list = append(list, seqRange{next, next + n - 1})
 			most -= n
 		}
 		next = seq + 1
@@ -64,7 +64,7 @@ func (m *model) missing(most int64) (list []span) {
 func (s *Server) closeGap(m *model, waiting int64) {
 	s.mu.Lock()
 	m.gap = nil
-	var missing []span
+	var missing []seqRange
 	if m.dense == waiting && s.ctx.Err() == nil {
 		missing = m.missing(s.opts.MaxMissing)
 	}
@@ -81,9 +81,9 @@ func (s *Server) closeGap(m *model, waiting int64) {
 }
 
 // giveUp rejects a range of numbers in one record and uses them up.
-func (s *Server) giveUp(m *model, g span) error {
+func (s *Server) giveUp(m *model, g seqRange) error {
 	var unsent []int64
-	err := s.change(func(t *state) (at int64, err error) {
+	err := s.change(func(t *serverState) (at int64, err error) {
 		for g.from <= g.to && s.known(m, g.from) {
 			g.from++ // it has arrived in the meantime
 		}
@@ -119,7 +119,7 @@ func (s *Server) giveUp(m *model, g span) error {
 	return nil
 }
 
-func (g span) err(model string, after time.Duration) error {
+func (g seqRange) err(model string, after time.Duration) error {
 	if g.from == g.to {
 		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was cancelled", g.from,
 			model, after)

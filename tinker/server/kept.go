@@ -2,8 +2,8 @@ package server
 
 import "slices"
 
-// kept is the finished samples of one tenant whose results are in memory.
-type kept struct {
+// keptResults is the finished samples of one tenant whose results are in memory.
+type keptResults struct {
 	order []*sample // in order of completion; some may be forgotten
 	live  int       // number of those not forgotten
 	bytes int64
@@ -11,10 +11,10 @@ type kept struct {
 
 // keep adds a result and forgets the tenant's oldest ones beyond that many bytes, never the newest. A client that asks
 // for a forgotten one gets gone and samples again. s.mu is held.
-func (t *state) keep(p *sample, most int64) {
+func (t *serverState) keep(p *sample, most int64) {
 	k := t.kept[p.tenant]
 	if k == nil {
-		k = &kept{}
+		k = &keptResults{}
 		t.kept[p.tenant] = k
 	}
 	k.order, k.live, k.bytes = append(k.order, p), k.live+1, k.bytes+p.kept()
@@ -30,7 +30,7 @@ func (p *sample) kept() int64 { return int64(len(p.result.Proto)+len(p.result.Er
 func (p *sample) key() sampleKey { return sampleKey{p.Sampler, p.Seq} }
 
 // forget drops a finished sample; it does nothing if the sample is forgotten already. s.mu is held.
-func (t *state) forget(p *sample) {
+func (t *serverState) forget(p *sample) {
 	if t.samples[p.key()] != p {
 		return
 	}
@@ -45,7 +45,7 @@ func (t *state) forget(p *sample) {
 }
 
 // tidyKept releases the memory of forgotten samples; s.mu is held.
-func (t *state) tidyKept() {
+func (t *serverState) tidyKept() {
 	for _, k := range t.kept {
 		k.order = slices.DeleteFunc(k.order, func(p *sample) bool { return t.samples[p.key()] != p })
 	}

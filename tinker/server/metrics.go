@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// stats are the metrics of /metrics.
-type stats struct {
+// serverMetrics are the metrics of /metrics.
+type serverMetrics struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
 	tokenCount *prometheus.CounterVec
@@ -20,8 +20,8 @@ type stats struct {
 	pushedBack prometheus.Counter
 }
 
-func newStats() *stats {
-	t := &stats{
+func newStats() *serverMetrics {
+	t := &serverMetrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_http_request_seconds",
 			Help:    "HTTP requests by route and status; retrieve_future waits for results.",
@@ -41,11 +41,11 @@ func newStats() *stats {
 }
 
 // watch registers the gauges that are read at each request of /metrics.
-func (t *stats) watch(s *Server) {
+func (t *serverMetrics) watch(s *Server) {
 	gauge := func(name, help string, read func() float64) {
 		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
-	locked := func(read func(*state) int) func() float64 {
+	locked := func(read func(*serverState) int) func() float64 {
 		return func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(read(&s.state)) }
 	}
 	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.",
@@ -57,10 +57,10 @@ func (t *stats) watch(s *Server) {
 	gauge("trinity_samples_waiting", "asample requests accepted and not done.",
 		func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
 	gauge("trinity_samples_kept", "asample requests known, done or not.",
-		locked(func(t *state) int { return len(t.samples) }))
-	gauge("trinity_sessions", "Sessions known.", locked(func(t *state) int { return len(t.sessions) }))
-	gauge("trinity_models", "Training runs known.", locked(func(t *state) int { return len(t.models) }))
-	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *state) int { return len(t.samplers) }))
+		locked(func(t *serverState) int { return len(t.samples) }))
+	gauge("trinity_sessions", "Sessions known.", locked(func(t *serverState) int { return len(t.sessions) }))
+	gauge("trinity_models", "Training runs known.", locked(func(t *serverState) int { return len(t.models) }))
+	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *serverState) int { return len(t.samplers) }))
 	gauge("trinity_server_log_bytes", "Size of the server's own log.", func() float64 { return float64(s.log.Size()) })
 	gauge("trinity_log_cut_bytes", "Bytes of unfinished writes that this start cut off the logs.", func() float64 {
 		n := s.log.Cut()
@@ -69,15 +69,15 @@ func (t *stats) watch(s *Server) {
 		}
 		return float64(n)
 	})
-	if b, ok := s.backend.(interface{ Resting() (resting, all int) }); ok {
+	if b, ok := s.backend.(interface{ Evicted() (evicted, all int) }); ok {
 		gauge("trinity_models_resting", "Training runs evicted from memory.",
-			func() float64 { n, _ := b.Resting(); return float64(n) })
+			func() float64 { n, _ := b.Evicted(); return float64(n) })
 	}
 	t.compute(s)
 }
 
 // compute registers the engine's metrics, if the Backend has them.
-func (t *stats) compute(s *Server) {
+func (t *serverMetrics) compute(s *Server) {
 	e, ok := s.opts.Store.(interface{ Stats() tinker.Stats })
 	if !ok {
 		return
@@ -136,11 +136,11 @@ func (s *Server) Fsynced(took time.Duration) {
 	s.stats.fsync.WithLabelValues("journal").Observe(took.Seconds())
 }
 
-func (t *stats) request(route string, code int, took time.Duration) {
+func (t *serverMetrics) request(route string, code int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(code)).Observe(took.Seconds())
 }
 
-func (t *stats) tokens(phase string, n int) {
+func (t *serverMetrics) tokens(phase string, n int) {
 	if n > 0 {
 		t.tokenCount.WithLabelValues(phase).Add(float64(n))
 	}

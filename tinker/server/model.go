@@ -74,7 +74,7 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	}
 	r.Created = s.opts.Now().UTC()
 	var fresh *model
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if _, err := t.active(c.tenant, r.Session); err != nil {
 			return 0, err
 		}
@@ -161,7 +161,7 @@ func (s *Server) remake(models []*model) {
 }
 
 // make creates a model, or opens the one that an earlier process created. If that one is missing, the data is damaged;
-// the model is not created anew.
+// the model is not created again.
 func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 	if m.wasMade {
 		client, err := s.backend.OpenModel(s.ctx, m.ID)
@@ -251,12 +251,12 @@ func (s *Server) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
 }
 
 // lookupUnload repeats the request to the backend, which gives the same answer.
-func (s *Server) lookupUnload(id string) (pending, error) {
+func (s *Server) lookupUnload(id string) (pendingResult, error) {
 	f, err := s.backend.UnloadModel(s.ctx, id)
 	if err != nil {
-		return pending{}, err
+		return pendingResult{}, err
 	}
-	return pending{done: f.Done(), result: resultOf(f)}, nil
+	return pendingResult{done: f.Done(), result: resultOf(f)}, nil
 }
 
 func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {

@@ -90,7 +90,7 @@ func (s *Server) served(name string) error {
 
 // baseOf is the name of a run's base model in answers to clients, also for checkpoints of that run: the name that was
 // asked for when the run was created. s.mu is held.
-func (t *state) baseOf(modelID, base string) string {
+func (t *serverState) baseOf(modelID, base string) string {
 	if m := t.models[modelID]; m != nil && m.Asked != "" {
 		return m.Asked
 	}

@@ -51,7 +51,8 @@ func TestNames(t *testing.T) {
 		if info.BaseModel != tt.told {
 			t.Errorf("%s: weights_info says %q", tt.asked, info.BaseModel)
 		}
-		// the SDK creates a model from a state with the name that weights_info gave; without one the run's name goes on
+		// the SDK creates a model from a state with the name that weights_info gave; without a name the run keeps its
+		// own
 		for j, base := range []any{info.BaseModel, nil} {
 			load := map[string]any{
 				"session_id":   session,

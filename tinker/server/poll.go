@@ -110,7 +110,7 @@ type joinRequest struct {
 // joinSampler numbers a copy of a sampling client; the original is 0.
 func (s *Server) joinSampler(c *call, req joinRequest) (any, error) {
 	var n int64
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		p, err := t.ownSampler(c.tenant, req.SamplingSessionID)
 		if err != nil {
 			return 0, err

@@ -45,8 +45,8 @@ type madeRecord struct {
 	ID string `json:"id"`
 }
 
-// reject is a training request with invalid contents: it has used up its number, and this is its result.
-type reject struct {
+// rejection is a training request with invalid contents: it has used up its number, and this is its result.
+type rejection struct {
 	Model    string          `json:"model"`
 	Seq      int64           `json:"seq"`
 	To       int64           `json:"to,omitempty"` // the last number of a range that begins with Seq; 0 is Seq alone
@@ -54,8 +54,9 @@ type reject struct {
 	Category tinker.Category `json:"category"`
 }
 
-// mark is a user's decision about a checkpoint. It applies to the checkpoint that the request with that SeqID saved.
-type mark struct {
+// checkpointSettings is a user's settings of a checkpoint. They apply to the checkpoint that the request with that
+// SeqID saved.
+type checkpointSettings struct {
 	Path         string            `json:"path"`
 	Seq          int64             `json:"seq"`
 	Expires      *time.Time        `json:"expires,omitempty"`

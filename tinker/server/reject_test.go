@@ -38,10 +38,10 @@ func TestRejectsAreBounded(t *testing.T) {
 		s.sessions[tenant] = &session{ID: tenant, Tenant: tenant}
 		s.models[tenant] = newModel(modelRecord{ID: tenant, Session: tenant})
 	}
-	s.addReject(reject{Model: "b", Seq: 1, Error: "theirs", Category: tinker.User})
+	s.addReject(rejection{Model: "b", Seq: 1, Error: "theirs", Category: tinker.User})
 	for i := range int64(maxRejects + 100) {
 		for range 2 { // the second time it is the same
-			s.addReject(reject{Model: "a", Seq: i, Error: fmt.Sprint(i), Category: tinker.User})
+			s.addReject(rejection{Model: "a", Seq: i, Error: fmt.Sprint(i), Category: tinker.User})
 		}
 	}
 	if len(s.rejects) != maxRejects+1 || len(s.byTenant["a"]) != maxRejects {

@@ -67,7 +67,7 @@ func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 		return nil, err
 	}
 	var over []string // runs whose client is done
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		u, err := t.session(c.tenant, id)
 		if err != nil || u.Finished != "" {
 			return 0, err
@@ -90,7 +90,7 @@ func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 	})
 	s.work.begin(func() {
 		for _, run := range over {
-			if err := s.backend.Rest(run); err != nil && s.ctx.Err() == nil {
+			if err := s.backend.Evict(run); err != nil && s.ctx.Err() == nil {
 				s.opts.Log.Warn("a finished run stays in memory", "model", run, "error", err)
 			}
 		}

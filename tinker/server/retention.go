@@ -103,7 +103,7 @@ func (s *Server) delete(path string) error {
 // sessions that have no training runs. Training runs and their checkpoints stay.
 func (s *Server) collectSessions() error {
 	now := s.opts.Now()
-	return s.change(func(t *state) (at int64, err error) {
+	return s.change(func(t *serverState) (at int64, err error) {
 		held := map[string]bool{} // sessions that own something
 		for _, m := range t.models {
 			held[m.Session] = true

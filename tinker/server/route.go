@@ -21,8 +21,8 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	body   []byte
-	share  *share // its memory in the budget of requests in flight
-	weight int64  // bytes that the body takes when it is decoded
+	share  *reservation // its memory in the budget of requests in flight
+	weight int64        // bytes that the body takes when it is decoded
 }
 
 // errAnswered is returned by handlers that have written their answer themselves.

@@ -80,7 +80,7 @@ func (s *Server) sample(c *call) (any, error) {
 	key := sampleKey{req.SamplingSessionID, req.SeqID}
 	hash := sha256.Sum256(c.body)
 	var fresh *sample
-	err = s.change(func(t *state) (int64, error) {
+	err = s.change(func(t *serverState) (int64, error) {
 		if p := t.samples[key]; p != nil && t.samplers[key.sampler] != nil {
 			if _, err := t.ownSampler(c.tenant, key.sampler); err != nil {
 				return 0, err

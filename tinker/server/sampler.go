@@ -34,7 +34,7 @@ type sampler struct {
 
 func samplerID(session string, seq int64) string { return fmt.Sprintf("%s:sample:%d", session, seq) }
 
-func (t *state) addSampler(p *sampler) {
+func (t *serverState) addSampler(p *sampler) {
 	t.samplers[p.ID] = p
 	p.used = p.Created
 	if p.Unnamed {
@@ -43,14 +43,14 @@ func (t *state) addSampler(p *sampler) {
 }
 
 // tenantOf returns the tenant of a sampler, "" if there is no such sampler; s.mu is held.
-func (t *state) tenantOf(id string) string {
+func (t *serverState) tenantOf(id string) string {
 	if p := t.samplers[id]; p != nil && t.sessions[p.Session] != nil {
 		return t.sessions[p.Session].Tenant
 	}
 	return ""
 }
 
-func (t *state) dropSampler(id string) {
+func (t *serverState) dropSampler(id string) {
 	if p := t.samplers[id]; p != nil {
 		p.forget()
 		delete(t.unnamed, p.ModelPath)
@@ -81,7 +81,7 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	if p.client, err = s.weights(c, p); err != nil {
 		return nil, err
 	}
-	err = s.change(func(t *state) (int64, error) {
+	err = s.change(func(t *serverState) (int64, error) {
 		if t.samplers[p.ID] != nil {
 			p.forget() // a concurrent copy of the request was faster
 			return 0, nil
@@ -132,7 +132,7 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 }
 
 // ownSampler returns a tenant's sampler. s.mu is held.
-func (t *state) ownSampler(tenant, id string) (*sampler, error) {
+func (t *serverState) ownSampler(tenant, id string) (*sampler, error) {
 	p := t.samplers[id]
 	if p == nil || t.sessions[p.Session] == nil || t.sessions[p.Session].Tenant != tenant {
 		return nil, fmt.Errorf("sampling session %q: %w", id, tinker.ErrNotFound)
@@ -224,7 +224,7 @@ func (s *Server) freeMemory() bool {
 	if s.forgetWeights() {
 		return true
 	}
-	done, err := s.backend.RestOne()
+	done, err := s.backend.EvictOldest()
 	if err != nil && s.ctx.Err() == nil {
 		s.opts.Log.Error("making room in memory", "error", err)
 	}

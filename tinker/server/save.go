@@ -59,12 +59,12 @@ func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind,
 		return nil, err
 	}
 	now := s.opts.Now().UTC()
-	k := mark{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID,
+	k := checkpointSettings{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID,
 		UserMetadata: req.UserMetadata, Time: now}
 	if req.TTLSeconds != nil {
 		k.Expires = expiry(now, *req.TTLSeconds)
 	}
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if err := s.tooFar(m, req.SeqID); err != nil {
 			return 0, err
 		}
@@ -131,7 +131,7 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		Asked: m.Asked, Created: s.opts.Now().UTC(), Unnamed: true,
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
 	taken := errors.New("taken")
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if err := s.tooFar(m, req.SeqID); err != nil {
 			return 0, err
 		}

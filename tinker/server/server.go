@@ -41,10 +41,10 @@ type Backend interface {
 	OpenModel(ctx context.Context, modelID string) (tinker.TrainingClient, error)
 	// Accepted reports whether a training request was accepted, also in an earlier process.
 	Accepted(modelID string, seqID int64) bool
-	// Rest evicts a model without pending requests from memory; its next request restores it.
-	Rest(modelID string) error
-	// RestOne is Rest of the least recently used model; false means that there is none.
-	RestOne() (bool, error)
+	// Evict evicts a model without pending requests from memory; its next request restores it.
+	Evict(modelID string) error
+	// EvictOldest is Evict of the least recently used model; false means that there is none.
+	EvictOldest() (bool, error)
 	// Heal returns nil when requests can be made durable. After a failed write it tries again.
 	Heal() error
 	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result,
@@ -72,7 +72,7 @@ type Server struct {
 	opts    Options
 	secret  []byte // signs request ids and archive addresses
 	mux     *http.ServeMux
-	stats   *stats
+	stats   *serverMetrics
 	hider   *strings.Replacer
 
 	bodies    *budget   // of requests in flight
@@ -80,7 +80,7 @@ type Server struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
-	work   group
+	work   goroutines
 
 	training  *quota // pending training requests
 	sampling  *quota // unfinished samples
@@ -88,7 +88,7 @@ type Server struct {
 
 	mu    sync.Mutex
 	log   *wal.Log
-	state state
+	state serverState
 	free  freeSpace
 }
 

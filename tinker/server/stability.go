@@ -14,7 +14,7 @@ import (
 
 // The stability information of a sample (record_stability_info) is the part of it that stable_reinforce needs: the
 // tokens of each sequence and their log-probabilities under the policy that drew them. A training request names the
-// sequence behind each of its positions (provenance), and attribute takes the sampler's log-probabilities from the
+// sequence of each of its positions (provenance), and attribute takes the sampler's log-probabilities from the
 // recording, not from the client.
 //
 // As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it
@@ -39,13 +39,13 @@ type recordings struct {
 	bytes map[string]int64      // by tenant
 }
 
-func (t *state) addRecording(r *recording) {
+func (t *serverState) addRecording(r *recording) {
 	t.dropRecording(r.Sequence)
 	t.recorded.of[r.Sequence] = r
 	t.recorded.bytes[r.Tenant] += r.size()
 }
 
-func (t *state) dropRecording(id string) {
+func (t *serverState) dropRecording(id string) {
 	r := t.recorded.of[id]
 	if r == nil {
 		return

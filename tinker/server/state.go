@@ -28,19 +28,19 @@ const (
 	recStability  = 'Q' // *recording
 )
 
-// state is the server's state, which its mutex guards. Everything is in the log except fields marked volatile.
-type state struct {
+// serverState is the server's data, which its mutex guards. Everything is in the log except fields marked volatile.
+type serverState struct {
 	sessions map[string]*session
 	models   map[string]*model
 	samplers map[string]*sampler
-	unnamed  map[string]string         // checkpoint path of an unnamed sampler -> its id
-	rejects  map[trainKey]reject       // training requests that the server refused itself
-	byTenant map[string][]trainKey     // of rejects, in the order they came
-	gaps     map[string][]reject       // ranges of numbers that never arrived, by model
-	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
+	unnamed  map[string]string                       // checkpoint path of an unnamed sampler -> its id
+	rejects  map[trainKey]rejection                  // training requests that the server refused itself
+	byTenant map[string][]trainKey                   // of rejects, in the order they came
+	gaps     map[string][]rejection                  // ranges of numbers that never arrived, by model
+	marks    map[string]map[int64]checkpointSettings // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
-	kept     map[string]*kept // volatile: by tenant, the samples that are done
-	recorded recordings       // stability information
+	kept     map[string]*keptResults // volatile: by tenant, the samples that are done
+	recorded recordings              // stability information
 }
 
 type trainKey struct {
@@ -53,12 +53,12 @@ type sampleKey struct {
 	seq     int64
 }
 
-func newState() state {
-	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
+func newState() serverState {
+	return serverState{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
 		unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, byTenant: map[string][]trainKey{}, gaps: map[string][]reject{},
-		marks:   map[string]map[int64]mark{},
-		samples: map[sampleKey]*sample{}, kept: map[string]*kept{},
+		rejects: map[trainKey]rejection{}, byTenant: map[string][]trainKey{}, gaps: map[string][]rejection{},
+		marks:   map[string]map[int64]checkpointSettings{},
+		samples: map[sampleKey]*sample{}, kept: map[string]*keptResults{},
 		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
@@ -80,7 +80,7 @@ type model struct {
 }
 
 // rejected finds why a number was rejected. s.mu is held.
-func (t *state) rejected(model string, seq int64) (reject, bool) {
+func (t *serverState) rejected(model string, seq int64) (rejection, bool) {
 	if r, ok := t.rejects[trainKey{model, seq}]; ok {
 		return r, true
 	}
@@ -89,7 +89,7 @@ func (t *state) rejected(model string, seq int64) (reject, bool) {
 			return r, true
 		}
 	}
-	return reject{}, false
+	return rejection{}, false
 }
 
 type samplerKey struct {
@@ -97,7 +97,7 @@ type samplerKey struct {
 }
 
 // replay applies one record of the log.
-func (t *state) replay(kind byte, payload []byte) error {
+func (t *serverState) replay(kind byte, payload []byte) error {
 	switch kind {
 	case recSession:
 		return replay(payload, func(v *session) { t.sessions[v.ID] = v })
@@ -116,13 +116,13 @@ func (t *state) replay(kind byte, payload []byte) error {
 			}
 		})
 	case recReject:
-		return replay(payload, func(v *reject) { t.addReject(*v) })
+		return replay(payload, func(v *rejection) { t.addReject(*v) })
 	case recSampler:
 		return replay(payload, t.addSampler)
 	case recDropped:
 		return replay(payload, func(v *samplerKey) { t.dropSampler(v.ID) })
 	case recCheckpoint:
-		return replay(payload, func(v *mark) { t.addMark(*v) })
+		return replay(payload, func(v *checkpointSettings) { t.addMark(*v) })
 	case recSample:
 		return replay(payload, func(v *sampleRecord) { t.samples[sampleKey{v.Sampler, v.Seq}] = newSample(*v) })
 	case recStability:
@@ -163,7 +163,7 @@ func (s *Server) record(kind byte, v any) (int64, error) {
 
 // change runs f under the lock and makes its records durable. If the request was recorded before (at is 0), change
 // waits too, since that record may not be on the disk yet.
-func (s *Server) change(f func(t *state) (at int64, err error)) error {
+func (s *Server) change(f func(t *serverState) (at int64, err error)) error {
 	s.mu.Lock()
 	at, err := f(&s.state)
 	if at == 0 {
@@ -227,7 +227,7 @@ func (s *Server) compact() error {
 	})
 }
 
-func (t *state) modelsInOrder() []*model {
+func (t *serverState) modelsInOrder() []*model {
 	list := slices.Collect(maps.Values(t.models))
 	slices.SortFunc(list, func(a, b *model) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
@@ -240,7 +240,7 @@ const maxRejects = 8192
 
 // addReject keeps a rejected request. It forgets the tenant's oldest ones beyond maxRejects: the backend still knows
 // that their numbers are used.
-func (t *state) addReject(r reject) {
+func (t *serverState) addReject(r rejection) {
 	r.Error = tinker.BriefText(r.Error) // an older version kept all of it
 	if r.To != 0 {
 		t.gaps[r.Model] = append(t.gaps[r.Model], r)
@@ -260,14 +260,14 @@ func (t *state) addReject(r reject) {
 	}
 }
 
-func (t *state) addMark(m mark) {
+func (t *serverState) addMark(m checkpointSettings) {
 	if t.marks[m.Path] == nil {
-		t.marks[m.Path] = map[int64]mark{}
+		t.marks[m.Path] = map[int64]checkpointSettings{}
 	}
 	t.marks[m.Path][m.Seq] = m
 }
 
-func (t *state) stopTimers() {
+func (t *serverState) stopTimers() {
 	for _, m := range t.models {
 		if m.gap != nil {
 			m.gap.Stop()

@@ -70,7 +70,8 @@ func (s *Server) tokenizerID(asked, base string) string {
 	return flat(base)
 }
 
-// tokenizerAdvice tells a client how get_tokenizer finds tokenizers that the hub does not have; "" if there are none.
+// tokenizerAdvice is a message to clients: how get_tokenizer finds tokenizers that the hub does not have; "" if there
+// are none.
 func (s *Server) tokenizerAdvice(c *call) string {
 	for base := range s.opts.Tokenizers {
 		if s.opts.HubNames[base] == "" {

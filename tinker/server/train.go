@@ -197,7 +197,7 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 	if err := checkSeq(seq); err != nil {
 		return nil, err
 	}
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if err := s.tooFar(m, seq); err != nil {
 			return 0, err
 		}
@@ -236,8 +236,8 @@ func (s *Server) void(m *model, seq int64) error {
 	return err
 }
 
-func rejected(model string, seq int64, err error) reject {
-	return reject{Model: model, Seq: seq, Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}
+func rejected(model string, seq int64, err error) rejection {
+	return rejection{Model: model, Seq: seq, Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}
 }
 
-func (r reject) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }
+func (r rejection) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }

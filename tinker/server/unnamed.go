@@ -60,7 +60,7 @@ func (s *Server) measureUnnamed(tenant string) {
 // dropUnnamed deletes the unnamed samplers that meant selects, except those in use and those whose save is pending.
 func (s *Server) dropUnnamed(meant func(*sampler) bool) error {
 	var idle []*sampler
-	err := s.change(func(t *state) (at int64, err error) {
+	err := s.change(func(t *serverState) (at int64, err error) {
 		for _, p := range t.samplers {
 			if p.Unnamed && p.busy == 0 && meant(p) {
 				if _, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil {

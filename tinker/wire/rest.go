@@ -93,7 +93,7 @@ type WeightsInfoRequest struct {
 	TinkerPath string `json:"tinker_path"`
 }
 
-// WeightsInfo says what a checkpoint needs.
+// WeightsInfo describes what is needed to load a checkpoint.
 type WeightsInfo struct {
 	BaseModel    string `json:"base_model"`
 	IsLoRA       bool   `json:"is_lora"`

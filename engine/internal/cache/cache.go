@@ -30,7 +30,7 @@ type Cache struct {
 	mu     sync.Mutex
 	free   []*Page // unused pages whose memory is reused
 	used   int     // pages with a user or in the prefix table
-	prefix table
+	prefix prefixTable
 }
 
 // New returns a cache for that many bytes of pages of that shape, at least one page.

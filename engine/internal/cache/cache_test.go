@@ -133,11 +133,11 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 func TestRandomUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCache(12)
-		type lane struct {
+		type sequence struct {
 			tokens []int32
 			pages  []*Page
 		}
-		var lanes []lane
+		var sequences []sequence
 		t.Repeat(map[string]func(*rapid.T){
 			"start": func(t *rapid.T) {
 				n := rapid.IntRange(1, 3*PageLen).Draw(t, "n")
@@ -159,21 +159,21 @@ func TestRandomUse(t *testing.T) {
 				for i, p := range more {
 					p.Data[0] = sign(tokens[:min(n, (len(pages)+i+1)*PageLen)])
 				}
-				l := lane{tokens, append(pages, more...)}
+				l := sequence{tokens, append(pages, more...)}
 				c.Keep(1, tokens, l.pages)
-				lanes = append(lanes, l)
+				sequences = append(sequences, l)
 			},
 			"end": func(t *rapid.T) {
-				if len(lanes) == 0 {
+				if len(sequences) == 0 {
 					t.Skip()
 				}
-				i := rapid.IntRange(0, len(lanes)-1).Draw(t, "lane")
-				c.Release(lanes[i].pages)
-				lanes = slices.Delete(lanes, i, i+1)
+				i := rapid.IntRange(0, len(sequences)-1).Draw(t, "sequence")
+				c.Release(sequences[i].pages)
+				sequences = slices.Delete(sequences, i, i+1)
 			},
 			"": func(t *rapid.T) {
 				held := map[*Page]bool{}
-				for _, l := range lanes {
+				for _, l := range sequences {
 					for i, p := range l.pages {
 						held[p] = true
 						if p.Data[0] != sign(l.tokens[:min(len(l.tokens), (i+1)*PageLen)]) {
@@ -186,7 +186,7 @@ func TestRandomUse(t *testing.T) {
 				}
 			},
 		})
-		for _, l := range lanes {
+		for _, l := range sequences {
 			c.Release(l.pages)
 		}
 		if got := c.Alloc(c.Limit(), false); got == nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var updateBits = flags.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
+var updateBits = flags.Bool("bits.update", false, "rewrite testdata/bits.golden from the portable kernels")
 
 // The self-test's results have the bits of testdata/bits.golden, on every path of this processor and on other
 // processors: make arm64 runs this test there.

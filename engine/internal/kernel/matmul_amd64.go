@@ -8,12 +8,11 @@ type microKernel func(steps int, a, b, c *float32, ldc, acc, lda, ahead int)
 const (
 	// maxTile is the number of rows of the largest micro-kernel of all.
 	maxTile = 14
-	// blockK is the length of a block of k: 16 KiB of rows beside 32 KiB of panel.
+	// blockK is the length of a block of k: 16 KiB of rows and 32 KiB of panel.
 	blockK = 256
 	// blockRows is about the number of rows packed at once: 256 KiB.
 	blockRows = 16 * maxTile
-	// fewPanels is the number of panels up to which float32 rows are read where they
-	// lie.
+	// fewPanels is the number of panels up to which float32 rows are read in place.
 	fewPanels = 2
 	// oneWalk is the number of rows up to which a panel is walked in one pass: they stay in the first cache for any K,
 	// and memory is read in one stretch.

@@ -163,7 +163,7 @@ func TestCheck(t *testing.T) {
 		{"unknown", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "mask": two},
 			`unknown loss_fn_input "mask"`},
 		{"entropy weights", "with", map[string]tinker.Tensor{"target_tokens": wide, "entropy_weights": two}, ""},
-		{"entropy weights nobody asked for", tinker.CrossEntropy,
+		{"entropy weights that were not requested", tinker.CrossEntropy,
 			map[string]tinker.Tensor{"target_tokens": tokens, "entropy_weights": two},
 			"has entropy_weights, but loss_fn_config of cross_entropy has no entropy_coef"},
 		{"entropy weights for each target", "with", map[string]tinker.Tensor{"target_tokens": wide,

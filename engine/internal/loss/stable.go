@@ -19,7 +19,7 @@ import (
 //     framework secretly brings you off-policy RL training").
 //   - The KL divergence from the sampler, KL(q ‖ p), is estimated from the sampled token by r − 1 − log r (Schulman
 //     2020, "Approximating KL divergence", k3), which is unbiased however old the sample is, as the token was drawn
-//     from q (at temperature 1). Above MaxRatio it goes on as the tangent in log r, so that its gradient is t − 1.
+//     from q (at temperature 1). Above MaxRatio it continues as the tangent in log r, so that its gradient is t − 1.
 //
 // So the gradient of a token is never above MaxRatio·|A| + kl_coeff·(MaxRatio − 1), however far the policies are apart.
 

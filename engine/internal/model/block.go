@@ -5,7 +5,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// This file is one transformer block, forward beside backward, for rows a to b-1 of a pass:
+// This file is one transformer block, forward and backward, for rows a to b-1 of a pass:
 //
 //	project   n1 = norm(x) ; q, k, v = n1·Wᵀ ; QK-norm ; RoPE ; K and V into the pages
 //	attend    h = x + attention(q)·Woᵀ

@@ -1,4 +1,4 @@
-// Package nn holds the layers of a decoder-only transformer, each with its backward beside its forward, over rows: the
+// Package nn holds the layers of a decoder-only transformer, each with its forward and its backward, over rows: the
 // tokens of all sequences of a batch one after another, never padded.
 //
 // No result depends on which rows are computed together. Every function computes a block of rows (or, for attention

@@ -87,7 +87,7 @@ func TestRoofline(t *testing.T) {
 	for _, x := range []struct{ bf16, operations, bytes, want float64 }{
 		{100, 4e11, 1e10, 4}, // bound by arithmetic
 		{100, 4e11, 6e10, 6}, // by memory
-		{0, 4e11, 1e10, 1},   // nobody knows the peak
+		{0, 4e11, 1e10, 1},   // the peak is unknown
 	} {
 		if got := (Roof{BF16: x.bf16, Bandwidth: 10}).Seconds(x.operations, x.bytes); got != x.want {
 			t.Errorf("%+v takes %v seconds", x, got)

@@ -53,7 +53,8 @@ func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 		if placed != nil {
 			err = placed.Err
 		}
-		return []*config.Problem{in.cfg.Problem(key, "%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "run: "), "hub: "))}
+		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "run: "), "hub: ")
+		return []*config.Problem{in.cfg.Problem(key, "%s", text)}
 	}
 	for _, a := range names {
 		p := in.cfg.Problem(key+"."+a.Name, "%s", a.Text)

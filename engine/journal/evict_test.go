@@ -16,7 +16,7 @@ import (
 
 // A model may be evicted between any two requests, and is after a start: the answers are those of a model that stayed
 // in memory.
-func TestRestingChangesNothing(t *testing.T) {
+func TestEvictionChangesNothing(t *testing.T) {
 	modelDir := tinyModel(t)
 	var want []string
 	whole := mustOpen(t, modelDir, t.TempDir(), disk.OS(), journal.Options{})
@@ -32,20 +32,20 @@ func TestRestingChangesNothing(t *testing.T) {
 		if got, err := c.do(seq); err != nil || got != want[seq-1] {
 			t.Fatalf("request %d: %s, %v; want %s", seq, got, err, want[seq-1])
 		}
-		if err := j.Rest("s:train:0"); err != nil {
+		if err := j.Evict("s:train:0"); err != nil {
 			t.Fatal(err)
 		}
-		if resting, all := j.Resting(); resting != 1 || all != 1 {
-			t.Fatalf("request %d: %d of %d rest", seq, resting, all)
+		if evicted, all := j.Evicted(); evicted != 1 || all != 1 {
+			t.Fatalf("request %d: %d of %d are evicted", seq, evicted, all)
 		}
 		if info, err := c.m.Info(ctx); err != nil || info.NextSeqID != seq+1 || info.LoRA.Rank != 4 {
-			t.Fatalf("a resting model is %+v, %v", info, err)
+			t.Fatalf("an evicted model is %+v, %v", info, err)
 		}
 		if f, accepted := j.Lookup("s:train:0", seq); f == nil || !accepted || !j.Accepted("s:train:0", seq) ||
 			j.Accepted("s:train:0", seq+1) {
-			t.Fatalf("request %d of a resting model: %v, %v", seq, f, accepted)
+			t.Fatalf("request %d of an evicted model: %v, %v", seq, f, accepted)
 		}
-		if resting, _ := j.Resting(); resting != 1 {
+		if evicted, _ := j.Evicted(); evicted != 1 {
 			t.Error("queries restored it")
 		}
 		if seq%4 == 0 {
@@ -53,14 +53,14 @@ func TestRestingChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			j = mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
-			if resting, all := j.Resting(); resting != 1 || all != 1 {
-				t.Fatalf("after a start %d of %d rest", resting, all)
+			if evicted, all := j.Evicted(); evicted != 1 || all != 1 {
+				t.Fatalf("after a start %d of %d are evicted", evicted, all)
 			}
 			c = mustBegin(t, j)
 		}
 	}
-	for seq := int64(1); seq <= ops; seq++ { // each again, from a rest
-		j.Rest("s:train:0")
+	for seq := int64(1); seq <= ops; seq++ { // each again, after an eviction
+		j.Evict("s:train:0")
 		if got, err := c.do(seq); err != nil || got != want[seq-1] {
 			t.Fatalf("request %d once more: %s, %v; want %s", seq, got, err, want[seq-1])
 		}
@@ -71,7 +71,7 @@ func TestRestingChangesNothing(t *testing.T) {
 }
 
 // Requests and evictions at the same time.
-func TestRestAndWork(t *testing.T) {
+func TestEvictionAndWork(t *testing.T) {
 	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(), journal.Options{IdleAfter: time.Millisecond})
 	defer j.Close()
 	var stop atomic.Bool
@@ -79,7 +79,7 @@ func TestRestAndWork(t *testing.T) {
 	go func() {
 		var err error
 		for !stop.Load() && err == nil {
-			_, err = j.RestOne()
+			_, err = j.EvictOldest()
 		}
 		over <- err
 	}()
@@ -112,7 +112,7 @@ func TestRestAndWork(t *testing.T) {
 }
 
 // A model without requests is evicted by itself.
-func TestIdleModelsRest(t *testing.T) {
+func TestIdleModelsAreEvicted(t *testing.T) {
 	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(), journal.Options{IdleAfter: 20 * time.Millisecond})
 	defer j.Close()
 	c := mustBegin(t, j)
@@ -120,7 +120,7 @@ func TestIdleModelsRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if resting, _ := j.Resting(); resting == 1 {
+		if evicted, _ := j.Evicted(); evicted == 1 {
 			break
 		}
 		if time.Now().After(deadline) {

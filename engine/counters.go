@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// figures counts what was computed.
-type figures struct {
+// counters counts what was computed.
+type counters struct {
 	prefill, decode, forward, backward atomic.Int64 // tokens
 	steps, sequences, running          atomic.Int64 // of sampling; running is now
 	passes, models, passTokens         atomic.Int64 // of training
@@ -17,7 +17,7 @@ type figures struct {
 }
 
 // pass records a pass of training.
-func (f *figures) pass(models, tokens int, back bool) {
+func (f *counters) pass(models, tokens int, back bool) {
 	f.passes.Add(1)
 	f.models.Add(int64(models))
 	f.passTokens.Add(int64(tokens))
@@ -27,14 +27,14 @@ func (f *figures) pass(models, tokens int, back bool) {
 }
 
 // part records how long training computed without yielding. Only the compute loop calls it.
-func (f *figures) part(took time.Duration) {
+func (f *counters) part(took time.Duration) {
 	if int64(took) > f.longest.Load() {
 		f.longest.Store(int64(took))
 	}
 }
 
 // step records a step of sampling.
-func (f *figures) step(sequences []*sequence) {
+func (f *counters) step(sequences []*sequence) {
 	f.steps.Add(1)
 	f.sequences.Add(int64(len(sequences)))
 	for _, l := range sequences {

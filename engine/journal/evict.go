@@ -14,20 +14,20 @@ import (
 // An idle model is evicted: it is written to its snapshot and removed from the machine's memory. The next request
 // restores it to the same bits. After a start all models are evicted except those with requests to replay.
 
-// restPeriod limits how often idle models are looked for.
-const restPeriod = 10 * time.Second
+// evictPeriod is the time between two searches for idle models.
+const evictPeriod = 10 * time.Second
 
-// keepResting evicts models that have not been used for IdleAfter, until the journal closes.
-func (j *Journal) keepResting() {
-	tick := time.NewTicker(max(j.opts.IdleAfter/8, min(j.opts.IdleAfter, restPeriod)))
+// evictIdle evicts models that have not been used for IdleAfter, until the journal closes.
+func (j *Journal) evictIdle() {
+	tick := time.NewTicker(max(j.opts.IdleAfter/8, min(j.opts.IdleAfter, evictPeriod)))
 	defer tick.Stop()
 	for {
 		select {
 		case <-j.ctx.Done():
 			return
 		case <-tick.C:
-			for _, m := range j.resting(time.Now().Add(-j.opts.IdleAfter)) {
-				if _, err := m.rest(); err != nil && j.ctx.Err() == nil {
+			for _, m := range j.evictable(time.Now().Add(-j.opts.IdleAfter)) {
+				if _, err := m.evict(); err != nil && j.ctx.Err() == nil {
 					j.opts.Warn(fmt.Sprintf("model %s stays in memory: %v", m.id, err))
 				}
 			}
@@ -35,12 +35,12 @@ func (j *Journal) keepResting() {
 	}
 }
 
-// resting lists the models that may be evicted and were not used after that time, the least recently used first.
-func (j *Journal) resting(since time.Time) (list []*trainingClient) {
+// evictable lists the models that may be evicted and were not used after that time, the least recently used first.
+func (j *Journal) evictable(since time.Time) (list []*trainingClient) {
 	used := map[*trainingClient]time.Time{}
 	for _, m := range j.all() {
 		m.mu.Lock()
-		if m.mayRest() && !m.used.After(since) {
+		if m.mayEvict() && !m.used.After(since) {
 			list, used[m] = append(list, m), m.used
 		}
 		m.mu.Unlock()
@@ -52,56 +52,56 @@ func (j *Journal) resting(since time.Time) (list []*trainingClient) {
 	return list
 }
 
-// Rest evicts a model at once if it has no pending requests. Its client has announced that it is done.
-func (j *Journal) Rest(modelID string) error {
+// Evict removes a model from memory at once if it has no pending requests. Its client has announced that it is done.
+func (j *Journal) Evict(modelID string) error {
 	j.mu.Lock()
 	m := j.models[modelID]
 	j.mu.Unlock()
 	if m == nil {
 		return tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
 	}
-	_, err := m.rest()
+	_, err := m.evict()
 	return err
 }
 
-// RestOne evicts the least recently used model and reports whether there was one.
-func (j *Journal) RestOne() (bool, error) {
-	for _, m := range j.resting(time.Now()) {
-		if done, err := m.rest(); done || err != nil {
+// EvictOldest evicts the least recently used model and reports whether there was one.
+func (j *Journal) EvictOldest() (bool, error) {
+	for _, m := range j.evictable(time.Now()) {
+		if done, err := m.evict(); done || err != nil {
 			return done, err
 		}
 	}
 	return false, nil
 }
 
-// Resting counts the evicted models, and all models that are not unloaded.
-func (j *Journal) Resting() (resting, all int) {
+// Evicted counts the evicted models, and all models that are not unloaded.
+func (j *Journal) Evicted() (evicted, all int) {
 	for _, m := range j.all() {
 		m.mu.Lock()
 		if !m.gone {
 			all++
 		}
-		if m.idle {
-			resting++
+		if m.evicted {
+			evicted++
 		}
 		m.mu.Unlock()
 	}
-	return resting, all
+	return evicted, all
 }
 
-// mayRest reports whether the model has no pending requests; m.mu is held.
-func (m *trainingClient) mayRest() bool {
-	return !m.idle && !m.gone && m.leaving == nil && m.running == 0
+// mayEvict reports whether the model has no pending requests; m.mu is held.
+func (m *trainingClient) mayEvict() bool {
+	return !m.evicted && !m.gone && m.leaving == nil && m.running == 0
 }
 
-// rest writes the model to its snapshot and evicts it. It reports whether it did.
-func (m *trainingClient) rest() (bool, error) {
+// evict writes the model to its snapshot and removes it from memory. It reports whether it did.
+func (m *trainingClient) evict() (bool, error) {
 	if !m.snapping.TryLock() { // a snapshot or a restore is in progress
 		return false, nil
 	}
 	defer m.snapping.Unlock()
 	m.mu.Lock()
-	may, stale := m.mayRest(), !m.snapped || m.ops.Next()-1 > m.applied
+	may, stale := m.mayEvict(), !m.snapped || m.ops.Next()-1 > m.applied
 	m.mu.Unlock()
 	if !may {
 		return false, nil
@@ -112,11 +112,11 @@ func (m *trainingClient) rest() (bool, error) {
 		}
 	}
 	m.mu.Lock()
-	if !m.mayRest() || m.ops.Next()-1 > m.applied { // a request came meanwhile
+	if !m.mayEvict() || m.ops.Next()-1 > m.applied { // a request came meanwhile
 		m.mu.Unlock()
 		return false, nil
 	}
-	m.idle, m.inner, m.created.Request = true, nil, nil
+	m.evicted, m.inner, m.created.Request = true, nil, nil
 	m.ops.ForgetAll()
 	m.mu.Unlock()
 	if err := m.j.m.Evict(m.j.ctx, m.id); err != nil {
@@ -125,30 +125,30 @@ func (m *trainingClient) rest() (bool, error) {
 	return true, nil
 }
 
-// awake returns with m.mu held and the model in the machine, or an error.
-func (m *trainingClient) awake() error {
+// lockLoaded returns with m.mu held and the model in the machine, or an error.
+func (m *trainingClient) lockLoaded() error {
 	for {
 		m.mu.Lock()
-		if !m.idle || m.leaving != nil {
+		if !m.evicted || m.leaving != nil {
 			return nil
 		}
 		m.mu.Unlock()
-		if err := m.wakeInto(); err != nil {
+		if err := m.restoreWithRoom(); err != nil {
 			return m.unusable(err)
 		}
 	}
 }
 
-// wakeInto is wake for a request that is not accepted yet. When there is no memory for the model, the least recently
-// used model is evicted; if none can be, the request must be sent again.
-func (m *trainingClient) wakeInto() error {
+// restoreWithRoom is restore for a request that is not accepted yet. When there is no memory for the model, the least
+// recently used model is evicted; if none can be, the request must be sent again.
+func (m *trainingClient) restoreWithRoom() error {
 	for {
-		err := m.wake(context.Background())
+		err := m.restore(context.Background())
 		if !errors.Is(err, tinker.ErrBusy) {
 			return err
 		}
-		if done, rested := m.j.RestOne(); !done {
-			return errors.Join(err, rested)
+		if done, evictErr := m.j.EvictOldest(); !done {
+			return errors.Join(err, evictErr)
 		}
 	}
 }
@@ -161,12 +161,12 @@ func (m *trainingClient) unusable(why error) error {
 	return tinker.Userf("journal: model %s %w: %w", m.id, tinker.ErrUnusable, why)
 }
 
-// wake restores an evicted model from its snapshot.
-func (m *trainingClient) wake(ctx context.Context) error {
+// restore restores an evicted model from its snapshot.
+func (m *trainingClient) restore(ctx context.Context) error {
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
 	m.mu.Lock()
-	idle := m.idle
+	idle := m.evicted
 	m.mu.Unlock()
 	if !idle || m.broken != nil {
 		return m.broken
@@ -176,7 +176,7 @@ func (m *trainingClient) wake(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	inner, err := m.restore(ctx, s)
+	inner, err := m.restoreFrom(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (m *trainingClient) wake(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.idle, m.inner, m.created, m.info, m.used = false, inner, s.Created, info, time.Now()
+	m.evicted, m.inner, m.created, m.info, m.used = false, inner, s.Created, info, time.Now()
 	for _, r := range results {
 		if err := m.restoreResult(r); err != nil {
 			return fmt.Errorf("journal: restore %s: %w", s.path, err)
@@ -199,7 +199,7 @@ func (m *trainingClient) wake(ctx context.Context) error {
 	return nil
 }
 
-func (m *trainingClient) restore(ctx context.Context, s *snapfile) (tinker.TrainingClient, error) {
+func (m *trainingClient) restoreFrom(ctx context.Context, s *snapfile) (tinker.TrainingClient, error) {
 	state, err := s.machine()
 	if err != nil {
 		return nil, err

@@ -7,27 +7,27 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// runBytes is the memory of a training run besides its tensors: maps, queues, names.
-const runBytes = 128 << 10
+// runOverhead is the memory of a training run besides its tensors: maps, queues, names.
+const runOverhead = 128 << 10
 
-// reckon estimates the memory of a run in bytes: its parameters, a gradient, the copy of it that a failed request
+// runBytes estimates the memory of a run in bytes: its parameters, a gradient, the copy of it that a failed request
 // restores, and two moments, all f32; and two packed versions of its weights, since a step makes the new one while the
 // old one is in use.
-func (b *base) reckon(l tinker.LoRA) int64 {
+func (b *base) runBytes(l tinker.LoRA) int64 {
 	c := b.config
 	if l.Rank == 0 {
 		n := 6 * 4 * c.Parameters()
 		if c.Tied {
 			n += 4 * 4 * int64(c.Vocab) * int64(c.Dim) // two more accumulators, and their copies
 		}
-		return runBytes + n + 2*c.WeightBytes()
+		return runOverhead + n + 2*c.WeightBytes()
 	}
 	m := modelLoRA(l)
-	return runBytes + 5*4*m.Parameters(c) + 2*m.PackedBytes(c)
+	return runOverhead + 5*4*m.Parameters(c) + 2*m.PackedBytes(c)
 }
 
-// reckon estimates the memory of one version's weights in bytes, without the base model's.
-func (v *version) reckon() int64 {
+// bytes estimates the memory of one version's weights in bytes, without the base model's.
+func (v *version) bytes() int64 {
 	switch {
 	case v.weights == v.id && v.adapter == nil:
 		return v.w.Config.WeightBytes()
@@ -48,7 +48,7 @@ func (e *Engine) RoomForModel(req tinker.CreateModelRequest) error {
 	if err := b.checkRank(req.LoRA); err != nil {
 		return err
 	}
-	return e.memory.room(req.Owner, describeRun(req.LoRA, b), b.reckon(req.LoRA))
+	return e.memory.room(req.Owner, describeRun(req.LoRA, b), b.runBytes(req.LoRA))
 }
 
 // RoomForState implements tinker.Sized.
@@ -61,7 +61,7 @@ func (e *Engine) RoomForState(req tinker.CreateFromStateRequest) error {
 	if err != nil {
 		return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
 	}
-	return e.memory.room(req.Owner, describeRun(m.LoRA, b), b.reckon(m.LoRA))
+	return e.memory.room(req.Owner, describeRun(m.LoRA, b), b.runBytes(m.LoRA))
 }
 
 func describeRun(l tinker.LoRA, b *base) string {
@@ -86,7 +86,7 @@ func (b *base) checkRank(l tinker.LoRA) error {
 
 // hold accounts for the memory of a run that is being made. A promised run is always accepted.
 func (r *trainingRun) hold(promised bool) error {
-	n := r.base.reckon(r.lora)
+	n := r.base.runBytes(r.lora)
 	if promised {
 		r.e.memory.take(r.owner, r.id, n)
 		return nil
@@ -97,11 +97,11 @@ func (r *trainingRun) hold(promised bool) error {
 // keep accounts for the weights of a sampling client on a checkpoint, once for all clients of one version.
 func (e *Engine) keep(c *samplingClient, what string) error {
 	name := fmt.Sprintf("version %d", c.version.id)
-	if err := e.memory.share(c.queue.owner, name, what, c.version.reckon()); err != nil {
+	if err := e.memory.share(c.queue.owner, name, what, c.version.bytes()); err != nil {
 		return err
 	}
-	c.held = &held{release: func() { e.memory.release(name) }}
-	c.collected = runtime.AddCleanup(c, (*held).end, c.held)
+	c.held = &memoryUse{release: func() { e.memory.release(name) }}
+	c.collected = runtime.AddCleanup(c, (*memoryUse).end, c.held)
 	return nil
 }
 
