@@ -59,9 +59,7 @@ func openMLflow(c Config, role string) (Sink, error) {
 	}
 	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("monitor: monitor_args.uri %q is neither the address of an MLflow server nor a store; "+
-			"write "+
-			"one such as "+
-			"http://localhost:5000, file:///path/to/mlruns or sqlite:///mlflow.db", base)
+			"write one such as http://localhost:5000, file:///path/to/mlruns or sqlite:///mlflow.db", base)
 	}
 	m := &mlflow{client: http.Client{Timeout: 10 * time.Second}, api: strings.TrimSuffix(base, "/") +
 		"/api/2.0/mlflow/", warn: c.Warn, now: c.Now,

@@ -67,8 +67,8 @@ func (m *trainingClient) otherSettings(seq int64, session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return tinker.Userf("journal: model %d of session %s was created with other settings: base model %q, rank %d, "+
-		"train_attn %t, train_mlp %t, train_unembed %t; "+
-		"ask for the same, or use another model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank,
+		"train_attn %t, train_mlp %t, train_unembed %t; ask for the same, or use another "+
+		"model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank,
 		m.info.LoRA.TrainAttn, m.info.LoRA.TrainMLP, m.info.LoRA.TrainUnembed)
 }
 

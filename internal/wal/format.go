@@ -44,8 +44,7 @@ func readHeader(data []byte) (generation uint64, err error) {
 	switch {
 	case string(data[:len(magic)]) != magic:
 		return 0, errors.New("does not begin like a log of this program; it is damaged or another file; restore it " +
-			"from a backup, " +
-			"or move it away to start a new one")
+			"from a backup, or move it away to start a new one")
 	case binary.LittleEndian.Uint32(data[n-4:]) != sum(data[:n-4]):
 		return 0, errors.New("has a damaged header; restore it from a backup")
 	case v != version:

@@ -31,8 +31,8 @@ func scan(path string, data []byte, last markContents, zip *codec,
 		return s, fmt.Errorf("wal: %s %w", path, err)
 	case last.generation > generation:
 		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken "+
-			"its place; "+
-			"restore the newer one, or remove %s to continue with this one", path, generation, last.generation,
+			"its place; restore the newer one, or remove %s to continue with this "+
+			"one", path, generation, last.generation,
 			markPath(path))
 	}
 	s.generation, s.batch, s.sound = generation, 1, int64(headerSize)
@@ -65,8 +65,8 @@ func scan(path string, data []byte, last markContents, zip *codec,
 
 func lost(path string, sound int64, last markContents) error {
 	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised "+
-		"are missing; "+
-		"restore it from a backup, or remove %s to continue without them", path, sound, last.size, markPath(path))
+		"are missing; restore it from a backup, or remove %s to continue without "+
+		"them", path, sound, last.size, markPath(path))
 }
 
 // torn reports whether a rest that is not a record can be part of an interrupted write, the one after batch. Parts of

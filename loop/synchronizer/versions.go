@@ -167,13 +167,11 @@ func (v *Versions) Check(ctx context.Context, first, last, trained int) error {
 }
 
 func (v *Versions) gone(step, version int) error {
-	return fmt.Errorf("synchronizer: explore step %d samples with the weights of step %d, which job %s no longer "+
-		"has (its newest are of step %d), "+
-		"and no state was saved at that step to make them of: a job that was finished by an older version kept "+
-		"the last weights alone, and one "+
-		"that was trained with a smaller sync_offset or sync_interval kept no older ones; set "+
-		"synchronizer.sync_offset=0 and "+
-		"synchronizer.sync_interval=1 to continue with the newest, or use another name for a new job",
+	return fmt.Errorf("synchronizer: explore step %d samples with the weights of step %d, which job %s no longer has "+
+		"(its newest are of step %d), and no state was saved at that step to make them of: a job that was finished "+
+		"by an older version kept the last weights alone, and one that was trained with a smaller sync_offset or "+
+		"sync_interval kept no older ones; set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 to "+
+		"continue with the newest, or use another name for a new job",
 		step, version, v.Dir, v.Sync.Newest())
 }
 

@@ -154,8 +154,8 @@ func (s *Synchronizer) wait(ctx context.Context, version int, orNewest bool) (go
 			return version, path, nil
 		case gone:
 			return 0, "", fmt.Errorf("%w: version %d was deleted (the newest is %d); set synchronizer.sync_offset=0 "+
-				"and synchronizer.sync_interval=1 "+
-				"to continue with the newest, or use another name for a new job", ErrGone, version, newest)
+				"and synchronizer.sync_interval=1 to continue with the newest, or use another name for a new "+
+				"job", ErrGone, version, newest)
 		case stopped:
 			return 0, "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped,
 				version, newest)

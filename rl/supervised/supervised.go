@@ -182,8 +182,7 @@ func (s *Examples) most(n int) int {
 // is counted.
 func (s *Examples) tooLong(id experience.EID, index int, tokens []int32) *experience.Experience {
 	s.Warn(fmt.Sprintf("%s: nothing of the answer is left within %d tokens (model.max_model_len, or the model's "+
-		"context); "+
-		"the row trains nothing", s.Rows.Place(index), len(tokens)))
+		"context); the row trains nothing", s.Rows.Place(index), len(tokens)))
 	last := len(tokens) - 1
 	return experience.Turn{Prompt: tokens[:last], Response: tokens[last:],
 		Stop: experience.StopPromptTruncated}.Experience(id)

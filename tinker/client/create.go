@@ -113,9 +113,8 @@ func (c *Client) CreateModelFromState(ctx context.Context,
 	info, err := c.WeightsInfo(ctx, req.Path)
 	if errors.Is(err, tinker.ErrNotFound) {
 		return nil, fmt.Errorf("%w; %s does not have the state %s: SkyRL keeps states as long as its --database-url "+
-			"and --checkpoints-base stay, TuFT forgets them "+
-			"when it is restarted unless its configuration enables persistence; start the server with what it had, "+
-			"or begin under another name", err, c.base, req.Path)
+			"and --checkpoints-base stay, TuFT forgets them when it is restarted unless its configuration enables "+
+			"persistence; start the server with what it had, or begin under another name", err, c.base, req.Path)
 	}
 	if err != nil {
 		return nil, err
