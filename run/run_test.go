@@ -188,7 +188,15 @@ func (f *flipped) SamplingClient(ctx context.Context, req tinker.SamplingClientR
 	}
 	from := filepath.Join(f.root, "trinity-tiny", "gsm8k", "tinker", "checkpoints")
 	to := f.t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+	folder, err := engine.CheckpointFolder(from, req.ModelPath)
+	if err != nil {
+		return nil, err
+	}
+	inside, err := filepath.Rel(from, folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(filepath.Join(to, inside), os.DirFS(folder)); err != nil {
 		return nil, err
 	}
 	if err := flipBit(to); err != nil {
