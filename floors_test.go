@@ -34,7 +34,7 @@ var rooms = []string{
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom",
-	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/gguf hf/hub " +
 		"hf/hub/hubtest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/operator rl/reward " +
 		"engine/internal/nn monitor",
