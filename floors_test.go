@@ -33,10 +33,10 @@ var rooms = []string{
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom",
-	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/gguf hf/hub " +
+		"internal/spell internal/web internal/pattern internal/sbom hf/gguf",
+	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"hf/hub/hubtest engine/internal/kernel engine/internal/loss",
-	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/operator rl/reward " +
+	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir rl/experience rl/operator rl/reward " +
 		"engine/internal/nn monitor",
 	"rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",

@@ -333,7 +333,8 @@ func place(tensors []Tensor, head, alignment, size int64) error {
 		t := &tensors[i]
 		order[i] = i
 		if t.offset%alignment != 0 {
-			return fmt.Errorf("tensor %s is at offset %d, which is not a multiple of the alignment %d", t.Name, t.offset,
+			return fmt.Errorf("tensor %s is at offset %d, which is not a multiple of the alignment %d", t.Name,
+				t.offset,
 				alignment)
 		}
 		if start > size || t.offset > size-start || t.size > size-start-t.offset {

@@ -94,7 +94,8 @@ func TestFloats(t *testing.T) {
 			}
 			for i, v := range part {
 				if v != whole[at+int64(i)] {
-					t.Fatalf("%s: element %d is %v alone and %v in all", tensor.Name, at+int64(i), v, whole[at+int64(i)])
+					t.Fatalf("%s: element %d is %v alone and %v in all", tensor.Name, at+int64(i), v,
+						whole[at+int64(i)])
 				}
 			}
 		}

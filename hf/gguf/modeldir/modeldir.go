@@ -1,0 +1,58 @@
+// Package modeldir turns a GGUF file into the model folder that it was made from: config.json, model.safetensors in
+// bf16, tokenizer.json and tokenizer_config.json. It undoes what llama.cpp's converter does to the weights. The rules
+// are those of convert_hf_to_gguf.py and of the loader of llama.cpp 0c1e57098.
+package modeldir
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// Write writes the model folder of a file into dir, which exists. The weights take one pass and a few MiB of memory.
+// config.json comes last: a folder that has one is complete.
+func Write(f *gguf.File, dir string) error {
+	s, err := readShape(f.Metadata, tied(f))
+	if err != nil {
+		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
+	}
+	if err := readFactors(f, &s); err != nil {
+		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
+	}
+	parts, err := weights(f, s)
+	if err != nil {
+		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
+	}
+	tok, tokConfig, err := tokenizerFiles(f.Metadata)
+	if err != nil {
+		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
+	}
+	_, stream, err := safetensors.Stream(parts, map[string]string{"format": "pt"})
+	if err != nil {
+		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
+	}
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{"model.safetensors", stream}, {"tokenizer.json", asJSON(tok)}, {"tokenizer_config.json", asJSON(tokConfig)},
+		{"config.json", asJSON(s.config())}} {
+		if err := disk.Replace(disk.OS(), filepath.Join(dir, file.name), file.write); err != nil {
+			return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
+		}
+	}
+	return nil
+}
+
+func asJSON(v any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+}
