@@ -1,11 +1,13 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -48,10 +50,24 @@ func TestBlocks(t *testing.T) {
 					t.Fatalf("%s, %s: element %d is %s, want %s", id, g.How, i, s, want)
 				}
 			}
+			checkNarrow(t, id, g.How, got, raw)
 		}
 	}
 	if seen != 3*len(all) {
 		t.Errorf("%d of %d golden blocks were compared", seen, 3*len(all))
+	}
+}
+
+// checkNarrow stores the values of a block that a quantiser made once more, which must give the same block: the largest
+// is 127 times the scale.
+func checkNarrow(t *testing.T, id Type, how string, values []float32, want []byte) {
+	t.Helper()
+	again := make([]byte, len(want))
+	if err := Narrow(id, again, values); err != nil {
+		return // a type that is not written
+	}
+	if (id != Q8_0 || strings.Contains(how, "quantize")) && !bytes.Equal(again, want) {
+		t.Errorf("%s, %s: the values are stored as %x, want %x", id, how, again, want)
 	}
 }
 

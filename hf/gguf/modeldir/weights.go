@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -114,7 +113,7 @@ func writeRows(f *gguf.File, t gguf.Tensor, heads int64, to io.Writer) error {
 			return err
 		}
 		for k, x := range row {
-			binary.LittleEndian.PutUint16(out[2*k:], rounded(x))
+			binary.LittleEndian.PutUint16(out[2*k:], gguf.ToBF16(x))
 		}
 		if _, err := to.Write(out); err != nil {
 			return err
@@ -132,13 +131,4 @@ func permuted(i, rows, heads int64) int64 {
 	d := rows / heads
 	head, in := i/d, i%d
 	return head*d + 2*(in%(d/2)) + in/(d/2)
-}
-
-// rounded is x in bf16, to nearest even.
-func rounded(x float32) uint16 {
-	b := math.Float32bits(x)
-	if x != x {
-		return uint16(b>>16) | 0x40
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
