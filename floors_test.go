@@ -38,7 +38,7 @@ var floors = []string{
 		"hf/hub/hubtest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward engine/internal/nn monitor",
-	"rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+	"hf/modelname rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
 		"engine engine/enginetest engine/journal engine/measure",

@@ -39,6 +39,8 @@ type Options struct {
 	Find func(path string) string
 	// Hub resolves names of models and data sets that Find does not lead to; nil: there are local files only.
 	Hub *hub.Hub
+	// Cache is a folder for what is made of other files, such as the model folder of a GGUF file; "": none can be made.
+	Cache string
 	// Plugins are parts that the program brings, by the names that its configurations use.
 	Plugins Plugins
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
@@ -82,7 +84,7 @@ func (o Options) site() site.Site {
 		Monitors: o.Plugins.Monitors,
 		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
-		Threads: o.Threads, Find: o.Find, Hub: o.Hub, FS: o.fs, Own: own}
+		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, FS: o.fs, Own: own}
 }
 
 // ErrInterrupted is Run's error when Stop was closed: the job is saved, and the next start continues it.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -73,7 +72,7 @@ func (c *debugCmd) output() (string, error) {
 
 // serveModel serves the configuration's model.
 func (c *debugCmd) serveModel(s *surroundings, name string) error {
-	dir, err := hub.FindModel(s.ctx, name, s.find, s.hub())
+	dir, err := s.model(name)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,18 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
 // hub is the Hugging Face hub as the environment configures it: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT,
 // HF_TOKEN.
 func (s *surroundings) hub() *hub.Hub { return hub.New(s.hubOptions()) }
+
+// model returns the folder of a model by its name.
+func (s *surroundings) model(name string) (string, error) {
+	return modelname.Finder{Find: s.find, Hub: s.hub(), Cache: s.cacheDir}.Folder(s.ctx, name)
+}
 
 // cachedHub is the hub's cache alone: nothing is downloaded.
 func (s *surroundings) cachedHub() *hub.Hub {

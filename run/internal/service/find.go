@@ -38,9 +38,7 @@ func (f Finder) Model(ctx context.Context, read *base.Model) (*base.Model, error
 	name := f.Config.Model.BaseModel()
 	find := f.Tokenizer
 	if f.Backend.Kind == config.Local {
-		find = func(ctx context.Context) (string, error) {
-			return hub.FindModel(ctx, name, f.Site.Find, f.Site.Hub)
-		}
+		find = func(ctx context.Context) (string, error) { return f.Site.Model(ctx, name) }
 	}
 	dir, err := find(ctx)
 	if err != nil {

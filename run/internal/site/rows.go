@@ -6,8 +6,14 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
+
+// Model returns the folder of a model, see [modelname.Finder].
+func (s Site) Model(ctx context.Context, name string) (string, error) {
+	return modelname.Finder{Find: s.Find, Hub: s.Hub, Cache: s.Cache}.Folder(ctx, name)
+}
 
 // Rows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what its
 // name leads to on the hub.
