@@ -59,7 +59,8 @@ func gradientOf(t *testing.T, o Options, part, rank int, requests ...[][]int32) 
 	grads := c.(*trainingRun).grads
 	all := grads.Accumulators()
 	if i := len(grads.T); i < len(all) { // the tensor of a tied embedding is the sum of the accumulators of its ends
-		embed := slices.IndexFunc(grads.T, func(t model.Tensor) bool { return strings.Contains(t.Name, "embed_tokens") })
+		embed := slices.IndexFunc(grads.T,
+			func(t model.Tensor) bool { return strings.Contains(t.Name, "embed_tokens") })
 		all = slices.Delete(all, embed, embed+1)
 	}
 	return all

@@ -83,9 +83,10 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 	known := partTokens()
 	part, ok := known[a.name]
 	if !ok {
-		return a, tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
-			"that began the folder, or another folder", a.name,
-			strings.Join(slices.Sorted(maps.Keys(known)), " and "))
+		return a,
+			tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
+				"that began the folder, or another folder", a.name,
+				strings.Join(slices.Sorted(maps.Keys(known)), " and "))
 	}
 	a.part = part
 	a.order, err = parseOrder(order)
