@@ -200,8 +200,8 @@ release: ## build static binaries for six platforms with checksums and SBOMs in 
 	.ci/release
 
 .PHONY: release-check
-release-check: ## train the example with the release binaries, in a chroot and on an emulated arm64, and try go install; writes the log (needs root and Debian's qemu-user-static)
-	.ci/release-check 2>&1 | tee docs/results/release.log; exit $${PIPESTATUS[0]}
+release-check: ## build the release, train the example with its binaries, in a chroot and on an emulated arm64, and try go install; writes the log (needs root and Debian's qemu-user-static)
+	mkdir -p bin; { .ci/release && .ci/release-check; } 2>&1 | tee bin/release.log; result=$${PIPESTATUS[0]}; cp bin/release.log docs/results/release.log; exit $$result
 
 .PHONY: bits
 bits: build ## compare metrics and adapters of five jobs with the hashes in docs/results/bits.log (three minutes; needs Python)

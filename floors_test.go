@@ -34,9 +34,9 @@ var rooms = []string{
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom",
-	"internal/arg internal/wal tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub hf/hub/hubtest " +
-		"engine/internal/kernel engine/internal/loss",
-	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/reward " +
+	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+		"hf/hub/hubtest engine/internal/kernel engine/internal/loss",
+	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat rl/experience rl/operator rl/reward " +
 		"engine/internal/nn monitor",
 	"rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
@@ -46,7 +46,10 @@ var floors = []string{
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
 	"config",
-	"run/internal/jobdir run/internal/openai",
+	"run/internal/jobdir run/internal/openai run/internal/place run/internal/site run/internal/base",
+	"run/internal/plan run/internal/service run/internal/prepare",
+	"run/internal/data",
+	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
 	"cmd/trinity",
 }

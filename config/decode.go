@@ -149,7 +149,7 @@ func (d *decoder) decodeStruct(v reflect.Value, n *node, path string) {
 	}
 }
 
-// leaves lists the paths of the scalars of n, or path itself where n is no mapping or an empty one.
+// leaves lists the paths of the scalars of n, or path itself where n is not a mapping or an empty one.
 func leaves(n *node, path string) []string {
 	if n.kind != mapping || len(n.fields) == 0 {
 		return []string{path}

@@ -140,7 +140,7 @@ func (c *Config) deriveExperienceBuffers() {
 }
 
 // deriveStorage chooses the kind and the place of the buffer between the loops. With both loops in one process a
-// file would be read while it is written: it becomes a queue that keeps a copy there. What is no place for a copy is
+// file would be read while it is written: it becomes a queue that keeps a copy there. What is not a place for a copy is
 // not used.
 func (c *Config) deriveStorage(b *ExperienceBuffer) {
 	if b.StorageType == "file" && (c.Mode == Both || c.Mode == ServeTrain) {

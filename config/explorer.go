@@ -42,7 +42,7 @@ func (e *Explorer) defaults() {
 	e.MinRunningModelNum = 1
 }
 
-// OverRollout is the section `explorer.over_rollout`: go on before the slowest share of a batch is in.
+// OverRollout is the section `explorer.over_rollout`: continue before the slowest share of a batch is in.
 type OverRollout struct {
 	Ratio        float64 `yaml:"ratio"`
 	WaitAfterMin float64 `yaml:"wait_after_min"` // seconds

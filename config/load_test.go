@@ -172,7 +172,7 @@ func ExampleParse() {
 	// override "buffer.batchsize=4": buffer.batchsize: unknown key; did you mean batch_size?
 }
 
-// TestLoadEndless: a device that never ends is not read for ever.
+// TestLoadEndless: a device that never ends is not read forever.
 func TestLoadEndless(t *testing.T) {
 	if _, err := os.Stat("/dev/zero"); err != nil {
 		t.Skip(err)

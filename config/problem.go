@@ -153,7 +153,7 @@ type source struct {
 	text     string
 }
 
-// position is a place in a source. The zero position is no place.
+// position is a place in a source. The zero position is not a place.
 type position struct {
 	src          *source
 	line, column int

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Resolved is the configuration in YAML, every key with its value, and behind each value that is not a default a
+// Resolved is the configuration in YAML, every key with its value, and after each value that is not a default a
 // comment saying where it came from. It can be loaded again and gives the same configuration.
 func (c *Config) Resolved() string {
 	var b strings.Builder
@@ -29,7 +29,7 @@ func (p *printer) mapping(n *node, path string, depth int) {
 	}
 }
 
-// value writes what stands behind a key or a dash, and ends the line.
+// value writes what stands after a key or a dash, and ends the line.
 func (p *printer) value(n *node, path string, depth int) {
 	switch {
 	case n.kind == mapping && len(n.fields) > 0:

@@ -47,7 +47,7 @@ func (s *schemer) section(v reflect.Value, path string) object {
 	return object{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-// value is the schema of what stands behind a key: what its kind takes, or ${…}.
+// value is the schema of what stands after a key: what its kind takes, or ${…}.
 func (s *schemer) value(v reflect.Value, path string, nullable bool) object {
 	null, inserted := object{"type": "null"}, object{"$ref": "#/$defs/interpolation"}
 	switch v.Kind() {

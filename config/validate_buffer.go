@@ -86,7 +86,8 @@ func (k *checker) database(key, url string) {
 	kind, _, _ := strings.Cut(scheme, "+")
 	switch {
 	case !ok:
-		k.bad(key, "is %s, which is no database URL; write sqlite:///file.db or postgresql://user:password@host/name",
+		k.bad(
+			key, "is %s, which is not a database URL; write sqlite:///file.db or postgresql://user:password@host/name",
 			quote(url))
 	case kind != "sqlite" && kind != "postgresql" && kind != "postgres":
 		k.bad(key, "is a database of kind %s, which is not supported; use sqlite:///file.db or "+

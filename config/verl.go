@@ -36,8 +36,8 @@ const (
 	verlKeep         = "trainer.max_actor_ckpt_to_keep"
 )
 
-// Verl reads the tree. A value that is no number or no truth value is as if it were not there; [Config.Validate] names
-// it.
+// Verl reads the tree. A value that is neither a number nor a truth value is as if it were not there; [Config.Validate]
+// names it.
 func (c *Config) Verl() Verl {
 	v := Verl{Epochs: 1, CriticEpochs: 1}
 	if c.Model.Tinker.Enable {

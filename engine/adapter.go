@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// ImportPEFT makes a checkpoint of the adapter in dir, a folder of Python's peft or of this program: the state of model
-// modelID under that name, without an optimizer's. CreateModelFromState goes on from the path it returns.
+// ImportPEFT saves the adapter in dir, a folder of Python's peft or of this program, as a checkpoint: a state of model
+// modelID with that name, without optimizer state. CreateModelFromState accepts the path it returns.
 func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, err error) {
 	b, err := e.base(baseModel)
 	if err != nil {
@@ -46,7 +46,7 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 	return p.String(), e.store.write(p, m, files)
 }
 
-// seamLoRA says in the seam's words what is trained.
+// seamLoRA converts a LoRA to package tinker's type.
 func seamLoRA(l model.LoRA) tinker.LoRA {
 	return tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: new(int64), TrainAttn: l.Attn, TrainMLP: l.MLP,
 		TrainUnembed: l.Unembed,

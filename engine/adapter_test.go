@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A LoRA on some layers trains them alone, says so in its checkpoint, and a run begun from that or from its PEFT folder
-// samples with the same bits.
+// A LoRA on some layers trains only those and names them in its checkpoint. A run begun from the checkpoint or from
+// its PEFT folder samples with the same bits.
 func TestSomeModules(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, tinker.LoRA{Rank: 4, Alpha: 6, Seed: lora(4).Seed, Modules: "q_proj,v_proj"})
@@ -61,7 +61,7 @@ func TestSomeModules(t *testing.T) {
 	}
 }
 
-// An adapter that PEFT has on some layers only is trained on those alone, and the others add nothing in what is saved.
+// An adapter that PEFT put on some layers is trained on those alone; the other layers add nothing to the checkpoint.
 func TestSomeLayers(t *testing.T) {
 	c, e := importedCase(t, "llama32", "llama32-layers")
 	ctx := testContext(t)

@@ -16,7 +16,7 @@ type backlog struct {
 	owners map[string]*tinker.Queue // tenants with pending requests
 }
 
-// room returns an error if an owner's request of so many tokens is too much; the backlog's lock is held.
+// room returns an error if an owner's request with that many tokens does not fit; the backlog's lock is held.
 func (b *backlog) room(owner string, tokens int) error {
 	free := tinker.Queue{Requests: b.most.Requests - b.all.Requests, Tokens: b.most.Tokens - b.all.Tokens}
 	own := b.owners[owner]
@@ -32,7 +32,7 @@ func (b *backlog) room(owner string, tokens int) error {
 		b.all.Requests, b.all.Tokens, own.Requests, own.Tokens, tinker.ErrBusy)
 }
 
-// take counts a request in. A promised request is always accepted.
+// take adds a request. A promised request is always accepted.
 func (b *backlog) take(owner string, tokens int, promised bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *backlog) take(owner string, tokens int, promised bool) error {
 	return nil
 }
 
-// release counts a request that has ended out.
+// release removes a request that has ended.
 func (b *backlog) release(owner string, tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Nobody has more waiting than there is room left, a newcomer finds room, and the first request may be of any size.
+// A tenant's backlog may not exceed the remaining capacity, a new tenant finds room, and a tenant's first request may
+// have any size.
 func TestBacklog(t *testing.T) {
 	b := backlog{most: tinker.Queue{Requests: 12, Tokens: 1000}}
 	fill := func(owner string, tokens int) (n int) {
@@ -43,7 +44,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// A request that fills a gap is taken when the queue is full: those behind it wait for it.
+// A request that fills a gap is accepted when the queue is full: later requests wait for it.
 func TestFullQueueTakesWhatOthersWaitFor(t *testing.T) {
 	e := open(t, Options{MaxWaiting: 8})
 	c := create(t, e, 0, lora(2))
@@ -80,14 +81,14 @@ func TestFullQueueTakesWhatOthersWaitFor(t *testing.T) {
 // heap is the live heap, bytes.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and cleanups let go of
+	runtime.GC() // what finalizers and cleanups released
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// 2,048 samples and as many forward_backwards of 64 models outstanding take a few KiB each beside their own tokens,
-// every one is answered, and afterwards their memory is free.
+// Each of 2,048 pending samples and as many forward_backwards of 64 models takes a few KiB besides its tokens. All are
+// answered, and their memory is released.
 func TestMemoryOfManyRequests(t *testing.T) {
 	const n = 2048
 	e := open(t, Options{KeepResults: 1})
@@ -112,8 +113,8 @@ func TestMemoryOfManyRequests(t *testing.T) {
 	}
 }
 
-// outstanding sends n samples and n forward_backwards before any of them begins, returns the heap then, and demands
-// every answer.
+// outstanding sends n samples and n forward_backwards before any of them begins. It returns the heap at that time, in
+// bytes, and waits for every answer.
 func outstanding(t *testing.T, e *Engine, s tinker.SamplingClient, clients []tinker.TrainingClient,
 	n int) (waiting int64) {
 	t.Helper()

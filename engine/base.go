@@ -24,13 +24,13 @@ import (
 
 // Model is a base model that an engine serves.
 type Model struct {
-	Dir string // a Hugging Face folder; without weights it can only be trained from random ones
-	// Adapter is the folder of a PEFT adapter that stands on these weights; such a model is for sampling only.
+	Dir string // a Hugging Face folder; without weights, training can only start from random ones
+	// Adapter is the folder of a PEFT adapter for these weights; a model with an adapter is for sampling only.
 	Adapter string
 	// Tokens gives a token's bytes, for stop strings; nil reads tokenizer.json of Dir when it is first needed.
 	Tokens TokenBytes
-	// EndTokens end a sample beside those that config.json and generation_config.json name, such as the template's turn
-	// end.
+	// EndTokens end a sample, such as the template's end of turn. The end tokens of config.json and
+	// generation_config.json do so too.
 	EndTokens []int32
 }
 
@@ -39,7 +39,7 @@ type TokenBytes interface {
 	Bytes(id int32) []byte
 }
 
-// base is a base model; what is expensive is read once, when it is needed.
+// base is a base model. Its weights, tokenizer and fingerprints are read once, when they are first needed.
 type base struct {
 	name    string
 	dir     string
@@ -57,17 +57,17 @@ type base struct {
 
 // version is one immutable set of weights to compute with.
 type version struct {
-	id      uint64 // of this weights and adapter; in the prefix cache's keys
-	weights uint64 // id of the version that brought w; neighbours with the same share products
+	id      uint64 // of these weights and this adapter; part of the prefix cache's keys
+	weights uint64 // id of the version that loaded w; versions with equal weights share matrix products
 	base    *base
 	w       *model.Weights
 	adapter *model.Adapter // nil is none
 	cache   *cache.Cache   // the base's KV pages of w's shape
 }
 
-// kvCaches is the KV caches of a base model by the shape of their pages. The dtype of a page is that of the weights it
-// is computed with, and one base model can have weights in two: its own as they are stored, and those of a run that
-// began with random weights, for which config.json names the dtype.
+// kvCaches holds the KV caches of a base model by the shape of their pages. A page has the dtype of the weights it is
+// computed with. One base model can have weights of two dtypes: its own as they are stored, and those of a run that
+// began with random weights, whose dtype config.json names.
 type kvCaches struct {
 	bytes int64 // budget of each
 
@@ -89,8 +89,8 @@ func (k *kvCaches) of(c model.Config) *cache.Cache {
 	return k.byShape[shape]
 }
 
-// newVersion numbers a set of weights; weights is 0 if it brings its own. What is known of their prefixes goes when
-// they do.
+// newVersion gives a set of weights an id; weights is 0 if w belongs to no other version. The prefixes cached for a
+// version are removed when it is garbage-collected.
 func (e *Engine) newVersion(b *base, w *model.Weights, weights uint64, a *model.Adapter) *version {
 	v := &version{id: e.versions.Add(1), weights: weights, base: b, w: w, adapter: a, cache: b.kv.of(w.Config)}
 	if weights == 0 {
@@ -121,7 +121,8 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	return b, nil
 }
 
-// generationEnds reads eos_token_id, a number or a list, of generation_config.json; there need be none.
+// generationEnds reads eos_token_id, a number or a list, of generation_config.json; both the file and the key are
+// optional.
 func generationEnds(dir string) ([]int32, error) {
 	path := filepath.Join(dir, "generation_config.json")
 	raw, err := disk.ReadFile(path, disk.SmallFile)
@@ -215,8 +216,8 @@ func (b *base) tokenBytes() (TokenBytes, error) {
 	return b.tokens, nil
 }
 
-// fingerprint tells models apart by content: of config.json and the weights, or, for full-parameter training, where a
-// checkpoint holds all weights itself, of config.json alone.
+// fingerprint is a hash of config.json and the weights. For full-parameter training it covers config.json alone: such
+// a checkpoint has all weights itself.
 func (b *base) fingerprint(full bool) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -38,7 +38,7 @@ func roundsOf(b *testing.B, e *Engine, f func()) []roofline.Round {
 	return rounds
 }
 
-// report prints medians of rounds of so many tokens: the rate, its share of what the arithmetic units allow, peak /
+// report prints medians of rounds of that many tokens: the rate, its share of what the arithmetic units allow, peak /
 // (flops per token and weight × weights), and the roof itself.
 func report(b *testing.B, rounds []roofline.Round, tokens, flops float64) {
 	for unit, of := range map[string]func(roofline.Round) float64{
@@ -101,8 +101,8 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
-// BenchmarkGroup asks for one token of one sample and, in turn, of a group of 8, each over a prompt of 512 tokens that
-// nobody has seen. It prints the ratio of the median times: how many prefills a group takes.
+// BenchmarkGroup asks for one token of one sample and, in turn, of a group of 8, each over a new prompt of 512 tokens.
+// It prints the ratio of the median times: how many prefills a group takes.
 func BenchmarkGroup(b *testing.B) {
 	dir := writeShape(b, true, true, map[string]any{"vocab_size": 4096, "hidden_size": 512, "num_hidden_layers": 4,
 		"num_attention_heads": 8,
@@ -126,8 +126,8 @@ func BenchmarkGroup(b *testing.B) {
 	b.ReportMetric(seconds[1][len(seconds[1])/2]/seconds[0][len(seconds[0])/2], "prefills")
 }
 
-// BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as a crowd of clients
-// does, and in turn one adapter on the same 64 sequences. It prints the median rate of each and their ratio.
+// BenchmarkTrainShared trains 64 adapters of rank 4 to 16 on a sequence of 128 tokens each, as many clients do, and in
+// turn one adapter on the same 64 sequences. It prints the median rate of each and their ratio.
 func BenchmarkTrainShared(b *testing.B) {
 	const n = 64
 	dir := writeShape(b, true, true, map[string]any{"vocab_size": 1024, "hidden_size": 512, "num_hidden_layers": 4,

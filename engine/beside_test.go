@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// An engine that samples beside a trainer in another process leaves alone what that one is writing; one that is alone
-// clears up behind a killed process.
+// An engine beside a trainer in another process keeps the trainer's unfinished checkpoints; an engine that is alone
+// removes those of a killed process.
 func TestBesideLeavesUnfinishedCheckpoints(t *testing.T) {
 	for beside, want := range map[bool]bool{true: true, false: false} {
 		dir := t.TempDir()

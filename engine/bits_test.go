@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-var updateBits = flag.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
+var updateBits = flag.Bool("bits.update", false, "rewrite testdata/bits.golden from the portable kernels")
 
 // Two steps of training and the samples after them have the bits of testdata/bits.golden, on every path of this
 // processor and on other processors: make arm64 runs this test there.

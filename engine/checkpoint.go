@@ -18,8 +18,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The files of a checkpoint. An adapter is what PEFT loads; full parameters are a Hugging Face folder in the model's
-// dtype, and states have the f32 values the optimizer works on beside it.
+// The files of a checkpoint. An adapter is in PEFT's format. Full parameters are a Hugging Face folder in the model's
+// dtype; a state also has the f32 values that the optimizer updates.
 const (
 	manifestFile  = "trinity.json"
 	adapterFile   = model.PEFTWeightsFile
@@ -29,8 +29,8 @@ const (
 	optimizerFile = "optimizer.safetensors"
 )
 
-// save writes a checkpoint of the run as it stands. One that this run saved at this SeqID or later is there because its
-// requests are run again after a crash; saving it again is then the same request.
+// save writes a checkpoint of the run's current state. A checkpoint that the run saved at this SeqID or later is
+// replaced without Overwrite: it comes from the same request, which is now replayed after a crash.
 func (r *trainingRun) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.SaveOutput, error) {
 	if err := tinker.CheckName(req.Name); err != nil {
 		return tinker.SaveOutput{}, err
@@ -63,7 +63,7 @@ func (r *trainingRun) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.Sav
 	return tinker.SaveOutput{Path: p.String()}, nil
 }
 
-// current is the SeqID of the request that runs.
+// current is the SeqID of the running request.
 func (r *trainingRun) current() int64 {
 	r.q.mu.Lock()
 	defer r.q.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *trainingRun) files(m manifest) ([]file, error) {
 	return files, nil
 }
 
-// copiedFiles are those of the base model that make the result a whole model folder.
+// copiedFiles are the files of the base model that complete the model folder.
 func copiedFiles(dir string) ([]file, error) {
 	var files []file
 	for _, name := range []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
@@ -163,7 +163,7 @@ func tensorFile(name string, tensors []model.Tensor, bf16 bool) file {
 	}}
 }
 
-// moments gives the optimizer's slices the names of their parameters behind a prefix.
+// moments names the optimizer's slices by a prefix and their parameters' names.
 func moments(prefix string, params []model.Tensor, data [][]float32) []model.Tensor {
 	out := make([]model.Tensor, len(params))
 	for i, t := range params {
@@ -188,8 +188,8 @@ func (e *Engine) DeleteCheckpoint(_ context.Context, path string) error {
 	return e.store.remove(p)
 }
 
-// Expire deletes the checkpoints whose time to live has ended by now, and returns their paths. The engine never does so
-// by itself, so that what a run sees does not depend on the clock behind its caller's back.
+// Expire deletes the checkpoints whose time to live has ended by now, and returns their paths. The engine never does
+// so by itself, so that a run's results do not depend on the clock.
 func (e *Engine) Expire(ctx context.Context, now time.Time) ([]string, error) {
 	paths, err := e.store.all()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -89,7 +90,8 @@ func TestFilesOfCheckpoints(t *testing.T) {
 	}
 }
 
-// Killed between any two operations on the disk, a checkpoint is there whole, the old or the new one, or not at all.
+// After a kill between any two operations on the disk, a checkpoint is the complete old one, the complete new one, or
+// absent.
 func TestSavingIsAtomic(t *testing.T) {
 	models := map[string]Model{baseName: {Dir: writeShape(t, true, true,
 		map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
@@ -99,7 +101,7 @@ func TestSavingIsAtomic(t *testing.T) {
 		for _, power := range []bool{false, true} {
 			for at := 1; ; at++ {
 				dir := t.TempDir()
-				fs := &disk.Crash{FS: disk.OS(), PowerLoss: power}
+				fs := &disktest.Crash{FS: disk.OS(), PowerLoss: power}
 				e := open(t, Options{Models: models, Dir: dir, FS: fs})
 				c := create(t, e, 0, lora(2))
 				want := [][][]float32{nil, nil} // logprobs by version
@@ -119,7 +121,7 @@ func TestSavingIsAtomic(t *testing.T) {
 					}
 					break
 				}
-				if err == nil || !errors.Is(err, disk.ErrCrash) {
+				if err == nil || !errors.Is(err, disktest.ErrCrash) {
 					t.Fatalf("crash at %d: error %v", at, err)
 				}
 				what := fmt.Sprintf("overwrite %v power loss %v crash at %d", overwrite, power, at)
@@ -203,7 +205,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Requests that are run again after a crash find their own checkpoints, and take them for what they are.
+// Requests that are replayed after a crash replace their own checkpoints.
 func TestSavingAgain(t *testing.T) {
 	models, dir := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}, t.TempDir()
 	for life := range 2 {
@@ -301,7 +303,7 @@ func TestExpiry(t *testing.T) {
 	value(t, f, err)
 }
 
-// A snapshot waits for its place between requests, but not longer than its caller.
+// A snapshot waits until it can run between two requests, but not longer than its caller.
 func TestSnapshotGivesUp(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))

@@ -13,11 +13,11 @@ import (
 // safe for concurrent use.
 type clock struct {
 	mu     sync.Mutex
-	owners map[string]*used // active tenants
+	owners map[string]*tenantTime // active tenants
 }
 
-// used is the time of one tenant.
-type used struct {
+// tenantTime is the time of one tenant.
+type tenantTime struct {
 	total time.Duration
 	sides [2]time.Duration
 	wants [2]int // requests that wait or run on each side
@@ -29,7 +29,7 @@ func (c *clock) enter(s side, owner string) {
 	defer c.mu.Unlock()
 	u := c.owners[owner]
 	if u == nil {
-		u = new(used)
+		u = new(tenantTime)
 		first := true
 		for _, v := range c.owners {
 			if first || v.total < u.total {
@@ -37,7 +37,7 @@ func (c *clock) enter(s side, owner string) {
 			}
 		}
 		if c.owners == nil {
-			c.owners = map[string]*used{}
+			c.owners = map[string]*tenantTime{}
 		}
 		c.owners[owner] = u
 	}
@@ -74,7 +74,7 @@ func (c *clock) charge(s side, took time.Duration, owners ...string) {
 func (c *clock) least(s side, owners []string) (best string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var least *used
+	var least *tenantTime
 	for _, owner := range owners {
 		u := c.owners[owner]
 		if u == nil {
@@ -87,12 +87,12 @@ func (c *clock) least(s side, owners []string) (best string) {
 	return best
 }
 
-// yields reports whether a side that computes for some tenants should give way to the other side: to a tenant that
-// has used no more time.
+// yields reports whether a side that computes for some tenants should yield to the other side: to a tenant that has
+// used no more time.
 func (c *clock) yields(s side, owners ...string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var mine, theirs *used
+	var mine, theirs *tenantTime
 	for _, owner := range owners {
 		if u := c.owners[owner]; u != nil && (mine == nil || u.total < mine.total) {
 			mine = u
@@ -109,7 +109,7 @@ func (c *clock) yields(s side, owners ...string) bool {
 	}
 	switch {
 	case mine == nil || theirs == nil:
-		return true // whoever waits
+		return true // to any waiting tenant
 	case mine == theirs:
 		return mine.sides[other(s)] <= mine.sides[s]
 	}

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Owners that always want both sides get equal time, and so do their two sides, however long their parts are; whoever
-// comes later begins with the others, and in the end nobody is present.
+// Tenants that always want both sides get equal time, and so do their two sides, however long their parts are. A
+// tenant that comes later begins at the least time of the others, and in the end no tenant is active.
 func TestClock(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var c clock
@@ -43,7 +43,7 @@ func TestClock(t *testing.T) {
 			rt.Fatalf("a newcomer begins at %v, the least of the others is %v", late.total, least)
 		}
 		if !c.yields(forTraining, "a") {
-			rt.Fatal("training of one who had more does not give way to a newcomer's sample")
+			rt.Fatal("training of a tenant that had more does not yield to a new tenant's sample")
 		}
 		for _, o := range owners {
 			c.leave(forSamples, o)

@@ -16,25 +16,25 @@ type computeLoop struct {
 	e      *Engine
 	runner *model.Runner  // of the loop's goroutine
 	tapes  [2]*model.Tape // likewise; the second recomputes
-	since  time.Time      // likewise; when what computes now began
-	owners []string       // likewise; whom it is computed for
-	took   time.Duration  // likewise; what the last jobs took
+	since  time.Time      // likewise; start of the current computation
+	owners []string       // likewise; its tenants
+	took   time.Duration  // likewise; duration of the last jobs
 
 	mu      sync.Mutex
 	changed sync.Cond // jobs or coming
 	jobs    []*job    // waiting
-	coming  int       // models whose next job may be here in a moment
+	coming  int       // training runs whose next job is likely to arrive soon
 	running bool
-	shares  shares
+	shares  fairShares
 }
 
 // job is a micro-batch, or other work that needs the turn.
 type job struct {
-	r     *trainingRun
-	micro        // if there are items
-	alone func() // else
-	err   error  // once done is closed
-	done  chan struct{}
+	r          *trainingRun
+	microBatch        // if there are items
+	alone      func() // else
+	err        error  // once done is closed
+	done       chan struct{}
 }
 
 func newComputeLoop(e *Engine) *computeLoop {
@@ -73,7 +73,7 @@ func (t *computeLoop) parallelFew(parts int, f func(int)) { t.parallelBy(t.e.com
 
 func (t *computeLoop) parallelBy(some, parts int, f func(int)) {
 	for from := 0; from < parts; from += some {
-		t.between() // whoever closes the engine waits for what is small
+		t.between() // a close of the engine does not interrupt this work, which is short
 		t.e.compute.P.Run(min(some, parts-from), func(i int, _ *kernel.Scratch) { f(from + i) })
 	}
 }
@@ -101,7 +101,7 @@ func (t *computeLoop) do(j *job) error {
 	return j.err
 }
 
-// idle notes that no job of a training run is about to arrive.
+// idle records that no job of a training run is about to arrive.
 func (t *computeLoop) idle(r *trainingRun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *computeLoop) idle(r *trainingRun) {
 	t.changed.Signal()
 }
 
-// settle takes back that a job of r is about to arrive; t.mu is held.
+// settle clears the record that a job of r is about to arrive; t.mu is held.
 func (t *computeLoop) settle(r *trainingRun) {
 	if r.coming {
 		r.coming = false
@@ -208,7 +208,7 @@ func (t *computeLoop) choose() []*job {
 	return chosen
 }
 
-// finish resolves the jobs. It waits for a queue that continues at once.
+// finish resolves the jobs and records that the next job of each run is likely to arrive soon.
 func (t *computeLoop) finish(jobs []*job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

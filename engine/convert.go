@@ -30,8 +30,8 @@ type Adapter struct {
 	peft model.PEFT
 }
 
-// ReadAdapter reads the adapter in the folder dir with its weights. An adapter that the engine would compute wrongly
-// is refused with the key that says so; the error wraps fs.ErrNotExist if dir has no [AdapterConfigFile].
+// ReadAdapter reads the adapter in the folder dir with its weights. If the engine would compute the adapter wrongly,
+// the error names the key that it does not support; it wraps fs.ErrNotExist if dir has no [AdapterConfigFile].
 func ReadAdapter(dir string) (Adapter, error) {
 	a, err := model.ReadPEFT(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func Merge(base string, a Adapter, out string) (warning, err error) {
 }
 
 // CopyModel copies the model in the folder from to the folder out, which it makes: weights, configuration and
-// tokenizer, and nothing else that lies beside them. A folder that has a config.json is complete.
+// tokenizer, and no other files. A folder that has a config.json is complete.
 func CopyModel(from, out string) error {
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("engine: %s is not empty; choose another folder or remove it", out)

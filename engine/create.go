@@ -38,7 +38,7 @@ func (e *Engine) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		if err := checkOptimizer(req.OptimizerType, r.lora); err != nil {
 			return err
 		}
-		if err := b.checkRank(r.lora); err != nil && !r.promised { // an older version took it
+		if err := b.checkRank(r.lora); err != nil && !r.promised { // an older version accepted it
 			return err
 		}
 		if err := r.hold(r.promised); err != nil {
@@ -146,7 +146,7 @@ func (e *Engine) CreateModelFromState(ctx context.Context,
 	})
 }
 
-// create finds the run of a natural key or makes it.
+// create returns the run of a session and SeqID, which it makes if there is none.
 func (e *Engine) create(ctx context.Context, session string, seq int64, owner string, d digest,
 	fill func(*trainingRun) error) (tinker.TrainingClient, error) {
 	if err := ctx.Err(); err != nil {
@@ -186,13 +186,13 @@ func checkSession(session string, seq int64) error {
 		return c == '/' || unicode.IsControl(c) || c == unicode.ReplacementChar
 	})
 	if bad || len(escape(modelID(session, seq))) > 240 || seq < 0 {
-		return tinker.Userf("engine: session_id %q, model_seq_id %d; use a short name without a slash, and a number "+
-			"of 0 or more", session, seq)
+		return tinker.Userf("engine: session_id %q with model_seq_id %d is invalid; use a short name without "+
+			"a slash, and a number of 0 or more", session, seq)
 	}
 	return nil
 }
 
-// modelID is the id of a natural key, in the form that the protocol's clients rely on.
+// modelID is the id of a session's model, in the form that the protocol's clients rely on.
 func modelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
 
 // find returns the run of that id, nil if there is none.
@@ -208,13 +208,13 @@ func (e *Engine) find(id string) (*trainingRun, error) {
 	return e.runs[id], nil
 }
 
-// add makes the run known, with requests up to done behind it.
+// add registers the run, which has executed the requests up to done.
 func (e *Engine) add(r *trainingRun, done int64) error {
 	r.share = newShare(r.owner)
 	r.q = queue{id: r.id, start: e.start, idle: func() { e.training.idle(r) }, backlog: &e.waiting[tinker.Training],
 		owner: r.owner,
 		keep:  e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
-		requests: numbered.New[*entry](r.id), done: done, oldest: done + 1}
+		requests: numbered.New[*queuedRequest](r.id), done: done, oldest: done + 1}
 	r.q.requests.Reserve(done)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -225,7 +225,7 @@ func (e *Engine) add(r *trainingRun, done int64) error {
 	return nil
 }
 
-// OpenModel returns the client of a model that is there.
+// OpenModel returns the client of an existing model.
 func (e *Engine) OpenModel(_ context.Context, modelID string) (tinker.TrainingClient, error) {
 	r, err := e.find(modelID)
 	if err != nil {
@@ -237,7 +237,7 @@ func (e *Engine) OpenModel(_ context.Context, modelID string) (tinker.TrainingCl
 	return r, nil
 }
 
-// Models are the ids of the models there are, in order.
+// Models lists the ids of the models in memory, sorted.
 func (e *Engine) Models() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Every mutation of a file of a checkpoint ends in an error that names it or in the numbers that were saved: a flipped
-// bit, a cut end, a missing file. VerifyCheckpoints finds what a load refuses.
+// After a flipped bit, a cut end or a missing file of a checkpoint, a load fails with an error that names the file or
+// returns the saved numbers. VerifyCheckpoints finds what a load refuses.
 func TestDamagedCheckpoints(t *testing.T) {
 	models := map[string]Model{baseName: {Dir: writeShape(t, true, true,
 		map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,

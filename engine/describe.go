@@ -9,7 +9,7 @@ import (
 // DefaultContext is the context length of a model whose config.json names none, tokens.
 const DefaultContext = 32768
 
-// Description is what config.json of a model folder says, in the engine's terms.
+// Description is the contents of a model folder's config.json in the engine's terms.
 type Description struct {
 	Family  string // architecture by its Hugging Face name, such as Qwen3ForCausalLM
 	Vocab   int    // token ids are below it; it may be larger than the tokenizer's vocabulary
@@ -21,25 +21,25 @@ type Description struct {
 	MLP     int // width of the MLP
 	Context int // longest sequence, tokens; 32,768 if config.json names no max_position_embeddings
 	Tied    bool
-	DType   string // that is computed in, the weights': "bfloat16" or "float32"
+	DType   string // of the weights and of the computation: "bfloat16" or "float32"
 
 	RoPETheta   float64
-	RoPEScaling string // how RoPE is scaled, in words; "" if it is not
+	RoPEScaling string // a description of RoPE's scaling; "" is none
 
 	Parameters int64
 
 	config model.Config
 }
 
-// Describe reads config.json of the model folder dir and, if there are weights, which dtype they have. A model that
-// the engine would compute wrongly is refused with the key that says so; the error wraps fs.ErrNotExist if there is no
-// config.json.
+// Describe reads config.json of the model folder dir and, if there are weights, their dtype. If the engine would
+// compute the model wrongly, the error names the key of config.json that it does not support; it wraps fs.ErrNotExist
+// if there is no config.json.
 func Describe(dir string) (Description, error) {
 	c, err := model.LoadConfig(dir)
 	if err != nil {
 		return Description{}, err
 	}
-	if bf16, err := model.StoredBF16(dir, c); err == nil { // without weights that can be read config.json has the word
+	if bf16, err := model.StoredBF16(dir, c); err == nil { // without readable weights, config.json decides
 		c.BF16 = bf16
 	}
 	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads,

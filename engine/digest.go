@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// digest tells requests apart by content. Every part goes in with its length, so different requests never give the same
-// bytes.
+// digest is a hash of a request's content. Every part is hashed with its length, so different requests never hash the
+// same bytes.
 type digest [sha256.Size]byte
 
 type hasher struct {
@@ -136,7 +136,7 @@ func (h *hasher) load(path string, optimizer bool) digest {
 	return h.sum()
 }
 
-// optimizer adds a run's optimizer, unless it is the one that every run had before there were others.
+// optimizer adds a run's optimizer unless it is AdamW, the only one of older versions.
 func (h *hasher) optimizer(kind string) {
 	if noted(kind) != "" {
 		h.text(kind)

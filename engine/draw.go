@@ -13,10 +13,10 @@ type drawer struct {
 	top    []int32   // candidates, likeliest first
 }
 
-// draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (of
-// equals the first), else by the cumulative sum of softmax(row/temperature), first cut to the top k, then to the
+// draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (the
+// first of equal ones), else by the cumulative sum of softmax(row/temperature), first cut to the top k, then to the
 // smallest set of likeliest tokens that has a share of top p.
-func (d *drawer) draw(k *kernel.Set, row []float32, s *sampling, u float64) int32 {
+func (d *drawer) draw(k *kernel.Set, row []float32, s *samplingRequest, u float64) int32 {
 	if s.temperature == 0 {
 		return argmax(row)
 	}
@@ -83,7 +83,7 @@ func (d *drawer) pick(u float64) int32 {
 		if p == 0 {
 			continue
 		}
-		pick = at + i // the last one, should rounding use up the sum
+		pick = at + i // the last one, if rounding uses up the sum
 		if rest -= float64(p); rest < 0 {
 			break
 		}
@@ -91,7 +91,7 @@ func (d *drawer) pick(u float64) int32 {
 	return int32(pick)
 }
 
-// sum4 adds in four sequences.
+// sum4 adds with four accumulators.
 func sum4(p []float32) float64 {
 	var s [4]float64
 	for ; len(p) >= 4; p = p[4:] {
@@ -103,14 +103,14 @@ func sum4(p []float32) float64 {
 	return s[0] + s[1] + (s[2] + s[3])
 }
 
-// cut fills d.top with the candidates, likeliest first, of equals the first token.
+// cut fills d.top with the candidates, likeliest first and equal ones by id.
 func (d *drawer) cut(row []float32, topK int, topP float64) {
 	total := 0.0
 	for _, p := range d.p {
 		total += float64(p)
 	}
 	least := float32(0)
-	if topK == 0 { // tokens below this together have less than 1 - topP, so the set that is looked for has none of them
+	if topK == 0 { // tokens below this together have less than 1 - topP, so none of them is a candidate
 		least = float32((1 - topP) / float64(len(row)) * total / 2)
 	}
 	d.top = d.top[:0]
@@ -152,8 +152,8 @@ func (d *drawer) pickTop(u float64) int32 {
 	return d.top[len(d.top)-1]
 }
 
-// best sorts ids by their logits in row, the largest first, of equals the smaller id, and returns the first k; 0 is
-// all. ids is reused.
+// best sorts ids by their logits in row, the largest first and equal ones by id, and returns the first k; 0 is all.
+// ids is reused.
 func best(ids []int32, row []float32, k int) []int32 {
 	less := func(a, b int32) int {
 		switch {

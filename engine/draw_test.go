@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
-// weights is the distribution that draw must follow, worked out slowly in float64.
-func weights(row []float32, s *sampling) []float64 {
+// weights is the distribution that draw must follow, computed in float64.
+func weights(row []float32, s *samplingRequest) []float64 {
 	ids := make([]int, len(row))
 	p := make([]float64, len(row))
 	top := float64(slices.Max(row))
@@ -56,7 +56,7 @@ func cmpFloat(a, b float32) int {
 func TestDrawFollowsTheDistribution(t *testing.T) {
 	r := rng.New(1).Stream("rows")
 	k, d := kernels(), new(drawer)
-	for _, s := range []*sampling{
+	for _, s := range []*samplingRequest{
 		{temperature: 1, topP: 1}, {temperature: 0.5, topP: 1}, {temperature: 3, topP: 1},
 		{temperature: 1, topP: 1, topK: 5},
 		{temperature: 1, topP: 0.7}, {temperature: 1.5, topP: 0.9, topK: 8}, {temperature: 1, topP: 1e-9},
@@ -85,17 +85,17 @@ func TestDrawAtTheEdges(t *testing.T) {
 	row := []float32{1, 5, 5, -1e30, 3}
 	for _, c := range []struct {
 		name string
-		s    *sampling
+		s    *samplingRequest
 		u    float64
 		want int32
 	}{
-		{"greedy takes the first of equals", &sampling{topP: 1}, 0.99, 1},
-		{"top_k 1 likewise", &sampling{temperature: 1, topP: 1, topK: 1}, 0.99, 1},
-		{"cold", &sampling{temperature: 1e-40, topP: 1}, 0.999, 2},
-		{"cold, low", &sampling{temperature: 1e-40, topP: 1}, 0, 1},
-		{"lowest", &sampling{temperature: 1, topP: 1}, 0, 0},
-		{"highest", &sampling{temperature: 1, topP: 1}, 1 - 0x1p-53, 4},
-		{"hot", &sampling{temperature: 1e30, topP: 1}, 1 - 0x1p-53, 4},
+		{"greedy takes the first of equals", &samplingRequest{topP: 1}, 0.99, 1},
+		{"top_k 1 likewise", &samplingRequest{temperature: 1, topP: 1, topK: 1}, 0.99, 1},
+		{"cold", &samplingRequest{temperature: 1e-40, topP: 1}, 0.999, 2},
+		{"cold, low", &samplingRequest{temperature: 1e-40, topP: 1}, 0, 1},
+		{"lowest", &samplingRequest{temperature: 1, topP: 1}, 0, 0},
+		{"highest", &samplingRequest{temperature: 1, topP: 1}, 1 - 0x1p-53, 4},
+		{"hot", &samplingRequest{temperature: 1e30, topP: 1}, 1 - 0x1p-53, 4},
 	} {
 		if got := d.draw(k, row, c.s, c.u); got != c.want {
 			t.Errorf("%s: token %d, want %d", c.name, got, c.want)
@@ -111,7 +111,7 @@ func TestDrawSkipsWhatHasNoWeight(t *testing.T) {
 	}
 	row[70], row[290] = 2, 2
 	for u, want := range map[float64]int32{0: 70, 0.49: 70, 0.51: 290, 1 - 0x1p-53: 290} {
-		if got := d.draw(k, row, &sampling{temperature: 1, topP: 1}, u); got != want {
+		if got := d.draw(k, row, &samplingRequest{temperature: 1, topP: 1}, u); got != want {
 			t.Errorf("u %v: token %d, want %d", u, got, want)
 		}
 	}

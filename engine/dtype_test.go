@@ -32,8 +32,8 @@ func redtype(t *testing.T, dir, dtype string) string {
 	return dir
 }
 
-// TestStoredDType: a model is computed in the dtype of its weights, whatever config.json says of it, beside one on
-// whose configuration and weights agree: it samples, trains and samples again, to the same bits.
+// TestStoredDType: a model is computed in the dtype of its weights, whatever config.json says. It samples, trains and
+// samples again to the bits of a model whose configuration and weights agree.
 func TestStoredDType(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -73,8 +73,8 @@ func TestStoredDType(t *testing.T) {
 	}
 }
 
-// TestRandomInitDType: a run that begins with random weights computes in the dtype of config.json, beside the folder's
-// own weights in another.
+// TestRandomInitDType: a run that begins with random weights computes in the dtype of config.json while the folder's
+// own weights have another.
 func TestRandomInitDType(t *testing.T) {
 	dir := redtype(t, writeModel(t, true, true), "float32")
 	e := open(t, Options{Models: map[string]Model{baseName: {Dir: dir, Tokens: letters{}}}})

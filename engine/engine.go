@@ -7,7 +7,7 @@
 // requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go) over KV pages of package
 // engine/internal/cache. The compute loop and the scheduler alternate on the same threads (turn.go), in the order of
 // the computing time that each tenant has used (clock.go); training can be interrupted between two layers. The
-// memory of training runs and samplers is reserved before it is allocated (memory.go, reckon.go).
+// memory of training runs and samplers is reserved before it is allocated (memory.go, footprint.go).
 //
 // The tenant of a request is its Owner; an empty one is a tenant too.
 //
@@ -42,16 +42,16 @@ import (
 
 // Options configure an engine. Dir and Models are required; the zero value of any other field means its default.
 type Options struct {
-	Dir    string           // checkpoints lie here
+	Dir    string           // folder of the checkpoints
 	Models map[string]Model // base models by name
 	// Threads that compute; default GOMAXPROCS.
 	Threads int
 	// Kernel forces a path of package kernel, "portable" for instance; default the best that passes its self-test.
 	Kernel string
-	// Order in which bf16 products add, "sequential" or "blocked"; default that in which Dir was begun, or the
-	// processor's own.
+	// Order in which bf16 products add, "sequential" or "blocked"; default the order that Dir was begun with, or the
+	// processor's own in a new folder.
 	Order string
-	// Seed from which everything is drawn that requests leave open; nil takes the system's randomness.
+	// Seed of the random choices that requests leave open; nil uses the system's randomness.
 	Seed *uint64
 
 	CacheBytes   int64 // KV pages per base model; default 1 GiB
@@ -59,9 +59,9 @@ type Options struct {
 	MicroBatch   int   // tokens computed in one turn; default 2048
 	MaxSequences int   // samples computed together; default 256
 	MaxWaiting   int   // requests that may wait, of training and of sampling each; default 16384
-	MaxTokens    int64 // and their tokens; default 32 Mi
+	MaxTokens    int64 // tokens of those requests; default 32 Mi
 	KeepResults  int   // results kept per model for repeated requests; default 1024
-	KeepBytes    int64 // and their size; default 64 MiB
+	KeepBytes    int64 // bytes of those results; default 64 MiB
 	// SkipMissing leaves out base models that are missing or cannot be read; requests to their training runs are
 	// refused with the model's name. Without it Open fails.
 	SkipMissing bool
@@ -102,16 +102,16 @@ func def[T int | int64](v *T, d T) {
 
 // Engine is a tinker.Service, with the methods that package journal needs to make it durable.
 type Engine struct {
-	opts     Options
-	compute  nn.Compute
-	turn     turn
-	bases    map[string]*base
-	store    store
-	sampler  *scheduler
-	training *computeLoop
-	waiting  [2]backlog // by tinker.Work
-	figures  figures
-	memory   memory
+	opts      Options
+	compute   nn.Compute
+	turn      turn
+	bases     map[string]*base
+	store     store
+	scheduler *scheduler
+	training  *computeLoop
+	waiting   [2]backlog // by tinker.Work
+	figures   counters
+	memory    memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -123,8 +123,8 @@ type Engine struct {
 	closed   bool
 	runs     map[string]*trainingRun
 	unloaded map[string]bool
-	saved    map[string]weak.Pointer[version] // by checkpoint path, while somebody holds them
-	damaged  map[string]string                // what was logged of checkpoints that cannot be read, by path
+	saved    map[string]weak.Pointer[version] // by checkpoint path, while in use
+	damaged  map[string]string                // the logged reasons of unreadable checkpoints, by path
 	drawn    func() uint64
 
 	making sync.Mutex // held while a training run is made
@@ -165,7 +165,7 @@ func Open(opts Options) (*Engine, error) {
 		}
 	}
 	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.sampler, e.training = newScheduler(e), newComputeLoop(e)
+	e.scheduler, e.training = newScheduler(e), newComputeLoop(e)
 	for i := range e.waiting {
 		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
 	}

@@ -2,14 +2,14 @@ package engine
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// MemoryEstimate is about the most memory that a model takes on this engine with default [Options], in bytes.
+// MemoryEstimate estimates the most memory that a model takes on this engine with default [Options], in bytes.
 type MemoryEstimate struct {
 	Program int64 // without a model
 	Weights int64 // packed
 	// keys and values of the samples decoded together and of those of the step before, at most Options.CacheBytes
 	Cache     int64
 	Step      int64 // activations and logits of a sampling step
-	Pages     int64 // keys and values of a micro-batch, if the cache has room for them beside the samples'
+	Pages     int64 // keys and values of a micro-batch, as far as the cache has room besides the samples'
 	Optimizer int64 // trained parameters, their packed form, gradient and two moments
 	Tape      int64 // activations of a micro-batch
 	Backward  int64 // their gradients, and logits
@@ -24,7 +24,7 @@ func (m MemoryEstimate) Training() int64 {
 	return m.Sampling() + m.Pages + m.Optimizer + m.Tape + m.Backward
 }
 
-// What the estimate takes for granted of an engine with default options.
+// The estimate's assumptions about an engine with default options.
 const (
 	programBytes = 32 << 20
 	stepLogits   = 64 << 20 // logits of a sampling step, at most
@@ -57,7 +57,7 @@ func (d Description) Memory(samples, length, rank int) MemoryEstimate {
 	m.CacheFull = int64(samples)*pages > m.Cache
 	m.Pages = max(0, min(o.CacheBytes-m.Cache, int64(rows/kernel.PageLen)*page))
 	if m.Tape > o.TapeBytes {
-		// Long micro-batches recompute; short ones, at the end of a batch, have a tape of their own that does not.
+		// Long micro-batches recompute activations; short ones, at the end of a batch, keep theirs on a second tape.
 		m.Tape = int64(c.TapeBytes(rows, rank, true)) + o.TapeBytes
 	}
 	return m

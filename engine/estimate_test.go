@@ -21,7 +21,7 @@ var (
 	memoryChild = flag.Bool("memory.child", false, "be the process that TestEstimateHolds measures")
 )
 
-// The reckoned weights are those of the shipped file, but for its header.
+// The estimated weights are the size of the shipped file without its header.
 func TestMemoryEstimate(t *testing.T) {
 	conf, err := Describe("../examples/tiny/model")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestMemoryEstimate(t *testing.T) {
 	}
 }
 
-// What TestEstimateHolds has an engine do: long samples, and a micro-batch that is full beside one that is short.
+// The work of TestEstimateHolds: long samples, a full micro-batch and a short one.
 const (
 	memorySamples = 64
 	memoryLength  = 256
@@ -50,7 +50,7 @@ const (
 	memoryTrained = 9
 )
 
-// TestEstimateHolds: a process that samples and trains takes about what is reckoned.
+// TestEstimateHolds: a process that samples and trains takes about the estimated memory.
 func TestEstimateHolds(t *testing.T) {
 	if *memoryChild {
 		memoryWork(t)
@@ -75,21 +75,21 @@ func TestEstimateHolds(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	took, m := after-before+programBytes, conf.Memory(memorySamples, memoryLength, 32)
-	t.Logf("%s reckoned, %s taken: %+v", mb(m.Training()), mb(took), m)
+	t.Logf("%s estimated, %s taken: %+v", mb(m.Training()), mb(took), m)
 	if said := m.Training(); 4*took > 5*said || 3*took < 2*said {
-		t.Errorf("%s are reckoned and %s are taken", mb(said), mb(took))
+		t.Errorf("%s are estimated and %s are taken", mb(said), mb(took))
 	}
 }
 
 func mb(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
 
-// raceDetector says whether this program was built with -race.
+// raceDetector reports whether this program was built with -race.
 func raceDetector() bool {
 	info, _ := debug.ReadBuildInfo()
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// memoryWork samples and trains, and prints the most memory that it had before and behind that.
+// memoryWork samples and trains, and prints its peak memory before and after.
 func memoryWork(t *testing.T) {
 	before := mostMemory(t)
 	path, err := filepath.Abs(*memoryModel)

@@ -21,7 +21,7 @@ var kinds = []struct {
 	{"f32 full", false, false, 0},
 }
 
-// The rule: sampled, scored as a prompt, forwarded and trained on, a token has the same logprob to the last bit.
+// A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.
 func TestSampledIsTrained(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestSampledIsTrained(t *testing.T) {
 	}
 }
 
-// history trains in a way that exercises everything and returns all numbers it saw, and those after.
+// history runs every kind of training request and returns all results, and the logprobs after them.
 func history(t *testing.T, e *Engine, c tinker.TrainingClient) [][]float32 {
 	train(t, c, 2, mixed...)
 	f, err := c.ForwardBackward(testContext(t), batch(mixed[1:]...))
@@ -102,7 +102,7 @@ func TestSettingsChangeNoBit(t *testing.T) {
 	}
 }
 
-// A batch cut into requests gives the same gradient, a forward between them nothing.
+// A batch cut into requests gives the same gradient, and a forward between them adds nothing.
 func TestGradientOfCutBatch(t *testing.T) {
 	for _, k := range kinds {
 		e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
@@ -123,7 +123,7 @@ func TestGradientOfCutBatch(t *testing.T) {
 	}
 }
 
-// A state saved and loaded, created from, or moved in a snapshot to another engine, and trained on, gives the bits of
+// A run that continues from a loaded state, a model created from it, or a snapshot in another engine has the bits of
 // the run that never stopped.
 func TestContinuedRunsAreTheSame(t *testing.T) {
 	for _, k := range kinds {
@@ -209,7 +209,7 @@ func TestSamplerFromDisk(t *testing.T) {
 	}
 }
 
-// What must be caught: one flipped bit of an adapter (the lowest that bf16 keeps), and a stale version.
+// One flipped bit of an adapter (the lowest that bf16 keeps) and a stale version change the logprobs.
 func TestOtherWeightsAreSeen(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(4))

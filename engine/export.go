@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Export returns the files of a checkpoint that others load in another form than the engine keeps: an adapter on the
-// head of a tied model (see model.PEFT.Tied). There are none of most checkpoints, and none whose base model is not
+// Export returns the files of a checkpoint that other programs need in another form than the engine's: an adapter on
+// the head of a tied model (see model.PEFT.Tied). Most checkpoints have none, nor has one whose base model is not
 // served.
 func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
 	m, _, dir, err := e.store.read(path)

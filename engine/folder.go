@@ -10,13 +10,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Folder returns where on disk a checkpoint lies. It is for reading: the engine alone writes and removes there.
+// Folder returns the folder of a checkpoint on disk. Callers may only read it.
 func (e *Engine) Folder(path string) (string, error) {
 	_, _, dir, err := e.store.read(path)
 	return dir, err
 }
 
-// CheckpointFolder is Folder without an engine, of the checkpoints in dir, which was an engine's [Options.Dir].
+// CheckpointFolder is Folder without an engine; dir is the [Options.Dir] of an earlier engine.
 func CheckpointFolder(dir, path string) (string, error) {
 	p, err := tinker.ParsePath(path)
 	if err != nil {

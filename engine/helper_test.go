@@ -181,7 +181,7 @@ func train(t testing.TB, c tinker.TrainingClient, steps int, seqs ...[]int32) {
 	}
 }
 
-// logprobs are those of Forward for each sequence's tokens after the first.
+// logprobs returns Forward's log-probabilities of each sequence's tokens after the first.
 func logprobs(t testing.TB, c tinker.TrainingClient, seqs ...[]int32) [][]float32 {
 	t.Helper()
 	f, err := c.Forward(testContext(t), batch(seqs...))

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Checkpoints lists what is saved, by path. One that is damaged is left out and logged: it must not hide the others.
+// Checkpoints lists the checkpoints by path. A damaged one is left out and logged.
 func (e *Engine) Checkpoints(context.Context) ([]tinker.Checkpoint, error) {
 	paths, err := e.store.all()
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *Engine) Checkpoints(context.Context) ([]tinker.Checkpoint, error) {
 	return list, nil
 }
 
-// noteDamage logs that a checkpoint cannot be read, once as long as the reason is the same.
+// noteDamage logs that a checkpoint cannot be read, once per reason.
 func (e *Engine) noteDamage(path string, why error) {
 	e.mu.Lock()
 	known := e.damaged[path] == why.Error()
@@ -69,7 +69,7 @@ func (e *Engine) Checkpoint(path string) (tinker.Checkpoint, error) {
 	return c, nil
 }
 
-// unlisted is about a folder that could not be listed: it may have been deleted since its manifest was read.
+// unlisted is the error of a folder that could not be listed. It may have been deleted since its manifest was read.
 func unlisted(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return tinker.Userf("engine: checkpoint %s: %w", path, tinker.ErrNotFound)
@@ -77,8 +77,8 @@ func unlisted(path string, err error) error {
 	return fmt.Errorf("engine: checkpoint %s: %w", path, err)
 }
 
-// VerifyCheckpoints reads every checkpoint below dir, the folder of an engine that does not run, and returns how many
-// there are and what is damaged.
+// VerifyCheckpoints reads every checkpoint below dir, the folder of an engine that is not running. It returns their
+// number and the damage.
 func VerifyCheckpoints(dir string) (found int, damaged, err error) {
 	s := store{dir: dir, now: func() time.Time { return time.Time{} }}
 	paths, err := s.all()

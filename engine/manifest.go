@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// manifest is trinity.json of a checkpoint: what the engine must know before it reads the rest.
+// manifest is trinity.json of a checkpoint, which the engine reads before the other files.
 type manifest struct {
 	Format      int         `json:"format"`
 	Numerics    string      `json:"numerics"`
@@ -61,7 +61,7 @@ func (m manifest) optimizerOf(req tinker.CreateFromStateRequest) (string, error)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// fileSum is the length and the crc32c of a file. What is written to it is summed up.
+// fileSum is the length and the crc32c of a file. Write adds bytes to both.
 type fileSum struct {
 	Bytes int64  `json:"bytes"`
 	CRC   uint32 `json:"crc32c"`

@@ -16,11 +16,11 @@ type memory struct {
 	mu     sync.Mutex
 	used   int64
 	owners map[string]int64
-	parts  map[string]holding
+	parts  map[string]allocation
 }
 
-// holding is the memory of one training run or of one version of a sampler's weights.
-type holding struct {
+// allocation is the memory of one training run or of one version of a sampler's weights.
+type allocation struct {
 	owner string
 	bytes int64
 	users int // of a version: sampling clients
@@ -76,9 +76,9 @@ func (m *memory) reserve(owner, name, what string, n int64) error {
 // add accounts for a name; m.mu is held.
 func (m *memory) add(owner, name string, n int64) {
 	if m.parts == nil {
-		m.parts, m.owners = map[string]holding{}, map[string]int64{}
+		m.parts, m.owners = map[string]allocation{}, map[string]int64{}
 	}
-	m.parts[name] = holding{owner: owner, bytes: n, users: 1}
+	m.parts[name] = allocation{owner: owner, bytes: n, users: 1}
 	m.used += n
 	m.owners[owner] += n
 }

@@ -17,11 +17,11 @@ func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient
 		BaseModel: baseName, LoRA: lora(rank), Owner: owner})
 }
 
-// One owner makes runs until there is no memory; it gets three quarters, another owner still finds room, and what is
-// unloaded can be taken again. What is accounted for is what a run takes on the heap, and not less.
+// A tenant that makes runs until the memory is full gets three quarters. Another tenant still finds room, and unloaded
+// memory can be reserved again.
 func TestMemoryOfRunsIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	one := probe.bases[baseName].reckon(lora(8))
+	one := probe.bases[baseName].runBytes(lora(8))
 	e := open(t, Options{Memory: 16 * one})
 	made := int64(0)
 	var err error
@@ -70,8 +70,8 @@ func TestRanksAreBounded(t *testing.T) {
 	}
 }
 
-// What is reckoned for a run is not less than what it takes on the heap, and not far more.
-func TestReckon(t *testing.T) {
+// The estimate for a run is not less than what it takes on the heap, and not far more.
+func TestRunBytes(t *testing.T) {
 	c := map[string]any{"vocab_size": 2000, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 32,
 		"intermediate_size": 256, "max_position_embeddings": context_}
@@ -92,10 +92,10 @@ func TestReckon(t *testing.T) {
 			f, err := m.ForwardBackward(testContext(t), batch(mixed...))
 			value(t, f, err)
 		}
-		took, reckoned := (heapNow()-before)/runs, e.bases[baseName].reckon(lora(rank))
-		t.Logf("rank %d: %d bytes reckoned, %d taken", rank, reckoned, took)
-		if took > reckoned*11/10 || took < reckoned/3 { // other goroutines allocate too
-			t.Errorf("rank %d: %d bytes were reckoned, %d taken", rank, reckoned, took)
+		took, estimated := (heapNow()-before)/runs, e.bases[baseName].runBytes(lora(rank))
+		t.Logf("rank %d: %d bytes estimated, %d taken", rank, estimated, took)
+		if took > estimated*11/10 || took < estimated/3 { // other goroutines allocate too
+			t.Errorf("rank %d: %d bytes were estimated, %d taken", rank, estimated, took)
 		}
 	}
 }
@@ -108,11 +108,12 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Sampling clients of one checkpoint are accounted for once, until the last is closed or forgotten; beyond the budget
-// there is none.
+// Sampling clients of one checkpoint are accounted for once, until the last is closed or collected. Beyond the budget
+// a client is refused.
 func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	one, version := probe.bases[baseName].reckon(lora(8)), modelLoRA(lora(8)).PackedBytes(probe.bases[baseName].config)
+	b := probe.bases[baseName]
+	one, version := b.runBytes(lora(8)), modelLoRA(lora(8)).PackedBytes(b.config)
 	e := open(t, Options{Memory: (one+2*version)*4/3 + 64})
 	m, err := newRun(e, "a", 0, 8)
 	if err != nil {
@@ -155,7 +156,7 @@ func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	until(func() bool { runtime.GC(); used, _ := e.Memory(); return used == one })
 }
 
-// Whatever is reserved, shared and released: nobody has more than the rules allow, and in the end nothing is
+// After any sequence of reserve, share and release, no tenant has more than the rules allow, and in the end nothing is
 // accounted for.
 func TestMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -193,7 +194,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// What was accepted before is taken, though the budget is smaller now and the rank too high for this version.
+// A promised run is accepted although the budget is smaller now and its rank is too high for this version.
 func TestPromisedRunsAreTaken(t *testing.T) {
 	e := open(t, Options{Memory: 1})
 	_, err := e.CreateModel(tinker.Promised(testContext(t)), tinker.CreateModelRequest{SessionID: "s",
@@ -201,7 +202,7 @@ func TestPromisedRunsAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used, _ := e.Memory(); used != e.bases[baseName].reckon(lora(40)) {
+	if used, _ := e.Memory(); used != e.bases[baseName].runBytes(lora(40)) {
 		t.Errorf("%d bytes are accounted for", used)
 	}
 }

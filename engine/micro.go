@@ -10,16 +10,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// micro is the data of one model that is computed in one pass, perhaps beside those of others.
-type micro struct {
+// microBatch is data of one training run that is computed in one pass, which may have micro-batches of other runs too.
+type microBatch struct {
 	loss     loss.Loss
-	items    []item // with equally many targets a row
+	items    []checkedDatum // with the same number of targets per row
 	backward bool
 	tokens   int
 }
 
-// pass computes micro-batches that share one. What goes wrong with one of them is its own error and leaves the others
-// alone.
+// pass computes micro-batches in one pass. An error of one does not affect the others.
 func (t *computeLoop) pass(jobs []*job) {
 	seqs, pages, tokens := pagedSequences(jobs)
 	defer jobs[0].r.version.cache.Release(pages)
@@ -51,7 +50,7 @@ func (t *computeLoop) pass(jobs []*job) {
 	t.stopped(jobs)
 }
 
-// forwarded notes whose sequences the runner's Forward could not compute.
+// forwarded sets the error of the jobs whose sequences the runner's Forward could not compute.
 func (t *computeLoop) forwarded(jobs []*job) {
 	at := 0
 	for _, j := range jobs {
@@ -64,7 +63,7 @@ func (t *computeLoop) forwarded(jobs []*job) {
 	}
 }
 
-// stopped ends the jobs whose pass did not come to its end because the engine closes.
+// stopped fails the jobs of a pass that was interrupted because the engine closes.
 func (t *computeLoop) stopped(jobs []*job) {
 	if t.e.ctx.Err() == nil {
 		return
@@ -101,10 +100,10 @@ func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens 
 
 func pagesFor(tokens int) int { return (tokens + cache.PageLen - 1) / cache.PageLen }
 
-// rows is a pass's positions, one after another.
-type rows struct {
+// passRows is a pass's positions, one after another.
+type passRows struct {
 	k       int
-	at      []place
+	at      []rowPosition
 	targets []int32 // none for a job that has failed
 	logp    []float32
 	bad     []bool // gradients that are not finite
@@ -112,20 +111,20 @@ type rows struct {
 	entropies *model.Entropies // nil unless asked for
 }
 
-// place is what a row stands for.
-type place struct {
+// rowPosition is the position that a row computes.
+type rowPosition struct {
 	job *job
-	it  *item
+	it  *checkedDatum
 	pos int
 }
 
-func newRows(jobs []*job, tokens int) *rows {
-	r := &rows{k: jobs[0].items[0].K, at: make([]place, 0, tokens), bad: make([]bool, tokens)}
+func newRows(jobs []*job, tokens int) *passRows {
+	r := &passRows{k: jobs[0].items[0].K, at: make([]rowPosition, 0, tokens), bad: make([]bool, tokens)}
 	for _, j := range jobs {
 		for i := range j.items {
 			it := &j.items[i]
 			for pos := range it.tokens {
-				r.at = append(r.at, place{j, it, pos})
+				r.at = append(r.at, rowPosition{j, it, pos})
 			}
 			from := len(r.targets)
 			r.targets = append(r.targets, it.Targets...)
@@ -147,9 +146,9 @@ func newRows(jobs []*job, tokens int) *rows {
 }
 
 // gradient fills in dLoss/dlogp of a row.
-func (r *rows) gradient(row int, logp, g []float32) {
+func (r *passRows) gradient(row int, logp, g []float32) {
 	p := r.at[row]
-	if p.pos == 0 { // the logprobs of all rows are there before the first gradient is asked for
+	if p.pos == 0 { // the logprobs of all rows are known before the first gradient is computed
 		p.job.loss.Prepare(&p.it.Datum, r.logp[row*r.k:(row+p.it.N)*r.k])
 	}
 	p.job.loss.Row(p.it.Datum, p.pos, logp, g)
@@ -157,7 +156,7 @@ func (r *rows) gradient(row int, logp, g []float32) {
 }
 
 // finish hands the log-probabilities to their items and sums up the losses, position by position.
-func (r *rows) finish(jobs []*job) {
+func (r *passRows) finish(jobs []*job) {
 	row := 0
 	for _, j := range jobs {
 		for i := range j.items {
@@ -177,7 +176,7 @@ func (r *rows) finish(jobs []*job) {
 }
 
 // sum adds up the loss of an item. bad says which rows' gradients are not finite.
-func (j *job) sum(it *item, bad []bool) error {
+func (j *job) sum(it *checkedDatum, bad []bool) error {
 	j.loss.Prepare(&it.Datum, it.logp)
 	for pos := range it.N {
 		logp := it.logp[pos*it.K : (pos+1)*it.K]

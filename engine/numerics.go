@@ -15,15 +15,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Numerics names the arithmetic of this version. It changes whenever the same requests could give other bits. The
-// order in which products add belongs to it too, and is the folder's: see orderFile.
+// Numerics names the arithmetic of this version. It changes whenever the same requests could give different bits. The
+// order in which products add belongs to the arithmetic too; each folder has one, see orderFile.
 const Numerics = "trinity-3"
 
-// orderFile is the file of Options.Dir that keeps the order in which bf16 products add: that of the processor the
-// folder was begun on, which another processor then follows, so that a job keeps its bits wherever it goes on.
+// orderFile is the file of Options.Dir that names the order in which bf16 products add. The processor that begins the
+// folder chooses the order and every later one follows it, so that a job keeps its bits on another machine.
 const orderFile = "order"
 
-// orderOf returns the order of dir, which is want, if that is given, or else the processor's when dir is begun.
+// orderOf returns the order of dir. A new dir gets the order want or, if that is empty, the processor's own.
 func orderOf(files disk.FS, dir, want string) (kernel.Order, error) {
 	order := kernel.Native()
 	if want != "" {

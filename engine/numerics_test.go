@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A folder keeps the order of products it was begun with, whatever the processor would choose.
+// A folder keeps the order of products that it was begun with, whatever the processor would choose.
 func TestFolderKeepsItsOrder(t *testing.T) {
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
 		dir := t.TempDir()

@@ -48,7 +48,7 @@ func (e *Engine) client(v *version, owner string) *samplingClient {
 	return &samplingClient{e: e, version: v, queue: &samplingQueue{owner: owner, share: newShare(owner)}}
 }
 
-// open returns the weights of a checkpoint: those in memory while somebody holds them, else from the disk.
+// open returns the weights of a checkpoint: those in memory while a client uses them, else those on disk.
 func (e *Engine) open(path string) (*version, error) {
 	e.store.mu.RLock()
 	defer e.store.mu.RUnlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// optimizer is the state of a run's optimizer: of AdamW, or of Dimuon if that is set. Which one it is never changes
-// while the run lives.
+// optimizer is the state of a run's optimizer: of Dimuon if that is set, else of AdamW. A run never changes its
+// optimizer.
 type optimizer struct {
 	adam   *optim.AdamW
 	dimuon *optim.Dimuon
 }
 
-// checkOptimizer refuses an optimizer that there is not, or not for such a model. "" is AdamW.
+// checkOptimizer refuses an unknown optimizer and one that cannot train such a model. "" is AdamW.
 func checkOptimizer(kind string, l tinker.LoRA) error {
 	switch {
 	case kind == "" || kind == tinker.AdamW:
@@ -24,7 +24,7 @@ func checkOptimizer(kind string, l tinker.LoRA) error {
 	case kind != tinker.Dimuon:
 		return tinker.Userf("engine: optimizer %q is unknown; use %s or %s", kind, tinker.AdamW, tinker.Dimuon)
 	case l.Rank == 0:
-		return tinker.Userf("engine: dimuon trains LoRA matrices; a model whose weights all train (rank 0) has adamw")
+		return tinker.Userf("engine: dimuon trains LoRA matrices; train all weights (rank 0) with adamw")
 	case l.Rank > optim.MaxDimuonRank:
 		return tinker.Userf("engine: dimuon takes LoRA ranks up to %d, this one is %d; use a lower rank or adamw",
 			optim.MaxDimuonRank, l.Rank)
@@ -44,7 +44,7 @@ func newOptimizer(kind string, params []model.Tensor) optimizer {
 	return optimizer{adam: optim.New(lengths)}
 }
 
-// momentSets is how many slices a tensor an optimizer keeps.
+// momentSets is the number of moments that an optimizer keeps for each tensor.
 func momentSets(kind string) int {
 	if kind == tinker.Dimuon {
 		return 1
@@ -52,7 +52,7 @@ func momentSets(kind string) int {
 	return 2
 }
 
-// restoredOptimizer takes the momentSets of every tensor, one set after the other.
+// restoredOptimizer takes the moments of all tensors, one set after the other: m, then v.
 func restoredOptimizer(kind string, moments [][]float32, step int64) optimizer {
 	if kind == tinker.Dimuon {
 		return optimizer{dimuon: &optim.Dimuon{M: moments, Step: step}}
@@ -68,7 +68,7 @@ func (o optimizer) kind() string {
 	return tinker.AdamW
 }
 
-// noted is the kind as files have it: AdamW is "", as in those of versions that had nothing else.
+// noted is the kind as it is written to files: AdamW is "", since older versions had no other optimizer.
 func (o optimizer) noted() string { return noted(o.kind()) }
 
 func noted(kind string) string {
@@ -85,7 +85,7 @@ func (o optimizer) steps() int64 {
 	return o.adam.Step
 }
 
-// moments are those of restoredOptimizer.
+// moments returns the moments in the order that restoredOptimizer takes.
 func (o optimizer) moments() [][]float32 {
 	if o.dimuon != nil {
 		return o.dimuon.M
@@ -93,7 +93,7 @@ func (o optimizer) moments() [][]float32 {
 	return append(append([][]float32(nil), o.adam.M...), o.adam.V...)
 }
 
-// tensors are the moments as a checkpoint has them.
+// tensors returns the moments as a checkpoint stores them.
 func (o optimizer) tensors(params []model.Tensor) []model.Tensor {
 	if o.dimuon != nil {
 		return moments("m.", params, o.dimuon.M)
@@ -101,7 +101,7 @@ func (o optimizer) tensors(params []model.Tensor) []model.Tensor {
 	return append(moments("m.", params, o.adam.M), moments("v.", params, o.adam.V)...)
 }
 
-// update does the optimizer's step with its settings.
+// update runs the optimizer's step with the settings of the request.
 func (r *trainingRun) update(req tinker.OptimStepRequest) (norm float64, err error) {
 	params, grads, par := slicesOf(r.params), slicesOf(r.grads.T), r.e.training.parallel
 	if r.opt.dimuon == nil {
@@ -143,7 +143,7 @@ func loraPairs(params []model.Tensor) ([]optim.Pair, error) {
 		}
 		j, ok := at[name+suffixB]
 		if !ok || len(t.Shape) != 2 || len(params[j].Shape) != 2 || params[j].Shape[1] != t.Shape[0] {
-			return nil, fmt.Errorf("engine: %s has no %s%s beside it that fits", t.Name, name, suffixB)
+			return nil, fmt.Errorf("engine: %s has no matching %s%s", t.Name, name, suffixB)
 		}
 		pairs = append(pairs, optim.Pair{A: i, B: j, Rank: t.Shape[0], In: t.Shape[1], Out: params[j].Shape[0]})
 	}

@@ -42,8 +42,8 @@ func trainDimuon(t testing.TB, c tinker.TrainingClient, steps int, seqs ...[]int
 	return losses
 }
 
-// Dimuon learns, and its momentum is in checkpoints and snapshots: whatever goes on from them gives the bits of the run
-// that never stopped.
+// Dimuon learns, and its momentum is in checkpoints and snapshots: a run that continues from one has the bits of the
+// run that never stopped.
 func TestDimuonContinues(t *testing.T) {
 	models, dir := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}, t.TempDir()
 	e := open(t, Options{Models: models, Dir: dir})
@@ -152,8 +152,7 @@ func TestOptimizerIsFixed(t *testing.T) {
 	}
 }
 
-// With each of the newer losses and both optimizers a policy learns what it is rewarded for: the loss falls, and the
-// rewarded tokens become likelier.
+// With each of the newer losses and both optimizers the loss falls and the rewarded tokens become likelier.
 func TestNewLossesLearn(t *testing.T) {
 	e := open(t, Options{})
 	seq := tokens(7, 24)

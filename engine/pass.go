@@ -42,7 +42,7 @@ func (c *scheduler) pass(sequences []*sequence) {
 			l.computed()
 		}
 	}
-	c.want = slices.DeleteFunc(c.want, func(x wanted) bool { return x.l.s.closed })
+	c.want = slices.DeleteFunc(c.want, func(x logitRow) bool { return x.l.s.closed })
 	V := w.Config.Vocab
 	for rest := c.want; len(rest) > 0; {
 		n := min(len(rest), max(1, logitFloats/V))
@@ -61,13 +61,13 @@ func (c *scheduler) wanted(l *sequence) {
 	}
 	for pos := from; pos < l.done+l.take; pos++ {
 		if pos == last || l.s.scores(pos+1) {
-			c.want = append(c.want, wanted{l: l, row: l.first + pos - l.done, pos: pos})
+			c.want = append(c.want, logitRow{l: l, row: l.first + pos - l.done, pos: pos})
 		}
 	}
 }
 
-// score computes rows of logits and what each is for.
-func (c *scheduler) score(w *model.Weights, hidden []float32, want []wanted, V int) {
+// score computes rows of logits and uses each of them.
+func (c *scheduler) score(w *model.Weights, hidden []float32, want []logitRow, V int) {
 	if cap(c.logits) < len(want)*V {
 		c.logits = kernel.Aligned(len(want) * V)
 	}
@@ -85,8 +85,8 @@ func (c *scheduler) score(w *model.Weights, hidden []float32, want []wanted, V i
 	}
 }
 
-// use draws from a row, or notes what it says about the prompt. Rows are independent of each other.
-func (c *scheduler) use(x *wanted, row []float32) {
+// use draws a token from a row, or records its scores for the prompt. Rows are independent of each other.
+func (c *scheduler) use(x *logitRow, row []float32) {
 	l, s, k := x.l, x.l.s, c.e.compute.K
 	lse := k.LogSumExp(row)
 	if !l.prompting() {
@@ -101,18 +101,18 @@ func (c *scheduler) use(x *wanted, row []float32) {
 	l.logits = slices.Clone(row)
 }
 
-func (c *scheduler) draw(row []float32, s *sampling, stream rng.Stream, t int) int32 {
+func (c *scheduler) draw(row []float32, s *samplingRequest, stream rng.Stream, t int) int32 {
 	d := c.drawers.Get().(*drawer)
 	defer c.drawers.Put(d)
 	return d.draw(c.e.compute.K, row, s, stream.Float64At(uint64(t)))
 }
 
-// extend gives a sequence its token. A sequence that has ended stays in the list, idle and without pages, for begin to
-// remove.
-func (c *scheduler) extend(x *wanted) {
+// extend appends the drawn token to its sequence. A sequence that has ended stays in the list, idle and without pages,
+// until begin removes it.
+func (c *scheduler) extend(x *logitRow) {
 	l := x.l
 	l.tokens = append(l.tokens, x.token)
-	if l.s.sampled(l.sample, x.drawn, &l.tail) {
+	if l.s.sampled(l.sample, x.drawnToken, &l.tail) {
 		l.drop()
 		l.done = len(l.tokens)
 	}

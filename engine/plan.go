@@ -33,7 +33,7 @@ func (c *scheduler) plan() {
 	for _, l := range c.batch {
 		rows += l.take
 	}
-	if rows == 0 { // no pages for the leader: the others may end and release theirs
+	if rows == 0 { // no pages for the leader: other sequences may end and release theirs
 		rows = math.MaxInt
 	}
 	c.share(func(l *sequence) bool { return !mine(l) }, rows, &budget, &short)
@@ -138,7 +138,7 @@ func (c *scheduler) space(l *sequence, n int) bool {
 // still hold more than l's tenant, it takes the youngest sequence of the one that holds most; otherwise the youngest
 // sequence of l's own tenant that is younger than l and not in the batch.
 func (c *scheduler) victim(l *sequence, n int) (best *sequence) {
-	held := map[*share]int{}
+	held := map[*fairShare]int{}
 	for _, v := range c.sequences {
 		if v.cache() == l.cache() {
 			held[v.owner()] += len(v.pages)

@@ -27,8 +27,7 @@ type pythonCase struct {
 	Bound    float64   `json:"bound"`
 }
 
-// What the engine trains and saves gives Python's peft the logprobs that the engine has, and so does the merged model
-// in transformers.
+// Python's peft computes the engine's logprobs from a saved adapter, and so does transformers from the merged model.
 func TestPython(t *testing.T) {
 	if *peftPython == "" {
 		t.Skip("no -peft.python; make peft has one")

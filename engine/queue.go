@@ -11,32 +11,32 @@ import (
 // maxAhead is how far a SeqID may run ahead of the first one missing.
 const maxAhead = 1 << 16
 
-// queue puts a model's requests into SeqID order, whatever order they arrive in, and answers repeated ones. A goroutine
-// works on it only while the next request is there.
+// queue executes a model's requests in SeqID order, in whatever order they arrive, and answers repeated ones. It has a
+// goroutine only while the next request is there.
 type queue struct {
 	id        string              // of the model, for errors
 	start     func(f func()) bool // runs f on a goroutine
-	idle      func()              // told when no request follows at once
-	backlog   *backlog            // counts what waits
-	owner     string              // for it
+	idle      func()              // called when no request follows at once
+	backlog   *backlog            // of pending requests
+	owner     string              // the backlog's tenant
 	keep      int                 // results kept
 	keepBytes int64
 
 	mu       sync.Mutex
-	requests *numbered.Requests[*entry] // waiting, running and kept
-	done     int64                      // SeqID of the last request that has run
-	oldest   int64                      // no result below is kept
-	bytes    int64                      // of kept results
-	controls []func(error)              // to run between requests
-	busy     bool                       // a goroutine works
-	running  bool                       // on entry done+1
+	requests *numbered.Requests[*queuedRequest] // waiting, running and kept
+	done     int64                              // SeqID of the last request that has run
+	oldest   int64                              // no result below is kept
+	bytes    int64                              // of kept results
+	controls []func(error)                      // to run between requests
+	busy     bool                               // a goroutine works
+	running  bool                               // request done+1
 	closed   bool
-	leaving  []func(error) // told when the model is unloaded; no more requests are taken
-	retired  bool          // it is
+	leaving  []func(error) // called when the model is unloaded; no more requests are accepted
+	retired  bool          // the model is unloaded
 }
 
-// entry is one accepted request.
-type entry struct {
+// queuedRequest is one accepted request: waiting, running or kept.
+type queuedRequest struct {
 	digest digest
 	future any          // *tinker.Future of its method's result
 	run    func() int64 // runs it, resolves future, and returns the result's size
@@ -44,7 +44,7 @@ type entry struct {
 	size   int64
 }
 
-// submit accepts a request of so many tokens. size estimates the bytes of its result.
+// submit accepts a request with that many tokens. size estimates the bytes of its result.
 func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens int, exec func() (T, error),
 	size func(T) int64) (*tinker.Future[T], error) {
 	if err := ctx.Err(); err != nil {
@@ -66,12 +66,12 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 	if f, found, err := repeated[T](q, seq, d); found || err != nil {
 		return f, err
 	}
-	// What others wait for is taken in any case.
+	// A request that accepted ones wait for always fits.
 	if err := q.backlog.take(q.owner, tokens, tinker.IsPromised(ctx) || seq < q.requests.Next()); err != nil {
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[T]()
-	q.requests.Accept(seq, &entry{digest: d, future: f,
+	q.requests.Accept(seq, &queuedRequest{digest: d, future: f,
 		run: func() int64 {
 			v, err := exec()
 			if err != nil {
@@ -92,7 +92,7 @@ func submit[T any](ctx context.Context, q *queue, seq int64, d digest, tokens in
 // repeated finds the future of a request that was accepted before; q.mu is held.
 func repeated[T any](q *queue, seq int64, d digest) (*tinker.Future[T], bool, error) {
 	var f *tinker.Future[T]
-	_, found, err := q.requests.Repeated(seq, q.done, func(e *entry) (ok bool) {
+	_, found, err := q.requests.Repeated(seq, q.done, func(e *queuedRequest) (ok bool) {
 		f, ok = e.future.(*tinker.Future[T])
 		return ok && e.digest == d
 	})
@@ -102,7 +102,7 @@ func repeated[T any](q *queue, seq int64, d digest) (*tinker.Future[T], bool, er
 	return f, found, nil
 }
 
-// between runs f between two requests, or with an error when that cannot be any more.
+// between runs f between two requests. f gets an error if the queue has ended.
 func (q *queue) between(f func(error)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -118,23 +118,23 @@ func (q *queue) between(f func(error)) {
 	q.kick()
 }
 
-// ends says that the model is unloaded, or is to be; q.mu is held.
+// ends reports whether the model is unloaded or is about to be; q.mu is held.
 func (q *queue) ends() bool { return q.retired || len(q.leaving) > 0 }
 
 // present is a request that waits, runs or is kept; nil if there is none. q.mu is held.
-func (q *queue) present(seq int64) *entry {
+func (q *queue) present(seq int64) *queuedRequest {
 	e, _ := q.requests.Get(seq)
 	return e
 }
 
-// kick sees to it that somebody works; q.mu is held.
+// kick starts the goroutine if there is work; q.mu is held.
 func (q *queue) kick() {
 	if !q.busy && (len(q.controls) > 0 || q.present(q.done+1) != nil || len(q.leaving) > 0) {
 		q.busy = q.start(q.work)
 	}
 }
 
-// work runs what is there and returns.
+// work executes the requests that can run and returns.
 func (q *queue) work() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -180,7 +180,7 @@ func (q *queue) forget() {
 	}
 }
 
-// close fails what has not begun.
+// close fails the requests that have not begun.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// newQueue returns a queue whose requests note that they ran.
+// newQueue returns a queue whose requests record that they ran.
 func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue,
 	send func(seq int64, what byte) (*tinker.Future[string], error), ran func() string) {
 	var mu sync.Mutex
@@ -24,7 +24,7 @@ func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue,
 	t.Cleanup(wg.Wait)
 	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {},
 		backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, oldest: 1,
-		requests: numbered.New[*entry]("m")}
+		requests: numbered.New[*queuedRequest]("m")}
 	send = func(seq int64, what byte) (*tinker.Future[string], error) {
 		return submit(context.Background(), q, seq, digest{what}, 0, func() (string, error) {
 			mu.Lock()
@@ -151,7 +151,7 @@ func TestRequestsDiffer(t *testing.T) {
 	}
 }
 
-// A failed request uses its number and leaves weights, optimizer and gradient alone, whatever went wrong in it.
+// A failed request uses its number and changes neither weights nor optimizer nor gradient, whatever its error.
 func TestFailedRequestsChangeNothing(t *testing.T) {
 	e := open(t, Options{MicroBatch: 32})
 	c, twin := create(t, e, 0, lora(4)), create(t, e, 1, lora(4))
@@ -216,7 +216,7 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 	}
 }
 
-// Weights that overflow are an error that names the layer and the request, and sampling from them is one too.
+// Weights that overflow give an error that names the layer and the request, in training and in sampling.
 func TestOverflowNamesTheLayer(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
@@ -285,7 +285,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// Drawn things come from the seed, and differ from each other.
+// Random choices follow from the seed and differ from each other.
 func TestDrawnSeeds(t *testing.T) {
 	dir, seed := writeModel(t, true, true), uint64(3)
 	first := func() (ids []string, seeds []int64) {

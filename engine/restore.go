@@ -24,7 +24,7 @@ type snapshotReader struct {
 	sum hash.Hash32
 }
 
-// bytes reads n bytes. It takes memory as they come, so a damaged length does not ask for all of it.
+// bytes reads n bytes. It allocates as they arrive, so a damaged length does not exhaust the memory.
 func (s *snapshotReader) bytes(n int) ([]byte, error) {
 	var b bytes.Buffer
 	if _, err := io.CopyN(&b, s.r, int64(n)); err != nil {
@@ -111,13 +111,13 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
 	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {
-		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; what follows may differ in the last bits",
+		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; results may differ in the last bits",
 			"model", r.id, "snapshot", info.Numerics, "now", want)
 	}
 	return r.id, info.Applied, e.add(r, info.Applied)
 }
 
-// readSnapshot fills the run with the numbers behind the header.
+// readSnapshot fills the run with the values after the header.
 func (r *trainingRun) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
 	if r.base, err = r.e.base(info.BaseModel); err != nil {
 		return err

@@ -16,20 +16,20 @@ type samplingClient struct {
 	e         *Engine
 	version   *version
 	queue     *samplingQueue
-	held      *held // nil: of the base model's own weights
+	held      *memoryUse // nil: of the base model's own weights
 	collected runtime.Cleanup
 }
 
-// held is the part of the memory's account that a client has.
-type held struct {
+// memoryUse is a client's reservation of memory.
+type memoryUse struct {
 	once    sync.Once
 	release func()
 }
 
-func (h *held) end() { h.once.Do(h.release) }
+func (h *memoryUse) end() { h.once.Do(h.release) }
 
-// Close gives the client's weights back: it must not sample any more. A client that nobody holds is closed in the end
-// without it.
+// Close releases the client's weights; the client must not be used afterwards. An unreachable client is closed by the
+// garbage collector.
 func (c *samplingClient) Close() error {
 	if c.held != nil {
 		c.collected.Stop()
@@ -41,7 +41,7 @@ func (c *samplingClient) Close() error {
 // maxSamples bounds the continuations of one request.
 const maxSamples = 1 << 16
 
-// Sample implements tinker.SamplingClient. When ctx ends the request ends with its error and its memory is free again.
+// Sample implements tinker.SamplingClient. When ctx ends, the request fails with its error and releases its memory.
 func (c *samplingClient) Sample(ctx context.Context,
 	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if ctx.Err() != nil {
@@ -55,21 +55,21 @@ func (c *samplingClient) Sample(ctx context.Context,
 	s.resolve, s.queue = resolve, c.queue
 	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
 	s.cause = func() error { return context.Cause(ctx) }
-	if err := c.e.sampler.submit(s, tinker.IsPromised(ctx)); err != nil {
+	if err := c.e.scheduler.submit(s, tinker.IsPromised(ctx)); err != nil {
 		s.unwatch()
 		return nil, err
 	}
 	return f, nil
 }
 
-// sampling is one request.
-type sampling struct {
+// samplingRequest is one sampling request and its state.
+type samplingRequest struct {
 	version *version
 	queue   *samplingQueue
 	prompt  []int32
 	n       int // samples
-	left    int // of them not finished
-	next    int // the first not begun
+	left    int // samples not finished
+	next    int // first sample not begun
 	most    int // tokens of a sample
 
 	temperature, topP float64
@@ -88,18 +88,18 @@ type sampling struct {
 	cancelled atomic.Bool
 	cause     func() error
 	unwatch   func() bool
-	begun     bool // it has left its line
+	begun     bool // it has left its queue
 	closed    bool // resolved
 }
 
 // check reads a request; everything wrong with it is a User error.
-func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
+func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, error) {
 	b, p := c.version.base, req.Params
 	prompt, err := b.text("the prompt", req.Prompt)
 	if err != nil {
 		return nil, err
 	}
-	s := &sampling{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
+	s := &samplingRequest{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
 		temperature: p.Temperature, topP: p.TopP,
 		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
 		sampleTop: req.TopKSampleLogprobs,
@@ -142,7 +142,7 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*sampling, error) {
 }
 
 // end resolves the request.
-func (s *sampling) end(err error) {
+func (s *samplingRequest) end(err error) {
 	s.closed = true
 	s.unwatch()
 	if err != nil {

@@ -26,11 +26,11 @@ type scheduler struct {
 	mu      sync.Mutex
 	queues  []*samplingQueue // that are not empty
 	running bool
-	shares  shares
+	shares  fairShares
 
 	// of the loop's goroutine
-	ended     []*sampling // since the last depart
-	sequences []*sequence // in order of arrival, samples before their prompt
+	ended     []*samplingRequest // since the last depart
+	sequences []*sequence        // in order of arrival, samples before their prompt
 	spare     []*sequence
 	some      []*sequence // empty between uses
 	batch     []*sequence // of the step
@@ -38,22 +38,22 @@ type scheduler struct {
 	leader    string      // the tenant that the step is charged to
 	force     bool        // a sequence that finds no pages may exceed the budget if the batch is empty
 	seqs      []model.Seq
-	want      []wanted
+	want      []logitRow
 	rows      []int
 	logits    []float32
 	drawers   sync.Pool
 }
 
-// wanted is a row of logits that a sequence needs: that after token pos.
-type wanted struct {
+// logitRow is a row of logits that a sequence needs: that after token pos.
+type logitRow struct {
 	l   *sequence
 	row int // in the pass
 	pos int
-	drawn
+	drawnToken
 }
 
-// drawn is a token of a sample.
-type drawn struct {
+// drawnToken is a token of a sample.
+type drawnToken struct {
 	token int32
 	logp  float32
 	top   []tinker.TokenLogprob // the most likely alternatives, if asked for
@@ -67,12 +67,12 @@ func newScheduler(e *Engine) *scheduler {
 // samplingQueue is the waiting requests of one sampling client, in order.
 type samplingQueue struct {
 	owner   string
-	share   *share // guarded by the scheduler
-	waiting []*sampling
+	share   *fairShare // guarded by the scheduler
+	waiting []*samplingRequest
 }
 
 // submit accepts a request.
-func (c *scheduler) submit(s *sampling, promised bool) error {
+func (c *scheduler) submit(s *samplingRequest, promised bool) error {
 	if err := c.backlog().take(s.queue.owner, len(s.prompt), promised); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *scheduler) more() bool {
 	return false
 }
 
-// depart counts out the requests that have ended; c.mu is held.
+// depart removes the requests that have ended from the shares; c.mu is held.
 func (c *scheduler) depart() {
 	c.e.figures.running.Store(int64(len(c.sequences)))
 	for _, s := range c.ended {
@@ -173,7 +173,7 @@ func (c *scheduler) admit() {
 	defer c.mu.Unlock()
 	closed := c.e.ctx.Err() != nil
 	for _, l := range c.queues {
-		l.waiting = slices.DeleteFunc(l.waiting, func(s *sampling) bool {
+		l.waiting = slices.DeleteFunc(l.waiting, func(s *samplingRequest) bool {
 			if s.cancelled.Load() {
 				c.end(s, s.cause())
 			}
@@ -182,7 +182,7 @@ func (c *scheduler) admit() {
 	}
 	for {
 		l := c.first(closed)
-		if l == nil || !closed && c.rather(l) {
+		if l == nil || !closed && c.behindRunning(l) {
 			break
 		}
 		s := l.waiting[0]
@@ -208,15 +208,15 @@ func (c *scheduler) first(closed bool) (best *samplingQueue) {
 	return best
 }
 
-// rather reports whether a running request with samples left to begin comes before a queue; c.mu is held.
-func (c *scheduler) rather(l *samplingQueue) bool {
+// behindRunning reports whether a running request with samples left to begin comes before a queue; c.mu is held.
+func (c *scheduler) behindRunning(l *samplingQueue) bool {
 	return slices.ContainsFunc(c.sequences, func(v *sequence) bool {
 		return v.ready() && v.s.queue.share.compare(l.share) < 0
 	})
 }
 
 // end resolves a request once.
-func (c *scheduler) end(s *sampling, err error) {
+func (c *scheduler) end(s *samplingRequest, err error) {
 	if !s.closed {
 		c.backlog().release(s.queue.owner, len(s.prompt))
 		s.end(err)

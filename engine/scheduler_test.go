@@ -21,7 +21,7 @@ func sameSamples(a, b tinker.SampleResponse) bool {
 	}) && sameBits(a.PromptLogprobs, b.PromptLogprobs)
 }
 
-// Requests of several versions at once, with room for few pages or many, beside training: every sample is what it is
+// Requests of several versions at once, with few pages or many, beside training, give the samples that each gives
 // alone.
 func TestSamplesDoNotDependOnCompany(t *testing.T) {
 	dir := writeModel(t, true, true)
@@ -101,7 +101,7 @@ func TestPrefixesAreShared(t *testing.T) {
 	}
 }
 
-// Prefixes of weights that nobody holds any more are given up.
+// Cached prefixes of unreachable weights are released.
 func TestForgottenWeights(t *testing.T) {
 	e := open(t, Options{})
 	c, pages := create(t, e, 0, lora(2)), cacheOf(e)
@@ -262,7 +262,7 @@ func TestCloseEndsSamples(t *testing.T) {
 	}
 }
 
-// The two sides alternate, and training gives way in the middle of its turn.
+// The two sides alternate, and training yields in the middle of its turn.
 func TestTurns(t *testing.T) {
 	var turns turn
 	waiting := func(s side) {
@@ -286,7 +286,7 @@ func TestTurns(t *testing.T) {
 	waiting(forSamples)
 	order = append(order, "layer")
 	if !turns.yield(forTraining) {
-		t.Error("training did not give way")
+		t.Error("training did not yield")
 	}
 	order = append(order, "layer")
 	waiting(forSamples)
@@ -298,7 +298,7 @@ func TestTurns(t *testing.T) {
 	wg.Wait()
 	order = append(order, "layer")
 	if turns.yield(forTraining) {
-		t.Error("training gave way to nobody")
+		t.Error("training yielded to a side that did not wait")
 	}
 	turns.done(forTraining)
 	if want := []string{"layer", "sample", "layer", "sample", "layer", "sample", "layer"}; !slices.Equal(order, want) {

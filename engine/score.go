@@ -7,12 +7,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// maxCells bounds the tokens with logprobs that one answer may have beside the samples themselves: 16 Mi, which are 128
-// MiB.
+// maxCells limits the tokens with logprobs that one answer may have besides the samples themselves: 16 Mi, which are
+// 128 MiB.
 const maxCells = 1 << 24
 
-// checkScores checks what a request asks for beside samples; s.most is set.
-func (s *sampling) checkScores() error {
+// checkScores checks the scores that a request asks for; s.most is set.
+func (s *samplingRequest) checkScores() error {
 	b := s.version.base
 	for _, x := range []struct {
 		name string
@@ -29,13 +29,8 @@ func (s *sampling) checkScores() error {
 				b.config.Vocab, b.name)
 		case x.k > 0 && x.n > maxCells/x.k:
 			return tinker.Userf(
-				"engine: %s is %d for as many as %d positions; the product may be %d: ask for a smaller k%s",
-				x.name,
-				x.k,
-				x.n,
-				maxCells,
-				x.less,
-			)
+				"engine: %s is %d for up to %d positions; the product must be at most %d: use a smaller k%s",
+				x.name, x.k, x.n, maxCells, x.less)
 		}
 	}
 	if s.targets == nil {
@@ -44,7 +39,7 @@ func (s *sampling) checkScores() error {
 	return s.checkTargets()
 }
 
-func (s *sampling) checkTargets() error {
+func (s *samplingRequest) checkTargets() error {
 	b := s.version.base
 	if err := s.targets.Check(); err != nil {
 		return tinker.Userf("engine: target_prompt_logprobs: %w", err)
@@ -54,8 +49,8 @@ func (s *sampling) checkTargets() error {
 			s.targets.Shape, len(s.prompt), rows)
 	}
 	if len(s.targets.Values) > maxCells {
-		return tinker.Userf("engine: target_prompt_logprobs has %d cells; there may be %d", len(s.targets.Values),
-			maxCells)
+		return tinker.Userf("engine: target_prompt_logprobs has %d cells; it may have at most %d",
+			len(s.targets.Values), maxCells)
 	}
 	named := false
 	for _, id := range s.targets.Values {
@@ -75,8 +70,8 @@ func (s *sampling) checkTargets() error {
 	return nil
 }
 
-// makeScores makes room for the answers.
-func (s *sampling) makeScores() {
+// makeScores allocates the results.
+func (s *samplingRequest) makeScores() {
 	n := len(s.prompt)
 	if s.promptLogprobs {
 		s.out.PromptLogprobs = make([]float32, n)
@@ -98,13 +93,13 @@ func (s *sampling) makeScores() {
 	}
 }
 
-// wantsPrompt says that positions of the prompt have to be scored.
-func (s *sampling) wantsPrompt() bool {
+// wantsPrompt reports whether positions of the prompt must be scored.
+func (s *samplingRequest) wantsPrompt() bool {
 	return s.promptLogprobs || s.promptTop > 0 || s.targets != nil || s.alternatives > 0
 }
 
-// scores says that position next of the prompt has to be scored.
-func (s *sampling) scores(next int) bool {
+// scores reports whether position next of the prompt must be scored.
+func (s *samplingRequest) scores(next int) bool {
 	if s.promptLogprobs || s.promptTop > 0 || s.alternatives > 0 {
 		return true
 	}
@@ -120,8 +115,8 @@ func (s *sampling) scores(next int) bool {
 	return false
 }
 
-// scorePrompt notes what row [V], of log-sum-exp lse, says about position next of the prompt.
-func (s *sampling) scorePrompt(c *scheduler, next int, row []float32, lse float32) {
+// scorePrompt records the scores of position next of the prompt from row [V], whose log-sum-exp is lse.
+func (s *samplingRequest) scorePrompt(c *scheduler, next int, row []float32, lse float32) {
 	if s.promptLogprobs {
 		s.out.PromptLogprobs[next] = logprob(row, lse, s.prompt[next])
 	}
@@ -156,7 +151,8 @@ func likeliest(row []float32, lse float32, k int) []tinker.TokenLogprob {
 
 // alternatives draws tokens from a row, with replacement, at the request's temperature. The logprobs are raw, as
 // everywhere.
-func (c *scheduler) alternatives(row []float32, lse float32, s *sampling, stream rng.Stream) []tinker.TokenLogprob {
+func (c *scheduler) alternatives(row []float32, lse float32, s *samplingRequest,
+	stream rng.Stream) []tinker.TokenLogprob {
 	d := c.drawers.Get().(*drawer)
 	defer c.drawers.Put(d)
 	if s.temperature > 0 {
@@ -176,7 +172,7 @@ func (c *scheduler) alternatives(row []float32, lse float32, s *sampling, stream
 }
 
 // top is the likeliest tokens of a row that a sample's token was drawn from; nil unless asked for.
-func (s *sampling) top(row []float32, lse float32) []tinker.TokenLogprob {
+func (s *samplingRequest) top(row []float32, lse float32) []tinker.TokenLogprob {
 	if s.sampleTop == 0 {
 		return nil
 	}

@@ -10,17 +10,17 @@ import (
 )
 
 // sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A
-// sequence that has no pages any more computes its tokens again; the bits are the same.
+// sequence that has lost its pages recomputes its tokens, to the same bits.
 type sequence struct {
-	s      *sampling
+	s      *samplingRequest
 	sample int
 	stream rng.Stream
 	tokens []int32 // prompt, then what was drawn
-	done   int     // tokens whose keys and values lie in pages
+	done   int     // tokens whose keys and values are in pages
 	pages  []*cache.Page
 	view   []*nn.Page // the same
 	tail   []byte     // see stops.after
-	logits []float32  // [V] behind the prompt, while samples are still to begin
+	logits []float32  // [V] after the prompt, while samples have not begun
 	asked  bool       // the prefix cache was asked since the pages were last empty
 
 	// for the present step
@@ -31,24 +31,27 @@ type sequence struct {
 	granted int  // samples that may begin
 }
 
-func newPromptSequence(s *sampling) *sequence { return &sequence{s: s, sample: -1, tokens: s.prompt} }
+func newPromptSequence(s *samplingRequest) *sequence {
+	return &sequence{s: s, sample: -1, tokens: s.prompt}
+}
 
 func (l *sequence) cache() *cache.Cache { return l.s.version.cache }
 
-func (l *sequence) owner() *share { return l.s.queue.share.owner }
+func (l *sequence) owner() *fairShare { return l.s.queue.share.owner }
 
-// ready says that more samples of the sequence's prompt can begin.
+// ready reports whether more samples of the sequence's prompt can begin.
 func (l *sequence) ready() bool {
 	return l.prompting() && l.logits != nil && l.s.next < l.s.n && !l.s.closed
 }
 
-// prompting says that the sequence stands for the request and not for a sample.
+// prompting reports whether the sequence is the prompt and not a sample.
 func (l *sequence) prompting() bool { return l.sample < 0 }
 
-// idle says that there is nothing to compute: the sequence only waits to begin more samples.
+// idle reports whether there is nothing to compute: the sequence only waits to begin more samples.
 func (l *sequence) idle() bool { return l.done == len(l.tokens) }
 
-// resume finds what is known of the sequence's tokens. Scored prompts are computed whole.
+// resume takes the pages of the sequence's tokens that the prefix cache has. A prompt that is scored is computed
+// completely.
 func (l *sequence) resume() {
 	if l.done > 0 || l.asked {
 		return
@@ -71,7 +74,8 @@ func (l *sequence) add(pages []*cache.Page) {
 	}
 }
 
-// room sees to it that pages cover the next n tokens, if need be beyond the budget.
+// room allocates pages for the next n tokens and reports whether there were enough. With force it may exceed the
+// budget.
 func (l *sequence) room(n int, force bool) bool {
 	missing := pagesFor(l.done+n) - len(l.pages)
 	if missing <= 0 {
@@ -82,14 +86,14 @@ func (l *sequence) room(n int, force bool) bool {
 	return pages != nil
 }
 
-// drop gives the pages back.
+// drop releases the pages.
 func (l *sequence) drop() {
 	l.cache().Release(l.pages)
 	l.pages, l.view = l.pages[:0], l.view[:0]
 	l.done, l.asked, l.logits = 0, false, nil
 }
 
-// computed notes that the step's tokens are done, and makes full pages known.
+// computed records that the step's tokens are done, and adds full pages to the prefix cache.
 func (l *sequence) computed() {
 	before := l.done / cache.PageLen
 	l.done += l.take
@@ -102,8 +106,8 @@ func (l *sequence) computed() {
 	}
 }
 
-// fork makes the sequence of the next sample, which has drawn its first token. The last one takes the prompt's pages
-// over. It returns nil if the pages do not suffice.
+// fork makes the sequence of the next sample, which has drawn its first token. The last sample takes over the prompt's
+// pages. fork returns nil if there are not enough pages.
 func (l *sequence) fork(token int32, force bool) *sequence {
 	s := l.s
 	c := &sequence{s: s, sample: s.next, stream: s.seed.Stream("sample", s.next), asked: true, done: l.done}
@@ -137,7 +141,7 @@ func (l *sequence) copyPages(from *sequence, force bool) bool {
 }
 
 // sampled adds a drawn token to the answer and reports whether the sample has ended.
-func (s *sampling) sampled(sample int, d drawn, tail *[]byte) bool {
+func (s *samplingRequest) sampled(sample int, d drawnToken, tail *[]byte) bool {
 	q := &s.out.Sequences[sample]
 	if q.Tokens == nil {
 		n := min(s.most, 128)

@@ -34,8 +34,8 @@ func (t *turn) waits(s side) bool {
 	return t.waiting[s] != nil
 }
 
-// A sample that arrives while a layer is computed gets its first step before the next one is, wherever in a training
-// step that is, and neither side's bits know of the other.
+// A sample that arrives while any layer of a training step is computed gets its first step before the next layer.
+// Neither side changes the other's bits.
 func TestSamplingWaitsForOneLayer(t *testing.T) {
 	models := deep(t)
 	for _, tape := range []int64{0, 1} { // keeping activations, and recomputing them
@@ -52,7 +52,7 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 		pauses, late := 0, 0
 		arrived, steps := false, int64(0)
 		var futures []*tinker.Future[tinker.SampleResponse]
-		e.training.runner.Between = func() error { // every layer has an arrival in it
+		e.training.runner.Between = func() error { // a sample arrives in every layer
 			err := between()
 			if arrived && e.figures.steps.Load() <= steps {
 				late++
@@ -87,7 +87,7 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 	}
 }
 
-// hold keeps the trainer from beginning until release, which waits for so many jobs.
+// hold keeps the compute loop from beginning until release, which waits for that many jobs.
 func hold(e *Engine) (release func(jobs int)) {
 	e.turn.take(forSamples)
 	return func(jobs int) {
@@ -106,7 +106,7 @@ type work struct {
 	reqs        []tinker.ForwardRequest
 }
 
-// draft draws what one model trains on.
+// draft draws the work of one model.
 func draft(t *rapid.T, i int) work {
 	w := work{rank: rapid.SampledFrom([]int{1, 4, 7, 16}).Draw(t, "rank"),
 		wrong: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "wrong")}
@@ -172,8 +172,8 @@ func outcome(t testing.TB, futures []*tinker.Future[tinker.ForwardOutput]) (all 
 	return all, errs
 }
 
-// Whatever models have forward_backwards waiting, of any rank, loss and length, some of them wrong: they share passes,
-// and each gets the numbers, the gradient and the errors that it gets alone.
+// Waiting forward_backwards of any models share passes, whatever their rank, loss and length and even if some are
+// invalid. Each gets the results, the gradient and the errors that it gets alone.
 func TestModelsShareAPass(t *testing.T) {
 	models := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}
 	round := 0
@@ -225,7 +225,7 @@ func TestModelsShareAPass(t *testing.T) {
 	}
 }
 
-// Models whose queues go on at once stay together: none runs ahead while another is between two requests.
+// Models whose next requests are already queued stay together: none runs ahead while another is between two requests.
 func TestModelsStayTogether(t *testing.T) {
 	e := open(t, Options{})
 	const n, steps = 6, 10
@@ -253,7 +253,7 @@ func TestModelsStayTogether(t *testing.T) {
 	}
 }
 
-// watch notes in which order futures end, looking between the layers of a runner's passes.
+// watch records the order in which futures end; it looks between the layers of a runner's passes.
 func watch(names []string, futures map[string]<-chan struct{}, order *[]string) func() error {
 	return func() error {
 		for _, name := range names {
@@ -269,17 +269,18 @@ func watch(names []string, futures map[string]<-chan struct{}, order *[]string) 
 	}
 }
 
-// One owner has ten models with requests without end, another two, a third one that comes late: owners take turns, and
-// below them models, by tokens; whoever comes late begins where the others are.
+// One tenant has ten models with endless requests, another two, and a third one model that comes late. Tenants take
+// turns by tokens, and so do the models of a tenant; the late one begins at the share of the others.
 func TestTrainingIsFair(t *testing.T) {
-	e := open(t, Options{MicroBatch: 1}) // nothing shares a pass
+	e := open(t, Options{MicroBatch: 1}) // one job per pass
 	tr := e.training
 	next := func(r *trainingRun, tokens int) {
 		if !r.present {
 			tr.shares.enter(r.share)
 			r.present = true
 		}
-		tr.jobs = append(tr.jobs, &job{r: r, micro: micro{tokens: tokens}, alone: func() {}, done: make(chan struct{})})
+		tr.jobs = append(tr.jobs, &job{r: r, microBatch: microBatch{tokens: tokens}, alone: func() {},
+			done: make(chan struct{})})
 	}
 	model := func(owner string, tokens int) {
 		next(&trainingRun{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: newShare(owner),
@@ -311,7 +312,7 @@ func TestTrainingIsFair(t *testing.T) {
 	}
 }
 
-// A client with one request is not behind another's thousand.
+// A client's single request does not wait for another client's thousand.
 func TestThousandRequestsWaitForOne(t *testing.T) {
 	e := open(t, Options{})
 	release := hold(e)
@@ -348,8 +349,8 @@ func TestThousandRequestsWaitForOne(t *testing.T) {
 	}
 }
 
-// One client has a thousand samples waiting, another tenant three; and the same with one request of a thousand samples,
-// and with little memory.
+// Three samples of a tenant do not wait for another's thousand, in a thousand requests or in one, also with little
+// memory.
 func TestSamplingIsFair(t *testing.T) {
 	for name, o := range map[string]Options{"room": {MaxSequences: 8},
 		"little memory": {MaxSequences: 8, CacheBytes: 200 << 10}, "two at a time": {MaxSequences: 2}} {
@@ -375,12 +376,12 @@ func TestSamplingIsFair(t *testing.T) {
 			e.turn.take(forTraining)
 			send("a", requests, 300/requests)
 			send("b", 3, 1)
-			e.sampler.runner.Between = watch(names, futures, &order)
+			e.scheduler.runner.Between = watch(names, futures, &order)
 			e.turn.done(forTraining)
 			for _, done := range futures {
 				<-done
 			}
-			e.sampler.runner.Between()
+			e.scheduler.runner.Between()
 			for i := range 3 {
 				// every sample of a has 12 steps: the first eight may end before, and those that began beside b's
 				if at := slices.Index(order, fmt.Sprintf("b.%d", i)); at < 0 || at > 20 {
@@ -395,8 +396,8 @@ func TestSamplingIsFair(t *testing.T) {
 	}
 }
 
-// Endless samples do not stop training, and endless training does not stop samples: of one owner both get the same
-// time.
+// Endless samples do not stop training, and endless training does not stop samples: both get the same time of one
+// tenant.
 func TestNeitherSideStarves(t *testing.T) {
 	e := open(t, Options{Models: deep(t), MicroBatch: 4096}) // one pass
 	c := create(t, e, 0, lora(2))
@@ -449,7 +450,7 @@ func TestNeitherSideStarves(t *testing.T) {
 	}
 }
 
-// A model that is long between two requests, since the next one takes long to read, does not hold up the others.
+// A model whose next request takes long to read does not delay the others.
 func TestLongPauseHoldsNobodyUp(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
@@ -465,8 +466,8 @@ func TestLongPauseHoldsNobodyUp(t *testing.T) {
 	value(t, f, err)
 }
 
-// A step that one owner leads has no more tokens of another than of it, so that a small sample's steps stay small
-// beside another's hundred samples; and the steps of the many are still those of all their samples.
+// A step has no more tokens of any other tenant than of its leader. So the steps of a small sample stay small beside
+// another tenant's hundred samples, whose own steps still have all of them.
 func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	e := open(t, Options{})
 	client := func(owner string) tinker.SamplingClient {
@@ -479,17 +480,17 @@ func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	many, few := client("many"), client("few")
 	led, most, wrong := map[string]int{}, 0, ""
 	both := false
-	e.sampler.runner.Between = func() error {
+	e.scheduler.runner.Between = func() error {
 		rows := map[string]int{}
-		for _, l := range e.sampler.batch {
+		for _, l := range e.scheduler.batch {
 			rows[l.owner().name] += l.take
 		}
 		if most = max(most, rows["many"]); rows["few"] > 0 {
 			both = true
 		}
-		led[e.sampler.leader]++
-		if n := rows[e.sampler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
-			wrong = fmt.Sprintf("%s leads %v", e.sampler.leader, rows)
+		led[e.scheduler.leader]++
+		if n := rows[e.scheduler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
+			wrong = fmt.Sprintf("%s leads %v", e.scheduler.leader, rows)
 		}
 		return nil
 	}
@@ -505,7 +506,7 @@ func TestStepsOfOneOwnerStaySmall(t *testing.T) {
 	if wrong != "" || led["few"] == 0 || led["many"] == 0 || most < 90 || !both {
 		t.Errorf("steps led by %v, with at most %d tokens of the many; %s", led, most, wrong)
 	}
-	until(func() bool { // nobody is present when nothing is under way
+	until(func() bool { // no tenant is active when nothing is in progress
 		c := &e.turn.clock
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 	snapshotHeader = 1 << 28    // longest header accepted, bytes
 )
 
-// snapshotInfo is the header: what a run is besides its numbers.
+// snapshotInfo is the header: the state of a run except its tensors' values.
 type snapshotInfo struct {
 	ModelID     string         `json:"model_id"`
 	Created     digest         `json:"created"`
@@ -45,8 +45,8 @@ type snapshotPart struct {
 	Shape []int  `json:"shape"`
 }
 
-// Snapshot writes everything a model is, as it stands between two of its requests, and returns the SeqID of the last
-// request in it. Requests that have been accepted but not run are not in it.
+// Snapshot writes the complete state of a model between two of its requests, and returns the SeqID of the last request
+// included. Requests that have been accepted but not executed are not included.
 func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error) {
 	r, err := e.find(modelID)
 	if err != nil {

@@ -68,7 +68,7 @@ func (c *scheduler) spawn(l *sequence, sequences []*sequence, room int) []*seque
 		if child == nil {
 			break // no pages: try again in the next step
 		}
-		if s.sampled(s.next, drawn{token, logprob(l.logits, lse, token), s.top(l.logits, lse)}, &child.tail) {
+		if s.sampled(s.next, drawnToken{token, logprob(l.logits, lse, token), s.top(l.logits, lse)}, &child.tail) {
 			child.drop()
 			continue
 		}

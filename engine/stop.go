@@ -8,7 +8,7 @@ import (
 )
 
 // stops is what ends the samples of a request: tokens, and strings that may begin and end anywhere inside tokens. The
-// model's own ends do too, unless the request names tokens or wants no stop at all.
+// model's own end tokens do too, unless the request names stop tokens or sets NoStop.
 type stops struct {
 	tokens  []int32
 	strings [][]byte
@@ -38,7 +38,7 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 	}
 	for _, str := range p.StopStrings {
 		if str == "" {
-			return s, tinker.Userf("engine: a stop string is empty")
+			return s, tinker.Userf("engine: a stop string is empty; leave it out")
 		}
 		s.strings = append(s.strings, []byte(str))
 		s.longest = max(s.longest, len(str))
@@ -48,8 +48,8 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 	return s, err
 }
 
-// after reports whether a token ends a sample. tail is the sample's bytes that may be the beginning of a stop string;
-// it is kept up to date.
+// after reports whether a token ends a sample. tail is the end of the sample's bytes, which may be the beginning of a
+// stop string; after updates it.
 func (s *stops) after(token int32, tail *[]byte) bool {
 	if slices.Contains(s.tokens, token) {
 		return true

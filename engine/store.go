@@ -18,8 +18,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// store is the folder of checkpoints: <dir>/<model id>/<kind>/<name>/. A checkpoint is written beside its place, synced
-// and renamed, so it is there whole or not at all. Names never contain a tilde; folders that end in one of these are
+// store is the folder of checkpoints: <dir>/<model id>/<kind>/<name>/. A checkpoint is written under a temporary name,
+// synced and renamed, so it is complete or absent. Names never contain a tilde; folders that end in one of these are
 // not checkpoints.
 type store struct {
 	dir string
@@ -31,18 +31,18 @@ type store struct {
 
 const (
 	unfinished = "~new" // being written
-	replaced   = "~old" // was here before, until the new one has taken its name
+	replaced   = "~old" // the previous checkpoint, until the new one is renamed
 )
 
 func (s *store) folder(p tinker.Path) string {
 	return filepath.Join(s.dir, escape(p.ModelID), string(p.Kind), p.Name)
 }
 
-// escape makes a file name of a model id, one that leads nowhere else whatever the id.
+// escape turns any model id into a file name without path separators or dots.
 func escape(modelID string) string { return strings.ReplaceAll(url.QueryEscape(modelID), ".", "%2E") }
 
-// read returns a checkpoint's manifest and folder. One that is not there or has expired is ErrNotFound. The caller
-// holds s.mu as long as it reads from the folder.
+// read returns a checkpoint's manifest and folder. A missing or expired checkpoint is ErrNotFound. The caller holds
+// s.mu while it reads from the folder.
 func (s *store) read(path string) (m manifest, p tinker.Path, dir string, err error) {
 	return s.readAt(path, s.now())
 }
@@ -75,8 +75,8 @@ type file struct {
 	write func(io.Writer) error
 }
 
-// write makes the checkpoint p of files and a manifest with their checksums. An error leaves what was there before, and
-// nothing of the new one.
+// write saves the checkpoint p: files, and a manifest with their checksums. After an error the previous checkpoint is
+// still there and nothing of the new one is.
 func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 	final := s.folder(p)
 	tmp, parent := final+unfinished, filepath.Dir(final)
@@ -152,7 +152,7 @@ func (s *store) writeFile(path string, write func(io.Writer) error) (fileSum, er
 	return sum, errors.Join(err, f.Close())
 }
 
-// explain says what to do about an error of writing.
+// explain adds the remedy to an error of writing.
 func (s *store) explain(p tinker.Path, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return tinker.Serverf("engine: saving %s: the disk of %s is full; nothing was saved, free some space and "+
@@ -178,7 +178,8 @@ func (s *store) remove(p tinker.Path) error {
 	return s.fs.SyncDir(filepath.Dir(dir))
 }
 
-// tidy ends what a crash interrupted: unfinished folders go, a replaced one whose successor did not make it comes back.
+// tidy cleans up after a crash: it removes unfinished folders, and restores a replaced checkpoint whose successor was
+// not renamed.
 func (s *store) tidy() error {
 	left, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*~*"))
 	if err != nil {
@@ -201,7 +202,7 @@ func (s *store) tidy() error {
 	return nil
 }
 
-// all returns the paths of the checkpoints there are, in order.
+// all returns the paths of the checkpoints, sorted.
 func (s *store) all() ([]tinker.Path, error) {
 	found, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", manifestFile))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// item is one checked datum.
-type item struct {
+// checkedDatum is a datum of a request after its check, and its results.
+type checkedDatum struct {
 	index  int // in the request
 	tokens []int32
 	loss.Datum
@@ -21,21 +21,21 @@ type item struct {
 }
 
 // check reads a request; everything wrong with it is a User error.
-func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []item, error) {
+func (r *trainingRun) check(req tinker.ForwardRequest) (loss.Loss, []checkedDatum, error) {
 	l, err := loss.New(req.LossFn, req.LossFnConfig)
 	if err != nil {
 		return l, nil, err
 	}
 	if len(req.Data) == 0 {
-		return l, nil, tinker.Userf("engine: the request to model %s has no data", r.id)
+		return l, nil, tinker.Userf("engine: the request to model %s has no data; send at least one datum", r.id)
 	}
-	items := make([]item, len(req.Data))
+	items := make([]checkedDatum, len(req.Data))
 	for i, d := range req.Data {
 		tokens, err := r.base.text(fmt.Sprintf("datum %d", i), d.ModelInput)
 		if err != nil {
 			return l, nil, err
 		}
-		items[i] = item{index: i, tokens: tokens}
+		items[i] = checkedDatum{index: i, tokens: tokens}
 		if items[i].Datum, err = l.Check(i, d, r.base.config.Vocab); err != nil {
 			return l, nil, err
 		}
@@ -69,8 +69,8 @@ func (b *base) text(what string, in tinker.ModelInput) ([]int32, error) {
 	return tokens, nil
 }
 
-// forward runs a request in micro-batches. How it is cut changes no bit: gradients add up token by token in the
-// request's order.
+// forward runs a request in micro-batches. The size of micro-batches changes no bit: gradients add up token by token
+// in the request's order.
 func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
 	l, items, err := r.check(req)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 	}
 	for rest := items; len(rest) > 0; {
 		n, tokens := r.cut(rest)
-		if err := r.e.training.do(&job{r: r, micro: micro{loss: l, items: rest[:n], backward: backward,
+		if err := r.e.training.do(&job{r: r, microBatch: microBatch{loss: l, items: rest[:n], backward: backward,
 			tokens: tokens}}); err != nil {
 			undo()
 			return tinker.ForwardOutput{}, err
@@ -99,7 +99,7 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 	return output(items), nil
 }
 
-func output(items []item) tinker.ForwardOutput {
+func output(items []checkedDatum) tinker.ForwardOutput {
 	out := tinker.ForwardOutput{Metrics: map[string]float64{}}
 	sum := 0.0
 	for i := range items {
@@ -114,9 +114,9 @@ func output(items []item) tinker.ForwardOutput {
 	return out
 }
 
-// cut returns how many of the items, at least one, make the next micro-batch, and their tokens: as many as fit whose
-// rows have equally many targets.
-func (r *trainingRun) cut(items []item) (n, tokens int) {
+// cut returns the number of items in the next micro-batch, at least one, and their tokens. It takes as many as fit and
+// have the same number of targets per row.
+func (r *trainingRun) cut(items []checkedDatum) (n, tokens int) {
 	room := r.e.opts.MicroBatch
 	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {
 		room = n
@@ -131,7 +131,7 @@ func (r *trainingRun) cut(items []item) (n, tokens int) {
 	return n, tokens
 }
 
-// tapeBytes estimates what the backward of one token needs.
+// tapeBytes estimates the bytes that the backward of one token needs.
 func tapeBytes(c model.Config, recompute bool) int64 {
 	layer := 6*c.Dim + 3*c.Heads*c.HeadDim + 4*c.KVHeads*c.HeadDim + 4*c.FF
 	if recompute {

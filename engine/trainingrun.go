@@ -11,26 +11,26 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// trainingRun is one training run: a tinker.TrainingClient. Its requests' slices must not be changed before their
-// results are there.
+// trainingRun is one training run: a tinker.TrainingClient. The slices of a request must not be changed before its
+// result is there.
 type trainingRun struct {
-	e        *Engine
-	id       string
-	created  digest // of the request that made it
-	owner    string
-	base     *base
-	lora     tinker.LoRA // with everything filled in
-	bf16     bool        // full parameters are computed in bf16
-	q        queue
-	state           // touched by the queue's goroutine alone, and by the trainer while that waits for it
-	share    *share // of training
-	promised bool   // it was accepted before
-	coming   bool   // guarded by the trainer: a job is likely to follow at once
-	present  bool   // likewise: the share is
+	e             *Engine
+	id            string
+	created       digest // of the request that made it
+	owner         string
+	base          *base
+	lora          tinker.LoRA // with everything filled in
+	bf16          bool        // full parameters are computed in bf16
+	q             queue
+	trainingState            // for the queue's goroutine, and for the compute loop while that goroutine waits for it
+	share         *fairShare // of training
+	promised      bool       // it was accepted before
+	coming        bool       // guarded by the compute loop: a job is likely to follow at once
+	present       bool       // likewise: the share is active
 }
 
-// state is what requests change.
-type state struct {
+// trainingState is what requests change.
+type trainingState struct {
 	params   []model.Tensor // the trainable ones, f32
 	opt      optimizer
 	grads    *model.Grads // same names and shapes as params
@@ -48,18 +48,18 @@ func modelLoRA(l tinker.LoRA) model.LoRA {
 	return m
 }
 
-// install makes params, which it keeps, and opt the state, without a gradient. params are sorted by name,
-// so that sums over tensors run in one order wherever they came from.
+// install sets the state to params, which it keeps, and opt, without a gradient. params are sorted by name: sums over
+// tensors must run in the same order wherever the tensors came from.
 func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *version) error {
 	v, err := r.pack(params, root)
 	if err != nil {
 		return err
 	}
-	r.state = state{params: params, opt: opt, grads: model.NewGrads(params), version: v}
+	r.trainingState = trainingState{params: params, opt: opt, grads: model.NewGrads(params), version: v}
 	return nil
 }
 
-// pack makes a version of params. root is any version of the base's weights; full parameters do without.
+// pack makes a version of params. root is any version of the base's weights; full parameters need none.
 func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, error) {
 	if !r.full() {
 		a, err := root.w.NewAdapter(modelLoRA(r.lora), params, r.e.compute.K)
@@ -179,7 +179,7 @@ func (r *trainingRun) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput,
 		}
 		return tinker.OptimStepOutput{}, err
 	}
-	v, err := r.pack(r.params, r.version) // beside what others compute: it waits for nobody's turn
+	v, err := r.pack(r.params, r.version) // runs beside other computations: packing needs no turn
 	if err != nil {
 		return tinker.OptimStepOutput{}, fmt.Errorf("engine: %w", err)
 	}
@@ -197,7 +197,7 @@ func slicesOf(t []model.Tensor) [][]float32 {
 }
 
 // clear empties the gradient.
-func (s *state) clear() {
+func (s *trainingState) clear() {
 	if s.gathered {
 		s.grads.Zero()
 		s.gathered = false
@@ -205,7 +205,7 @@ func (s *state) clear() {
 }
 
 // mark returns a function that sets the gradient back to what it is now.
-func (s *state) mark() (undo func()) {
+func (s *trainingState) mark() (undo func()) {
 	if !s.gathered {
 		return s.clear
 	}
@@ -222,7 +222,7 @@ func (s *state) mark() (undo func()) {
 }
 
 // badGradient names a gradient tensor that is not finite, "" if there is none.
-func (s *state) badGradient() string {
+func (s *trainingState) badGradient() string {
 	for _, t := range s.grads.T {
 		if !finite(t.Data) {
 			return t.Name

@@ -35,7 +35,7 @@ func (t *turn) take(s side) {
 	<-t.wait(s)
 }
 
-// wait puts a side behind the present turn and unlocks t.mu.
+// wait registers a side for the next turn and unlocks t.mu.
 func (t *turn) wait(s side) chan struct{} {
 	c := make(chan struct{})
 	t.waiting[s] = c

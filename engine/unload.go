@@ -35,7 +35,7 @@ func (e *Engine) UnloadModel(ctx context.Context, modelID string) (*tinker.Futur
 	return f, nil
 }
 
-// Evict lets go of a model's memory; Restore can make it again from a snapshot. A request that is still queued fails.
+// Evict releases a model's memory; Restore can make it again from a snapshot. A request that is still queued fails.
 func (e *Engine) Evict(ctx context.Context, modelID string) error {
 	r, err := e.find(modelID)
 	if err != nil || r == nil {
@@ -56,9 +56,9 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 	}
 }
 
-// forget lets go of a run's state; for good if it was unloaded.
+// forget releases a run's state. An unloaded run can never be opened again.
 func (e *Engine) forget(r *trainingRun, unloaded bool) {
-	r.state = state{}
+	r.trainingState = trainingState{}
 	e.memory.release(r.id)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,13 +68,13 @@ func (e *Engine) forget(r *trainingRun, unloaded bool) {
 	}
 }
 
-// errUnloaded is the answer to whatever is asked of a model that is gone.
+// errUnloaded is the error of every request to an unloaded model.
 func errUnloaded(modelID string) error {
 	return tinker.Userf("engine: model %s: %w; create another from one of its checkpoints", modelID, tinker.ErrUnloaded)
 }
 
-// retire takes no more requests. When all that can run have, the rest, which wait for one that never came, fail, and f
-// is called: with an error if the engine closes before.
+// retire accepts no more requests. When every request that can run has run, those that wait for a missing one fail,
+// and f is called. f gets an error if the engine closes before that.
 func (q *queue) retire(f func(error)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// What an unloaded model held is free, though its client is still there; requests that waited for one that never came
-// are told.
+// An unloaded model's memory is released although its client still exists, and requests that wait for a missing one
+// fail.
 func TestUnloadFreesMemory(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(4))

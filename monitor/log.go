@@ -40,7 +40,7 @@ func openLog(to disk.FS, path string, keep int) (*log, error) {
 	return l, nil
 }
 
-// open cuts the file behind the last whole line whose step is at most keep.
+// open cuts the file after the last whole line whose step is at most keep.
 func (l *log) open(to disk.FS, path string, keep int) error {
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

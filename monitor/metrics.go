@@ -31,7 +31,7 @@ func IsTime(key string) bool {
 }
 
 // appendLine appends the JSON object of one step: "step" first, then the metrics by name. Numbers are the shortest that
-// read back as the same float64; what is no number (NaN, infinities) is null.
+// read back as the same float64; what is not a number (NaN, infinities) is null.
 func (m Metrics) appendLine(buf []byte, step int) []byte {
 	buf = strconv.AppendInt(append(buf, `{"step":`...), int64(step), 10)
 	for _, k := range m.Keys() {

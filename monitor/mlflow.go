@@ -58,9 +58,8 @@ func openMLflow(c Config, role string) (Sink, error) {
 		return m, nil
 	}
 	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("monitor: monitor_args.uri %q is no address of an MLflow server and no store; write "+
-			"one such as "+
-			"http://localhost:5000, file:///path/to/mlruns or sqlite:///mlflow.db", base)
+		return nil, fmt.Errorf("monitor: monitor_args.uri %q is neither the address of an MLflow server nor a store; "+
+			"write one such as http://localhost:5000, file:///path/to/mlruns or sqlite:///mlflow.db", base)
 	}
 	m := &mlflow{client: http.Client{Timeout: 10 * time.Second}, api: strings.TrimSuffix(base, "/") +
 		"/api/2.0/mlflow/", warn: c.Warn, now: c.Now,
@@ -200,12 +199,12 @@ func (m *mlflow) tell(path string, body any) {
 	}
 	m.quiet = m.now().Add(mlflowPause)
 	if !m.told && m.warn != nil {
-		m.warn(fmt.Sprintf("monitor: MLflow: %v; the run goes on, and metrics.jsonl has what the server misses", err))
+		m.warn(fmt.Sprintf("monitor: MLflow: %v; the run continues, and metrics.jsonl has what the server misses", err))
 	}
 	m.told = true
 }
 
-// mlflowError is an answer that is no success.
+// mlflowError is an answer that is not a success.
 type mlflowError struct {
 	code int
 	text string

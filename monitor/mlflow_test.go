@@ -102,7 +102,7 @@ func TestMLflow(t *testing.T) {
 	}
 }
 
-// A server that stops answering costs its metrics and one line for the user; the run and metrics.jsonl go on.
+// A server that stops answering costs its metrics and one line for the user; the run and metrics.jsonl continue.
 func TestMLflowGoesAway(t *testing.T) {
 	service := &mlflowServer{}
 	server := httptest.NewServer(service)

@@ -19,7 +19,7 @@ type mlflowStore interface {
 	create(r mlflowRun) error
 	// log adds the metrics of a step.
 	log(run string, list []mlflowMetric) error
-	// forget removes the metrics behind a step, which are made again.
+	// forget removes the metrics after a step, which are made again.
 	forget(run string, step int) error
 	// update sets the status of a run, RUNNING or FINISHED; end is when it ended, nil while it runs.
 	update(run, status string, end *int64) error
@@ -72,7 +72,7 @@ func localMLflow(uri string) (mlflowStore, error) {
 	return openMLflowFolder(first(u.Path, u.Opaque))
 }
 
-// openMLflowLocal begins the run of a role in a store, or goes on with it.
+// openMLflowLocal begins the run of a role in a store, or continues with it.
 func openMLflowLocal(c Config, role string, store mlflowStore) (*mlflowLocal, error) {
 	m := &mlflowLocal{store: store, now: c.Now, warn: c.Warn}
 	path := filepath.Join(c.Dir, "monitor", "mlflow", role+".json")
@@ -138,6 +138,6 @@ func (m *mlflowLocal) say(err error) {
 	}
 	m.told = true
 	if m.warn != nil {
-		m.warn(fmt.Sprintf("monitor: MLflow: %v; the run goes on, and metrics.jsonl has what the store misses", err))
+		m.warn(fmt.Sprintf("monitor: MLflow: %v; the run continues, and metrics.jsonl has what the store misses", err))
 	}
 }

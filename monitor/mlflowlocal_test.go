@@ -34,7 +34,7 @@ type stored struct {
 	Tags                     map[string]string
 }
 
-// writeRun writes a run that is killed behind step 2 with a third step begun, goes on and ends.
+// writeRun writes a run that is killed after step 2 with a third step begun, continues and ends.
 func writeRun(t *testing.T, uri string) (c Config, warned *[]string) {
 	t.Helper()
 	clock := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -76,7 +76,7 @@ func (s stored) check(t *testing.T) {
 	}
 }
 
-// Runs in local stores need no server. A run that goes on is one run, without the metrics of the step that is done
+// Runs in local stores need no server. A run that continues is one run, without the metrics of the step that is done
 // again.
 func TestMLflowStores(t *testing.T) {
 	for kind, uri := range localStores(t.TempDir()) {
@@ -194,7 +194,8 @@ func readFolder(t *testing.T, root string) (s stored) {
 	return s
 }
 
-// MLflow itself reads what was written, brings a new SQLite file up to its own revision, and a run goes on in that one.
+// MLflow itself reads what was written, brings a new SQLite file up to its own revision, and a run continues in that
+// one.
 func TestMLflowReadsStores(t *testing.T) {
 	if *mlflowPython == "" {
 		t.Skip("needs Python with mlflow: make monitors-python")
@@ -231,7 +232,7 @@ func byMLflow(t *testing.T, uri string) (s stored) {
 func TestMLflowStoreRefusals(t *testing.T) {
 	for uri, want := range map[string]string{"sqlite:": "names no SQLite file", "sqlite:///": "names no SQLite file",
 		"file://elsewhere/x": "names no folder of this machine",
-		"ftp://x":            "is no address", "mlruns": "is no address"} {
+		"ftp://x":            "is neither the address", "mlruns": "is neither the address"} {
 		c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Args: map[string]any{"uri": uri},
 			Roles: []string{"trainer"}}
 		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {

@@ -22,7 +22,6 @@ type Config struct {
 	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
 	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil
-	FS   disk.FS          // that metrics.jsonl is written through; the default is disk.OS
 
 	// What a service is told about the run.
 	Project, Group, Name string
@@ -65,17 +64,17 @@ type Monitor struct {
 }
 
 // Open starts or continues the records in c.Dir: metrics.jsonl is cut back to c.Keep.
-func Open(c Config) (*Monitor, error) {
+func Open(c Config) (*Monitor, error) { return OpenOn(disk.OS(), c) }
+
+// OpenOn is Open with metrics.jsonl written through a file system of the project's own, which may be one that fails.
+func OpenOn(to disk.FS, c Config) (*Monitor, error) {
 	if err := Check(c.Type); err != nil && c.Own[c.Type] == nil {
 		return nil, err
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.FS == nil {
-		c.FS = disk.OS()
-	}
-	l, err := openLog(c.FS, filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep)
+	l, err := openLog(to, filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep)
 	if err != nil {
 		return nil, err
 	}

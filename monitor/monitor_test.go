@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 500_000_000, time.UTC)
@@ -169,9 +170,9 @@ func TestKillPoints(t *testing.T) {
 		points := 0
 		for n := 1; ; n++ {
 			dir, committed := t.TempDir(), -1
-			crash := &disk.Crash{FS: disk.OS(), At: n, PowerLoss: power}
+			crash := &disktest.Crash{FS: disk.OS(), At: n, PowerLoss: power}
 			run := func() {
-				m, err := Open(Config{Dir: dir, Keep: -1, FS: crash})
+				m, err := OpenOn(crash, Config{Dir: dir, Keep: -1})
 				if err != nil {
 					return
 				}

@@ -59,22 +59,6 @@ func bootstrap(values []float64, k int) (best, worst float64) {
 	return best / bootstrapDraws, worst / bootstrapDraws
 }
 
-// PassAtK is the chance that at least one of k samples drawn without replacement from n is among the c correct ones,
-// 1 - C(n-c,k)/C(n,k) (Chen et al., arXiv 2107.03374). It needs 0 <= c <= n and 1 <= k <= n and is NaN otherwise.
-func PassAtK(n, c, k int) float64 {
-	if c < 0 || c > n || k < 1 || k > n {
-		return math.NaN()
-	}
-	if n-c < k {
-		return 1
-	}
-	miss := 1.0
-	for i := n - c + 1; i <= n; i++ {
-		miss *= 1 - float64(k)/float64(i)
-	}
-	return 1 - miss
-}
-
 // Evaluation returns the metrics of one evaluated taskset under eval/<taskset>/ (or bench/<taskset>/, the prefix given
 // without its last slash): finished_task_count and, for each metric of the tasks, its Repeats averaged over the tasks
 // that have it. Metrics that measure time are only averaged. tasks has for each finished task the values of its runs.

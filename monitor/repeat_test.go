@@ -37,22 +37,6 @@ func TestRepeatsEqualNumpy(t *testing.T) {
 	}
 }
 
-func TestPassAtK(t *testing.T) {
-	for _, tt := range []struct {
-		n, c, k int
-		want    float64
-	}{
-		{8, 2, 1, 0.25}, {8, 2, 8, 1}, {8, 0, 8, 0}, {8, 8, 1, 1}, {4, 2, 2, 1 - 1.0/6}, {10, 3, 4, 1 - 35.0/210},
-		{8, 7, 2, 1},
-		{8, 9, 1, math.NaN()}, {8, 1, 0, math.NaN()}, {8, 1, 9, math.NaN()},
-	} {
-		got := PassAtK(tt.n, tt.c, tt.k)
-		if math.Abs(got-tt.want) > 1e-12 || math.IsNaN(got) != math.IsNaN(tt.want) {
-			t.Errorf("pass@%d of %d correct in %d = %v, want %v", tt.k, tt.c, tt.n, got, tt.want)
-		}
-	}
-}
-
 func TestEvaluation(t *testing.T) {
 	tasks := []map[string][]float64{
 		{"accuracy": {1, 1}, "time/run_execution": {2, 4}},

@@ -11,9 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// sums is metrics.jsonl.sum: behind each line of metrics.jsonl its step, the length of the file so far, and the crc32c
-// of all that, so that a line that is missing or changed is noticed when the run goes on. It is never fsynced: after a
-// loss of power the last sums may be missing, and those lines are believed.
+// sums is metrics.jsonl.sum: after each line of metrics.jsonl its step, the length of the file so far, and the crc32c
+// of all that, so that a line that is missing or changed is noticed when the run continues. It is never fsynced: after
+// a loss of power the last sums may be missing, and those lines are believed.
 type sums struct {
 	file disk.File
 	last sum
@@ -61,12 +61,12 @@ func checkSums(data []byte, list []sum) error {
 	last := list[len(list)-1]
 	if int64(len(data)) < last.bytes {
 		return fmt.Errorf("it has %d bytes, and up to step %d there were %d: lines are missing; restore the file "+
-			"from a backup, or remove its .sum to go on with it as it is",
+			"from a backup, or remove its .sum to continue with it as it is",
 			len(data), last.step, last.bytes)
 	}
 	if crc32.Checksum(data[:last.bytes], castagnoli) != last.crc {
 		return fmt.Errorf("its lines up to step %d are not those that were written; restore the file from a backup, "+
-			"or remove its .sum to go on with it as it is", last.step)
+			"or remove its .sum to continue with it as it is", last.step)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func logOf(t *testing.T, dir string) (path string, whole []byte) {
 	return path, whole
 }
 
-// A line that is missing or changed stops the run that goes on, with the file's name; so does a file that was cut.
+// A line that is missing or changed stops the run that continues, with the file's name; so does a file that was cut.
 func TestMissingLinesAreNoticed(t *testing.T) {
 	path, whole := logOf(t, t.TempDir())
 	lines := bytes.SplitAfter(whole, []byte("\n"))
@@ -88,7 +88,7 @@ func TestDamagedSums(t *testing.T) {
 	}
 }
 
-// A run that goes back to an earlier step cuts its lines and their sums, and goes on.
+// A run that goes back to an earlier step cuts its lines and their sums, and continues.
 func TestSumsAreCutBack(t *testing.T) {
 	path, whole := logOf(t, t.TempDir())
 	l, err := openLog(disk.OS(), path, 3)

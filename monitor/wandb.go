@@ -17,7 +17,7 @@ import (
 )
 
 // wandbFile is a Weights & Biases run as its own library keeps it offline, which `wandb sync` sends to the service: a
-// log of wandb_internal.Record messages (wandb/proto/wandb_internal.proto) in LevelDB's framing, behind seven bytes of
+// log of wandb_internal.Record messages (wandb/proto/wandb_internal.proto) in LevelDB's framing, after seven bytes of
 // header. A role has one file for all starts of a job, so that the service sees one run.
 type wandbFile struct {
 	file   *os.File
@@ -38,7 +38,7 @@ const (
 	exitCode                                                                     = 1
 )
 
-// openWandb starts the run of a role, or goes on with the one that the job has, behind step c.Keep. With a key it is
+// openWandb starts the run of a role, or continues with the one that the job has, after step c.Keep. With a key it is
 // sent to the service too.
 func openWandb(c Config, role string) (*wandbFile, error) {
 	w, id, err := openWandbFile(c, role)
@@ -146,7 +146,7 @@ func (w *wandbFile) Write(at time.Time, step int, m Metrics) error {
 	return w.record(recordSummary, items) // SummaryRecord.update has the fields of HistoryRecord.item
 }
 
-// Close implements Sink. It ends the run for the service if it is finished; a run that goes on later stays open.
+// Close implements Sink. It ends the run for the service if it is finished; a run that continues later stays open.
 func (w *wandbFile) Close(finished bool) error {
 	var err error
 	if finished {
@@ -173,7 +173,7 @@ func (w *wandbFile) append(b []byte) error {
 	return nil
 }
 
-// resume opens a file and cuts it behind the last record that the committed steps have.
+// resume opens a file and cuts it after the last record that the committed steps have.
 func (w *wandbFile) resume(path string, keep int) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -200,7 +200,7 @@ func (w *wandbFile) resume(path string, keep int) error {
 	return nil
 }
 
-// goesBeyond reports whether a record is of a step behind keep, or ends the run. The summary of a step stands behind
+// goesBeyond reports whether a record is of a step after keep, or ends the run. The summary of a step stands after
 // its history.
 func goesBeyond(rec []byte, keep int) bool {
 	if _, ends := subfield(rec, recordExit); ends {

@@ -33,7 +33,7 @@ func records(t *testing.T, file string) [][]byte {
 		rec, end, ok := unframe(data, at)
 		if !ok {
 			if at != int64(len(data)) {
-				t.Errorf("%s: %d bytes behind the last record", file, int64(len(data))-at)
+				t.Errorf("%s: %d bytes after the last record", file, int64(len(data))-at)
 			}
 			return out
 		}
@@ -181,7 +181,7 @@ func wandbRun(t *testing.T, dir string) string {
 	return files[0]
 }
 
-// A run that is stopped behind its committed step, with a torn record at the end, goes on as if it had never been
+// A run that is stopped after its committed step, with a torn record at the end, continues as if it had never been
 // stopped.
 func TestWandbResumes(t *testing.T) {
 	whole, broken := t.TempDir(), t.TempDir()
@@ -259,7 +259,7 @@ func TestWandbOnline(t *testing.T) {
 		if files, ok := r["files"].(map[string]any); ok {
 			h := files["wandb-history.jsonl"].(map[string]any)
 			if int(h["offset"].(float64)) != len(lines) {
-				t.Errorf("lines at %v behind %d", h["offset"], len(lines))
+				t.Errorf("lines at %v after %d", h["offset"], len(lines))
 			}
 			lines = append(lines, h["content"].([]any)...)
 		}

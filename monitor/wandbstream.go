@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// wandbStream sends a run to the Weights & Biases service while it goes on, as the service's own library does: the
+// wandbStream sends a run to the Weights & Biases service while it continues, as the service's own library does: the
 // GraphQL mutation upsertBucket makes the run, and each batch of lines is a POST to its file_stream (requests recorded
 // from wandb 0.31). The offline file is written all the same, so what the service misses `wandb sync` can send later.
 type wandbStream struct {
@@ -129,8 +129,9 @@ func (s *wandbStream) send() {
 		if err := s.post(s.files, streamBody(batch), nil); err != nil && !failed {
 			failed = true
 			if s.warn != nil {
-				s.warn(fmt.Sprintf("monitor: wandb: %v; the run goes on, and wandb sync sends what the service misses",
-					err))
+				s.warn(
+					fmt.Sprintf("monitor: wandb: %v; the run continues, and wandb sync sends what the service misses",
+						err))
 			}
 		}
 	}

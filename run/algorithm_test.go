@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // tinyRun is two steps of one task with two responses of up to six tokens.
@@ -105,18 +106,18 @@ func TestPPOSurvivesKills(t *testing.T) {
 		"model.tinker.rank=4",
 		"algorithm.advantage_fn_args={critic_bins: 5}",
 		"algorithm.kl_loss_fn_args={adaptive: true, target_kl: 1, horizon: 10, kl_coef: 0.1}")
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	want := runs(t, load(t, t.TempDir(), args...), o)
 	for at := 1; at <= count.Count(); at += 11 {
 		dir := t.TempDir()
-		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		o.Out = io.Discard
-		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
-		o.fs = &disk.Crash{FS: disk.OS()} // does not crash
+		o.fs = &disktest.Crash{FS: disk.OS()} // does not crash
 		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
 		if t.Failed() {
 			return

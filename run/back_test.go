@@ -129,7 +129,7 @@ func TestGoesBackByItself(t *testing.T) {
 	}
 }
 
-// A server that loses the run again and again behind the same state ends it, with what was lost.
+// A server that loses the run again and again after the same state ends it, with what was lost.
 func TestGoesBackOnlySoOften(t *testing.T) {
 	r := &restarted{models: map[string]bool{}}
 	for n := 1; n <= 2*remote.GoBacks; n++ {
@@ -139,7 +139,7 @@ func TestGoesBackOnlySoOften(t *testing.T) {
 	o.fleeting, o.Wrap = forgets, r.wrap
 	_, err := Run(t.Context(), load(t, t.TempDir(), append(small, "trainer.save_interval=2")...), o)
 	if !errors.Is(err, tinker.ErrLost) ||
-		!strings.Contains(err.Error(), "the server lost the run 6 times behind the state of step 0") {
+		!strings.Contains(err.Error(), "the server lost the run 6 times after the state of step 0") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -132,7 +132,7 @@ func problemsOf(err error) (list []*config.Problem) {
 	return list
 }
 
-// What a run would fetch is no mistake: validate says what it has not looked at, and looks at the rest.
+// What a run would fetch is not a mistake: validate says what it has not looked at, and looks at the rest.
 func TestNotHereYet(t *testing.T) {
 	o := offline()
 	in, err := Inspect(t.Context(), load(t, t.TempDir(), "model.model_path=somebody/model"), o)

@@ -17,7 +17,7 @@ const tinyContext = 512
 var whole = []string{"model.max_prompt_tokens=301", "model.max_response_tokens=211"}
 
 // A conversation that grows up to the model's context ends there as a truncated rollout, which every model that
-// is asked about it can read: the run goes on, and counts it.
+// is asked about it can read: the run continues, and counts it.
 func TestConversationsEndWithTheContext(t *testing.T) {
 	const plain = `{%- for m in messages -%}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>

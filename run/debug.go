@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -25,26 +28,27 @@ const debugTable = "debug_buffer"
 // measured and rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
 func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err error) {
 	o = o.withDefaults()
-	ctx, cancel := o.whileWanted(ctx)
+	ctx, cancel := o.site().WhileWanted(ctx)
 	defer cancel()
 	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(o.Out, backend.Reason)
-	training := cfg.Buffer.ExplorerInput.Training()
-	if len(training) == 0 {
+	if len(cfg.Buffer.ExplorerInput.Training()) == 0 {
 		return errors.New("run: there is no taskset to take a task from; set buffer.explorer_input.taskset")
 	}
-	b := &job{Options: o, cfg: cfg, backend: backend, dir: dir}
-	defer func() { err = errors.Join(err, b.close()) }()
-	if err := b.buildAlgorithm(ctx); err != nil {
+	var closers site.Closers
+	defer func() { err = errors.Join(err, closers.Close()) }()
+	p := parts{setting: newSetting(cfg, backend, o, dir, &closers)}
+	if p.method, err = methodOf(cfg, o); err != nil {
 		return err
 	}
-	if err := b.buildModels(ctx); err != nil {
+	p.say.notes = site.NewNotes(o.Out)
+	if p.models, p.say.progress, err = openModels(ctx, &p.setting, o, p.method, nil); err != nil {
 		return err
 	}
-	set, _, _, err := b.trainTasksets(ctx)
+	set, _, _, err := p.data().TrainTasksets(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,48 +58,47 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	}
 	task := list[0]
 	w, r := set.Way(task)
-	r.Sampler, err = b.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: b.model.name})
+	r.Sampler, err = p.models.service.API.SamplingClient(
+		ctx, tinker.SamplingClientRequest{BaseModel: p.models.base.Name})
 	if err != nil {
 		return err
 	}
-	seed := rng.New(b.identity.Seed).Stream("debug")
+	seed := rng.New(p.id.Seed).Stream("debug")
 	task.Batch, task.ID, task.Repeat, task.Seed = "debug", "0", cfg.Algorithm.RepeatTimes, seed.Uint64()
-	begin := b.Now()
+	begin := o.Now()
 	experiences, err := w.Run(ctx, &r, task)
 	if err != nil {
 		return fmt.Errorf("run: the workflow failed: %w", err)
 	}
-	b.show(task, experiences, b.Now().Sub(begin))
-	return b.keepDebug(ctx, experiences)
+	show(o.Out, task, experiences, o.Now().Sub(begin))
+	return keepDebug(ctx, o.Out, dir, experiences)
 }
 
 // show prints a task and its experiences for a person.
-func (b *job) show(t workflow.Task, list []*experience.Experience, took time.Duration) {
-	fmt.Fprintf(b.Out, "task     row %d, %d experiences in %v\n", t.Index, len(list), took.Round(time.Millisecond))
+func show(out io.Writer, t workflow.Task, list []*experience.Experience, took time.Duration) {
+	fmt.Fprintf(out, "task     row %d, %d experiences in %v\n", t.Index, len(list), took.Round(time.Millisecond))
 	if t.Truth != "" {
-		fmt.Fprintf(b.Out, "truth    %s\n", oneLine(t.Truth))
+		fmt.Fprintf(out, "truth    %s\n", oneLine(t.Truth))
 	}
 	shown := ""
 	for i, e := range list {
 		if e.PromptText != shown {
 			shown = e.PromptText
-			fmt.Fprintf(b.Out, "\nprompt   %d tokens\n%s\n", e.PromptLength, indented(shown))
+			fmt.Fprintf(out, "\nprompt   %d tokens\n%s\n", e.PromptLength, inspect.Indent(shown))
 		}
-		fmt.Fprintf(b.Out, "\nsample %d %d tokens (%s), reward %g", i, e.ResponseLength(), e.StopReason, e.RewardOr(0))
+		fmt.Fprintf(out, "\nsample %d %d tokens (%s), reward %g", i, e.ResponseLength(), e.StopReason, e.RewardOr(0))
 		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
-			fmt.Fprintf(b.Out, ", %s %g", name, e.Metrics[name])
+			fmt.Fprintf(out, ", %s %g", name, e.Metrics[name])
 		}
-		fmt.Fprintf(b.Out, "\n%s\n", indented(e.ResponseText))
+		fmt.Fprintf(out, "\n%s\n", inspect.Indent(e.ResponseText))
 	}
 }
-
-func indented(text string) string { return "  | " + strings.ReplaceAll(text, "\n", "\n  | ") }
 
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ⏎ ") }
 
 // keepDebug adds the experiences to the database, as the next step of its table.
-func (b *job) keepDebug(ctx context.Context, list []*experience.Experience) error {
-	path := filepath.Join(b.dir, "experiences.db")
+func keepDebug(ctx context.Context, out io.Writer, dir string, list []*experience.Experience) error {
+	path := filepath.Join(dir, "experiences.db")
 	db, err := buffer.OpenSQL(ctx, "sqlite:///"+path, debugTable, buffer.SQLOptions{})
 	if err != nil {
 		return err
@@ -104,6 +107,6 @@ func (b *job) keepDebug(ctx context.Context, list []*experience.Experience) erro
 	if err == nil {
 		err = db.Put(ctx, "debug", last+1, list)
 	}
-	fmt.Fprintf(b.Out, "\nkept     %s, table %s\n", path, debugTable)
+	fmt.Fprintf(out, "\nkept     %s, table %s\n", path, debugTable)
 	return errors.Join(err, db.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -121,15 +122,15 @@ func TestFetchingSurvivesKills(t *testing.T) {
 		"jsd":       append(few, "algorithm.entropy_loss_fn=default"),
 		"remax":     few,
 	} {
-		count := &disk.Crash{FS: disk.OS()}
+		count := &disktest.Crash{FS: disk.OS()}
 		o := options()
 		o.fs = count
 		want := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), o)
 		for at := 7; at <= count.Count(); at += 31 {
 			dir := t.TempDir()
-			o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+			o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil &&
-				!errors.Is(err, disk.ErrCrash) {
+				!errors.Is(err, disktest.ErrCrash) {
 				t.Fatalf("%s: kill at %d: the run failed otherwise: %v", name, at, err)
 			}
 			o.fs = disk.OS()

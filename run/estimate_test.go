@@ -1,17 +1,20 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
 func TestEstimate(t *testing.T) {
 	cfg := load(t, t.TempDir())
-	b, err := Estimate(t.Context(), cfg, options())
+	b, err := reckon(t.Context(), cfg, options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,15 +58,25 @@ func TestEstimateAsksNoServer(t *testing.T) {
 	o := options()
 	o.LookupEnv = withKey
 	remote := "model.tinker.base_url=" + server.URL
-	if b, err := Estimate(t.Context(), load(t, t.TempDir(), remote), o); err != nil || b.Samples != 128 ||
+	if b, err := reckon(t.Context(), load(t, t.TempDir(), remote), o); err != nil || b.Samples != 128 ||
 		b.Rates != (budget.Rates{}) {
 		t.Errorf("with the tokenizer in a folder: %+v, %v", b, err)
 	}
-	_, err := Estimate(t.Context(), load(t, t.TempDir(), remote, "model.model_path=nobody/nothing"), o)
+	_, err := reckon(t.Context(), load(t, t.TempDir(), remote, "model.model_path=nobody/nothing"), o)
 	if err == nil || !strings.Contains(err.Error(), "an estimate asks no server") {
 		t.Errorf("without a tokenizer: %v", err)
 	}
 	if asked != 0 {
 		t.Errorf("the server was asked %d times", asked)
 	}
+}
+
+// reckon inspects a configuration without stages and reckons its budget.
+func reckon(ctx context.Context, cfg *config.Config, o Options) (*budget.Budget, error) {
+	in, err := Inspect(ctx, cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	b, err := in.Estimate(ctx)
+	return b, errors.Join(err, in.Close())
 }

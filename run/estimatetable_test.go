@@ -104,7 +104,7 @@ func TestEstimateHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := Estimate(t.Context(), cfg, options())
+			b, err := reckon(t.Context(), cfg, options())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
 // between is what lies between the loops.
@@ -55,7 +56,7 @@ func openBetween(ctx context.Context, o exchangeOptions, pos buffer.Position) (b
 	if err != nil {
 		return between{}, err
 	}
-	q := buffer.NewQueue(eb.Capacity, seconds(eb.MaxReadTimeout))
+	q := buffer.NewQueue(eb.Capacity, plan.Seconds(eb.MaxReadTimeout))
 	return between{exchange: buffer.NewHandover(q, o.travel.sync, kept, pos)}, nil
 }
 
@@ -76,7 +77,7 @@ func (o exchangeOptions) state(what string) string {
 func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuffer,
 	pos buffer.Position) (between, error) {
 	var x between
-	first, err := priorityOf(eb, o.id.Seed)
+	first, err := plan.Priority(eb, o.id.Seed)
 	if err != nil {
 		return x, err
 	}
@@ -85,9 +86,9 @@ func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuf
 		epochs = o.cfg.Buffer.TotalEpochs
 	}
 	t := buffer.TableOptions{
-		SQLOptions: buffer.SQLOptions{Timeout: seconds(eb.MaxReadTimeout), First: first, Now: o.now,
-			Retries: eb.MaxRetryTimes, Pause: seconds(eb.MaxRetryInterval), FS: o.dir.FS,
-			Steps: value(o.cfg.Buffer.TotalSteps), Epochs: epochs},
+		SQLOptions: buffer.SQLOptions{Timeout: plan.Seconds(eb.MaxReadTimeout), First: first, Now: o.now,
+			Retries: eb.MaxRetryTimes, Pause: plan.Seconds(eb.MaxRetryInterval), FS: o.dir.FS,
+			Steps: plan.Value(o.cfg.Buffer.TotalSteps), Epochs: epochs},
 		URL: eb.Path, Name: eb.Name, Writer: o.cfg.Explorer.Name, Trainer: o.travel.sync,
 		Puts: o.cfg.Mode.Explores() || o.cfg.Mode.Serves(), Reads: pos.Count,
 	}
@@ -101,19 +102,6 @@ func (o exchangeOptions) openTable(ctx context.Context, eb *config.ExperienceBuf
 	o.opened(x.table.Close)
 	x.exchange = x.table
 	return x, nil
-}
-
-// priorityOf is the order of the replay buffer, nil if there is none.
-func priorityOf(eb *config.ExperienceBuffer, seed uint64) (*buffer.Priority, error) {
-	r := eb.ReplayBuffer
-	if !r.Enable {
-		return nil, nil
-	}
-	p := buffer.Priority{Seed: seed, Capacity: eb.Capacity}
-	if r.ReuseCooldownTime != nil {
-		p.Reuse, p.Cooldown = true, seconds(*r.ReuseCooldownTime)
-	}
-	return buffer.NewPriority(r.PriorityFn, r.PriorityFnArgs, p)
 }
 
 // openCopyOf is what upstream keeps of a queue: all that was put, in the file or the table that the buffer's path

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
 // exploring is an explorer and what it explores.
@@ -35,65 +35,66 @@ type sinks struct {
 }
 
 // openExploring makes the explorer of a configuration, which begins with explore step first or an earlier one.
-func openExploring(ctx context.Context, b *job, to sinks, first int) (x exploring, err error) {
+func openExploring(ctx context.Context, p parts, to sinks, first int) (x exploring, err error) {
 	x.first = first
-	if b.cfg.Mode != config.Bench {
-		if x, err = openTrainTasks(ctx, b, first); err != nil {
+	if p.cfg.Mode != config.Bench {
+		if x, err = openTrainTasks(ctx, p, first); err != nil {
 			return x, err
 		}
 	}
-	list := b.cfg.Buffer.ExplorerInput.EvalTasksets
+	list := p.cfg.Buffer.ExplorerInput.EvalTasksets
 	for i := range list {
-		t, err := b.evalTaskset(ctx, &list[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
+		t, err := p.data().EvalTaskset(ctx, &list[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
 		if err != nil {
 			return x, err
 		}
 		x.evals = append(x.evals, t)
 	}
-	x.explorer, err = newExplorer(b, x, to)
+	x.explorer, err = newExplorer(p, x, to)
 	return x, err
 }
 
 // openTrainTasks opens what is trained on, and the store of its groups.
-func openTrainTasks(ctx context.Context, b *job, first int) (x exploring, err error) {
-	var t *tasks
-	if x.train, t, x.steps, err = b.trainTasksets(ctx); err != nil {
+func openTrainTasks(ctx context.Context, p parts, first int) (x exploring, err error) {
+	var t *data.Tasks
+	if x.train, t, x.steps, err = p.data().TrainTasksets(ctx); err != nil {
 		return x, err
 	}
-	x.adaptive = t.states != nil
-	if x.first, err = firstStep(explorerState(b), t, first); err != nil {
+	x.adaptive = t.Adaptive()
+	if x.first, err = firstStep(explorerState(p), t, first); err != nil {
 		return x, err
 	}
-	store, err := buffer.OpenStore(storePath(b.folder()), b.fs)
+	store, err := buffer.OpenStore(storePath(p.folder), p.site.FS)
 	if err != nil {
 		return x, err
 	}
-	b.opened(store.Close)
-	x.kept = &explorer.Kept{FS: b.fs, Path: explorerState(b), Store: store, Tasks: t, Batch: b.cfg.Buffer.BatchSize}
+	p.opened(store.Close)
+	x.kept = &explorer.Kept{FS: p.site.FS, Path: explorerState(p), Store: store, Tasks: t,
+		Batch: p.cfg.Buffer.BatchSize}
 	return x, nil
 }
 
 // explorerOptions are those of a configuration's explorer but for what it writes to.
-func explorerOptions(b *job, x exploring) (explorer.Options, error) {
-	operators, err := pipelineOf(b.cfg, b.Plugins)
+func explorerOptions(p parts, x exploring) (explorer.Options, error) {
+	operators, err := plan.Operators(p.cfg, p.site.Own.Operators)
 	if err != nil {
 		return explorer.Options{}, err
 	}
-	e := b.cfg.Explorer
+	e := p.cfg.Explorer
 	o := explorer.Options{
-		Seed: b.identity.Seed, First: x.first, Steps: x.steps, BatchSize: b.cfg.Buffer.BatchSize,
-		Runners: runnersOf(b.cfg, b.backend), Retries: e.MaxRetryTimes, Timeout: seconds(e.MaxTimeout),
-		EvalInterval: e.EvalInterval, EvalLast: b.aside(), Apart: b.aside(), Detailed: b.cfg.Monitor.DetailedStats,
-		Pipeline: operators, Advantage: b.method.Advantage, AdvantageName: b.cfg.Algorithm.AdvantageFn,
-		Greedy: b.method.Needs().Baseline, BaseModel: b.model.name,
-		MaxRepeat: value(e.MaxRepeatTimesPerRunner), WaitAfterMin: seconds(e.OverRollout.WaitAfterMin),
-		Warn: b.progress.Warn,
+		Seed: p.id.Seed, First: x.first, Steps: x.steps, BatchSize: p.cfg.Buffer.BatchSize,
+		Runners: runnersOf(p.cfg, p.backend), Retries: e.MaxRetryTimes, Timeout: plan.Seconds(e.MaxTimeout),
+		EvalInterval: e.EvalInterval, EvalLast: p.aside(), Apart: p.aside(), Detailed: p.cfg.Monitor.DetailedStats,
+		Pipeline: operators, Advantage: p.method.Advantage, AdvantageName: p.cfg.Algorithm.AdvantageFn,
+		Greedy: p.method.Needs().Baseline, BaseModel: p.models.base.Name,
+		MaxRepeat: plan.Value(e.MaxRepeatTimesPerRunner), WaitAfterMin: plan.Seconds(e.OverRollout.WaitAfterMin),
+		Warn: p.say.progress.Warn,
 	}
 	if e.DynamicTimeout.Enable {
 		o.DynamicTimeout = e.DynamicTimeout.Ratio
 	}
 	if r := e.OverRollout.Ratio; r > 0 {
-		o.MinTasks = int(math.Ceil(float64(b.cfg.Buffer.BatchSize) * (1 - r)))
+		o.MinTasks = int(math.Ceil(float64(p.cfg.Buffer.BatchSize) * (1 - r)))
 	}
 	return o, nil
 }
@@ -104,63 +105,48 @@ func runnersOf(cfg *config.Config, backend config.Backend) int {
 	x := cfg.Explorer
 	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
 	if backend.Kind != config.Local {
-		n = max(n, samplesOf(cfg)) // however finely max_repeat_times_per_runner cuts them
+		n = max(n, plan.ExploreSamples(cfg)) // however finely max_repeat_times_per_runner cuts them
 	}
 	return n
 }
 
-// pipelineOf are the steps that experiences go through before they are scored.
-func pipelineOf(cfg *config.Config, own Plugins) ([]pipeline.Step, error) {
-	var steps []pipeline.Step
-	var errs []error
-	for i, op := range cfg.DataProcessor.ExperiencePipeline.Operators {
-		s, err := pipeline.New(op.Name, op.Args, own.Operators)
-		if err != nil {
-			key := fmt.Sprintf("data_processor.experience_pipeline.operators[%d]", i)
-			errs = append(errs, at(key+".name", atArgs(key+".args", err)))
-		}
-		steps = append(steps, s)
-	}
-	return steps, errors.Join(errs...)
-}
-
 // firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of
 // tasks learns from how earlier ones went and what it has learned was written before them.
-func firstStep(path string, t *tasks, first int) (int, error) {
-	if t.states == nil {
+func firstStep(path string, t *data.Tasks, first int) (int, error) {
+	if !t.Adaptive() {
 		return first, nil
 	}
 	s, there, err := explorer.ReadState(path)
 	if err != nil || !there {
 		return 1, err
 	}
-	if err := t.mix.Restore(s.Tasksets); err != nil {
+	if err := t.Restore(s.Tasksets); err != nil {
 		return 0, fmt.Errorf("run: %s: %w", path, err)
 	}
 	return min(first, s.Step+1), nil
 }
 
 // newExplorer makes the explorer of what x has.
-func newExplorer(b *job, x exploring, to sinks) (*explorer.Explorer, error) {
-	o, err := explorerOptions(b, x)
+func newExplorer(p parts, x exploring, to sinks) (*explorer.Explorer, error) {
+	o, err := explorerOptions(p, x)
 	if err != nil {
 		return nil, err
 	}
-	rollouts := buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")}
+	rollouts := buffer.Rollouts{FS: p.site.FS, Dir: p.folder.File("rollouts")}
 	o.Raw, o.Evaluated, o.Note = to.raw, rollouts.Evaluated, to.travel.order.Sampling
 	var store *buffer.Store
 	if x.kept != nil {
 		store = x.kept.Store
 	}
-	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: b.progress, To: to.exchange,
-		Lines: linesOf(b), Aside: b.aside(), Kept: x.kept}
-	return explorer.New(o, b.service, to.travel.sync, store, sink, x.train, x.evals), nil
+	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: p.say.progress, To: to.exchange,
+		Lines: linesOf(p), Aside: p.aside(), Kept: x.kept}
+	return explorer.New(o, p.models.service.API, to.travel.sync, store, sink, x.train, x.evals), nil
 }
 
 // linesOf says in which line of metrics an explore step stands.
-func linesOf(b *job) record.Lines {
-	if b.aside() {
+func linesOf(p parts) record.Lines {
+	if p.aside() {
 		return record.OwnLines{}
 	}
-	return record.TrainLines{Explored: samplesOf(b.cfg), Trained: sampledOf(b.cfg, b.method)}
+	return record.TrainLines{Explored: plan.ExploreSamples(p.cfg), Trained: plan.TrainSamples(p.cfg, p.method)}
 }

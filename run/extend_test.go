@@ -111,10 +111,10 @@ func TestResumeSaysWhatChanged(t *testing.T) {
 		overrides []string
 		want      string
 	}{
-		{steps(2), "nothing left to do: all 2 steps are trained; raise buffer.total_steps and trainer.total_steps to " +
-			"go on"},
-		{[]string{"trainer.total_steps=2"}, "raise trainer.total_steps to go on"},
-		{[]string{"buffer.total_steps=2"}, "raise buffer.total_steps to go on"},
+		{steps(2), "nothing to do: all 2 steps are trained; raise buffer.total_steps and trainer.total_steps to " +
+			"train more"},
+		{[]string{"trainer.total_steps=2"}, "raise trainer.total_steps to train more"},
+		{[]string{"buffer.total_steps=2"}, "raise buffer.total_steps to train more"},
 	} {
 		var out bytes.Buffer
 		o := options()

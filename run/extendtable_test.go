@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
@@ -53,7 +54,7 @@ func (l lasting) extended(t *testing.T, url string, want []monitor.Line) string 
 	return l.compare(t, "extended", l.must(t, dir, l.long, url), want)
 }
 
-// stopped interrupts the short plan behind its first step, and then the long one behind the next.
+// stopped interrupts the short plan after its first step, and then the long one after the next.
 func (l lasting) stopped(t *testing.T, url string, want []monitor.Line) string {
 	dir := t.TempDir()
 	for i, n := range []int{l.short, l.short, l.long, l.long} {
@@ -117,8 +118,8 @@ func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
 // crash starts the job with a disk that fails at an operation. lived says that it came to the end before.
 func (l lasting) crash(t *testing.T, dir string, n, at int, half, url string) (lived bool, err error) {
 	o := options()
-	o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-	if _, err = l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disk.ErrCrash) {
+	o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+	if _, err = l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disktest.ErrCrash) {
 		return false, err
 	}
 	return err == nil, nil

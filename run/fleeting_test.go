@@ -13,25 +13,14 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // forgets is an engine without a journal: like a hosted service seen from a process that died, it has the checkpoints
 // that were saved and no models.
-func forgets(b *job) (tinker.Service, error) {
-	o, err := b.engineOptions()
-	if err != nil {
-		return nil, err
-	}
-	e, err := engine.Open(o)
-	if err != nil {
-		return nil, err
-	}
-	b.opened(e.Close)
-	return e, nil
-}
+func forgets(o engine.Options) (*engine.Engine, error) { return engine.Open(o) }
 
 // On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored
 // groups, without sampling any of them again; it ends with the metrics of an unbroken run, each step once.
@@ -40,7 +29,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
 	o.fleeting = forgets
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
 	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
 	stride := 29
@@ -49,8 +38,9 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	}
 	for at := 5; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
+		_, err := Run(context.Background(), load(t, dir, few...), o)
+		if err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
 		o.fs = nil
@@ -61,7 +51,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	}
 }
 
-// What a job keeps while its state is not saved: the groups behind the saved step, and the weights they are continued
+// What a job keeps while its state is not saved: the groups after the saved step, and the weights they are continued
 // with.
 func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	dir := t.TempDir()
@@ -102,7 +92,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want :=
-		"resume   behind step 2, the last state that was saved; up to step 3 training repeats"; !strings.Contains(
+		"resume   after step 2, the last saved state; training repeats up to step 3"; !strings.Contains(
 		out.String(), want) {
 		t.Errorf("said %q, want %q", out.String(), want)
 	}
@@ -110,7 +100,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 
 var errEnough = errors.New("enough")
 
-// stopBehind fails for good behind the commit of a step.
+// stopBehind fails for good after the commit of a step.
 type stopBehind struct {
 	disk.FS
 	step int

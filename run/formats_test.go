@@ -31,7 +31,7 @@ func TestConversationsToLearnFrom(t *testing.T) {
 	all := runs(t, load(t, t.TempDir(), cfg(", enable_concatenated_multi_turn: true")...),
 		options())[0].Metrics["response_length/mean"]
 	if !(last > 0 && all > last) {
-		t.Errorf("%v tokens behind the prompt with the last answer, %v with all", last, all)
+		t.Errorf("%v tokens after the prompt with the last answer, %v with all", last, all)
 	}
 	for more, want := range map[string]string{
 		", image_key: images": `format.image_key: says that column "images" has images; the models here read text`,
@@ -61,7 +61,7 @@ func TestRawExperiencesAreKept(t *testing.T) {
 	}
 }
 
-// A queue's path keeps a copy of what is trained on, behind what the file has already; a database has tables of both.
+// A queue's path keeps a copy of what is trained on, after what the file has already; a database has tables of both.
 func TestCopies(t *testing.T) {
 	dir := t.TempDir()
 	file, url := filepath.Join(dir, "copy.jsonl"), "sqlite:///"+filepath.Join(dir, "copy.db")
@@ -78,7 +78,7 @@ func TestCopies(t *testing.T) {
 	data, err := os.ReadFile(file)
 	if n := bytes.Count(data, []byte("\n")); err != nil || n != 1+12 ||
 		!bytes.HasPrefix(data, []byte(`{"of": "somebody else"}`)) || !bytes.Contains(data, []byte(`"response_text"`)) {
-		t.Errorf("%d lines, %v; want 3 steps of 4 samples behind the first", n, err)
+		t.Errorf("%d lines, %v; want 3 steps of 4 samples after the first", n, err)
 	}
 	for table, want := range map[string]int{"mine": 12, "pipeline_input": 24} { // the latter of two jobs
 		s, err := buffer.OpenSQL(t.Context(), url, table, buffer.SQLOptions{})

@@ -7,92 +7,81 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
-	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 )
 
 // shippedModel is the model that plays when the local engine is to play and no model is named.
 const shippedModel = "examples/tiny/guess/model"
-
-// Environments is the registry of all environments. Those that draw from words, clues or an encyclopedia find them in
-// the folder data, see game.Load; what is not there, and all of it if data is "", is what the program carries.
-func Environments(data string) (*env.Registry, error) {
-	words, err := game.Shipped()
-	if data != "" {
-		if st, serr := os.Stat(data); serr != nil || !st.IsDir() {
-			return nil, fmt.Errorf("run: the data folder %s is not there; name a folder with en-basic, en, "+
-				"words_clues.jsonl or wiki.jsonl, or none", data)
-		}
-		words, err = game.Load(os.DirFS(data))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return env.NewRegistry(game.Table(words))
-}
 
 // Gem trains a model on an environment: the command trinity gem. pairs are key=value, the later over the earlier.
 func Gem(ctx context.Context, pairs []string, o Options) error {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var closers site.Closers
 	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
-	g, err := openGem(ctx, pairs, o)
+	g, err := openGem(ctx, pairs, o, &closers)
 	release()
 	if err != nil {
-		return err
+		return errors.Join(err, closers.Close())
 	}
-	ctx, done := remote.WhileReachable(ctx, g.Stop, g.remote)
-	defer done()
-	err = g.trainer.Run(ctx, o.Stop)
-	if err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable) {
-		fmt.Fprintf(o.Out, "stopped in the middle: %v; resume=%s goes on behind the last whole step\n",
-			context.Cause(ctx), g.dir)
-		err = ErrInterrupted
-	}
-	if errors.Is(err, trainer.ErrInterrupted) {
-		fmt.Fprintf(o.Out, "stopped after %d steps and saved; resume=%s goes on from there\n", g.trainer.Step(), g.dir)
-		err = ErrInterrupted
-	}
-	if err == nil {
-		fmt.Fprintf(o.Out, "done: %d steps; metrics.jsonl is in %s, checkpoints.jsonl in %s\n", g.trainer.Step(),
-			g.logs, g.dir)
-	}
-	return errors.Join(err, g.close())
+	return errors.Join(g.run(ctx), closers.Close())
 }
 
-// gemRun is the parts of trinity gem: a job's model and service, and the loop.
+// gemRun is the parts of trinity gem: the model with its service, and the trainer.
 type gemRun struct {
-	*job
+	setting
 	c       gem.Config
 	logs    string // where metrics.jsonl is
+	server  remote.Server
 	trainer *gem.Trainer
 }
 
-// openGem makes all parts. On an error what was opened is closed again.
-func openGem(ctx context.Context, pairs []string, o Options) (*gemRun, error) {
+// run trains, and tells the user how it ended.
+func (g *gemRun) run(ctx context.Context) error {
+	ctx, done := remote.WhileReachable(ctx, g.site.Stop, g.server)
+	defer done()
+	out, dir := g.site.Out, g.folder.Path
+	err := g.trainer.Run(ctx, g.site.Stop)
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
+		fmt.Fprintf(out, "stopped in the middle: %v; resume=%s continues after the last complete step\n",
+			context.Cause(ctx), dir)
+		return ErrInterrupted
+	case errors.Is(err, trainer.ErrInterrupted):
+		fmt.Fprintf(out, "stopped after %d steps and saved; resume=%s continues from there\n", g.trainer.Step(), dir)
+		return ErrInterrupted
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(out, "done: %d steps; metrics.jsonl is in %s, checkpoints.jsonl in %s\n", g.trainer.Step(), g.logs, dir)
+	return nil
+}
+
+// openGem makes all parts. What is opened is added to closers, on an error too.
+func openGem(ctx context.Context, pairs []string, o Options, closers *site.Closers) (*gemRun, error) {
 	c, backend, dir, err := configureGem(pairs, o)
 	if err != nil {
 		return nil, err
 	}
-	g := &gemRun{c: c, job: gemJob(&c, backend, o)}
-	if err := g.open(ctx, dir); err != nil {
-		return nil, errors.Join(err, g.close())
-	}
-	return g, nil
+	g := &gemRun{c: c, setting: newSetting(gemConfig(&c), backend, o, dir, closers)}
+	return g, g.open(ctx, o, dir)
 }
 
-// configureGem reads the pairs, on top of the keys of the run to go on with if there is one: dir, "" for a new run.
+// configureGem reads the pairs, on top of the keys of the run to continue: dir, "" for a new run.
 func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backend, dir string, err error) {
 	c = gem.Default()
 	if err = c.SetAll(pairs); err != nil {
@@ -114,12 +103,12 @@ func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backe
 	return c, backend, dir, c.Validate()
 }
 
-// gemJob is what the parts of a job read of a configuration.
-func gemJob(c *gem.Config, backend config.Backend, o Options) *job {
+// gemConfig is what the parts of a run read of a configuration.
+func gemConfig(c *gem.Config) *config.Config {
 	cfg := config.Default()
 	cfg.Seed, cfg.Model.ModelPath = &c.Seed, c.ModelName
 	cfg.Model.Tinker.Enable, cfg.Model.Tinker.Rank, cfg.Model.Tinker.BaseURL = true, c.LoRARank, c.BaseURL
-	return &job{Options: o, cfg: cfg, backend: backend, gem: true}
+	return cfg
 }
 
 // chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note
@@ -127,7 +116,7 @@ func gemJob(c *gem.Config, backend config.Backend, o Options) *job {
 func chooseForGem(c *gem.Config, o Options) (b config.Backend, note string, err error) {
 	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local",
 		"model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
-	b, err = config.ChooseBackend(gemJob(c, config.Backend{}, o).cfg, o.LookupEnv)
+	b, err = config.ChooseBackend(gemConfig(c), o.LookupEnv)
 	if err != nil {
 		return b, "", errors.New(words.Replace(err.Error()))
 	}
@@ -160,19 +149,17 @@ func found(c *gem.Config, o Options) (string, error) {
 	}
 }
 
-// open makes the parts from the model up. dir is the run to go on with, "" for a new one.
-func (g *gemRun) open(ctx context.Context, dir string) error {
-	registry, err := Environments(g.c.DataDir)
+// open makes the parts from the model up. dir is the run to continue, "" for a new one.
+func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
+	registry, err := game.Registry(g.c.DataDir)
 	if err != nil {
 		return err
 	}
 	if _, err := registry.Make(g.c.EnvID, nil); err != nil {
 		return err
 	}
-	if err := g.buildModel(ctx); err != nil {
-		return err
-	}
-	conf, err := tokenizer.LoadConfig(g.model.dir)
+	find := service.Finder{Site: g.site, Config: g.cfg, Backend: g.backend, Gem: true}
+	m, err := find.Model(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -182,38 +169,39 @@ func (g *gemRun) open(ctx context.Context, dir string) error {
 	if err := g.makeDir(ctx, dir); err != nil {
 		return err
 	}
-	renderer, err := g.ownTemplate(conf, g.identity.Date)
+	if err := m.UseOwnTemplate(g.id.Date); err != nil {
+		return err
+	}
+	create, err := maker(registry, g.c.EnvID, &g.c, m)
 	if err != nil {
 		return err
 	}
-	create, err := maker(registry, g.c.EnvID, &g.c, renderer)
+	x, err := openPlayed(ctx, g.setting, o, m)
 	if err != nil {
 		return err
 	}
-	if err := g.buildService(ctx); err != nil {
-		return err
-	}
-	caps, err := g.service.Capabilities(ctx)
-	if err != nil {
-		return fmt.Errorf("run: what the service can do: %w", err)
-	}
+	g.server = x.service.Server
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.dir, LogDir: g.logs, Record: g.record(), FS: g.fs, Make: create,
-		Service: g.service, Create: g.createRequest(), Durable: g.durable(),
-		Tokens: g.model.tokenizer, Context: contextOf(caps, g.model.name),
-		Out: g.Out, Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now,
+		Config: g.c, Dir: g.folder.Path, LogDir: g.logs, Record: g.record(), FS: g.site.FS, Make: create,
+		Service: x.service.API, Create: service.CreateRequest(g.cfg, g.id, m.Name, x.service.Durable),
+		Durable: x.service.Durable, Tokens: m.Tokenizer, Context: x.context,
+		Out: g.site.Out, Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,
 	})
 	return err
 }
 
-// ownTemplate reads the model's chat template, for the wrappers that render chats. A base model has none and needs none
-// here: then the result is nil.
-func (b *job) ownTemplate(conf *tokenizer.Config, now time.Time) (r env.Renderer, err error) {
-	if conf.ChatTemplate == "" {
-		return nil, nil
+// openPlayed opens the service of the model that plays.
+func openPlayed(ctx context.Context, set setting, o Options, m *base.Model) (x models, err error) {
+	x.base = m
+	progress, err := set.progress()
+	if err != nil {
+		return x, err
 	}
-	b.model.template, err = chat.New(conf.ChatTemplate, conf, now)
-	return b.model.template, err
+	if x.service, err = openService(ctx, set, o, x, progress); err != nil {
+		return x, err
+	}
+	x.context, err = service.Context(ctx, x.service.API, m.Name, algorithm.Needs{}, service.Teacher{})
+	return x, err
 }
 
 func isSet(lookup func(string) (string, bool), name string) bool {
@@ -229,46 +217,47 @@ func exists(path string) bool {
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
 func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	c := &g.c
-	if g.dir = dir; dir == "" {
-		base := filepath.Join(c.OutputDir, c.Title()+"_"+g.Now().Format("0102T15:04:05"))
-		g.dir = base
-		for n := 2; exists(g.dir); n++ {
-			g.dir = fmt.Sprintf("%s-%d", base, n)
+	if dir == "" {
+		first := filepath.Join(c.OutputDir, c.Title()+"_"+g.site.Now().Format("0102T15:04:05"))
+		dir = first
+		for n := 2; exists(dir); n++ {
+			dir = fmt.Sprintf("%s-%d", first, n)
 		}
 	}
-	if err := g.fs.MkdirAll(g.dir); err != nil {
+	g.folder.Path = dir
+	if err := g.site.FS.MkdirAll(dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
 	if err := g.lock(ctx, jobdir.Trainer); err != nil {
 		return err
 	}
-	if g.logs = g.dir; c.LogDir != "" {
-		g.logs = filepath.Join(c.LogDir, filepath.Base(g.dir))
+	if g.logs = dir; c.LogDir != "" {
+		g.logs = filepath.Join(c.LogDir, filepath.Base(dir))
 	}
-	if err := g.openIdentity(); err != nil {
+	if err := g.identify(); err != nil {
 		return err
 	}
-	fmt.Fprintf(g.Out, "save path %s\n", g.dir)
+	fmt.Fprintf(g.site.Out, "save path %s\n", dir)
 	if c.Metrics {
-		fmt.Fprintf(g.Out, "metrics go to %s\n", filepath.Join(g.logs, "metrics.jsonl"))
+		fmt.Fprintf(g.site.Out, "metrics go to %s\n", filepath.Join(g.logs, "metrics.jsonl"))
 		if c.WandbProject != "" {
-			fmt.Fprintf(g.Out, "wandb: kept offline; send it with: wandb sync %s\n",
+			fmt.Fprintf(g.site.Out, "wandb: kept offline; send it with: wandb sync %s\n",
 				filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
 		}
 	}
-	return g.c.Write(g.fs, g.dir)
+	return g.c.Write(g.site.FS, dir)
 }
 
 // record is what is recorded beside metrics.jsonl.
 func (g *gemRun) record() monitor.Config {
-	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.dir),
-		LookupEnv: g.LookupEnv, Settings: map[string]any{}}
+	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.folder.Path),
+		LookupEnv: g.site.LookupEnv, Settings: map[string]any{}}
 	if c.Project != "" {
 		c.Type = "wandb"
 	}
 	for _, k := range g.c.Keys() {
 		c.Settings[k.Name] = k.Value
 	}
-	c.Warn = func(text string) { fmt.Fprintln(g.Out, text) }
+	c.Warn = func(text string) { fmt.Fprintln(g.site.Out, text) }
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -53,7 +54,7 @@ func TestGem(t *testing.T) {
 		t.Errorf("save path %s, want %s", dir, want)
 	}
 	if len(lines) != 4 || lines[0].Step != 0 || lines[3].Step != 3 {
-		t.Fatalf("%d lines, want steps 0 to 2 and the evaluation behind them", len(lines))
+		t.Fatalf("%d lines, want steps 0 to 2 and the evaluation after them", len(lines))
 	}
 	for _, key := range []string{"sampler/episode_return", "sampler/num_turns_per_episode", "sampler/action_num_tokens",
 		"sampler/num_episodes",
@@ -120,7 +121,7 @@ func TestGemWithoutMetrics(t *testing.T) {
 	}
 }
 
-// After Ctrl-C at any step resume=latest goes on, and the metrics are those of an unbroken run.
+// After Ctrl-C at any step resume=latest continues, and the metrics are those of an unbroken run.
 func TestGemInterruptAndResume(t *testing.T) {
 	_, want := gemRuns(t, options(), short(t.TempDir()))
 	dir := t.TempDir()
@@ -144,7 +145,7 @@ func TestGemInterruptAndResume(t *testing.T) {
 		t.Errorf("%d lines after a fourth step, want 5", len(longer))
 	}
 	err := Gem(context.Background(), short(dir, "resume=latest", "gamma=0.5"), options())
-	if err == nil || !strings.Contains(err.Error(), "gamma=0.9 and cannot go on with gamma=0.5") {
+	if err == nil || !strings.Contains(err.Error(), "gamma=0.9 and cannot continue with gamma=0.5") {
 		t.Errorf("another gamma: %v, want a refusal", err)
 	}
 }
@@ -177,7 +178,7 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 		}
 	}
 	_, want := gemRuns(t, options(), short(t.TempDir(), local...))
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
 	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
 	same(t, "unbroken", unbroken, want)
@@ -187,8 +188,8 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	pairs = append(pairs, "resume=latest")
 	for at := 2; at <= count.Count() && !t.Failed(); at += stride {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
-		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
 		o.fs = nil

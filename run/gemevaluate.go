@@ -7,11 +7,14 @@ import (
 	"os"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -26,7 +29,7 @@ type GemEvaluation struct {
 // Evaluate evaluates a model, or the random policy, on environments.
 func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.Result, err error) {
 	o = o.withDefaults()
-	ctx, cancel := o.whileWanted(ctx)
+	ctx, cancel := o.site().WhileWanted(ctx)
 	defer cancel()
 	c := gem.Default()
 	var kept []string
@@ -39,24 +42,21 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 		return nil, err
 	}
 	p := &gem.Policy{MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}
-	var b *job
+	var closers site.Closers
+	defer func() { err = errors.Join(err, closers.Close()) }()
+	var played *base.Model
 	if !x.Random {
-		if b, err = evaluationJob(ctx, &c, x.Run, p, o); err != nil {
+		if played, err = openPolicy(ctx, &c, x.Run, p, o, &closers); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, b.close()) }()
 	}
-	var renderer env.Renderer
-	if b != nil && b.model.template != nil {
-		renderer = b.model.template
-	}
-	registry, err := Environments(c.DataDir)
+	registry, err := game.Registry(c.DataDir)
 	if err != nil {
 		return nil, err
 	}
 	for id := range strings.SplitSeq(c.EnvID, ",") {
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
-		if evaluation.Make, err = maker(registry, evaluation.EnvID, &c, renderer); err != nil {
+		if evaluation.Make, err = maker(registry, evaluation.EnvID, &c, played); err != nil {
 			return results, err
 		}
 		if !x.Random {
@@ -74,9 +74,13 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	return results, nil
 }
 
-// maker returns what makes an environment with the configuration's wrappers. r may be nil where no wrapper needs a chat
-// template.
-func maker(registry *env.Registry, id string, c *gem.Config, r env.Renderer) (func() (env.Env, error), error) {
+// maker returns what makes an environment with the configuration's wrappers, which render chats with m's template if
+// they need one. m may be nil.
+func maker(registry *env.Registry, id string, c *gem.Config, m *base.Model) (func() (env.Env, error), error) {
+	var r env.Renderer
+	if m != nil && m.Template != nil {
+		r = m.Template
+	}
 	wrappers, err := env.Wrappers(c.EnvWrappers, r)
 	if err != nil {
 		return nil, err
@@ -93,79 +97,63 @@ func maker(registry *env.Registry, id string, c *gem.Config, r env.Renderer) (fu
 	}, nil
 }
 
-// evaluationJob opens the model that plays and completes the policy.
-func evaluationJob(ctx context.Context, c *gem.Config, dir string, p *gem.Policy, o Options) (*job, error) {
+// openPolicy opens the model that plays, on a service to sample from, and completes the policy.
+func openPolicy(
+	ctx context.Context, c *gem.Config, run string, p *gem.Policy, o Options, closers *site.Closers,
+) (*base.Model, error) {
 	backend, note, err := chooseForGem(c, o)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintln(o.Out, backend.Reason+note)
-	b := gemJob(c, backend, o)
-	err = b.openPolicy(ctx, c, dir, p)
+	set := newSetting(gemConfig(c), backend, o, run, closers)
+	m, err := service.Finder{Site: set.site, Config: set.cfg, Backend: backend, Gem: true}.Model(ctx, nil)
 	if err != nil {
-		err = errors.Join(err, b.close())
+		return nil, err
 	}
-	return b, err
-}
-
-func (b *job) openPolicy(ctx context.Context, c *gem.Config, dir string, p *gem.Policy) (err error) {
-	if err := b.buildModel(ctx); err != nil {
-		return err
-	}
-	conf, err := tokenizer.LoadConfig(b.model.dir)
-	if err != nil {
-		return err
-	}
-	if _, err = b.ownTemplate(conf, b.Now()); err != nil {
-		return err
+	if err := m.UseOwnTemplate(o.Now()); err != nil {
+		return nil, err
 	}
 	if p.Template, err = env.TemplateOf(c.Template); err != nil {
-		return err
+		return nil, err
 	}
-	req := tinker.SamplingClientRequest{BaseModel: b.model.name}
-	if dir != "" {
-		path, err := gem.LastSampler(dir)
+	req := tinker.SamplingClientRequest{BaseModel: m.Name}
+	if run != "" {
+		path, err := gem.LastSampler(run)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		req = tinker.SamplingClientRequest{ModelPath: path}
 	}
-	if err := b.openSampling(ctx, dir); err != nil {
-		return err
-	}
-	caps, err := b.service.Capabilities(ctx)
+	s, err := openSampling(ctx, set, o, m)
 	if err != nil {
-		return fmt.Errorf("run: what the service can do: %w", err)
+		return nil, err
 	}
-	p.Tokens, p.Context = b.model.tokenizer, contextOf(caps, b.model.name)
-	p.Sampler, err = b.service.SamplingClient(ctx, req)
-	return err
+	if p.Context, err = service.Context(ctx, s, m.Name, algorithm.Needs{}, service.Teacher{}); err != nil {
+		return nil, err
+	}
+	p.Tokens = m.Tokenizer
+	p.Sampler, err = s.SamplingClient(ctx, req)
+	return m, err
 }
 
 // openSampling opens a service to sample from: on this machine an engine on the checkpoints of a run, or of none.
-func (b *job) openSampling(ctx context.Context, dir string) (err error) {
-	b.dir = dir
-	if dir == "" {
-		if b.dir, err = os.MkdirTemp("", "trinity-gem-"); err != nil {
-			return fmt.Errorf("run: %w", err)
+func openSampling(ctx context.Context, set setting, o Options, m *base.Model) (tinker.Service, error) {
+	if set.folder.Path == "" {
+		dir, err := os.MkdirTemp("", "trinity-gem-")
+		if err != nil {
+			return nil, fmt.Errorf("run: %w", err)
 		}
-		b.opened(func() error { return os.RemoveAll(b.dir) })
+		set.opened(func() error { return os.RemoveAll(dir) })
+		set.folder.Path = dir
 	}
-	if b.backend.Kind != config.Local {
-		if err = b.openProgress(); err != nil {
-			return err
+	var progress *console.Progress
+	if !set.local() {
+		var err error
+		if progress, err = set.progress(); err != nil {
+			return nil, err
 		}
-		return b.openServer(ctx)
 	}
-	o, err := b.engineOptions()
-	if err != nil {
-		return err
-	}
-	o.Beside = true // the run may be at work
-	if b.engine, err = engine.Open(o); err != nil {
-		return err
-	}
-	b.opened(b.engine.Close)
-	b.service = b.engine
-	return nil
+	s, err := serviceOptions(set, models{base: m}, progress, o).OpenSampling(ctx)
+	return s.API, err
 }

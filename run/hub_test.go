@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
-// Ctrl-C ends a download, and the run with it; the next start goes on.
+// Ctrl-C ends a download, and the run with it; the next start continues.
 func TestStopEndsDownload(t *testing.T) {
 	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": hubtest.TinyLlama()})
 	stop, release := make(chan struct{}), make(chan struct{})
@@ -36,7 +36,7 @@ func TestStopEndsDownload(t *testing.T) {
 		t.Errorf("stopped: %v, want %v", err, ErrInterrupted)
 	}
 	close(release)
-	if _, err := FindModel(context.Background(), cfg.Model.ModelPath, func(p string) string { return p },
+	if _, err := hub.FindModel(context.Background(), cfg.Model.ModelPath, func(p string) string { return p },
 		h); err != nil {
 		t.Errorf("the next start: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 )
 
 // judged is a short run whose answers a judge compares.
@@ -34,7 +35,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeIsMissing(t *testing.T) {
 	_, err := Run(t.Context(), load(t, t.TempDir(), append(judged, "explorer.auxiliary_models=[{model_path: "+
 		"no/such/folder}]")...), options())
-	if err == nil || !strings.Contains(err.Error(), "judge: run: model \"no/such/folder\" is not a folder here") {
+	if err == nil || !strings.Contains(err.Error(), "judge: hub: model \"no/such/folder\" is not a folder here") {
 		t.Errorf("a judge that is not there: %v", err)
 	}
 }
@@ -52,8 +53,8 @@ func TestOpenAIJudge(t *testing.T) {
 	}))
 	defer server.Close()
 	env := map[string]string{"URL": server.URL + "/v1/", "KEY": "secret"}
-	b := &job{Options: Options{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}}
-	j, err := b.reachJudge("wise", "URL", "KEY")
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	j, err := openai.Reach(lookup, "wise", "URL", "KEY")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +67,14 @@ func TestOpenAIJudge(t *testing.T) {
 		t.Errorf("the service got %s, want %s", raw, want)
 	}
 	env["KEY"] = "wrong"
-	if j, err = b.reachJudge("wise", "URL", "KEY"); err != nil {
+	if j, err = openai.Reach(lookup, "wise", "URL", "KEY"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Ask(context.Background(), nil, 0, 0); err == nil ||
 		!strings.Contains(err.Error(), "400 Bad Request") {
 		t.Errorf("a refusal gives %v", err)
 	}
-	if _, err := b.reachJudge("wise", "NOWHERE", "KEY"); err == nil ||
+	if _, err := openai.Reach(lookup, "wise", "NOWHERE", "KEY"); err == nil ||
 		!strings.Contains(err.Error(), "NOWHERE, which is not set") {
 		t.Errorf("without an address: %v", err)
 	}

@@ -45,7 +45,7 @@ func TestLearn(t *testing.T) {
 		}
 		return
 	}
-	base(t)
+	testBase(t)
 	for seed := 1; seed <= 3; seed++ {
 		l := learn(t, seed, 50, options())
 		first, last := l.Mean(trainAccuracy, 1, 1), l.Mean(trainAccuracy, 41, 50)
@@ -97,8 +97,8 @@ func interval(p float64) string {
 	return fmt.Sprintf("%.3f [%.3f, %.3f]", p, mid-half, mid+half)
 }
 
-// base reports what the base model can do: greedy, and one of eight.
-func base(t *testing.T) {
+// testBase reports what the base model can do: greedy, and one of eight.
+func testBase(t *testing.T) {
 	t.Helper()
 	for name, overrides := range map[string][]string{
 		"greedy": {"buffer.explorer_input.eval_tasksets[0].rollout_args.temperature=0"},

@@ -51,7 +51,7 @@ func (g gate) wait(ctx context.Context) error {
 }
 
 // The same command twice at once: the second is refused with the first one's pid and host before it has written
-// anything, the first is none the worse, and behind it the job goes on.
+// anything, the first is none the worse, and after it the job continues.
 func TestSecondProcessIsRefused(t *testing.T) {
 	for name, mode := range map[string][]string{"both": nil, "sft": {
 		"mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=2", "buffer.explorer_input.taskset=null",
@@ -184,13 +184,13 @@ func TestStopEndsTheWaitForALock(t *testing.T) {
 	stop := make(chan struct{})
 	o := Options{Out: &out, Stop: stop}.withDefaults()
 	d := jobdir.Dir{FS: disk.OS(), Path: dir}
-	unlock, err := lockDir(t.Context(), o, d, jobdir.Trainer)
+	unlock, err := lockDir(t.Context(), o.site(), d, jobdir.Trainer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	close(stop)
-	if _, err := lockDir(t.Context(), o, d, jobdir.Trainer); !errors.Is(err, ErrInterrupted) {
+	if _, err := lockDir(t.Context(), o.site(), d, jobdir.Trainer); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("%v; want ErrInterrupted", err)
 	}
 }

@@ -10,11 +10,41 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/prepare"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 )
+
+// parts is what the loops of a run are built from.
+type parts struct {
+	setting
+	method *algorithm.Method
+	models models
+	say    teller
+}
+
+// teller is how a run speaks to a person.
+type teller struct {
+	progress *console.Progress
+	notes    *site.Notes
+}
+
+// data opens the run's data.
+func (p parts) data() data.Opener {
+	return data.Opener{Site: p.site, Config: p.cfg, Method: p.method, Model: p.models.base, External: p.models.external,
+		Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
+		Warn: p.say.progress.Warn, Opened: p.opened}
+}
 
 // loops are the two halves of a run, each at the place where the job continues, and what lies between them.
 type loops struct {
+	parts
+	seen      *inspect.Inspection
 	exploring exploring // zero: this process samples nothing by itself
 	training  training  // zero: it trains nothing
 	between   between
@@ -25,48 +55,49 @@ type loops struct {
 }
 
 // buildLoops makes the loops of a configuration's mode.
-func buildLoops(ctx context.Context, b *job) (*loops, error) {
-	if err := b.prepareTasks(ctx); err != nil {
+func buildLoops(ctx context.Context, p parts, seen *inspect.Inspection) (*loops, error) {
+	if err := prepare.Of(p.cfg, p.method.Schema, p.site).Run(ctx); err != nil {
 		return nil, err
 	}
-	l := &loops{weights: synchronizer.Weights{FS: b.fs, Dir: b.dir, Prefix: jobdir.Prefix(b.cfg), Service: b.service}}
+	l := &loops{parts: p, seen: seen, weights: synchronizer.Weights{FS: p.site.FS, Dir: p.folder.Path,
+		Prefix: jobdir.Prefix(p.cfg), Service: p.models.service.API}}
 	var err error
-	if l.resumed, err = resume(b); err != nil {
+	if l.resumed, err = resume(p); err != nil {
 		return nil, err
 	}
-	if l.travel, err = openTravel(b.cfg, b.folder(), b.Now, b.opened); err != nil {
+	if l.travel, err = openTravel(p.cfg, p.folder, p.site.Now, p.opened); err != nil {
 		return nil, err
 	}
-	o := exchangeOptions{cfg: b.cfg, dir: b.folder(), id: b.identity, schema: b.method.Schema, now: b.Now,
-		travel: l.travel, trained: l.resumed.Step, opened: b.opened}
+	o := exchangeOptions{cfg: p.cfg, dir: p.folder, id: p.id, schema: p.method.Schema, now: p.site.Now,
+		travel: l.travel, trained: l.resumed.Step, opened: p.opened}
 	if l.between, err = openBetween(ctx, o, l.resumed.Position); err != nil {
 		return nil, err
 	}
-	asking := record.Asking{Explores: b.cfg.Mode.Explores(), Serves: b.cfg.Mode.Serves(), Sync: l.travel.sync,
+	asking := record.Asking{Explores: p.cfg.Mode.Explores(), Serves: p.cfg.Mode.Serves(), Sync: l.travel.sync,
 		Folder: l.travel.folder, To: l.between.exchange}
-	if l.monitor, err = openMonitor(b, asking.ExploreStep(l.resumed.State), l.resumed.Step); err != nil {
+	if l.monitor, err = openMonitor(p, asking.ExploreStep(l.resumed.State), l.resumed.Step); err != nil {
 		return nil, err
 	}
-	if b.cfg.Mode.Explores() {
+	if p.cfg.Mode.Explores() {
 		raw, err := o.openRaw(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if l.exploring, err = openExploring(ctx, b, sinks{l.travel, l.between.exchange, l.monitor, raw},
+		if l.exploring, err = openExploring(ctx, p, sinks{l.travel, l.between.exchange, l.monitor, raw},
 			asking.ExploreStep(l.resumed.State)); err != nil {
 			return nil, err
 		}
 		asking.Adaptive = l.exploring.adaptive
 	}
-	steps := stepsOf(b.cfg, b.method, l.exploring.steps)
-	versions, err := recoverVersions(ctx, b, l, asking, steps)
+	steps := plan.Steps(p.cfg, p.method, l.exploring.steps)
+	versions, err := recoverVersions(ctx, p, l, asking, steps)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkStaleness(b.cfg, b.method, l.exploring.steps); err != nil || !b.cfg.Mode.Trains() {
+	if err := plan.CheckStaleness(p.cfg, p.method, l.exploring.steps); err != nil || !p.cfg.Mode.Trains() {
 		return l, err
 	}
-	l.training, err = openTraining(ctx, b, l, versions, asking, steps)
+	l.training, err = openTraining(ctx, p, l, versions, asking, steps)
 	return l, err
 }
 
@@ -78,56 +109,57 @@ type resumed struct {
 
 // resume is where the trainer continues: where it stopped, or on a service that keeps no models at the last state it
 // saved.
-func resume(b *job) (resumed, error) {
-	state, err := trainer.ReadState(b.dir, b.cfg.Trainer.Name)
+func resume(p parts) (resumed, error) {
+	state, err := trainer.ReadState(p.folder.Path, p.cfg.Trainer.Name)
 	switch {
-	case err != nil || b.durable() && !state.Foreign:
+	case err != nil || p.models.service.Durable && !state.Foreign:
 		return resumed{State: state}, err
-	case state.Foreign && b.durable():
+	case state.Foreign && p.models.service.Durable:
 		return resumed{}, fmt.Errorf("run: job %s was begun by Trinity-RFT on a Tinker service, which has its "+
-			"weights; "+
-			"set model.tinker.base_url to that service, or use another name for a new job", b.dir)
+			"weights; set model.tinker.base_url to that service, or use another name for a new job", p.folder.Path)
 	case state.Foreign:
-		state, err = record.Foreign{Explorer: explorerState(b), Store: storePath(b.folder()),
-			Explored: samplesOf(b.cfg),
-			Trained:  sampledOf(b.cfg, b.method), Sampled: b.method.Schema == "experience"}.Resume(state)
+		state, err = record.Foreign{Explorer: explorerState(p), Store: storePath(p.folder),
+			Explored: plan.ExploreSamples(p.cfg),
+			Trained:  plan.TrainSamples(p.cfg, p.method), Sampled: p.method.Schema == "experience"}.Resume(state)
 		return resumed{State: state}, err
 	}
 	return resumed{state.Back(), state.Step - state.Saved}, nil
 }
 
 // explorerState is the path of the explorer's state.
-func explorerState(b *job) string { return filepath.Join(b.dir, b.cfg.Explorer.Name+"_meta.json") }
+func explorerState(p parts) string {
+	return filepath.Join(p.folder.Path, p.cfg.Explorer.Name+"_meta.json")
+}
 
 // openMonitor opens the metrics. Its lines stand up to what is done: trained, or in a process that samples beside a
 // trainer the steps before explore step next.
-func openMonitor(b *job, next, trained int) (*monitor.Monitor, error) {
-	d := b.folder()
-	m, err := monitor.Open(monitor.Config{
-		Dir: b.dir, Log: d.Metrics(), Type: b.cfg.Monitor.MonitorType, Args: b.cfg.Monitor.MonitorArgs,
-		Keep: linesToKeep(b, d, next, trained), Now: b.Now, FS: b.fs,
-		Project: b.cfg.Project, Group: b.cfg.Group, Name: b.cfg.Name, Roles: monitored(b.cfg.Mode),
-		Settings: b.cfg.Settings(),
-		Own:      b.Plugins.Monitors, LookupEnv: b.LookupEnv, Warn: b.progress.Warn,
+func openMonitor(p parts, next, trained int) (*monitor.Monitor, error) {
+	d := p.folder
+	m, err := monitor.OpenOn(p.site.FS, monitor.Config{
+		Dir: p.folder.Path, Log: d.Metrics(), Type: p.cfg.Monitor.MonitorType, Args: p.cfg.Monitor.MonitorArgs,
+		Keep: linesToKeep(p, d, next, trained), Now: p.site.Now,
+		Project: p.cfg.Project, Group: p.cfg.Group, Name: p.cfg.Name, Roles: monitored(p.cfg.Mode),
+		Settings: p.cfg.Settings(),
+		Own:      p.site.Own.Monitors, LookupEnv: p.site.LookupEnv, Warn: p.say.progress.Warn,
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.opened(m.Close)
-	if b.cfg.Monitor.MonitorType == "wandb" {
-		fmt.Fprintf(b.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
+	p.opened(m.Close)
+	if p.cfg.Monitor.MonitorType == "wandb" {
+		fmt.Fprintf(p.site.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
 			"offline-run-*"))
 	}
 	return m, nil
 }
 
 // linesToKeep is up to which step the lines of metrics stand; -1 is none.
-func linesToKeep(b *job, d jobdir.Dir, next, trained int) int {
+func linesToKeep(p parts, d jobdir.Dir, next, trained int) int {
 	keep := trained
 	switch {
-	case b.cfg.Mode == config.Bench:
+	case p.cfg.Mode == config.Bench:
 		return -1 // it evaluates all again
-	case b.aside():
+	case p.aside():
 		keep = next - 1
 	}
 	if keep > 0 {

@@ -18,99 +18,99 @@ import (
 )
 
 // run runs the loops of the mode, and tells how it went.
-func (l *loops) run(ctx context.Context, b *job) (*console.Summary, error) {
-	ctx, cancel := remote.WhileReachable(ctx, b.Stop, b.remote)
+func (l *loops) run(ctx context.Context) (*console.Summary, error) {
+	ctx, cancel := remote.WhileReachable(ctx, l.site.Stop, l.models.service.Server)
 	defer cancel()
-	l.sayPlan(b)
-	forecast, err := l.forecast(ctx, b)
+	l.sayPlan()
+	forecast, err := l.forecast(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if forecast != "" {
-		fmt.Fprintln(b.Out, "time    ", forecast)
+		fmt.Fprintln(l.site.Out, "time    ", forecast)
 	}
-	err = l.runMode(ctx, b)
+	err = l.runMode(ctx)
 	if err == nil && l.training.trainer != nil {
 		err = l.training.events.KeepStates(ctx, l.training.trainer.Step())
 	}
-	b.progress.Done()
+	l.say.progress.Done()
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(b.Out, "stopped in the middle: %v; the same command goes on behind the last whole step\n",
+		fmt.Fprintf(l.site.Out, "stopped in the middle: %v; the same command continues after the last complete step\n",
 			context.Cause(ctx))
 		return nil, ErrInterrupted
 	case errors.Is(err, ErrInterrupted):
-		fmt.Fprintln(b.Out, "stopped; the same command goes on with the groups that are not finished")
+		fmt.Fprintln(l.site.Out, "stopped; the same command continues with the unfinished groups")
 		return nil, err
 	case errors.Is(err, trainer.ErrInterrupted):
-		fmt.Fprintf(b.Out, "stopped after step %d and saved; the same command goes on from there\n",
+		fmt.Fprintf(l.site.Out, "stopped after step %d and saved; the same command continues from there\n",
 			l.training.trainer.Step())
 		return nil, ErrInterrupted
 	case err != nil:
 		return nil, err
 	}
 	l.monitor.Finish()
-	return l.summarize(b)
+	return l.summarize()
 }
 
-func (l *loops) runMode(ctx context.Context, b *job) error {
-	switch m := b.cfg.Mode; m {
+func (l *loops) runMode(ctx context.Context) error {
+	switch m := l.cfg.Mode; m {
 	case config.Both, config.Colocate:
-		return l.both(ctx, b)
+		return l.both(ctx)
 	case config.Train:
-		if err := l.train(ctx, b); err != nil {
+		if err := l.train(ctx); err != nil {
 			return err
 		}
-		return l.exportModel(b)
+		return l.exportModel()
 	case config.Explore:
-		return l.explore(ctx, b)
+		return l.explore(ctx)
 	case config.Serve:
-		return l.serve(ctx, b)
+		return l.serve(ctx)
 	case config.ServeTrain:
-		return l.serveAndTrain(ctx, b)
+		return l.serveAndTrain(ctx)
 	case config.Bench:
-		return l.bench(ctx, b)
+		return l.bench(ctx)
 	default:
-		return fmt.Errorf("run: mode %s is not in this version; there are both, explore, train, bench, serve and "+
+		return fmt.Errorf("run: mode %s is not supported; choose both, explore, train, bench, serve and "+
 			"serve+train", m)
 	}
 }
 
 // summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
-func (l *loops) summarize(b *job) (*console.Summary, error) {
+func (l *loops) summarize() (*console.Summary, error) {
 	if l.training.trainer != nil {
-		if short := l.training.short(b.cfg); short != "" {
-			fmt.Fprintln(b.Out, "short   ", short)
+		if short := l.training.short(l.cfg); short != "" {
+			fmt.Fprintln(l.site.Out, "short   ", short)
 		}
 	}
-	s, err := console.Summarize(b.dir, b.folder().Metrics())
+	s, err := console.Summarize(l.folder.Path, l.folder.Metrics())
 	if err != nil {
 		return nil, err
 	}
 	if l.exploring.explorer != nil && l.training.trainer != nil && s.Rewarded() {
-		if err := disk.Replace(b.fs, b.folder().File("reward.svg"), s.DrawRewards); err != nil {
+		if err := disk.Replace(l.site.FS, l.folder.File("reward.svg"), s.DrawRewards); err != nil {
 			return nil, err
 		}
 	}
-	return s, s.Write(b.Out)
+	return s, s.Write(l.site.Out)
 }
 
 // both runs explorer and trainer side by side. Whichever fails ends the other; the trainer's end is the run's.
-func (l *loops) both(ctx context.Context, b *job) error {
-	if err := l.startUp(ctx, b); err != nil {
+func (l *loops) both(ctx context.Context) error {
+	if err := l.startUp(ctx); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{}) // the trainer needs nothing more
 	g.Go(func() error {
-		err := l.exploring.explorer.Run(ctx, either(ctx, finished, b.Stop))
+		err := l.exploring.explorer.Run(ctx, either(ctx, finished, l.site.Stop))
 		return errors.Join(err, l.between.exchange.Finish(ctx))
 	})
 	var trained error
 	g.Go(func() error {
 		defer l.travel.sync.Stop()
 		defer close(finished)
-		trained = l.training.trainer.Run(ctx, b.Stop)
+		trained = l.training.trainer.Run(ctx, l.site.Stop)
 		return trained
 	})
 	err := g.Wait()
@@ -121,31 +121,31 @@ func (l *loops) both(ctx context.Context, b *job) error {
 }
 
 // train runs the trainer, and tells explorers of other processes how it stands.
-func (l *loops) train(ctx context.Context, b *job) error {
+func (l *loops) train(ctx context.Context) error {
 	if l.between.report == nil {
-		return l.training.trainer.Run(ctx, b.Stop)
+		return l.training.trainer.Run(ctx, l.site.Stop)
 	}
 	if err := l.between.table.Fed(); err != nil {
 		return err
 	}
-	err := l.training.trainer.Run(ctx, b.Stop)
+	err := l.training.trainer.Run(ctx, l.site.Stop)
 	return errors.Join(err, l.between.report.End(err == nil))
 }
 
 // explore runs the explorer beside a trainer in another process.
-func (l *loops) explore(ctx context.Context, b *job) error {
-	if err := l.sayTrainerDone(b); err != nil {
+func (l *loops) explore(ctx context.Context) error {
+	if err := l.sayTrainerDone(); err != nil {
 		return err
 	}
 	return l.following(ctx, func(ctx context.Context) error {
-		if err := l.startUp(ctx, b); err != nil {
+		if err := l.startUp(ctx); err != nil {
 			return err
 		}
-		if err := l.exploring.explorer.Run(ctx, b.Stop); err != nil {
+		if err := l.exploring.explorer.Run(ctx, l.site.Stop); err != nil {
 			return err
 		}
 		select {
-		case <-b.Stop:
+		case <-l.site.Stop:
 			return ErrInterrupted
 		default:
 			return l.between.exchange.Finish(ctx)
@@ -169,24 +169,24 @@ func (l *loops) following(ctx context.Context, work func(context.Context) error)
 }
 
 // sayTrainerDone tells the user of an explorer that is planned longer that the trainer has to be started again too.
-func (l *loops) sayTrainerDone(b *job) error {
+func (l *loops) sayTrainerDone() error {
 	status, ok, err := l.travel.folder.Trainer()
 	if err == nil && ok && status.State == synchronizer.Done && l.exploring.first <= l.exploring.steps {
-		b.noteOnce("the trainer of this job was done with step %d; start it again with the longer plan, "+
-			"or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
-			status.Step, l.exploring.first)
+		l.say.notes.Add(fmt.Sprintf("the trainer of this job was done with step %d; start it again with the longer "+
+			"plan, or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
+			status.Step, l.exploring.first))
 	}
 	return err
 }
 
 // bench evaluates the model as it is and the states that the job has saved.
-func (l *loops) bench(ctx context.Context, b *job) error {
-	ctx, cancel := b.whileWanted(ctx)
+func (l *loops) bench(ctx context.Context) error {
+	ctx, cancel := l.site.WhileWanted(ctx)
 	defer cancel()
-	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: b.progress,
+	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: l.say.progress,
 		Role:  jobdir.Benchmark,
-		Start: b.startSampler, Samples: b.backend.Kind == config.Local,
-		First: b.cfg.Explorer.EvalOnStartup, Latest: b.cfg.Explorer.BenchOnLatestCheckpoint}
+		Start: l.models.start.Sampler, Samples: l.backend.Kind == config.Local,
+		First: l.cfg.Explorer.EvalOnStartup, Latest: l.cfg.Explorer.BenchOnLatestCheckpoint}
 	return e.Run(ctx)
 }
 
@@ -205,18 +205,18 @@ func either(ctx context.Context, a, b <-chan struct{}) <-chan struct{} {
 }
 
 // startUp publishes version 0 and evaluates it, unless that was done.
-func (l *loops) startUp(ctx context.Context, b *job) error {
-	if b.cfg.Model.RandomInit {
+func (l *loops) startUp(ctx context.Context) error {
+	if l.cfg.Model.RandomInit {
 		return errors.New("run: model.random_init begins without a model to sample from; " +
 			"use it with mode train, and explore with what that run saved")
 	}
-	if !b.cfg.Explorer.EvalOnStartup || len(l.exploring.evals) == 0 || l.monitor.Last() >= 0 {
+	if !l.cfg.Explorer.EvalOnStartup || len(l.exploring.evals) == 0 || l.monitor.Last() >= 0 {
 		return nil
 	}
-	b.progress.Phase("evaluating the model to begin with")
-	ctx, cancel := b.whileWanted(ctx)
+	l.say.progress.Phase("evaluating the model to begin with")
+	ctx, cancel := l.site.WhileWanted(ctx)
 	defer cancel()
-	metrics, err := l.exploring.explorer.Evaluate(ctx, 0, b.startSampler, "eval/")
+	metrics, err := l.exploring.explorer.Evaluate(ctx, 0, l.models.start.Sampler, "eval/")
 	if err != nil {
 		return err
 	}
@@ -225,6 +225,6 @@ func (l *loops) startUp(ctx context.Context, b *job) error {
 	if err != nil {
 		return err
 	}
-	b.progress.Step(0, line)
+	l.say.progress.Step(0, line)
 	return nil
 }

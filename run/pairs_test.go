@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // example loads a configuration of examples/tiny/algorithms.
@@ -44,15 +45,15 @@ func TestDPO(t *testing.T) {
 func TestDPOSurvivesKills(t *testing.T) {
 	args := []string{"buffer.train_batch_size=2", "buffer.total_steps=3", "trainer.total_steps=3",
 		"trainer.save_interval=1", "model.tinker.rank=4"}
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	want := runs(t, example(t, t.TempDir(), "dpo", args...), o)
 	for at := 1; at <= count.Count(); at += 13 {
 		dir := t.TempDir()
-		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		if _, err := Run(t.Context(), example(t, dir, "dpo", args...), o); err != nil &&
-			!errors.Is(err, disk.ErrCrash) {
+			!errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
 		o.fs = disk.OS()

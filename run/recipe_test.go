@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 )
 
@@ -72,11 +73,11 @@ func judging(t testing.TB) Options {
 // show.
 func TestTaskPipeline(t *testing.T) {
 	o := judging(t)
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
 	out, dir := filepath.Join(t.TempDir(), "made")+"/", t.TempDir()
 	args := prepared(t, out, "")
-	if b, err := Estimate(t.Context(), load(t, dir, args...), o); err != nil || b.Rows != 5 {
+	if b, err := reckon(t.Context(), load(t, dir, args...), o); err != nil || b.Rows != 5 {
 		t.Errorf("the estimate beforehand is %+v, %v", b, err)
 	}
 	want := runs(t, load(t, dir, args...), o)
@@ -93,8 +94,9 @@ func TestTaskPipeline(t *testing.T) {
 	for at := 3; at < 40; at += 4 {
 		out, dir := filepath.Join(t.TempDir(), "made"), t.TempDir()
 		args := prepared(t, out, "")
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
+		_, err := Run(context.Background(), load(t, dir, args...), o)
+		if err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
 		o.fs = nil

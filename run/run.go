@@ -1,5 +1,5 @@
 // Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package
-// that knows all the others; everything it builds is built here by hand, so go-to-definition reaches every part.
+// that knows all the others. Nothing is registered or injected, so go-to-definition reaches every part.
 //
 // Start reading at Run.
 package run
@@ -12,13 +12,17 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -40,15 +44,14 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	fs   disk.FS     // disk.OS; tests put one in its place that fails
-	seen *Inspection // what Run has looked at before it builds anything
+	fs disk.FS // disk.OS; tests put one in its place that fails
 
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
 
 	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	// for tests: a service that loses its models when the process ends
-	fleeting func(*job) (tinker.Service, error)
+	fleeting func(engine.Options) (*engine.Engine, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -73,8 +76,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrInterrupted is Run's error when Stop was closed: the job is saved and goes on when it is started again.
-var ErrInterrupted = errors.New("run: interrupted")
+// site is what the parts of a run get of the options.
+func (o Options) site() site.Site {
+	own := site.Own{Own: o.Plugins.workflows(), Operators: o.Plugins.Operators, Selectors: o.Plugins.Selectors,
+		Monitors: o.Plugins.Monitors,
+		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
+	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
+		Threads: o.Threads, Find: o.Find, Hub: o.Hub, FS: o.fs, Own: own}
+}
+
+// ErrInterrupted is Run's error when Stop was closed: the job is saved, and the next start continues it.
+var ErrInterrupted = site.ErrInterrupted
 
 // Run does what the configuration says until it is done, ctx ends, or Stop is closed.
 func Run(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
@@ -98,7 +110,7 @@ func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
 }
 
 // runOne runs a configuration without stages, or one stage; and once more whenever the server lost what the run had
-// there: a start on a server continues behind the last saved state, whether the process or the server was restarted.
+// there: a start on a server continues after the last saved state, whether the process or the server was restarted.
 func runOne(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
 	backend, err := backendOf(cfg, o)
 	if err != nil {
@@ -131,24 +143,23 @@ func runOne(ctx context.Context, cfg *config.Config, o Options) (*console.Summar
 func once(ctx context.Context, cfg *config.Config, backend config.Backend, o Options) (*console.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var closers site.Closers
 	// nothing is under way yet that could be finished
 	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
-	b, l, err := build(ctx, cfg, backend, o)
+	l, err := build(ctx, cfg, backend, o, &closers)
 	release()
 	if errors.Is(context.Cause(ctx), ErrInterrupted) {
-		if err == nil {
-			if err := b.close(); err != nil {
-				return nil, err
-			}
+		if cerr := closers.Close(); err == nil && cerr != nil {
+			return nil, cerr
 		}
 		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
 		return nil, ErrInterrupted
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closers.Close())
 	}
-	sum, err := l.run(ctx, b)
-	return sum, errors.Join(err, b.close())
+	sum, err := l.run(ctx)
+	return sum, errors.Join(err, closers.Close())
 }
 
 // watchStop calls end when stop is closed, and returns what ends the watch.
@@ -169,20 +180,33 @@ func watchStop(ctx context.Context, stop <-chan struct{}, end func()) (release f
 	}
 }
 
-// build makes everything that a run consists of. On an error what was opened is closed again.
+// build makes everything that a run consists of. What is opened is added to closers, on an error too.
 func build(
-	ctx context.Context, cfg *config.Config, backend config.Backend, o Options,
-) (b *job, l *loops, err error) {
-	if o.seen, err = Inspect(ctx, cfg, o); err != nil {
-		return nil, nil, err
-	}
-	b = &job{Options: o, cfg: cfg, backend: backend, dir: cfg.JobDir()}
-	b.opened(o.seen.Close)
-	if err = b.build(ctx); err == nil {
-		l, err = buildLoops(ctx, b)
-	}
+	ctx context.Context, cfg *config.Config, backend config.Backend, o Options, closers *site.Closers,
+) (*loops, error) {
+	set := newSetting(cfg, backend, o, cfg.JobDir(), closers)
+	seen, err := inspect.Open(ctx, cfg, backend, set.site, o.stage.State != "")
 	if err != nil {
-		return nil, nil, errors.Join(err, b.close())
+		return nil, err
 	}
-	return b, l, nil
+	closers.Add(seen.Close)
+	method, err := methodOf(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	m, progress, err := openModels(ctx, &set, o, method, seen.Model())
+	if err != nil {
+		return nil, err
+	}
+	say := teller{progress: progress, notes: site.NewNotes(o.Out)}
+	return buildLoops(ctx, parts{set, method, m, say}, seen)
+}
+
+// methodOf is the algorithm that the run trains by.
+func methodOf(cfg *config.Config, o Options) (*algorithm.Method, error) {
+	m, err := plan.Method(cfg, o.site().Own.Tables)
+	if err == nil && o.score != nil && m.Advantage != nil {
+		m.Advantage = o.score(m.Advantage)
+	}
+	return m, err
 }

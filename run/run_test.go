@@ -20,6 +20,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -187,7 +188,15 @@ func (f *flipped) SamplingClient(ctx context.Context, req tinker.SamplingClientR
 	}
 	from := filepath.Join(f.root, "trinity-tiny", "gsm8k", "tinker", "checkpoints")
 	to := f.t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+	folder, err := engine.CheckpointFolder(from, req.ModelPath)
+	if err != nil {
+		return nil, err
+	}
+	inside, err := filepath.Rel(from, folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(filepath.Join(to, inside), os.DirFS(folder)); err != nil {
 		return nil, err
 	}
 	if err := flipBit(to); err != nil {
@@ -240,7 +249,7 @@ func withoutSums(path string) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// After Ctrl-C at any moment the same command goes on, and the metrics are those of an unbroken run.
+// After Ctrl-C at any moment the same command continues, and the metrics are those of an unbroken run.
 func TestInterruptAndResume(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), small...), options())
 	dir := t.TempDir()
@@ -287,7 +296,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1",
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	want := runs(t, load(t, t.TempDir(), few...), o)
@@ -301,13 +310,13 @@ func TestSurvivesEveryKill(t *testing.T) {
 				continue // each operation once, in one of both ways
 			}
 			dir := t.TempDir()
-			o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
 			o.Out = io.Discard
 			if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil &&
-				!errors.Is(err, disk.ErrCrash) {
+				!errors.Is(err, disktest.ErrCrash) {
 				t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 			}
-			o.fs = &disk.Crash{FS: disk.OS()} // does not crash
+			o.fs = &disktest.Crash{FS: disk.OS()} // does not crash
 			same(t, fmt.Sprintf("killed at operation %d (power loss %v)", at, power), runs(t, load(t, dir, few...), o),
 				want)
 			if t.Failed() {
@@ -318,11 +327,11 @@ func TestSurvivesEveryKill(t *testing.T) {
 }
 
 // Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed
-// first: killed there the job goes on.
+// first: killed there the job continues.
 func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
-	marked := &saveMark{Crash: &disk.Crash{FS: disk.OS()}}
+	marked := &saveMark{Crash: &disktest.Crash{FS: disk.OS()}}
 	o := options()
 	o.fs = marked
 	want := runs(t, load(t, t.TempDir(), args...), o)
@@ -332,8 +341,8 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	}
 	for at := first; at <= first+8; at++ {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
-		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
+		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
 		o.fs = nil
@@ -343,7 +352,7 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 
 // saveMark notes the operation that commits a save.
 type saveMark struct {
-	*disk.Crash
+	*disktest.Crash
 	at atomic.Int64
 }
 

@@ -85,7 +85,7 @@ func TestSeeds(t *testing.T) {
 }
 
 // trainGuide runs a configuration of the guide, with as many rows as the steps take and its jobs below root. A job that
-// is there goes on.
+// is there continues.
 func trainGuide(t *testing.T, file, root string, steps int) *console.Summary {
 	t.Helper()
 	online, _ := guideHub(t, *seedsRows, 96*steps)

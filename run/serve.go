@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
@@ -19,27 +18,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Render implements proxy.Model.
-func (m *baseModel) Render(messages []chat.Message, o chat.Options) (string, []int32, error) {
-	if o.EnableThinking == nil {
-		o.EnableThinking = m.thinking
-	}
-	text, err := m.template.Render(messages, o)
-	if err != nil {
-		return "", nil, err
-	}
-	return text, m.tokenizer.Encode(text, false), nil
-}
-
-// Style implements proxy.Model.
-func (m *baseModel) Style() chat.CallStyle { return m.template.CallStyle() }
-
 // serve answers programs that sample, for a trainer in another process.
-func (l *loops) serve(ctx context.Context, b *job) error {
-	err := l.following(ctx, func(ctx context.Context) error { return l.serveUntil(ctx, b, b.Stop, 1) })
+func (l *loops) serve(ctx context.Context) error {
+	err := l.following(ctx, func(ctx context.Context) error { return l.serveUntil(ctx, l.site.Stop, 1) })
 	if err != nil {
 		return err
 	}
@@ -47,11 +32,11 @@ func (l *loops) serve(ctx context.Context, b *job) error {
 }
 
 // serveAndTrain answers programs that sample, and trains on what they commit until the trainer has made its steps.
-func (l *loops) serveAndTrain(ctx context.Context, b *job) error {
+func (l *loops) serveAndTrain(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{})
 	g.Go(func() error {
-		err := l.serveUntil(gctx, b, either(gctx, finished, b.Stop), l.resumed.Position.Step)
+		err := l.serveUntil(gctx, either(gctx, finished, l.site.Stop), l.resumed.Position.Step)
 		if l.between.table == nil { // a table is finished when all is well
 			err = errors.Join(err, l.between.exchange.Finish(gctx))
 		}
@@ -59,7 +44,7 @@ func (l *loops) serveAndTrain(ctx context.Context, b *job) error {
 	})
 	g.Go(func() error {
 		defer close(finished)
-		return l.training.trainer.Run(gctx, b.Stop)
+		return l.training.trainer.Run(gctx, l.site.Stop)
 	})
 	err := g.Wait()
 	if l.between.table != nil && (err == nil || errors.Is(err, trainer.ErrInterrupted)) {
@@ -70,8 +55,8 @@ func (l *loops) serveAndTrain(ctx context.Context, b *job) error {
 
 // serveUntil serves until stop is closed; steps from first on are handed on again if the exchange does not remember
 // them.
-func (l *loops) serveUntil(ctx context.Context, b *job, stop <-chan struct{}, first int) error {
-	p, err := l.openProxy(ctx, b)
+func (l *loops) serveUntil(ctx context.Context, stop <-chan struct{}, first int) error {
+	p, err := l.openProxy(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +66,7 @@ func (l *loops) serveUntil(ctx context.Context, b *job, stop <-chan struct{}, fi
 	if err := p.Replay(ctx, first); err != nil {
 		return err
 	}
-	listener, err := listen(b)
+	listener, err := listen(l.parts)
 	if err != nil {
 		return err
 	}
@@ -93,7 +78,7 @@ func (l *loops) serveUntil(ctx context.Context, b *job, stop <-chan struct{}, fi
 		cancel(cmp.Or(err, errServed)) // which ends Follow
 		return err
 	})
-	g.Go(func() error { return p.Follow(gctx, l.travel.sync, b.service, l.usedVersion(b)) })
+	g.Go(func() error { return p.Follow(gctx, l.travel.sync, l.models.service.API, l.usedVersion()) })
 	if err := g.Wait(); err != nil && !errors.Is(err, errServed) {
 		return err
 	}
@@ -103,81 +88,82 @@ func (l *loops) serveUntil(ctx context.Context, b *job, stop <-chan struct{}, fi
 var errServed = errors.New("run: served")
 
 // usedVersion tells a trainer in another process which version is sampled from; nil where there is none.
-func (l *loops) usedVersion(b *job) func(version int) error {
-	if b.cfg.Mode != config.Serve {
+func (l *loops) usedVersion() func(version int) error {
+	if l.cfg.Mode != config.Serve {
 		return nil
 	}
 	return func(version int) error {
-		return l.travel.folder.WriteExplorer(b.cfg.Explorer.Name, synchronizer.ExplorerStatus{Version: version})
+		return l.travel.folder.WriteExplorer(l.cfg.Explorer.Name, synchronizer.ExplorerStatus{Version: version})
 	}
 }
 
 // listen opens the address to serve at, and notes it in the job directory.
-func listen(b *job) (net.Listener, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(b.cfg.Explorer.ListenAddress, strconv.Itoa(b.cfg.Explorer.ProxyPort)))
+func listen(p parts) (net.Listener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(p.cfg.Explorer.ListenAddress, strconv.Itoa(p.cfg.Explorer.ProxyPort)))
 	if err != nil {
 		return nil, fmt.Errorf("run: explorer.listen_address and explorer.proxy_port: %w", err)
 	}
 	url := "http://" + l.Addr().String()
-	if err := disk.WriteFile(b.fs, b.folder().File(b.cfg.Explorer.Name+"_server_url.txt"), []byte(url)); err != nil {
+	if err := disk.WriteFile(p.site.FS, p.folder.File(p.cfg.Explorer.Name+"_server_url.txt"), []byte(url)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	fmt.Fprintf(b.Out, "serving  %s/v1 (OpenAI's API; then POST /feedback and /commit)\n", url)
+	fmt.Fprintf(p.site.Out, "serving  %s/v1 (OpenAI's API; then POST /feedback and /commit)\n", url)
 	return l, nil
 }
 
 // openProxy makes the proxy over the history that explorer.db_url names.
-func (l *loops) openProxy(ctx context.Context, b *job) (*proxy.Server, error) {
-	if b.model.template == nil {
-		return nil, errors.New("run: serve mode speaks of messages, and the model has no chat template; give one " +
+func (l *loops) openProxy(ctx context.Context) (*proxy.Server, error) {
+	if l.models.base.Template == nil {
+		return nil, errors.New("run: serve mode renders messages, and the model has no chat template; give one " +
 			"with model.chat_template_path")
 	}
-	url := b.cfg.Explorer.DBURL
+	url := l.cfg.Explorer.DBURL
 	if url == "" {
-		url = "sqlite:///" + b.folder().File("buffer", "proxy_history.db")
+		url = "sqlite:///" + l.folder.File("buffer", "proxy_history.db")
 	}
-	history, err := buffer.OpenHistory(ctx, url, b.fs)
+	history, err := buffer.OpenHistory(ctx, url, l.site.FS)
 	if err != nil {
 		return nil, err
 	}
-	b.opened(history.Close)
-	served, err := l.openServed(b)
+	l.opened(history.Close)
+	served, err := l.openServed()
 	if err != nil {
 		return nil, err
 	}
-	return proxy.New(ctx, proxy.Options{Name: b.model.name, Model: b.model, Params: servedParams(b), Now: b.Now,
+	return proxy.New(ctx, proxy.Options{Name: l.models.base.Name, Model: l.models.base, Params: servedParams(l.parts),
+		Now:     l.site.Now,
 		History: history,
-		Log:     b.progress.Warn, Context: b.mostTokens(), Commit: served.Commit})
+		Log:     l.say.progress.Warn, Context: plan.MaxTokens(l.cfg, l.models.context), Commit: served.Commit})
 }
 
 // openServed makes what scores the experiences of programs that sample for themselves.
-func (l *loops) openServed(b *job) (*record.Served, error) {
-	operators, err := pipelineOf(b.cfg, b.Plugins)
+func (l *loops) openServed() (*record.Served, error) {
+	operators, err := plan.Operators(l.cfg, l.site.Own.Operators)
 	if err != nil {
 		return nil, err
 	}
 	var lines record.Lines = l.training.events
-	if b.aside() {
+	if l.aside() {
 		lines = record.OwnLines{}
 	}
 	return &record.Served{
-		Scorer: explorer.New(explorer.Options{Seed: b.identity.Seed, Pipeline: operators, Advantage: b.method.Advantage,
-			AdvantageName: b.cfg.Algorithm.AdvantageFn, Warn: b.progress.Warn},
-			b.service, l.travel.sync, nil, nil, explorer.Taskset{}, nil),
-		Sink: &record.Explored{Rollouts: buffer.Rollouts{FS: b.fs, Dir: b.folder().File("rollouts")},
+		Scorer: explorer.New(explorer.Options{Seed: l.id.Seed, Pipeline: operators, Advantage: l.method.Advantage,
+			AdvantageName: l.cfg.Algorithm.AdvantageFn, Warn: l.say.progress.Warn},
+			l.models.service.API, l.travel.sync, nil, nil, explorer.Taskset{}, nil),
+		Sink: &record.Explored{Rollouts: buffer.Rollouts{FS: l.site.FS, Dir: l.folder.File("rollouts")},
 			Monitor:  l.monitor,
-			Progress: b.progress, To: l.between.exchange, Lines: lines, Aside: b.aside()},
+			Progress: l.say.progress, To: l.between.exchange, Lines: lines, Aside: l.aside()},
 	}, nil
 }
 
 // servedParams are the sampling parameters that a request leaves open.
-func servedParams(b *job) tinker.SamplingParams {
-	p := tinker.DefaultSampling()
-	m := b.cfg.Explorer.RolloutModel
-	p.Temperature, p.TopP, p.TopK = b.cfg.Model.Temperature, *m.TopP, *m.TopK
-	if n := b.cfg.Model.MaxResponseTokens; n != nil {
-		p.MaxTokens = *n
+func servedParams(p parts) tinker.SamplingParams {
+	params := tinker.DefaultSampling()
+	m := p.cfg.Explorer.RolloutModel
+	params.Temperature, params.TopP, params.TopK = p.cfg.Model.Temperature, *m.TopP, *m.TopK
+	if n := p.cfg.Model.MaxResponseTokens; n != nil {
+		params.MaxTokens = *n
 	}
-	p.StopTokens = b.model.stops
-	return p
+	params.StopTokens = p.models.base.Stops
+	return params
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -73,7 +74,7 @@ func TestRunOnServer(t *testing.T) {
 	remote := append(few, "model.tinker.base_url="+serve(t))
 	o := options()
 	o.LookupEnv = withKey
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
 	dir := t.TempDir()
 	same(t, "on a server", runs(t, load(t, dir, remote...), o), want)
@@ -81,8 +82,8 @@ func TestRunOnServer(t *testing.T) {
 	for _, part := range []int{3, 2} {
 		at := count.Count() / part
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, remote...), o); !errors.Is(err, disk.ErrCrash) {
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
+		if _, err := Run(context.Background(), load(t, dir, remote...), o); !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
 		o.fs = nil

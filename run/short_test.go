@@ -20,7 +20,8 @@ import (
 // dropSteps is an operator of a program: it drops all experiences of some explore steps.
 type dropSteps []string
 
-func (d dropSteps) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (d dropSteps) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	return slices.DeleteFunc(list, func(e *experience.Experience) bool { return slices.Contains(d, e.EID.Batch) }), nil,
 		nil
 }
@@ -85,7 +86,7 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 						t.Errorf("it does not say %q:\n%s", want, out)
 					}
 				}
-				if !strings.Contains(out, "ended behind step 0 of 3: the tasks are done") || sum.Steps != 0 ||
+				if !strings.Contains(out, "ended after step 0 of 3: the tasks are done") || sum.Steps != 0 ||
 					strings.Contains(out, "reward.svg") {
 					t.Errorf("%d steps:\n%s", sum.Steps, out)
 				}
@@ -114,14 +115,15 @@ func TestNoSignal(t *testing.T) {
 // level is an operator that gives all experiences one reward.
 type level struct{}
 
-func (level) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (level) Process(_ context.Context, list []*experience.Experience) ([]*experience.Experience, map[string]float64,
+	error) {
 	for _, e := range list {
 		e.SetReward(1)
 	}
 	return list, nil, nil
 }
 
-// A run in which some steps are dropped whole goes on with the others, under every schedule and with explorer and
+// A run in which some steps are dropped whole continues with the others, under every schedule and with explorer and
 // trainer apart, and a killed one comes to the same bits.
 func TestDroppedStepsInBetween(t *testing.T) {
 	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"),
@@ -180,7 +182,7 @@ func TestStageWithNothingLeft(t *testing.T) {
 	stages := "stages=[{stage_name: empty, mode: both, data_processor: {experience_pipeline: {operators: [{name: " +
 		"reward_filter, args: {threshold: 5}}]}}}, {stage_name: full, mode: both}]"
 	sum, out := said(t, options(), and(tiny, stages)...)
-	if sum.Steps != 3 || !strings.Contains(out, "ended behind step 0 of 3") {
+	if sum.Steps != 3 || !strings.Contains(out, "ended after step 0 of 3") {
 		t.Errorf("%d steps:\n%s", sum.Steps, out)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
@@ -62,15 +63,15 @@ func TestTasksInADatabase(t *testing.T) {
 	}
 	want := runs(t, load(t, t.TempDir(), set("file", file)...), options())
 	same(t, "in a database", runs(t, load(t, t.TempDir(), set("sql", url)...), options()), want)
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	runs(t, load(t, t.TempDir(), set("sql", url)...), o)
 	for at := 7; at <= count.Count(); at += count.Count()/3 + 1 {
 		dir := t.TempDir()
-		o.fs = &disk.Crash{FS: disk.OS(), At: at}
+		o.fs = &disktest.Crash{FS: disk.OS(), At: at}
 		if _, err := Run(context.Background(), load(t, dir, set("sql", url)...), o); err != nil &&
-			!errors.Is(err, disk.ErrCrash) {
+			!errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
 		o.fs = nil
@@ -115,7 +116,7 @@ func TestExamplesInADatabase(t *testing.T) {
 			t.Errorf("%s: %d steps from the file", tt.algorithm, len(want))
 		}
 		same(t, tt.algorithm, runs(t, example(t, t.TempDir(), tt.algorithm, args("sql", url)...), options()), want)
-		if b, err := Estimate(t.Context(), example(t, t.TempDir(), tt.algorithm, args("sql", url)...),
+		if b, err := reckon(t.Context(), example(t, t.TempDir(), tt.algorithm, args("sql", url)...),
 			options()); err != nil || b.Rows != 8 || b.Prompt < 20 {
 			t.Errorf("%s: the estimate is %+v, %v", tt.algorithm, b, err)
 		}

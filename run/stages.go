@@ -17,7 +17,7 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *console
 		cfg.StartFresh(o.Now())
 	}
 	root := jobdir.Of(cfg, o.fs, cfg.JobDir())
-	unlock, err := lockDir(ctx, o, root, jobdir.Stages)
+	unlock, err := lockDir(ctx, o.site(), root, jobdir.Stages)
 	if err != nil {
 		return nil, err
 	}
@@ -65,25 +65,4 @@ func runStage(ctx context.Context, cfg *config.Config, i int, left jobdir.Stage,
 		err = fmt.Errorf("stage %s: %w", cfg.Stages[i].StageName, err)
 	}
 	return sum, err
-}
-
-// lockDir takes roles in a job directory, waiting for a process that is about to end, until the run is asked to stop.
-func lockDir(ctx context.Context, o Options, d jobdir.Dir, roles ...string) (unlock func() error, err error) {
-	ctx, cancel := o.whileWanted(ctx)
-	defer cancel()
-	return d.Lock(ctx, o.Out, roles...)
-}
-
-// startOf is the path of the state that a stage begins with, and the same to sample from; both are empty for what
-// begins anew.
-func startOf(s jobdir.Stage, local, samples bool) (start, sampler string, err error) {
-	switch {
-	case s.State == "" || local: // the engine samples from a state as well
-		return s.State, s.State, nil
-	case s.Sampler == "" && samples:
-		return "", "", errors.New("run: the stage before this one published no weights that the server could " +
-			"sample from; " +
-			"give it a number of steps (trainer.total_steps)")
-	}
-	return s.State, s.Sampler, nil
 }

@@ -11,16 +11,15 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
 // warmed is a run in two stages: two steps on the demonstrations, then two of grpo.
-var warmed = and(tiny, "stages=["+
-	"{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft, optimizer: {lr: 1e-3}}, buffer: "+
-	"{total_steps: 2, train_batch_size: 4, trainer_input: {experience_buffer: {storage_type: file, path: "+
-	"examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, "+
-	"trainer: {total_steps: 2}},"+
-	"{stage_name: rft}]")
+var warmed = and(tiny, "stages=[{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft, optimizer: {lr: "+
+	"1e-3}}, buffer: {total_steps: 2, train_batch_size: 4, trainer_input: {experience_buffer: {storage_type: file, "+
+	"path: examples/tiny/expert, format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, "+
+	"trainer: {total_steps: 2}},{stage_name: rft}]")
 
 // staged runs all stages and returns the lines of each.
 func staged(t testing.TB, dir string, o Options) map[string][]monitor.Line {
@@ -83,9 +82,9 @@ func TestReferenceOfAStage(t *testing.T) {
 	}
 }
 
-// Killed at any operation on the disk in any stage, the run goes on to the same bits.
+// Killed at any operation on the disk in any stage, the run continues to the same bits.
 func TestStagesSurviveKills(t *testing.T) {
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	want := staged(t, t.TempDir(), o)
@@ -95,9 +94,9 @@ func TestStagesSurviveKills(t *testing.T) {
 	}
 	for at := 2; at <= count.Count(); at += stride {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil &&
-			!errors.Is(err, disk.ErrCrash) {
+			!errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 		}
 		o.fs = nil
@@ -118,7 +117,7 @@ func TestStagesRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for meta, want := range map[string]string{`{"latest_stage": 2}`: "put the missing stages back",
-		`x`: "cannot be read", `{"latest_stage": 1}`: "stage warmup has left no state"} {
+		`x`: "cannot be read", `{"latest_stage": 1}`: "stage warmup left no state"} {
 		if err := os.WriteFile(filepath.Join(job, "stage_meta.json"), []byte(meta), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func adapterBytes(t *testing.T, dir string) []byte {
 	return data
 }
 
-// Stopped after any step the job goes on to the metrics of an unbroken run, even when the adapter's folder is gone.
+// Stopped after any step the job continues to the metrics of an unbroken run, even when the adapter's folder is gone.
 func TestResumeFromAdapter(t *testing.T) {
 	from := trainedAdapter(t)
 	section := "lora_rank: 4, lora_alpha: 8, path: " + from

@@ -67,7 +67,7 @@ func newFront(t *testing.T, server string) *front {
 	return f
 }
 
-// stopWithin is the longest that a run may take to end behind Ctrl-C while its server is out of reach.
+// stopWithin is the longest that a run may take to end after Ctrl-C while its server is out of reach.
 const stopWithin = remote.StopPatience + 6*time.Second
 
 // Ctrl-C ends a run within seconds while its server cannot be reached, or takes requests and answers none. When the

@@ -27,7 +27,7 @@ var (
 var tableRun = []string{"seed=1", "buffer.batch_size=8", "buffer.total_steps=20", "trainer.total_steps=20",
 	"explorer.eval_interval=20", "trainer.save_interval=0"}
 
-// own is what an algorithm has beside or instead of tableRun, as one would write it behind the command.
+// own is what an algorithm has beside or instead of tableRun, as one would write it after the command.
 func own(name string) []string {
 	switch name {
 	case "sft", "dpo":

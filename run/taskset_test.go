@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // two are two tasksets, chosen by a selector; the first names reward and workflow by the row.
@@ -91,7 +92,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		if service == "fleeting" {
 			o.fleeting = forgets
 		}
-		count := &disk.Crash{FS: disk.OS()}
+		count := &disktest.Crash{FS: disk.OS()}
 		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
 		stride := 17
@@ -100,9 +101,9 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		}
 		for at := 5; at <= count.Count(); at += stride {
 			dir := t.TempDir()
-			o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+			o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
 			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&
-				!errors.Is(err, disk.ErrCrash) {
+				!errors.Is(err, disktest.ErrCrash) {
 				t.Fatalf("kill at %d: %v", at, err)
 			}
 			o.fs = nil
@@ -120,14 +121,14 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
 	for _, every := range []string{"3", "10"} {
 		cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval="+every)
-		o, count := options(), &killBehind{Crash: &disk.Crash{FS: disk.OS()}}
+		o, count := options(), &killBehind{Crash: &disktest.Crash{FS: disk.OS()}}
 		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
 		for at := 1; at <= count.seen; at++ {
 			dir := t.TempDir()
-			o.fs, o.Out = &killBehind{Crash: &disk.Crash{FS: disk.OS()}, at: at}, io.Discard
+			o.fs, o.Out = &killBehind{Crash: &disktest.Crash{FS: disk.OS()}, at: at}, io.Discard
 			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&
-				!errors.Is(err, disk.ErrCrash) {
+				!errors.Is(err, disktest.ErrCrash) {
 				t.Fatal(err)
 			}
 			o.fs = nil
@@ -135,16 +136,16 @@ func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
 			sum, err := Run(ctx, load(t, dir, cfg...), o)
 			cancel()
 			if err != nil {
-				t.Fatalf("saves every %s steps, killed behind commit %d: %v", every, at, err)
+				t.Fatalf("saves every %s steps, killed after commit %d: %v", every, at, err)
 			}
-			same(t, fmt.Sprintf("saves every %s steps, killed behind commit %d", every, at), timeless(sum.Lines), want)
+			same(t, fmt.Sprintf("saves every %s steps, killed after commit %d", every, at), timeless(sum.Lines), want)
 		}
 	}
 }
 
-// killBehind crashes behind the at-th time that the trainer's state is put in place.
+// killBehind crashes after the at-th time that the trainer's state is put in place.
 type killBehind struct {
-	*disk.Crash
+	*disktest.Crash
 	at, seen int
 }
 

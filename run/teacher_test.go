@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 )
 
 // taught is a short distillation.
@@ -39,7 +41,7 @@ func TestTeacherIsASavedState(t *testing.T) {
 	runs(t, load(t, root, append(small, "name=master", "trainer.total_steps=2", "buffer.total_steps=2",
 		"algorithm.optimizer.lr=1e-2")...), options())
 	job := filepath.Join(root, "trinity-tiny", "master")
-	folder, err := savedWeights(job)
+	folder, err := service.SavedWeights(job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestTeacherRefusals(t *testing.T) {
 func TestMixSurvivesKills(t *testing.T) {
 	args := append(tinyRun, "buffer.train_batch_size=3", "trainer.save_interval=1", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "buffer.total_steps=3", "trainer.total_steps=3")
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	want := runs(t, example(t, t.TempDir(), "mix", args...), o)
@@ -85,7 +87,7 @@ func TestMixSurvivesKills(t *testing.T) {
 	}
 	for at := 1; at <= count.Count(); at += 17 {
 		dir := t.TempDir()
-		o.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		Run(t.Context(), example(t, dir, "mix", args...), o) // an error unless it was done
 		o.fs = disk.OS()
 		same(t, "killed", runs(t, example(t, dir, "mix", args...), o), want)

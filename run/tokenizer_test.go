@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
 const llama = "meta-llama/Llama-3.2-3B"
+
+// llamaTokenizer is what stands in for a gated tokenizer.
+const llamaTokenizer = "baseten/Meta-Llama-3-tokenizer"
 
 // folderOf writes a repository as a folder and returns its path.
 func folderOf(t *testing.T, r hubtest.Repo) string {
@@ -93,13 +98,7 @@ func TestTokenizerOfServer(t *testing.T) {
 				overrides = []string{"model.model_path=" + tt.path, "model.tinker.base_model=" + base,
 					"model.tinker.base_url=" + url}
 			}
-			b := &job{Options: Options{Hub: hub.New(o), LookupEnv: withKey}.withDefaults(),
-				cfg: load(t, t.TempDir(), append(small, overrides...)...)}
-			var err error
-			if b.backend, err = config.ChooseBackend(b.cfg, b.LookupEnv); err != nil {
-				t.Fatal(err)
-			}
-			dir, err := b.tokenizerFolder(t.Context())
+			dir, err := finder(t, hub.New(o), overrides...).Tokenizer(t.Context())
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("%q, %v; want an error with %q", dir, err, tt.fails)
@@ -163,15 +162,10 @@ func TestTokenizerFromServer(t *testing.T) {
 		}
 	}()
 	empty := hubtest.New(t, nil)
-	overrides := append(small, "model.model_path=mine/tiny/model", "model.tinker.base_url="+h.URL)
-	b := &job{Options: Options{
-		Hub:       hub.New(hub.Options{Cache: filepath.Join(dir, "hub"), Endpoint: empty.URL, Pause: time.Millisecond}),
-		LookupEnv: withKey}.withDefaults(),
-		cfg: load(t, t.TempDir(), overrides...)}
-	if b.backend, err = config.ChooseBackend(b.cfg, b.LookupEnv); err != nil {
-		t.Fatal(err)
-	}
-	got, err := b.tokenizerFolder(t.Context())
+	find := finder(t,
+		hub.New(hub.Options{Cache: filepath.Join(dir, "hub"), Endpoint: empty.URL, Pause: time.Millisecond}),
+		"model.model_path=mine/tiny/model", "model.tinker.base_url="+h.URL)
+	got, err := find.Tokenizer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,4 +177,16 @@ func TestTokenizerFromServer(t *testing.T) {
 		!strings.HasPrefix(got, filepath.Join(dir, "trinity-servers")) {
 		t.Errorf("%s: %d bytes, %v; want %d", got, len(raw), err, len(want))
 	}
+}
+
+// finder finds models as a run of the small example does.
+func finder(t *testing.T, h *hub.Hub, overrides ...string) service.Finder {
+	t.Helper()
+	cfg := load(t, t.TempDir(), slices.Concat(small, overrides)...)
+	backend, err := config.ChooseBackend(cfg, withKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Hub: h, LookupEnv: withKey}.withDefaults()
+	return service.Finder{Site: o.site(), Config: cfg, Backend: backend}
 }

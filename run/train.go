@@ -12,6 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 )
 
 // training is a trainer and what it tells.
@@ -23,13 +25,15 @@ type training struct {
 }
 
 // recoverVersions finds the weights that the job has published, and deletes what a killed process meant to.
-func recoverVersions(ctx context.Context, b *job, l *loops, asking record.Asking, steps int) (*synchronizer.Versions,
+func recoverVersions(ctx context.Context, p parts, l *loops, asking record.Asking, steps int) (*synchronizer.Versions,
 	error) {
 	x, at := l.exploring, l.resumed
-	v := &synchronizer.Versions{Weights: l.weights, Sync: l.travel.sync, Start: b.startSampler, Durable: b.durable(),
-		Here: x.explorer != nil, Over: steps > 0 && at.Step >= steps, Note: b.note, Warn: b.progress.Warn}
+	v := &synchronizer.Versions{Weights: l.weights, Sync: l.travel.sync, Start: p.models.start.Sampler,
+		Durable: p.models.service.Durable,
+		Here:    x.explorer != nil, Over: steps > 0 && at.Step >= steps, Note: p.say.notes.Add,
+		Warn: p.say.progress.Warn}
 	v.Begin()
-	if !b.cfg.Mode.Trains() || !asking.Explores && !asking.Serves && l.between.report == nil {
+	if !p.cfg.Mode.Trains() || !asking.Explores && !asking.Serves && l.between.report == nil {
 		return v, nil
 	}
 	needed, err := asking.Oldest(at.State)
@@ -51,22 +55,22 @@ func recoverVersions(ctx context.Context, b *job, l *loops, asking record.Asking
 
 // openTraining makes the trainer and its source.
 func openTraining(
-	ctx context.Context, b *job, l *loops, versions *synchronizer.Versions, asking record.Asking, steps int,
+	ctx context.Context, p parts, l *loops, versions *synchronizer.Versions, asking record.Asking, steps int,
 ) (t training, err error) {
-	source, t, err := openSource(ctx, b, l.between.exchange, l.resumed.Position, steps)
+	source, t, err := openSource(ctx, p, l.between.exchange, l.resumed.Position, steps)
 	if err != nil {
 		return t, err
 	}
-	rates, err := ratesOf(b.cfg, t.steps)
+	rates, err := plan.Rates(p.cfg, t.steps)
 	if err != nil {
 		return t, err
 	}
-	if err := sayChanges(ctx, b, l.resumed.State, t.steps, rates); err != nil {
+	if err := sayChanges(ctx, p, l.resumed.State, t.steps, rates); err != nil {
 		return t, err
 	}
-	t.events = &record.Trained{Monitor: l.monitor, Progress: b.progress, Weights: l.weights,
-		Keep:     b.cfg.Trainer.MaxCheckpoints,
-		Versions: versions, Report: l.between.report, Durable: b.durable()}
+	t.events = &record.Trained{Monitor: l.monitor, Progress: p.say.progress, Weights: l.weights,
+		Keep:     p.cfg.Trainer.MaxCheckpoints,
+		Versions: versions, Report: l.between.report, Durable: p.models.service.Durable}
 	if t.samples != nil {
 		t.events.Sampled = &record.Sampled{Table: l.between.table, Kept: l.exploring.kept, Asking: asking}
 	}
@@ -74,61 +78,63 @@ func openTraining(
 		t.events.Final = &record.Evaluation{Step: t.steps, Explorer: l.exploring.explorer, Sync: l.travel.sync}
 	}
 	t.events.Begin(l.resumed.Step)
-	o := trainerOptions(b, t.steps, rates)
+	o := trainerOptions(p, t.steps, rates)
 	o.Republish = versions.Republish()
-	o.Publisher = l.travel.publisher(b.cfg, l.between.report != nil, b.staged, t.steps, t.samples)
-	t.trainer = trainer.New(o, b.service, source, t.events, l.resumed.State)
+	o.Publisher = l.travel.publisher(p.cfg, l.between.report != nil, p.staged, t.steps, t.samples)
+	t.trainer = trainer.New(o, p.models.service.API, source, t.events, l.resumed.State)
 	return t, nil
 }
 
 // trainerOptions are those of a configuration's trainer but for what it publishes.
-func trainerOptions(b *job, steps int, rates algorithm.Schedule) trainer.Options {
-	verl := b.cfg.Verl()
+func trainerOptions(p parts, steps int, rates algorithm.Schedule) trainer.Options {
+	verl := p.cfg.Verl()
 	return trainer.Options{
-		Name: b.cfg.Trainer.Name, JobDir: b.dir, Prefix: jobdir.Prefix(b.cfg), TotalSteps: steps,
-		BatchSize: b.cfg.Buffer.TrainBatchSize, SaveInterval: b.cfg.Trainer.SaveInterval,
-		Method: b.method, Schedule: rates, Adam: adamOf(b.cfg),
-		Create: b.createRequest(), From: b.start, Teacher: b.teacher.request, Reference: referenceOf(b),
-		Vocab:  b.vocabulary(),
-		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: b.fs, Durable: b.durable(),
+		Name: p.cfg.Trainer.Name, JobDir: p.folder.Path, Prefix: jobdir.Prefix(p.cfg), TotalSteps: steps,
+		BatchSize: p.cfg.Buffer.TrainBatchSize, SaveInterval: p.cfg.Trainer.SaveInterval,
+		Method: p.method, Schedule: rates, Adam: plan.Adam(p.cfg),
+		Create: service.CreateRequest(p.cfg, p.id, p.models.base.Name, p.models.service.Durable),
+		From:   p.models.start.State, Teacher: p.models.teacher.Request, Reference: referenceOf(p),
+		Vocab:  service.Vocabulary(p.models.base),
+		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: p.site.FS,
+		Durable: p.models.service.Durable,
 	}
 }
 
 // sayChanges tells the user what is not as the configuration makes one believe.
-func sayChanges(ctx context.Context, b *job, state trainer.State, steps int, rates algorithm.Schedule) error {
-	note, err := replanned(b.cfg, state, steps, rates)
+func sayChanges(ctx context.Context, p parts, state trainer.State, steps int, rates algorithm.Schedule) error {
+	note, err := plan.Changed(p.cfg, state, steps, rates)
 	if err != nil {
 		return err
 	}
 	if note != "" {
-		b.note(note)
+		p.say.notes.Add(note)
 	}
-	return sayEntropies(ctx, b.service, b.cfg, b.method, b.Out)
+	return sayEntropies(ctx, p.models.service.API, p.cfg, p.method, p.site.Out)
 }
 
 // referenceOf is the path of the weights that the loss compares with: in a later stage, as upstream has it, those
 // that the stage began with; else none, which is the base model.
-func referenceOf(b *job) string {
-	if b.stage.State == "" {
+func referenceOf(p parts) string {
+	if p.stage.State == "" {
 		return ""
 	}
-	return b.startSampler
+	return p.models.start.Sampler
 }
 
 // openSource makes the trainer's source, at the place where the job continues: the samples of the exchange, or a data
 // set.
 func openSource(
-	ctx context.Context, b *job, from buffer.Exchange, pos buffer.Position, steps int,
+	ctx context.Context, p parts, from buffer.Exchange, pos buffer.Position, steps int,
 ) (trainer.Source, training, error) {
 	if from == nil {
-		rows, err := b.buildFileSource(ctx, pos, steps)
+		rows, err := p.data().Train(ctx, pos, steps)
 		if err != nil {
 			return nil, training{}, err
 		}
 		return rows, training{steps: rows.Reader.Steps()}, nil
 	}
-	samples := &buffer.Samples{From: from, Strategy: b.method.SampleStrategy, Warn: b.progress.Warn}
-	expert, err := b.openExpert(ctx, pos, steps)
+	samples := &buffer.Samples{From: from, Strategy: p.method.SampleStrategy, Warn: p.say.progress.Warn}
+	expert, err := p.data().Expert(ctx, pos, steps)
 	if err != nil {
 		return nil, training{}, err
 	}
@@ -140,20 +146,20 @@ func openSource(
 
 // exportModel copies the weights that a full-parameter run saved to where upstream puts a model. Adapters stay in
 // their checkpoint.
-func (l *loops) exportModel(b *job) error {
+func (l *loops) exportModel() error {
 	step := l.training.trainer.Step()
-	if b.cfg.LoRA().Rank > 0 || b.cfg.Trainer.SaveHFCheckpoint == "never" || step == 0 {
+	if l.cfg.LoRA().Rank > 0 || l.cfg.Trainer.SaveHFCheckpoint == "never" || step == 0 {
 		return nil
 	}
 	path, err := l.weights.State(step)
 	if err != nil {
 		return fmt.Errorf("run: export: %w", err)
 	}
-	from, err := b.engine.Folder(path)
+	from, err := l.models.service.Engine.Folder(path)
 	if err != nil {
 		return fmt.Errorf("run: export: %w", err)
 	}
-	return b.folder().ExportModel(step, from)
+	return l.folder.ExportModel(step, from)
 }
 
 // short says why a run that is done trained fewer steps than were planned; "" when it did not.
@@ -162,7 +168,7 @@ func (t training) short(cfg *config.Config) string {
 	if trained > 0 && trained >= t.steps {
 		return ""
 	}
-	what := "ended behind step " + strconv.Itoa(trained) + " of " + strconv.Itoa(t.steps)
+	what := "ended after step " + strconv.Itoa(trained) + " of " + strconv.Itoa(t.steps)
 	if t.steps == 0 {
 		what = "ended, and no step was trained"
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
 // travel is how weights come from the trainer to those who sample.
@@ -20,19 +21,19 @@ type travel struct {
 func openTravel(cfg *config.Config, d jobdir.Dir, now func() time.Time, opened func(func() error)) (t travel,
 	err error) {
 	s := cfg.Synchronizer
-	timeout := seconds(s.SyncTimeout)
+	timeout := plan.Seconds(s.SyncTimeout)
 	t.folder = synchronizer.Folder{FS: d.FS, Dir: d.Path}
 	style := map[config.SyncStyle]synchronizer.Style{
 		config.TrainerDriven: synchronizer.TrainerDriven, config.ExplorerDriven: synchronizer.ExplorerDriven,
 	}[s.SyncStyle]
 	if style == synchronizer.Fixed {
-		t.sync = synchronizer.New(syncSchedule(cfg), timeout)
+		t.sync = synchronizer.New(plan.Sync(cfg), timeout)
 	} else {
 		if t.order, err = synchronizer.OpenOrder(d.FS, d.File("log", "order"+d.Suffix()+".jsonl"), now); err != nil {
 			return t, err
 		}
 		opened(t.order.Close)
-		t.sync = synchronizer.NewDriven(style, syncSchedule(cfg), timeout, t.order)
+		t.sync = synchronizer.NewDriven(style, plan.Sync(cfg), timeout, t.order)
 	}
 	if cfg.Mode == config.Explore {
 		name := cfg.Explorer.Name

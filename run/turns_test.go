@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -68,13 +69,13 @@ func kept(t testing.TB, cfg *config.Config, step int) (list []buffer.Rollout) {
 	return list
 }
 
-// A template that changes earlier turns trains: an episode goes on in further sequences, sampler and trainer
+// A template that changes earlier turns trains: an episode continues in further sequences, sampler and trainer
 // agree on each token to the bit, the sequences are counted, and the run repeats, killed or not.
 func TestTemplatesThatChangeTurns(t *testing.T) {
 	for name, template := range editing {
 		t.Run(name, func(t *testing.T) {
 			cfg := lake(t, t.TempDir(), template)
-			count := &disk.Crash{FS: disk.OS()}
+			count := &disktest.Crash{FS: disk.OS()}
 			o := options()
 			o.fs = count
 			want := runs(t, cfg, o)
@@ -82,10 +83,11 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 			same(t, "again", runs(t, lake(t, t.TempDir(), template), options()), want)
 			for at := 5; at <= count.Count(); at += 1 + count.Count()/3 {
 				dir := t.TempDir()
-				o.fs = &disk.Crash{FS: disk.OS(), At: at}
+				o.fs = &disktest.Crash{FS: disk.OS(), At: at}
 				var out bytes.Buffer
 				o.Out = &out
-				if _, err := Run(t.Context(), lake(t, dir, template), o); err != nil && !errors.Is(err, disk.ErrCrash) {
+				_, err := Run(t.Context(), lake(t, dir, template), o)
+				if err != nil && !errors.Is(err, disktest.ErrCrash) {
 					t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
 				}
 				o.fs = disk.OS()
@@ -112,7 +114,7 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 			}
 			for _, at := range r.Starts {
 				if r.Logprobs[at] != 0 || r.Logprobs[at-1] == 0 {
-					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it behind what "+
+					t.Errorf("%s: a sequence begins at token %d between the logprobs %v and %v, want it after what "+
 						"was sampled", r.ID, at, r.Logprobs[at-1], r.Logprobs[at])
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -178,9 +179,9 @@ func TestTwoProcessesSurviveKills(t *testing.T) {
 	for _, killed := range []string{"trainer", "explorer"} {
 		for at := 3; ; at += stride {
 			dir := t.TempDir()
-			crash := &disk.Crash{FS: disk.OS(), At: at}
+			crash := &disktest.Crash{FS: disk.OS(), At: at}
 			err := oneDies(t, dir, killed, crash, tiny...)
-			if err != nil && !errors.Is(err, disk.ErrCrash) {
+			if err != nil && !errors.Is(err, disktest.ErrCrash) {
 				t.Fatalf("%s killed at %d: %v", killed, at, err)
 			}
 			got, again := apart(t, dir, options(), tiny...)

@@ -34,7 +34,7 @@ func asUpstream(t *testing.T, job string) {
 	}
 }
 
-// A job that Trinity-RFT began on a Tinker service goes on behind its last saved state, and the steps that its queue
+// A job that Trinity-RFT began on a Tinker service continues after its last saved state, and the steps that its queue
 // had are explored again.
 func TestContinuesUpstreamsJob(t *testing.T) {
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func TestContinuesUpstreamsJob(t *testing.T) {
 	lines := runs(t, load(t, dir, tiny...), o)
 	if len(lines) != 1 || lines[0].Step != 3 || lines[0].Metrics["sample/model_version/mean"] != 2 ||
 		lines[0].Metrics["train/kl_sample_train_v1"] != 0 {
-		t.Errorf("it goes on with %+v, want step 3 on samples of version 2", lines)
+		t.Errorf("it continues with %+v, want step 3 on samples of version 2", lines)
 	}
 
 	asUpstream(t, job)
@@ -101,7 +101,7 @@ func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
 		}
 		lines := runs(t, load(t, dir, and(tiny, more...)...), o)
 		if len(lines) == 0 || lines[0].Step != 3 {
-			t.Fatalf("with %v it goes on with %+v, want step 3", more, lines)
+			t.Fatalf("with %v it continues with %+v, want step 3", more, lines)
 		}
 		if m := lines[0].Metrics; more == nil &&
 			(m["sample/model_version/mean"] != 2 || m["train/kl_sample_train_v1"] != 0) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // verl are overrides for the verl path with an adapter, and what verl's own tree says.
@@ -60,7 +61,7 @@ func TestEpochsOfPPO(t *testing.T) {
 	if m := one[1].Metrics; m["actor/ppo_kl"] != 0 || math.Abs(m["critic/lr"]-3e-3) > 1e-12 {
 		t.Errorf("one epoch on policy has ppo_kl %v, and the critic's rate is %v", m["actor/ppo_kl"], m["critic/lr"])
 	}
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
 	want := runs(t, load(t, t.TempDir(), args(3)...), o)
@@ -75,9 +76,9 @@ func TestEpochsOfPPO(t *testing.T) {
 	}
 	for at := 9; at <= count.Count(); at += count.Count()/4 + 1 {
 		dir := t.TempDir()
-		o.fs, o.Out = &disk.Crash{FS: disk.OS(), At: at}, io.Discard
+		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, args(3)...), o); err != nil &&
-			!errors.Is(err, disk.ErrCrash) {
+			!errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
 		o.fs = nil

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxErrorText bounds the text of an error that is kept or sent, in bytes. What a request quotes may be as long as
-// the request.
+// maxErrorText limits the text of an error that is kept or sent, in bytes. An error that quotes a request may be as
+// long as the request.
 const maxErrorText = 2 << 10
 
-// Brief returns err, or, if its text is long, an error with the beginning of it that has its category and is the same
-// of this package's errors, and holds nothing else of err.
+// Brief returns err or, if its text is long, an error with the beginning of the text. That error has the same
+// category, wraps the same errors of this package, and keeps nothing else of err.
 func Brief(err error) error {
 	if err == nil {
 		return nil
@@ -33,7 +33,7 @@ func Brief(err error) error {
 	return short
 }
 
-// BriefText is the beginning of a text that is long, with its length; a short one stays.
+// BriefText returns the beginning of a long text and its length; it returns a short text unchanged.
 func BriefText(text string) string {
 	if len(text) <= maxErrorText {
 		return text
@@ -42,10 +42,11 @@ func BriefText(text string) string {
 	for at > 0 && !utf8.RuneStart(text[at]) {
 		at--
 	}
-	return fmt.Sprintf("%s… (cut; %d bytes in all)", string([]byte(text[:at])), len(text)) // a copy: the rest can go
+	// a copy, so that the rest can be freed
+	return fmt.Sprintf("%s… (cut; %d bytes in all)", string([]byte(text[:at])), len(text))
 }
 
-// briefError is what is left of a long error.
+// briefError is a shortened error.
 type briefError struct {
 	text string
 	is   error

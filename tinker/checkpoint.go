@@ -2,7 +2,7 @@ package tinker
 
 import "time"
 
-// Checkpoint describes a saved checkpoint, as a service that lists its own gives it.
+// Checkpoint describes a saved checkpoint in a service's list.
 type Checkpoint struct {
 	Path      Path
 	SeqID     int64 // of the request that saved it

@@ -14,10 +14,10 @@ type Limits struct {
 	Bytes  int
 }
 
-// DefaultLimits are those of the SDK.
+// DefaultLimits returns the SDK's limits.
 func DefaultLimits() Limits { return Limits{Datums: 1024, Bytes: 5_000_000} }
 
-// limitsOf are a client's own limits if it has any; a server may set lower ones than the SDK's.
+// limitsOf returns a client's own limits, or the SDK's if it has none; a server may set lower ones.
 func limitsOf(c TrainingClient) Limits {
 	if l, ok := c.(interface{ Limits() Limits }); ok {
 		return l.Limits()
@@ -55,12 +55,12 @@ func (d Datum) bytes() int {
 	return n
 }
 
-// Submit sends a batch of any size, forward only or with gradients, in chunks that each take one SeqID (the first is
-// req.SeqID if that is set), and combines their results. used is how many SeqIDs it took.
+// Submit sends a batch of any size, forward only or with gradients, and combines the results. It sends chunks that
+// each take one SeqID; the first is req.SeqID if that is set. used is the number of SeqIDs.
 func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 	backward bool) (f *Future[ForwardOutput], used int64, err error) {
 	if len(req.Data) == 0 {
-		return nil, 0, Userf("tinker: no data in the batch")
+		return nil, 0, Userf("tinker: the batch has no data; send at least one datum")
 	}
 	var parts []*Future[ForwardOutput]
 	send := c.Forward
@@ -110,7 +110,7 @@ func Combine(chunks []ForwardOutput) (ForwardOutput, error) {
 	for key := range chunks[0].Metrics {
 		name, how, ok := strings.Cut(key, ":")
 		if !ok || name == "" || strings.Contains(how, ":") {
-			return out, fmt.Errorf("tinker: metric %q of the service is not name:reduction", key)
+			return out, fmt.Errorf("tinker: metric %q of the service does not have the form name:reduction", key)
 		}
 		vals, weights, all := make([]float64, 0, len(chunks)), make([]float64, 0, len(chunks)), true
 		for _, c := range chunks {

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each, and returns the gradient of a loss of
-// the caller's by each of them, same shapes.
+// CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each. It returns the gradient of the caller's
+// loss with respect to each of them, in the same shapes.
 type CustomLoss func(logprobs [][]float32) (gradient [][]float32, err error)
 
 // ForwardBackwardCustom adds the gradient of a custom loss: a forward gives the logprobs, loss gives d loss/d logprob,
 // and a forward_backward of cross_entropy with weights −d loss/d logprob has exactly that gradient, since its loss is
 // −Σ w·logp. known, if not nil, are the logprobs that the forward would return (the sampler's, on a service with exact
-// logprobs and weights that have not changed since); the forward is then left out. used is how many SeqIDs it took.
+// logprobs and weights that have not changed since); the forward is then left out. used is the number of SeqIDs.
 //
-// An entropy_coef in the request's LossFnConfig, with the data's entropy_weights, goes with the forward_backward.
+// The forward_backward also has the entropy_coef of the request's LossFnConfig and the data's entropy_weights.
 func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardRequest, known [][]float32,
 	loss CustomLoss) (f *Future[ForwardOutput], used int64, err error) {
 	data := make([]Datum, len(req.Data))

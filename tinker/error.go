@@ -10,17 +10,17 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
 	ErrClosed   = errors.New("service closed")
-	// ErrUnserved says that a base model is not there. It is an ErrNotFound.
+	// ErrUnserved means that the service does not have a base model. It is an ErrNotFound.
 	ErrUnserved = fmt.Errorf("no such base model: %w", ErrNotFound)
-	// ErrUnusable says that a model is there and cannot be brought back now: its base model is missing, or its data is
-	// damaged. Nothing of the request was accepted.
+	// ErrUnusable means that a model exists but cannot be restored now: its base model is missing, or its data is
+	// damaged. The request was not accepted.
 	ErrUnusable = errors.New("cannot be used now")
-	// ErrLost says that the service no longer has a model, or weights to sample from, that it gave out: it was
-	// restarted, or let go of them. What it saved may still be there: CreateModelFromState goes on from that.
+	// ErrLost means that the service has lost a model, or weights to sample from, for instance in a restart. Its
+	// checkpoints may still exist: CreateModelFromState continues from one.
 	ErrLost = errors.New("the service lost it")
 )
 
-// Category says who can mend an error.
+// Category says who can correct an error.
 type Category string
 
 // The categories of the protocol.

@@ -44,7 +44,7 @@ func next(ids []int32) tinker.Datum {
 		tinker.TargetTokens: tinker.TokenInts(ids[1:]), tinker.Weights: tinker.Floats(weights)}}
 }
 
-// learn trains a LoRA on one text and returns what the model then says after a prompt.
+// learn trains a LoRA on one text and returns the model's continuation of a prompt.
 func learn(ctx context.Context, service tinker.Service, text, prompt string) (string, error) {
 	tok, err := tokenizer.Load(model)
 	if err != nil {
@@ -118,7 +118,7 @@ func Example() {
 	// " 2 nuts and Paul brings 4 more."
 }
 
-// A loss of one's own is a function from log-probabilities to its derivative by each of them.
+// A custom loss is a function from log-probabilities to its derivative with respect to each of them.
 func ExampleForwardBackwardCustom() {
 	service, remove := open()
 	defer remove()

@@ -2,7 +2,8 @@ package tinker
 
 import "io"
 
-// ExportFile is a file of a checkpoint in the form in which it is given away. Close it, written or not.
+// ExportFile is a file of a checkpoint in the form for other programs. The caller must close it, even if it was not
+// written.
 type ExportFile struct {
 	Name  string
 	Size  int64 // bytes

@@ -18,17 +18,17 @@ func NewFuture[T any]() (*Future[T], func(T, error)) {
 	}
 }
 
-// Resolved returns a future that is already there.
+// Resolved returns a future that has its result already.
 func Resolved[T any](v T, err error) *Future[T] {
 	f, resolve := NewFuture[T]()
 	resolve(v, err)
 	return f
 }
 
-// Done is closed when the result is there.
+// Done is closed when the future has its result.
 func (f *Future[T]) Done() <-chan struct{} { return f.done }
 
-// Wait returns the result, or ctx's error when ctx ends first; the work goes on all the same.
+// Wait returns the result, or ctx's error when ctx ends first; the work continues anyway.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	select {
 	case <-f.done:

@@ -9,7 +9,7 @@ type Matrix[T int32 | float32] struct {
 	Columns []int64 `json:"columns,omitempty"` // one per value
 }
 
-// Row returns the cells of row i that are there, and where in Values they begin. The matrix has passed Check.
+// Row returns the stored cells of row i and the index in Values at which they begin. The matrix has passed Check.
 func (m *Matrix[T]) Row(i int) (cells []T, first int) {
 	if m.Start == nil {
 		first = i * m.Shape[1]
@@ -19,8 +19,8 @@ func (m *Matrix[T]) Row(i int) (cells []T, first int) {
 	return m.Values[first:m.Start[i+1]], first
 }
 
-// Check returns a User error that says where values, shape and indices disagree. It takes time in proportion to what is
-// there, whatever the shape says.
+// Check returns a User error that names where values, shape and indices disagree. Its time is proportional to the
+// stored values and indices, not to the shape.
 func (m *Matrix[T]) Check() error {
 	rows, cols := m.Shape[0], m.Shape[1]
 	switch {

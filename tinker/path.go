@@ -2,7 +2,7 @@ package tinker
 
 import "strings"
 
-// Kind is the part of a checkpoint path that says what was saved.
+// Kind is the kind of a checkpoint, a part of its path.
 type Kind string
 
 // The two kinds of checkpoint.
@@ -35,7 +35,7 @@ func ParsePath(s string) (Path, error) {
 	return p, CheckName(p.Name)
 }
 
-// CheckName refuses checkpoint names that could not be a file name.
+// CheckName refuses checkpoint names that cannot be a file name.
 func CheckName(name string) error {
 	ok := name != "" && len(name) <= 200 && name != "." && name != ".."
 	for _, r := range name {

@@ -17,7 +17,7 @@ type SampleRequest struct {
 	// TargetPromptLogprobs [len(prompt)-1, K] are tokens to score: those of row i at prompt position i+1; -1 asks for
 	// nothing.
 	TargetPromptLogprobs *Matrix[int32] `json:"target_prompt_logprobs,omitempty"`
-	// PromptAltTokens is how many tokens are drawn at each prompt position after the first, independently and with
+	// PromptAltTokens is the number of tokens drawn at each prompt position after the first, independently and with
 	// replacement, from the model's distribution at Params.Temperature; top_k and top_p do not cut it.
 	PromptAltTokens int `json:"prompt_alt_tokens_k,omitempty"`
 }
@@ -25,7 +25,7 @@ type SampleRequest struct {
 // SamplingParams shape the draw. The zero value is not useful: start from DefaultSampling.
 type SamplingParams struct {
 	MaxTokens   int      `json:"max_tokens"`             // 0: until a stop or the end of the context
-	Seed        *uint64  `json:"seed,omitempty"`         // nil is drawn; sample i of a request has its own stream
+	Seed        *uint64  `json:"seed,omitempty"`         // nil is random; sample i of a request has its own stream
 	Temperature float64  `json:"temperature"`            // 0 is greedy
 	TopK        int      `json:"top_k"`                  // -1 is off
 	TopP        float64  `json:"top_p"`                  // 1 is off
@@ -42,7 +42,7 @@ func DefaultSampling() SamplingParams { return SamplingParams{Temperature: 1, To
 // StopReason says why a sample ended.
 type StopReason string
 
-// The two stop reasons there are.
+// The two stop reasons.
 const (
 	StopStop   StopReason = "stop"
 	StopLength StopReason = "length"
@@ -65,7 +65,7 @@ type SampleResponse struct {
 }
 
 // SampledSequence is one continuation. Logprobs are raw: of the model's own distribution at temperature 1, before any
-// truncation, so that they are what training computes for the same tokens.
+// truncation, so that training computes the same values for the same tokens.
 type SampledSequence struct {
 	Tokens     []int32    `json:"tokens"`
 	Logprobs   []float32  `json:"logprobs"` // nats, len(Tokens)

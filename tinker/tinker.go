@@ -1,50 +1,49 @@
 // Package tinker is the Tinker training API as Go types and small interfaces.
 //
 // Package engine implements Service in this process, package journal makes any deterministic Service durable,
-// tinker/client implements it over HTTP, and tinker/server serves any implementation. The training loops know only
-// this package, so a run is the same code on a laptop's CPU and against a remote trainer. The suite in
-// tinker/tinkertest tests the contracts below.
+// tinker/client implements it over HTTP, and tinker/server serves any implementation. The training loops use only this
+// package, so a run is the same code on a laptop's CPU and against a remote trainer. The suite in tinker/tinkertest
+// tests the contracts below.
 //
 // Code that is the same above every implementation is here too: splitting big batches and combining their results
-// (chunk.go), custom losses made of forward and cross_entropy (custom.go), and checkpoint paths (path.go).
+// (chunk.go), custom losses from forward and cross_entropy (custom.go), and checkpoint paths (path.go).
 package tinker
 
 import "context"
 
 // Service is a training and sampling service for one or more base models. All methods are safe for concurrent use.
 //
-// Errors that the caller can mend are of type *Error with Category User; ErrNotFound and ErrExists are wrapped where
-// they apply.
+// Errors that the caller can correct are of type *Error with Category User; ErrNotFound and ErrExists are wrapped
+// where they apply.
 type Service interface {
-	// Capabilities says which base models there are and what the service promises about them.
+	// Capabilities lists the base models and the guarantees of the service.
 	Capabilities(ctx context.Context) (Capabilities, error)
-	// CreateModel starts a training run. With SessionID set the pair (SessionID, ModelSeqID) is its natural key: the
-	// same request again returns the same model in its present state, another request with the same key is a User
-	// error.
+	// CreateModel starts a training run. With SessionID set, the pair (SessionID, ModelSeqID) is its key: a repeated
+	// request returns the same model in its current state, and a different request with the same key is a User error.
 	CreateModel(ctx context.Context, req CreateModelRequest) (TrainingClient, error)
 	// CreateModelFromState starts a training run whose adapter (and optimizer, if asked) come from a saved state. The
 	// key is as for CreateModel.
 	CreateModelFromState(ctx context.Context, req CreateFromStateRequest) (TrainingClient, error)
 	// SamplingClient samples from base weights or from saved sampler weights. The weights it holds never change.
 	SamplingClient(ctx context.Context, req SamplingClientRequest) (SamplingClient, error)
-	// DeleteCheckpoint removes a saved checkpoint by its tinker:// path; one that is not there is ErrNotFound. Open
-	// sampling clients keep theirs.
+	// DeleteCheckpoint removes a saved checkpoint by its tinker:// path; a missing one is ErrNotFound. Open sampling
+	// clients keep their weights.
 	DeleteCheckpoint(ctx context.Context, path string) error
-	// Close ends the service; calls in flight end with ErrClosed. It returns when nothing of it runs any more.
+	// Close ends the service; calls in flight end with ErrClosed. It returns when the service's goroutines have ended.
 	Close() error
 }
 
 // TrainingClient drives one model. Every call returns as soon as the request is accepted; its result is the future.
 //
-// Acceptance is ordered by SeqID: 1, 2, 3 … per model, each exactly once. A request with SeqID 0 takes the next number.
-// Requests run in SeqID order whatever order they arrive in; so OptimStep can be sent right behind ForwardBackward. A
-// request whose SeqID was used before is not run again: it gets the first one's result, or a User error when it
-// differs. A request that fails has used its number all the same and changed nothing. The slices of a request must not
-// change until its future is resolved. NextSeqID of Info is one above the highest number accepted.
+// Acceptance is ordered by SeqID: 1, 2, 3 … per model, each exactly once. A request with SeqID 0 takes the next
+// number. Requests run in SeqID order, in whatever order they arrive; so OptimStep can be sent right after
+// ForwardBackward. A request whose SeqID was used before is not run again: it gets the first one's result, or a User
+// error when it differs. A request that fails has used its number but changed nothing. The slices of a request must
+// not change until its future is resolved. NextSeqID of Info is one above the highest number accepted.
 type TrainingClient interface {
 	// Info describes the model; it takes no SeqID and does not wait.
 	Info(ctx context.Context) (ModelInfo, error)
-	// Forward computes the loss and its outputs without touching gradients.
+	// Forward computes the loss and its outputs and does not change the gradient.
 	Forward(ctx context.Context, req ForwardRequest) (*Future[ForwardOutput], error)
 	// ForwardBackward also adds the gradient of the loss, a sum over all positions of all datums, to the model's
 	// gradient.
@@ -62,8 +61,8 @@ type TrainingClient interface {
 
 // SamplingClient samples from weights that never change.
 type SamplingClient interface {
-	// Sample draws NumSamples continuations of one prompt, all in one result in order. The result is a pure function of
-	// weights and request when Params.Seed is set. The end of ctx gives the request up: its future then has ctx's
+	// Sample draws NumSamples continuations of one prompt, all in one result in order. The result is a pure function
+	// of weights and request when Params.Seed is set. When ctx ends, the request is cancelled and its future has ctx's
 	// error.
 	Sample(ctx context.Context, req SampleRequest) (*Future[SampleResponse], error)
 }
@@ -93,6 +92,6 @@ type ModelInfo struct {
 	LoRA      LoRA   `json:"lora_config"`
 	NextSeqID int64  `json:"next_seq_id"` // the SeqID a request with 0 would take now
 	// TokenizerID names the base model's tokenizer on the hub or on the server itself, which may serve tokenizers as a
-	// hub does; "" if it gives none.
+	// hub does; "" if the service names none.
 	TokenizerID string `json:"tokenizer_id,omitempty"`
 }

@@ -120,7 +120,7 @@ func TestFuture(t *testing.T) {
 	g := Then(f, func(n int) (string, error) { return string(rune('a' + n)), nil })
 	resolve(2, nil)
 	if v, err := f.Wait(ctx); v != 2 || err != nil {
-		t.Errorf("a resolved future does not mind the context: %v, %v", v, err)
+		t.Errorf("Wait of a resolved future with an ended context: %v, %v", v, err)
 	}
 	if v, err := g.Wait(t.Context()); v != "c" || err != nil {
 		t.Errorf("Then = %q, %v", v, err)

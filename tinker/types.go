@@ -2,22 +2,22 @@ package tinker
 
 import "time"
 
-// LoRA says what is trained. Rank 0 is full-parameter training, which only a local engine offers.
+// LoRA selects the trained parameters. Rank 0 is full-parameter training, which only a local engine offers.
 type LoRA struct {
 	Rank         int     `json:"rank"`
 	Alpha        float64 `json:"alpha,omitempty"` // 0 means 32, the hosted service's value
-	Seed         *int64  `json:"seed,omitempty"`  // of the adapter's first weights; nil is drawn
+	Seed         *int64  `json:"seed,omitempty"`  // of the adapter's initial weights; nil is a random one
 	TrainAttn    bool    `json:"train_attn"`
 	TrainMLP     bool    `json:"train_mlp"`
 	TrainUnembed bool    `json:"train_unembed"`
-	// Modules, if not empty, are the linear layers that train, and the flags do not count: names such as
-	// "q_proj,v_proj". Only a local engine offers it.
+	// Modules, if not empty, names the linear layers that train, such as "q_proj,v_proj", and the flags are ignored.
+	// Only a local engine offers it.
 	Modules string `json:"target_modules,omitempty"`
 }
 
 // CreateModelRequest asks for a new training run.
 type CreateModelRequest struct {
-	SessionID  string `json:"session_id"` // "" is drawn
+	SessionID  string `json:"session_id"` // "" is a random one
 	ModelSeqID int64  `json:"model_seq_id"`
 	BaseModel  string `json:"base_model"`
 	LoRA       LoRA   `json:"lora_config"`
@@ -26,17 +26,17 @@ type CreateModelRequest struct {
 	UserMetadata map[string]string `json:"user_metadata,omitempty"`
 	// OptimizerType is AdamW or, for LoRA, Dimuon; "" is AdamW.
 	OptimizerType string `json:"optimizer_type,omitempty"`
-	Owner         string `json:"owner,omitempty"` // whom the work is for: owners share fairly; it changes no result
+	Owner         string `json:"owner,omitempty"` // the tenant: owners get equal shares; it changes no result
 }
 
-// CreateFromStateRequest asks for a new training run that begins where a saved one stood.
+// CreateFromStateRequest asks for a new training run that continues from a saved state.
 type CreateFromStateRequest struct {
 	SessionID  string `json:"session_id"`
 	ModelSeqID int64  `json:"model_seq_id"`
 	Path       string `json:"path"`      // tinker://…/weights/<name>
 	Optimizer  bool   `json:"optimizer"` // restore the optimizer too
-	// OptimizerType is that of the new run, as of CreateModelRequest. With Optimizer set it is the checkpoint's, and ""
-	// or equal to it.
+	// OptimizerType is that of the new run, as in CreateModelRequest. With Optimizer set it must be "" or the
+	// checkpoint's.
 	OptimizerType string `json:"optimizer_type,omitempty"`
 	Owner         string `json:"owner,omitempty"` // as of CreateModelRequest
 }
@@ -48,7 +48,7 @@ type SamplingClientRequest struct {
 	Owner     string `json:"owner,omitempty"` // as of CreateModelRequest
 }
 
-// ModelInput is the tokens (and, on services that take them, images) a model reads.
+// ModelInput is the tokens that a model reads and, on services that accept them, images.
 type ModelInput struct {
 	Chunks []Chunk `json:"chunks"`
 }
@@ -59,7 +59,7 @@ type Chunk struct {
 	Image  *Image  `json:"image,omitempty"`
 }
 
-// Image is an encoded picture; ExpectedTokens is how many positions it takes.
+// Image is an encoded picture; ExpectedTokens is the number of positions it takes.
 type Image struct {
 	Data           []byte `json:"data"`
 	Format         string `json:"format"` // png or jpeg
@@ -119,9 +119,10 @@ const (
 	SequenceRatioMask = "sequence_ratio_mask" // float32 [N]: nonzero where gspo takes its sequence ratio
 	SampledMask       = "sampled_mask"        // float32 [N]: nonzero where stable_reinforce's targets were sampled
 
-	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef beside a loss's own settings. The loss is
-	// then less by EntropyCoef times the sum over positions of weight times entropy of the model's distribution, with
-	// its gradient; the weights are EntropyWeights, ones when it is not given. 0 only asks for the entropies.
+	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef in addition to a loss's own settings.
+	// EntropyCoef times the sum over positions of weight times entropy of the model's distribution is then subtracted
+	// from the loss, with its gradient. The weights are EntropyWeights, or ones if there are none. An EntropyCoef of 0
+	// only returns the entropies.
 	EntropyCoef    = "entropy_coef"
 	EntropyWeights = "entropy_weights" // float32 [N], an input
 	Entropy        = "entropy"         // float32 [N], an output: nats, temperature 1
@@ -168,12 +169,12 @@ type DimuonParams struct {
 	RankExponent float64 `json:"rank_lr_correction_exponent"`
 }
 
-// DefaultDimuon returns the SDK's defaults. There is none for the learning rate, which is 0 here.
+// DefaultDimuon returns the SDK's defaults. The learning rate has no default and is 0 here.
 func DefaultDimuon() DimuonParams {
 	return DimuonParams{Beta1: 0.9, Damping: 1e-4, RankExponent: 0.175}
 }
 
-// The optimizers. A model has one for as long as it lives.
+// The optimizers. A model never changes its optimizer.
 const (
 	AdamW  = "adamw" // also ""
 	Dimuon = "dimuon"
@@ -189,7 +190,7 @@ type OptimStepRequest struct {
 
 // OptimStepOutput reports the step.
 type OptimStepOutput struct {
-	Metrics map[string]float64 `json:"metrics"` // "grad_norm": global L2 norm before clipping
+	Metrics map[string]float64 `json:"metrics"` // "grad_norm": the gradient's global L2 norm before clipping
 }
 
 // SaveRequest names a checkpoint. Overwrite false refuses a name that is taken.
@@ -200,7 +201,7 @@ type SaveRequest struct {
 	Overwrite bool          `json:"overwrite,omitempty"`
 }
 
-// SaveOutput is where it lies.
+// SaveOutput is the path of the checkpoint.
 type SaveOutput struct {
 	Path string `json:"path"` // tinker://…
 }

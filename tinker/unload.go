@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// ErrUnloaded says that a model was given up. It is an ErrNotFound.
+// ErrUnloaded means that a model was unloaded. It is an ErrNotFound.
 var ErrUnloaded = fmt.Errorf("model was unloaded: %w", ErrNotFound)
 
-// Unloader is a Service that can give up a model.
+// Unloader is a Service that can unload a model.
 type Unloader interface {
-	// UnloadModel ends a model. What was accepted before is done first; whatever is asked of the model from now on,
-	// its number included, is a User error that wraps ErrUnloaded. When the future is there its memory is free. Its
-	// checkpoints stay, and samplers that hold them. The same again is no error.
+	// UnloadModel unloads a model after its accepted requests. Every later request to the model or its key is a User
+	// error that wraps ErrUnloaded. When the future resolves, the model's memory is free. Its checkpoints and the
+	// samplers of them stay. A repeated call is no error.
 	UnloadModel(ctx context.Context, modelID string) (*Future[UnloadOutput], error)
 }
 
-// UnloadOutput names the model that is gone.
+// UnloadOutput names the unloaded model.
 type UnloadOutput struct {
 	ModelID string `json:"model_id"`
 }

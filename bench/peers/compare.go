@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// result is a row measured beside a peer.
-type result struct {
+// rowResult is the measurements of a row with one peer.
+type rowResult struct {
 	row     row
 	peer    string
 	version string
@@ -17,32 +17,32 @@ type result struct {
 	ours    []float64 // seconds of each repetition
 	theirs  []float64
 	check   [2]float64 // trinity's and the peer's
-	missing string     // why there is nothing else
+	missing string     // why the row was not measured
 }
 
 // rate is the row's tokens per second at the median time.
-func (r result) rate(seconds []float64) float64 { return float64(r.row.count()) / median(seconds) }
+func (r rowResult) rate(seconds []float64) float64 { return float64(r.row.count()) / median(seconds) }
 
 // noise is the quartiles of the row's rate.
-func (r result) noise(seconds []float64) string {
+func (r rowResult) noise(seconds []float64) string {
 	n := float64(r.row.count())
 	return digits(n/quantile(seconds, 0.75)) + "–" + digits(n/quantile(seconds, 0.25))
 }
 
-// ratio is how many times as fast as the peer trinity is: the medians' ratio.
-func (r result) ratio() float64 { return median(r.theirs) / median(r.ours) }
+// ratio is trinity's rate divided by the peer's: the ratio of the medians.
+func (r rowResult) ratio() float64 { return median(r.theirs) / median(r.ours) }
 
-// agree reports whether both computed the same, as far as bf16 tells.
-func (r result) agree() bool {
+// agree reports whether both computed the same to bf16's precision.
+func (r rowResult) agree() bool {
 	return math.Abs(r.check[0]-r.check[1]) <= 0.02*math.Max(1, math.Abs(r.check[0]))
 }
 
-// clear reports whether the peer is so far behind that more repetitions would say nothing new.
-func (r result) clear(p peer) bool { return len(r.ours) > 1 && r.ratio() > 4*r.row.wanted(p) }
+// clear reports whether the peer is so much slower that more repetitions are not needed.
+func (r rowResult) clear(p peer) bool { return len(r.ours) > 1 && r.ratio() > 4*r.row.wanted(p) }
 
 func median(x []float64) float64 { return quantile(x, 0.5) }
 
-// quantile is where part q of x is smaller, between neighbours in proportion.
+// quantile returns the q-quantile of x, interpolated linearly between neighbours.
 func quantile(x []float64, q float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	at := float64(q * float64(len(x)-1))
@@ -53,22 +53,23 @@ func quantile(x []float64, q float64) float64 {
 	return x[i] + float64((at-float64(i))*(x[i+1]-x[i]))
 }
 
-// contest measures rows with both programs of a pair.
+// contest measures rows with two programs, trinity and a peer.
 type contest struct {
 	options
 	threads int
 	most    time.Duration // for one piece of work
 	settle  time.Duration // between the turns
-	end     time.Time     // when no row begins any more, if there is such a time
+	end     time.Time     // after it no row begins; zero is no limit
 	log     func(format string, args ...any)
 }
 
-// measure takes turns at a row. The peer's setting is the best for such work on this model, which is found with the
-// first such row and kept in best.
+// measure alternates between the programs on a row. The peer's setting is the best one for such work on this model,
+// which is found with the first such row and kept in best.
 func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer,
-	best map[string]setting) result {
-	out := result{row: r, peer: p.name, version: them.Version}
-	job := request{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: loraRank}
+	best map[string]setting) rowResult {
+	out := rowResult{row: r, peer: p.name, version: them.Version}
+	job := workRequest{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences,
+		Steps: r.steps, Rank: loraRank}
 	theirs := job
 	var err error
 	if s, ok := best[r.alike()]; ok {
@@ -84,7 +85,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	best[r.alike()] = theirs.setting
 	out.setting = theirs.setting
 	job.setting = setting{DType: "bf16", Threads: c.threads}
-	warm, err := us.do(job, c.most) // the weights are packed, the memory is there
+	warm, err := us.do(job, c.most) // packs the weights and allocates the memory
 	if err != nil {
 		out.missing = "trinity: " + err.Error()
 		return out
@@ -94,7 +95,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	for n := 0; c.another(n, time.Since(began)) && !out.clear(p); n++ {
 		for i, turn := range []struct {
 			p   *program
-			job request
+			job workRequest
 			to  *[]float64
 		}{{us, job, &out.ours}, {them, theirs, &out.theirs}} {
 			a, err := c.turn(turn.p, turn.job, last[i])
@@ -111,10 +112,9 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	return out
 }
 
-// turn has the work done once, behind the other program's turn, whose threads spin for a while when they have nothing
-// to do. Short work, as the last time of a program says, is begun before the clock counts, since tiles that have
-// rested are slow.
-func (c contest) turn(p *program, job request, last float64) (answer, error) {
+// turn has a program do the work once, after the other program's turn, whose idle threads spin for a while. Work that
+// was short the last time is warmed up first, since idle tiles are slow at first.
+func (c contest) turn(p *program, job workRequest, last float64) (answer, error) {
 	const short = 1.5
 	if last > short {
 		time.Sleep(c.settle)
@@ -127,13 +127,13 @@ func (c contest) turn(p *program, job request, last float64) (answer, error) {
 	return p.do(job, c.most)
 }
 
-// another reports whether a row is repeated again, after n times that took so long.
+// another reports whether a row is repeated, after n repetitions and the time so far.
 func (c contest) another(n int, took time.Duration) bool {
 	const few, long = 3, 90 * time.Second
 	return n < min(few, c.Least) || n < c.Least && took < long || n < c.Repeat && took < c.Time
 }
 
-// settings are what is worth trying.
+// settings returns the settings to try.
 func (c contest) settings(p peer, r row) []setting {
 	list := p.settings(r, c.threads)
 	if c.Compile && p.compiler {
@@ -144,12 +144,12 @@ func (c contest) settings(p peer, r row) []setting {
 	return list
 }
 
-// hopeless is how many times as long as the best setting one takes, when it is tried first, that is not tried again.
+// hopeless is the ratio to the best setting's time above which a setting is not tried a second time.
 const hopeless = 2.5
 
 // best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out;
-// the error is that of the last one if all do.
-func (c contest) best(job request, settings []setting, them *program, r row) (setting, error) {
+// if all fail, the error is that of the last one.
+func (c contest) best(job workRequest, settings []setting, them *program, r row) (setting, error) {
 	var found setting
 	var failed error
 	least := math.Inf(1)

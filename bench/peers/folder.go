@@ -20,8 +20,8 @@ import (
 
 func layerName(l int) string { return fmt.Sprintf("model.layers.%d.", l) }
 
-// folder returns a Hugging Face folder below dir with the shape's random weights in bf16, and makes it if it is not
-// there. The weights come first and config.json last, so a folder with a config.json is whole.
+// folder returns a Hugging Face folder below dir with the shape's random weights in bf16, and makes it if it is
+// missing. The weights are written first and config.json last, so a folder with a config.json is complete.
 func (s shape) folder(dir string) (string, error) {
 	dir = filepath.Join(dir, s.name)
 	conf := filepath.Join(dir, "config.json")
@@ -44,8 +44,8 @@ func (s shape) folder(dir string) (string, error) {
 	return dir, os.WriteFile(conf, data, 0o644)
 }
 
-// writeTokenizer gives the folder the tokenizer of examples/tiny: no work here reads it, but some programs start with
-// none.
+// writeTokenizer copies the tokenizer of examples/tiny to the folder: no work here uses it, but some programs do not
+// start without one.
 func writeTokenizer(dir string) error {
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json"} {
 		data, err := fs.ReadFile(tiny.Files(), "model/"+name)
@@ -83,8 +83,8 @@ func (s shape) blank() []safetensors.Tensor {
 	return list
 }
 
-// filler fills tensors with the top halves of float32s, which is what bf16 is. Each value is one of 65,536 that were
-// drawn from a normal distribution: fast enough for billions.
+// filler fills tensors with the top halves of float32s, which is what bf16 is. Each value is one of 65,536 draws from
+// a normal distribution, which is fast enough for billions.
 func filler() func(safetensors.Tensor) ([]byte, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var normal [1 << 16]uint16

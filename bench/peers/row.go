@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// kind is what a row does.
-type kind string
+// workKind is the kind of a row's work.
+type workKind string
 
 const (
 	// forward and backward of a LoRA on all linears of the layers, cross-entropy of every next token
-	train   kind = "train"
-	prefill kind = "prefill" // a prompt, and the logits behind it
-	// tokens drawn one after another from the whole distribution, behind a context that is computed already
-	decode kind = "decode"
+	train   workKind = "train"
+	prefill workKind = "prefill" // a prompt, and the logits after it
+	// tokens drawn one after another from the whole distribution, after a context that is computed already
+	decode workKind = "decode"
 )
 
 // loraRank is the rank of the adapter that training rows train.
@@ -24,19 +24,19 @@ const loraRank = 32
 // row is a piece of work on a model.
 type row struct {
 	name      string
-	kind      kind
+	kind      workKind
 	shape     shape
 	sequences int
 	tokens    int  // of a sequence: trained on, of the prompt, or of the context
 	steps     int  // tokens that a decoding sequence draws
-	common    bool // measured when no rows are chosen, in a run of half an hour
+	common    bool // measured if no rows are chosen, in a run of half an hour
 }
 
 // rows lists all rows, those of one model together: each model is loaded once.
 func rows() []row {
 	var list []row
 	for _, s := range shapes() {
-		add := func(name string, k kind, sequences, tokens, steps int) {
+		add := func(name string, k workKind, sequences, tokens, steps int) {
 			list = append(list, row{name: name, kind: k, shape: s, sequences: sequences, tokens: tokens, steps: steps,
 				common: slices.Contains(common(), name)})
 		}
@@ -54,7 +54,7 @@ func rows() []row {
 	return list
 }
 
-// common are the rows that are measured when none are chosen: what half an hour has room for.
+// common are the rows that are measured if none are chosen, which take half an hour.
 func common() []string {
 	return []string{
 		"train-9m", "prefill-9m", "decode-9m-1", "decode-9m-64",
@@ -64,8 +64,8 @@ func common() []string {
 	}
 }
 
-// choose returns the rows that a list of names separated by commas names, in the order of rows. A name may end in *;
-// "common" are the common rows.
+// choose returns the rows of a comma-separated list of names, in the order of rows. A name may end in *; "common"
+// stands for the common rows.
 func choose(names string) ([]row, error) {
 	list := rows()
 	wanted := map[string]bool{}
@@ -78,7 +78,7 @@ func choose(names string) ([]row, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("peers: no row is called %q; the rows are %s", name,
+			return nil, fmt.Errorf("peers: row %q is unknown; use %s", name,
 				strings.Join(rowNames(list), ", "))
 		}
 	}
@@ -93,7 +93,7 @@ func rowNames(list []row) []string {
 	return names
 }
 
-// count is the tokens that the row's rate counts.
+// count is the number of tokens in the row's rate.
 func (r row) count() int {
 	if r.kind == decode {
 		return r.sequences * r.steps
@@ -101,7 +101,7 @@ func (r row) count() int {
 	return r.sequences * r.tokens
 }
 
-// alike names the rows of a model that one setting suits: products with one row are bound by the memory, others by
+// alike names the rows of a model that share one setting: products with one row are bound by memory, others by
 // arithmetic.
 func (r row) alike() string {
 	if r.kind == decode && r.sequences == 1 {
@@ -127,7 +127,7 @@ func (r row) ids() [][]int32 {
 	return out
 }
 
-// wanted is what trinity's rate divided by a peer's should be at least.
+// wanted is the target of trinity's rate divided by a peer's.
 func (r row) wanted(p peer) float64 {
 	switch {
 	case r.kind == train && r.shape.small():

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/measure"
 )
 
-// serve is trinity as a program of the protocol: it answers requests until there are no more.
+// serve runs trinity as a program of the protocol: it answers requests until there are no more.
 func serve(in io.Reader, out io.Writer) error {
 	b, err := measure.New()
 	if err != nil {
@@ -25,7 +25,7 @@ func serve(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		var r request
+		var r workRequest
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return fmt.Errorf("peers: request %q: %w", lines.Text(), err)
 		}
@@ -43,8 +43,8 @@ func serve(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// do does a piece of work.
-func do(b *measure.Bench, r request) (measure.Result, error) {
+// do runs a piece of work.
+func do(b *measure.Bench, r workRequest) (measure.Result, error) {
 	if err := b.Load(r.Model, r.Threads); err != nil {
 		return measure.Result{}, err
 	}

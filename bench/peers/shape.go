@@ -1,6 +1,6 @@
 package main
 
-// shape is the numbers of a model's config.json.
+// shape is the dimensions in a model's config.json.
 type shape struct {
 	name                                            string
 	qwen                                            bool // Qwen3: norms on the heads of q and k; else Llama
@@ -8,8 +8,8 @@ type shape struct {
 	theta, eps                                      float64
 }
 
-// shapes are the models that are measured: that of examples/tiny (0.9 million parameters), one of 9.4 million, and
-// three in use.
+// shapes are the measured models: that of examples/tiny (0.9 million parameters), one of 9.4 million, and three real
+// ones.
 func shapes() []shape {
 	return []shape{
 		{name: "tiny", qwen: true, vocab: 768, dim: 128, layers: 4, heads: 4, kvHeads: 2, headDim: 32, ff: 384,
@@ -25,13 +25,13 @@ func shapes() []shape {
 	}
 }
 
-// small says that a piece of work takes well below a second.
+// small reports whether a piece of work takes well below a second.
 func (s shape) small() bool { return s.name == "tiny" || s.name == "9m" }
 
-// large says that a piece of work takes seconds.
+// large reports whether a piece of work takes seconds.
 func (s shape) large() bool { return s.name == "1b" || s.name == "3b" }
 
-// title is what a reader calls the shape.
+// title is the shape's name in the table.
 func (s shape) title() string {
 	switch s.name {
 	case "0.6b":
@@ -46,7 +46,7 @@ func (s shape) title() string {
 	return "Llama, 9.4M"
 }
 
-// config is config.json.
+// config returns config.json.
 func (s shape) config() map[string]any {
 	c := map[string]any{
 		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "dtype": "bfloat16", "hidden_act": "silu",

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// describe says what a row is, in a few words.
+// describe returns a short description of a row.
 func (r row) describe() string {
 	switch r.kind {
 	case train:
@@ -19,7 +19,7 @@ func (r row) describe() string {
 }
 
 // writeTable writes a line of Markdown for each row and peer.
-func writeTable(w io.Writer, results []result) {
+func writeTable(w io.Writer, results []rowResult) {
 	fmt.Fprintln(w, "| model | work | peer, its best setting | trinity tokens/s (quartiles) | peer tokens/s "+
 		"(quartiles) | ratio | wanted | n |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
@@ -35,7 +35,7 @@ func writeTable(w io.Writer, results []result) {
 	}
 }
 
-func (r result) wanted() float64 {
+func (r rowResult) wanted() float64 {
 	for _, p := range peers() {
 		if p.name == r.peer {
 			return r.row.wanted(p)
@@ -44,8 +44,8 @@ func (r result) wanted() float64 {
 	return math.NaN()
 }
 
-// note marks a ratio that is below what is wanted, or that compares different results.
-func (r result) note() string {
+// note marks a ratio that is below the wanted one or compares different results.
+func (r rowResult) note() string {
 	switch {
 	case !r.agree():
 		return fmt.Sprintf(" (they do not agree: %.4f, %.4f)", r.check[0], r.check[1])
@@ -55,7 +55,7 @@ func (r result) note() string {
 	return ""
 }
 
-// digits prints three of them.
+// digits prints a number with three significant digits.
 func digits(x float64) string {
 	if x >= 100 {
 		scale := math.Pow(10, math.Floor(math.Log10(x))-2)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run"
@@ -166,7 +167,7 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	if c.Base != "" {
 		folder = c.Base
 	}
-	if folder, err = run.FindModel(s.ctx, folder, s.find, s.hub()); err != nil {
+	if folder, err = hub.FindModel(s.ctx, folder, s.find, s.hub()); err != nil {
 		return nil, err
 	}
 	if err := t.read(folder, s.find(c.Model), c.Template); err != nil {

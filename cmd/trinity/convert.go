@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 )
 
 type convertCmd struct {
@@ -156,7 +156,7 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		return fmt.Errorf("%s does not name a base model; name it with --base-model-dir",
 			filepath.Join(dir, engine.AdapterConfigFile))
 	}
-	base, err := run.FindModel(s.ctx, name, s.find, s.hub())
+	base, err := hub.FindModel(s.ctx, name, s.find, s.hub())
 	if err != nil {
 		return fmt.Errorf("the adapter's base model was not found; name it with --base-model-dir: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -72,7 +73,7 @@ func (c *debugCmd) output() (string, error) {
 
 // serveModel serves the configuration's model.
 func (c *debugCmd) serveModel(s *surroundings, name string) error {
-	dir, err := run.FindModel(s.ctx, name, s.find, s.hub())
+	dir, err := hub.FindModel(s.ctx, name, s.find, s.hub())
 	if err != nil {
 		return err
 	}

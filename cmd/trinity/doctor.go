@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
@@ -31,7 +31,7 @@ func (c *doctorCmd) Run(s *surroundings) error {
 		return usageError{fmt.Errorf("trinity: --rank must be at least 1, --length at least 2, --samples at least 1")}
 	}
 	signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to save
-	dir, err := run.FindModel(s.ctx, c.Model, s.find, s.hub())
+	dir, err := hub.FindModel(s.ctx, c.Model, s.find, s.hub())
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -55,7 +56,7 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 
 // gemNames refuses unknown environments and wrappers.
 func gemNames(c *gem.Config, ids ...string) error {
-	registry, err := run.Environments(c.DataDir)
+	registry, err := game.Registry(c.DataDir)
 	if err != nil {
 		return err
 	}

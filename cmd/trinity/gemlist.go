@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 )
 
 // gemData says where environments find data that the program does not carry.
@@ -16,7 +16,7 @@ type gemData struct {
 
 // registry has all environments, with the folder's data.
 func (d gemData) registry() (*env.Registry, error) {
-	registry, err := run.Environments(d.Data)
+	registry, err := game.Registry(d.Data)
 	if err != nil {
 		return nil, usageError{err}
 	}

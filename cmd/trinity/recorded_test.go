@@ -166,11 +166,11 @@ func (r *recorded) Accepted(modelID string, seqID int64) bool {
 	return accepted
 }
 
-// Rest implements server.Backend: nothing leaves memory.
-func (r *recorded) Rest(string) error { return nil }
+// Evict implements server.Backend: nothing leaves memory.
+func (r *recorded) Evict(string) error { return nil }
 
-// RestOne implements server.Backend.
-func (r *recorded) RestOne() (bool, error) { return false, nil }
+// EvictOldest implements server.Backend.
+func (r *recorded) EvictOldest() (bool, error) { return false, nil }
 
 // Heal implements server.Backend.
 func (r *recorded) Heal() error { return nil }

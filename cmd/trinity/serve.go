@@ -2,25 +2,19 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -109,17 +103,6 @@ func (c *serveStart) Run(s *surroundings) error {
 	return errors.Join(err, closeAll())
 }
 
-// listenTCP listens at an address. An address in use is retried for a second, because its server may just have been
-// killed.
-func listenTCP(addr string) (net.Listener, error) {
-	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		l, err := net.Listen("tcp", addr)
-		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || time.Since(begun) > time.Second {
-			return l, err
-		}
-	}
-}
-
 // open opens engine, journal and server, each on the one before. closeAll closes them in reverse order.
 func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server,
 	closeAll func() error, err error) {
@@ -186,98 +169,6 @@ func (c *serveStart) memory() int64 {
 	return physicalMemory() / 2
 }
 
-// listen serves until the first Ctrl-C.
-func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, log *slog.Logger) error {
-	srv := web.Server(h, web.Options{Stall: c.BodyStall, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
-	l = web.Listen(l, c.connections(log))
-	if c.TLSCert != "" {
-		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	done := make(chan error, 1)
-	go func() {
-		if c.TLSCert != "" {
-			done <- srv.ServeTLS(l, c.TLSCert, c.TLSKey)
-		} else {
-			done <- srv.Serve(l)
-		}
-	}()
-	select {
-	case err := <-done:
-		return fmt.Errorf("serve: %w", err)
-	case <-s.stop:
-	case <-s.ctx.Done():
-	}
-	h.Release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownWait)
-	defer cancel()
-	if err := srv.Shutdown(ctx); err != nil {
-		srv.Close()
-	}
-	return nil
-}
-
-// greet prints what a user needs to know, in one write.
-func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error {
-	scheme, key := "http", "tml-local"
-	if c.TLSCert != "" {
-		scheme = "https"
-	}
-	if keys, err := openKeys(c.keys()); err != nil || keys.Demanded() {
-		key = "tml-…"
-	}
-	url := scheme + "://" + addr.String()
-	if c.PublicURL != "" {
-		url = strings.TrimRight(c.PublicURL, "/")
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\n",
-		url, url, key)
-	fmt.Fprintf(&text, "For tokenizers that are not on the hub, the Python SDK's get_tokenizer() needs "+
-		"HF_ENDPOINT=%s, and HF_TOKEN set to the key if keys are required.\n\nbase models:\n", url)
-	for _, name := range models.names() {
-		fmt.Fprintf(&text, "  %s\n", name)
-	}
-	fmt.Fprintf(&text, "data: %s   health: %s/healthz   metrics: %s/metrics   Ctrl-C stops; the next start resumes\n",
-		c.Data, url, url)
-	_, err := io.WriteString(s.out, text.String())
-	return err
-}
-
-func (c *serveStart) loopback() bool {
-	host, _, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// checkExposure requires keys and TLS for addresses that other machines can reach.
-func (c *serveStart) checkExposure() error {
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		return fmt.Errorf("serve: --addr %s: %w; write host:port, such as 127.0.0.1:8000", c.Addr, err)
-	}
-	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return errors.New("serve: --tls-cert and --tls-key need each other")
-	}
-	if c.loopback() {
-		return nil
-	}
-	keys, err := openKeys(c.keys())
-	if err != nil {
-		return err
-	}
-	if !keys.any() {
-		return fmt.Errorf("serve: other machines can reach %s and there are no keys; create one: "+
-			"trinity serve key add NAME --data %s", c.Addr, c.Data)
-	}
-	if c.TLSCert == "" && !c.Insecure {
-		return fmt.Errorf("serve: other machines can reach %s; use --tls-cert and --tls-key, "+
-			"or --insecure to send keys and data in the clear", c.Addr)
-	}
-	return nil
-}
-
 // verify reads everything that is stored and reports damage.
 func (c *serveStart) verify(s *surroundings) error {
 	say := func(line string) { fmt.Fprintln(s.out, line) }
@@ -306,7 +197,7 @@ func (c *serveStart) repair(s *surroundings, say func(string)) error {
 	}
 	defer unlock()
 	return errors.Join(journal.Repair(filepath.Join(c.Data, "journal"), disk.OS(), say),
-		server.Repair(filepath.Join(c.Data, "server"), disk.OS(), say))
+		server.Repair(filepath.Join(c.Data, "server"), say))
 }
 
 // hubFolder is the cache of models downloaded from the hub.

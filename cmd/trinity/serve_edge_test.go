@@ -107,7 +107,7 @@ func TestOneModelDamaged(t *testing.T) {
 		t.Errorf("served are %v; notes: %s", m.engine, &notes)
 	}
 	if err := m.walk(filepath.Join(root, "bad"), &surroundings{err: &notes}); err == nil {
-		t.Error("a folder with nothing but a damaged model is no error")
+		t.Error("a folder with nothing but a damaged model is not an error")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package enginetest makes small models for tests of the engine and of what stands above it.
+// Package enginetest makes small models for tests of the engine and of the packages above it.
 package enginetest
 
 import (

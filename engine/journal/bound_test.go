@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -77,7 +78,7 @@ func TestGapBeforeDelete(t *testing.T) {
 	}
 }
 
-// A model made from a state that was deleted since is there after every crash, or nobody was promised it.
+// After every crash, a model made from a state that was deleted later still exists or was never promised.
 func TestOriginDeleted(t *testing.T) {
 	modelDir, stride := tinyModel(t), 3
 	if testing.Short() {
@@ -85,7 +86,7 @@ func TestOriginDeleted(t *testing.T) {
 	}
 	for at := 1; ; at += stride {
 		dir := t.TempDir()
-		first := &disk.Crash{FS: disk.OS(), At: at}
+		first := &disktest.Crash{FS: disk.OS(), At: at}
 		promised := false
 		var path string
 		if j, err := open(t, modelDir, dir, first, journal.Options{}); err == nil {
@@ -103,7 +104,7 @@ func TestOriginDeleted(t *testing.T) {
 			j.Close()
 		}
 		if path != "" {
-			second := &disk.Crash{FS: disk.OS()}
+			second := &disktest.Crash{FS: disk.OS()}
 			j := mustOpen(t, modelDir, dir, second, journal.Options{})
 			if err := j.DeleteCheckpoint(ctx, path); err != nil {
 				t.Fatalf("crash at %d: %v", at, err)
@@ -126,7 +127,7 @@ func TestOriginDeleted(t *testing.T) {
 	}
 }
 
-// A model that was trained once and then left alone does not keep what others log.
+// An idle model does not keep the log of other models.
 func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Nanosecond, SnapshotBytes: 8 << 10})
@@ -155,7 +156,7 @@ func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
 	}
 }
 
-// Results are kept up to a number of bytes, the newest in any case.
+// Results are kept up to a number of bytes, and the newest is always kept.
 func TestKeepBytes(t *testing.T) {
 	j := mustOpen(t, tinyModel(t), t.TempDir(), disk.OS(),
 		journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 1000, KeepBytes: 1 << 10})
@@ -212,7 +213,7 @@ func (f *gatedFile) Sync() error {
 	return f.File.Sync()
 }
 
-// A request that comes again while the first one is on its way to the disk is not promised before that one.
+// A request that is repeated while the first one is being synced is not promised before the first.
 func TestRepeatWaitsForTheDisk(t *testing.T) {
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
@@ -246,7 +247,7 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// Many models with a little to replay each are as bad as one with much: all together have a bound.
+// The replay of all models together is bounded, so that many models with a short replay do not delay a start.
 func TestReplayOfManyModels(t *testing.T) {
 	dir := t.TempDir()
 	j := mustOpen(t, tinyModel(t), dir, disk.OS(), journal.Options{ReplayMax: time.Nanosecond})

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// One wrong bit anywhere in a snapshot, or in the log, is refused with the file's name: the log's at the start, a
-// snapshot's when its model is needed. Verify finds both.
+// One wrong bit anywhere in the log or in a snapshot gives an error with the file's name: in the log at the start, in
+// a snapshot when its model is needed. Verify finds both.
 func TestDamageIsNamed(t *testing.T) {
 	modelDir := tinyModel(t)
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// use opens a copy of a journal and asks for the script's next request.
+// use opens a copy of a journal and sends the script's next request.
 func use(t *testing.T, modelDir, dir string) error {
 	t.Helper()
 	scratch := t.TempDir()

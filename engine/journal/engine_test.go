@@ -18,6 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 )
@@ -71,7 +72,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// client is what a training script does, every request under its own number, so that it can be asked again.
+// client is a training script that sends each request with its own number, so that it can repeat any of them.
 type client struct {
 	svc tinker.Service
 	m   tinker.TrainingClient
@@ -79,7 +80,7 @@ type client struct {
 
 const ops = 12
 
-// do sends request seq and returns what its result means to a caller, bit for bit.
+// do sends request seq and returns its result as text, bit for bit.
 func (c *client) do(seq int64) (string, error) {
 	switch {
 	case seq == 9: // saved and loaded back behind a step
@@ -147,7 +148,7 @@ func begin(svc tinker.Service) (*client, error) {
 	return &client{svc, m}, err
 }
 
-// script runs the requests from the first that the caller has no answer to; answers are kept across kills.
+// script sends the requests from the first one without an answer; answers are kept across kills.
 func script(svc tinker.Service, answers *[]string) error {
 	c, err := begin(svc)
 	if err != nil {
@@ -166,14 +167,14 @@ func script(svc tinker.Service, answers *[]string) error {
 var killsFull = flag.Bool("kills.full", false,
 	"TestEveryKill: each operation with and without a power loss; make kills")
 
-// TestEveryKill: the process dies at each operation on the disk in turn; the next one has every request that was
-// promised, and the script's answers are those of a run that nobody killed.
+// TestEveryKill: the process is killed at each operation on the disk in turn. The next process has every request that
+// was promised, and the script's answers are those of an unbroken run.
 func TestEveryKill(t *testing.T) {
 	dir := tinyModel(t)
 	often := journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 4} // after every request
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": often} {
 		var want []string
-		count := &disk.Crash{FS: disk.OS()}
+		count := &disktest.Crash{FS: disk.OS()}
 		j := mustOpen(t, dir, t.TempDir(), count, o)
 		if err := errors.Join(script(j, &want), j.Close()); err != nil {
 			t.Fatal(err)
@@ -185,12 +186,12 @@ func TestEveryKill(t *testing.T) {
 		for at := 1; at <= count.Count(); at += stride {
 			for _, power := range []bool{false, true} {
 				if !*killsFull && power != (at/stride%2 == 0) {
-					continue // each operation once, in one of both ways
+					continue // each operation once, with or without a power loss
 				}
 				t.Run(fmt.Sprintf("%s at %d, power loss %v", name, at, power), func(t *testing.T) {
 					t.Parallel()
 					kill := killed{modelDir: dir, options: o,
-						crash: &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
+						crash: &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
 					kill.check(t, want)
 				})
 			}
@@ -198,14 +199,14 @@ func TestEveryKill(t *testing.T) {
 	}
 }
 
-// killed is a process that dies at one operation, and the one after it.
+// killed is a process that is killed at one operation, and the process after it.
 type killed struct {
 	modelDir string
 	options  journal.Options
-	crash    *disk.Crash
+	crash    *disktest.Crash
 }
 
-// check compares what a client hears of both with want, the answers of a process that nobody killed.
+// check compares a client's answers from both with want, the answers of an unbroken run.
 func (k killed) check(t *testing.T, want []string) {
 	work := t.TempDir()
 	var got []string
@@ -214,17 +215,17 @@ func (k killed) check(t *testing.T, want []string) {
 		err = script(j, &got)
 		j.Close()
 	}
-	if err != nil && !errors.Is(err, disk.ErrCrash) {
+	if err != nil && !errors.Is(err, disktest.ErrCrash) {
 		t.Fatal(err)
 	}
-	if j, err = open(t, k.modelDir, work, &disk.Crash{FS: disk.OS()}, k.options); err != nil { // does not crash
+	if j, err = open(t, k.modelDir, work, &disktest.Crash{FS: disk.OS()}, k.options); err != nil { // does not crash
 		t.Fatalf("start again: %v", err)
 	}
 	c := mustBegin(t, j)
 	if info, err := c.m.Info(ctx); err != nil || info.NextSeqID < int64(len(got))+1 {
 		t.Fatalf("%d requests were promised, the next free number is %d, %v", len(got), info.NextSeqID, err)
 	}
-	if n := len(got); n > 0 { // asked once more, the last promise is kept
+	if n := len(got); n > 0 { // a repeated request returns the promised result
 		if again, err := c.do(int64(n)); err != nil || again != want[n-1] {
 			t.Errorf("request %d again: %s, %v; want %s", n, again, err, want[n-1])
 		}

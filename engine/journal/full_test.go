@@ -8,10 +8,11 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
-// After a full disk the journal goes on as soon as there is room: without a start, and to the answers of a run that had
-// room.
+// After a full disk the journal continues as soon as there is room, without a restart and with the answers of an
+// unbroken run.
 func TestFullDiskHeals(t *testing.T) {
 	modelDir := tinyModel(t)
 	var want []string
@@ -21,7 +22,7 @@ func TestFullDiskHeals(t *testing.T) {
 	}
 	whole.Close()
 
-	d := &disk.Full{FS: disk.OS()}
+	d := &disktest.Full{FS: disk.OS()}
 	dir := t.TempDir()
 	j := mustOpen(t, modelDir, dir, d, journal.Options{})
 	c := mustBegin(t, j)
@@ -54,9 +55,9 @@ func TestFullDiskHeals(t *testing.T) {
 	}
 }
 
-// A request that nobody sends again is done all the same.
+// A request that is not sent again is executed too.
 func TestAcceptedWhileFull(t *testing.T) {
-	d := &disk.Full{FS: disk.OS()}
+	d := &disktest.Full{FS: disk.OS()}
 	j := mustOpen(t, tinyModel(t), t.TempDir(), d, journal.Options{})
 	defer j.Close()
 	c := mustBegin(t, j)

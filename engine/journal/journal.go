@@ -101,8 +101,8 @@ type Journal struct {
 	byKey    map[key]*trainingClient
 	closed   bool
 
-	replayed   chan struct{}  // closed when what was accepted before Open is done again
-	background sync.WaitGroup // watchers of futures and snapshots under way
+	replayed   chan struct{}  // closed when the requests accepted before Open have been replayed
+	background sync.WaitGroup // watchers of futures and snapshots in progress
 	ctx        context.Context
 	cancel     context.CancelFunc
 }
@@ -135,7 +135,7 @@ func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, e
 		close(j.replayed)
 	})
 	if opts.IdleAfter > 0 {
-		j.background.Go(j.keepResting)
+		j.background.Go(j.evictIdle)
 	}
 	return j, nil
 }
@@ -264,7 +264,7 @@ func (j *Journal) Close() error {
 	return errors.Join(append(errs, j.log.close())...)
 }
 
-// Cut is how many bytes of unfinished writes Open has cut off the log.
+// Cut is the number of bytes of unfinished writes that Open has cut off the log.
 func (j *Journal) Cut() int64 { return j.cut }
 
 // Heal returns nil when requests can be made durable. After a failed write it tries again.

@@ -26,13 +26,13 @@ func (j *Journal) Lookup(modelID string, seqID int64) (future any, accepted bool
 	}
 	m.mu.Lock()
 	o, kept := m.ops.Get(seqID)
-	behind, idle := m.behind(seqID), m.idle
+	behind, idle := m.behind(seqID), m.evicted
 	m.mu.Unlock()
 	switch {
 	case kept:
 		return o.future, true
 	case behind && idle:
-		return m.atRest(seqID), true
+		return m.keptOnDisk(seqID), true
 	}
 	return nil, behind
 }
@@ -43,8 +43,8 @@ func (j *Journal) find(modelID string) *trainingClient {
 	return j.models[modelID]
 }
 
-// atRest reads the result of a request from the snapshot of an evicted model; nil if it is not kept.
-func (m *trainingClient) atRest(seq int64) any {
+// keptOnDisk reads the result of a request from the snapshot of an evicted model; nil if it is not kept.
+func (m *trainingClient) keptOnDisk(seq int64) any {
 	s, err := openSnapshot(m.j.snapshotPath(m.id))
 	if err != nil {
 		return nil

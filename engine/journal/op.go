@@ -10,19 +10,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// op is one accepted request. Its future has the type that its method returns.
-type op struct {
+// acceptedRequest is one accepted request of a model. Its future has the type that its method returns.
+type acceptedRequest struct {
 	name   string
 	hash   [32]byte
-	logged position // its end in the log
+	logged position // end of the request's record in the log
 	future any
-	result *result       // nil while it runs
+	result *loggedResult // nil while it runs
 	noted  chan struct{} // closed when result is set, or never will be
 }
 
 // watch resolves a request's future when the machine has executed it, records the result and takes a snapshot if one
 // is due.
-func watch[T any](m *trainingClient, o *op, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
+func watch[T any](m *trainingClient, o *acceptedRequest, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
 	start := time.Now()
 	m.j.background.Add(1)
 	go func() {
@@ -45,8 +45,8 @@ func watch[T any](m *trainingClient, o *op, seq int64, inner *tinker.Future[T], 
 	}()
 }
 
-func (m *trainingClient) finish(o *op, seq int64, start time.Time, v any, err error) {
-	r := result{ModelID: m.id, SeqID: seq, Name: o.name, Hash: o.hash}
+func (m *trainingClient) finish(o *acceptedRequest, seq int64, start time.Time, v any, err error) {
+	r := loggedResult{ModelID: m.id, SeqID: seq, Name: o.name, Hash: o.hash}
 	if err != nil {
 		r.Error, r.Category = tinker.BriefText(err.Error()), string(tinker.CategoryOf(err))
 	} else if r.Value, err = json.Marshal(v); err != nil {
@@ -75,7 +75,7 @@ func closedChan() chan struct{} {
 
 // restoreResult makes the future of a request from its kept result. m.mu is held, or no other goroutine has the
 // model.
-func (m *trainingClient) restoreResult(r result) error {
+func (m *trainingClient) restoreResult(r loggedResult) error {
 	o, err := opOf(r)
 	if err == nil {
 		m.ops.Accept(r.SeqID, o)
@@ -84,8 +84,8 @@ func (m *trainingClient) restoreResult(r result) error {
 }
 
 // opOf makes the op of a result.
-func opOf(r result) (o *op, err error) {
-	o = &op{name: r.Name, hash: r.Hash, result: &r, noted: closedChan()}
+func opOf(r loggedResult) (o *acceptedRequest, err error) {
+	o = &acceptedRequest{name: r.Name, hash: r.Hash, result: &r, noted: closedChan()}
 	switch r.Name {
 	case opForward, opForwardBackward:
 		o.future, err = resolved[tinker.ForwardOutput](r)
@@ -101,7 +101,7 @@ func opOf(r result) (o *op, err error) {
 	return o, err
 }
 
-func resolved[T any](r result) (*tinker.Future[T], error) {
+func resolved[T any](r loggedResult) (*tinker.Future[T], error) {
 	var v T
 	if r.Error != "" {
 		return tinker.Resolved(v, error(&tinker.Error{Category: tinker.Category(r.Category),

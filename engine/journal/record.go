@@ -50,7 +50,7 @@ type operation struct {
 	Request json.RawMessage `json:"request"`
 }
 
-type result struct {
+type loggedResult struct {
 	ModelID  string          `json:"model_id"`
 	SeqID    int64           `json:"seq_id"`
 	Name     string          `json:"op"`

@@ -28,7 +28,7 @@ func (j *Journal) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := map[operationKey]result{}
+	known := map[operationKey]loggedResult{}
 	for _, r := range results {
 		known[operationKey{r.ModelID, r.SeqID}] = r
 	}
@@ -45,10 +45,10 @@ type operationKey struct {
 
 // restoreResults makes futures of the logged results that the snapshots of loaded models include. Evicted models
 // have theirs in the snapshots.
-func (j *Journal) restoreResults(results []result) error {
+func (j *Journal) restoreResults(results []loggedResult) error {
 	for _, r := range results {
 		m := j.models[r.ModelID]
-		if m == nil || m.gone || m.idle || r.SeqID > m.applied {
+		if m == nil || m.gone || m.evicted || r.SeqID > m.applied {
 			continue
 		}
 		if err := m.restoreResult(r); err != nil {
@@ -82,15 +82,15 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 			continue
 		}
 		if s.Numerics != j.m.NumericsID() {
-			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: what is replayed "+
-				"behind it can differ in its last bits",
+			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: requests replayed "+
+				"after it can differ in the last bits",
 				path, s.Numerics, j.m.NumericsID()))
 		}
 		m := newTrainingClient(j, s.Created, nil)
-		m.applied, m.snapped, m.idle = s.Applied, true, true
+		m.applied, m.snapped, m.evicted = s.Applied, true, true
 		m.ops.Reserve(s.Applied)
 		if s.Info == nil { // an older version wrote it
-			if err := m.wake(tinker.Promised(ctx)); err != nil {
+			if err := m.restore(tinker.Promised(ctx)); err != nil {
 				if err := j.leaveOut(m, err); err != nil {
 					return err
 				}
@@ -104,8 +104,8 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 	return nil
 }
 
-// leaveOut refuses the requests of a model that cannot be restored, with the reason, such as a missing base model.
-// Its part of the log stays for the next start.
+// leaveOut marks a model that cannot be restored, for instance because its base model is missing. Its requests fail
+// with the reason. Its records stay in the log for the next start.
 func (j *Journal) leaveOut(m *trainingClient, bad error) error {
 	if errors.Is(bad, tinker.ErrClosed) || j.ctx.Err() != nil {
 		return bad
@@ -124,7 +124,7 @@ func (j *Journal) setAside(path string, broken error) error {
 	}
 	j.opts.Warn(fmt.Sprintf("model %s cannot be used: %v", id, broken))
 	m := newTrainingClient(j, created{ModelID: id}, nil)
-	m.idle, m.broken = true, broken
+	m.evicted, m.broken = true, broken
 	j.models[id] = m
 	return nil
 }
@@ -145,7 +145,7 @@ func (j *Journal) all() []*trainingClient {
 }
 
 // readLog returns the records to replay and the results, and opens the last segment for appending.
-func (j *Journal) readLog() (records []any, results []result, err error) {
+func (j *Journal) readLog() (records []any, results []loggedResult, err error) {
 	paths, first, err := segmentPaths(j.dir)
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +184,7 @@ type segmentReader struct {
 	before   int64  // its bytes; 0 is unknown
 	maxSeq   map[string]int64
 	records  []any
-	results  []result
+	results  []loggedResult
 }
 
 func (r *segmentReader) read(k byte, payload []byte) error {
@@ -196,11 +196,11 @@ func (r *segmentReader) read(k byte, payload []byte) error {
 		}
 		if h.Version != version {
 			return fmt.Errorf(
-				"format version %d; this program reads %d; another version of it wrote this: use that one", h.Version,
+				"format version %d; this program reads %d; another version wrote it: use that one", h.Version,
 				version)
 		}
 		if h.Before != 0 && r.before != 0 && h.Before != r.before {
-			return fmt.Errorf("%s has %d bytes and had %d: it is damaged, and records that were promised are "+
+			return fmt.Errorf("%s has %d bytes instead of %d: it is damaged, and promised records are "+
 				"missing; restore it from a backup",
 				r.previous, r.before, h.Before)
 		}
@@ -214,7 +214,7 @@ func (r *segmentReader) read(k byte, payload []byte) error {
 	case recUnload:
 		return keep[unloaded](r, payload)
 	case recResult:
-		var v result
+		var v loggedResult
 		err := json.Unmarshal(payload, &v)
 		r.results = append(r.results, v)
 		return err

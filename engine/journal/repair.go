@@ -11,9 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Repair sets aside what a start of the journal in dir could not read, and calls seen with what is lost. No process
-// may have the journal open. A model that lost a request loses the later ones too, since they were computed from it.
-// Snapshots are not changed: a damaged snapshot stops its model, not the start.
+// Repair sets aside the parts of the journal in dir that a start could not read, and calls seen with the losses. No
+// process may have the journal open. A model that lost a request loses the later ones too, since they were computed
+// from it. Snapshots are not changed: a damaged snapshot stops its model, not the start.
 func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 	paths, missing, err := listSegments(dir)
 	if err != nil {
@@ -23,7 +23,7 @@ func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 	damaged := len(missing) > 0
 	o := logOptions(dfs, nil, seen)
 	for _, path := range missing {
-		seen(path + " is missing: what it had is lost")
+		seen(path + " is missing: its records are lost")
 		if err := wal.Remove(dfs, path); err != nil {
 			return fmt.Errorf("journal: %w", err)
 		}
@@ -51,7 +51,7 @@ func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 		return err
 	}
 	for id, from := range lost {
-		seen(fmt.Sprintf("model %s: requests from number %d on are lost; it goes on at the request before", id, from))
+		seen(fmt.Sprintf("model %s: requests from number %d on are lost; it continues at the request before", id, from))
 	}
 	return cutModels(paths, o, lost)
 }
@@ -78,13 +78,13 @@ func fillGaps(dir string, paths []string, o wal.Options) (whole []string, err er
 	return whole, nil
 }
 
-// readLoose is read without the check of the segment before, which is repaired too.
+// readLoose is read without the check of the previous segment, which is repaired too.
 func (r *segmentReader) readLoose(kind byte, payload []byte) error {
 	r.before = 0
 	return r.read(kind, payload)
 }
 
-// salvage is what the undamaged records say of each model.
+// salvage is the state of each model according to the undamaged records.
 type salvage struct {
 	ops     map[string]map[int64]bool
 	created map[string]bool
@@ -104,8 +104,8 @@ func (s *salvage) add(records []any) {
 	}
 }
 
-// lost returns, by model, the first request that is missing and that others follow; 0 is all of a model that nothing
-// makes.
+// lost returns, by model, the first missing request that later ones follow; 0 means that the record that creates the
+// model is missing.
 func (s *salvage) lost(dir string) (map[string]int64, error) {
 	applied, err := appliedInSnapshots(dir)
 	if err != nil {
@@ -147,7 +147,7 @@ func appliedInSnapshots(dir string) (map[string]int64, error) {
 	return applied, nil
 }
 
-// cutModels drops the requests behind what was lost, and what the segments say of each other's length.
+// cutModels drops the requests after the lost ones, and the lengths of previous segments.
 func cutModels(paths []string, o wal.Options, lost map[string]int64) error {
 	for _, path := range paths {
 		l, err := wal.Open(path, o, func(byte, []byte) error { return nil })
@@ -183,7 +183,7 @@ func cutModels(paths []string, o wal.Options, lost map[string]int64) error {
 	return nil
 }
 
-// stays returns a record's payload as it is to stay; nil if it goes.
+// stays returns the payload that a record keeps; nil if the record is dropped.
 func stays(kind recordKind, payload []byte, lost map[string]int64) ([]byte, error) {
 	switch kind {
 	case recHeader:

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// After a repair the journal opens, what is lost was named, and the model has the state of an unbroken run up to there.
+// After a repair the journal opens, the losses were named, and the model has the state of an unbroken run up to them.
 func TestRepair(t *testing.T) {
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Hour})
@@ -66,7 +66,7 @@ func TestRepair(t *testing.T) {
 				t.Fatalf("byte %d: %v", at, err)
 			}
 			again := &client{j, m}
-			// the client sends all again: what is kept is answered, what is lost is done
+			// the client sends all again: kept results are returned, lost requests are executed
 			for seq := int64(1); seq <= 8; seq++ {
 				got, err := again.do(seq)
 				if seq == 6 && err != nil && strings.Contains(err.Error(), "exists") {
@@ -88,7 +88,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A segment that is missing is named by the start, and a repair goes on without it.
+// A start names a missing segment, and a repair continues without it.
 func TestRepairOfAMissingSegment(t *testing.T) {
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Hour, SegmentBytes: 1})
@@ -128,8 +128,8 @@ func TestRepairOfAMissingSegment(t *testing.T) {
 	again.Close()
 }
 
-// asKilled copies the folder of an open journal, which is what a kill would leave. A file that is renamed under the
-// copying hands begins the copy anew.
+// asKilled copies the folder of an open journal, which is what a kill would leave. A file that is renamed during the
+// copy starts the copy again.
 func asKilled(t *testing.T, dir string) string {
 	t.Helper()
 	for {

@@ -17,7 +17,7 @@ func (m *trainingClient) lacks(seq int64) bool {
 }
 
 // replay sends the requests that the snapshots do not include to the machine again, in the order of the log.
-func (j *Journal) replay(ctx context.Context, records []any, known map[operationKey]result) error {
+func (j *Journal) replay(ctx context.Context, records []any, known map[operationKey]loggedResult) error {
 	for _, rec := range records {
 		var err error
 		switch r := rec.(type) {
@@ -29,7 +29,7 @@ func (j *Journal) replay(ctx context.Context, records []any, known map[operation
 				err = fmt.Errorf("journal: request %d of model %s, which the log does not create", r.SeqID, r.ModelID)
 			} else if m.lacks(r.SeqID) && m.broken == nil {
 				result, done := known[operationKey{r.ModelID, r.SeqID}]
-				if bad := m.wake(tinker.Promised(ctx)); bad != nil {
+				if bad := m.restore(tinker.Promised(ctx)); bad != nil {
 					err = j.leaveOut(m, bad)
 				} else if done && result.settled() {
 					err = m.skip(result)
@@ -73,11 +73,11 @@ func (j *Journal) recreate(ctx context.Context, r created) error {
 		}
 	}
 	if r.Kind == recCreateFromState && errors.Is(err, tinker.ErrNotFound) {
-		return nil // it has no snapshot, so nobody was promised it, and its state was deleted since
+		return nil // without a snapshot it was never promised, and its state was deleted later
 	}
 	if err != nil {
 		m := newTrainingClient(j, r, nil)
-		m.idle = true
+		m.evicted = true
 		j.add(m)
 		return j.leaveOut(m, fmt.Errorf("journal: create model %s again: %w", r.ModelID, err))
 	}
@@ -122,7 +122,7 @@ func (j *Journal) pending() (ends []<-chan struct{}) {
 
 // settled reports whether a request need not be executed again: its result is known, and it did not change the
 // model. A failed save stays failed.
-func (r result) settled() bool {
+func (r loggedResult) settled() bool {
 	switch r.Name {
 	case opForward, opSaveState, opSaveSampler:
 		return true
@@ -133,7 +133,7 @@ func (r result) settled() bool {
 }
 
 // skip uses up the number of a settled request: a request without data fails and changes nothing.
-func (m *trainingClient) skip(r result) error {
+func (m *trainingClient) skip(r loggedResult) error {
 	if _, err := m.inner.Forward(m.j.ctx, tinker.ForwardRequest{SeqID: r.SeqID,
 		LossFn: tinker.CrossEntropy}); err != nil {
 		return fmt.Errorf("journal: replay request %d of model %s: %w", r.SeqID, m.id, err)
@@ -174,7 +174,7 @@ func again[Req, T any](m *trainingClient, r operation,
 		return err
 	}
 	f, resolve := tinker.NewFuture[T]()
-	o := &op{name: r.Name, hash: hashOf(&req), future: f, noted: make(chan struct{})}
+	o := &acceptedRequest{name: r.Name, hash: hashOf(&req), future: f, noted: make(chan struct{})}
 	m.mu.Lock()
 	m.ops.Accept(r.SeqID, o)
 	m.running++

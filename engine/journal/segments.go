@@ -57,7 +57,7 @@ func logOptions(dfs disk.FS, synced func(time.Duration), notice func(string)) wa
 
 func segmentPath(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf(segmentName, n)) }
 
-// listSegments finds the segments of a journal, oldest first, and those of which only the marks are there.
+// listSegments finds the segments of a journal, oldest first, and the missing ones of which only the marks exist.
 func listSegments(dir string) (paths, missing []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -86,15 +86,14 @@ func listSegments(dir string) (paths, missing []string, err error) {
 	return paths, missing, nil
 }
 
-// segmentPaths lists the segments of a journal, oldest first, and the number of the first. One that is missing is an
-// error.
+// segmentPaths lists the segments of a journal, oldest first, and the number of the first. A missing one is an error.
 func segmentPaths(dir string) (paths []string, first int, err error) {
 	paths, missing, err := listSegments(dir)
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(missing) > 0 {
-		return nil, 0, fmt.Errorf("journal: %s is missing, and its marks are there; restore it from a backup",
+		return nil, 0, fmt.Errorf("journal: %s is missing but its marks exist; restore it from a backup",
 			missing[0])
 	}
 	if len(paths) > 0 {
@@ -102,14 +101,14 @@ func segmentPaths(dir string) (paths []string, first int, err error) {
 	}
 	for i, path := range paths {
 		if path != segmentPath(dir, first+i) {
-			return nil, 0, fmt.Errorf("journal: %s is missing, and %s is there; restore it from a backup",
+			return nil, 0, fmt.Errorf("journal: %s is missing but %s exists; restore it from a backup",
 				segmentPath(dir, first+i), path)
 		}
 	}
 	return paths, first, nil
 }
 
-// begin starts segment n; before is the length of the one before it.
+// begin starts segment n; before is the length of the previous segment in bytes.
 func (s *segments) begin(n int, before int64) error {
 	path := segmentPath(s.dir, n)
 	l, err := wal.Open(path, s.opts, func(byte, []byte) error { return nil })
@@ -150,7 +149,7 @@ func (s *segments) append(kind recordKind, v any) (position, error) {
 	return position{s.current, at}, nil
 }
 
-// note keeps what a segment has of each model: until when it is needed.
+// note records the last request that a segment has of each model, which decides how long the segment is needed.
 func note(maxSeq map[string]int64, v any) {
 	switch v := v.(type) {
 	case operation:
@@ -158,7 +157,7 @@ func note(maxSeq map[string]int64, v any) {
 	case created:
 		maxSeq[v.ModelID] = max(maxSeq[v.ModelID], 0) // until there is a snapshot
 	case unloaded:
-		maxSeq[v.ModelID] = never // until its tombstone stands
+		maxSeq[v.ModelID] = never // until its tombstone is written
 	}
 }
 
@@ -210,7 +209,7 @@ func (s *segments) closedBytes() int64 {
 	return n
 }
 
-// oldest returns the oldest closed segment; what it holds of each model does not change any more.
+// oldest returns the oldest closed segment, which does not change any more.
 func (s *segments) oldest() (segment, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,8 +219,8 @@ func (s *segments) oldest() (segment, bool) {
 	return s.old[0], true
 }
 
-// holders are the models because of which the oldest closed segment is still there. Models are asked without the lock,
-// which their requests take.
+// holders lists the models that still need the oldest closed segment. applied is called without the lock, since
+// requests take it while they hold their model's.
 func (s *segments) holders(applied func(id string) int64) (ids []string) {
 	old, _ := s.oldest()
 	for id, seq := range old.maxSeq {
@@ -232,7 +231,7 @@ func (s *segments) holders(applied func(id string) int64) (ids []string) {
 	return ids
 }
 
-// compact removes the oldest closed segments whose operations all lie in snapshots.
+// compact removes the oldest closed segments whose operations are all in snapshots.
 func (s *segments) compact(applied func(id string) int64) error {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()

@@ -14,14 +14,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// A snapshot file is: the machine's state, the results that are kept (JSON), a trailer (JSON), and a foot. The foot is,
-// little-endian: the lengths of the three (uint64 each), their crc32c (uint32 each), the crc32c of the foot so far
-// (uint32), snapshotEnd. So the trailer is read without the rest.
+// A snapshot file is: the machine's state, the results that are kept (JSON), a trailer (JSON), and a footer. The
+// footer is, little-endian: the lengths of the three (uint64 each), their crc32c (uint32 each), the crc32c of the
+// footer so far (uint32), snapshotEnd. So the trailer can be read without the other parts.
 const (
-	snapshotEnd  = "TRNSNAP2"
-	snapshotFoot = 3*8 + 3*4 + 4 + len(snapshotEnd)
-	olderEnd     = "TRNSNAP1" // of files of version 1: state, trailer with results, its length, crc32c of everything
-	olderFoot    = 8 + len(olderEnd)
+	snapshotEnd    = "TRNSNAP2"
+	snapshotFooter = 3*8 + 3*4 + 4 + len(snapshotEnd)
+	olderEnd       = "TRNSNAP1" // of files of version 1: state, trailer with results, its length, crc32c of everything
+	olderFooter    = 8 + len(olderEnd)
 )
 
 type trailer struct {
@@ -30,7 +30,7 @@ type trailer struct {
 	Created  created           `json:"created"`
 	Applied  int64             `json:"applied"`
 	Info     *tinker.ModelInfo `json:"info,omitempty"`    // nil in files of version 1
-	Results  []result          `json:"results,omitempty"` // of files of version 1
+	Results  []loggedResult    `json:"results,omitempty"` // of files of version 1
 }
 
 // section is one of the three parts of a snapshot file.
@@ -39,7 +39,7 @@ type section struct {
 	crc  uint32
 }
 
-// sections writes and sums up one part after another.
+// sections writes one part after another and computes their checksums.
 type sections struct {
 	w    io.Writer
 	list []section
@@ -58,8 +58,8 @@ func (s *sections) json(v any) error {
 	return json.NewEncoder(s).Encode(v)
 }
 
-// writeSnapshot writes a snapshot file; state writes the machine's part. The results are those that the file keeps.
-func writeSnapshot(w io.Writer, state func(io.Writer) (trailer, []result, error)) ([]result, error) {
+// writeSnapshot writes a snapshot file; state writes the machine's part. It returns the results in the file.
+func writeSnapshot(w io.Writer, state func(io.Writer) (trailer, []loggedResult, error)) ([]loggedResult, error) {
 	s := &sections{w: w, list: []section{{}}}
 	t, results, err := state(s)
 	if err == nil {
@@ -71,15 +71,15 @@ func writeSnapshot(w io.Writer, state func(io.Writer) (trailer, []result, error)
 	if err != nil {
 		return nil, err
 	}
-	var foot []byte
+	var footer []byte
 	for _, part := range s.list {
-		foot = binary.LittleEndian.AppendUint64(foot, uint64(part.size))
+		footer = binary.LittleEndian.AppendUint64(footer, uint64(part.size))
 	}
 	for _, part := range s.list {
-		foot = binary.LittleEndian.AppendUint32(foot, part.crc)
+		footer = binary.LittleEndian.AppendUint32(footer, part.crc)
 	}
-	foot = binary.LittleEndian.AppendUint32(foot, crc32.Checksum(foot, castagnoli))
-	_, err = w.Write(append(foot, snapshotEnd...))
+	footer = binary.LittleEndian.AppendUint32(footer, crc32.Checksum(footer, castagnoli))
+	_, err = w.Write(append(footer, snapshotEnd...))
 	return results, err
 }
 
@@ -98,63 +98,63 @@ func openSnapshot(path string) (s *snapfile, err error) {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	s = &snapfile{path: path, f: f}
-	if err := s.readFoot(); err != nil {
+	if err := s.readFooter(); err != nil {
 		f.Close()
 		return nil, s.damaged(err)
 	}
 	if s.Version != version {
 		f.Close()
 		return nil, fmt.Errorf("journal: snapshot %s has format version %d; this program reads %d; another version "+
-			"of it wrote this: use that one", path, s.Version, version)
+			"wrote it: use that one", path, s.Version, version)
 	}
 	return s, nil
 }
 
 func (s *snapfile) damaged(err error) error {
 	return fmt.Errorf("journal: snapshot %s is damaged (%w); restore it from a backup, or remove the journal to "+
-		"begin anew", s.path, err)
+		"start again", s.path, err)
 }
 
-func (s *snapfile) readFoot() error {
+func (s *snapfile) readFooter() error {
 	st, err := s.f.Stat()
 	if err != nil {
 		return err
 	}
-	foot := make([]byte, min(st.Size(), int64(snapshotFoot)))
-	if _, err := s.f.ReadAt(foot, st.Size()-int64(len(foot))); err != nil {
+	footer := make([]byte, min(st.Size(), int64(snapshotFooter)))
+	if _, err := s.f.ReadAt(footer, st.Size()-int64(len(footer))); err != nil {
 		return err
 	}
-	switch n := len(foot); {
-	case n >= olderFoot && string(foot[n-len(olderEnd):]) == olderEnd:
-		return s.readOlder(st.Size(), foot[n-olderFoot:])
-	case n < snapshotFoot || string(foot[n-len(snapshotEnd):]) != snapshotEnd:
-		return errors.New("no end mark")
-	case binary.LittleEndian.Uint32(foot[36:]) != crc32.Checksum(foot[:36], castagnoli):
-		return errors.New("the checksum of its foot differs")
+	switch n := len(footer); {
+	case n >= olderFooter && string(footer[n-len(olderEnd):]) == olderEnd:
+		return s.readOlder(st.Size(), footer[n-olderFooter:])
+	case n < snapshotFooter || string(footer[n-len(snapshotEnd):]) != snapshotEnd:
+		return errors.New("it has no end mark")
+	case binary.LittleEndian.Uint32(footer[36:]) != crc32.Checksum(footer[:36], castagnoli):
+		return errors.New("the checksum of its footer differs")
 	}
 	part := func(i int) section {
-		return section{int64(binary.LittleEndian.Uint64(foot[8*i:])), binary.LittleEndian.Uint32(foot[24+4*i:])}
+		return section{int64(binary.LittleEndian.Uint64(footer[8*i:])), binary.LittleEndian.Uint32(footer[24+4*i:])}
 	}
 	s.state, s.results = part(0), part(1)
 	last := part(2)
-	if s.state.size+s.results.size+last.size+int64(snapshotFoot) != st.Size() {
-		return fmt.Errorf("%d bytes, and its foot says %d, %d and %d", st.Size(), s.state.size, s.results.size,
+	if s.state.size+s.results.size+last.size+int64(snapshotFooter) != st.Size() {
+		return fmt.Errorf("it has %d bytes but its footer says %d, %d and %d", st.Size(), s.state.size, s.results.size,
 			last.size)
 	}
 	return s.readJSON(s.state.size+s.results.size, last, &s.trailer)
 }
 
-// readOlder reads the trailer of a file of version 1 after checking the whole.
-func (s *snapfile) readOlder(size int64, foot []byte) error {
-	body := size - int64(olderFoot)
+// readOlder checks a whole file of version 1 and reads its trailer.
+func (s *snapfile) readOlder(size int64, footer []byte) error {
+	body := size - int64(olderFooter)
 	crc := crc32.New(castagnoli)
 	if _, err := io.Copy(crc, io.NewSectionReader(s.f, 0, body+4)); err != nil ||
-		crc.Sum32() != binary.LittleEndian.Uint32(foot[4:]) {
+		crc.Sum32() != binary.LittleEndian.Uint32(footer[4:]) {
 		return errors.Join(errors.New("checksum differs"), err)
 	}
-	n := int64(binary.LittleEndian.Uint32(foot))
+	n := int64(binary.LittleEndian.Uint32(footer))
 	if n > body {
-		return errors.New("trailer too long")
+		return errors.New("its trailer is too long")
 	}
 	raw := make([]byte, n)
 	if _, err := s.f.ReadAt(raw, body-n); err != nil {
@@ -179,8 +179,8 @@ func (s *snapfile) readJSON(at int64, part section, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// kept reads the results that the file keeps.
-func (s *snapfile) kept() (results []result, err error) {
+// kept reads the results in the file.
+func (s *snapfile) kept() (results []loggedResult, err error) {
 	if s.Info == nil {
 		return s.Results, nil
 	}

@@ -27,7 +27,7 @@ func (m *trainingClient) snapshotIfDue() {
 	}
 	err = errors.Join(err, m.j.boundReplay())
 	if err != nil && m.j.ctx.Err() == nil {
-		m.j.opts.Warn(fmt.Sprintf("a snapshot failed, the log keeps growing: %v", err))
+		m.j.opts.Warn(fmt.Sprintf("a snapshot failed; the log keeps growing: %v", err))
 	}
 }
 
@@ -45,7 +45,8 @@ func (j *Journal) boundReplay() error {
 	return nil
 }
 
-// replayable returns the model with the most compute to replay when that of all models is beyond the bound, else nil.
+// replayable returns the model with the most compute to replay if the replay of all models exceeds the limit, else
+// nil.
 func (j *Journal) replayable() (most *trainingClient) {
 	total, largest := time.Duration(0), time.Duration(0)
 	for _, m := range j.all() {
@@ -64,7 +65,7 @@ func (j *Journal) replayable() (most *trainingClient) {
 	return most
 }
 
-// snapshot writes the model's state, starts a new log segment and removes those that no model needs any more.
+// snapshot writes the model's state, starts a new log segment and removes the segments that no model needs any more.
 func (m *trainingClient) snapshot() error {
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
@@ -74,16 +75,16 @@ func (m *trainingClient) snapshot() error {
 // takeSnapshot is snapshot with m.snapping held. The snapshot of an evicted model stays as it is.
 func (m *trainingClient) takeSnapshot() error {
 	m.mu.Lock()
-	spent, logged, idle, info := m.compute, m.bytes, m.idle, m.info
+	spent, logged, idle, info := m.compute, m.bytes, m.evicted, m.info
 	m.mu.Unlock()
 	if idle {
 		return nil
 	}
 	var t trailer
-	var results []result
+	var results []loggedResult
 	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
 		var err error
-		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []result, error) {
+		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []loggedResult, error) {
 			applied, err := m.j.m.Snapshot(m.j.ctx, m.id, w)
 			if err != nil {
 				return t, nil, err
@@ -109,8 +110,8 @@ func (m *trainingClient) takeSnapshot() error {
 	return m.j.log.compact(m.j.appliedOf)
 }
 
-// release takes snapshots of the models that need the oldest log segment when the log is long: a model that was
-// trained a little and then left idle would keep everything that others have logged since.
+// release takes snapshots of the models that need the oldest log segment when the log is long. Otherwise an idle model
+// would keep every later record of other models.
 func (j *Journal) release() error {
 	if j.log.closedBytes() <= j.opts.SnapshotBytes {
 		return nil
@@ -125,18 +126,18 @@ func (j *Journal) release() error {
 	return errors.Join(errs...)
 }
 
-// kept returns the newest results up to applied, in order and within the bounds, the newest in any case. The machine is
-// done with those requests, so it waits for watchers that are a moment behind.
-func (m *trainingClient) kept(applied int64) ([]result, error) {
+// kept returns the newest results up to applied, in order and within the limits; the newest is always kept. The
+// machine has executed those requests, so kept waits for watchers that have not recorded their results yet.
+func (m *trainingClient) kept(applied int64) ([]loggedResult, error) {
 	m.mu.Lock()
-	var done []*op // newest first
+	var done []*acceptedRequest // newest first
 	for seq := applied; seq > max(0, applied-int64(m.j.opts.KeepResults)); seq-- {
 		if o, ok := m.ops.Get(seq); ok {
 			done = append(done, o)
 		}
 	}
 	m.mu.Unlock()
-	var results []result
+	var results []loggedResult
 	bytes := int64(0)
 	for _, o := range done {
 		<-o.noted
@@ -153,7 +154,7 @@ func (m *trainingClient) kept(applied int64) ([]result, error) {
 }
 
 // dropOld forgets the results that the snapshot does not keep. m.mu is held.
-func (m *trainingClient) dropOld(kept []result) {
+func (m *trainingClient) dropOld(kept []loggedResult) {
 	oldest := m.applied + 1
 	if len(kept) > 0 {
 		oldest = kept[0].SeqID

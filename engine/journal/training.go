@@ -20,26 +20,27 @@ type trainingClient struct {
 	snapping sync.Mutex // held during a snapshot, an eviction and a restore
 
 	mu       sync.Mutex
-	inner    tinker.TrainingClient   // nil while the model is evicted
-	idle     bool                    // evicted: only the snapshot exists
-	used     time.Time               // time of the last request
-	ops      *numbered.Requests[*op] // accepted, as far as their results are kept
-	running  int                     // requests without a result
-	applied  int64                   // last SeqID in the snapshot on disk
-	snapped  bool                    // there is one
-	compute  time.Duration           // spent since that snapshot
-	bytes    int64                   // logged since that snapshot
+	inner    tinker.TrainingClient                // nil while the model is evicted
+	evicted  bool                                 // only the snapshot exists
+	used     time.Time                            // time of the last request
+	ops      *numbered.Requests[*acceptedRequest] // accepted, as far as their results are kept
+	running  int                                  // requests without a result
+	applied  int64                                // last SeqID in the snapshot on disk
+	snapped  bool                                 // there is one
+	compute  time.Duration                        // spent since that snapshot
+	bytes    int64                                // logged since that snapshot
 	lastDone time.Time
 
-	sending sync.WaitGroup                      // requests that are logged and on their way to the machine
-	leaving *tinker.Future[tinker.UnloadOutput] // not nil once the model is unloaded, or is to be
+	sending sync.WaitGroup                      // requests that are logged but not yet passed to the machine
+	leaving *tinker.Future[tinker.UnloadOutput] // not nil once the model is unloaded or about to be
 	gone    bool                                // the machine does not have it any more
 	info    tinker.ModelInfo
 	broken  error // why the snapshot cannot be read
 }
 
 func newTrainingClient(j *Journal, c created, inner tinker.TrainingClient) *trainingClient {
-	return &trainingClient{j: j, id: c.ModelID, created: c, inner: inner, ops: numbered.New[*op](c.ModelID),
+	return &trainingClient{j: j, id: c.ModelID, created: c, inner: inner,
+		ops:  numbered.New[*acceptedRequest](c.ModelID),
 		used: time.Now()}
 }
 
@@ -66,12 +67,12 @@ func (m *trainingClient) otherSettings(seq int64, session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return tinker.Userf("journal: model %d of session %s was created with other settings: base model %q, rank %d, "+
-		"train_attn %t, train_mlp %t, train_unembed %t; "+
-		"ask for the same, or use another model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank,
+		"train_attn %t, train_mlp %t, train_unembed %t; ask for the same, or use another "+
+		"model_seq_id", seq, session, m.info.BaseModel, m.info.LoRA.Rank,
 		m.info.LoRA.TrainAttn, m.info.LoRA.TrainMLP, m.info.LoRA.TrainUnembed)
 }
 
-// The operations by name: how the log calls them and how they are sent.
+// The operations by their names in the log.
 const (
 	opForward         = "forward"
 	opForwardBackward = "forward_backward"
@@ -141,7 +142,7 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 	if m.j.ctx.Err() != nil {
 		return nil, tinker.ErrClosed
 	}
-	if err := m.awake(); err != nil {
+	if err := m.lockLoaded(); err != nil {
 		return nil, err
 	}
 	*seq = m.ops.Number(*seq)
@@ -154,7 +155,7 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 	if f, logged, err := repeated[T](m, name, *seq, hash); f != nil || err != nil {
 		m.mu.Unlock()
 		if err == nil {
-			err = logged.sync() // the first one may still be on its way to the disk
+			err = logged.sync() // the first one may not be on the disk yet
 		}
 		return f, err
 	}
@@ -168,7 +169,7 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 		return nil, err
 	}
 	f, resolve := tinker.NewFuture[T]()
-	o := &op{name: name, hash: hash, logged: at, future: f, noted: make(chan struct{})}
+	o := &acceptedRequest{name: name, hash: hash, logged: at, future: f, noted: make(chan struct{})}
 	m.ops.Accept(*seq, o)
 	m.running++
 	m.sending.Add(1)
@@ -190,8 +191,8 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 	return f, nil
 }
 
-// later passes a request on when the log could be written after all. The caller got an error, and may send it again.
-func (m *trainingClient) later(o *op, at position, forward func(), fail func(error)) {
+// later passes a request on when the log can be written again. The caller got an error and may repeat the request.
+func (m *trainingClient) later(o *acceptedRequest, at position, forward func(), fail func(error)) {
 	m.j.background.Go(func() {
 		if err := at.log.Await(m.j.ctx, at.at); err != nil {
 			close(o.noted)
@@ -207,7 +208,7 @@ func (m *trainingClient) later(o *op, at position, forward func(), fail func(err
 // m.mu is held.
 func repeated[T any](m *trainingClient, name string, seq int64,
 	hash [32]byte) (f *tinker.Future[T], logged position, err error) {
-	o, found, err := m.ops.Repeated(seq, m.applied, func(o *op) (ok bool) {
+	o, found, err := m.ops.Repeated(seq, m.applied, func(o *acceptedRequest) (ok bool) {
 		f, ok = o.future.(*tinker.Future[T])
 		return ok && o.name == name && o.hash == hash
 	})

@@ -45,7 +45,7 @@ func (j *Journal) UnloadModel(ctx context.Context, modelID string) (*tinker.Futu
 func (m *trainingClient) unload(ctx context.Context, log bool) (*tinker.Future[tinker.UnloadOutput], error) {
 	u, ok := m.j.m.(tinker.Unloader)
 	if !ok {
-		return nil, tinker.Userf("journal: models of this service are not unloaded")
+		return nil, tinker.Userf("journal: this service cannot unload models")
 	}
 	m.mu.Lock()
 	if m.leaving != nil {
@@ -65,7 +65,7 @@ func (m *trainingClient) unload(ctx context.Context, log bool) (*tinker.Future[t
 	m.mu.Unlock()
 	m.j.background.Add(1)
 	if err := at.sync(); err != nil {
-		go func() { // it leaves all the same, once that is in the log
+		go func() { // it is unloaded anyway, once the record is in the log
 			defer m.j.background.Done()
 			if err := at.log.Await(m.j.ctx, at.at); err != nil {
 				resolve(tinker.UnloadOutput{}, err)
@@ -77,7 +77,7 @@ func (m *trainingClient) unload(ctx context.Context, log bool) (*tinker.Future[t
 	}
 	go func() {
 		defer m.j.background.Done()
-		resolve(m.leave(u)) // one that failed, or that the end of the process interrupted, is done after the next start
+		resolve(m.leave(u)) // a failed or interrupted unload is completed after the next start
 	}()
 	return f, nil
 }
@@ -88,7 +88,7 @@ func (m *trainingClient) leave(u tinker.Unloader) (out tinker.UnloadOutput, err 
 	m.snapping.Lock()
 	defer m.snapping.Unlock()
 	m.mu.Lock()
-	idle := m.idle
+	idle := m.evicted
 	m.mu.Unlock()
 	if out.ModelID = m.id; idle {
 		return out, m.bury()
@@ -123,7 +123,7 @@ func (m *trainingClient) bury() error {
 		return fmt.Errorf("journal: model %s: %w", m.id, err)
 	}
 	m.mu.Lock()
-	m.gone, m.idle, m.inner = true, false, nil
+	m.gone, m.evicted, m.inner = true, false, nil
 	m.mu.Unlock()
 	if _, err := os.Stat(m.j.snapshotPath(m.id)); err == nil {
 		if err := fs.Remove(m.j.snapshotPath(m.id)); err != nil {

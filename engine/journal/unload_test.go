@@ -10,13 +10,14 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// parting is a script with two models of which one is unloaded in the middle.
+// parting is a script with two models, one of which is unloaded in the middle.
 type parting struct {
 	promised bool   // the unload
-	state    string // of the model that goes, saved before
+	state    string // of the unloaded model, saved before
 	answers  string // of the model that stays
 }
 
@@ -26,8 +27,7 @@ func second(svc tinker.Service) (tinker.TrainingClient, error) {
 		LoRA: tinker.LoRA{Rank: 2, Seed: &seed, TrainAttn: true}})
 }
 
-// run does what is left of the script; every request has its number, so that those that were promised are only asked
-// again.
+// run executes the rest of the script. Every request has its number, so that promised ones are only repeated.
 func (p *parting) run(svc tinker.Service) error {
 	c, err := begin(svc)
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *parting) run(svc tinker.Service) error {
 	return errors.Join(ask(3), ask(4))
 }
 
-// check looks at what is left when the script is done.
+// check compares the state after the script.
 func (p *parting) check(t *testing.T, svc tinker.Service) {
 	t.Helper()
 	gone, err := begin(svc)
@@ -95,15 +95,15 @@ func (p *parting) check(t *testing.T, svc tinker.Service) {
 	}
 }
 
-// The process dies at each operation on the disk around an unload: a promised one is done after the next start,
-// nothing accepted before it is lost, and the model that stays knows nothing of it.
+// The process is killed at each operation on the disk around an unload. A promised unload is completed after the next
+// start, no request accepted before it is lost, and the other model is not affected.
 func TestEveryKillAroundUnload(t *testing.T) {
 	dir := tinyModel(t)
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": {SnapshotAfter: time.Nanosecond}} {
 		t.Run(name, func(t *testing.T) {
 			var want parting
 			folder := t.TempDir()
-			count := &disk.Crash{FS: disk.OS()}
+			count := &disktest.Crash{FS: disk.OS()}
 			j, err := open(t, dir, folder, count, o)
 			if err != nil {
 				t.Fatal(err)
@@ -129,22 +129,22 @@ func TestEveryKillAroundUnload(t *testing.T) {
 			for at := 1; at <= n; at += stride {
 				t.Run(fmt.Sprint("at ", at), func(t *testing.T) {
 					t.Parallel()
-					want.checkKilled(t, dir, o, &disk.Crash{FS: disk.OS(), At: at, PowerLoss: at%4 < 2})
+					want.checkKilled(t, dir, o, &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%4 < 2})
 				})
 			}
 		})
 	}
 }
 
-// checkKilled kills a process, starts it twice more, and compares what a client hears with p.
-func (p parting) checkKilled(t *testing.T, modelDir string, o journal.Options, crash *disk.Crash) {
+// checkKilled kills a process, starts it twice more, and compares a client's answers with p.
+func (p parting) checkKilled(t *testing.T, modelDir string, o journal.Options, crash *disktest.Crash) {
 	work, got := t.TempDir(), parting{}
 	j, err := open(t, modelDir, work, crash, o)
 	if err == nil {
 		err = got.run(j)
 		j.Close()
 	}
-	if err != nil && !errors.Is(err, disk.ErrCrash) {
+	if err != nil && !errors.Is(err, disktest.ErrCrash) {
 		t.Fatal(err)
 	}
 	for range 2 {

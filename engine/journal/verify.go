@@ -8,9 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Verify reads every snapshot and log segment of the journal in dir, without changing or executing anything, and
-// calls seen with what it found. The error joins all damage. An unfinished record at the end of the log is not
-// damage: the next start cuts it off.
+// Verify reads every snapshot and log segment of the journal in dir, without changing or executing anything, and calls
+// seen with its findings. The error joins all damage. An unfinished record at the end of the log is not damage: the
+// next start cuts it off.
 func Verify(dir string, seen func(line string)) error {
 	paths, err := snapshots(dir)
 	if err != nil {

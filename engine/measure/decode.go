@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 )
 
-// decoding is sequences behind a computed context, each with pages of its own.
+// decoding is sequences that continue a computed context, each with its own pages.
 type decoding struct {
 	context []int32
 	steps   int // that the pages have room for
@@ -19,9 +19,9 @@ type decoding struct {
 	rng     []*rand.Rand // of each sequence
 }
 
-// Decode draws steps tokens for each of that many sequences, the first behind the context's last token. As in the
-// engine, each token comes with its log-probability. The context is computed before the time is taken, and kept for
-// the next call with the same arguments. Check is 0: the draws are random.
+// Decode draws steps tokens for each of that many sequences, beginning after the context's last token. As in the
+// engine, each token comes with its log-probability. The context is computed before the clock starts, and kept for the
+// next call with the same arguments. Check is 0: the draws are random.
 func (b *Bench) Decode(context []int32, sequences, steps int) (Result, error) {
 	b.drop(true, false)
 	d := b.decoding

@@ -1,6 +1,6 @@
-// Package measure times single passes of the engine: one training pass, one prefill, some decoding steps. There is no
-// queue, no scheduler and no durability in the way, so that the rates can be compared with those of other programs and
-// with the bounds of the machine.
+// Package measure times single passes of the engine: one training pass, one prefill, some decoding steps. It runs
+// without queue, scheduler and durability, so that the rates can be compared with those of other programs and with the
+// bounds of the machine.
 package measure
 
 import (
@@ -16,7 +16,7 @@ import (
 // Result is the time of one pass.
 type Result struct {
 	Seconds float64
-	Check   float64 // what was computed, to compare with another program: see the pass
+	Check   float64 // a number to compare with another program's; each pass documents its own
 }
 
 // Bench runs passes on one model at a time. It keeps the weights and what the last kind of pass allocated, so that a
@@ -73,7 +73,7 @@ func (b *Bench) Close() {
 	*b = Bench{kernels: b.kernels}
 }
 
-// Prefill computes a prompt and the logits behind it. Check is the log-probability of token 0 there.
+// Prefill computes a prompt and the logits after it. Check is the log-probability of token 0 there.
 func (b *Bench) Prefill(prompt []int32) (Result, error) {
 	b.drop(true, true)
 	seqs := []model.Seq{{Tokens: prompt, Pages: b.pages(len(prompt))}}
@@ -85,8 +85,8 @@ func (b *Bench) Prefill(prompt []int32) (Result, error) {
 	return Result{Seconds: time.Since(start).Seconds(), Check: float64(logits[0] - lse)}, b.runner.Err()
 }
 
-// drop releases what the other kinds of passes allocated: a model of billions of parameters has to fit beside another
-// program's.
+// drop releases the memory of other kinds of passes, so that a model of billions of parameters fits into memory
+// together with another program's.
 func (b *Bench) drop(training, decoding bool) {
 	training, decoding = training && b.training != nil, decoding && b.decoding != nil
 	if training {

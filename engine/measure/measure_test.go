@@ -35,7 +35,7 @@ func logprobs(t *testing.T, ids []int32) []float32 {
 	return r.PromptLogprobs[1:]
 }
 
-// TestChecks: what the passes compute is what the engine computes, however often they change places.
+// TestChecks: the passes compute what the engine computes, in any order.
 func TestChecks(t *testing.T) {
 	ids := []int32{5, 3, 8, 1, 9, 2, 6, 0}
 	want := logprobs(t, ids)

@@ -53,7 +53,8 @@ func newDropRepeated(args map[string]any) (pipeline.Operator, error) {
 }
 
 // Process implements pipeline.Operator.
-func (dropRepeated) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (dropRepeated) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	seen := map[string]bool{}
 	kept := slices.DeleteFunc(slices.Clone(list), func(e *experience.Experience) bool {
 		key := e.EID.TID() + "\n" + e.ResponseText

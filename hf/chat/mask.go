@@ -138,7 +138,7 @@ func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text 
 // end returns where the assistant message that begins at from ends in text;
 // through is the conversation up to this message. Templates may show a message
 // in another way once more follow it (no empty thoughts, another token at its
-// end): then it ends behind the token that ends a turn, or else where the two
+// end): then it ends after the token that ends a turn, or else where the two
 // ways part.
 func (t *Template) end(tok *tokenizer.Tokenizer, text, through string, from int) int {
 	if strings.HasPrefix(text, through) {
@@ -162,11 +162,11 @@ func common(a, b string) int {
 	return n
 }
 
-// probe is the content of the message that StopIDs looks behind.
+// probe is the content of the message after which StopIDs looks.
 const probe = "zq7probe"
 
 // StopIDs returns the token that the template puts at the end of an assistant
-// turn, such as <|im_end|> or <|eot_id|>: the first special token behind a
+// turn, such as <|im_end|> or <|eot_id|>: the first special token after a
 // message's content. It is empty if there is none.
 func (t *Template) StopIDs(tok *tokenizer.Tokenizer) ([]int32, error) {
 	text, err := t.Render([]Message{{Role: "user", Content: "Hi"}, {Role: "assistant", Content: probe}}, Options{})

@@ -20,7 +20,7 @@ type Sequence struct {
 // continues; encode gives the ids of a text without adding any.
 //
 //  1. Before the first answer the ids are those of text, and continues is false.
-//  2. If text begins with s.Text, the conversation continues: the ids are s.Tokens and behind them those of the
+//  2. If text begins with s.Text, the conversation continues: the ids are s.Tokens and after them those of the
 //     rest, encoded by itself. No token spans the boundary, and nothing that was sampled is encoded again,
 //     however a tokenizer would split it. If the model ended its answer itself and the rest begins with the
 //     very token that it wrote, that token is not repeated. An answer that was cut has no such token: the rest
@@ -31,7 +31,7 @@ type Sequence struct {
 //     prompt, and not trained.
 //
 // Texts are compared and ids are not: a template cannot tell which ids an answer had, and other ids for the
-// same text are no reason to begin anew. The comparison does not see special tokens that the model wrote within
+// same text are no reason to start over. The comparison does not see special tokens that the model wrote within
 // an answer, since nobody hears them; they stay in the ids. A token that templates put in front of everything,
 // such as a BOS, is in the first text alone. Replaced bytes compare as U+FFFD, and the ids keep them.
 //

@@ -62,7 +62,7 @@ func TestSequencesOfRealTemplates(t *testing.T) {
 	for name, tt := range map[string]struct {
 		model, file string
 		answer      []string
-		end         string // what the model writes behind it
+		end         string // what the model writes after it
 		began       int    // sequences after three turns
 	}{
 		"qwen3, no thoughts": {"qwen3", "qwen2", []string{"it", " is", " f", "our"}, "<|im_end|>", 1},

@@ -15,7 +15,7 @@ type CallStyle int
 const (
 	NoCalls    CallStyle = iota
 	QwenCalls            // <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number, text around them
-	LlamaCalls           // {"name": …, "parameters": {…}} as the whole answer, or behind <|python_tag|>
+	LlamaCalls           // {"name": …, "parameters": {…}} as the whole answer, or after <|python_tag|>
 )
 
 const (
@@ -73,7 +73,7 @@ func SplitReasoning(text string) (reasoning, content string) {
 }
 
 // qwenCalls takes the <tool_call> elements out of a text. The last may lack its
-// end, where the answer was cut off behind the JSON.
+// end, where the answer was cut off after the JSON.
 func qwenCalls(text string) (content string, calls jinja.List, err error) {
 	if !strings.Contains(text, callOpen) {
 		return text, nil, nil
@@ -116,7 +116,7 @@ func qwenCalls(text string) (content string, calls jinja.List, err error) {
 }
 
 // llamaCalls reads an answer that is one or more JSON objects, apart from each
-// other by semicolons or white space, or text with such behind <|python_tag|>.
+// other by semicolons or white space, or text with such after <|python_tag|>.
 // Behind the tag may also stand a built-in tool's name.call(key="value").
 func llamaCalls(text string) (content string, calls jinja.List, err error) {
 	before, code, tagged := strings.Cut(text, pythonTag)
@@ -166,7 +166,7 @@ func takeCall(text, member string) (call *jinja.Map, rest string, err error) {
 	}
 	object, ok := v.(*jinja.Map)
 	if !ok {
-		return nil, text, fmt.Errorf("the JSON is no object")
+		return nil, text, fmt.Errorf("the JSON is not an object")
 	}
 	if inner, ok := object.Get("function"); ok {
 		if f, ok := inner.(*jinja.Map); ok {

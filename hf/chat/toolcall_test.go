@@ -67,7 +67,7 @@ func TestParseAnswer(t *testing.T) {
 			"the JSON has no name"},
 		{QwenCalls, `<tool_call>{"name":"f","arguments":[1]}</tool_call>`,
 			`¦<tool_call>{"name":"f","arguments":[1]}</tool_call>`, "its arguments are no object"},
-		{QwenCalls, `<tool_call>[1]</tool_call>`, `¦<tool_call>[1]</tool_call>`, "the JSON is no object"},
+		{QwenCalls, `<tool_call>[1]</tool_call>`, `¦<tool_call>[1]</tool_call>`, "the JSON is not an object"},
 		{QwenCalls, `<tool_call>{"name":"f"} x</tool_call>`, `¦<tool_call>{"name":"f"} x</tool_call>`,
 			"something stands between"},
 

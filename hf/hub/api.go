@@ -70,7 +70,7 @@ func parseRevision(body io.Reader) (revision, error) {
 	}
 	for _, f := range v.Files {
 		if !filepath.IsLocal(f.Name) || path.Clean(f.Name) != f.Name || strings.Contains(f.Name, "\\") {
-			return v, fmt.Errorf("hub: the hub names file %q, which is no path below a folder", f.Name)
+			return v, fmt.Errorf("hub: the hub names file %q, which is not a path below a folder", f.Name)
 		}
 	}
 	return v, nil
@@ -165,7 +165,7 @@ func escape(name string) string {
 }
 
 // send does one request, again if the server is busy or not reached, at most five times. The token goes to the endpoint
-// only. A response that is no error of the server's is returned whatever its status.
+// only. A response that is not an error of the server's is returned whatever its status.
 func (h *Hub) send(ctx context.Context, method, address string, header http.Header) (*http.Response, error) {
 	client := *h.Client
 	if method == http.MethodHead {

@@ -44,7 +44,7 @@ func (h *Hub) commit(r repo) (string, error) {
 	}
 	commit := strings.TrimSpace(string(data))
 	if !commitRule.MatchString(commit) {
-		return "", fmt.Errorf("%s holds %q, which is no commit", h.ref(r), commit)
+		return "", fmt.Errorf("%s holds %q, which is not a commit", h.ref(r), commit)
 	}
 	return commit, nil
 }

@@ -220,7 +220,7 @@ func (b *blobFile) note(part int) error {
 	defer b.mu.Unlock()
 	b.state.Done = append(b.state.Done, part)
 	if b.state.PartSize >= b.state.Size {
-		return nil // nothing to go on from
+		return nil // nothing to continue from
 	}
 	data, err := json.Marshal(b.state)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // noise is n bytes that repeat nowhere.
@@ -201,8 +202,8 @@ func TestRefusals(t *testing.T) {
 			[]string{"HF_HUB_OFFLINE is set", "model a/b is not in it", "models--a--b", "unset"}},
 		{"unreachable", "a/b", func(o *Options) { o.Endpoint = "http://127.0.0.1:1" },
 			[]string{"cannot reach http://127.0.0.1:1", "HF_ENDPOINT", "is not in it"}},
-		{"no name", "../x", nil, []string{`"../x" is no name`}},
-		{"no revision", "a/b@../x", nil, []string{"no revision"}},
+		{"no name", "../x", nil, []string{`"../x" is not a name`}},
+		{"no revision", "a/b@../x", nil, []string{"is not a revision"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := client(t, s)
@@ -343,14 +344,15 @@ func TestSurvivesEveryKill(t *testing.T) {
 	set := func(fs disk.FS, cache string) func(*Options) { // few parts, so few operations
 		return func(o *Options) { o.fs, o.Cache, o.Parallel, o.PartSize = fs, cache, 1, 64<<10 }
 	}
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	if _, err := client(t, s, set(count, t.TempDir())).Model(context.Background(), llamaName); err != nil {
 		t.Fatal(err)
 	}
 	for at := 1; at <= count.Count(); at++ {
 		cache := t.TempDir()
-		_, err := client(t, s, set(&disk.Crash{FS: disk.OS(), At: at}, cache)).Model(context.Background(), llamaName)
-		if err != nil && !errors.Is(err, disk.ErrCrash) {
+		crash := &disktest.Crash{FS: disk.OS(), At: at}
+		_, err := client(t, s, set(crash, cache)).Model(context.Background(), llamaName)
+		if err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
 		dir, err := client(t, s, set(disk.OS(), cache)).Model(context.Background(), llamaName)

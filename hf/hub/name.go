@@ -46,11 +46,11 @@ func parse(k kind, s string) (repo, error) {
 	}
 	switch {
 	case bad:
-		return repo{}, fmt.Errorf("hub: %q is no name on the hub; names look like openai/gsm8k", s)
+		return repo{}, fmt.Errorf("hub: %q is not a name on the hub; names look like openai/gsm8k", s)
 	case !given:
 		revision = "main"
 	case revision == "" || !filepath.IsLocal(revision) || strings.ContainsAny(revision, "\\?#%:"):
-		return repo{}, fmt.Errorf("hub: %q is no revision of %s; give a branch, a tag or a commit", revision, id)
+		return repo{}, fmt.Errorf("hub: %q is not a revision of %s; give a branch, a tag or a commit", revision, id)
 	}
 	return repo{k, id, revision}, nil
 }

@@ -104,7 +104,7 @@ func (l *argList) eval(r *run, front ...Value) (args, error) {
 		}
 		m, ok := v.(*Map)
 		if !ok {
-			return a, fmt.Errorf("** before %s, which is no dict", typeName(v))
+			return a, fmt.Errorf("** before %s, which is not a dict", typeName(v))
 		}
 		if err := r.spend("arguments", m.Len(), entryBytes*m.Len()); err != nil {
 			return a, err

@@ -28,7 +28,7 @@ func filterItems(r *run, a args) (Value, error) {
 	case *Map:
 		return generate(pairs(m)), nil
 	}
-	return nil, fmt.Errorf("items of %s, which is no dict", typeName(v[0]))
+	return nil, fmt.Errorf("items of %s, which is not a dict", typeName(v[0]))
 }
 
 func filterList(r *run, a args) (Value, error) {
@@ -258,7 +258,7 @@ func filterDictSort(r *run, a args) (Value, error) {
 	}
 	m, ok := v[0].(*Map)
 	if !ok {
-		return nil, fmt.Errorf("dictsort of %s, which is no dict", typeName(v[0]))
+		return nil, fmt.Errorf("dictsort of %s, which is not a dict", typeName(v[0]))
 	}
 	at := 0
 	if or(v[2], "key") == "value" {

@@ -14,22 +14,6 @@ type Map struct {
 	index  map[Value]int
 }
 
-// NewMap makes a Map of keys and values in turn; the keys are strings.
-func NewMap(pairs ...Value) (*Map, error) {
-	if len(pairs)%2 != 0 {
-		return nil, fmt.Errorf("jinja: a map of %d keys and values in turn", len(pairs))
-	}
-	m := &Map{}
-	for i := 0; i < len(pairs); i += 2 {
-		key, ok := pairs[i].(string)
-		if !ok {
-			return nil, fmt.Errorf("jinja: map key %v is no string", pairs[i])
-		}
-		m.Set(key, pairs[i+1])
-	}
-	return m, nil
-}
-
 // Set sets a key, which keeps its place if it is there already. The value must
 // be one of this package, see [Value].
 func (m *Map) Set(key string, v Value) { m.set(key, v) }

@@ -7,7 +7,7 @@ import "slices"
 const maxChain = 1000
 
 // tuple reads an expression, or several with commas between as a Tuple. The
-// list of a for does not take in the if behind it (withIf false).
+// list of a for does not take in the if after it (withIf false).
 func (p *parser) tuple(withIf bool) (expr, error) {
 	one := p.expression
 	if !withIf {
@@ -179,7 +179,7 @@ func (p *parser) power() (expr, error) {
 	return p.leftward(kindOp, []string{"**"}, signed, joinBinary)
 }
 
-// unary reads -x, +x or x. The filters behind belong to the signed value.
+// unary reads -x, +x or x. The filters after it belong to the signed value.
 func (p *parser) unary(filters bool) (expr, error) {
 	if err := p.deeper(); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// postfix reads the attributes, subscripts and calls behind a value.
+// postfix reads the attributes, subscripts and calls after a value.
 func (p *parser) postfix(e expr) (expr, error) {
 	for n := 0; ; n++ {
 		t := p.peek()

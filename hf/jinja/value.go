@@ -2,8 +2,6 @@ package jinja
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -28,43 +26,6 @@ func (u undefined) err() error { return fmt.Errorf("%s", u.what) }
 
 // namespace is the one thing a template can change.
 type namespace struct{ attrs *Map }
-
-// ValueOf makes a Value of a Go value: maps with string keys become a *Map in
-// the order of their keys, slices a List, numbers int64 or float64.
-func ValueOf(v any) (Value, error) {
-	switch v := v.(type) {
-	case nil, bool, int64, float64, string, List, Tuple, *Map:
-		return v, nil
-	case map[string]any:
-		m := &Map{}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			item, err := ValueOf(v[key])
-			if err != nil {
-				return nil, err
-			}
-			m.Set(key, item)
-		}
-		return m, nil
-	}
-	rv := reflect.ValueOf(v)
-	switch {
-	case rv.CanInt():
-		return rv.Int(), nil
-	case rv.Kind() == reflect.Float32:
-		return rv.Float(), nil
-	case rv.Kind() == reflect.Slice:
-		list := make(List, rv.Len())
-		for i := range list {
-			item, err := ValueOf(rv.Index(i).Interface())
-			if err != nil {
-				return nil, err
-			}
-			list[i] = item
-		}
-		return list, nil
-	}
-	return nil, fmt.Errorf("jinja: a Go %T is not a template value", v)
-}
 
 // typeName is Python's name of the type of v.
 func typeName(v Value) string {

@@ -27,7 +27,7 @@ func TestCompose(t *testing.T) {
 			t.Fatalf("NFC of %+q is %+q, want %+q", s, got, want)
 		}
 	}
-	for r := rune(0); r < 0x110000; r++ { // alone, and behind what it may compose with
+	for r := rune(0); r < 0x110000; r++ { // alone, and after what it may compose with
 		for _, s := range []string{string(r), "e" + string(r), "가" + string(r)} {
 			if got, want := c.normalize(s), norm.NFC.String(s); got != want {
 				t.Fatalf("NFC of %+q is %+q, want %+q", s, got, want)

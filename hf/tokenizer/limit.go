@@ -7,7 +7,7 @@ import "fmt"
 // gives the same ids on every machine: normalizers may not make a text longer
 // than maxGrowth times, sections may not nest or list more parts than any
 // tokenizer in use, and regular expressions run in time linear in the text
-// (package pattern), so that no text makes them backtrack for ever.
+// (package pattern), so that no text makes them backtrack forever.
 const (
 	maxGrowth  = 256     // times the length; those in use make it 33 times at most (NFKC, then ▁ for spaces)
 	maxParts   = 128     // of a normalizer, pre-tokenizer, decoder or post-processor, inner ones included

@@ -3,7 +3,7 @@ package tokenizer
 import "hash/maphash"
 
 // memory remembers the ids of words met lately: most words of a text were met
-// before. A word has one place, where the newest one stays. It is no map since
+// before. A word has one place, where the newest one stays. It is not a map since
 // those grow, and forget all or nothing.
 type memory struct {
 	seed  maphash.Seed

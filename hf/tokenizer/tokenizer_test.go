@@ -28,7 +28,7 @@ func TestTokens(t *testing.T) {
 	}
 	for _, id := range []int32{-1, int32(tok.VocabSize())} {
 		if tok.Token(id) != "" || tok.Bytes(id) != nil || tok.IsSpecial(id) || tok.Decode([]int32{id}, false) != "" {
-			t.Errorf("id %d is no token, but has a spelling or bytes", id)
+			t.Errorf("id %d is not a token, but has a spelling or bytes", id)
 		}
 	}
 	if _, ok := tok.TokenID("no such token"); ok {

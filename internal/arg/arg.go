@@ -1,5 +1,5 @@
 // Package arg reads the arguments that a configuration gives to a named part: an advantage function, an operator, a
-// workflow, a reward, a selector. Every part reads them by the same rules, and says in the same words what is wrong.
+// workflow, a reward, a selector. Every part reads them by the same rules and reports the same errors.
 package arg
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
-// Error is what is wrong with one argument. Its name lets whoever knows the text of the configuration point at the
+// Error is the error of one argument. A caller that has the text of the configuration can use the name to find the
 // line.
 type Error struct {
 	Name, Text string
-	Unknown    bool // there is no argument of that name
+	Unknown    bool // the part has no argument of that name
 }
 
-// Error is the name and what is wrong with it.
+// Error implements error: the name and the text.
 func (e *Error) Error() string { return e.Name + " " + e.Text }
 
-// Reader reads the arguments of one part. It remembers the names it was asked for, so that Close can name those that
-// the part does not have. An argument whose value is nil counts as not given.
+// Reader reads the arguments of one part. It records the names that are read, so that Close can name the unknown ones.
+// An argument whose value is nil counts as not given.
 type Reader struct {
 	values map[string]any
 	known  []string
@@ -35,7 +35,7 @@ type Reader struct {
 // Read returns a reader of values, which it does not change.
 func Read(values map[string]any) *Reader { return &Reader{values: values} }
 
-// Any returns an argument as it stands, and whether it is given.
+// Any returns an argument unconverted, and whether it is given.
 func (r *Reader) Any(name string) (value any, given bool) {
 	if !slices.Contains(r.known, name) {
 		r.known = append(r.known, name)
@@ -127,14 +127,14 @@ func (r *Reader) Word(name string, allowed ...string) string {
 	return s
 }
 
-// Require records that value must be what want says, unless ok.
+// Require records an error that value must be want, unless ok.
 func (r *Reader) Require(ok bool, name string, value any, want string) {
 	if !ok {
 		r.Wrong(name, value, want)
 	}
 }
 
-// Wrong records that an argument's value must be what want says.
+// Wrong records an error that an argument's value must be want.
 func (r *Reader) Wrong(name string, value any, want string) {
 	if s, isText := value.(string); isText {
 		value = strconv.Quote(s)
@@ -145,7 +145,7 @@ func (r *Reader) Wrong(name string, value any, want string) {
 // Fail records an error about several arguments.
 func (r *Reader) Fail(err error) { r.errs = append(r.errs, err) }
 
-// Err returns an [*Error] for every value that is wrong so far, joined, or nil.
+// Err returns the errors so far, each an [*Error], joined, or nil.
 func (r *Reader) Err() error {
 	if len(r.errs) == 1 {
 		return r.errs[0]
@@ -153,7 +153,7 @@ func (r *Reader) Err() error {
 	return errors.Join(r.errs...)
 }
 
-// Close is Err with an error for each argument that nobody asked for, which names the nearest one that the part has.
+// Close is Err with an error for each argument that was not read, which names the nearest argument of the part.
 func (r *Reader) Close() error {
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		if !slices.Contains(r.known, name) {
@@ -173,8 +173,8 @@ func unknown(name string, known []string) *Error {
 	return &Error{Name: name, Text: text, Unknown: true}
 }
 
-// Float reads a number of any type that a YAML or JSON reader makes. Text that is a number counts, because YAML 1.2
-// reads 1e-6 as text. NaN is not a number.
+// Float reads a number of any type that a YAML or JSON decoder returns. A text that is a number is accepted, because
+// YAML 1.2 decodes 1e-6 as text. NaN is not a number.
 func Float(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:

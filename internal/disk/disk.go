@@ -1,8 +1,7 @@
-// Package disk has the file operations that durable state is made of, behind the interface FS.
+// Package disk has the file operations for durable state, behind the interface FS.
 //
 // Everything that must survive a kill is written through FS, so that a test can stop the process between any two
-// operations (Crash) and check what the next start makes of the files. Reading needs no such care and uses package
-// os.
+// operations (Crash) and check the next start. Reading uses package os.
 package disk
 
 import (
@@ -23,8 +22,8 @@ type FS interface {
 	RemoveAll(path string) error // a missing folder is no error
 	Truncate(path string, size int64) error
 	SyncDir(path string) error // makes names in the folder durable
-	// Transaction calls run, which changes what lies at path in one step by other means, such as a transaction of a
-	// database, and returns its error. It may fail without having called run.
+	// Transaction calls run, which changes path in one step by other means, such as a database transaction, and
+	// returns its error. It may fail without a call of run.
 	Transaction(path string, run func() error) error
 }
 
@@ -74,7 +73,7 @@ func (osFS) SyncDir(path string) error {
 
 func (osFS) Transaction(_ string, run func() error) error { return run() }
 
-// WriteFile replaces a file in one step: readers and restarts see the old content or the new, whole.
+// WriteFile replaces a file in one step: readers and restarts see the complete old or the complete new contents.
 func WriteFile(fs FS, path string, data []byte) error {
 	return Replace(fs, path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -82,8 +81,8 @@ func WriteFile(fs FS, path string, data []byte) error {
 	})
 }
 
-// WriteNew makes a file whole, or leaves the one that is there: of several processes that try, one makes it. own tells
-// apart what they write it under before.
+// WriteNew creates a complete file, or keeps the existing one: of several processes that try, one creates it. own
+// makes their temporary names different.
 func WriteNew(fs FS, path, own string, data []byte) error {
 	tmp := path + "." + own + ".tmp"
 	err := writeSynced(fs, tmp, func(w io.Writer) error {
@@ -105,7 +104,8 @@ func WriteNew(fs FS, path, own string, data []byte) error {
 	return fs.SyncDir(filepath.Dir(path))
 }
 
-// Replace is WriteFile for content that write produces. On an error the old file stands and nothing else is left.
+// Replace is WriteFile for contents that write produces. After an error the old file is unchanged and nothing else is
+// left.
 func Replace(fs FS, path string, write func(io.Writer) error) error {
 	tmp := path + ".tmp"
 	err := writeSynced(fs, tmp, write)

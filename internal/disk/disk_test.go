@@ -1,4 +1,4 @@
-package disk
+package disk_test
 
 import (
 	"errors"
@@ -6,18 +6,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
-// A replaced file is old or new and whole, wherever the process dies, with power or without.
+// After a kill or a power loss at any operation, a replaced file is the complete old or the complete new one.
 func TestReplaceSurvivesEveryCrash(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
 			path := filepath.Join(t.TempDir(), "state")
-			if err := WriteFile(OS(), path, []byte("old")); err != nil {
+			if err := disk.WriteFile(disk.OS(), path, []byte("old")); err != nil {
 				t.Fatal(err)
 			}
-			fs := &Crash{FS: OS(), At: at, PowerLoss: power}
-			err := WriteFile(fs, path, []byte("new content"))
+			fs := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			err := disk.WriteFile(fs, path, []byte("new content"))
 			got, rerr := os.ReadFile(path)
 			if rerr != nil || string(got) != "old" && string(got) != "new content" {
 				t.Fatalf("crash at %d: file holds %q, %v", at, got, rerr)
@@ -28,39 +31,16 @@ func TestReplaceSurvivesEveryCrash(t *testing.T) {
 				}
 				break
 			}
-			if !errors.Is(err, ErrCrash) {
+			if !errors.Is(err, disktest.ErrCrash) {
 				t.Fatalf("crash at %d: error %v", at, err)
 			}
 		}
 	}
 }
 
-func TestCrashTearsAppends(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	for _, tt := range []struct {
-		power bool
-		want  string
-	}{{false, "aaaabb"}, {true, "aaaa"}} {
-		os.Remove(path)
-		fs := &Crash{FS: OS(), At: 4, PowerLoss: tt.power}
-		f, _ := fs.Append(path)
-		f.Write([]byte("aaaa"))
-		f.Sync()
-		if _, err := f.Write([]byte("bbbb")); !errors.Is(err, ErrCrash) {
-			t.Fatalf("fourth operation: %v, want a crash", err)
-		}
-		if err := f.Sync(); !errors.Is(err, ErrCrash) {
-			t.Errorf("after the crash: %v", err)
-		}
-		if got, _ := os.ReadFile(path); string(got) != tt.want {
-			t.Errorf("power loss %v: %q, want %q", tt.power, got, tt.want)
-		}
-	}
-}
-
 func TestReplaceLeavesNothingOnError(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteFile(OS(), filepath.Join(dir, "no", "such"), nil); err == nil {
+	if err := disk.WriteFile(disk.OS(), filepath.Join(dir, "no", "such"), nil); err == nil {
 		t.Error("no error for a missing folder")
 	}
 	if ents, _ := os.ReadDir(dir); len(ents) != 0 {
@@ -68,12 +48,12 @@ func TestReplaceLeavesNothingOnError(t *testing.T) {
 	}
 }
 
-// Of several that make one file the first is kept, and no other's bytes.
+// If several processes create one file, it has the bytes of the first.
 func TestWriteNew(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	for i, text := range []string{"first", "second"} {
-		if err := WriteNew(OS(), path, strconv.Itoa(i), []byte(text)); err != nil {
+		if err := disk.WriteNew(disk.OS(), path, strconv.Itoa(i), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != "first" {

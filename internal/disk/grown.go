@@ -6,18 +6,18 @@ import (
 	"os"
 )
 
-// Grown is a file that grows by whole writes. What a failed write left behind is cut off before the next one. It is
-// for one goroutine at a time.
+// Grown is a file that grows by complete writes. The rest of a failed write is cut off before the next one. It is for
+// one goroutine at a time.
 type Grown struct {
 	fs   FS
 	path string
 	file File
-	size int64 // bytes of whole writes
+	size int64 // bytes of complete writes
 	torn bool  // a failed write may have left more
 }
 
-// OpenGrown opens the file at path, makes it if it is missing, and cuts it to size bytes, of which it must have that
-// many. Its folder must exist.
+// OpenGrown opens the file at path, creates it if it is missing, and cuts it to size bytes. A shorter file is an
+// error. Its folder must exist.
 func OpenGrown(to FS, path string, size int64) (*Grown, error) {
 	st, err := os.Stat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func OpenGrown(to FS, path string, size int64) (*Grown, error) {
 	return g, nil
 }
 
-// cut removes what a failed write left behind.
+// cut removes the rest of a failed write.
 func (g *Grown) cut() error {
 	if !g.torn {
 		return nil
@@ -52,7 +52,7 @@ func (g *Grown) cut() error {
 	return nil
 }
 
-// Write appends all of b, or nothing as far as the next Write and the next OpenGrown are concerned.
+// Write appends all of b; the next Write or OpenGrown removes the rest of a failed one.
 func (g *Grown) Write(b []byte) (int, error) {
 	if err := g.cut(); err != nil {
 		return 0, err
@@ -66,10 +66,10 @@ func (g *Grown) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Size is the number of bytes of whole writes.
+// Size is the number of bytes of complete writes.
 func (g *Grown) Size() int64 { return g.size }
 
-// Path is the path that the file was opened by.
+// Path is the path passed to OpenGrown.
 func (g *Grown) Path() string { return g.path }
 
 // Sync waits until the disk has every write.

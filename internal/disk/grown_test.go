@@ -1,4 +1,4 @@
-package disk
+package disk_test
 
 import (
 	"errors"
@@ -6,14 +6,17 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
-// TestGrown: what a full disk leaves of a write is gone before the next one, and what is behind the size at the
-// opening.
+// TestGrown: the rest of a failed write is removed before the next write, and so are bytes beyond the size when the
+// file is opened.
 func TestGrown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	full := &Full{FS: OS()}
-	g, err := OpenGrown(full, path, 0)
+	full := &disktest.Full{FS: disk.OS()}
+	g, err := disk.OpenGrown(full, path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +36,7 @@ func TestGrown(t *testing.T) {
 	if err := errors.Join(g.Sync(), g.Close()); err != nil || g.Size() != 8 {
 		t.Fatalf("size %d, %v", g.Size(), err)
 	}
-	if g, err = OpenGrown(OS(), path, 4); err != nil {
+	if g, err = disk.OpenGrown(disk.OS(), path, 4); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Write([]byte("three")); err != nil {
@@ -41,26 +44,5 @@ func TestGrown(t *testing.T) {
 	}
 	if raw, err := os.ReadFile(path); err != nil || string(raw) != "one three" || g.Close() != nil {
 		t.Errorf("the file is %q, %v", raw, err)
-	}
-}
-
-// TestTransaction: one that the crash forbids is not begun, and one that it interrupts did not succeed.
-func TestTransaction(t *testing.T) {
-	ran := 0
-	run := func() error { ran++; return nil }
-	c := &Crash{FS: OS(), At: 2}
-	if err := c.Transaction("rows", run); err != nil || ran != 1 {
-		t.Errorf("the first: %v, ran %d times", err, ran)
-	}
-	if err := c.Transaction("rows", run); !errors.Is(err, ErrCrash) || ran != 1 {
-		t.Errorf("the second: %v, ran %d times", err, ran)
-	}
-	d := &Crash{FS: OS()}
-	if err := d.Transaction("rows", func() error { d.Now(); return nil }); !errors.Is(err, ErrCrash) {
-		t.Errorf("interrupted: %v", err)
-	}
-	want := errors.New("no table")
-	if err := OS().Transaction("rows", func() error { return want }); err != want {
-		t.Errorf("its own error: %v", err)
 	}
 }

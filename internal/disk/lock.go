@@ -15,11 +15,11 @@ var ErrLocked = errors.New("locked")
 
 // Holder is the process that a lock's file names.
 type Holder struct {
-	PID  int    // 0: the file does not say
-	Host string // empty: the file does not say
+	PID  int    // 0: unknown
+	Host string // empty: unknown
 }
 
-// String names the process for a person.
+// String describes the process for a user.
 func (h Holder) String() string {
 	switch {
 	case h.PID == 0:
@@ -30,23 +30,23 @@ func (h Holder) String() string {
 	return fmt.Sprintf("pid %d on host %s", h.PID, h.Host)
 }
 
-// Lock is how a process takes a file for itself. The operating system holds the lock, so it ends with the process
-// however that ends; the file stays and names the holder by pid and host. On NFS the lock counts on all hosts, except
-// where the folder is mounted with local locks.
+// Lock is a process's exclusive lock of a file. The operating system holds the lock, so it ends with the process in
+// any case; the file stays and names the holder by pid and host. On NFS the lock works across hosts unless the folder
+// is mounted with local locks.
 type Lock struct {
 	Path string
-	// Grace bounds the wait for a holder that is alive. A holder that was killed and whose memory the system is
-	// still taking back is waited for up to Exit. 0 does not wait.
+	// Grace limits the wait for a live holder, and Exit the wait for a killed holder whose memory the system is still
+	// freeing. 0 does not wait.
 	Grace, Exit time.Duration
-	Wait        func(Holder) // told once, when it must wait; may be nil
-	// Unlocked is told when the file system has no locks, and nothing keeps a second process out; may be nil.
+	Wait        func(Holder) // called once, when it must wait; may be nil
+	// Unlocked is called when the file system has no locks, so that a second process is not excluded; may be nil.
 	Unlocked func(error)
 }
 
 // lockPause is the time between two attempts.
 const lockPause = 20 * time.Millisecond
 
-// Take takes the lock. The error wraps ErrLocked if another process keeps it; the message names that.
+// Take takes the lock. If another process holds it, the error wraps ErrLocked and names that process.
 func (l Lock) Take(ctx context.Context) (unlock func() error, err error) {
 	f, err := os.OpenFile(l.Path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l Lock) Take(ctx context.Context) (unlock func() error, err error) {
 	return func() error { return errors.Join(f.Truncate(0), f.Close()) }, nil
 }
 
-// wait tries until the lock is f's, or its holder keeps it for longer than it may.
+// wait tries until f has the lock or the time limit for its holder is over.
 func (l Lock) wait(ctx context.Context, f *os.File) error {
 	begun, told := time.Now(), false
 	for {
@@ -100,7 +100,7 @@ func (l Lock) wait(ctx context.Context, f *os.File) error {
 func sign(f *os.File) error {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "" // the pid alone must do
+		host = "" // only the pid is known
 	}
 	if err := f.Truncate(0); err != nil {
 		return err

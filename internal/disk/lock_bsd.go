@@ -2,5 +2,6 @@
 
 package disk
 
-// ending reports whether a process has ended. What the system still does with one that was killed is not shown here.
+// ending reports whether a process has ended. This system does not show that a killed process is still being cleaned
+// up.
 func ending(pid int) bool { return gone(pid) }

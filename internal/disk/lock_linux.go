@@ -10,11 +10,11 @@ import (
 const (
 	exiting = 0x4     // PF_EXITING
 	sigkill = 1 << 8  // bit of signal 9 in a mask of pending signals
-	dead    = "ZXx"   // states of a process that runs no more
+	dead    = "ZXx"   // states of an ended process
 	proc    = "/proc" // where the kernel shows its processes
 )
 
-// ending reports whether a process was killed, or has ended, and only the system still has work with it.
+// ending reports whether a process was killed or has ended, and the system is still cleaning up.
 func ending(pid int) bool {
 	if gone(pid) {
 		return true
@@ -24,7 +24,7 @@ func ending(pid int) bool {
 	if err != nil {
 		return gone(pid)
 	}
-	// The name, in brackets, may have any characters; behind it stand the state and, six fields on, the flags.
+	// The name, in brackets, may have any characters; the state follows it and, six fields later, the flags.
 	_, rest, _ := strings.Cut(string(stat[max(0, strings.LastIndexByte(string(stat), ')')):]), " ")
 	fields := strings.Fields(rest)
 	if len(fields) > 6 {
@@ -37,7 +37,7 @@ func ending(pid int) bool {
 	return err == nil && (pending(string(status), "SigPnd:") || pending(string(status), "ShdPnd:"))
 }
 
-// pending reports whether SIGKILL waits to be delivered, by a line of a status file.
+// pending reports whether SIGKILL is pending, from a line of a status file.
 func pending(status, name string) bool {
 	_, rest, ok := strings.Cut(status, name)
 	line, _, _ := strings.Cut(rest, "\n")

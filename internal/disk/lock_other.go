@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// lockFile has no locks to take on this system.
+// lockFile is not supported on this system.
 func lockFile(*os.File) error { return fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOOS) }
 
 func ending(int) bool { return false }

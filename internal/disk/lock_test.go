@@ -63,8 +63,7 @@ func TestLockRefusesASecondProcess(t *testing.T) {
 	}
 }
 
-// TestLockOfAKilledProcess: the lock of a process that was killed never stands in the way, even while the killed one
-// has not been waited for, and stays a zombie.
+// TestLockOfAKilledProcess: a killed process does not keep its lock, even while it is a zombie.
 func TestLockOfAKilledProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	other := hold(t, path)
@@ -89,8 +88,8 @@ func TestLockOfAKilledProcess(t *testing.T) {
 	}
 }
 
-// TestLockWaitsForAKilledHolder: the system may hold the lock of a killed process for a while, as it takes its memory
-// back first. Here a child of the holder, which shares the open file, keeps it for a second.
+// TestLockWaitsForAKilledHolder: the system may hold the lock of a killed process for a while, since it frees the
+// memory first. Here a child of the holder, which shares the open file, keeps it for a second.
 func TestLockWaitsForAKilledHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)

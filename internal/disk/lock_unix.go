@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the lock of an open file, or returns ErrLocked, or errors.ErrUnsupported where the file system has
-// none.
+// lockFile takes the lock of an open file, or returns ErrLocked, or errors.ErrUnsupported if the file system has no
+// locks.
 func lockFile(f *os.File) error {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile takes the lock of an open file, or returns ErrLocked. A locked byte cannot be read by others here, so it
-// is one far behind the text of the file.
+// lockFile takes the lock of an open file, or returns ErrLocked. On Windows other processes cannot read a locked byte,
+// so it locks one far after the text of the file.
 func lockFile(f *os.File) error {
 	at := windows.Overlapped{OffsetHigh: 1}
 	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
@@ -25,5 +25,5 @@ func lockFile(f *os.File) error {
 	return fmt.Errorf("LockFileEx: %w", err)
 }
 
-// ending is not known here: a killed process is waited for like a living one.
+// ending is always false here: a killed process is treated like a live one.
 func ending(int) bool { return false }

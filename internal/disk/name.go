@@ -2,7 +2,7 @@ package disk
 
 import "strings"
 
-// Name makes a name out of any text that every file system takes: each character but letters and digits of ASCII and
+// Name turns any text into a file name that every file system accepts: each character except ASCII letters, digits and
 // ._-+=@ becomes _.
 func Name(text string) string {
 	return strings.Map(func(r rune) rune {

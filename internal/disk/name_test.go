@@ -2,7 +2,7 @@ package disk
 
 import "testing"
 
-// A name keeps what every file system takes and nothing else.
+// A name keeps only characters that every file system accepts.
 func TestName(t *testing.T) {
 	for text, want := range map[string]string{
 		"gsm8k-v1.2_a+b=c@d": "gsm8k-v1.2_a+b=c@d",

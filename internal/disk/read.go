@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// patience is how long a pipe may stay silent. It decides only whether a file is read, never what is read.
+// patience is how long a pipe may stay silent. It decides only whether a file is read, not its contents.
 const patience = 10 * time.Second
 
-// How much is read of files that a user or a stranger names.
+// Size limits of files that are named by a user or an untrusted client.
 const (
 	SmallFile = 16 << 20  // configurations, notes, templates
 	BigFile   = 512 << 20 // vocabularies and indexes of weights
 )
 
-// ReadFile reads a file that a user or a stranger named: at most limit bytes of it, so that neither /dev/zero nor a
-// file that fills a disk fills memory. A pipe is read as it delivers, as from <(command); one that nobody writes to is
-// refused after ten seconds.
+// ReadFile reads a file that is named by a user or an untrusted client. It reads at most limit bytes, so that neither
+// /dev/zero nor a huge file fills the memory. It reads a pipe to its end, as from <(command); a pipe without a writer
+// is refused after ten seconds.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readFile(path, limit, patience)
 }
@@ -49,12 +49,11 @@ func readFile(path string, limit int64, patience time.Duration) ([]byte, error) 
 }
 
 func tooLong(path string, limit int64) error {
-	return fmt.Errorf("%s has more than %d bytes, which is the most that is read of such a file; give another", path,
+	return fmt.Errorf("%s has more than %d bytes, the limit for such a file; give another", path,
 		limit)
 }
 
-// OpenRegular opens a file to be read at any place. Pipes, devices and folders are refused by name, without waiting for
-// them.
+// OpenRegular opens a file for random access. It refuses pipes, devices and folders by name, without waiting for them.
 func OpenRegular(path string) (*os.File, error) {
 	f, info, err := open(path)
 	if err != nil {
@@ -62,13 +61,13 @@ func OpenRegular(path string) (*os.File, error) {
 	}
 	if !info.Mode().IsRegular() {
 		f.Close()
-		return nil, fmt.Errorf("%s is not a regular file (%s), and it is read at any place; write its contents to a "+
+		return nil, fmt.Errorf("%s is not a regular file (%s), and it needs random access; write its contents to a "+
 			"file and give that", path, info.Mode().Type())
 	}
 	return f, nil
 }
 
-// open opens without waiting for a writer at the other end of a pipe.
+// open opens a file without waiting for a writer at the other end of a pipe.
 func open(path string) (*os.File, os.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -85,7 +84,7 @@ func open(path string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// pipe reads a named pipe. Before the first byte its end means that no writer is there yet.
+// pipe reads a named pipe. Before the first byte, an end of file means that there is no writer yet.
 type pipe struct {
 	f        *os.File
 	path     string
@@ -95,7 +94,7 @@ type pipe struct {
 
 func (p *pipe) Read(b []byte) (int, error) {
 	for end := time.Now().Add(p.patience); ; time.Sleep(10 * time.Millisecond) {
-		// A pipe that cannot take deadlines is read without.
+		// A pipe that does not support deadlines is read without them.
 		_ = p.f.SetReadDeadline(end)
 		n, err := p.f.Read(b)
 		if n > 0 || err == nil || err == io.EOF && p.begun {
@@ -106,7 +105,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 			return n, err
 		}
 		if !time.Now().Before(end) {
-			return 0, fmt.Errorf("%s is a pipe, and nothing was written to it for %v; start what writes to it first, "+
+			return 0, fmt.Errorf("%s is a pipe, and nothing was written to it for %v; start its writer first, "+
 				"or give a file", p.path, p.patience)
 		}
 	}

@@ -31,8 +31,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadPipe: a pipe is read when it has a writer, however late that comes, and refused when it has none or a silent
-// one.
+// TestReadPipe: a pipe is read if it has a writer, even a late one, and refused if it has none or a silent one.
 func TestReadPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -70,7 +69,7 @@ func TestReadPipe(t *testing.T) {
 	}
 }
 
-// TestOpenRegular refuses what cannot be read at any place, without waiting for it.
+// TestOpenRegular: files without random access are refused, without waiting for them.
 func TestOpenRegular(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

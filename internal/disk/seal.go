@@ -9,13 +9,12 @@ import (
 	"os"
 )
 
-// sealKey is the last member of a sealed JSON object: the crc32c of what stands before it, without white space at the
-// end.
+// sealKey is the last member of a sealed JSON object: the crc32c of the text before it, without trailing white space.
 const sealKey = `"crc32c": "`
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrDamaged says that a sealed file is not what was written.
+// ErrDamaged means that a sealed file has changed since it was written.
 var ErrDamaged = errors.New("its checksum differs: it was damaged or changed by hand; restore it from a backup, or " +
 	"remove its last member, crc32c, to accept it as it is")
 
@@ -36,7 +35,7 @@ func Seal(v any) ([]byte, error) {
 	}
 	body, isObject := bytes.CutSuffix(data, []byte("}"))
 	if !isObject {
-		return nil, fmt.Errorf("%T is no JSON object", v)
+		return nil, fmt.Errorf("%T is not a JSON object", v)
 	}
 	body = bytes.TrimRight(body, " \n")
 	if !bytes.HasSuffix(body, []byte("{")) {

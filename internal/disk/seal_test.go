@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// A sealed file reads back, and every mutation of it is refused or changes nothing.
+// A sealed file can be read back, and every mutation of it is refused or changes nothing.
 func TestSealedJSON(t *testing.T) {
 	type state struct {
 		Step  int               `json:"step"`

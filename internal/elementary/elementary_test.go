@@ -16,7 +16,7 @@ func TestExp(t *testing.T) {
 	}
 }
 
-// Each function is that of package math within some units in the last place, over sizes from tiny to large.
+// Each function equals that of package math within some units in the last place, from tiny to large arguments.
 func TestFunctionsAreThoseOfMath(t *testing.T) {
 	identity := func(x float64) float64 { return x }
 	for _, tt := range []struct {

@@ -1,6 +1,6 @@
 // Package elementary holds exponentials, logarithms and trigonometric functions of float64 whose bits are the same on
-// every machine. Those of package math are assembly on some, and plain Go whose sums are fused on others. Here every
-// product is rounded before it is added. Errors are a few units in the last place.
+// every machine. Those of package math are assembly on some machines, and plain Go with fused sums on others. Here
+// every product is rounded before it is added. Errors are a few units in the last place.
 package elementary
 
 import "math"
@@ -29,7 +29,7 @@ func Exp(x float64) float64 {
 	return math.Ldexp(sum, int(n))
 }
 
-// Expm1 is e^x - 1, good for small x too: W. Kahan's (u-1)·x/ln u with u = e^x, in which the errors of u cancel.
+// Expm1 is e^x - 1, accurate for small x too: W. Kahan's (u-1)·x/ln u with u = e^x, in which the errors of u cancel.
 func Expm1(x float64) float64 {
 	u := Exp(x)
 	switch d := u - 1; {

@@ -27,7 +27,7 @@ func Log(x float64) float64 {
 	return float64(float64(e)*math.Ln2) + float64(2*float64(t*sum))
 }
 
-// Log1p is ln(1+x), good for small x too: W. Kahan's x·ln u/(u-1) with u = 1+x rounded, in which the error of u
+// Log1p is ln(1+x), accurate for small x too: W. Kahan's x·ln u/(u-1) with u = 1+x rounded, in which the error of u
 // cancels.
 func Log1p(x float64) float64 {
 	u := 1 + x

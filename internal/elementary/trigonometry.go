@@ -2,7 +2,7 @@ package elementary
 
 import "math"
 
-// trigRange is the size from which on the reduction by π/4 in three parts loses digits.
+// trigRange is the size of x above which the reduction by π/4 in three parts loses digits.
 const trigRange = 1 << 29
 
 // Sin is the sine of x, |x| < 2^29; NaN beyond.

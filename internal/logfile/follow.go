@@ -15,34 +15,34 @@ import (
 	"time"
 )
 
-// Follower shows the log files of a folder as they grow, those that appear later too.
+// Follower shows the log files of a folder as they grow, including new files.
 type Follower struct {
 	Dir     string
 	Keyword string     // only files with this in their names
-	Level   slog.Level // the least that is shown; lines that begin with no level are not
+	Level   slog.Level // the lowest level shown; lines without a level are not shown
 	Last    int        // lines of each file to show first, whatever their level
-	Search  string     // text to look for in what is there already; "" is none
+	Search  string     // text to search for in the existing lines; "" is none
 	Color   bool
 	Out     io.Writer
 
 	files map[string]*tracked
 }
 
-// The pace of the original: files grow often and appear seldom.
+// The intervals of the original: files grow often and appear rarely.
 const (
 	pollEvery = 500 * time.Millisecond
 	scanEvery = 10 // polls
-	around    = 5  // lines shown before and after what was searched for
+	around    = 5  // lines shown before and after a match
 )
 
 type tracked struct {
 	f    *os.File
 	info os.FileInfo
 	at   int64
-	part []byte // of a line whose end is not written yet
+	part []byte // the beginning of an incomplete line
 }
 
-// Run shows what is there and then what comes, until ctx ends. A folder that does not exist is an error.
+// Run shows the existing lines and then new ones, until ctx ends. A folder that does not exist is an error.
 func (w *Follower) Run(ctx context.Context) error {
 	if _, err := os.Stat(w.Dir); err != nil {
 		return fmt.Errorf("log: %w; a job's logs are in its folder log", err)
@@ -74,7 +74,7 @@ func (w *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// paths are the files that are followed, by name.
+// paths are the followed files, sorted by name.
 func (w *Follower) paths() []string {
 	var out []string
 	for path := range w.files {
@@ -84,7 +84,7 @@ func (w *Follower) paths() []string {
 	return out
 }
 
-// scan opens the files that are new.
+// scan opens new files.
 func (w *Follower) scan() error {
 	entries, err := os.ReadDir(w.Dir)
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *Follower) scan() error {
 	return nil
 }
 
-// open shows what was asked for of what a file holds, and follows it from its end.
+// open shows the requested existing lines of a file, and follows the file from its end.
 func (w *Follower) open(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -131,7 +131,7 @@ func (w *Follower) open(path string) error {
 	return nil
 }
 
-// search shows each line that has the text, with what stands around it.
+// search shows each line that has the text, with the lines around it.
 func (w *Follower) search(path string, lines []string) {
 	if w.Search == "" {
 		return
@@ -151,7 +151,7 @@ func (w *Follower) search(path string, lines []string) {
 	}
 }
 
-// poll shows the lines that a file has got. A file that was replaced or cut is begun again; one that is gone is
+// poll shows the new lines of a file. A file that was replaced or cut is read from the beginning; a missing one is
 // forgotten.
 func (w *Follower) poll(path string) error {
 	t := w.files[path]
@@ -211,7 +211,7 @@ func (w *Follower) print(path, line string) {
 	fmt.Fprintf(w.Out, "[%s] %s\n", filepath.Base(path), line)
 }
 
-// color is the escape sequence of a level that is not the usual one.
+// color is the escape sequence of a level, "" for the usual ones.
 func color(l slog.Level) string {
 	switch {
 	case l >= slog.LevelError:

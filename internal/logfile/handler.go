@@ -1,4 +1,4 @@
-// Package logfile writes and follows log files as Trinity-RFT has them: one line a message,
+// Package logfile writes and follows log files in Trinity-RFT's format: one line per message,
 //
 //	LEVEL MM-DD HH:MM:SS [source] message key=value
 //
@@ -17,7 +17,7 @@ import (
 // Critical is the level above [slog.LevelError].
 const Critical = slog.Level(12)
 
-// Level is the level of a name, in any case, and whether there is one of that name.
+// Level returns the level with a name, in any case, and whether there is one.
 func Level(name string) (slog.Level, bool) {
 	switch strings.ToUpper(name) {
 	case "DEBUG":
@@ -58,7 +58,7 @@ type Handler struct {
 	group  string
 }
 
-// NewHandler returns a handler for messages of at least a level; source is what stands in brackets.
+// NewHandler returns a handler for messages of at least a level; source is the text in brackets.
 func NewHandler(out io.Writer, source string, least slog.Level) *Handler {
 	return &Handler{mu: new(sync.Mutex), out: out, source: source, least: least}
 }
@@ -66,7 +66,7 @@ func NewHandler(out io.Writer, source string, least slog.Level) *Handler {
 // Enabled implements slog.Handler.
 func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.least }
 
-// Handle implements slog.Handler: one write a message. Each line of a message of several begins like the first.
+// Handle implements slog.Handler with one write per message. Every line of a longer message begins with the same head.
 func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 	head := fmt.Sprintf("%s %s [%s] ", name(r.Level), r.Time.Format("01-02 15:04:05"), h.source)
 	text := r.Message + h.attrs

@@ -56,7 +56,7 @@ func add(t *testing.T, dir, name, text string) {
 	}
 }
 
-// follow runs w over a folder while act changes it, and returns what it showed.
+// follow runs w on a folder while act changes it, and returns its output.
 func follow(t *testing.T, dir string, w Follower, act func()) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"maps"
 )
 
-// Requests is the accepted requests of one model by number (SeqID). The numbers begin at 1. What E holds of a request,
-// its future for instance, is kept until Forget. The caller's lock guards it.
+// Requests is the accepted requests of one model by number (SeqID). The numbers begin at 1. An E, for instance a
+// request's future, is kept until Forget. The caller's lock guards a Requests.
 type Requests[E any] struct {
 	model string
 	next  int64
@@ -21,10 +21,10 @@ func New[E any](model string) *Requests[E] {
 	return &Requests[E]{model: model, next: 1, kept: map[int64]E{}}
 }
 
-// Next is the number above all accepted ones, which a request without a number takes.
+// Next is the number above all accepted ones, which a request without a number gets.
 func (r *Requests[E]) Next() int64 { return r.next }
 
-// Number is the number of a request that asked for seq; 0 asks for Next.
+// Number is the number of a request with seq; 0 stands for Next.
 func (r *Requests[E]) Number(seq int64) int64 {
 	if seq == 0 {
 		return r.next
@@ -38,7 +38,7 @@ func (r *Requests[E]) Accept(seq int64, e E) {
 	r.Reserve(seq)
 }
 
-// Reserve uses up the numbers up to seq: Next is above it from now on.
+// Reserve uses up the numbers up to seq, so that Next is above it.
 func (r *Requests[E]) Reserve(seq int64) { r.next = max(r.next, seq+1) }
 
 // Get returns a request that is kept.
@@ -56,8 +56,8 @@ func (r *Requests[E]) Forget(seq int64) { delete(r.kept, seq) }
 // ForgetAll drops all requests.
 func (r *Requests[E]) ForgetAll() { r.kept = map[int64]E{} }
 
-// Repeated finds the request that was accepted before under a number. same says whether it is the request that is now
-// sent. The error says that it is another one, or that it is not kept any more; all requests up to done were accepted.
+// Repeated finds the request that was accepted before under a number. same reports whether it equals the new request.
+// The error says that it is different or no longer kept; all requests up to done were accepted.
 func (r *Requests[E]) Repeated(seq, done int64, same func(E) bool) (e E, found bool, err error) {
 	e, found = r.kept[seq]
 	switch {

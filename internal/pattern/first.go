@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// firsts tells with which bytes a match can begin: a quick look before the work.
+// firsts is the set of bytes with which a match can begin, for a quick check.
 type firsts struct {
 	ascii [utf8.RuneSelf]bool
 	other bool // a character beyond ASCII
-	empty bool // a match may take no text
+	empty bool // a match may be empty
 }
 
 func (f *firsts) may(s string) bool {
@@ -24,7 +24,7 @@ func (f *firsts) may(s string) bool {
 	return f.other
 }
 
-// firsts finds the instructions that can take the first character.
+// firsts finds the instructions that can match the first character.
 func (p *program) firsts() (f firsts) {
 	seen := make([]bool, len(p.insts))
 	var visit func(pc int)

@@ -7,8 +7,8 @@ import (
 )
 
 // Each calls visit with the matches of p in s from left to right until visit returns false: loc[0:2] is the match as
-// byte offsets, loc[2*i:2*i+2] group i, -1 where it took no part. loc is overwritten by the next match. A match may
-// begin where the one before ended.
+// byte offsets, loc[2*i:2*i+2] group i, -1 if it did not take part. loc is overwritten by the next match. A match may
+// begin where the previous one ended.
 func (p *Pattern) Each(s string, visit func(loc []int) bool) {
 	m := newMatcher(p.program, s)
 	for from := 0; from <= len(s); {
@@ -32,27 +32,28 @@ func (b bits) set(i int)             { b[i/64] |= 1 << (i % 64) }
 func (b bits) clear(i int)           { b[i/64] &^= 1 << (i % 64) }
 func (m *matcher) id(pc, at int) int { return at*m.nAlts + int(m.alts[pc]) }
 
-// matcher is a program at work on a text.
+// matcher is the state of a program on a text.
 type matcher struct {
 	*program
 	s      string
-	open   bits // choices under way: the second alternative, or what follows it
-	failed bits // choices nothing came of
-	good   bits // in a lookaround: choices that led to a match, of which no more is asked
+	open   bits // choices in progress: the second alternative, or its continuation
+	failed bits // choices that led to no match
+	good   bits // in a lookaround: choices that led to a match
 	caps   []int
 	stack  []frame
 
-	// A choice met again while it is under way is an empty loop and counts as failed; what failed because of it may yet
-	// succeed when met from elsewhere, so that it is forgotten once the match is found.
+	// A choice that is reached again while it is in progress is an empty loop and counts as failed. Choices that
+	// failed because of it may succeed when they are reached from elsewhere, so they are forgotten once the match is
+	// found.
 	looped  bool
 	forget  []int
 	bodies  []*matcher // of the checks
-	known   []bits     // by check: where the answer is known
+	known   []bits     // by check: the places where the result is known
 	answers []bits
 	steps   int
 }
 
-// frame is what to go back to: a choice, or the old value of a slot.
+// frame is an entry of the backtracking stack: a choice, or the old value of a slot.
 type frame struct {
 	kind frameKind
 	n    int32 // an instruction, or a slot
@@ -62,7 +63,7 @@ type frame struct {
 type frameKind uint8
 
 const (
-	otherBranch frameKind = iota // the second alternative is still to be tried
+	otherBranch frameKind = iota // the second alternative must still be tried
 	bothTried
 	oldSlot
 )
@@ -131,7 +132,7 @@ func (m *matcher) match(at int) (int, bool) {
 	}
 }
 
-// choose begins a choice unless nothing comes of it.
+// choose begins a choice unless it is known to fail.
 func (m *matcher) choose(pc, at int) bool {
 	id := m.id(pc, at)
 	if m.open.has(id) {
@@ -170,7 +171,7 @@ func (m *matcher) back() (pc, at int, ok bool) {
 	return 0, 0, false
 }
 
-// settle takes back the choices that led to a match: they have not failed.
+// settle removes the choices that led to a match from the failed ones.
 func (m *matcher) settle() {
 	for _, f := range m.stack {
 		if f.kind != oldSlot {
@@ -187,7 +188,7 @@ func (m *matcher) settle() {
 	m.looped, m.forget = false, m.forget[:0]
 }
 
-// rune takes a character, or asks a check, which takes none.
+// rune matches a character, or evaluates a check, which consumes none.
 func (m *matcher) rune(inst *syntax.Inst, at int) (int, bool) {
 	if inst.Op == syntax.InstRune1 && inst.Rune[0] >= firstCheck {
 		if inst.Rune[0] == filler {

@@ -1,17 +1,17 @@
 // Package pattern matches regular expressions with lookahead and lookbehind in time linear in the text.
 //
-// Tokenizer files and answers come from strangers, and a backtracking engine can be made to run for ever. A time
-// limit would stop that, but then results would depend on the machine. This engine backtracks in Perl's order, but
-// remembers for each pair of a program position and a text position that it failed there, so that it visits each
+// Tokenizer files and answers are untrusted, and some expressions make a backtracking engine run practically forever.
+// A time limit would stop that, but then results would depend on the machine. This engine backtracks in Perl's order,
+// but remembers for each pair of a program position and a text position that it failed there, so that it visits each
 // pair once: the work is at most the program's length times the text's length.
 //
 // Source: Davis, Servant and Lee, "Using Selective Memoization to Defeat Regular Expression Denial of Service", IEEE
 // S&P 2021.
 //
-// Expressions are written as in .NET and Oniguruma: \s, \d, \w and \b follow Unicode, $ also matches before a final
-// newline. Package regexp/syntax parses them; lookarounds are cut out first and appear in the program as a rune that
-// no text contains. Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind of
-// varying length are refused, since they have no such bound.
+// Expressions have the syntax of .NET and Oniguruma: \s, \d, \w and \b follow Unicode, and $ also matches before a
+// final newline. Package regexp/syntax parses them; lookarounds are cut out first and appear in the program as a rune
+// that no text contains. Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind
+// of varying length are refused, since they have no such bound.
 package pattern
 
 import (
@@ -20,13 +20,13 @@ import (
 	"strings"
 )
 
-// Pattern is a compiled regular expression. It does not change, and any number of goroutines may use it at once.
+// Pattern is a compiled regular expression. It is immutable and safe for concurrent use.
 type Pattern struct {
 	*program
 	names []string // of the groups; names[0] is the whole
 }
 
-// program is an expression, or what stands in a lookaround.
+// program is a compiled expression or the body of a lookaround.
 type program struct {
 	insts  []syntax.Inst
 	start  int
@@ -37,7 +37,7 @@ type program struct {
 	checks []check
 }
 
-// checkKind is the kind of a condition that takes no text.
+// checkKind is the kind of a condition that consumes no text.
 type checkKind uint8
 
 const (
@@ -55,24 +55,23 @@ type check struct {
 	width int      // of behind, in characters
 }
 
-// The runes that stand for checks in a program; behind each stands filler, so that alternatives never fuse into one
-// class.
+// The runes that represent checks in a program; filler follows each, so that alternatives never merge into one class.
 const (
 	firstCheck = 0xF0000
 	filler     = 0xFFFFD
 )
 
-// maxExpression bounds the length of an expression; regexp/syntax bounds its repetitions and nesting.
+// maxExpression limits the length of an expression; regexp/syntax limits its repetitions and nesting.
 const maxExpression = 1 << 14
 
-// maxInstructions bounds the program, and so the work and the memory (a quarter of a byte each at most) for each byte
-// of text. The split patterns in use make less than 200.
+// maxInstructions limits the program, and so the work and the memory (at most a quarter of a byte per instruction) for
+// each byte of text. The split patterns in use have less than 200 instructions.
 const maxInstructions = 2000
 
 // Compile reads an expression.
 func Compile(expr string) (*Pattern, error) {
 	if len(expr) > maxExpression {
-		return nil, fmt.Errorf("the expression has %d bytes; at most %d are read", len(expr), maxExpression)
+		return nil, fmt.Errorf("the expression has %d bytes; the limit is %d", len(expr), maxExpression)
 	}
 	for _, r := range expr {
 		if r >= firstCheck {
@@ -113,7 +112,7 @@ func compile(expr string, depth int) (*program, *syntax.Regexp, error) {
 		return nil, nil, err
 	}
 	if len(code.Inst) > maxInstructions {
-		return nil, nil, fmt.Errorf("the expression makes %d instructions; at most %d are run", len(code.Inst),
+		return nil, nil, fmt.Errorf("the expression has %d instructions; the limit is %d", len(code.Inst),
 			maxInstructions)
 	}
 	p := &program{insts: code.Inst, start: code.Start, checks: t.checks, nCap: code.NumCap,
@@ -129,7 +128,7 @@ func compile(expr string, depth int) (*program, *syntax.Regexp, error) {
 	return p, tree, nil
 }
 
-// width is the number of characters that re takes, if it is always the same.
+// width is the number of characters that re matches, if it is always the same.
 func width(re *syntax.Regexp) (n int, fixed bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -170,11 +169,11 @@ func width(re *syntax.Regexp) (n int, fixed bool) {
 	return 0, false
 }
 
-// Names returns the names of the groups in order; that of the whole and of groups without name is "".
+// Names returns the names of the groups in order; the whole match and groups without a name have "".
 func (p *Pattern) Names() []string { return p.names }
 
-// Replace puts with, taken literally, in the place of each match; with gets the places of the match and its groups as
-// Each gives them.
+// Replace replaces each match by the result of with, literally. with gets the offsets of the match and its groups in
+// the form of Each.
 func (p *Pattern) Replace(s string, with func(loc []int) string) string {
 	var out strings.Builder
 	done := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// expressions are split patterns of tokenizers in use, and what exercises the parts of the engine.
+// expressions are split patterns of tokenizers in use, and expressions for the parts of the engine.
 var expressions = []string{
 	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`,
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|` +
@@ -83,7 +83,7 @@ func compareAll(t *testing.T, both pair, expr, s string) {
 	}
 }
 
-// TestAgainstRegexp2 holds matches and groups against a backtracking engine of the same dialect.
+// TestAgainstRegexp2 compares matches and groups with those of a backtracking engine of the same dialect.
 func TestAgainstRegexp2(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	letters := []rune("aaabbcd  \n\r'sS_1é\u00a0$\\.x[")
@@ -101,7 +101,7 @@ func TestAgainstRegexp2(t *testing.T) {
 	}
 }
 
-// FuzzMatch is the same for any text.
+// FuzzMatch is TestAgainstRegexp2 for any text.
 func FuzzMatch(f *testing.F) {
 	for i := range expressions {
 		f.Add(uint8(i), "it's 12  abc\n\n a$\\$ aab")

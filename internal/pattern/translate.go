@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// translator rewrites an expression in the syntax of regexp/syntax, with a rune in the place of each check.
+// translator rewrites an expression in the syntax of regexp/syntax, with a rune in place of each check.
 type translator struct {
 	src    string
 	pos    int
 	depth  int
 	out    strings.Builder
-	flags  []string // of the open groups: of i, m and s those that hold
+	flags  []string // of the open groups: the active ones of i, m and s
 	checks []check
 }
 
@@ -57,7 +57,7 @@ func (t *translator) copy(n int) {
 	t.pos += n
 }
 
-// check puts a condition into the expression.
+// check adds a condition to the expression.
 func (t *translator) check(c check) {
 	fmt.Fprintf(&t.out, `(?:\x{%X}\x{%X})`, firstCheck+len(t.checks), filler)
 	t.checks = append(t.checks, c)
@@ -111,12 +111,12 @@ func bracket(ranges string, inClass bool, not string) string {
 	return "[" + not + ranges + "]"
 }
 
-// complements are \S, \D and \W as they stand in a class.
+// complements are \S, \D and \W in the form for a class.
 var complements = sync.OnceValue(func() map[rune]string {
 	return map[rune]string{'S': complement(unicode.IsSpace), 'D': complement(unicode.IsDigit), 'W': complement(word)}
 })
 
-// complement lists the characters for which is does not hold, as they stand in a class.
+// complement lists the characters for which is returns false, in the form for a class.
 func complement(is func(rune) bool) string {
 	var out strings.Builder
 	start := rune(-1)
@@ -163,7 +163,7 @@ func (t *translator) class() error {
 	return fmt.Errorf("a class is not closed by ]")
 }
 
-// open rewrites what begins with a bracket: a lookaround as a whole, of others only the start.
+// open rewrites a group: a lookaround completely, of other groups only the start.
 func (t *translator) open() error {
 	rest := t.src[t.pos:]
 	for _, look := range []struct {
@@ -197,7 +197,7 @@ func (t *translator) open() error {
 	return nil
 }
 
-// withFlags is the flags that hold after letters such as im-s.
+// withFlags returns the active flags after letters such as im-s.
 func withFlags(flags, letters string) string {
 	on := true
 	for _, c := range letters {
@@ -213,7 +213,7 @@ func withFlags(flags, letters string) string {
 	return flags
 }
 
-// lookaround compiles the expression in a lookaround by itself.
+// lookaround compiles the expression in a lookaround separately.
 func (t *translator) lookaround(mark string, c check) error {
 	n := groupEnd(t.src[t.pos:])
 	if n < 0 {
@@ -239,7 +239,7 @@ func (t *translator) lookaround(mark string, c check) error {
 	return nil
 }
 
-// groupEnd is the place of the bracket that closes the one s begins with, -1 if there is none.
+// groupEnd is the index of the bracket that closes the first one of s, -1 if there is none.
 func groupEnd(s string) int {
 	depth, inClass := 0, false
 	for i := 0; i < len(s); i++ {

@@ -4,7 +4,7 @@ import "math"
 
 // quantile is the inverse of the normal distribution function for p in (0,1), to about 16 digits: algorithm AS 241
 // (Wichura, Applied Statistics 37, 1988). Every product is rounded before it is added, so that no compiler fuses the
-// two and the bits are the same everywhere.
+// two and the bits are the same on every machine.
 func quantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {

@@ -1,6 +1,6 @@
-// Package rng gives named random streams. A stream is named by a seed, a word and some numbers
-// (rng.New(7).Stream("sample", 3)); its k-th draw is a pure function of that name and k, so neither scheduling nor
-// resuming changes what is drawn. The bits are the same on every machine and must never change: runs are repeated from
+// Package rng provides named random streams. The name of a stream is a seed, a word and some numbers
+// (rng.New(7).Stream("sample", 3)). Its k-th draw is a pure function of that name and k, so neither scheduling nor
+// resuming changes the draws. The bits are the same on every machine and must never change: runs are repeated from
 // their seed.
 package rng
 
@@ -13,7 +13,7 @@ import (
 // Seed is the root of streams.
 type Seed uint64
 
-// New makes a root from a number.
+// New returns the root of a number.
 func New(seed uint64) Seed { return Seed(seed) }
 
 // Stream returns the stream of that name. Different names give independent streams.
@@ -29,8 +29,8 @@ func (s Seed) Stream(name string, ids ...int) Stream {
 	return Stream{key: binary.LittleEndian.Uint64(h[0:]), high: binary.LittleEndian.Uint64(h[8:])}
 }
 
-// Stream is a sequence of draws and a place in it. It is a value: a copy draws the same again. A *Stream is a
-// math/rand/v2.Source; one Stream is for one goroutine, At may be called by many.
+// Stream is a sequence of draws and a place in it. It is a value: a copy repeats the same draws. A *Stream is a
+// math/rand/v2.Source. One Stream is for one goroutine; At is safe for concurrent use.
 type Stream struct {
 	key, high uint64 // from the name
 	next      uint64 // index of the next draw
@@ -60,7 +60,7 @@ func (s *Stream) Float64() float64 { return unit(s.Uint64()) }
 // Float32 draws from [0,1) in steps of 2⁻²⁴.
 func (s *Stream) Float32() float32 { return float32(s.Uint64()>>40) * 0x1p-24 }
 
-// IntN draws evenly from [0,n); n <= 1 gives 0. It takes more than one draw when rounding would favour some numbers
+// IntN draws evenly from [0,n); n <= 1 gives 0. It uses more than one draw if rounding would favour some numbers
 // (Lemire, Fast Random Integer Generation in an Interval, 2019).
 func (s *Stream) IntN(n int) int {
 	if n <= 1 {

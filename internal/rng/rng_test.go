@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The known answers that come with Random123 for philox4x32-10.
+// The known answers of Random123 for philox4x32-10.
 func TestPhilox(t *testing.T) {
 	f := ^uint32(0)
 	for _, c := range []struct {

@@ -1,6 +1,6 @@
 // Command sbom prints the bill of materials of a Go binary: a CycloneDX 1.6 document
 // (https://cyclonedx.org/docs/1.6/json/) with the modules that the linker recorded in it. `make release` writes one
-// beside each binary.
+// next to each binary.
 package main
 
 import (

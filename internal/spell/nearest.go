@@ -2,8 +2,9 @@ package spell
 
 import "strings"
 
-// Nearest is the known word that a misspelt one was probably meant to be: at most a third of its letters away, and at
-// least one. Of words that are equally near, one of the same length wins, then the first. "" if none is near.
+// Nearest is the known word that a misspelt one probably stands for: at a distance of at most a third of its letters,
+// and at most 1 for short words. Of equally near words one of the same length is preferred, then the first. "" if none
+// is near.
 func Nearest(word string, known []string) string {
 	best, least := "", 1+max(1, len(word)/3)
 	for _, k := range known {

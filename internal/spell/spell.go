@@ -1,4 +1,4 @@
-// Package spell measures how far a misspelt word is from one that is known, for errors that name the nearest.
+// Package spell measures the distance of a misspelt word from known words, for errors that name the nearest.
 package spell
 
 // Distance counts the insertions, deletions, replacements and swaps of neighbours that lead from a to b

@@ -14,7 +14,7 @@ import (
 // body (uint32), crc32c of the twelve bytes before (uint32), body. The body is the kind (1 byte) and the payload,
 // compressed with zstd.
 //
-// With a checksum of its own, a frame's length is either right or known to be damaged.
+// Since the frame has its own checksum, damage to a length is always detected.
 const (
 	magic      = "TRNWAL\r\n"
 	version    = 1
@@ -43,9 +43,8 @@ func readHeader(data []byte) (generation uint64, err error) {
 	v := binary.LittleEndian.Uint32(data[len(magic):])
 	switch {
 	case string(data[:len(magic)]) != magic:
-		return 0, errors.New("does not begin as a log of this program; it is damaged or another file; restore it " +
-			"from a backup, " +
-			"or move it away to begin anew")
+		return 0, errors.New("does not begin like a log of this program; it is damaged or another file; restore it " +
+			"from a backup, or move it away to start a new one")
 	case binary.LittleEndian.Uint32(data[n-4:]) != sum(data[:n-4]):
 		return 0, errors.New("has a damaged header; restore it from a backup")
 	case v != version:
@@ -64,13 +63,13 @@ func appendFrame(dst []byte, batch uint32, body []byte) []byte {
 	return append(dst, body...)
 }
 
-// frame is a record as it lies in a file.
+// frame is a record in the form of a file.
 type frame struct {
 	batch uint32
 	body  []byte
 }
 
-// next splits the first record off data; ok is false when there is no whole, sound one.
+// next splits the first record off data; ok is false if there is no complete, sound one.
 func next(data []byte) (f frame, rest []byte, ok bool) {
 	n, ok := frameHead(data)
 	if !ok || uint64(len(data)-frameSize) < uint64(n) {
@@ -83,7 +82,7 @@ func next(data []byte) (f frame, rest []byte, ok bool) {
 	return f, data[frameSize+int(n):], true
 }
 
-// frameHead returns the length of the body behind a sound frame.
+// frameHead returns the length of the body after a sound frame.
 func frameHead(data []byte) (n uint32, ok bool) {
 	if len(data) < frameSize || binary.LittleEndian.Uint32(data[12:]) != sum(data[:12]) {
 		return 0, false
@@ -120,12 +119,12 @@ func (c *codec) close() {
 // pack makes the body of a record.
 func (c *codec) pack(kind byte, payload []byte) ([]byte, error) {
 	if len(payload) > c.limit {
-		return nil, fmt.Errorf("%w: %d bytes, and at most %d can be kept", ErrTooLarge, len(payload), c.limit)
+		return nil, fmt.Errorf("%w: %d bytes; the limit is %d", ErrTooLarge, len(payload), c.limit)
 	}
 	return c.enc.EncodeAll(payload, []byte{kind}), nil
 }
 
-// unpack is the inverse of pack. The payload is the caller's to keep.
+// unpack is the inverse of pack. The caller may keep the payload.
 func (c *codec) unpack(body []byte) (kind byte, payload []byte, err error) {
 	if payload, err = c.dec.DecodeAll(body[1:], nil); err != nil {
 		return body[0], nil, err

@@ -9,9 +9,9 @@ import (
 
 // Legacy is a format of records from before this package. Its zero value is none.
 type Legacy struct {
-	// Magic is what a file begins with; "" is a file that begins with its first record.
+	// Magic is the beginning of a file; "" means that a file begins with its first record.
 	Magic string
-	// HeadSum says that a record's head has a checksum of its own behind that of the body.
+	// HeadSum says that a record's head has a checksum of its own after that of the body.
 	HeadSum bool
 	// Plain says that a body is a payload without compression and without a kind; its kind is Kind.
 	Plain bool
@@ -19,11 +19,11 @@ type Legacy struct {
 	known bool
 }
 
-// The formats that were written before.
+// The formats of older versions.
 var (
-	// LegacyJournal is that of the journal's segments: length, crc32c, kind, payload.
+	// LegacyJournal is the format of the journal's segments: length, crc32c, kind, payload.
 	LegacyJournal = Legacy{known: true}
-	// LegacyLedger is that of the server's log.
+	// LegacyLedger is the format of the server's log.
 	LegacyLedger = Legacy{Magic: "TRNLEDG1", known: true}
 )
 
@@ -71,7 +71,7 @@ func (g Legacy) next(data []byte) (body, rest []byte, ok bool) {
 	return body, data[uint64(h)+n:], true
 }
 
-// torn reports whether a rest that is no record can be an interrupted write: no sound record follows it.
+// torn reports whether a rest that is not a record can be an interrupted write: no sound record follows it.
 func (g Legacy) torn(rest []byte) bool {
 	for i := 1; i+g.head() < len(rest); i++ {
 		if _, _, ok := g.next(rest[i:]); ok {
@@ -81,7 +81,7 @@ func (g Legacy) torn(rest []byte) bool {
 	return true
 }
 
-// read hands out the records of a file.
+// read calls each with the records of a file.
 func (g Legacy) read(path string, data []byte, zip *codec, each func(kind byte, payload []byte) error) (Report, error) {
 	r := Report{Sound: int64(len(g.Magic))}
 	for rest := data[len(g.Magic):]; len(rest) > 0; {
@@ -110,12 +110,12 @@ func (g Legacy) read(path string, data []byte, zip *codec, each func(kind byte, 
 	return r, nil
 }
 
-// convert reads a file of an older version and replaces it by one of the present format. A kill leaves the one or the
+// convert reads a file of an older version and replaces it by one of the current format. A kill leaves one or the
 // other.
 func (l *Log) convert(data []byte, each func(kind byte, payload []byte) error) error {
-	var records []record
+	var records []soundRecord
 	report, err := l.opts.Legacy.read(l.path, data, l.zip, func(kind byte, payload []byte) error {
-		records = append(records, record{kind, payload})
+		records = append(records, soundRecord{kind, payload})
 		return nil
 	})
 	if err != nil {
@@ -135,7 +135,7 @@ func (l *Log) convert(data []byte, each func(kind byte, payload []byte) error) e
 	if err != nil {
 		return err
 	}
-	l.opts.Notice(fmt.Sprintf("%s: converted %d records to the present format", l.path, report.Records))
+	l.opts.Notice(fmt.Sprintf("%s: converted %d records to the current format", l.path, report.Records))
 	for i, r := range records {
 		if err := each(r.kind, r.payload); err != nil {
 			return fmt.Errorf("wal: %s, record %d: %w", l.path, i, err)

@@ -10,26 +10,25 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Beside a log lies a file of marks: after every write to the disk it says how long the log is. Marks are never
-// fsynced, which costs microseconds: a kill does not harm them, and after a loss of power they may be missing, but none
-// ever says more than what was durable. So a log that is shorter than its last mark has lost records that were
-// promised.
+// Each log has a file of marks, which records the length of the log after every write to the disk. Marks are not
+// fsynced, so that one takes only microseconds. They survive a kill. After a power loss they may be missing, but none
+// is larger than the durable length. So a log that is shorter than its last mark has lost promised records.
 //
 // A mark is: generation (uint64), size (uint64), crc32c of both (uint32).
 type mark struct {
 	fs   disk.FS
 	path string
 	f    disk.File
-	n    int // marks written since the file was begun
+	n    int // marks in the file
 }
 
 const (
 	markSize = 20
-	maxMarks = 1 << 15 // then the file is begun anew
+	maxMarks = 1 << 15 // then the file is started again
 )
 
-// noted is the content of a mark.
-type noted struct {
+// markContents is the contents of a mark.
+type markContents struct {
 	generation uint64
 	size       int64
 }
@@ -37,7 +36,7 @@ type noted struct {
 func markPath(path string) string { return path + ".mark" }
 
 // readMark returns the last sound mark of a log, the zero value if there is none.
-func readMark(path string) (last noted, err error) {
+func readMark(path string) (last markContents, err error) {
 	data, err := os.ReadFile(markPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return last, nil
@@ -47,13 +46,13 @@ func readMark(path string) (last noted, err error) {
 	}
 	for ; len(data) >= markSize; data = data[markSize:] {
 		if binary.LittleEndian.Uint32(data[16:]) == sum(data[:16]) {
-			last = noted{binary.LittleEndian.Uint64(data), int64(binary.LittleEndian.Uint64(data[8:]))}
+			last = markContents{binary.LittleEndian.Uint64(data), int64(binary.LittleEndian.Uint64(data[8:]))}
 		}
 	}
 	return last, nil
 }
 
-// newMark begins the file of marks anew.
+// newMark starts the file of marks again.
 func newMark(dfs disk.FS, path string) (*mark, error) {
 	m := &mark{fs: dfs, path: markPath(path)}
 	return m, m.begin()

@@ -12,22 +12,22 @@ import (
 
 // Aside is a part of a log that Repair could not keep.
 type Aside struct {
-	At    int64 // byte in the file as it was
+	At    int64 // offset in the original file
 	Bytes int64
 	Why   string
 }
 
-// String names the part.
+// String describes the part.
 func (a Aside) String() string { return fmt.Sprintf("%d bytes at byte %d: %s", a.Bytes, a.At, a.Why) }
 
-// record is one record of a log that is read whole.
-type record struct {
+// soundRecord is one sound record of a log that was read.
+type soundRecord struct {
 	kind    byte
 	payload []byte
 }
 
-// Repair rewrites a log, which must not be open, with the records that are sound and that each takes. The rest is kept
-// for people in <path>.aside and returned. A log without damage is left as it is.
+// Repair rewrites a log, which must not be open, with the sound records that each accepts. The rest is kept for
+// inspection in <path>.aside and returned. A log without damage is not changed.
 func Repair(path string, o Options, each func(kind byte, payload []byte) error) (aside []Aside, err error) {
 	o = o.withDefaults()
 	last, err := readMark(path)
@@ -70,8 +70,8 @@ func Repair(path string, o Options, each func(kind byte, payload []byte) error) 
 	return aside, errors.Join(l.f.Close(), l.mark.close())
 }
 
-// salvage returns the sound records of a file and what lies between them.
-func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (records []record, aside []Aside) {
+// salvage returns the sound records of a file and the parts between them.
+func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (records []soundRecord, aside []Aside) {
 	g, rest := l.opts.Legacy, data
 	legacy := g.matches(data)
 	step := func(b []byte) (body, after []byte, ok bool) {
@@ -83,7 +83,7 @@ func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (
 	} else if generation, err := readHeader(data); err == nil {
 		l.generation, rest = generation, data[headerSize:]
 	}
-	hole := -1 // where the present damage began
+	hole := -1 // start of the current damage
 	fill := func(to int) {
 		if hole >= 0 {
 			aside = append(aside, Aside{int64(hole), int64(to - hole), "damaged"})
@@ -111,7 +111,7 @@ func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (
 		if err != nil {
 			aside = append(aside, Aside{int64(at), int64(len(rest) - len(after)), err.Error()})
 		} else {
-			records = append(records, record{kind, payload})
+			records = append(records, soundRecord{kind, payload})
 		}
 		rest = after
 	}
@@ -119,7 +119,7 @@ func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (
 	return records, aside
 }
 
-// keepAside writes the bytes that are set aside where a person can look at them.
+// keepAside writes the bytes that are set aside to a file for inspection.
 func keepAside(dfs disk.FS, path string, data []byte, aside []Aside) error {
 	var kept []byte
 	for _, a := range aside {

@@ -50,7 +50,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A record that its reader refuses is set aside with the reason.
+// A record that the caller refuses is set aside with the reason.
 func TestRepairOfARefusedRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	l, _ := must(t, path, wal.Options{})
@@ -58,11 +58,11 @@ func TestRepairOfARefusedRecord(t *testing.T) {
 	l.Close()
 	aside, err := wal.Repair(path, wal.Options{}, func(_ byte, payload []byte) error {
 		if string(payload) == "poison" {
-			return errors.New("nobody can read this")
+			return errors.New("this is unreadable")
 		}
 		return nil
 	})
-	if err != nil || len(aside) != 1 || !strings.Contains(aside[0].String(), "nobody can read this") {
+	if err != nil || len(aside) != 1 || !strings.Contains(aside[0].String(), "this is unreadable") {
 		t.Fatalf("%v, %v", aside, err)
 	}
 	l, got := must(t, path, wal.Options{})
@@ -71,7 +71,7 @@ func TestRepairOfARefusedRecord(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if len(read(t, path+".aside")) == 0 {
-		t.Error("nothing was kept for people")
+		t.Error("the damaged part was not kept")
 	}
 }
 

@@ -6,20 +6,20 @@ import (
 	"os"
 )
 
-// errTorn marks what a crash can leave at the end of a file.
+// errTorn is the error of an incomplete end of a file, which a crash can leave.
 var errTorn = errors.New("torn")
 
-// scanned is what a file was found to be.
+// scanned is the result of scanning a file.
 type scanned struct {
 	generation uint64
 	batch      uint32 // of the last sound record
 	records    int
-	sound      int64 // bytes up to the end of the last sound record; 0 when even the header is not whole
+	sound      int64 // bytes up to the end of the last sound record; 0 if even the header is incomplete
 }
 
-// scan hands every record of a file to each and says where the sound bytes end. What follows is torn; damage is an
+// scan calls each with every record of a file and returns the end of the sound bytes. The rest is torn; damage is an
 // error.
-func scan(path string, data []byte, last noted, zip *codec,
+func scan(path string, data []byte, last markContents, zip *codec,
 	each func(kind byte, payload []byte) error) (s scanned, err error) {
 	generation, err := readHeader(data)
 	switch {
@@ -31,8 +31,8 @@ func scan(path string, data []byte, last noted, zip *codec,
 		return s, fmt.Errorf("wal: %s %w", path, err)
 	case last.generation > generation:
 		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken "+
-			"its place; "+
-			"restore the newer one, or remove %s to go on with this one", path, generation, last.generation,
+			"its place; restore the newer one, or remove %s to continue with this "+
+			"one", path, generation, last.generation,
 			markPath(path))
 	}
 	s.generation, s.batch, s.sound = generation, 1, int64(headerSize)
@@ -41,7 +41,7 @@ func scan(path string, data []byte, last noted, zip *codec,
 		if !ok {
 			if !torn(rest, s.batch) {
 				return s,
-					fmt.Errorf("wal: %s is damaged at byte %d; restore it from a backup, or set aside what is damaged "+
+					fmt.Errorf("wal: %s is damaged at byte %d; restore it from a backup, or set the damage aside "+
 						"(trinity serve --verify --repair)", path, s.sound)
 			}
 			break
@@ -63,15 +63,14 @@ func scan(path string, data []byte, last noted, zip *codec,
 	return s, nil
 }
 
-func lost(path string, sound int64, last noted) error {
+func lost(path string, sound int64, last markContents) error {
 	return fmt.Errorf("wal: %s is damaged: it has %d sound bytes, and %d were durable, so records that were promised "+
-		"are missing; "+
-		"restore it from a backup, or remove %s to go on without them", path, sound, last.size, markPath(path))
+		"are missing; restore it from a backup, or remove %s to continue without "+
+		"them", path, sound, last.size, markPath(path))
 }
 
-// torn reports whether a rest that is no record can be the trace of an interrupted write: of the write that came after
-// batch, or its end. Parts of one write may reach the disk in any order; a record of a later write proves that it was
-// complete.
+// torn reports whether a rest that is not a record can be part of an interrupted write, the one after batch. Parts of
+// one write may reach the disk in any order; a record of a later write proves that this one was complete.
 func torn(rest []byte, batch uint32) bool {
 	for i := 1; i+frameSize < len(rest); i++ {
 		if f, _, ok := next(rest[i:]); ok && f.batch > batch+1 {
@@ -81,7 +80,7 @@ func torn(rest []byte, batch uint32) bool {
 	return true
 }
 
-// Report is what Check found.
+// Report is the result of Check.
 type Report struct {
 	Records int
 	Sound   int64 // bytes

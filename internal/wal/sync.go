@@ -11,8 +11,8 @@ import (
 // retryAfter is how long Await waits after a failed write before it tries again.
 const retryAfter = time.Second
 
-// Sync returns when everything up to position at is durable. Whoever comes while an fsync runs shares the next one.
-// After an error the records are kept and the next Sync tries again, unless Options.Drop says otherwise.
+// Sync returns when everything up to position at is durable. Callers that arrive while an fsync runs share the next
+// one. After an error the records are kept and the next Sync tries again, unless Options.Drop says otherwise.
 func (l *Log) Sync(at int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,13 +39,13 @@ func (l *Log) Sync(at int64) error {
 	return nil
 }
 
-// span is the records behind position from up to position to, which were lost with err.
-type span struct {
+// droppedRange is the records after position from up to position to, which were lost with err.
+type droppedRange struct {
 	from, to int64
 	err      error
 }
 
-// commit writes what was appended with one fsync. l.mu is held, and given up meanwhile.
+// commit writes the appended records with one fsync. l.mu is held, and released during the write.
 func (l *Log) commit() error {
 	l.syncing = true
 	buf, end := l.buf, l.end
@@ -61,13 +61,13 @@ func (l *Log) commit() error {
 	if err == nil {
 		l.durable, l.stalled = end, nil
 		l.size += int64(len(buf))
-		l.mark.note(l.generation, l.size) // it is a hint: a lost one is no harm
+		l.mark.note(l.generation, l.size) // a lost mark only weakens the check of the length
 		return nil
 	}
 	l.ragged = true
-	l.stalled = fmt.Errorf("wal: write %s: %w (what was accepted before is safe; free some space)", l.path, err)
+	l.stalled = fmt.Errorf("wal: write %s: %w (accepted records are safe; free some space)", l.path, err)
 	if l.opts.Drop {
-		l.dropped = append(l.dropped, span{l.durable, end, l.stalled})
+		l.dropped = append(l.dropped, droppedRange{l.durable, end, l.stalled})
 		l.durable = end
 	} else {
 		l.buf = append(buf, l.buf...)
@@ -76,7 +76,7 @@ func (l *Log) commit() error {
 	return l.stalled
 }
 
-// renumber makes one write of the records in buf.
+// renumber gives all records in buf the number of one write.
 func renumber(buf []byte, batch uint32) {
 	for len(buf) > 0 {
 		binary.LittleEndian.PutUint32(buf[4:], batch)
@@ -85,7 +85,7 @@ func renumber(buf []byte, batch uint32) {
 	}
 }
 
-// write appends to the file, after cutting off what a failed write has left.
+// write appends to the file, after it has cut off the rest of a failed write.
 func (l *Log) write(buf []byte) error {
 	if l.ragged {
 		if err := l.opts.FS.Truncate(l.path, l.size); err != nil {
@@ -103,7 +103,7 @@ func (l *Log) write(buf []byte) error {
 	return err
 }
 
-// Heal returns nil when the log takes records. After a failed write it tries once more.
+// Heal returns nil when the log accepts records. After a failed write it tries again.
 func (l *Log) Heal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,7 @@ func (l *Log) Heal() error {
 	return l.commit()
 }
 
-// Await is Sync that goes on trying until ctx ends or the log is closed.
+// Await is Sync that repeats until it succeeds, ctx ends or the log is closed.
 func (l *Log) Await(ctx context.Context, at int64) error {
 	for {
 		err := l.Sync(at)

@@ -20,18 +20,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// MaxPayload is the default bound of one record's payload, bytes. Writers and readers share it.
+// MaxPayload is the default limit of one record's payload, bytes, for writers and readers.
 const MaxPayload = 1 << 30
 
-// ErrTooLarge says that a payload is longer than the limit. Nothing was appended.
+// ErrTooLarge means that a payload is longer than the limit. Nothing was appended.
 var ErrTooLarge = errors.New("record too large")
 
-// Options set a log up. The zero value is the default.
+// Options configure a log. The zero value is the default.
 type Options struct {
 	FS     disk.FS
 	Limit  int                 // longest payload, bytes; default MaxPayload
-	Synced func(time.Duration) // told how long each write to the disk took; may be nil
-	Notice func(msg string)    // told what was cut off or converted; may be nil
+	Synced func(time.Duration) // called with the duration of each write to the disk; may be nil
+	Notice func(msg string)    // called with a message about a cut or a conversion; may be nil
 	// Drop forgets the records of a failed write, whose Sync reports the error. Otherwise they stay, in their order,
 	// and the next Sync writes them again.
 	Drop bool
@@ -65,22 +65,22 @@ type Log struct {
 	mu         sync.Mutex
 	cond       *sync.Cond
 	f          disk.File
-	generation uint64 // counts rewrites of the file
-	batch      uint32 // of the records in buf; one batch is one write
-	buf        []byte // appended, not yet written
-	end        int64  // bytes appended since Open
-	durable    int64  // of them, fsynced
-	size       int64  // sound, durable bytes of the file
-	ragged     bool   // the file may be longer than size
-	cut        int64  // bytes of an unfinished write that opening cut off
-	dropped    []span // records that failed writes forgot
+	generation uint64         // counts rewrites of the file
+	batch      uint32         // of the records in buf; one batch is one write
+	buf        []byte         // appended, not yet written
+	end        int64          // bytes appended since Open
+	durable    int64          // bytes of them that are fsynced
+	size       int64          // sound, durable bytes of the file
+	ragged     bool           // the file may be longer than size
+	cut        int64          // bytes of an unfinished write that opening cut off
+	dropped    []droppedRange // records dropped by failed writes
 	syncing    bool
 	stalled    error // the last write failed
 	closed     bool
 }
 
-// Open reads the log at path, making it if there is none, and hands every record to each in order. payload is each's to
-// keep.
+// Open reads the log at path, creates it if there is none, and calls each with every record in order. each may keep
+// payload.
 func Open(path string, o Options, each func(kind byte, payload []byte) error) (*Log, error) {
 	o = o.withDefaults()
 	l := &Log{path: path, opts: o, batch: 1}
@@ -105,7 +105,7 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 	data, err := os.ReadFile(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && last.size > int64(headerSize):
-		return fmt.Errorf("wal: %s is missing, and had %d bytes; restore it from a backup, or remove %s to begin anew",
+		return fmt.Errorf("wal: %s is missing, and had %d bytes; restore it from a backup, or remove %s to start again",
 			l.path, last.size, markPath(l.path))
 	case errors.Is(err, fs.ErrNotExist):
 		return l.create()
@@ -119,7 +119,7 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 	if err != nil {
 		return err
 	}
-	if s.sound == 0 { // the crash came before the first header was whole
+	if s.sound == 0 { // the crash came before the first header was complete
 		return l.create()
 	}
 	l.generation, l.batch, l.size = s.generation, s.batch+1, s.sound
@@ -134,10 +134,10 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 }
 
 func cutOff(path string, n, at int64) string {
-	return fmt.Sprintf("%s: cut off %d bytes at byte %d: an unfinished write, which nobody was promised", path, n, at)
+	return fmt.Sprintf("%s: cut off %d bytes at byte %d: an unfinished write, which was not promised", path, n, at)
 }
 
-// create makes the file with nothing but its header.
+// create makes the file with only its header.
 func (l *Log) create() error {
 	if err := l.replace(func(func(byte, []byte) error) error { return nil }); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (l *Log) create() error {
 	return l.reopen()
 }
 
-// reopen opens the file for appending and begins its marks anew.
+// reopen opens the file for appending and starts its marks again.
 func (l *Log) reopen() error {
 	f, err := l.opts.FS.Append(l.path)
 	if err != nil {
@@ -162,7 +162,7 @@ func (l *Log) reopen() error {
 	return nil
 }
 
-// replace puts a file of the next generation, with the records that write adds, in the place of the present one.
+// replace replaces the file by one of the next generation with the records that write adds.
 func (l *Log) replace(write func(add func(kind byte, payload []byte) error) error) error {
 	generation, size := l.generation+1, int64(0)
 	err := disk.Replace(l.opts.FS, l.path, func(w io.Writer) error {
@@ -212,18 +212,18 @@ func (l *Log) End() int64 {
 	return l.end
 }
 
-// Cut is how many bytes of an unfinished write Open has cut off.
+// Cut is the number of bytes of an unfinished write that Open has cut off.
 func (l *Log) Cut() int64 { return l.cut }
 
-// Size is the length of the file with what is still to be written, bytes.
+// Size is the length of the file including unwritten records, bytes.
 func (l *Log) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size + int64(len(l.buf))
 }
 
-// Rewrite replaces the content by the records that write adds. They must stand for everything appended so far; nobody
-// may append meanwhile.
+// Rewrite replaces the contents by the records that write adds, which must be equivalent to everything appended so
+// far. No other goroutine may append meanwhile.
 func (l *Log) Rewrite(write func(add func(kind byte, payload []byte) error) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,7 +246,7 @@ func (l *Log) Rewrite(write func(add func(kind byte, payload []byte) error) erro
 	return errors.Join(old.Close(), marks.close())
 }
 
-// Close writes what was appended and closes the file.
+// Close writes the appended records and closes the file.
 func (l *Log) Close() error {
 	err := l.Sync(l.End())
 	l.mu.Lock()
@@ -262,8 +262,8 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.f.Close(), l.mark.close())
 }
 
-// Remove deletes the log at path, which must not be open. A missing one is no error. The marks go first, so that no
-// crash leaves them alone.
+// Remove deletes the log at path, which must not be open. A missing one is no error. The marks are removed first, so
+// that a crash never leaves marks without a log.
 func Remove(dfs disk.FS, path string) error {
 	dir := filepath.Dir(path)
 	for _, name := range []string{markPath(path), path} {

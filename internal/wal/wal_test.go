@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
@@ -107,7 +108,7 @@ func TestLimitIsShared(t *testing.T) {
 	}
 }
 
-// Every single mutation of a closed log, or of its marks, ends in the same records or in an error that names the file.
+// Every mutation of a closed log or of its marks gives the same records or an error that names the file.
 func TestMutations(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.log")
@@ -164,7 +165,7 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-// A loss of power leaves any part of an unsynced write: the rest is cut off, said, and what was promised is there.
+// A power loss leaves any part of an unsynced write: Open cuts it off and reports it, and promised records are there.
 func TestTornTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	l, _ := must(t, path, wal.Options{})
@@ -208,11 +209,11 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	}
 }
 
-// A failed write keeps what was appended, in its order, and the next Sync writes it; with Drop it is forgotten.
+// A failed write keeps the appended records in order, and the next Sync writes them; with Drop they are forgotten.
 func TestFullDisk(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "a.log")
-		full := &disk.Full{FS: disk.OS()}
+		full := &disktest.Full{FS: disk.OS()}
 		l, _ := must(t, path, wal.Options{FS: full, Drop: drop})
 		put(t, l, "one")
 		full.Now.Store(true)
@@ -242,13 +243,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// The process may be killed at any operation: everything synced is there, in order, and nothing else but a prefix of
-// the rest.
+// After a kill at any operation every synced record is there, in order, followed by nothing but a prefix of the rest.
 func TestEveryCrash(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
 			path := filepath.Join(t.TempDir(), "a.log")
-			crash := &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			crash := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
 			promised := work(path, crash)
 			if crash.Count() < at {
 				if promised != 6 {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Connections bounds how many connections are open at once; 0 is no bound.
+// Connections limits the number of open connections; 0 is no limit.
 type Connections struct {
-	PerAddress int // of one address: an IPv4 address, a /64 of IPv6, or this machine (all of loopback)
-	Total      int // of all together, so that files can still be opened
+	PerAddress int // per address: an IPv4 address, a /64 of IPv6, or this machine (all of loopback)
+	Total      int // of all addresses, so that files can still be opened
 	Log        *slog.Logger
 }
 
-// Listen bounds the connections of l: one too many is closed at once.
+// Listen limits the connections of l: a connection beyond the limit is closed at once.
 func Listen(l net.Listener, c Connections) net.Listener {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -44,11 +44,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		if l.enter(from) {
 			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.exit(from) })}, nil
 		}
-		c.Close() // whether it closes cleanly does not matter any more
+		c.Close() // an error of closing does not matter here
 	}
 }
 
-// warnEvery bounds how often refused connections are logged.
+// warnEvery limits how often refused connections are logged.
 const warnEvery = 10 * time.Second
 
 func (l *listener) enter(from string) bool {
@@ -79,7 +79,7 @@ func (l *listener) exit(from string) {
 	}
 }
 
-// conn leaves its listener's count when it closes.
+// conn is removed from its listener's count when it closes.
 type conn struct {
 	net.Conn
 	leave func()
@@ -92,8 +92,8 @@ func (c *conn) Close() error {
 	return err
 }
 
-// address is what is counted as one client: whoever has one loopback address has all, and whoever has one IPv6
-// address has its /64.
+// address is the key under which a client is counted: a client with one loopback address has all of them, and one with
+// an IPv6 address has its /64.
 func address(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {

@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// Step is how many bytes of a body must come within one stall. Fewer are progress only when they are its end.
+// Step is the number of bytes of a body that must arrive within one stall. Fewer are progress only at the end of the
+// body.
 const Step = 1 << 10
 
-// piece is how many bytes of an answer a client must take within one stall.
+// piece is the number of bytes of an answer that a client must read within one stall.
 const piece = 64 << 10
 
-// Progress ends connections that make no progress: a body of which fewer than Step bytes come within stall, and an
-// answer of which a client takes less than a piece in that time. Reading such a body fails with an error that wraps
+// Progress ends connections that make no progress: a body of which fewer than Step bytes arrive within stall, and an
+// answer of which a client reads less than a piece in that time. Reading such a body fails with an error that wraps
 // os.ErrDeadlineExceeded. The time in which h computes is not counted.
 func Progress(h http.Handler, stall time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rc := http.NewResponseController(w) // a writer without deadlines, as tests have it, is left as it is
+		rc := http.NewResponseController(w) // a writer without deadlines, as in tests, is used without them
 		_ = rc.SetWriteDeadline(time.Time{})
 		b := &body{ReadCloser: r.Body, rc: rc, stall: stall, ended: true}
 		if r.ContentLength != 0 && r.Body != nil {
@@ -55,14 +56,14 @@ func (b *body) Read(p []byte) (int, error) {
 		return n, fmt.Errorf("fewer than %d bytes of the body came within %v: %w", Step, b.stall, err)
 	case err != nil && !b.ended:
 		b.ended = true
-		_ = b.rc.SetReadDeadline(time.Time{}) // the connection is read on to learn whether the client is still there
+		_ = b.rc.SetReadDeadline(time.Time{}) // further reads detect whether the client has disconnected
 	case err == nil && b.since >= Step:
 		b.extend()
 	}
 	return n, err
 }
 
-// writer writes an answer piece by piece, each with a deadline of its own.
+// writer writes an answer piece by piece, each with its own deadline.
 type writer struct {
 	http.ResponseWriter
 	rc    *http.ResponseController
@@ -70,8 +71,8 @@ type writer struct {
 	body  *body
 }
 
-// extend gives the next piece its time. What a handler has not read of the body the server reads before it answers:
-// half the time is for that.
+// extend sets the deadline of the next piece. Before it answers, the server reads the part of the body that the
+// handler has not read: half the time is for that.
 func (w *writer) extend() {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(w.stall))
 	if !w.body.ended {

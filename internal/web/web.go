@@ -1,5 +1,5 @@
-// Package web sets up HTTP servers that strangers reach: time limits for headers, bodies and answers, bounds for
-// headers, and bounds for connections. It knows nothing of what is served.
+// Package web sets up HTTP servers that are open to untrusted clients: time limits for headers, bodies and answers,
+// and size limits for headers and connections. It is independent of the service.
 package web
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Options bound what one client may hold. Zero values mean their defaults.
+// Options limit the resources of one client. Zero values mean their defaults.
 type Options struct {
 	Header      time.Duration // how long a request's header may take; default 10 s
 	Idle        time.Duration // how long a connection may wait for its next request; default 5 min
@@ -36,8 +36,8 @@ func (o Options) withDefaults() Options {
 // DefaultStall is the default of Options.Stall.
 const DefaultStall = 30 * time.Second
 
-// Server serves h within the bounds of o. There is no time limit for a whole request: slow uploads pass as long as
-// bytes come.
+// Server serves h within the limits of o. There is no time limit for a whole request: a slow upload is accepted as
+// long as bytes arrive.
 func Server(h http.Handler, o Options) *http.Server {
 	o = o.withDefaults()
 	return &http.Server{Handler: Progress(h, o.Stall), ReadHeaderTimeout: o.Header, IdleTimeout: o.Idle,

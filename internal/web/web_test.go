@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// pipes is a listener whose connections are made in memory, with deadlines of the test's clock.
+// pipes is a listener of in-memory connections, whose deadlines use the test's clock.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -57,7 +57,7 @@ func serve(t *testing.T, h http.HandlerFunc, f func(t *testing.T, p *pipes)) {
 	})
 }
 
-// readBody answers with how many bytes came, or 408.
+// readBody answers with the number of received bytes, or 408.
 func readBody(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -124,7 +124,8 @@ func TestBodiesMustMakeProgress(t *testing.T) {
 	}
 }
 
-// A handler that answers without reading holds no connection either, and one that computes for long is not interrupted.
+// A handler that answers without reading does not keep the connection, and one that computes for long is not
+// interrupted.
 func TestHalfOpenRequestsEnd(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
@@ -152,7 +153,7 @@ func TestHalfOpenRequestsEnd(t *testing.T) {
 	})
 }
 
-// A client that does not take its answer is let go; one that takes it slowly gets all of it.
+// A client that does not read its answer is disconnected; one that reads it slowly gets all of it.
 func TestAnswersMustMakeProgress(t *testing.T) {
 	const size = 1 << 20
 	for _, slow := range []bool{true, false} {

@@ -51,7 +51,7 @@ func postgresDialect() dialect {
 }
 
 // openDatabase opens a database by the URL that SQLAlchemy would take: sqlite:///relative.db, sqlite:////absolute.db,
-// postgresql://user:password@host/name, with a driver's name behind a plus sign ignored.
+// postgresql://user:password@host/name, with a driver's name after a plus sign ignored.
 func openDatabase(address string) (*database, error) {
 	return open(address, url.Values{"_pragma": {"busy_timeout(20000)", "journal_mode(WAL)", "synchronous(FULL)"},
 		"_txlock": {"immediate"}})
@@ -72,7 +72,7 @@ func open(address string, query url.Values) (*database, error) {
 	scheme, rest, ok := strings.Cut(address, "://")
 	scheme, _, _ = strings.Cut(scheme, "+")
 	if !ok {
-		return nil, fmt.Errorf("buffer: %q is no database URL; write sqlite:///file.db or "+
+		return nil, fmt.Errorf("buffer: %q is not a database URL; write sqlite:///file.db or "+
 			"postgresql://user:password@host/name", address)
 	}
 	switch scheme {

@@ -83,7 +83,7 @@ func testExchange(t *testing.T, x Exchange) {
 	}
 }
 
-// A file keeps each step once, behind what somebody else wrote, and says that nothing trains on it.
+// A file keeps each step once, after what somebody else wrote, and says that nothing trains on it.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "a", "x.jsonl"), filepath.Join(dir, "b", "x.json")

@@ -66,7 +66,7 @@ func kept(path string, keep int64) (int64, error) {
 	return keep, nil
 }
 
-// lastLineEnd is the offset behind the last line feed in the first end bytes of f, or 0.
+// lastLineEnd is the offset after the last line feed in the first end bytes of f, or 0.
 func lastLineEnd(f io.ReaderAt, end int64) (int64, error) {
 	buf := make([]byte, 64<<10)
 	for end > 0 {

@@ -15,7 +15,7 @@ import (
 type Priority struct {
 	Decay    float64
 	Limit    int     // of uses; 0: none
-	Sigma    float64 // of the noise, drawn anew after each use
+	Sigma    float64 // of the noise, drawn again after each use
 	Seed     uint64  // of the noise
 	Reuse    bool    // experiences that were read come back, Cooldown later
 	Cooldown time.Duration

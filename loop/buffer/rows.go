@@ -90,7 +90,7 @@ func (r *Rows) Refresh(ctx context.Context) error {
 	defer r.mu.Unlock()
 	if n := len(r.ids); len(ids) < n || !slices.Equal(ids[:n], r.ids) {
 		return fmt.Errorf("buffer: rows of table %s were taken away or put in between while it was read; add rows "+
-			"behind the others only", r.name)
+			"after the others only", r.name)
 	}
 	r.ids = ids
 	return nil

@@ -93,7 +93,7 @@ func addTasks(t *testing.T, db *database, name string, ids ...int) {
 	}
 }
 
-// Rows come by id, with keys in their order and numbers in their digits; rows behind them are seen after a Refresh, and
+// Rows come by id, with keys in their order and numbers in their digits; rows after them are seen after a Refresh, and
 // others are refused.
 func TestSQLRows(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address, name string) {

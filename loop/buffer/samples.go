@@ -78,7 +78,7 @@ func (s *Samples) Position() Position {
 	return p
 }
 
-// Wants reports whether the train step behind the next one would find fewer samples than it needs, so that a trainer
+// Wants reports whether the train step after the next one would find fewer samples than it needs, so that a trainer
 // that reads it waits.
 func (s *Samples) Wants(ctx context.Context, step, n int) (bool, error) {
 	n, _ = s.Strategy.Split(n)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -59,7 +60,7 @@ func TestSQLReadsInOrderOnce(t *testing.T) {
 		explorer, trainer := openSQL(t, address, name, SQLOptions{}),
 			openSQL(t, address, name, SQLOptions{Timeout: time.Minute})
 		if last, err := explorer.Begin(t.Context(), "explorer"); last != 0 || err != nil {
-			t.Fatalf("a new writer begins behind step %d, %v", last, err)
+			t.Fatalf("a new writer begins after step %d, %v", last, err)
 		}
 		for step := 1; step <= 3; step++ {
 			for range 2 { // the second is a repetition after a kill
@@ -92,7 +93,7 @@ func TestSQLReadsInOrderOnce(t *testing.T) {
 			t.Errorf("a read of 2 of the last 1 gives %v, want that the buffer is closed", err)
 		}
 		if last, err := explorer.Begin(t.Context(), "explorer"); last != 3 || err != nil {
-			t.Errorf("the writer goes on behind step %d, %v, want 3", last, err)
+			t.Errorf("the writer continues after step %d, %v, want 3", last, err)
 		}
 		if err := trainer.Forget(t.Context(), 2); err != nil {
 			t.Fatal(err)
@@ -263,7 +264,7 @@ func TestSQLManyProcesses(t *testing.T) {
 	})
 }
 
-// Killed before any of its transactions, writer and reader go on where they were.
+// Killed before any of its transactions, writer and reader continue where they were.
 func TestSQLKillPoints(t *testing.T) {
 	for at := 1; ; at++ {
 		address := "sqlite:///" + filepath.Join(t.TempDir(), "b.db")
@@ -284,7 +285,7 @@ func TestSQLKillPoints(t *testing.T) {
 			}
 			return got, err
 		}
-		_, err := life(&disk.Crash{FS: disk.OS(), At: at})
+		_, err := life(&disktest.Crash{FS: disk.OS(), At: at})
 		got, again := life(disk.OS())
 		if want := names(slices.Concat(full(1, 3), full(2, 3))); again != nil || !slices.Equal(got, want) {
 			t.Fatalf("killed at transaction %d: then %v, %v, want %v", at, got, again, want)
@@ -300,7 +301,7 @@ func TestSQLKillPoints(t *testing.T) {
 
 func TestDatabaseURLs(t *testing.T) {
 	for address, want := range map[string]string{
-		"gsm8k.db": "is no database URL", "mysql://u@h/d": `kind "mysql" are not supported`,
+		"gsm8k.db": "is not a database URL", "mysql://u@h/d": `kind "mysql" are not supported`,
 		"sqlite://": "names no plain file", "postgresql://h:port/d": "cannot read the database URL",
 	} {
 		if _, err := OpenSQL(t.Context(), address, "x", SQLOptions{}); err == nil ||

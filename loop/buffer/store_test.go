@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 func record(step int, task string) Record {
@@ -161,7 +162,7 @@ func TestStoreRefusesForeignFiles(t *testing.T) {
 // A Put that fails for lack of space leaves the earlier groups whole and later ones possible.
 func TestStoreAfterAFailedWrite(t *testing.T) {
 	dir := t.TempDir()
-	d := &disk.Full{FS: disk.OS()}
+	d := &disktest.Full{FS: disk.OS()}
 	s := openStore(t, dir, d)
 	mustPut(t, s, record(1, "a"))
 	d.Now.Store(true)
@@ -180,13 +181,13 @@ func TestStoreAfterAFailedWrite(t *testing.T) {
 }
 
 // The life of a store is cut at each of its operations on the disk, with and without loss of power. Each time the
-// reopened store has every group whose Put returned, whole, and can go on.
+// reopened store has every group whose Put returned, whole, and can continue.
 func TestStoreKillPoints(t *testing.T) {
 	for _, power := range []bool{false, true} {
 		at := 1
 		for ; ; at++ {
 			dir := filepath.Join(t.TempDir(), "explored")
-			c := &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			c := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
 			stored, dropped := live(dir, c)
 			if c.Count() < at {
 				break
@@ -238,7 +239,7 @@ func checkSurvivors(t *testing.T, when, dir string, stored []Record, dropped int
 		}
 	}
 	if err := s.Put(record(9, "next")); err != nil {
-		t.Errorf("%s: the store does not go on: %v", when, err)
+		t.Errorf("%s: the store does not continue: %v", when, err)
 	}
 }
 

@@ -128,7 +128,7 @@ func (x *Explorer) sample(ctx context.Context, t workflow.Task, spent *took) ([]
 	return list, nil
 }
 
-// greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is no experience
+// greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is not an experience
 // itself.
 func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error) {
 	set := x.train

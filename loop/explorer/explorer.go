@@ -21,6 +21,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/operator"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -192,7 +193,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 			return err
 		}
 	}
-	if list, err = x.Score(step, list, metrics); err != nil {
+	if list, err = x.Score(ctx, step, list, metrics); err != nil {
 		return err
 	}
 	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
@@ -207,10 +208,10 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 }
 
 // Score runs the pipeline's operators and then the advantages.
-func (x *Explorer) Score(step int, list []*experience.Experience,
+func (x *Explorer) Score(ctx context.Context, step int, list []*experience.Experience,
 	metrics map[string]float64) ([]*experience.Experience, error) {
 	sampled := len(list)
-	list, shaped, drops, err := pipeline.Run(x.Pipeline, list)
+	list, shaped, drops, err := pipeline.Run(ctx, x.Pipeline, list)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func (x *Explorer) Score(step int, list []*experience.Experience,
 		return nil, err
 	}
 	if n := left - len(list); n > 0 {
-		drops = append(drops, pipeline.Drop{Rule: x.AdvantageName, N: n})
+		drops = append(drops, operator.Drop{Rule: x.AdvantageName, N: n})
 	}
 	x.sayLoss(step, sampled, drops, list)
 	for _, m := range []map[string]float64{shaped, scored} {
@@ -254,7 +255,7 @@ func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err
 	}
 	if err == nil && x.sync.Short(step, version) {
 		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; "+
-			"sampling goes on with version %d",
+			"sampling continues with version %d",
 			step, x.sync.Version(step), version))
 	}
 	return version, err

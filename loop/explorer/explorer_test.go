@@ -216,6 +216,6 @@ func TestFailedTasksAreData(t *testing.T) {
 	f, w = newFixture(t, t.TempDir(), 0), newWork()
 	w.fail = func(workflow.Task, int) error { return errors.New("server down") }
 	if err := f.run(t, w, 1); err == nil {
-		t.Error("a step whose tasks all failed is no error")
+		t.Error("a step whose tasks all failed is not an error")
 	}
 }

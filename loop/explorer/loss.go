@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
-	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
+	"github.com/seed-d9ad8ee0/trinity/rl/operator"
 )
 
 // sayLoss tells the user when a step leaves nothing to train on, or nothing to learn from, and by which rules.
-func (x *Explorer) sayLoss(step, sampled int, drops []pipeline.Drop, left []*experience.Experience) {
+func (x *Explorer) sayLoss(step, sampled int, drops []operator.Drop, left []*experience.Experience) {
 	if sampled == 0 || x.Warn == nil {
 		return
 	}

@@ -126,7 +126,7 @@ func (t *Trainer) keep(ctx context.Context, s slot) (Turns, error) {
 		turns, err = t.play(ctx, o, s)
 	}
 	if ctx.Err() != nil || errors.Is(err, tinker.ErrClosed) {
-		return nil, err // the end of the process is no failure of the episode
+		return nil, err // the end of the process is not a failure of the episode
 	}
 	if serr := t.store.Put(buffer.Record{Step: s.step, Task: s.name(), Experiences: turns}); serr != nil {
 		return nil, fmt.Errorf("%w: %w", errRecord, serr)

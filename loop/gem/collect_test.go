@@ -138,7 +138,7 @@ func TestCollectAgain(t *testing.T) {
 	}
 }
 
-// The seed would play for ever.
+// The seed would play forever.
 func TestThreeEmptyRoundsEndTheRun(t *testing.T) {
 	g := &guesser{fail: func(uint64) bool { return true }}
 	_, _, err := collector(t, t.TempDir(), g, "num_env=5").collect(context.Background(), 0)
@@ -151,7 +151,7 @@ func TestThreeEmptyRoundsEndTheRun(t *testing.T) {
 	}
 }
 
-// The members of a group begin in one state, behind the turns they have in common; groups differ.
+// The members of a group begin in one state, after the turns they have in common; groups differ.
 func TestGroupsShareTheirState(t *testing.T) {
 	for fork := range 3 {
 		tr := collector(t, t.TempDir(), &guesser{}, "method=grpo", "num_env=8", "group_size=4",

@@ -115,7 +115,7 @@ func helps() map[string]string {
 		"temperature":   "of sampling",
 		"eval_every":    "steps between evaluations on held-out seeds; 0 is never",
 		"eval_episodes": "episodes of an evaluation",
-		"resume":        "latest, or the folder of a run: go on with it; None begins a new one",
+		"resume":        "latest, or the folder of a run: continue it; None begins a new one",
 		"method": "reinforce, grpo (groups of episodes from one state), or shuffled (a control: reinforce with the " +
 			"returns dealt out at random)",
 		"group_size":    "episodes of a group of grpo",

@@ -13,7 +13,7 @@ import (
 // events record what the trainer does. They implement trainer.Events. The trainer's step n is the run's step n-1.
 type events struct{ *Trainer }
 
-// Published implements trainer.Events: the step behind these weights samples with them.
+// Published implements trainer.Events: the step after these weights samples with them.
 func (t events) Published(ctx context.Context, step int, path string) (err error) {
 	t.metrics = monitor.Metrics{}
 	t.heading(step)
@@ -51,7 +51,7 @@ func (t events) Committed(ctx context.Context, s trainer.State) error {
 	t.left()
 	last := s.Step
 	if !t.Durable {
-		last = s.Saved // the steps behind may have to be trained again
+		last = s.Saved // the later steps may have to be trained again
 	}
 	return t.store.Drop(last - 1)
 }

@@ -38,8 +38,8 @@ func sameRun(before, now *Config, dir string) error {
 	old := before.Keys()
 	for i, k := range now.Keys() {
 		if !slices.Contains(may, k.Name) && k.Value != old[i].Value {
-			return fmt.Errorf("gem: the run in %s has %s=%s and cannot go on with %s=%s; leave the key out, or begin "+
-				"a new run",
+			return fmt.Errorf("gem: the run in %s has %s=%s and cannot continue with %s=%s; leave the key out, or "+
+				"begin a new run",
 				dir, k.Name, old[i].Value, k.Name, k.Value)
 		}
 	}

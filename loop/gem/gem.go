@@ -115,7 +115,7 @@ func (t *Trainer) resume() (state trainer.State, again int, err error) {
 	}
 	if !t.Durable && state.ModelID != "" {
 		again, state = state.Step, state.Back()
-		fmt.Fprintf(t.Out, "note: the service does not keep models; going on behind step %d\n", state.Step)
+		fmt.Fprintf(t.Out, "note: the service does not keep models; continuing after step %d\n", state.Step)
 	}
 	if t.done = state.Step; Begun(t.Dir) {
 		return state, again, nil
@@ -133,8 +133,8 @@ func (t *Trainer) open(s trainer.State) (err error) {
 		last = s.Step // the line of the evaluation at the end
 	}
 	record := t.Record
-	record.Dir, record.Keep, record.Now, record.FS, record.Roles = t.LogDir, last, t.Now, t.FS, []string{role}
-	if t.monitor, err = monitor.Open(record); err != nil {
+	record.Dir, record.Keep, record.Now, record.Roles = t.LogDir, last, t.Now, []string{role}
+	if t.monitor, err = monitor.OpenOn(t.FS, record); err != nil {
 		return errors.Join(err, t.store.Close())
 	}
 	if err := t.store.Drop(s.Step - 1); err != nil {

@@ -21,7 +21,7 @@ type state struct {
 	NextSeqID int64    `json:"next_seq_id"`
 	ModelID   string   `json:"model_id"`
 	Saved     saved    `json:"saved"`              // the last saved state
-	Saving    int64    `json:"saving,omitempty"`   // SeqID of a save that was begun behind the last step
+	Saving    int64    `json:"saving,omitempty"`   // SeqID of a save that was begun after the last step
 	Samplers  []string `json:"samplers,omitempty"` // published and not deleted, in order
 }
 

@@ -55,7 +55,7 @@ func (t *Trainer) plan() {
 	c := &t.Config
 	t.begun, t.first = t.Now(), t.done
 	if t.first > 0 {
-		t.say("resume behind step %d", t.first-1)
+		t.say("resume after step %d", t.first-1)
 	}
 	if n := c.MaxSteps - t.first; n > 0 {
 		t.say("plan: %d steps, each at least %d answers of at most %d tokens; the time left is shown from the first "+

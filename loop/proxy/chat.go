@@ -67,7 +67,7 @@ func readMessages(raw json.RawMessage) ([]chat.Message, error) {
 	for i, item := range list {
 		m, ok := item.(*jinja.Map)
 		if !ok {
-			return nil, bad("messages[%d] is no object", i)
+			return nil, bad("messages[%d] is not an object", i)
 		}
 		msg, err := readMessage(m)
 		if err != nil {

@@ -28,7 +28,7 @@ import (
 
 // Model is the text side of the model that is served. It is safe for concurrent use.
 type Model interface {
-	// Render renders a conversation up to where the model goes on.
+	// Render renders a conversation up to where the model continues.
 	Render(messages []chat.Message, o chat.Options) (text string, tokens []int32, err error)
 	// Encode returns the tokens of plain text.
 	Encode(text string) ([]int32, error)

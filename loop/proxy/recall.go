@@ -10,7 +10,7 @@ import (
 const recallBytes = 64 << 20
 
 // recall remembers the sequences that were answered, the last ones up to recallBytes, so that a conversation
-// that comes back as text goes on with the tokens that were sampled. It is safe for concurrent use.
+// that comes back as text continues with the tokens that were sampled. It is safe for concurrent use.
 type recall struct {
 	mu     sync.Mutex
 	byText map[uint64][]*chat.Sequence // by the hash of the text, in order of recording

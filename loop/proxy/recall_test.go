@@ -52,7 +52,7 @@ func sampledText(tokens []int32) string {
 	return string(b)
 }
 
-// A conversation that comes back goes on with the ids that were sampled, also after a restart. One whose
+// A conversation that comes back continues with the ids that were sampled, also after a restart. One whose
 // answers were changed is rendered anew, and counted.
 func TestConversationsContinue(t *testing.T) {
 	address := history(t)
@@ -113,7 +113,7 @@ func TestConversationsContinue(t *testing.T) {
 	}
 }
 
-// A plain completion goes on in the same way.
+// A plain completion continues in the same way.
 func TestCompletionsContinue(t *testing.T) {
 	f := newFixture(t, history(t))
 	sampler := &foreign{text: "b"}

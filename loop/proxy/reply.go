@@ -108,7 +108,7 @@ func usage(req *request, a *answered) object {
 	return object{"prompt_tokens": len(req.prompt), "completion_tokens": n, "total_tokens": len(req.prompt) + n}
 }
 
-// stream sends an answer as server-sent events: for each choice its text and then why it ended, and behind all of them
+// stream sends an answer as server-sent events: for each choice its text and then why it ended, and after all of them
 // [DONE].
 func (s *Server) stream(w http.ResponseWriter, req *request, a *answered) {
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -21,7 +21,7 @@ type Foreign struct {
 	Sampled  bool   // it trains on samples, not on a data set
 }
 
-// Resume is where the job continues: the trainer behind its last saved state, the explorer behind the last step that
+// Resume is where the job continues: the trainer after its last saved state, the explorer after the last step that
 // explorer_meta.json says is explored, but not ahead of what the trainer can have trained: what its queue had left is
 // gone, so those steps are explored again.
 func (f Foreign) Resume(state trainer.State) (trainer.State, error) {

@@ -29,7 +29,7 @@ func (s *Served) Commit(
 	}
 	metrics["rollout/reward/mean"] = sum / float64(max(1, len(list)))
 	metrics["rollout/experience_count"] = float64(len(list))
-	list, err := s.Scorer.Score(step, list, metrics)
+	list, err := s.Scorer.Score(ctx, step, list, metrics)
 	if err != nil {
 		return nil, err
 	}

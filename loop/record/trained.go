@@ -86,7 +86,7 @@ func (e *Evaluation) run(ctx context.Context) (map[string]float64, error) {
 }
 
 // Committed implements trainer.Events: what was kept in case the step had to be repeated can go. On a service that
-// keeps no models that is all since the last saved state: the groups, and the weights that the next step behind it
+// keeps no models that is all since the last saved state: the groups, and the weights that the next step after it
 // samples with.
 func (r *Trained) Committed(ctx context.Context, state trainer.State) error {
 	r.step.Store(int64(state.Step))
@@ -133,7 +133,7 @@ func (s *Sampled) letGo(ctx context.Context, state, back trainer.State) error {
 }
 
 // retireOld deletes the sampler weights that nobody will ask for again, even if the run went back, or if it is
-// planned longer when it is done: those that the step behind the last samples with stay.
+// planned longer when it is done: those that the step after the last samples with stay.
 func (r *Trained) retireOld(ctx context.Context, state, back trainer.State) error {
 	keep, err := r.Sampled.Asking.Oldest(state)
 	if err != nil {

@@ -22,7 +22,7 @@ func (b *Back) To(saved int, lost error, out io.Writer) error {
 		b.saved, b.again = saved, 1
 	}
 	if b.again > GoBacks {
-		return fmt.Errorf("the server lost the run %d times behind the state of step %d; what the server does not "+
+		return fmt.Errorf("the server lost the run %d times after the state of step %d; what the server does not "+
 			"keep is in docs/servers.md: %w",
 			b.again, saved, lost)
 	}

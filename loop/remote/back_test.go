@@ -14,12 +14,12 @@ func TestBack(t *testing.T) {
 	for _, saved := range []int{0, 3, 4} {
 		for range GoBacks {
 			if err := b.To(saved, lost, io.Discard); err != nil {
-				t.Fatalf("behind step %d: %v", saved, err)
+				t.Fatalf("after step %d: %v", saved, err)
 			}
 		}
 	}
 	err := b.To(4, lost, io.Discard)
-	if !errors.Is(err, lost) || !strings.Contains(err.Error(), "6 times behind the state of step 4") {
+	if !errors.Is(err, lost) || !strings.Contains(err.Error(), "6 times after the state of step 4") {
 		t.Errorf("once more: %v", err)
 	}
 }

@@ -47,7 +47,7 @@ func TestDrivenTakesTheNewest(t *testing.T) {
 		t.Errorf("version %d is needed for step 3, want 0", n)
 	}
 	if n := s.Needed(9); n != 6 {
-		t.Errorf("version %d is needed behind the last step, want 6", n)
+		t.Errorf("version %d is needed after the last step, want 6", n)
 	}
 }
 

@@ -146,9 +146,9 @@ func (f Folder) Versions() (map[int]string, error) {
 const lookPause = 100 * time.Millisecond
 
 // Follow tells s, until ctx ends, what the trainer of another process publishes and how it stands. put says how many
-// experiences there are by now: a trainer that waits and has not seen all of them is about to go on. A trainer that was
-// done before is one of a shorter plan: whoever follows waits for the next, and until then the newest weights are those
-// that it left.
+// experiences there are by now: a trainer that waits and has not seen all of them is about to continue. A trainer that
+// was done before is one of a shorter plan: whoever follows waits for the next, and until then the newest weights are
+// those that it left.
 func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Context) (int, error)) error {
 	before, _, err := f.Trainer()
 	if err != nil {

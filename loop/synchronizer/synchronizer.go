@@ -10,37 +10,9 @@ package synchronizer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
-
-// Schedule says when weights travel: every Interval steps, with the explorer Offset steps ahead.
-type Schedule struct {
-	Interval int // at least 1
-	Offset   int // 0 is on-policy when Interval is 1
-}
-
-// Version returns the version that explore step (1, 2, …) samples with.
-//
-//	interval 1, offset 0: 0 1 2 3 …   interval 1, offset 1: 0 0 1 2 …   interval 2, offset 1: 0 0 0 2 2 4 …
-func (s Schedule) Version(step int) int {
-	behind := step - 1 - s.Offset
-	if behind < 0 {
-		return 0
-	}
-	return behind / s.Interval * s.Interval
-}
-
-// Publishes reports whether the trainer publishes after train step.
-func (s Schedule) Publishes(step int) bool { return step%s.Interval == 0 }
-
-// Due reports whether the explorer asks for newer weights before explore step: every Interval steps behind the first
-// Offset.
-func (s Schedule) Due(step int) bool {
-	behind := step - 1 - s.Offset
-	return behind > 0 && behind%s.Interval == 0
-}
 
 // Style says who decides which weights an explore step samples with.
 type Style int
@@ -82,7 +54,7 @@ type Synchronizer struct {
 	changed chan struct{} // closed and replaced at every change
 }
 
-// New makes a Synchronizer whose Wait gives up after timeout; 0 waits for ever.
+// New makes a Synchronizer whose Wait gives up after timeout; 0 waits forever.
 func New(s Schedule, timeout time.Duration) *Synchronizer {
 	return &Synchronizer{Schedule: s, timeout: timeout, paths: map[int]string{}, newest: -1, current: -1,
 		changed: make(chan struct{})}
@@ -113,7 +85,7 @@ func (s *Synchronizer) path(version int) (path string, known bool) {
 }
 
 // keepOnly forgets the published versions that are not in there, but for version 0: a trainer that went back deletes
-// those that it publishes anew.
+// those that it publishes again.
 func (s *Synchronizer) keepOnly(there map[int]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,174 +213,6 @@ func (s *Synchronizer) Stop() {
 func (s *Synchronizer) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
-}
-
-// Next returns the version that explore step samples with and the path of its weights, waiting until there are such.
-func (s *Synchronizer) Next(ctx context.Context, step int) (version int, path string, err error) {
-	if s.style == Fixed {
-		version = s.Version(step)
-	} else if version, err = s.choose(ctx, step); err != nil {
-		return 0, "", err
-	}
-	if s.Tell != nil {
-		if err := s.Tell(ExplorerStatus{Step: step, Version: version}); err != nil {
-			return 0, "", err
-		}
-	}
-	wanted := version
-	if version, path, err = s.wait(ctx, wanted, s.style == Fixed); err != nil {
-		return 0, "", err
-	}
-	if s.Tell != nil && version != wanted {
-		if err := s.Tell(ExplorerStatus{Step: step, Version: version}); err != nil {
-			return 0, "", err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.current = version
-	return version, path, nil
-}
-
-// Short reports whether a version is older than what a step of style fixed samples with by interval and offset.
-func (s *Synchronizer) Short(step, version int) bool {
-	return s.style == Fixed && version < s.Version(step)
-}
-
-// choose settles what a step of a driven style samples with: as it was settled before, or now.
-func (s *Synchronizer) choose(ctx context.Context, step int) (int, error) {
-	if v, ok := s.order.Version(step); ok {
-		return v, nil
-	}
-	s.mu.Lock()
-	first := false
-	if s.current < 0 { // the first step of this process
-		v, ok := s.order.before(step)
-		if first = !ok; first {
-			v = max(0, s.newest)
-		}
-		s.current = v
-	}
-	if _, there := s.paths[s.current]; !there && s.newest > s.current {
-		s.current = s.newest // an older program kept the last weights alone
-	}
-	version := s.current
-	s.mu.Unlock()
-	if s.Due(step) && !first {
-		var err error
-		if version, err = s.newer(ctx, step, version); err != nil {
-			return 0, err
-		}
-	}
-	return version, s.order.Note(Sampled, step, version, "")
-}
-
-// newer waits for a version above current, unless the trainer has none to come.
-func (s *Synchronizer) newer(ctx context.Context, step, current int) (int, error) {
-	if s.Tell != nil {
-		if err := s.Tell(ExplorerStatus{Step: step, Version: current, Asks: true}); err != nil {
-			return 0, err
-		}
-	}
-	s.setAsks(true)
-	defer s.setAsks(false)
-	var timeout <-chan time.Time
-	if s.timeout > 0 {
-		t := time.NewTimer(s.timeout)
-		defer t.Stop()
-		timeout = t.C
-	}
-	for {
-		s.mu.Lock()
-		newest, idle, stopped, changed := s.newest, s.idle, s.stopped, s.changed
-		s.mu.Unlock()
-		switch {
-		case newest > current:
-			return newest, nil
-		case stopped:
-			return 0, ErrStopped
-		case idle:
-			return current, nil
-		}
-		select {
-		case <-changed:
-		case <-timeout:
-			return 0, fmt.Errorf("synchronizer: no weights newer than version %d were published within %v; raise "+
-				"synchronizer.sync_timeout if the trainer's steps take that long", current, s.timeout)
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
-	}
-}
-
-func (s *Synchronizer) setAsks(asks bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asks = asks
-	s.wake()
-}
-
-// Needed is the oldest version that may still be asked for when step is the first explore step that is not wholly
-// trained.
-func (s *Synchronizer) Needed(step int) int {
-	if s.style == Fixed {
-		return s.Version(step)
-	}
-	if v, ok := s.order.Version(step); ok {
-		return v
-	}
-	if v, ok := s.order.before(step); ok {
-		return v
-	}
-	return 0
-}
-
-// Wait returns the path of a version as soon as it is published. Versions come in ascending order, promised ones aside:
-// the error is ErrGone at once when there is a newer one and not this.
-func (s *Synchronizer) Wait(ctx context.Context, version int) (path string, err error) {
-	_, path, err = s.wait(ctx, version, false)
-	return path, err
-}
-
-// wait waits for a version. If the trainer has used up all experiences and is short of the next batch, as too many were
-// dropped, it would never come; then, orNewest, the newest there is takes its place. Both loops stand still at that
-// point, so which one that is depends on the experiences alone, and a restarted run finds the same.
-func (s *Synchronizer) wait(ctx context.Context, version int, orNewest bool) (got int, path string, err error) {
-	var timeout <-chan time.Time
-	if s.timeout > 0 {
-		t := time.NewTimer(s.timeout)
-		defer t.Stop()
-		timeout = t.C
-	}
-	for {
-		s.mu.Lock()
-		path, ok := s.paths[version]
-		stopped, idle, changed, newest := s.stopped, s.idle, s.changed, s.newest
-		instead, gone := s.paths[newest], version < newest && !s.coming[version]
-		s.mu.Unlock()
-		switch {
-		case ok:
-			return version, path, nil
-		case gone:
-			return 0, "", fmt.Errorf("%w: version %d was deleted (the newest is %d); set synchronizer.sync_offset=0 "+
-				"and synchronizer.sync_interval=1 "+
-				"to go on with the newest, or use another name for a new job", ErrGone, version, newest)
-		case stopped:
-			return 0, "", fmt.Errorf("%w before weights version %d was published (the newest is %d)", ErrStopped,
-				version, newest)
-		case orNewest && idle && 0 <= newest && newest < version:
-			return newest, instead, nil
-		}
-		select {
-		case <-changed:
-		case <-timeout:
-			return 0, "", fmt.Errorf("synchronizer: weights version %d was not published within %v (the newest is "+
-				"%d); is the trainer short of experiences? raise synchronizer.sync_timeout if steps take that long",
-				version, s.timeout, newest)
-		case <-ctx.Done():
-			return 0, "", context.Cause(ctx)
-		}
-	}
 }
 
 // Retire forgets the versions below keep and returns the paths of their weights, which nobody will ask for any more.

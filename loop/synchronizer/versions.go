@@ -105,7 +105,7 @@ func (v *Versions) publishAgain(n published) {
 // RecoverForeign tells the Synchronizer which of the weights that Trinity-RFT published are there: those it published
 // last, if they are of step, whose state is saved. It deletes the ones before, but not what it noted of them, and
 // when it was stopped between two saves its last are of steps that are trained again. What explore steps ask for of
-// those, from needed on, the trainer publishes anew with the state's weights.
+// those, from needed on, the trainer publishes again with the state's weights.
 func (v *Versions) RecoverForeign(ctx context.Context, step, needed int) error {
 	latest, err := os.ReadFile(filepath.Join(v.Dir, "latest_state_dict_iteration.txt"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -139,7 +139,7 @@ func (v *Versions) RecoverForeign(ctx context.Context, step, needed int) error {
 }
 
 // Check refuses to continue when weights are gone that one of the explore steps first to last is to sample with and
-// that no train step behind trained will publish, unless they can be made again.
+// that no train step after trained will publish, unless they can be made again.
 func (v *Versions) Check(ctx context.Context, first, last, trained int) error {
 	if v.Sync.style != Fixed {
 		return nil
@@ -167,13 +167,11 @@ func (v *Versions) Check(ctx context.Context, first, last, trained int) error {
 }
 
 func (v *Versions) gone(step, version int) error {
-	return fmt.Errorf("synchronizer: explore step %d samples with the weights of step %d, which job %s no longer "+
-		"has (its newest are of step %d), "+
-		"and no state was saved at that step to make them of: a job that was finished by an older version kept "+
-		"the last weights alone, and one "+
-		"that was trained with a smaller sync_offset or sync_interval kept no older ones; set "+
-		"synchronizer.sync_offset=0 and "+
-		"synchronizer.sync_interval=1 to go on with the newest, or use another name for a new job",
+	return fmt.Errorf("synchronizer: explore step %d samples with the weights of step %d, which job %s no longer has "+
+		"(its newest are of step %d), and no state was saved at that step to make them of: a job that was finished "+
+		"by an older version kept the last weights alone, and one that was trained with a smaller sync_offset or "+
+		"sync_interval kept no older ones; set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 to "+
+		"continue with the newest, or use another name for a new job",
 		step, version, v.Dir, v.Sync.Newest())
 }
 

@@ -32,7 +32,7 @@ type CriticState struct {
 }
 
 // openCritic connects to the critic's model, making it at the first start: the same base model and adapter as the first
-// model's, under the next number of the session. saved says to go on from its last saved state instead.
+// model's, under the next number of the session. saved says to continue from its last saved state instead.
 func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
 	head, rate, err := t.Method.Critic(t.Vocab)
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *Trainer) openCritic(ctx context.Context, saved bool) error {
 		known.NextSeqID = t.critic.seq
 	case info.ModelID != known.ModelID || info.NextSeqID < sent(known.NextSeqID, known.Saving):
 		return fmt.Errorf("the job trains critic %s up to request %d, but the service has %s at %d; remove the job "+
-			"directory to begin anew",
+			"directory to start over",
 			known.ModelID, sent(known.NextSeqID, known.Saving)-1, info.ModelID, info.NextSeqID-1)
 	}
 	known.ModelID = info.ModelID
@@ -221,7 +221,7 @@ func (c *critic) learn(ctx context.Context, adam tinker.AdamParams, batch []*exp
 	}, nil
 }
 
-// train sends the gradient of the batch's returns and an optimizer step right behind it, with the first model's
+// train sends the gradient of the batch's returns and an optimizer step right after it, with the first model's
 // parameters but for the rate. logprobs are what values gave under the same weights. wait returns when they are done.
 func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*experience.Experience,
 	logprobs [][]float32) (

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// pass is one gradient of a batch with the optimizer step behind it, on their way.
+// pass is one gradient of a batch with the optimizer step after it, on their way.
 type pass struct {
 	gradient *tinker.Future[tinker.ForwardOutput]
 	step     *tinker.Future[tinker.OptimStepOutput]

@@ -59,7 +59,7 @@ func unweighted(batch []*experience.Experience) ([]tinker.Datum, error) {
 
 // joined puts what a service gave for each datum of a batch, K numbers a target, together: a row of
 // [len(Tokens)−1,K] for each experience, whose place j is that of token j+1. The first token of a further
-// sequence is no target; its place holds zeros.
+// sequence is not a target; its place holds zeros.
 func joined(batch []*experience.Experience, rows [][]float32, K int) ([][]float32, error) {
 	out := make([][]float32, len(batch))
 	at := 0

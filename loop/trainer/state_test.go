@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
-// On a service that lost the model a run goes on behind the last saved step, as if nothing had come after it.
+// On a service that lost the model a run continues after the last saved step, as if nothing had come after it.
 func TestBack(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string

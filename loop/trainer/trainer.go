@@ -76,7 +76,7 @@ type Source interface {
 	// Read returns the next n experiences, those of the given step, in the same order in every run. io.EOF means that
 	// there are no more.
 	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
-	// Position describes what has been read, so that a restarted run can go on behind it.
+	// Position describes what has been read, so that a restarted run can continue after it.
 	Position() buffer.Position
 }
 
@@ -87,7 +87,7 @@ type Events interface {
 	Published(ctx context.Context, step int, path string) error
 	// Stepped: the step is done and about to be committed. Metrics are upstream's names.
 	Stepped(ctx context.Context, step int, metrics map[string]float64, tokens int) error
-	// Committed: the state is written. A restart goes on behind it, or on a service that is not durable behind
+	// Committed: the state is written. A restart continues after it, or on a service that is not durable after
 	// state.Back().
 	Committed(ctx context.Context, state State) error
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// update sends the gradient of one batch, the optimizer step right behind it, both Epochs times, and, when weights are
-// due to be published, their save behind that, which it does not wait for: published is nil when none is due. It fills
+// update sends the gradient of one batch, the optimizer step right after it, both Epochs times, and, when weights are
+// due to be published, their save after that, which it does not wait for: published is nil when none is due. It fills
 // in the step's metrics.
 func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*experience.Experience,
 	metrics map[string]float64) (
@@ -138,8 +138,8 @@ func checkExact(batch []*experience.Experience, onPolicy []bool, trained [][]flo
 			}
 			if math.Float32bits(got[j]) != math.Float32bits(want) {
 				return fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the weights it "+
-					"claims to come from (version %d) give %v: "+
-					"the samples are not on-policy; the sampler served other weights, or a checkpoint was changed", j,
+					"claims to come from (version %d) give %v: the samples are not on-policy; the sampler served "+
+					"other weights, or a checkpoint was changed", j,
 					e.EID, want, e.Info.ModelVersion, got[j])
 			}
 		}

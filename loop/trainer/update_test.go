@@ -47,7 +47,7 @@ func TestDatumLayout(t *testing.T) {
 	e := sample(0, -1, -1)
 	e.PromptLength, e.Tokens = 0, e.Tokens[3:]
 	if _, err := data([]*experience.Experience{e}); err == nil {
-		t.Error("a datum without a prompt is no error")
+		t.Error("a datum without a prompt is not an error")
 	}
 }
 

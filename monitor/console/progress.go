@@ -135,7 +135,7 @@ func (p *Progress) Say(text string) {
 	p.draw()
 }
 
-// Warn prints a line for the user that is no progress.
+// Warn prints a line for the user that is not a progress.
 func (p *Progress) Warn(msg string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

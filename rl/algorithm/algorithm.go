@@ -93,8 +93,7 @@ func New(c Choice) (*Method, error) {
 	}
 	if m.Penalty.estimate != nil && m.Late == nil {
 		return nil, keyErrorf("kl_penalty_fn", "algorithm: kl_penalty_fn %q changes rewards in the trainer, where "+
-			"advantage_fn %q is "+
-			"already computed; use none, and kl_loss_fn for a KL term in the loss",
+			"advantage_fn %q is already computed; use none, and kl_loss_fn for a KL term in the loss",
 			c.KLPenalty, or(c.Advantage, row.Advantage))
 	}
 	return m, nil

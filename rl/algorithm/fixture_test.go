@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
-// torch is the generator behind the fixtures of Trinity-RFT's own tests.
+// torch is the generator after the fixtures of Trinity-RFT's own tests.
 type torch struct{ *python.Random }
 
 // uniform is torch.rand in float32.

@@ -205,7 +205,7 @@ func TestArgsAreChecked(t *testing.T) {
 		{"unknown", "ppo", Args{"clip_rage": 0.2},
 			"clip_rage is not an argument; did you mean clip_range?; there are clip_range"},
 		{"wrong type", "ppo", Args{"clip_range": true}, "clip_range is true; it must be a number"},
-		{"text that is no number", "ppo", Args{"clip_range": "wide"}, "it must be a number"},
+		{"text that is not a number", "ppo", Args{"clip_range": "wide"}, "it must be a number"},
 		{"out of range", "ppo", Args{"clip_ratio_c": 1.0}, "clip_ratio_c is 1; it must be greater than 1"},
 		{"not a boolean", "ppo", Args{"enable_sequence_masking": 1}, "it must be true or false"},
 		{"argument of another function", "sft", Args{"tau": 1.0}, "tau is not an argument"},

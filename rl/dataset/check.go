@@ -119,7 +119,7 @@ func checkPages(r io.ReaderAt, g *pq.RowGroup) error {
 	return nil
 }
 
-// checkPage returns where the page at byte at ends, which must not be behind end.
+// checkPage returns where the page at byte at ends, which must not be after end.
 func checkPage(r io.ReaderAt, at, end int64, codec pq.CompressionCodec) (int64, error) {
 	s := io.NewSectionReader(r, at, end-at)
 	b := bufio.NewReaderSize(s, 512)

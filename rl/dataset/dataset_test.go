@@ -110,7 +110,7 @@ func TestOpenRefuses(t *testing.T) {
 			[]string{`split "train"`, "test.jsonl"}},
 		{"an empty folder", nil, "", "train", []string{"no data files"}},
 		{"no parquet", []string{"train-00000-of-00001.parquet", "PAR1"}, "", "train",
-			[]string{"train-00000-of-00001.parquet", "no parquet file"}},
+			[]string{"train-00000-of-00001.parquet", "not a parquet file"}},
 		{"another kind of file", []string{"train.txt", "x"}, "train.txt", "train",
 			[]string{".txt", ".jsonl, .json, .csv, .parquet"}},
 		{"an empty file", []string{"train.jsonl", "\n\n"}, "", "train", []string{"no rows", "train.jsonl"}},
@@ -286,7 +286,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// Stopping anywhere and going on from the state gives the batches of an unbroken reading.
+// Stopping anywhere and continuing from the state gives the batches of an unbroken reading.
 func TestResume(t *testing.T) {
 	for _, name := range []string{"sequential", "shuffle", "random"} {
 		plan := Plan{BatchSize: 3, TotalSteps: 8, Selector: name, Seed: 7}

@@ -10,7 +10,7 @@ import (
 )
 
 // Mix deals out the rows of several data sets as one: in each epoch every set comes up as often as it has rows, in an
-// order drawn anew, and its selector says which row that is. The order is Trinity-RFT's TasksetScheduler's. It is not
+// order drawn again, and its selector says which row that is. The order is Trinity-RFT's TasksetScheduler's. It is not
 // safe for concurrent use.
 type Mix struct {
 	sizes     []int
@@ -57,7 +57,7 @@ type Pick struct {
 	Item
 }
 
-// Batch returns the rows of a step (1, 2, …), those of one set together, or io.EOF behind the last step.
+// Batch returns the rows of a step (1, 2, …), those of one set together, or io.EOF after the last step.
 func (m *Mix) Batch(step int) ([]Pick, error) {
 	if step > m.steps {
 		return nil, io.EOF

@@ -76,7 +76,7 @@ func TestMixReadsInUpstreamsOrder(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", selector, got, want)
 		}
 		if _, err := m.Batch(13); !errors.Is(err, io.EOF) {
-			t.Errorf("%s: behind the end: %v", selector, err)
+			t.Errorf("%s: after the end: %v", selector, err)
 		}
 		again, err := m.Batch(5)
 		if first, _ := m.Batch(5); err != nil || !slices.Equal(again, first) {

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
-// Pair is one row to learn a preference from: a conversation up to the answer, and two ways to go on.
+// Pair is one row to learn a preference from: a conversation up to the answer, and two ways to continue.
 type Pair struct {
 	Prompt           []chat.Message // ends before the answer
 	Chosen, Rejected []chat.Message // one message or more, the last is the assistant's

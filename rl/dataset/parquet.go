@@ -65,7 +65,7 @@ func newParquet(path string, data storage, size int64) (*parquetFile, error) {
 		if errors.As(err, new(codecError)) {
 			return nil, fmt.Errorf("dataset: %s: %w", path, err)
 		}
-		return nil, fmt.Errorf("dataset: %s is no parquet file that can be read: %w; fetch it again", path, err)
+		return nil, fmt.Errorf("dataset: %s is not a parquet file that can be read: %w; fetch it again", path, err)
 	}
 	return f, nil
 }

@@ -138,7 +138,7 @@ func TestParquetRefuses(t *testing.T) {
 		"text": []byte("{\"a\":1}\n{\"a\":2}\n"), "cut": whole[:len(whole)/2],
 		"footer": append(bytes.Clone(whole[:len(whole)-40]), whole[len(whole)-8:]...)} {
 		_, err := Open(filepath.Join(folder(t, "train.parquet", string(content)), "train.parquet"), "", "")
-		if err == nil || !strings.Contains(err.Error(), "no parquet file that can be read") ||
+		if err == nil || !strings.Contains(err.Error(), "not a parquet file that can be read") ||
 			!strings.Contains(err.Error(), "train.parquet") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -14,11 +14,6 @@ type Selector interface {
 	Pick(start, n int) []int
 }
 
-// Selectors are the names of the ways to choose rows.
-func Selectors() []string {
-	return []string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"}
-}
-
 func newSelector(name string, size int, plan Plan) (Selector, error) {
 	if open, ok := plan.Own[name]; ok {
 		return open(size, plan)

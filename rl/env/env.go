@@ -47,7 +47,7 @@ type Observation struct {
 	Text string
 
 	// Prefix and Suffix belong around the text that the player reads, once, however much history it shows: the suffix
-	// is usually the present board and a request to go on. A wrapper that put them into Text leaves them empty.
+	// is usually the present board and a request to continue. A wrapper that put them into Text leaves them empty.
 	Prefix, Suffix string
 
 	// Action is the part of the action that counted, "" for all of it. It is what a history shows of the action.

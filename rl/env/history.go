@@ -31,10 +31,10 @@ type HistoryOptions struct {
 }
 
 // History is an environment whose observations tell the whole episode, as a model without memory needs it. Each text
-// ends with a newline, then come the prefix in front and the suffix behind.
+// ends with a newline, then come the prefix in front and the suffix after.
 //
 // In the chat modes the suffix stands at the end of the last message to the model, in front of the generation prompt.
-// Upstream puts it behind, into the model's own turn.
+// Upstream puts it after, into the model's own turn.
 type History struct {
 	inner        Env
 	o            HistoryOptions

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
-// Drawn as the value of a parameter means that every Reset draws it anew.
+// Drawn as the value of a parameter means that every Reset draws it again.
 const Drawn = -1
 
 // Params are the parameters of an environment by upstream's names. Yes and no are 1 and 0.

@@ -9,7 +9,7 @@ import (
 
 // formatVersion is the first byte of every encoding. It grows when a field is added, and Decode refuses what it
 // does not know; it still reads version 1, which had no baseline. Version 3 is version 2 with the places where
-// further sequences begin behind it, and is written only where there are some.
+// further sequences begin after it, and is written only where there are some.
 const formatVersion = 3
 
 // Append appends the binary form of e to buf and returns the longer slice. Equal experiences give equal bytes: floats

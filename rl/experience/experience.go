@@ -47,7 +47,7 @@ type Info struct {
 // Experience is one training example: a prompt of P tokens followed by a response of R tokens, R >= 0.
 //
 // An episode of several turns whose prompt was shown to the model in another way later on is several sequences
-// (Starts). They lie one behind another in Tokens, so that an episode is one experience with one reward and one
+// (Starts). They lie one after another in Tokens, so that an episode is one experience with one reward and one
 // advantage, counted once wherever experiences are counted; only what asks a model about the tokens takes them
 // apart (Spans).
 //
@@ -58,7 +58,7 @@ type Experience struct {
 
 	Tokens       []int32   // prompt then response, [P+R]
 	PromptLength int       // P
-	Starts       []int     // where in Tokens further sequences begin, rising, behind the prompt; nil for one
+	Starts       []int     // where in Tokens further sequences begin, rising, after the prompt; nil for one
 	Logprobs     []float32 // log-probability of each response token when it was sampled, temperature 1, [R]
 	ActionMask   []bool    // which response tokens are trained, [R]; false on tokens the model did not choose
 
@@ -69,7 +69,7 @@ type Experience struct {
 
 	PromptText   string
 	ResponseText string
-	MessagesJSON string // the chat messages behind the tokens as a JSON array, or empty
+	MessagesJSON string // the chat messages after the tokens as a JSON array, or empty
 
 	Metrics        map[string]float64 // what the workflow measured, for example accuracy
 	Info           Info
@@ -131,7 +131,7 @@ func (e *Experience) Clone() *Experience {
 	return &c
 }
 
-// Spans are the sequences of the experience, each by its first place in Tokens and the place behind its last. A
+// Spans are the sequences of the experience, each by its first place in Tokens and the place after its last. A
 // model reads each of them without the others.
 func (e *Experience) Spans() [][2]int {
 	spans := make([][2]int, 0, len(e.Starts)+1)
@@ -145,7 +145,7 @@ func (e *Experience) Spans() [][2]int {
 
 // Validate checks that the lengths agree: 0 <= P <= len(Tokens), an action mask for every response token, every
 // other per-token slice either absent or as long as the response, and that every sequence has a token to begin
-// with and another behind it.
+// with and another after it.
 func (e *Experience) Validate() error {
 	if e.PromptLength < 0 || e.PromptLength > len(e.Tokens) {
 		return fmt.Errorf("experience: %s has prompt length %d with %d tokens; it must lie between 0 and the number "+
@@ -183,7 +183,7 @@ func (e *Experience) validateStarts() error {
 		from, to := span[0], span[1]
 		if i > 0 && from < e.PromptLength || to-from < 2 {
 			return fmt.Errorf("experience: %s has sequences that begin at %v, with %d prompt tokens of %d tokens; "+
-				"the further ones must begin behind the prompt, and each must have two tokens", e.EID, e.Starts,
+				"the further ones must begin after the prompt, and each must have two tokens", e.EID, e.Starts,
 				e.PromptLength, len(e.Tokens))
 		}
 		if i > 0 && e.ActionMask[from-e.PromptLength] {

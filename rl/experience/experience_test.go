@@ -76,7 +76,7 @@ func TestSpans(t *testing.T) {
 func TestOneSequenceKeepsItsBytes(t *testing.T) {
 	one, some := Append(nil, full()), Append(nil, several())
 	if one[0] != 2 || some[0] != 3 || !bytes.Equal(one[1:], some[1:len(one)]) {
-		t.Errorf("versions %d and %d; want 2 and 3, with the same bytes behind them", one[0], some[0])
+		t.Errorf("versions %d and %d; want 2 and 3, with the same bytes after them", one[0], some[0])
 	}
 }
 

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
@@ -15,7 +16,8 @@ func newRewardFilter(args map[string]any) (Operator, error) {
 	return rewardFilter{r.Float("threshold", 0)}, r.Close()
 }
 
-func (f rewardFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (f rewardFilter) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	return keep(list, func(e *experience.Experience) bool { return e.Reward != nil && *e.Reward >= f.threshold })
 }
 
@@ -26,7 +28,8 @@ func newInvalidRewardFilter(args map[string]any) (Operator, error) {
 	return invalidRewardFilter{}, arg.Read(args).Close()
 }
 
-func (invalidRewardFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64,
+func (invalidRewardFilter) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64,
 	error) {
 	return keep(list, func(e *experience.Experience) bool { return e.Reward != nil && !math.IsNaN(*e.Reward) })
 }
@@ -40,7 +43,8 @@ func newRewardStdFilter(args map[string]any) (Operator, error) {
 	return rewardStdFilter{r.Float("threshold", 0)}, r.Close()
 }
 
-func (f rewardStdFilter) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (f rewardStdFilter) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	flat := map[string]bool{}
 	for _, g := range experience.GroupBy(list, experience.EID.TID) {
 		flat[g.ID] = len(g.Experiences) < 2 || rewardStd(g.Experiences) <= f.threshold

@@ -78,7 +78,7 @@ func TestOperators(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		list, metrics, _, err := Run([]Step{s}, tt.in)
+		list, metrics, _, err := Run(t.Context(), []Step{s}, tt.in)
 		if err != nil || !slices.Equal(rewards(list), tt.want) || !maps.Equal(metrics, tt.metrics) {
 			t.Errorf("%s: %v, %v, %v; want %v, %v", tt.name, rewards(list), metrics, err, tt.want, tt.metrics)
 		}

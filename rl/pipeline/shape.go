@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -66,7 +67,8 @@ func (r rule) apply(reward, metric float64) float64 {
 	return reward / v
 }
 
-func (s rewardShaping) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (s rewardShaping) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	var diffs []float64
 	for _, e := range list {
 		if e.Reward == nil {
@@ -130,7 +132,8 @@ func (p *passRate) measure(list []*experience.Experience) {
 	}
 }
 
-func (p *passRate) Process(list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+func (p *passRate) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	p.measure(list)
 	const edge, slack = 1.0 / 16, 1e-3
 	counts := map[string]float64{}

@@ -149,7 +149,7 @@ func equalParts(a, b []string) bool {
 	return true
 }
 
-// decimal reads a plain number, with commas between thousands or a percent sign behind it.
+// decimal reads a plain number, with commas between thousands or a percent sign after it.
 func decimal(s string) (float64, bool) {
 	s = strings.ReplaceAll(s, ",", "")
 	if rest, ok := strings.CutSuffix(s, "%"); ok {

@@ -64,7 +64,7 @@ func boxCommands(text string) (all []boxCommand) {
 	}
 }
 
-// firstNonSpace is the first character from i on that is no space, -1 if there is none.
+// firstNonSpace is the first character from i on that is not a space, -1 if there is none.
 func firstNonSpace(text string, i int) int {
 	if k := strings.IndexFunc(text[i:], func(r rune) bool { return !unicode.IsSpace(r) }); k >= 0 {
 		return i + k

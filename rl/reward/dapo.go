@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
-// MathDAPO is math_dapo_reward: accuracy 1 or 0 of the last box behind the thinking, without one of the whole text (see
+// MathDAPO is math_dapo_reward: accuracy 1 or 0 of the last box after the thinking, without one of the whole text (see
 // gradeDAPO),
 // and as format_score the penalty for an overlong answer when enable_overlong_penalty is set: with L tokens and E =
 // max_response_length − cache_length it is 0 up to E, −penalty_factor above max_response_length, and (E −

@@ -8,8 +8,8 @@ import (
 
 // gradeDAPO says whether an answer is the truth, as math_dapo_reward of Trinity-RFT 0.5.2 over verl 0.7.1 decides it:
 // by spelling. Both have a sympy behind the spellings that never gets to run there (a function that cannot be sent to
-// its process, a timeout that is no context manager), so 0.25 is not 1/4, and neither is x+1 the same as 1+x. An answer
-// with \pi is right only as it is spelled. Three comparisons in turn: two normal forms, then by value and part.
+// its process, a timeout that is not a context manager), so 0.25 is not 1/4, and neither is x+1 the same as 1+x. An
+// answer with \pi is right only as it is spelled. Three comparisons in turn: two normal forms, then by value and part.
 func gradeDAPO(answer, truth string) bool {
 	if len(answer) > maxAnswer || len(truth) > maxAnswer {
 		return answer == truth
@@ -28,7 +28,7 @@ func gradeDAPO(answer, truth string) bool {
 	return err == nil && same
 }
 
-// bracedBox is what stands in the braces behind the last \boxed (without one, the last \fbox), "" if they do not close.
+// bracedBox is what stands in the braces after the last \boxed (without one, the last \fbox), "" if they do not close.
 func bracedBox(text string) string {
 	i := strings.LastIndex(text, `\boxed`)
 	if i < 0 {

@@ -9,7 +9,7 @@ import (
 var canonicalRatio = regexp.MustCompile(`^(0|-?[1-9][0-9]*)/(0|-?[1-9][0-9]*)$`)
 
 // mathForm is the normal form of the MATH data's grader (Hendrycks et al. 2021) as verl 0.7.1 has it: spaces, degrees,
-// dollars, percent and a unit behind \text{ go, fractions and roots get their braces, a/b becomes \frac. What it cannot
+// dollars, percent and a unit after \text{ go, fractions and roots get their braces, a/b becomes \frac. What it cannot
 // treat stays as it is.
 func mathForm(answer string) string {
 	answer = insideText(strip(answer))

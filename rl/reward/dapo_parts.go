@@ -26,7 +26,7 @@ var (
 	sympyMatrix = regexp.MustCompile(`^Matrix\(\[[0-9-+., ]+\]\)$|^Matrix\(\[(?:\[[0-9-+., ]+\],? *)+\]\)$`)
 	entry       = regexp.MustCompile(`[-+]?[0-9.]+`)
 
-	errBase = errors.New("reward: a subscript behind something that is no number")
+	errBase = errors.New("reward: a subscript after something that is not a number")
 )
 
 // sameParts compares as verl 0.7.1's PRIME grader does (after ToRA, Gou et al. 2023): by spelling, as numbers to 10⁻⁴

@@ -45,7 +45,7 @@ func detex(latex string) (string, error) {
 	return text, nil
 }
 
-// texWriter makes text of nodes. In formulas a space behind a macro counts and a run of nothing but space does not;
+// texWriter makes text of nodes. In formulas a space after a macro counts and a run of nothing but space does not;
 // elsewhere it is the other way round.
 type texWriter struct {
 	macros   map[string]texMacroText

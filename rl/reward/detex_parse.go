@@ -19,7 +19,7 @@ var errUnreadTex = errors.New("reward: LaTeX that has no text")
 type texNode struct {
 	kind   texNodeKind
 	text   string     // the characters, the name, the delimiter
-	behind string     // the space swallowed behind a macro
+	behind string     // the space swallowed after a macro
 	given  bool       // its arguments were all there
 	args   []*texNode // nil stands for an optional one that is missing
 	nodes  []texNode  // what a group, an environment or a formula holds

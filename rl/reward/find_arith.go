@@ -13,7 +13,7 @@ func inArithmetic(c rune) bool {
 }
 
 // expression is arithmetic: `-?\(?-?\d`, then characters of arithmetic of which one but the last is an operator, and a
-// mark behind them. The longest that works counts. Where it ends depends on the run of such characters alone, so that
+// mark after them. The longest that works counts. Where it ends depends on the run of such characters alone, so that
 // each run is looked through once.
 func (p *plain) expression(t *scanned, i int, f *found) bool {
 	return t.behind(i, func(i int) bool {

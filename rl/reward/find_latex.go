@@ -39,7 +39,7 @@ func (t *scanned) everywhere(keep func(found), boxed bool) {
 	afterEach(t, t.starts, keep, func(start int, f *found) bool { return t.environments(start, 0, boxed, f, accept) })
 }
 
-// mentioned is `(?i:answer).{0,50}?…`, with a colon behind the word if asked for.
+// mentioned is `(?i:answer).{0,50}?…`, with a colon after the word if asked for.
 func (t *scanned) mentioned(keep func(found), withColon bool) {
 	afterEach(t, t.answers, keep, func(start int, f *found) bool {
 		from := start + len("answer")
@@ -69,7 +69,7 @@ func (t *scanned) outerBox(keep func(found)) {
 	}
 }
 
-// environments reads the environment at i, which has nth before it, and those joined to it; follow must hold behind
+// environments reads the environment at i, which has nth before it, and those joined to it; follow must hold after
 // them.
 func (t *scanned) environments(i, nth int, boxed bool, f *found, follow then) bool {
 	env, ok := t.environment(i, boxed)
@@ -112,7 +112,7 @@ func (t *scanned) percentWord(i int, word string) (end int, ok bool) {
 	return i + 1 + len(word), (c == 'p' || c == 'P') && t.follows(i+1, word)
 }
 
-// joined reads `\s*(?:,?and|,?or|,)\s*` and the environment behind it.
+// joined reads `\s*(?:,?and|,?or|,)\s*` and the environment after it.
 func (t *scanned) joined(i, nth int, boxed bool, f *found, follow then) bool {
 	i = t.skipSpaces(i)
 	comma := t.at(i) == ','

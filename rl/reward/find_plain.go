@@ -59,7 +59,7 @@ const (
 	currencies    = "$€£¥₹₽₪₩₫฿₡₢₣₤₥₦₧₨₭₮₯₰₱₲₳₴₵₶₷₸₺₻₼₾₿"
 )
 
-// startsNumber reports whether a space or = at i has what a number or arithmetic may begin with behind it.
+// startsNumber reports whether a space or = at i has what a number or arithmetic may begin with after it.
 func (t *scanned) startsNumber(i int) bool {
 	c := t.r[i]
 	if c != '=' && !t.space(i) || i+1 == len(t.r) {
@@ -73,7 +73,7 @@ func (t *scanned) startsNumber(i int) bool {
 	return t.digit(i+1) || strings.ContainsRune("-(.*", c)
 }
 
-// plain reads numbers and arithmetic that follow must hold behind.
+// plain reads numbers and arithmetic that follow must hold after.
 type plain struct {
 	follow then
 
@@ -101,7 +101,7 @@ func (t *scanned) behind(i int, read func(i int) bool) bool {
 	return (t.space(i) || t.at(i) == '=') && read(stars(i+1))
 }
 
-// number reads a number with a currency before it or percent behind it.
+// number reads a number with a currency before it or percent after it.
 func (p *plain) number(t *scanned, i int, f *found) bool {
 	return t.behind(i, func(i int) bool {
 		if c := t.at(i); c != 0 && strings.ContainsRune(currencies, c) {

@@ -70,7 +70,7 @@ func TestGraders(t *testing.T) {
 		}
 	}
 	for d := range known {
-		t.Errorf("graders_differ.jsonl has %+v, which is no row of graders.jsonl", d)
+		t.Errorf("graders_differ.jsonl has %+v, which is not a row of graders.jsonl", d)
 	}
 	t.Logf("%d answers, 4 graders: %d verdicts are upstream's, %d differ", len(rows), 4*len(rows)-differ, differ)
 }

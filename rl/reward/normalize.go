@@ -138,7 +138,7 @@ func dropUnits(text string) string {
 	return text
 }
 
-// tailStart is a place before which no unit at the end of a text begins: behind it are a word, the spaces before it,
+// tailStart is a place before which no unit at the end of a text begins: after it are a word, the spaces before it,
 // and what they follow.
 func tailStart(text string) int {
 	const longest = 64 // bytes, more than any unit has

@@ -131,7 +131,7 @@ func TestCountdown(t *testing.T) {
 		}
 	}
 	if _, err := Countdown(Sample{Response: "x", Truth: "24"}); err == nil {
-		t.Error("a truth that is no object was accepted")
+		t.Error("a truth that is not an object was accepted")
 	}
 }
 

@@ -17,12 +17,12 @@ type scanned struct {
 	// Where an environment that is open must end, or can no longer.
 	doubleDollars, dollars, brackets, parentheses, squares places
 
-	is     places  // the word, behind a space
+	is     places  // the word, after a space
 	isFrom []int32 // where the spaces before each begin
 
 	starts  places // of environments
 	numbers places // befores, and the start of the text
-	befores places // what may stand before a number: a space or = with the start of a number behind it
+	befores places // what may stand before a number: a space or = with the start of a number after it
 
 	spaces, anys, ops stretch
 }

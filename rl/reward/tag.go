@@ -2,7 +2,7 @@ package reward
 
 import "strings"
 
-// answerTag finds the first answer tag that opens and closes on one line: its content, and the text behind it.
+// answerTag finds the first answer tag that opens and closes on one line: its content, and the text after it.
 func answerTag(text string) (content, rest string, ok bool) {
 	const open, shut = "<answer>", "</answer>"
 	for {
@@ -55,7 +55,7 @@ func thinksAndAnswers(text string) bool {
 	return endsLine(text, "\n</answer>", func(rest string) bool { return rest == "" || rest[0] == '\n' })
 }
 
-// endsLine reports whether one of the marks in text has what ends says behind it.
+// endsLine reports whether one of the marks in text has what ends says after it.
 func endsLine(text, mark string, ends func(rest string) bool) bool {
 	for {
 		var ok bool

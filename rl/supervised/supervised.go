@@ -31,7 +31,7 @@ type Examples struct {
 	Pairs bool // each row is two experiences: chosen, rejected
 	Turns bool // every answer of a conversation is trained, not the last alone
 
-	Warn func(string) // told of a row whose answer lies behind MaxTokens
+	Warn func(string) // told of a row whose answer lies after MaxTokens
 }
 
 // Next returns the experiences of the next batch of rows, or io.EOF.
@@ -162,7 +162,7 @@ func (s *Examples) lastTurn(id experience.EID, index int, list []chat.Message,
 		return nil, err
 	}
 	if len(prompt) == 0 || len(prompt) >= len(whole) {
-		return nil, errors.New("supervised: the row has no prompt, or no answer behind it; drop it")
+		return nil, errors.New("supervised: the row has no prompt, or no answer after it; drop it")
 	}
 	if whole = whole[:s.most(len(whole))]; len(prompt) >= len(whole) {
 		return s.tooLong(id, index, whole), nil
@@ -178,12 +178,11 @@ func (s *Examples) most(n int) int {
 	return n
 }
 
-// tooLong stands for a row whose answer lies behind the tokens that are read: nothing of it is trained, and it
+// tooLong stands for a row whose answer lies after the tokens that are read: nothing of it is trained, and it
 // is counted.
 func (s *Examples) tooLong(id experience.EID, index int, tokens []int32) *experience.Experience {
 	s.Warn(fmt.Sprintf("%s: nothing of the answer is left within %d tokens (model.max_model_len, or the model's "+
-		"context); "+
-		"the row trains nothing", s.Rows.Place(index), len(tokens)))
+		"context); the row trains nothing", s.Rows.Place(index), len(tokens)))
 	last := len(tokens) - 1
 	return experience.Turn{Prompt: tokens[:last], Response: tokens[last:],
 		Stop: experience.StopPromptTruncated}.Experience(id)

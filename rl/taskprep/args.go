@@ -32,7 +32,7 @@ func (b bounds) keep(v float64) bool {
 func textOf(r dataset.Row, key string) (string, error) {
 	v, ok := r.Get(key)
 	if !ok {
-		return "", fmt.Errorf("taskprep: no column %q; the columns are %s; set target_fields or text_key", key,
+		return "", fmt.Errorf("no column %q; the columns are %s; set target_fields or text_key", key,
 			strings.Join(r.Columns(), ", "))
 	}
 	if s, isText := v.(string); isText || v == nil {
@@ -51,7 +51,7 @@ func field(r dataset.Row, path string) (any, error) {
 			at, ok = row.Get(key)
 		}
 		if !ok {
-			return nil, fmt.Errorf("taskprep: no field %q in a row with columns %s", path,
+			return nil, fmt.Errorf("no field %q in a row with columns %s", path,
 				strings.Join(r.Columns(), ", "))
 		}
 	}

@@ -18,21 +18,21 @@ import (
 type filter func(s *Sample) (bool, error)
 
 // Process implements Operator.
-func (f filter) Process(_ context.Context, list []*Sample) (kept []*Sample, err error) {
+func (f filter) Process(_ context.Context, list []*Sample) (kept []*Sample, _ map[string]float64, err error) {
 	for _, s := range list {
 		ok, err := f(s)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if ok {
 			kept = append(kept, s)
 		}
 	}
-	return kept, nil
+	return kept, nil, nil
 }
 
 // newFieldFilter keeps the rows with all of a field's values among some.
-func newFieldFilter(args map[string]any, _ Surroundings) (Operator, error) {
+func newFieldFilter(args map[string]any) (Operator, error) {
 	a := arg.Read(args)
 	key, reversed := a.Text("field_key", ""), a.Bool("reversed_range", false)
 	v, _ := a.Any("target_value")
@@ -70,7 +70,7 @@ func asJSON(v any) string {
 }
 
 // newNumericFilter keeps the rows with a field's number within bounds, and drops those where it is none.
-func newNumericFilter(args map[string]any, _ Surroundings) (Operator, error) {
+func newNumericFilter(args map[string]any) (Operator, error) {
 	a := arg.Read(args)
 	key, b := a.Text("field_key", ""), boundsOf(a, "min_value", math.Inf(-1), "max_value", math.Inf(1))
 	if err := a.Close(); err != nil {
@@ -89,7 +89,7 @@ func newNumericFilter(args map[string]any, _ Surroundings) (Operator, error) {
 }
 
 // newDeduplicator keeps the first of the rows with one text.
-func newDeduplicator(args map[string]any, s Surroundings) (Operator, error) {
+func (s Surroundings) newDeduplicator(args map[string]any) (Operator, error) {
 	a := arg.Read(args)
 	key, lower, bare := a.Text("text_key", s.TextKey), a.Bool("lowercase", false), a.Bool("ignore_non_character", false)
 	if err := a.Close(); err != nil {
@@ -129,7 +129,7 @@ type topSelector struct {
 	reverse bool
 }
 
-func newTopSelector(args map[string]any, _ Surroundings) (Operator, error) {
+func newTopSelector(args map[string]any) (Operator, error) {
 	a := arg.Read(args)
 	t := topSelector{a.Text("field_key", ""), a.Float("top_ratio", 0), a.Int("topk", 0, 0), a.Bool("reverse", true)}
 	if t.ratio < 0 || t.ratio > 1 || t.most < 0 {
@@ -139,9 +139,9 @@ func newTopSelector(args map[string]any, _ Surroundings) (Operator, error) {
 }
 
 // Process implements Operator.
-func (t topSelector) Process(_ context.Context, list []*Sample) ([]*Sample, error) {
+func (t topSelector) Process(_ context.Context, list []*Sample) ([]*Sample, map[string]float64, error) {
 	if len(list) <= 1 || t.key == "" || t.ratio == 0 && t.most == 0 {
-		return list, nil
+		return list, nil, nil
 	}
 	n := t.most
 	if share := int(t.ratio * float64(len(list))); t.ratio > 0 && (n == 0 || share < n) {
@@ -149,13 +149,13 @@ func (t topSelector) Process(_ context.Context, list []*Sample) ([]*Sample, erro
 	}
 	for _, s := range list {
 		if _, ok := number(s.Row, t.key); !ok {
-			return nil, errors.New("taskprep: topk_specified_field_selector: field " + t.key + " is no number in " +
+			return nil, nil, errors.New("field " + t.key + " is not a number in " +
 				strings.Join(s.Row.Columns(), ", "))
 		}
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *Sample) int { return t.compare(a.Row, b.Row) })
-	return list[:min(n, len(list))], nil
+	return list[:min(n, len(list))], nil, nil
 }
 
 func (t topSelector) compare(a, b dataset.Row) int {

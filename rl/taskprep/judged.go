@@ -30,8 +30,8 @@ type judged struct {
 }
 
 // newJudged makes an operator that has a model score rows by dimensions.
-func newJudged(stat, what string, dimensions ...string) Make {
-	return func(args map[string]any, s Surroundings) (Operator, error) {
+func (s Surroundings) newJudged(stat, what string, dimensions ...string) Make {
+	return func(args map[string]any) (Operator, error) {
 		a := arg.Read(args)
 		j := &judged{bounds: boundsOf(a, "min_score", 0.5, "max_score", 1), stat: stat, dimensions: dimensions,
 			workers: max(1, s.Workers),
@@ -69,7 +69,7 @@ func instruction(what string, dimensions []string) string {
 }
 
 // Process implements Operator.
-func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, err error) {
+func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, _ map[string]float64, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(j.workers)
 	scores := make([]float64, len(list))
@@ -80,7 +80,7 @@ func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, e
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, s := range list {
 		s.Stats[j.stat] = scores[i]
@@ -88,7 +88,7 @@ func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, e
 			kept = append(kept, s)
 		}
 	}
-	return kept, nil
+	return kept, nil, nil
 }
 
 // score asks until an answer can be read; after that it is 0, as in Data-Juicer. A model that never answers is an
@@ -117,7 +117,7 @@ func (j *judged) score(ctx context.Context, s *Sample) (float64, error) {
 		}
 	}
 	if !answered {
-		return 0, fmt.Errorf("taskprep: %s: %w", j.stat, failed)
+		return 0, fmt.Errorf("%s: %w", j.stat, failed)
 	}
 	return 0, nil
 }

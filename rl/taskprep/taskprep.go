@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/operator"
 )
 
 // Sample is a row with what was measured of it.
@@ -22,14 +23,14 @@ type Sample struct {
 	Stats map[string]float64
 }
 
-// Operator drops or measures samples. It returns the samples to go on with, in the order it was given them unless it is
-// there to order them.
-type Operator interface {
-	Process(ctx context.Context, list []*Sample) ([]*Sample, error)
-}
+// Operator drops or measures samples. It keeps their order, unless it is there to order them.
+type Operator = operator.Operator[*Sample]
 
 // Make makes an operator from its arguments.
-type Make func(args map[string]any, s Surroundings) (Operator, error)
+type Make = operator.Make[*Sample]
+
+// Step is an operator as the configuration names it.
+type Step = operator.Step[*Sample]
 
 // Surroundings are what operators have beside their arguments.
 type Surroundings struct {
@@ -40,49 +41,36 @@ type Surroundings struct {
 }
 
 // Operators is the table of operators by name.
-func Operators() map[string]Make {
+func Operators(s Surroundings) map[string]Make {
 	return map[string]Make{
-		"text_length_filter":             measure("text_len", textLength, "min_len", 10, "max_len"),
-		"average_line_length_filter":     measure("avg_line_length", averageLine, "min_len", 10, "max_len"),
-		"maximum_line_length_filter":     measure("max_line_length", longestLine, "min_len", 10, "max_len"),
-		"alphanumeric_filter":            measure("alnum_ratio", alphanumeric, "min_ratio", 0.25, "max_ratio"),
-		"character_repetition_filter":    newRepetition,
+		"text_length_filter":             s.measure("text_len", textLength, "min_len", 10, "max_len"),
+		"average_line_length_filter":     s.measure("avg_line_length", averageLine, "min_len", 10, "max_len"),
+		"maximum_line_length_filter":     s.measure("max_line_length", longestLine, "min_len", 10, "max_len"),
+		"alphanumeric_filter":            s.measure("alnum_ratio", alphanumeric, "min_ratio", 0.25, "max_ratio"),
+		"character_repetition_filter":    s.newRepetition,
 		"specified_field_filter":         newFieldFilter,
 		"specified_numeric_field_filter": newNumericFilter,
-		"document_deduplicator":          newDeduplicator,
+		"document_deduplicator":          s.newDeduplicator,
 		"topk_specified_field_selector":  newTopSelector,
-		"llm_difficulty_score_filter": newJudged("llm_difficulty_score", "difficulty", "linguistic_complexity",
+		"llm_difficulty_score_filter": s.newJudged("llm_difficulty_score", "difficulty", "linguistic_complexity",
 			"conceptual_depth", "prior_knowledge", "step_complexity", "ambiguity"),
-		"llm_quality_score_filter": newJudged("llm_quality_score", "quality", "accuracy", "grammar",
+		"llm_quality_score_filter": s.newJudged("llm_quality_score", "quality", "accuracy", "grammar",
 			"informativeness", "coherence"),
 	}
 }
 
-// New makes one operator. The error names what is possible.
-func New(name string, args map[string]any, s Surroundings) (Operator, error) {
-	table := Operators()
-	make, ok := table[name]
-	if !ok {
-		return nil, fmt.Errorf("taskprep: operator %q is one of Data-Juicer's that need its Python package or a "+
-			"service; run Data-Juicer beforehand and name its output in the taskset, or use %s",
-			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
-	}
-	op, err := make(args, s)
-	if err != nil {
-		return nil, fmt.Errorf("taskprep: operator %s: %w", name, err)
-	}
-	return op, nil
+// New makes one step. The error names what is possible.
+func New(name string, args map[string]any, s Surroundings) (Step, error) {
+	return operator.New("taskprep", name, args, Operators(s), func(known []string) string {
+		return fmt.Sprintf("%q is one of Data-Juicer's that need its Python package or a service; run Data-Juicer "+
+			"beforehand and name its output in the taskset, or use %s", name, strings.Join(known, ", "))
+	})
 }
 
-// Run runs operators in order.
-func Run(ctx context.Context, operators []Operator, list []*Sample) ([]*Sample, error) {
-	for _, op := range operators {
-		var err error
-		if list, err = op.Process(ctx, list); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+// Run runs steps in order.
+func Run(ctx context.Context, steps []Step, list []*Sample) ([]*Sample, error) {
+	list, _, _, err := operator.Run(ctx, "taskprep", steps, list)
+	return list, err
 }
 
 // Sort puts the samples with the highest priority first and keeps the first topK of them, all if it is below 0. Without

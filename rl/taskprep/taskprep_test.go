@@ -42,17 +42,17 @@ func TestAsDataJuicer(t *testing.T) {
 	for _, c := range cases {
 		name, _ := json.Marshal(c.Recipe)
 		t.Run(string(name), func(t *testing.T) {
-			var ops []Operator
+			var steps []Step
 			for _, step := range c.Recipe {
 				for name, args := range step {
 					op, err := New(name, args, Surroundings{TextKey: "text"})
 					if err != nil {
 						t.Fatal(err)
 					}
-					ops = append(ops, op)
+					steps = append(steps, op)
 				}
 			}
-			got, err := Run(t.Context(), ops, samples(c.Rows))
+			got, err := Run(t.Context(), steps, samples(c.Rows))
 			if err != nil || len(got) != len(c.Kept) {
 				t.Fatalf("%d rows, %v, want %d", len(got), err, len(c.Kept))
 			}
@@ -79,7 +79,7 @@ func TestAsDataJuicer(t *testing.T) {
 	}
 }
 
-// text tells a row by what is no number: pyarrow makes 2 of a column with fractions 2.0.
+// text tells a row by what is not a number: pyarrow makes 2 of a column with fractions 2.0.
 func text(r dataset.Row) string {
 	words, _ := r.Get("text")
 	tag, _ := r.Get("tag")
@@ -143,7 +143,7 @@ func TestJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := op.Process(t.Context(), samples(rows))
+	got, err := Run(t.Context(), []Step{op}, samples(rows))
 	if err != nil || len(got) != 2 || got[0].Stats["llm_difficulty_score"] != 0.4 ||
 		got[1].Stats["llm_difficulty_score"] != 0 {
 		t.Errorf("%v, %v", got, err)
@@ -155,7 +155,7 @@ func TestJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.Process(t.Context(), samples(rows)); err == nil || !strings.Contains(err.Error(), "no route") {
+	if _, err := Run(t.Context(), []Step{op}, samples(rows)); err == nil || !strings.Contains(err.Error(), "no route") {
 		t.Errorf("a model that is not there: %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.Process(t.Context(), samples([]dataset.Row{{{Key: "prompt", Value: "x"}}})); err == nil ||
+	if _, err := Run(t.Context(), []Step{op}, samples([]dataset.Row{{{Key: "prompt", Value: "x"}}})); err == nil ||
 		!strings.Contains(err.Error(), "the columns are prompt; set target_fields") {
 		t.Errorf("a column that is not there: %v", err)
 	}

@@ -18,8 +18,8 @@ type textFilter struct {
 }
 
 // measure makes the filter of a measure with its bounds' names and the default of the lower one.
-func measure(stat string, f func([]rune) float64, lowName string, low float64, highName string) Make {
-	return func(args map[string]any, s Surroundings) (Operator, error) {
+func (s Surroundings) measure(stat string, f func([]rune) float64, lowName string, low float64, highName string) Make {
+	return func(args map[string]any) (Operator, error) {
 		a := arg.Read(args)
 		t := &textFilter{boundsOf(a, lowName, low, highName, math.Inf(1)), stat, a.Text("text_key", s.TextKey), f}
 		if stat == "alnum_ratio" && a.Bool("tokenization", false) {
@@ -29,7 +29,7 @@ func measure(stat string, f func([]rune) float64, lowName string, low float64, h
 	}
 }
 
-func newRepetition(args map[string]any, s Surroundings) (Operator, error) {
+func (s Surroundings) newRepetition(args map[string]any) (Operator, error) {
 	a := arg.Read(args)
 	n := a.Int("rep_len", 10, 0)
 	if n < 1 {
@@ -41,18 +41,18 @@ func newRepetition(args map[string]any, s Surroundings) (Operator, error) {
 }
 
 // Process implements Operator.
-func (t *textFilter) Process(_ context.Context, list []*Sample) (kept []*Sample, err error) {
+func (t *textFilter) Process(_ context.Context, list []*Sample) (kept []*Sample, _ map[string]float64, err error) {
 	for _, s := range list {
 		text, err := textOf(s.Row, t.key)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s.Stats[t.stat] = t.measure([]rune(text))
 		if t.keep(s.Stats[t.stat]) {
 			kept = append(kept, s)
 		}
 	}
-	return kept, nil
+	return kept, nil, nil
 }
 
 func textLength(text []rune) float64 { return float64(len(text)) }

@@ -20,7 +20,7 @@ type conversation struct {
 	opening  string        // the first prompt, rendered
 	prompt   int           // tokens of it
 
-	tokens   []int32 // of all sequences, one behind another
+	tokens   []int32 // of all sequences, one after another
 	starts   []int   // where in tokens a further sequence begins
 	logprobs []float32
 	mask     []bool
@@ -109,7 +109,7 @@ func (c *conversation) read() {
 	}
 }
 
-// append adds tokens behind the prompt, which the model wrote or read.
+// append adds tokens after the prompt, which the model wrote or read.
 func (c *conversation) append(tokens []int32, logprobs []float32, wrote bool) {
 	if !wrote {
 		logprobs = make([]float32, len(tokens))

@@ -87,7 +87,7 @@ func TestLakesAreUpstreams(t *testing.T) {
 	}
 }
 
-// On slippery ice a third of the steps goes where it should. The draws are those of Gymnasium with seed 42, behind the
+// On slippery ice a third of the steps goes where it should. The draws are those of Gymnasium with seed 42, after the
 // one for the start: 0.438…, 0.858….
 func TestSlippery(t *testing.T) {
 	w := newWalker([]string{"FFF", "FSF", "FFG"}, 42, true)

@@ -15,7 +15,7 @@ const (
 	NewSequences = "new_sequences" // how often the chat template changed earlier turns of the episode
 )
 
-// left is how many tokens the model's context has left behind n; bounded is false if the context is not known.
+// left is how many tokens the model's context has left after n; bounded is false if the context is not known.
 func (r *Rollout) left(n int) (left int, bounded bool) { return r.Context - n, r.Context > 0 }
 
 // mostPrompt is how many tokens a prompt may have, 0 for any number: max_prompt_tokens, or what leaves one

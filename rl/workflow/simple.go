@@ -127,7 +127,7 @@ func stamp(e *experience.Experience, r *Rollout, t Task) {
 	e.Info.ModelVersion, e.Info.TaskIndex, e.Info.Seed = r.Version, t.Index, int64(t.Seed>>1)
 }
 
-// truncated makes an experience of an over-long prompt, cut behind its first token too many: nothing to train
+// truncated makes an experience of an over-long prompt, cut after its first token too many: nothing to train
 // on, reward 0.
 func truncated(r *Rollout, t Task, run int, prompt []int32) *experience.Experience {
 	last := len(prompt) - 1

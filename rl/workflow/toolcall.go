@@ -184,7 +184,7 @@ func callsOf(text string) ([]string, error) {
 		name, named := call["name"]
 		arguments, given := call["arguments"]
 		if !ok || !named || !given {
-			return nil, fmt.Errorf("%v is no call; it must be an object with name and arguments", item)
+			return nil, fmt.Errorf("%v is not a call; it must be an object with name and arguments", item)
 		}
 		raw, err := json.Marshal([]any{name, arguments}) // keys are sorted
 		if err != nil {

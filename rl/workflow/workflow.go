@@ -61,7 +61,7 @@ type Rollout struct {
 
 // Renderer turns messages into what the model reads, and tokens into text.
 type Renderer interface {
-	// Prompt renders messages up to the point where the model continues: behind the generation prompt, or inside the
+	// Prompt renders messages up to the point where the model continues: after the generation prompt, or inside the
 	// last message if that is the assistant's.
 	Prompt(messages []chat.Message) (text string, tokens []int32, err error)
 	// Encode returns the tokens of plain text.

@@ -48,7 +48,7 @@ func (b *Budget) MaxStepTime() time.Duration {
 	return b.Rates.time(b.MaxSampled, b.MaxTrained)
 }
 
-// time is how long so many tokens take.
+// time is how long sampling and training that many tokens takes.
 func (r Rates) time(sampled, trained int64) time.Duration {
 	if r.Trained == 0 {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The pilot that measures how long answers are: about so many samples, in so much time. One that takes longer says
-// nothing, as the answers that are finished by then are the short ones.
+// The pilot measures how long answers are: it takes about pilotSamples samples and at most pilotTime. A pilot that
+// takes longer is discarded, as the answers that are finished by then are the short ones.
 const (
 	pilotSamples = 128
 	pilotTasks   = 8 // at least, however many samples each has

@@ -162,7 +162,7 @@ func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32
 		return s.ids, nil
 	case err != nil:
 		return nil, err
-	case len(list) > 0: // an over-long prompt, which nobody is asked
+	case len(list) > 0: // an over-long prompt, which is not sent to the model
 		return list[0].Tokens, nil
 	}
 	return nil, errors.New("budget: the workflow asks nothing")

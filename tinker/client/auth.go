@@ -14,19 +14,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// How long before its end a token is exchanged, and how long a failed exchange is not tried again.
+// A token is exchanged this long before it expires, and a failed exchange is tried again after this time.
 const (
 	refreshAhead = 5 * time.Minute
 	refreshPause = time.Minute
 )
 
-// checkKey refuses what no server would take, before anything is sent.
+// checkKey refuses a key that no server accepts, before anything is sent.
 func checkKey(key, name string) error {
 	if name == "" {
 		name = "TINKER_API_KEY"
 	}
 	if key == "" {
-		return userf("client: no API key: set %s (a server of your own on this machine takes any key that begins "+
+		return userf("client: no API key: set %s (a local server accepts any key that begins "+
 			"with tml-)", name)
 	}
 	if !strings.HasPrefix(key, "tml-") && !strings.HasPrefix(key, "eyJ") {
@@ -35,7 +35,7 @@ func checkKey(key, name string) error {
 	return nil
 }
 
-// newCredential is the key of the options, or what Credential gives if they have none.
+// newCredential returns the key of the options, or Credential's if they have none.
 func newCredential(ctx context.Context, o Options) (*credential, error) {
 	err := checkKey(o.APIKey, o.KeyName)
 	if err == nil || o.Credential == nil {
@@ -45,7 +45,7 @@ func newCredential(ctx context.Context, o Options) (*credential, error) {
 	return a, a.ask(ctx)
 }
 
-// ask gets the key anew from the command.
+// ask gets a new key from the command.
 func (a *credential) ask(ctx context.Context) error {
 	key, err := a.command(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *credential) ask(ctx context.Context) error {
 	return checkKey(key, "the credential command's output")
 }
 
-// Command runs a shell command, such as that of TINKER_CREDENTIAL_CMD, for what it prints.
+// Command returns a function that runs a shell command, such as that of TINKER_CREDENTIAL_CMD, and returns its output.
 func Command(line string) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		var out, said bytes.Buffer
@@ -68,18 +68,19 @@ func Command(line string) func(ctx context.Context) (string, error) {
 	}
 }
 
-// credential is the key, and the token it is exchanged for if the server wants that.
+// credential is the key, and the token for which it is exchanged if the server requires that.
 type credential struct {
 	key     string
-	command func(ctx context.Context) (string, error) // asked for the key at every exchange, if not nil
+	command func(ctx context.Context) (string, error) // returns the key for every exchange, if not nil
 
-	mu      sync.Mutex // held during an exchange, so that there is one at a time
+	mu      sync.Mutex // held during an exchange
 	token   string     // empty: the key itself is sent
-	expires time.Time  // zero: the token does not say
-	next    time.Time  // when an exchange may be tried again
+	expires time.Time  // zero: the token has no expiry
+	next    time.Time  // time of the next exchange after a failed one
 }
 
-// token is what to send as the key. A token near its end is exchanged first; when that fails the old one is sent.
+// token returns the key or token to send. A token that expires soon is exchanged first; if that fails, the old one is
+// returned.
 func (c *Client) token(ctx context.Context) string {
 	a := c.auth
 	a.mu.Lock()
@@ -98,7 +99,7 @@ func (c *Client) token(ctx context.Context) string {
 	return a.token
 }
 
-// exchange gets a new token; the caller holds the credential's lock, or nobody else knows the client yet.
+// exchange gets a new token; the caller holds the credential's lock, or no other goroutine has the client yet.
 func (c *Client) exchange(ctx context.Context, wait time.Duration) error {
 	if c.Credential != nil && c.config.KeySource == "credential_cmd" && !strings.HasPrefix(c.auth.key, "eyJ") {
 		c.auth.command = c.Credential
@@ -108,7 +109,7 @@ func (c *Client) exchange(ctx context.Context, wait time.Duration) error {
 			return err
 		}
 	}
-	r := &request{method: "POST", path: "/auth/token", body: []byte("{}"), contentType: wire.JSON, anonymous: true,
+	r := &apiRequest{method: "POST", path: "/auth/token", body: []byte("{}"), contentType: wire.JSON, anonymous: true,
 		window: wait}
 	if wait > 0 {
 		r.retries = retries
@@ -118,13 +119,13 @@ func (c *Client) exchange(ctx context.Context, wait time.Duration) error {
 		return err
 	}
 	if out.JWT == "" {
-		return serverf("client: %s gave no token for the API key", c.base)
+		return serverf("client: %s returned no token for the API key", c.base)
 	}
 	c.auth.token, c.auth.expires = out.JWT, expiry(out.JWT)
 	return nil
 }
 
-// expiry reads the claim exp of a JWT; the zero time when there is none.
+// expiry returns the claim exp of a JWT; the zero time if there is none.
 func expiry(jwt string) time.Time {
 	parts := strings.Split(jwt, ".")
 	if len(parts) != 3 {

@@ -1,19 +1,20 @@
-// Package client speaks the Tinker API over HTTP: it is a tinker.Service whose models train and sample on the hosted
-// service or on any other server of the same protocol.
+// Package client is a tinker.Service over HTTP: its models train and sample on the hosted service or on any other
+// server of the Tinker protocol.
 //
-// What goes over the wire is what the Python SDK 0.25 sends for the same calls (testdata holds recordings of the real
-// one), and waiting follows its rules: a call is repeated under one idempotency key while the server is unreachable,
-// busy or restarting, up to limits; promises are long-polled for as long as the server says that they are pending; a
-// sample whose promise the server lost is asked for again.
+// It sends the bytes that the Python SDK 0.25 sends for the same calls (testdata has recordings of the SDK) and waits
+// by the SDK's rules. A call is repeated under one idempotency key while the server is unreachable, busy or
+// restarting, up to limits. Promises are long-polled while the server reports them as pending. A sample whose promise
+// the server lost is requested again.
 //
-// # Sessions, and coming back after a restart
+// # Sessions, and continuing after a restart
 //
-// A server names its sessions itself. The SessionID of a CreateModelRequest is therefore the caller's own name for a
-// session; the client opens a server session for each name, reports the pair through Options.OnSession before it is
-// used, and takes known pairs from Options.Sessions. A process that kept the pairs and passes them again finds its
-// models: the same CreateModelRequest reaches the same (session, number) key, and a server that keeps models answers
-// with the model as it is, saying in get_info at which seq_id it stands. A server that does not say so cannot be come
-// back to, and CreateModel fails. Requests without a SessionID, and all sampling, belong to a session of this process.
+// A server chooses the ids of its sessions. The SessionID of a CreateModelRequest is therefore the caller's own name
+// for a session. The client opens a server session for each name, reports the pair through Options.OnSession before it
+// uses it, and takes known pairs from Options.Sessions. A process that stores the pairs and passes them again finds
+// its models: the same CreateModelRequest has the same (session, number) key, and a server that keeps models returns
+// the existing model and reports its next seq_id in get_info. If the server does not report it, the model cannot be
+// continued and CreateModel fails. Requests without a SessionID, and all sampling, belong to a session of this
+// process.
 package client
 
 import (
@@ -33,35 +34,35 @@ import (
 // HostedURL is the base address of the hosted service.
 const HostedURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
 
-// sdkVersion is the release of the Python SDK whose requests these are. Servers refuse versions that they know to be
-// too old.
+// sdkVersion is the release of the Python SDK whose requests the client sends. Servers refuse versions that are too
+// old.
 const sdkVersion = "0.25.0"
 
-// Options say where the service is and how to reach it.
+// Options are the address of the service and the settings of the connection.
 type Options struct {
 	BaseURL string // without /api/v1; empty is HostedURL
 	APIKey  string // begins with tml-, or is a JWT
-	KeyName string // where the key came from, for error messages: for example TINKER_API_KEY
+	KeyName string // the source of the key, for error messages: for example TINKER_API_KEY
 	HTTP    *http.Client
 
-	// Credential gives a credential in place of the key, as the SDK's TINKER_CREDENTIAL_CMD does: when APIKey is none
-	// that a server would take, and, where the server asks for it, at every exchange. Command makes one of a shell
-	// command. It may be nil.
+	// Credential returns a credential in place of the key, as the SDK's TINKER_CREDENTIAL_CMD does: if no server would
+	// accept APIKey and, if the server requires it, at every exchange. Command makes one from a shell command. It may
+	// be nil.
 	Credential func(ctx context.Context) (string, error)
 
-	// Sessions are the server's ids of sessions that the caller names, from an earlier process. OnSession is told of
+	// Sessions are the server's session ids of an earlier process, by the caller's names. OnSession is called with
 	// every new pair before the session is used; an error ends the call. Both may be nil.
 	Sessions  map[string]string
 	OnSession func(name, id string) error
 
-	// OnModel is told the server's id of every model that was made, before anything else is asked of it; an error ends
-	// the call. It may be nil. Spare are such ids of earlier processes, the oldest first: when the server has no room
-	// for another model, they are unloaded, one at a time, until it has.
+	// OnModel is called with the server's id of every new model, before any request to it; an error ends the call. It
+	// may be nil. Spare are such ids of earlier processes, the oldest first: when the server has no room for another
+	// model, they are unloaded, one at a time, until it has.
 	OnModel func(id string) error
 	Spare   []string
 
-	// Paused is told when requests begin to be held up, when the reason changes, and with State Active when nothing is
-	// any more. Calls do not overlap. It may be nil.
+	// Paused is called when requests begin to be held up, when the reason changes, and with State Active when no
+	// request is held up any more. Calls do not overlap. It may be nil.
 	Paused func(Pause)
 	// Log gets the server's messages to the user and warnings of the client. It may be nil.
 	Log func(msg string)
@@ -72,13 +73,13 @@ type Client struct {
 	Options
 	base   string
 	config serverConfig
-	zstd   *zstd.Encoder // nil: batches are sent as they are
+	zstd   *zstd.Encoder // nil: batches are not compressed
 	auth   *credential
-	holds  holds
+	holds  pauses
 
-	billing billing
+	billing billingPause
 	kind    atomic.Int32 // a kind
-	breaks  atomic.Int64 // connections that broke or were refused
+	breaks  atomic.Int64 // number of broken and refused connections
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -102,7 +103,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.HTTP != nil {
 		h = *o.HTTP
 	}
-	// a key goes nowhere else
+	// the key must not be sent to another server
 	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o.HTTP = &h
 	if o.Log == nil {
@@ -125,8 +126,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// transport is the default one, with a connection for each of many long polls, which is there for the next when one
-// ends.
+// transport is the default transport with enough idle connections to reuse one for each of many long polls.
 func transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1<<14
@@ -155,21 +155,21 @@ func (c *Client) spawn(f func(ctx context.Context)) bool {
 	return true
 }
 
-// within returns ctx ending also when the client is closed.
+// within returns a copy of ctx that also ends when the client is closed.
 func (c *Client) within(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.ctx, func() { cancel(tinker.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// Capabilities implements tinker.Service. A server may say more of itself than the protocol has: exact_logprobs and
+// Capabilities implements tinker.Service. A server may report two capabilities beyond the protocol: exact_logprobs and
 // exact_entropy.
 func (c *Client) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
 	var caps struct {
 		tinker.Capabilities
 		Models []struct {
 			tinker.SupportedModel
-			Roles []string `json:"capabilities"` // TuFT's alone
+			Roles []string `json:"capabilities"` // sent by TuFT only
 		} `json:"supported_models"`
 	}
 	err := c.getJSON(ctx, "/get_server_capabilities", &caps)

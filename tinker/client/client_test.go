@@ -21,7 +21,7 @@ func TestRepeats(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers []answer
-		times   []time.Duration // when the attempts come, at the latest; up to a quarter of each wait is drawn
+		times   []time.Duration // latest time of each attempt; up to a quarter of each wait is random
 		want    string          // of the error; empty is success
 	}{
 		{"at once", []answer{ok(`{"request_id": "r"}`)}, seconds(0), ""},
@@ -74,7 +74,7 @@ func seconds(list ...float64) []time.Duration {
 	return d
 }
 
-// After five minutes a server that cannot be reached is an error that says so.
+// After five minutes an unreachable server is an error that says so.
 func TestGivesUp(t *testing.T) {
 	scripted(t, map[string][]answer{"/optim_step": {{}}}, nil, func(t *testing.T, c *Client, s *script) {
 		m := newModel(t, c)
@@ -89,7 +89,7 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// Errors of the account and of names say what to do, at once.
+// Errors of the account and of names come at once and name the remedy.
 func TestStatuses(t *testing.T) {
 	for _, tt := range []struct {
 		status   int
@@ -97,7 +97,7 @@ func TestStatuses(t *testing.T) {
 		is       error
 		text     string
 	}{
-		{401, tinker.User, nil, "does not take the API key from TINKER_API_KEY"},
+		{401, tinker.User, nil, "does not accept the API key from TINKER_API_KEY"},
 		{403, tinker.User, nil, "has no right to this"},
 		{404, tinker.User, tinker.ErrNotFound, "no such checkpoint"},
 	} {
@@ -125,7 +125,7 @@ func TestStatuses(t *testing.T) {
 		})
 }
 
-// An archive's address may come as a redirection, which is not followed: the key stays with the server.
+// An archive's address may be a redirection, which is not followed: the key must not be sent to another server.
 func TestArchiveRedirect(t *testing.T) {
 	to := answer{status: 302, header: http.Header{"Location": {"https://storage/x.tar?signed"}}}
 	scripted(t, map[string][]answer{"/training_runs/s:train:0/checkpoints/weights/x/archive": {{status: 503}, to}}, nil,
@@ -142,7 +142,7 @@ func TestArchiveRedirect(t *testing.T) {
 	})
 }
 
-// 402 holds a run up for as long as the server's settings allow, and the user hears of it once a minute.
+// 402 pauses a run for as long as the server's settings allow, and the user is notified once a minute.
 func TestBilling(t *testing.T) {
 	blocked := answer{status: 402, body: `{"detail": "card expired"}`}
 	var notices []Pause
@@ -162,16 +162,16 @@ func TestBilling(t *testing.T) {
 		func(t *testing.T, c *Client, s *script) {
 			m, begin := newModel(t, c), time.Now()
 			if _, err := step(t, m, 0); err == nil || !strings.Contains(err.Error(),
-				"put the account's billing in order") || time.Since(begin) != 2*time.Minute {
+				"fix the account's billing") || time.Since(begin) != 2*time.Minute {
 				t.Errorf("after %v: %v", time.Since(begin), err)
 			}
-			if len(notices) != 3 { // at 0 and 60 s, and that it is over
+			if len(notices) != 3 { // at 0 and 60 s, and at the end
 				t.Errorf("notices %v", notices)
 			}
 		})
 }
 
-// The answers to a poll, and what they lead to.
+// The answers to a poll and their results.
 func TestPoll(t *testing.T) {
 	done := ok(`{"metrics": {"grad_norm": 1}}`)
 	for _, tt := range []struct {
@@ -199,7 +199,7 @@ func TestPoll(t *testing.T) {
 		{"an error of the user", []answer{ok(`{"error": "datum 1: NaN", "category": "user"}`)}, 1, 0, "datum 1: NaN"},
 		{"an error that is null", []answer{ok(`{"error": null}`)}, 1, 0, "client: OptimStep: null"},
 		{"no object", []answer{ok(`null`)}, 1, 0, "not a JSON object: null"},
-		{"protobuf", []answer{{status: 200, proto: []byte{}}}, 1, 0, "JSON was asked for"},
+		{"protobuf", []answer{{status: 200, proto: []byte{}}}, 1, 0, "JSON was requested"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			scripted(t, nil, nil, func(t *testing.T, c *Client, s *script) {
@@ -235,7 +235,7 @@ func TestPoll(t *testing.T) {
 	})
 }
 
-// While the server says that a request waits, the user is told, with its reason.
+// While the server reports a request as waiting, the user is notified with the reason.
 func TestPaused(t *testing.T) {
 	var notices []Pause
 	listen := func(o *Options) { o.Paused = func(p Pause) { notices = append(notices, p) } }
@@ -251,7 +251,7 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// A busy server is asked again for the same sample, in a second; a lost sample is asked for anew.
+// A request that a busy server refused is repeated after a second; a lost sample is requested under a new number.
 func TestSampling(t *testing.T) {
 	done := answer{status: 200,
 		proto: wire.EncodeSample(
@@ -301,7 +301,7 @@ func TestSamplesInFlight(t *testing.T) {
 		})
 }
 
-// Close ends what is in flight, and everything after it is ErrClosed.
+// Close ends the calls in flight, and every later call returns ErrClosed.
 func TestClose(t *testing.T) {
 	scripted(t, nil, nil, func(t *testing.T, c *Client, s *script) {
 		m, sampler := newModel(t, c), newSampler(t, c)
@@ -353,8 +353,8 @@ func TestHeartbeat(t *testing.T) {
 		})
 }
 
-// The key is exchanged when the server says so, and the token five minutes before its end; a failed exchange leaves
-// the old one.
+// The key is exchanged if the server requires it, and the token five minutes before it expires; a failed exchange
+// keeps the old one.
 func TestToken(t *testing.T) {
 	token := func(exp time.Time) string {
 		claims := fmt.Sprintf(`{"exp": %d}`, exp.Unix())
@@ -388,7 +388,7 @@ func TestToken(t *testing.T) {
 		})
 }
 
-// A key that no server takes is refused before anything is sent.
+// A key that no server accepts is refused before anything is sent.
 func TestKey(t *testing.T) {
 	for key, text := range map[string]string{"": "set MY_KEY", "sk-123": "MY_KEY does not begin with tml-"} {
 		_, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1", APIKey: key, KeyName: "MY_KEY"})
@@ -398,8 +398,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A command gives the credential when there is no key, or when the server asks for it, and is run again for every
-// token.
+// A command returns the credential if there is no key or if the server requires it, and is run again for every token.
 func TestCredentialCommand(t *testing.T) {
 	if _, err := Open(t.Context(), Options{BaseURL: "http://127.0.0.1:1",
 		Credential: Command("echo no login >&2; false")}); err == nil || !strings.Contains(err.Error(), "no login") {
@@ -431,7 +430,7 @@ func TestCredentialCommand(t *testing.T) {
 	}
 }
 
-// A named session is opened once and reported; a process that knows its id finds the model where it stands.
+// A named session is opened once and reported; a process that knows its id finds the model in its current state.
 func TestComeBack(t *testing.T) {
 	req := tinker.CreateModelRequest{SessionID: "job", ModelSeqID: 2, BaseModel: "m", LoRA: tinker.LoRA{Rank: 4}}
 	known := map[string]string{}
@@ -461,12 +460,12 @@ func TestComeBack(t *testing.T) {
 			}
 			if _, err = c.CreateModel(t.Context(), req); err == nil ||
 				!strings.Contains(err.Error(), "create a model from a saved state") {
-				t.Errorf("a server that does not say where the model stands: %v", err)
+				t.Errorf("a server that does not report the model's seq_id: %v", err)
 			}
 		})
 }
 
-// Requests are submitted one at a time in the order of the calls, whatever the goroutine, and numbered in it.
+// Requests of all goroutines are submitted one at a time and numbered in the order of the calls.
 func TestTurns(t *testing.T) {
 	slow := answer{status: 503} // the first is repeated while the others wait
 	scripted(t, map[string][]answer{"/optim_step": {slow, slow, ok(`{"request_id": "r"}`)}}, nil,

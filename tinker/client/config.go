@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// serverConfig is what the server says of itself at the start; a field that it leaves out keeps the SDK's default.
+// serverConfig is the server's settings; a field that the server leaves out keeps the SDK's default.
 type serverConfig struct {
 	ExchangeKey   bool   `json:"pjwt_auth_enabled"`
 	KeySource     string `json:"credential_default_source"`
@@ -26,7 +26,7 @@ func defaultConfig() serverConfig {
 		DispatchBytes: 10 << 20}
 }
 
-// readConfig asks for the settings and gets a token if they ask for one.
+// readConfig requests the settings, and gets a token if they require one.
 func (c *Client) readConfig(ctx context.Context) error {
 	c.config = defaultConfig()
 	r, err := post("/client/config", wire.ClientConfigRequest{SDKVersion: sdkVersion})
@@ -38,7 +38,7 @@ func (c *Client) readConfig(ctx context.Context) error {
 		return err
 	}
 	if c.config.ChunkDatums < 1 || c.config.ChunkBytes < 1 || c.config.Samples < 1 || c.config.DispatchBytes < 1 {
-		return serverf("client: %s answers with limits below 1: %+v", c.base, c.config)
+		return serverf("client: %s returned limits below 1: %+v", c.base, c.config)
 	}
 	if c.config.ExchangeKey {
 		return c.exchange(ctx, window)

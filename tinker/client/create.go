@@ -9,11 +9,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// alpha is that of every adapter on the protocol.
+// alpha is the LoRA alpha of every adapter in the protocol.
 const alpha = 32
 
-// CreateModel implements tinker.Service. The package comment tells what SessionID means here. With an empty one the
-// model gets the next number of this process's own session, whatever ModelSeqID says.
+// CreateModel implements tinker.Service. The package comment describes SessionID. If it is empty, the model gets the
+// next number of this process's own session and ModelSeqID is ignored.
 func (c *Client) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
 	switch {
 	case req.RandomInit:
@@ -39,7 +39,7 @@ func (c *Client) CreateModel(ctx context.Context, req tinker.CreateModelRequest)
 		Type: "create_model"}, "")
 }
 
-// place is the session of a name, and the number in it.
+// place returns the session of a name and the model's number in it.
 func (c *Client) place(ctx context.Context, name string, n int64) (*session, int64, error) {
 	s, err := c.session(ctx, name)
 	if err == nil && name == "" {
@@ -48,8 +48,8 @@ func (c *Client) place(ctx context.Context, name string, n int64) (*session, int
 	return s, n, err
 }
 
-// createModel makes a model, in place of what an earlier process left if there is no room otherwise; from is the model
-// whose state it is for.
+// createModel creates a model. If there is no room, it unloads models of earlier processes; from is the model whose
+// state will be loaded.
 func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateModelRequest,
 	from string) (*trainingClient, error) {
 	ctx, done := c.within(ctx)
@@ -66,7 +66,7 @@ func (c *Client) createModel(ctx context.Context, s *session, body wire.CreateMo
 		return nil, err
 	}
 	if out.ModelID == "" {
-		return nil, serverf("client: %s made a model without an id", c.base)
+		return nil, serverf("client: %s created a model without an id", c.base)
 	}
 	m := c.model(out.ModelID, body.LoRA.Tinker())
 	if s.reopened {
@@ -88,7 +88,7 @@ func (c *Client) askModel(ctx context.Context, body wire.CreateModelRequest) (ou
 	return result(ctx, c, p, object[wire.CreateModelResponse])
 }
 
-// made tells the caller of a new model.
+// made reports a new model to the caller.
 func (c *Client) made(m *trainingClient) error {
 	if c.OnModel == nil {
 		return nil
@@ -99,8 +99,8 @@ func (c *Client) made(m *trainingClient) error {
 	return nil
 }
 
-// CreateModelFromState implements tinker.Service: in one request where the server offers that, else in three, the last
-// of which is the model's seq_id 1.
+// CreateModelFromState implements tinker.Service: in one request if the server offers that, else in three, the last of
+// which is the model's seq_id 1.
 func (c *Client) CreateModelFromState(ctx context.Context,
 	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
 	s, n, err := c.place(ctx, req.SessionID, req.ModelSeqID)
@@ -113,9 +113,8 @@ func (c *Client) CreateModelFromState(ctx context.Context,
 	info, err := c.WeightsInfo(ctx, req.Path)
 	if errors.Is(err, tinker.ErrNotFound) {
 		return nil, fmt.Errorf("%w; %s does not have the state %s: SkyRL keeps states as long as its --database-url "+
-			"and --checkpoints-base stay, TuFT forgets them "+
-			"when it is restarted unless its configuration enables persistence; start the server with what it had, "+
-			"or begin under another name", err, c.base, req.Path)
+			"and --checkpoints-base stay, TuFT forgets them when it is restarted unless its configuration enables "+
+			"persistence; start the server with what it had, or begin under another name", err, c.base, req.Path)
 	}
 	if err != nil {
 		return nil, err
@@ -169,7 +168,7 @@ func (c *Client) createByLoad(ctx context.Context, s *session, n int64,
 	if err != nil {
 		return nil, err
 	}
-	if out.ModelID == "" { // the protocol's form of ids
+	if out.ModelID == "" { // the form of ids in the protocol
 		out.ModelID = fmt.Sprintf("%s:train:%d", s.id, n)
 	}
 	m := c.model(out.ModelID, tinker.LoRA{})
@@ -179,7 +178,7 @@ func (c *Client) createByLoad(ctx context.Context, s *session, n int64,
 	return m, c.made(m)
 }
 
-// trainingClient is the one model of an id.
+// model returns the client of a model id; there is one per id.
 func (c *Client) model(id string, lora tinker.LoRA) *trainingClient {
 	c.mu.Lock()
 	defer c.mu.Unlock()

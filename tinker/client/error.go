@@ -13,11 +13,11 @@ import (
 func userf(format string, args ...any) error   { return tinker.Userf(format, args...) }
 func serverf(format string, args ...any) error { return tinker.Serverf(format, args...) }
 
-// StatusError is an answer that is no success.
+// StatusError is an answer with another status than 2xx.
 type StatusError struct {
 	Status int
 	Call   string // method and path
-	Detail string // the server's words
+	Detail string // the server's text
 	remedy string
 }
 
@@ -32,7 +32,7 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// Unwrap gives the seam's word for the status.
+// Unwrap returns package tinker's error for the status.
 func (e *StatusError) Unwrap() error {
 	switch e.Status {
 	case http.StatusNotFound:
@@ -43,8 +43,8 @@ func (e *StatusError) Unwrap() error {
 	return known(e.Detail)
 }
 
-// failure is the error of a call that will not be repeated.
-func (c *Client) failure(r *request, resp *response, err error) error {
+// failure returns the error of a call that will not be repeated.
+func (c *Client) failure(r *apiRequest, resp *apiResponse, err error) error {
 	call := r.method + " " + r.path
 	var conn *connError
 	switch {
@@ -62,9 +62,9 @@ func (c *Client) failure(r *request, resp *response, err error) error {
 func (c *Client) remedy(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
-		return fmt.Sprintf("%s does not take the API key%s; check it, or make a new one", c.base, c.from())
+		return fmt.Sprintf("%s does not accept the API key%s; check it, or create a new one", c.base, c.from())
 	case http.StatusPaymentRequired:
-		return "put the account's billing in order and start the same command again"
+		return "fix the account's billing and start the same command again"
 	case http.StatusForbidden:
 		return "the API key" + c.from() + " has no right to this"
 	case http.StatusTooManyRequests:
@@ -80,7 +80,7 @@ func (c *Client) from() string {
 	return " from " + c.KeyName
 }
 
-// category: what the caller can mend, and what only time can.
+// category says whether the caller can correct the error or a retry may succeed.
 func category(status int) tinker.Category {
 	if status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status == http.StatusGone ||
 		status >= 500 {
@@ -89,7 +89,7 @@ func category(status int) tinker.Category {
 	return tinker.User
 }
 
-// detail is the text of an error's body: {"detail": "…"} as a rule, or whatever there is.
+// detail returns the text of an error's body: the value of {"detail": "…"}, or else the whole body.
 func detail(body []byte) string {
 	var b struct{ Detail, Error, Message any }
 	if json.Unmarshal(body, &b) == nil {
@@ -112,26 +112,26 @@ func detail(body []byte) string {
 	return text
 }
 
-// remote is a failure that the server reported as a result.
-type remote struct {
+// remoteError is a failure that the server reported as the result of a request.
+type remoteError struct {
 	text string
 	is   error
 }
 
-func (e *remote) Error() string { return e.text }
-func (e *remote) Unwrap() error { return e.is }
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.is }
 
-// failed makes the error of a future that failed. Results carry words only, so what the seam has a word for is known
-// by it.
+// failed returns the error of a failed future. A result has only a text, so package tinker's errors are recognised by
+// their text.
 func failed(kind, text, cat string) error {
 	c := tinker.Category(cat)
 	if c != tinker.User && c != tinker.Server {
 		c = tinker.Unknown
 	}
-	return &tinker.Error{Category: c, Err: &remote{"client: " + kind + ": " + text, known(text)}}
+	return &tinker.Error{Category: c, Err: &remoteError{"client: " + kind + ": " + text, known(text)}}
 }
 
-// known finds the seam's errors by their words in a server's text.
+// known returns the error of package tinker whose text is in a server's text, or nil.
 func known(text string) error {
 	for _, err := range []error{tinker.ErrNotFound, tinker.ErrExists} {
 		if strings.Contains(text, err.Error()) {

@@ -31,7 +31,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// right behind, before the result
+	// sent at once, before the result
 	if _, err := m.OptimStep(ctx, tinker.OptimStepRequest{Adam: tinker.DefaultAdam()}); err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// answer is what a scripted server says. Status 0 is no connection; hang is a long poll that nobody answers.
+// answer is an answer of a scripted server. Status 0 is no connection; hang is a long poll without an answer.
 type answer struct {
 	status int
 	body   string
@@ -34,8 +34,8 @@ type received struct {
 	body map[string]any
 }
 
-// script is a server that answers each path's requests from a list; the last entry stands for all further ones. It is
-// the http.RoundTripper of a client, so that no network is needed and time is the test's.
+// script is a server that answers each path's requests from a list; the last entry is repeated. It is the
+// http.RoundTripper of a client, so that no network is needed and the test controls the time.
 type script struct {
 	answers map[string][]answer
 	start   time.Time
@@ -83,7 +83,7 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(bytes.NewReader(body)), Request: req}, nil
 }
 
-// to lists what came to a path.
+// to lists the requests to a path.
 func (s *script) to(path string) []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *script) to(path string) []received {
 	return list
 }
 
-// scripted runs test with a client of a scripted server, in time that passes by itself.
+// scripted runs test with a client of a scripted server, in fake time.
 func scripted(t *testing.T, answers map[string][]answer, change func(*Options),
 	test func(t *testing.T, c *Client, s *script)) {
 	t.Helper()

@@ -12,14 +12,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// said is an answer of a server of others; testdata/foreign/record.py made the file.
+// said is a recorded answer of another project's server; testdata/foreign/record.py made the file.
 type said struct {
 	When, What, Path string
 	Status           int
 	Body             json.RawMessage
 }
 
-// recorded are the answers of the server whose name begins so.
+// recorded returns the answers of the server whose name has this prefix.
 func recorded(t *testing.T, server string) map[string]answer {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/foreign/answers.json")
@@ -51,7 +51,7 @@ func recorded(t *testing.T, server string) map[string]answer {
 	return nil
 }
 
-// replay takes recorded answers by their names.
+// answered returns recorded answers by their names.
 func answered(t *testing.T, answers map[string]answer, names ...string) []answer {
 	t.Helper()
 	list := make([]answer, len(names))
@@ -71,7 +71,7 @@ const (
 	tuftMemory  = "TuFT, persistence off"
 )
 
-// What each server says of a model that it lost in a restart is tinker.ErrLost.
+// Each server's answer about a model that it lost in a restart is tinker.ErrLost.
 func TestForeignLosesModel(t *testing.T) {
 	for _, tt := range []struct{ server, submit, result string }{
 		{skyrlServer, "restarted: optimizer step", "restarted: optimizer step: result"},
@@ -95,8 +95,8 @@ func TestForeignLosesModel(t *testing.T) {
 	}
 }
 
-// When the server is full, what earlier processes left is unloaded, the oldest first and the model of the state last,
-// until there is room.
+// When the server is full, models of earlier processes are unloaded until there is room, the oldest first and the
+// model of the state last.
 func TestForeignMakesRoom(t *testing.T) {
 	r := recorded(t, skyrlServer)
 	var noted []string
@@ -137,7 +137,7 @@ func TestForeignMakesRoom(t *testing.T) {
 	})
 }
 
-// A full server where nothing of the job is left to unload is an error that says what to do.
+// A full server without a model of the job to unload is an error that names the remedy.
 func TestForeignNoRoom(t *testing.T) {
 	r := recorded(t, skyrlServer)
 	scripted(t, map[string][]answer{
@@ -153,12 +153,12 @@ func TestForeignNoRoom(t *testing.T) {
 	})
 }
 
-// SkyRL takes seeds of 31 bits, and leaves the kind out of the paths of sampler weights.
+// SkyRL accepts seeds of 31 bits, and leaves the kind out of the paths of sampler weights.
 func TestForeignSkyRL(t *testing.T) {
 	r := recorded(t, skyrlServer)
 	long := answered(t, r, "running: a sample with a long seed: result")[0]
 	if long.status != 400 || !strings.Contains(long.body, "out of bounds for int32") {
-		t.Fatalf("SkyRL takes long seeds now: %d %s", long.status, long.body)
+		t.Fatalf("SkyRL now accepts long seeds: %d %s", long.status, long.body)
 	}
 	saved := answered(t, r, "running: save sampler weights: result")[0]
 	var out tinker.SaveOutput
@@ -212,7 +212,7 @@ func TestForeignSkyRL(t *testing.T) {
 	})
 }
 
-// Behind a restart that lost them, session and sampler are made anew and the sample is drawn.
+// After a restart that lost them, session and sampler are created again and the sample is drawn.
 func TestForeignLosesSampler(t *testing.T) {
 	r := recorded(t, tuftMemory)
 	scripted(t, map[string][]answer{
@@ -233,15 +233,15 @@ func TestForeignLosesSampler(t *testing.T) {
 		}
 		asked := s.to("/asample")
 		if last := asked[len(asked)-1].body["sampling_session_id"]; len(asked) != 3 || last != "another" {
-			t.Errorf("%d samples were asked for, the last of sampler %v; want 3, of another", len(asked), last)
+			t.Errorf("%d samples were requested, the last of sampler %v; want 3, of another", len(asked), last)
 		}
 		if got := s.to("/create_sampling_session"); got[len(got)-1].body["session_id"] != "new" {
-			t.Errorf("the sampler was made in session %v, want the new one", got[len(got)-1].body["session_id"])
+			t.Errorf("the sampler was created in session %v, want the new one", got[len(got)-1].body["session_id"])
 		}
 	})
 }
 
-// Weights that SkyRL cannot sample from any more are lost, not a task that failed.
+// Weights that SkyRL can no longer sample from are ErrLost, not a failed task.
 func TestForeignLosesWeights(t *testing.T) {
 	r := recorded(t, skyrlServer)
 	scripted(t, map[string][]answer{
@@ -261,7 +261,7 @@ func TestForeignLosesWeights(t *testing.T) {
 	})
 }
 
-// A model is made in a new session when the server has lost the old one.
+// A model is created in a new session when the server has lost the old one.
 func TestForeignLosesSession(t *testing.T) {
 	r := recorded(t, tuftMemory)
 	scripted(t, map[string][]answer{
@@ -272,17 +272,17 @@ func TestForeignLosesSession(t *testing.T) {
 		newModel(t, c)
 		got := s.to("/create_model")
 		if len(got) != 2 || got[1].body["session_id"] != "new" {
-			t.Errorf("asked for %d models, want 2, the last in the new session: %v", len(got), got)
+			t.Errorf("requested %d models, want 2, the last in the new session: %v", len(got), got)
 		}
 	})
 }
 
-// A restarted TuFT that keeps its records has the model of its last checkpoint, without a word: behind a connection
-// that broke its models are lost, those of other servers are not.
+// A restarted TuFT that keeps its records silently returns to the model's last checkpoint. So its models are lost
+// after a broken connection; those of other servers are not.
 func TestForeignTakesModelBack(t *testing.T) {
 	r := recorded(t, tuftFile)
 	if later := answered(t, r, "restarted: optimizer step: result")[0]; later.status != 200 {
-		t.Fatalf("a restarted TuFT says what it did now: %d %s", later.status, later.body)
+		t.Fatalf("a restarted TuFT now reports the lost steps: %d %s", later.status, later.body)
 	}
 	for _, server := range []string{tuftFile, "another"} {
 		t.Run(server, func(t *testing.T) {
@@ -304,14 +304,14 @@ func TestForeignTakesModelBack(t *testing.T) {
 					t.Fatal(err)
 				}
 				if _, err := step(t, m, 2); errors.Is(err, tinker.ErrLost) != (server == tuftFile) {
-					t.Errorf("behind a broken connection: %v", err)
+					t.Errorf("after a broken connection: %v", err)
 				}
 			})
 		})
 	}
 }
 
-// A state that the server does not have is said at once, with what each server keeps; TuFT answers 500 to that.
+// A missing state is an error at once, which says what each server keeps; TuFT answers it with 500.
 func TestForeignStateIsGone(t *testing.T) {
 	r := recorded(t, tuftMemory)
 	scripted(t, map[string][]answer{

@@ -14,8 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The SDK's limits of polling; quick is ours: an answer that comes sooner is no long poll, and the next one waits a
-// little.
+// The SDK's limits of polling. quick is this client's own: a poll that is answered sooner was not a long poll, and the
+// next one waits briefly.
 const (
 	pollTimeout    = 45 * time.Second
 	badRequests    = 3
@@ -23,21 +23,21 @@ const (
 	quickest, slow = 50 * time.Millisecond, 2 * time.Second
 )
 
-// errLost: the server no longer knows a promise that it gave.
+// errLost means that the server no longer knows a request that it accepted.
 var errLost = errors.New("the server lost the result")
 
 // promise is an accepted request.
 type promise struct {
 	RequestID string `json:"request_id"`
-	kind      string // what it was, as the SDK names it
-	model     string // whose it is, of training requests
-	sampler   string // whose it is, of samples
+	kind      string // of request, as the SDK names it
+	model     string // of a training request
+	sampler   string // of a sample
 	proto     bool   // the result is protobuf
 	roundTrip time.Duration
 }
 
 // promised sends r and reads the promise.
-func (c *Client) promised(ctx context.Context, r *request, kind string, proto bool) (promise, error) {
+func (c *Client) promised(ctx context.Context, r *apiRequest, kind string, proto bool) (promise, error) {
 	p := promise{kind: kind, proto: proto}
 	begin := time.Now()
 	if err := c.into(ctx, r, &p); err != nil {
@@ -62,7 +62,7 @@ func future[T any](c *Client, p promise, decode func([]byte) (T, error)) *tinker
 	return f
 }
 
-// result polls until p's result is there.
+// result polls until p has its result.
 func result[T any](ctx context.Context, c *Client, p promise, decode func([]byte) (T, error)) (v T, err error) {
 	raw, err := c.retrieve(ctx, p)
 	if err != nil {
@@ -74,14 +74,14 @@ func result[T any](ctx context.Context, c *Client, p promise, decode func([]byte
 	return v, nil
 }
 
-// polling is what one retrieval remembers between polls.
+// polling is the state of one retrieval between polls.
 type polling struct {
 	failed, rejected, fast int
 }
 
-// retrieve polls until the result is there and returns its bytes: protobuf if the promise says so, else JSON.
+// retrieve polls until there is a result and returns its bytes: protobuf if the promise says so, else JSON.
 func (c *Client) retrieve(ctx context.Context, p promise) ([]byte, error) {
-	h := hold{of: &c.holds}
+	h := heldRequest{of: &c.holds}
 	defer h.release()
 	var s polling
 	for n := 0; ; n++ {
@@ -106,7 +106,7 @@ func (c *Client) retrieve(ctx context.Context, p promise) ([]byte, error) {
 	}
 }
 
-func (c *Client) poll(ctx context.Context, p promise, n int) (*response, error) {
+func (c *Client) poll(ctx context.Context, p promise, n int) (*apiResponse, error) {
 	r, err := post("/retrieve_future", wire.RetrieveRequest{RequestID: p.RequestID})
 	if err != nil {
 		return nil, err
@@ -122,9 +122,10 @@ func (c *Client) poll(ctx context.Context, p promise, n int) (*response, error) 
 	return c.once(ctx, r, 0)
 }
 
-// outcome reads an answer to a poll: a result, an error, or neither, which means to poll again after wait.
-func (c *Client) outcome(p promise, resp *response, err error, s *polling,
-	h *hold) (raw []byte, wait time.Duration, final error) {
+// outcome reads the answer to a poll: a result, an error, or neither, which means that the next poll follows after
+// wait.
+func (c *Client) outcome(p promise, resp *apiResponse, err error, s *polling,
+	h *heldRequest) (raw []byte, wait time.Duration, final error) {
 	var conn *connError
 	if errors.As(err, &conn) {
 		h.set(Unreachable, conn.Error())
@@ -134,7 +135,7 @@ func (c *Client) outcome(p promise, resp *response, err error, s *polling,
 	if err != nil {
 		return nil, 0, err
 	}
-	r := &request{method: http.MethodPost, path: "/retrieve_future"}
+	r := &apiRequest{method: http.MethodPost, path: "/retrieve_future"}
 	switch code := resp.status; {
 	case code/100 == 2:
 		s.failed = 0
@@ -163,11 +164,11 @@ func (c *Client) outcome(p promise, resp *response, err error, s *polling,
 	return nil, 0, nil
 }
 
-// payload is the body of a success, nil for one that says to try again.
-func (c *Client) payload(p promise, resp *response, h *hold) ([]byte, error) {
+// payload returns the body of a success, nil if it asks to try again.
+func (c *Client) payload(p promise, resp *apiResponse, h *heldRequest) ([]byte, error) {
 	if strings.Contains(resp.header.Get("Content-Type"), wire.Proto) {
 		if !p.proto {
-			return nil, serverf("client: the result of %s came as protobuf; JSON was asked for", p.kind)
+			return nil, serverf("client: the result of %s came as protobuf; JSON was requested", p.kind)
 		}
 		return append([]byte{}, resp.body...), nil // an empty message is a result too
 	}
@@ -187,7 +188,7 @@ func (c *Client) payload(p promise, resp *response, h *hold) ([]byte, error) {
 	return resp.body, nil
 }
 
-// text is a JSON string's value; of anything else it is the JSON.
+// text returns the value of a JSON string, or other JSON unchanged.
 func text(raw json.RawMessage) string {
 	var s *string
 	if json.Unmarshal(raw, &s) != nil || s == nil {
@@ -196,8 +197,8 @@ func text(raw json.RawMessage) string {
 	return *s
 }
 
-// pending tells the user when the server says that the request is held up.
-func (c *Client) pending(body []byte, h *hold) {
+// pending notifies the user when the server reports that the request is held up.
+func (c *Client) pending(body []byte, h *heldRequest) {
 	var b struct {
 		State  State  `json:"queue_state"`
 		Reason string `json:"queue_state_reason"`

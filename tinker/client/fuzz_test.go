@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Whatever a server answers to a poll is a result, an error or a reason to poll again; nothing panics.
+// Any answer to a poll is a result, an error or a reason to poll again; none panics.
 func FuzzOutcome(f *testing.F) {
 	for _, s := range []string{`{"metrics": {}}`, `{"type": "try_again"}`, `{"error": 1, "category": []}`, `[]`, `null`,
 		`{"detail": [{"msg": {}}]}`, ``} {
@@ -21,9 +21,9 @@ func FuzzOutcome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
 		c := &Client{Options: Options{}}
 		for _, proto := range []bool{false, true} {
-			h := hold{of: &c.holds}
+			h := heldRequest{of: &c.holds}
 			raw, wait, err := c.outcome(promise{kind: "Sample", proto: proto},
-				&response{status, http.Header{"Content-Type": {kind}}, body}, nil, &polling{}, &h)
+				&apiResponse{status, http.Header{"Content-Type": {kind}}, body}, nil, &polling{}, &h)
 			h.release()
 			if raw != nil && err != nil || wait < 0 || raw != nil && status/100 != 2 {
 				t.Errorf("status %d: %q, wait %v, error %v", status, raw, wait, err)

@@ -13,29 +13,29 @@ const (
 	Active      State = "active"
 	Capacity    State = "paused_capacity"
 	RateLimited State = "paused_rate_limit"
-	Billing     State = "billing"     // 402: the account must be put in order
+	Billing     State = "billing"     // 402: the account's billing must be fixed
 	Unreachable State = "unreachable" // no connection, or the server fails
 )
 
 // Pause is a notice for the user.
 type Pause struct {
 	State  State
-	Reason string // the server's words, or the error
+	Reason string // the server's text, or the error
 }
 
-// holds counts the requests that are held up and tells the user about changes. The same notice comes at most once a
-// minute, so that a server that is a little busy all the time does not fill the screen.
-type holds struct {
+// pauses counts the requests that are held up and notifies the user of changes. The same notice comes at most once a
+// minute, so that a server that is often busy does not fill the screen.
+type pauses struct {
 	notify func(Pause)
 	mu     sync.Mutex
 	n      int
-	last   Pause // the last notice but Active ones
+	last   Pause // the last notice that was not Active
 	at     time.Time
-	shown  bool // the user believes that something is held up
+	shown  bool // the user was notified of a pause that has not ended
 }
 
-func (s *holds) report(p Pause) {
-	// which calls fail, and how, is no news
+func (s *pauses) report(p Pause) {
+	// another error of an unreachable server is not a new reason
 	again := p == s.last || p.State == Unreachable && s.last.State == Unreachable
 	switch {
 	case s.notify == nil:
@@ -50,14 +50,14 @@ func (s *holds) report(p Pause) {
 	s.notify(p)
 }
 
-// hold is one request's share in holds.
-type hold struct {
-	of *holds
+// heldRequest is one request in pauses.
+type heldRequest struct {
+	of *pauses
 	on bool
 }
 
 // set marks the request as held up.
-func (h *hold) set(state State, reason string) {
+func (h *heldRequest) set(state State, reason string) {
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
 	if !h.on {
@@ -68,7 +68,7 @@ func (h *hold) set(state State, reason string) {
 }
 
 // release ends the mark.
-func (h *hold) release() {
+func (h *heldRequest) release() {
 	if !h.on {
 		return
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// probeTimeout bounds the wait for a sign of life.
+// probeTimeout limits the wait for an answer.
 const probeTimeout = 3 * time.Second
 
-// Reachable makes one short attempt to hear of the server, without repeats. Any answer of its own will do, a refusal
-// too; one of a gateway that cannot reach it is an error.
+// Reachable makes one short attempt to reach the server, without repeats. Any answer of the server is a success, even
+// a refusal. The answer of a gateway that cannot reach it is an error.
 func (c *Client) Reachable(ctx context.Context) error {
-	r := &request{method: http.MethodGet, path: "/healthz", timeout: probeTimeout, anonymous: true}
+	r := &apiRequest{method: http.MethodGet, path: "/healthz", timeout: probeTimeout, anonymous: true}
 	resp, err := c.once(ctx, r, 0)
 	if err != nil {
 		return err

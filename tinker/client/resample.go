@@ -9,10 +9,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// resends is how often a sample is asked for again that the server says it does not know.
+// resends limits how often a sample is requested again after the server reports it as unknown.
 const resends = 5
 
-// open makes the server's sampler.
+// open creates the server's sampler.
 func (s *samplingClient) open(ctx context.Context) error {
 	c := s.client
 	own, err := c.session(ctx, "")
@@ -34,7 +34,7 @@ func (s *samplingClient) open(ctx context.Context) error {
 		return err
 	}
 	if out.SamplingSessionID == "" {
-		return serverf("client: %s made a sampler without an id", c.base)
+		return serverf("client: %s created a sampler without an id", c.base)
 	}
 	s.mu.Lock()
 	s.id = out.SamplingSessionID
@@ -48,8 +48,8 @@ func (s *samplingClient) current() string {
 	return s.id
 }
 
-// reopen makes the server's sampler anew when it has lost the one of the given id, unless another request did that
-// already.
+// reopen creates the server's sampler again when the server has lost the one with the given id, unless another request
+// has done so.
 func (s *samplingClient) reopen(ctx context.Context, id string) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -74,14 +74,14 @@ func (s *samplingClient) send(ctx context.Context, body wire.SampleRequest, size
 	return p, err
 }
 
-// lostSample says that the server no longer knows a sample that it accepted, or the sampler that was to draw it.
+// lostSample reports whether the server no longer knows an accepted sample, or its sampler.
 func lostSample(err error) bool {
 	var status *StatusError
 	return errors.Is(err, errLost) || errors.As(err, &status) && status.Status == http.StatusNotFound &&
 		!goneModel.MatchString(status.Detail)
 }
 
-// revive prepares for asking again for a sample that was lost with err, the n-th time.
+// revive prepares the n-th repetition of a sample that was lost with err.
 func (s *samplingClient) revive(ctx context.Context, p promise, err error, n int) error {
 	if err := sleep(ctx, delay(nil, n)); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *samplingClient) revive(ctx context.Context, p promise, err error, n int
 	return nil
 }
 
-// lost makes the failure of a sample tinker.ErrLost if the weights that it was to be drawn from are gone.
+// lost turns the error of a sample into tinker.ErrLost if its weights are gone.
 func (s *samplingClient) lost(err error) error {
 	var status *StatusError
 	if s.of.ModelPath == "" || !errors.As(err, &status) ||

@@ -14,7 +14,7 @@ import (
 // archiveWindow is how long a server may take to build an archive.
 const archiveWindow = 10 * time.Minute
 
-// owned asks for what belongs to the account of the key.
+// owned restricts a list to the account of the key.
 const owned = "access_scope=owned"
 
 // TrainingRuns lists training runs, the latest first.
@@ -47,17 +47,17 @@ func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
 	return c.checkpoint(ctx, http.MethodDelete, path, "")
 }
 
-// Publish makes a checkpoint readable for everybody.
+// Publish makes a checkpoint readable for every tenant.
 func (c *Client) Publish(ctx context.Context, path string) error {
 	return c.checkpoint(ctx, http.MethodPost, path, "/publish")
 }
 
-// Unpublish takes Publish back.
+// Unpublish makes a published checkpoint private again.
 func (c *Client) Unpublish(ctx context.Context, path string) error {
 	return c.checkpoint(ctx, http.MethodDelete, path, "/publish")
 }
 
-// SetTTL lets a checkpoint end after ttl, or keeps it for good if ttl is 0.
+// SetTTL makes a checkpoint expire after ttl; 0 keeps it.
 func (c *Client) SetTTL(ctx context.Context, path string, ttl time.Duration) error {
 	at, err := checkpointPath(path)
 	if err != nil {
@@ -77,13 +77,13 @@ func (c *Client) SetTTL(ctx context.Context, path string, ttl time.Duration) err
 	return err
 }
 
-// ArchiveURL is where a checkpoint can be downloaded as a tar for a while, without a key.
+// ArchiveURL returns a temporary address at which a checkpoint can be downloaded as a tar without a key.
 func (c *Client) ArchiveURL(ctx context.Context, path string) (string, error) {
 	at, err := checkpointPath(path)
 	if err != nil {
 		return "", err
 	}
-	r := &request{method: http.MethodGet, path: at + "/archive", retries: retries, window: archiveWindow,
+	r := &apiRequest{method: http.MethodGet, path: at + "/archive", retries: retries, window: archiveWindow,
 		redirect: true}
 	resp, err := c.call(ctx, r)
 	if err != nil {
@@ -91,13 +91,13 @@ func (c *Client) ArchiveURL(ctx context.Context, path string) (string, error) {
 	}
 	if to := resp.header.Get("Location"); resp.status/100 == 3 {
 		if _, err := url.Parse(to); err != nil || to == "" {
-			return "", serverf("client: the archive of %s is at %q, which is no address", path, to)
+			return "", serverf("client: the archive of %s has the address %q, which is not a URL", path, to)
 		}
 		return to, nil
 	}
 	out, err := object[wire.ArchiveURL](resp.body)
 	if err != nil || out.URL == "" {
-		return "", serverf("client: %s gives no address for the archive of %s", c.base, path)
+		return "", serverf("client: %s returned no address for the archive of %s", c.base, path)
 	}
 	return out.URL, nil
 }
@@ -109,30 +109,30 @@ func (c *Client) ServerSessions(ctx context.Context, limit, offset int) ([]strin
 	return out.Sessions, err
 }
 
-// ServerSession lists what belongs to a session.
+// ServerSession lists the runs and samplers of a session.
 func (c *Client) ServerSession(ctx context.Context, id string) (out wire.Session, err error) {
 	err = c.getJSON(ctx, "/sessions/"+escape(id)+"?"+owned, &out)
 	return out, err
 }
 
-// WeightsInfo says what a checkpoint needs to be loaded.
+// WeightsInfo describes what is needed to load a checkpoint.
 func (c *Client) WeightsInfo(ctx context.Context, path string) (out wire.WeightsInfo, err error) {
 	err = c.postJSON(ctx, "/weights_info", wire.WeightsInfoRequest{TinkerPath: path}, &out)
 	return out, err
 }
 
-// checkpoint sends a request without a body to something of a checkpoint.
+// checkpoint sends a request without a body to the path of a checkpoint followed by of.
 func (c *Client) checkpoint(ctx context.Context, method, path, of string) error {
 	at, err := checkpointPath(path)
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, &request{method: method, path: at + of, contentType: wire.JSON, window: window,
+	_, err = c.call(ctx, &apiRequest{method: method, path: at + of, contentType: wire.JSON, window: window,
 		retries: retries})
 	return err
 }
 
-// checkpointPath is a checkpoint's place among the REST paths.
+// checkpointPath returns the REST path of a checkpoint.
 func checkpointPath(path string) (string, error) {
 	p, err := tinker.ParsePath(path)
 	if err != nil {
@@ -141,5 +141,5 @@ func checkpointPath(path string) (string, error) {
 	return "/training_runs/" + escape(p.ModelID) + "/checkpoints/" + string(p.Kind) + "/" + p.Name, nil
 }
 
-// escape keeps an id within its segment of a path. The colon of model ids stays as it is.
+// escape escapes an id for one segment of a path. The colon of model ids stays unescaped.
 func escape(id string) string { return url.PathEscape(id) }

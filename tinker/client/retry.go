@@ -26,12 +26,12 @@ func drawn() string {
 	return hex.EncodeToString(b[:])
 }
 
-// call sends r until there is an answer that repeating would not change, or the limits are reached. An answer of
-// another status than 2xx is an error.
-func (c *Client) call(ctx context.Context, r *request) (*response, error) {
+// call sends r until an answer would not change by repetition or the limits are reached. An answer with another status
+// than 2xx is an error.
+func (c *Client) call(ctx context.Context, r *apiRequest) (*apiResponse, error) {
 	ctx, done := c.within(ctx)
 	defer done()
-	h := hold{of: &c.holds}
+	h := heldRequest{of: &c.holds}
 	defer h.release()
 	begin := time.Now()
 	for n := 0; ; n++ {
@@ -56,13 +56,13 @@ func (c *Client) call(ctx context.Context, r *request) (*response, error) {
 }
 
 // repeat is the low level: r.retries quick repeats.
-func (c *Client) repeat(ctx context.Context, r *request, h *hold) (*response, error) {
+func (c *Client) repeat(ctx context.Context, r *apiRequest, h *heldRequest) (*apiResponse, error) {
 	for k := 0; ; k++ {
 		resp, err := c.once(ctx, r, k)
 		if !r.repeats(resp, err) {
 			return resp, err
 		}
-		if k > 0 || r.retries == 0 { // once is nothing
+		if k > 0 || r.retries == 0 { // the first failure is not reported
 			h.set(trouble(resp, err))
 		}
 		if k >= r.retries {
@@ -74,8 +74,8 @@ func (c *Client) repeat(ctx context.Context, r *request, h *hold) (*response, er
 	}
 }
 
-// repeats says whether an attempt's outcome asks for another.
-func (r *request) repeats(resp *response, err error) bool {
+// repeats reports whether an attempt must be repeated.
+func (r *apiRequest) repeats(resp *apiResponse, err error) bool {
 	if err != nil {
 		var conn *connError
 		return errors.As(err, &conn)
@@ -95,7 +95,7 @@ func (r *request) repeats(resp *response, err error) bool {
 	return resp.status == http.StatusRequestTimeout || resp.status >= 500
 }
 
-func trouble(resp *response, err error) (State, string) {
+func trouble(resp *apiResponse, err error) (State, string) {
 	if err != nil {
 		return Unreachable, err.Error()
 	}
@@ -108,8 +108,8 @@ func trouble(resp *response, err error) (State, string) {
 // backoff is 1, 2, 4 … 30 s.
 func backoff(n int) time.Duration { return min(time.Second<<min(n, 10), longest) }
 
-// delay is what the server asks for, up to a minute, or 0.5, 1, 2 … 10 s less up to a quarter.
-func delay(resp *response, k int) time.Duration {
+// delay is the wait that the server asks for, up to a minute, or else 0.5, 1, 2 … 10 s minus up to a quarter.
+func delay(resp *apiResponse, k int) time.Duration {
 	if resp != nil {
 		if ms, err := strconv.ParseFloat(resp.header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms <= 60_000 {
 			return time.Duration(ms * float64(time.Millisecond))
@@ -122,15 +122,15 @@ func delay(resp *response, k int) time.Duration {
 	return d - time.Duration(mrand.Float64()*0.25*float64(d))
 }
 
-// billing knows since when the service refuses to work for lack of money. The time begins anew when none was lacking
-// for five minutes.
-type billing struct {
+// billingPause is the time since which the service has refused requests with 402. It starts again after five minutes
+// without a refusal.
+type billingPause struct {
 	mu          sync.Mutex
 	since, last time.Time
 }
 
-// wait reports whether to go on waiting, which is for at most seconds.
-func (b *billing) wait(seconds int) bool {
+// wait reports whether to continue to wait, for at most that many seconds.
+func (b *billingPause) wait(seconds int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()

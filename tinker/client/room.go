@@ -8,9 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// withRoom makes a model, and unloads one after another of the models that earlier processes left while the server
-// says that it is full. The model that holds the state to go on from comes last, and on TuFT never: unloading forgets
-// what it saved.
+// withRoom creates a model. While the server is full, it unloads the models of earlier processes one after another.
+// The model of the state that will be loaded comes last; on TuFT it is never unloaded, since that deletes its
+// checkpoints.
 func (c *Client) withRoom(ctx context.Context, from string, create func() error) error {
 	spare := c.spare(from)
 	for {
@@ -33,7 +33,7 @@ func (c *Client) withRoom(ctx context.Context, from string, create func() error)
 	}
 }
 
-// spare are the models that may be unloaded for one that goes on from a state of from, in the order to do it.
+// spare lists the models that may be unloaded for a model that continues from a state of from, in order.
 func (c *Client) spare(from string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *Client) spare(from string) []string {
 	for _, id := range c.Spare {
 		if id == from {
 			source = true
-		} else if c.models[id] == nil { // one that is not in use
+		} else if c.models[id] == nil { // not in use by this process
 			list = append(list, id)
 		}
 	}
@@ -52,7 +52,7 @@ func (c *Client) spare(from string) []string {
 	return list
 }
 
-// unloadSpare unloads a model of an earlier process, which the server may have let go of already.
+// unloadSpare unloads a model of an earlier process, which the server may have unloaded already.
 func (c *Client) unloadSpare(ctx context.Context, id string) error {
 	f, err := c.UnloadModel(ctx, id)
 	if err == nil {

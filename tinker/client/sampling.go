@@ -16,9 +16,9 @@ import (
 // The SDK's limits of sampling.
 const (
 	submits       = 400              // at a time
-	slowSubmits   = 10               // while the server was busy a moment ago
-	moment        = 10 * time.Second // how long that is
-	busyWeight    = 20               // of a prompt's bytes meanwhile
+	slowSubmits   = 10               // at a time, while the server was recently busy
+	moment        = 10 * time.Second // the meaning of recently
+	busyWeight    = 20               // factor of a prompt's bytes while the server was recently busy
 	bytesPerToken = 10               // of a prompt in JSON, estimated
 	smallPrompt   = 128 << 10
 	stuck         = 2 * time.Hour // without any sample
@@ -28,18 +28,18 @@ const (
 type samplingClient struct {
 	client   *Client
 	of       tinker.SamplingClientRequest
-	inFlight *semaphore.Weighted // samples accepted and not there yet
+	inFlight *semaphore.Weighted // accepted samples without a result
 	submit   *semaphore.Weighted
 	slow     *semaphore.Weighted
 	bytes    *semaphore.Weighted
 
-	opening sync.Mutex // held while the server's sampler is made anew
+	opening sync.Mutex // held while the server's sampler is created again
 
 	mu    sync.Mutex
 	id    string // of the server's sampler
 	seq   int64
 	busy  time.Time // until then nothing is sent
-	moved time.Time // the last time a sample came, or the first was asked for
+	moved time.Time // time of the last result, or of the first request
 }
 
 // SamplingClient implements tinker.Service. Samplers belong to this process's own session.
@@ -97,7 +97,7 @@ func (s *samplingClient) Sample(ctx context.Context,
 	return f, nil
 }
 
-// promptBytes estimates a prompt's size.
+// promptBytes estimates a prompt's size in JSON, in bytes.
 func promptBytes(in tinker.ModelInput) int64 {
 	n := 0
 	for _, c := range in.Chunks {
@@ -109,7 +109,7 @@ func promptBytes(in tinker.ModelInput) int64 {
 	return int64(n)
 }
 
-// result polls for a sample. When the server has lost it, it is asked for again, under another number.
+// result polls for a sample. If the server has lost it, it is requested again under another number.
 func (s *samplingClient) result(ctx context.Context, p promise, body wire.SampleRequest,
 	size int64) (tinker.SampleResponse, error) {
 	for n := 0; ; n++ {
@@ -137,8 +137,8 @@ func (s *samplingClient) isStuck() bool {
 	return time.Since(s.moved) > stuck
 }
 
-// ask submits one request under a new number. A server that is too busy is asked again, after a second or five, under
-// the same.
+// ask submits one request under a new number. If the server is busy, the request is repeated under the same number,
+// after one or five seconds.
 func (s *samplingClient) ask(ctx context.Context, body wire.SampleRequest, size int64) (promise, error) {
 	s.mu.Lock()
 	body.SeqID = s.seq
@@ -150,7 +150,7 @@ func (s *samplingClient) ask(ctx context.Context, body wire.SampleRequest, size 
 	}
 	r.retries, r.busy, r.window = 0, true, stuck
 	r.header = map[string]string{wire.HeaderBackpressure: "1"}
-	h := hold{of: &s.client.holds}
+	h := heldRequest{of: &s.client.holds}
 	defer h.release()
 	for {
 		p, err := s.dispatch(ctx, r, size)
@@ -176,8 +176,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// dispatch sends once, within the limits on what is being sent at a time.
-func (s *samplingClient) dispatch(ctx context.Context, r *request, size int64) (promise, error) {
+// dispatch sends a request once, within the limits of concurrent submits.
+func (s *samplingClient) dispatch(ctx context.Context, r *apiRequest, size int64) (promise, error) {
 	s.mu.Lock()
 	wait := time.Until(s.busy)
 	recent := !s.busy.IsZero() && wait > -moment

@@ -23,7 +23,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// exchange is one line of a recording: what the real SDK sent, and the answer.
+// exchange is one line of a recording: a request of the real SDK, and the answer.
 type exchange struct {
 	Scenario, Method, Path string
 	Headers                map[string]string
@@ -71,7 +71,7 @@ func (p *replay) RoundTrip(req *http.Request) (*http.Response, error) {
 	var of struct {
 		RequestID string `json:"request_id"`
 	}
-	json.Unmarshal(body, &of) // a body without one is any other request
+	json.Unmarshal(body, &of) // the body of another request has no type
 	at := slices.IndexFunc(p.left, func(e exchange) bool {
 		return e.Method == req.Method && e.Path == req.URL.RequestURI() &&
 			(of.RequestID == "" || e.JSON["request_id"] == of.RequestID)
@@ -147,8 +147,7 @@ func (p *replay) compare(e exchange, h http.Header, body []byte) {
 	}
 }
 
-// canonical puts the entries of maps in order, as the order is the writer's choice: fields 5 and 7 of the request, 2
-// of a datum.
+// canonical sorts the entries of maps, whose order is up to the encoder: fields 5 and 7 of the request, 2 of a datum.
 func canonical(t *testing.T, b []byte, dropV2 bool) []byte {
 	return reorder(t, b, func(id protowire.Number, raw []byte) ([]byte, bool) {
 		if id == 3 {
@@ -193,9 +192,9 @@ func reorder(t *testing.T, b []byte, field func(protowire.Number, []byte) (raw [
 	return append(out, entries...)
 }
 
-// The bodies of our requests are those that the unmodified Python SDK sends for the same calls. The lists say what one
-// of the two releases has more of, always at its default: the keys that newer releases added, and calls that we do
-// without.
+// The bodies of the client's requests are those that the unmodified Python SDK sends for the same calls. The lists
+// name the differences to each release: keys that newer releases added, always with their defaults, and calls that the
+// client does not need.
 func TestSameBytesAsSDK(t *testing.T) {
 	for _, tt := range []struct {
 		release string
@@ -268,7 +267,7 @@ func want[T any](t *testing.T, what string, got *tinker.Future[T], err error, va
 	}
 }
 
-// mainCalls are the calls of train and sample in record.py.
+// mainCalls makes the calls of train and sample in record.py.
 func mainCalls(t *testing.T, c *Client) {
 	seed := int64(7)
 	m, err := c.CreateModel(t.Context(), tinker.CreateModelRequest{SessionID: "ours", BaseModel: "Qwen/Qwen3-0.6B",
@@ -321,7 +320,8 @@ func mainCalls(t *testing.T, c *Client) {
 }
 
 func sampleCalls(t *testing.T, c *Client) {
-	// The SDK samples in the session it trains in; ours is another one, which the recording's server names alike.
+	// The SDK samples in the session in which it trains. The client uses another session, to which the recording's
+	// server gives the same name.
 	c.sessions[""] = c.sessions["ours"]
 	if _, err := c.SamplingClient(t.Context(), tinker.SamplingClientRequest{BaseModel: "Qwen/Qwen3-0.6B"}); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Sessions are kept alive by a heartbeat; a server may end one that is silent for minutes.
+// Sessions are kept alive by a heartbeat; a server may end a session that is silent for minutes.
 const (
 	heartbeat = 10 * time.Second
 	silence   = 2 * time.Minute
@@ -20,7 +20,7 @@ const (
 type session struct {
 	id       string
 	name     string             // the caller's; empty: this process's own
-	reopened bool               // it was there before this process
+	reopened bool               // opened by an earlier process
 	end      context.CancelFunc // of its heartbeat
 
 	mu             sync.Mutex
@@ -34,7 +34,7 @@ func (s *session) next(counter *int64) int64 {
 	return *counter - 1
 }
 
-// session returns the session of a name; "" is this process's own.
+// session returns the session with a name; "" is this process's own.
 func (c *Client) session(ctx context.Context, name string) (*session, error) {
 	c.opening.Lock()
 	defer c.opening.Unlock()
@@ -54,8 +54,8 @@ func (c *Client) session(ctx context.Context, name string) (*session, error) {
 	return s, nil
 }
 
-// forget lets the next request open a session anew: the server no longer knows this one. A session that the caller
-// named is its way back to its models, so it stays.
+// forget makes the next request open a new session, since the server no longer knows this one. A session that the
+// caller named is kept, since the caller needs it to find its models.
 func (c *Client) forget(s *session) bool {
 	if s.name != "" {
 		return false
@@ -70,7 +70,7 @@ func (c *Client) forget(s *session) bool {
 	return true
 }
 
-// inSession asks for something in a session, and when the server has lost that once more in a new one.
+// inSession calls ask with a session, and once more with a new one if the server has lost the first.
 func (c *Client) inSession(ctx context.Context, s **session, ask func() error) error {
 	err := ask()
 	if err == nil || !noSession(err) || !c.forget(*s) {

@@ -60,7 +60,7 @@ func serve(t *testing.T, dir, addr string) (url string, stop func() error) {
 			return nil
 		}
 		closed = true
-		h.Listener.Close() // nobody comes in, and those who are in are cut off
+		h.Listener.Close() // no new connections, and open ones are closed
 		h.CloseClientConnections()
 		h.Close()
 		return errors.Join(s.Close(), j.Close())
@@ -101,7 +101,7 @@ func newModel(t *testing.T, c *client.Client) tinker.TrainingClient {
 	return m
 }
 
-// train sends steps from first to last, all at once, and returns the logprobs that the last one's batch had.
+// train sends steps from first to last, all at once, and returns the logprobs of the last one's batch.
 func train(ctx context.Context, m tinker.TrainingClient, first, last int) ([]float32, error) {
 	adam := tinker.DefaultAdam()
 	adam.LearningRate = 1e-2
@@ -139,8 +139,8 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// A server that is restarted under a client's feet is a pause: what was accepted comes, what comes later goes on, to
-// the same bits.
+// A restart of the server is a pause for its clients: accepted requests are answered, later ones continue, and the
+// bits stay the same.
 func TestServerRestarts(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	want := trained(t, newModel(t, open(t, client.Options{BaseURL: url})), 1, 12)
@@ -159,7 +159,7 @@ func TestServerRestarts(t *testing.T) {
 	m := newModel(t, c)
 	var got []float32
 	failed := make(chan error)
-	go func() { // twelve steps are on their way when the server goes
+	go func() { // twelve steps are outstanding when the server stops
 		var err error
 		got, err = train(t.Context(), m, 1, 12)
 		failed <- err
@@ -177,7 +177,7 @@ func TestServerRestarts(t *testing.T) {
 		t.Errorf("after a restart: logprobs %v, want %v; %v", got, want, err)
 	}
 	if _, err := tinker.ComputeLogprobs(t.Context(), sampler, tinker.Text([]int32{1, 2, 3})); err != nil {
-		t.Errorf("a sampler of before: %v", err)
+		t.Errorf("a sampler from before the restart: %v", err)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -186,7 +186,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// A client that is restarted finds its model: requests of before are answered, not done again, and new ones follow.
+// A restarted client finds its model: earlier requests are answered and not executed again, and new ones continue.
 func TestClientComesBack(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	defer stop()
@@ -203,17 +203,17 @@ func TestClientComesBack(t *testing.T) {
 	first.Close()
 	again := newModel(t, open(t, o))
 	if got, err := again.Info(t.Context()); err != nil || got.ModelID != info.ModelID || got.NextSeqID != 7 {
-		t.Errorf("came back to %+v, %v; want %s at 7", got, err, info.ModelID)
+		t.Errorf("found %+v, %v; want %s at 7", got, err, info.ModelID)
 	}
 	if got := trained(t, again, 3, 3); !sameBits(got, want) {
-		t.Errorf("a request of before gives %v, want %v", got, want)
+		t.Errorf("an earlier request gives %v, want %v", got, want)
 	}
 	if got := trained(t, again, 4, 4); sameBits(got, want) {
 		t.Error("a new request gives the result of an old one")
 	}
 }
 
-// Many requests outstanding at once over HTTP are all answered, with the bits that each has alone.
+// Many concurrent requests over HTTP are all answered, each with the bits that it has alone.
 func TestBurst(t *testing.T) {
 	url, stop := serve(t, t.TempDir(), "")
 	c := open(t, client.Options{BaseURL: url})
@@ -222,7 +222,7 @@ func TestBurst(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := l.Burst(t.Context(), 64, 160)
-	// how many pile up is the machine's affair
+	// the number of outstanding requests depends on the machine
 	if err != nil || got.Samples != 64 || got.Passes != 160 || got.Outstanding < 2 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -16,18 +16,18 @@ type trainingClient struct {
 	id     string
 	turn   chan struct{} // holds the token of the request that is being submitted
 	next   int64         // the number of a request with SeqID 0; owned by the turn
-	lora   tinker.LoRA   // as it was asked for; get_info tells only the rank
-	breaks int64         // how often the connection had broken when it was made
+	lora   tinker.LoRA   // as requested; get_info has only the rank
+	breaks int64         // Client.breaks at the time of creation
 }
 
-// Limits says how large a chunk of a batch the server takes; tinker.Submit asks for it.
+// Limits returns the largest chunk of a batch that the server accepts, for tinker.Submit.
 func (m *trainingClient) Limits() tinker.Limits {
 	return tinker.Limits{Datums: m.client.config.ChunkDatums, Bytes: m.client.config.ChunkBytes}
 }
 
-// submit takes a turn, numbers the request and sends it. Its number is used up as soon as anything was sent.
+// submit waits for its turn, numbers the request and sends it. The number is used up as soon as anything was sent.
 func (m *trainingClient) submit(ctx context.Context, seq int64, kind string, proto bool,
-	build func(seq int64) (*request, error)) (promise, error) {
+	build func(seq int64) (*apiRequest, error)) (promise, error) {
 	c := m.client
 	ctx, done := c.within(ctx)
 	defer done()
@@ -74,7 +74,7 @@ func (m *trainingClient) Info(ctx context.Context) (tinker.ModelInfo, error) {
 	}
 	lora := m.lora
 	lora.Rank, lora.Alpha = out.LoRARank, alpha
-	tokenizer, _, _ := strings.Cut(out.ModelData.TokenizerID, ":") // as the SDK cuts it: variants share a tokenizer
+	tokenizer, _, _ := strings.Cut(out.ModelData.TokenizerID, ":") // as the SDK does: variants share a tokenizer
 	return tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID),
 		TokenizerID: tokenizer}, nil
 }
@@ -84,14 +84,14 @@ func (m *trainingClient) info(ctx context.Context) (out wire.GetInfoResponse, er
 	return out, m.client.lost(m.id, "GetInfo", err)
 }
 
-// catchUp learns where a model of an earlier process stands.
+// catchUp gets the next seq_id of a model of an earlier process.
 func (m *trainingClient) catchUp(ctx context.Context) error {
 	out, err := m.info(ctx)
 	if err != nil {
 		return err
 	}
 	if out.NextSeqID < 1 {
-		return userf("client: %s does not say how far model %s has come, so it cannot be gone on with; create a "+
+		return userf("client: %s does not report the next seq_id of model %s, so it cannot be continued; create a "+
 			"model from a saved state", m.client.base, m.id)
 	}
 	m.turn <- struct{}{}
@@ -114,8 +114,8 @@ func (m *trainingClient) ForwardBackward(ctx context.Context,
 
 func (m *trainingClient) forward(ctx context.Context, req tinker.ForwardRequest,
 	kind string) (*tinker.Future[tinker.ForwardOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, kind, true, func(seq int64) (*request, error) {
-		r := &request{method: http.MethodPost, path: "/forward_backward", contentType: wire.Proto, retries: retries,
+	p, err := m.submit(ctx, req.SeqID, kind, true, func(seq int64) (*apiRequest, error) {
+		r := &apiRequest{method: http.MethodPost, path: "/forward_backward", contentType: wire.Proto, retries: retries,
 			window: window}
 		r.body = wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: m.id, SeqID: seq, Data: req.Data,
 			LossFn:       req.LossFn,
@@ -135,7 +135,7 @@ func (m *trainingClient) forward(ctx context.Context, req tinker.ForwardRequest,
 // OptimStep implements tinker.TrainingClient.
 func (m *trainingClient) OptimStep(ctx context.Context,
 	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, "OptimStep", false, func(seq int64) (*request, error) {
+	p, err := m.submit(ctx, req.SeqID, "OptimStep", false, func(seq int64) (*apiRequest, error) {
 		return post("/optim_step", wire.FromOptimStep(m.id, seq, req))
 	})
 	if err != nil {
@@ -144,7 +144,7 @@ func (m *trainingClient) OptimStep(ctx context.Context,
 	return future(m.client, p, object[tinker.OptimStepOutput]), nil
 }
 
-// saveStateBody always says whether to overwrite, as the SDK does.
+// saveStateBody always has overwrite, as in the SDK.
 type saveStateBody struct {
 	wire.SaveRequest
 	Overwrite bool `json:"overwrite"`
@@ -153,7 +153,7 @@ type saveStateBody struct {
 // SaveState implements tinker.TrainingClient.
 func (m *trainingClient) SaveState(ctx context.Context,
 	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return m.save(ctx, req, "SaveWeights", func(body wire.SaveRequest) (*request, error) {
+	return m.save(ctx, req, "SaveWeights", func(body wire.SaveRequest) (*apiRequest, error) {
 		body.Type = "save_weights"
 		return post("/save_weights", saveStateBody{body, req.Overwrite})
 	})
@@ -162,15 +162,15 @@ func (m *trainingClient) SaveState(ctx context.Context,
 // SaveWeightsForSampler implements tinker.TrainingClient.
 func (m *trainingClient) SaveWeightsForSampler(ctx context.Context,
 	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return m.save(ctx, req, "SaveWeightsForSampler", func(body wire.SaveRequest) (*request, error) {
+	return m.save(ctx, req, "SaveWeightsForSampler", func(body wire.SaveRequest) (*apiRequest, error) {
 		body.Type, body.Overwrite = "save_weights_for_sampler", req.Overwrite
 		return post("/save_weights_for_sampler", body)
 	})
 }
 
 func (m *trainingClient) save(ctx context.Context, req tinker.SaveRequest, kind string,
-	build func(wire.SaveRequest) (*request, error)) (*tinker.Future[tinker.SaveOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, kind, false, func(seq int64) (*request, error) {
+	build func(wire.SaveRequest) (*apiRequest, error)) (*tinker.Future[tinker.SaveOutput], error) {
+	p, err := m.submit(ctx, req.SeqID, kind, false, func(seq int64) (*apiRequest, error) {
 		body := wire.SaveRequest{ModelID: m.id, Path: &req.Name, SeqID: seq}
 		if req.TTL != 0 {
 			seconds := int64((req.TTL + time.Second - 1) / time.Second)
@@ -180,7 +180,7 @@ func (m *trainingClient) save(ctx context.Context, req tinker.SaveRequest, kind 
 		if err != nil {
 			return nil, err
 		}
-		r.retries, r.conflict = 0, true // a name that is taken stays taken
+		r.retries, r.conflict = 0, true // a repetition would not free the name
 		return r, nil
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func (m *trainingClient) save(ctx context.Context, req tinker.SaveRequest, kind 
 // LoadState implements tinker.TrainingClient.
 func (m *trainingClient) LoadState(ctx context.Context,
 	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
-	p, err := m.submit(ctx, req.SeqID, "LoadWeights", false, func(seq int64) (*request, error) {
+	p, err := m.submit(ctx, req.SeqID, "LoadWeights", false, func(seq int64) (*apiRequest, error) {
 		return post("/load_weights", wire.LoadRequest{ModelID: m.id, SeqID: seq, Path: req.Path,
 			Optimizer: req.Optimizer, Type: "load_weights"})
 	})

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	timeout = 60 * time.Second // without a byte from the server
+	timeout = 60 * time.Second // limit without a byte from the server
 	maxBody = 512 << 20        // of an answer
 )
 
-// request is one call of the API. Its idempotency key is drawn once, so that repeats are known as such.
-type request struct {
+// apiRequest is one call of the API. Its idempotency key is drawn once, so that the server recognises repetitions.
+type apiRequest struct {
 	method, path string // path below /api/v1
 	body         []byte
 	contentType  string
@@ -30,8 +30,8 @@ type request struct {
 	header       map[string]string
 	timeout      time.Duration // 0 is timeout
 
-	retries   int           // how often the low level repeats it
-	window    time.Duration // how long the outer level does
+	retries   int           // repetitions of the low level
+	window    time.Duration // time limit of the outer level
 	conflict  bool          // 409 is an answer, not a reason to repeat
 	busy      bool          // 429 is an answer
 	redirect  bool          // a redirection is an answer
@@ -39,26 +39,26 @@ type request struct {
 	key       string
 }
 
-// response is a whole answer.
-type response struct {
+// apiResponse is a complete answer.
+type apiResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// connError is an attempt that brought no usable answer.
+// connError is the error of an attempt without a usable answer.
 type connError struct{ err error }
 
 func (e *connError) Error() string { return e.err.Error() }
 func (e *connError) Unwrap() error { return e.err }
 
-// post is a JSON request with the repeats that most calls have.
-func post(path string, body any) (*request, error) {
+// post returns a JSON request with the retry limits of most calls.
+func post(path string, body any) (*apiRequest, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, userf("client: %s: %w", path, err)
 	}
-	return &request{method: http.MethodPost, path: path, body: raw, contentType: wire.JSON, retries: retries,
+	return &apiRequest{method: http.MethodPost, path: path, body: raw, contentType: wire.JSON, retries: retries,
 		window: window}, nil
 }
 
@@ -72,11 +72,11 @@ func (c *Client) postJSON(ctx context.Context, path string, body, out any) error
 }
 
 func (c *Client) getJSON(ctx context.Context, path string, out any) error {
-	return c.into(ctx, &request{method: http.MethodGet, path: path, retries: retries, window: window}, out)
+	return c.into(ctx, &apiRequest{method: http.MethodGet, path: path, retries: retries, window: window}, out)
 }
 
-// into calls and decodes; fields that we do not know are left out.
-func (c *Client) into(ctx context.Context, r *request, out any) error {
+// into calls and decodes the answer; unknown fields are ignored.
+func (c *Client) into(ctx context.Context, r *apiRequest, out any) error {
 	resp, err := c.call(ctx, r)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (c *Client) into(ctx context.Context, r *request, out any) error {
 }
 
 // once makes one attempt. The error is a *connError unless ctx ended.
-func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, error) {
+func (c *Client) once(ctx context.Context, r *apiRequest, attempt int) (*apiResponse, error) {
 	key := c.auth.key
 	if !r.anonymous {
 		key = c.token(ctx)
@@ -100,7 +100,7 @@ func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, 
 		limit = timeout
 	}
 	tooLong := fmt.Errorf("no answer within %v", limit)
-	// at least 64 KiB/s up
+	// assuming an upload rate of at least 64 KiB/s
 	timer := time.AfterFunc(limit+time.Duration(len(r.body)/(64<<10))*time.Second, func() { cancel(tooLong) })
 	defer timer.Stop()
 	req, err := http.NewRequestWithContext(actx, r.method, c.base+wire.Prefix+r.path, bytes.NewReader(r.body))
@@ -123,12 +123,12 @@ func (c *Client) once(ctx context.Context, r *request, attempt int) (*response, 
 		return nil, serverf("client: the answer to %s is larger than %d MiB", r.path, maxBody>>20)
 	}
 	if resp.StatusCode == http.StatusBadRequest && resp.ContentLength <= 0 && !resp.Uncompressed {
-		return nil, &connError{errors.New("400 without a length: something between here and the server answered")}
+		return nil, &connError{errors.New("400 without a length: an intermediary answered instead of the server")}
 	}
-	return c.translate(r, &response{resp.StatusCode, resp.Header, body}), nil
+	return c.translate(r, &apiResponse{resp.StatusCode, resp.Header, body}), nil
 }
 
-func (r *request) headers(h http.Header, key string, attempt int) {
+func (r *apiRequest) headers(h http.Header, key string, attempt int) {
 	h.Set("Accept", wire.JSON)
 	if r.accept != "" {
 		h.Set("Accept", r.accept)
@@ -161,7 +161,7 @@ func (c *Client) broken(ctx, attempt context.Context) {
 	}
 }
 
-// attemptError tells the caller's end from a failed attempt.
+// attemptError distinguishes the end of the caller's ctx from a failed attempt.
 func attemptError(ctx, attempt context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -170,13 +170,13 @@ func attemptError(ctx, attempt context.Context, err error) error {
 	switch {
 	case attempt.Err() != nil:
 		err = context.Cause(attempt)
-	case errors.As(err, &outer): // the address is said elsewhere
+	case errors.As(err, &outer): // the caller names the address
 		err = outer.Err
 	}
 	return &connError{err}
 }
 
-// idleReader gives the server its time anew with every byte.
+// idleReader restarts the time limit with every byte.
 type idleReader struct {
 	r     io.Reader
 	timer *time.Timer

@@ -13,12 +13,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// BurstResult is what requests that were all outstanding at once took.
+// BurstResult is the times of requests that were all outstanding at once.
 type BurstResult struct {
 	Samples, Passes int           // asked for, and answered
 	Accepted        time.Duration // until the last was accepted
 	Answered        time.Duration // until the last was answered
-	Outstanding     int           // most that were accepted and not answered
+	Outstanding     int           // most requests that were accepted and not answered
 	Tokens          int           // drawn
 }
 
@@ -27,7 +27,7 @@ const (
 	sampleTokens = 256 // of a sample
 	kinds        = 4   // of requests, by prompt and seed
 	perRun       = 128 // training requests of one run
-	perSampler   = 512 // samples of one sampler: a client bounds what one may have under way
+	perSampler   = 512 // samples of one sampler: a client limits the samples in flight of one
 )
 
 // Samples asks for n samples at once.
@@ -64,13 +64,13 @@ type burst struct {
 	runs     []tinker.TrainingClient
 	samplers []tinker.SamplingClient
 
-	drawn  [kinds]tinker.SampledSequence // what each kind of request gets when it is alone
+	drawn  [kinds]tinker.SampledSequence // the answer to each kind of request alone
 	passed [kinds][]float32
 
 	open, most, tokens atomic.Int64
 }
 
-// reference asks for one of each kind alone, where the answers of all others must be the same.
+// reference sends one request of each kind alone. The answers to all others must be equal to these.
 func (s *burst) reference(ctx context.Context) error {
 	for k := range kinds {
 		if !s.l.exact {
@@ -103,7 +103,7 @@ func (s *burst) reference(ctx context.Context) error {
 func sampleRequest(kind int) tinker.SampleRequest {
 	p, seed := tinker.DefaultSampling(), uint64(kind)
 	p.MaxTokens, p.Seed = sampleTokens, &seed
-	p.StopStrings = []string{"\x00"} // instead of the model's own ends, which may come soon
+	p.StopStrings = []string{"\x00"} // instead of the model's own end tokens, which may come soon
 	return tinker.SampleRequest{Prompt: datum(12, kind).ModelInput, NumSamples: 1, Params: p}
 }
 
@@ -116,7 +116,7 @@ func (s *burst) run(ctx context.Context) error {
 	err := s.send(ctx, answers)
 	s.Accepted = time.Since(begun)
 	if err != nil {
-		cancel() // the first request of a run may be missing: nobody waits for the others
+		cancel() // the first request of a run may be missing, so the others would wait forever
 		answers.Wait()
 		return err
 	}
@@ -201,7 +201,7 @@ func (s *burst) sendSamples(ctx context.Context, answers *errgroup.Group, c tink
 func (s *burst) checkSample(r tinker.SampleResponse, kind int) error {
 	if len(r.Sequences) != 1 || len(r.Sequences[0].Tokens) > sampleTokens ||
 		len(r.Sequences[0].Tokens) != len(r.Sequences[0].Logprobs) {
-		return fmt.Errorf("load: one sample of at most %d tokens was asked for; the answer is %+v", sampleTokens,
+		return fmt.Errorf("load: one sample of at most %d tokens was requested; the answer is %+v", sampleTokens,
 			r.Sequences)
 	}
 	q, want := r.Sequences[0], s.drawn[kind]
@@ -217,7 +217,7 @@ func (s *burst) checkSample(r tinker.SampleResponse, kind int) error {
 	return nil
 }
 
-// opened counts a request that was accepted.
+// opened counts an accepted request.
 func (s *burst) opened() {
 	n := s.open.Add(1)
 	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {

@@ -23,13 +23,13 @@ type Flood struct {
 	Small    int // small samples, one after another, first alone and then beside the flood
 }
 
-// FloodResult is what the small samples took, and what the flood got done meanwhile.
+// FloodResult is the times of the small samples, and the work of the flood meanwhile.
 type FloodResult struct {
 	Alone, Beside  Times
 	Batches, Drawn int // batches trained and samples drawn for the flood
 }
 
-// smallTokens is what a small sample draws.
+// smallTokens is the number of tokens of a small sample.
 const smallTokens = 16
 
 // Flood measures the small samples of l while flood, the same service under another key, floods it.
@@ -65,7 +65,7 @@ func (l *Load) Flood(ctx context.Context, flood *Load, f Flood) (FloodResult, er
 	return out, err
 }
 
-// small draws n small samples, one after another, notes how long each took, and returns the last one's bits.
+// small draws n small samples, one after another, records the time of each, and returns the last one's bits.
 func small(ctx context.Context, c tinker.SamplingClient, n int, times *Times) (last string, err error) {
 	req := sampleRequest(0)
 	req.Params.MaxTokens = smallTokens
@@ -81,7 +81,7 @@ func small(ctx context.Context, c tinker.SamplingClient, n int, times *Times) (l
 	return last, nil
 }
 
-// flooding is a flood under way. It is ready when every run has had a batch and every sample of the first lot was
+// flooding is a flood in progress. It is ready when every run has trained a batch and the first samples have all been
 // accepted.
 type flooding struct {
 	Flood
@@ -103,14 +103,14 @@ func (w *flooding) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// started counts those that have begun.
+// started counts a run or sample that has begun.
 func (w *flooding) started() {
 	if w.begun.Add(1) == int64(w.Trainers+w.Samples) {
 		w.once.Do(func() { close(w.ready) })
 	}
 }
 
-// train keeps so many batches of one run outstanding, with an optimizer step behind each.
+// train keeps Ahead batches of one run outstanding, with an optimizer step after each.
 func (w *flooding) train(ctx context.Context, i int) error {
 	m, err := w.l.run(ctx)
 	if err != nil {

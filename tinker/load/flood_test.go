@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-// owned is a service as one owner uses it.
+// owned is a service whose requests have one owner.
 type owned struct {
 	tinker.Service
 	owner string
@@ -25,8 +25,8 @@ func (o owned) SamplingClient(ctx context.Context, req tinker.SamplingClientRequ
 	return o.Service.SamplingClient(ctx, req)
 }
 
-// A small sample beside another owner's flood takes little longer than the longest part of training and a few times
-// what it takes alone.
+// A small sample beside another owner's flood takes little longer than the longest part of training plus a few times
+// its time alone.
 func TestFlood(t *testing.T) {
 	e := newEngine(t)
 	small, err := load.New(t.Context(), owned{e, "small"}, "")

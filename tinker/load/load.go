@@ -39,10 +39,10 @@ func New(ctx context.Context, svc tinker.Service, base string) (*Load, error) {
 	return &Load{svc: svc, base: base, exact: caps.ExactLogprobs}, nil
 }
 
-// Base is the model that is used.
+// Base is the base model under load.
 func (l *Load) Base() string { return l.base }
 
-// rank is that of the adapters.
+// rank is the adapters' LoRA rank.
 const rank = 8
 
 // run starts a training run whose first weights are always the same.
@@ -52,7 +52,7 @@ func (l *Load) run(ctx context.Context) (tinker.TrainingClient, error) {
 		LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
 }
 
-// datum is a sequence of n tokens, the same for the same kind; every vocabulary has its tokens.
+// datum is a sequence of n tokens, the same for the same kind. Its tokens are in every vocabulary.
 func datum(n, kind int) tinker.Datum {
 	tokens, weights := make([]int32, n+1), make([]float32, n)
 	for i := range tokens {
@@ -69,7 +69,7 @@ func batch(seq int64, n, kind int) tinker.ForwardRequest {
 	return tinker.ForwardRequest{SeqID: seq, LossFn: tinker.CrossEntropy, Data: []tinker.Datum{datum(n, kind)}}
 }
 
-// check refuses a result that is not one of a datum of n tokens.
+// check refuses a result that does not fit a datum of n tokens.
 func check(o tinker.ForwardOutput, n int) error {
 	if len(o.LossFnOutputs) != 1 || len(o.LossFnOutputs[0][tinker.Logprobs].Float) != n {
 		return fmt.Errorf("load: a result has %d outputs; one datum of %d tokens was sent", len(o.LossFnOutputs), n)
@@ -85,13 +85,13 @@ func check(o tinker.ForwardOutput, n int) error {
 // Times are measured durations, shortest first.
 type Times []time.Duration
 
-// Add notes one.
+// Add inserts one duration.
 func (t *Times) Add(d time.Duration) {
 	at, _ := slices.BinarySearch(*t, d)
 	*t = slices.Insert(*t, at, d)
 }
 
-// At is the duration that a share of p (0 to 1) of them does not exceed.
+// At is the quantile p (0 to 1) of the durations.
 func (t Times) At(p float64) time.Duration {
 	if len(t) == 0 {
 		return 0

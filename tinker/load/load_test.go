@@ -46,7 +46,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// liar changes one answer in a hundred by the least bit.
+// liar changes the lowest bit of one answer in a hundred.
 type liar struct {
 	tinker.Service
 	answers int

@@ -11,10 +11,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Mixed is a training script that does everything there is, one of each kind again and again: training, named samplers
-// and seeded samples, states saved, loaded, deleted, ended by time, and models made from states. It returns what every
-// answer was, to the last bit; services with the same weights give the same answers, whatever happens to them in
-// between. name is of its session, steps at least 6.
+// Mixed is a training script that repeats every kind of request: training, named samplers and seeded samples, states
+// that are saved, loaded, deleted or expire, and models created from states. It returns every answer to the last bit.
+// Services with the same weights give the same answers, even over crashes. name is the name of its session; steps must
+// be at least 6.
 func (l *Load) Mixed(ctx context.Context, name string, steps int) ([]string, error) {
 	seed := int64(len(name))
 	m, err := l.svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: l.base,
@@ -30,7 +30,7 @@ func (l *Load) Mixed(ctx context.Context, name string, steps int) ([]string, err
 	return x.said, x.err
 }
 
-// mixed is one script under way. After an error it does nothing more.
+// mixed is one script in progress. After an error it sends no more requests.
 type mixed struct {
 	l     *Load
 	ctx   context.Context
@@ -39,7 +39,7 @@ type mixed struct {
 	seq   int64
 	made  int64 // models
 	state string
-	brief string // a sampler that is soon gone
+	brief string // a sampler that expires soon
 	said  []string
 	err   error
 }
@@ -64,7 +64,7 @@ func (x *mixed) step(i int) {
 	}
 }
 
-// say waits for a result and notes it.
+// say waits for a result and records it.
 func say[T any](x *mixed, f *tinker.Future[T], err error) (v T) {
 	if x.err != nil {
 		return v
@@ -89,7 +89,7 @@ func (x *mixed) model() string {
 	return info.ModelID
 }
 
-// bits writes a result so that one other bit shows.
+// bits returns a result as text that shows every bit.
 func bits(v any) string {
 	switch v := v.(type) {
 	case tinker.ForwardOutput:
@@ -150,12 +150,12 @@ func (x *mixed) save(i int) string {
 	return say(x, f, err).Path
 }
 
-// load goes back to the last state.
+// load loads the last state.
 func (x *mixed) load() (*tinker.Future[tinker.LoadOutput], error) {
 	return x.m.LoadState(x.ctx, tinker.LoadRequest{SeqID: x.next(), Path: x.state, Optimizer: true})
 }
 
-// branch makes another model from the last state and trains it once.
+// branch creates another model from the last state and trains it once.
 func (x *mixed) branch(i int) {
 	if x.err != nil {
 		return
@@ -171,14 +171,14 @@ func (x *mixed) branch(i int) {
 	say(x, f, err)
 }
 
-// end saves a sampler for a second.
+// end saves a sampler that expires after a second.
 func (x *mixed) end(i int) {
 	f, err := x.m.SaveWeightsForSampler(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("brief-%d", i),
 		TTL: time.Second})
 	x.brief = say(x, f, err).Path
 }
 
-// delete removes a state. One that is gone was removed by a first attempt whose answer was lost.
+// delete removes a state. A missing state was removed by a first attempt whose answer was lost.
 func (x *mixed) delete(path string) {
 	if x.err != nil {
 		return
@@ -188,7 +188,7 @@ func (x *mixed) delete(path string) {
 	}
 }
 
-// finish looks that what was deleted or has ended is gone.
+// finish checks that deleted and expired checkpoints are gone.
 func (x *mixed) finish() {
 	if x.err == nil && x.brief != "" {
 		x.gone(x.brief)
@@ -199,7 +199,7 @@ func (x *mixed) finish() {
 	}
 }
 
-// gone waits until a path has ended.
+// gone waits until a path has expired.
 func (x *mixed) gone(path string) {
 	for range 100 {
 		if _, err := x.l.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path}); errors.Is(err,
@@ -208,5 +208,5 @@ func (x *mixed) gone(path string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	x.err = fmt.Errorf("load: script %s: %s should have ended after a second", x.name, path)
+	x.err = fmt.Errorf("load: script %s: %s did not expire after a second", x.name, path)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// RunsResult is what many runs at once took.
+// RunsResult is the time and the losses of many concurrent runs.
 type RunsResult struct {
 	Runs, Steps int
-	Took        time.Duration // training, without the making of the models
+	Took        time.Duration // training, without the creation of the models
 	First, Last float64       // loss of the first and the last step
 }
 
-// Runs trains so many runs at once for some steps each, forward_backward and optim_step sent together. Every loss must
-// fall; where logprobs are exact all runs, which begin alike, must have the same losses.
+// Runs trains that many runs at once for some steps each, with forward_backward and optim_step sent together. Every
+// loss must fall. If logprobs are exact, all runs must have the same losses, since they begin with the same weights.
 func (l *Load) Runs(ctx context.Context, runs, steps int) (RunsResult, error) {
 	out := RunsResult{Runs: runs, Steps: steps}
 	models := make([]tinker.TrainingClient, runs)

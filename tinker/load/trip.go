@@ -15,7 +15,7 @@ type Trip struct {
 	Times  Times
 }
 
-// Trip starts a run for round trips with a datum of so many tokens.
+// Trip starts a run for round trips with a datum of that many tokens.
 func (l *Load) Trip(ctx context.Context, tokens int) (*Trip, error) {
 	m, err := l.run(ctx)
 	return &Trip{tokens: tokens, run: m}, err

@@ -19,7 +19,7 @@ import (
 // archiveFor is how long an archive address works.
 const archiveFor = 15 * time.Minute
 
-// archiveURL gives an address from which the checkpoint can be fetched without a key for a while.
+// archiveURL returns an address from which the checkpoint can be downloaded without a key for archiveFor.
 func (s *Server) archiveURL(c *call) (any, error) {
 	k, err := s.checkpointOf(c, s.readableOnly)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Server) archiveURL(c *call) (any, error) {
 // marker is the empty file that tells the SDK's tools that an archive is complete.
 const marker = "checkpoint_complete"
 
-// download streams a checkpoint's files as a tar, at its root: an adapter as PEFT loads it.
+// download streams a checkpoint's files as a tar, at its root. An adapter is in PEFT's format.
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	kind, path, until, ok := s.parseToken(r.PathValue("token"))
 	if !ok || kind != tokenArchive && kind != tokenFile || s.opts.Now().Unix() > until {
@@ -58,25 +58,25 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-tar")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	if err := writeTar(w, members); err != nil {
-		s.opts.Log.Warn("an archive was not fetched whole", "path", path, "error", err)
+		s.opts.Log.Warn("an archive was not downloaded completely", "path", path, "error", err)
 	}
 }
 
-// member is a file of a checkpoint as it is exported.
-type member struct {
+// archiveMember is a file of a checkpoint as it is exported.
+type archiveMember struct {
 	tinker.ExportFile
 	changed time.Time
-	file    *os.File // as it is kept; nil is in another form
+	file    *os.File // the checkpoint's own file; nil if it is exported in another form
 }
 
-func closeAll(members []member) {
+func closeAll(members []archiveMember) {
 	for _, m := range members {
 		m.Close() // nothing was written to it
 	}
 }
 
-// members opens a checkpoint's files, so that a deletion meanwhile harms nobody.
-func (s *Server) members(path string) (list []member, err error) {
+// members opens a checkpoint's files, so that a concurrent deletion does not affect the download.
+func (s *Server) members(path string) (list []archiveMember, err error) {
 	if _, err := s.find(path); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *Server) members(path string) (list []member, err error) {
 	}
 	other, err := s.exported(path)
 	for _, e := range entries {
-		m := member{}
+		m := archiveMember{}
 		if err == nil {
 			m, err = openMember(filepath.Join(dir, e.Name()))
 		}
@@ -110,7 +110,7 @@ func (s *Server) members(path string) (list []member, err error) {
 	return list, err
 }
 
-// exported is what the Store gives away in another form.
+// exported returns the files that the Store exports in another form.
 func (s *Server) exported(path string) ([]tinker.ExportFile, error) {
 	if e, ok := s.opts.Store.(Exporter); ok {
 		return e.Export(path)
@@ -118,16 +118,16 @@ func (s *Server) exported(path string) ([]tinker.ExportFile, error) {
 	return nil, nil
 }
 
-func openMember(path string) (member, error) {
+func openMember(path string) (archiveMember, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return member{}, fmt.Errorf("server: %w", err)
+		return archiveMember{}, fmt.Errorf("server: %w", err)
 	}
 	st, err := f.Stat()
 	if err != nil {
-		return member{}, fmt.Errorf("server: %w", errors.Join(err, f.Close()))
+		return archiveMember{}, fmt.Errorf("server: %w", errors.Join(err, f.Close()))
 	}
-	return member{
+	return archiveMember{
 		file:    f,
 		changed: st.ModTime(),
 		ExportFile: tinker.ExportFile{Name: filepath.Base(path), Size: st.Size(), Close: f.Close,
@@ -138,7 +138,7 @@ func openMember(path string) (member, error) {
 	}, nil
 }
 
-func writeTar(w io.Writer, members []member) error {
+func writeTar(w io.Writer, members []archiveMember) error {
 	t := tar.NewWriter(w)
 	for _, m := range members {
 		if err := t.WriteHeader(&tar.Header{Name: m.Name, Mode: 0o644, Size: m.Size,

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Keys says which API keys are accepted.
+// Keys decides which API keys are accepted.
 type Keys interface {
 	// Allowed reports whether the key with this hash (HashKey) is known and not revoked.
 	Allowed(hash string) bool
-	// Demanded reports whether only such keys may come in; else every key may that begins like one.
+	// Demanded reports whether only such keys are accepted. If not, every key with the prefix of a key is.
 	Demanded() bool
 }
 
@@ -58,14 +58,14 @@ func (s *Server) tenant(key string) string {
 
 // The kinds of tokens.
 const (
-	tokenModel   = "m" // of the model id: its creation
-	tokenUnload  = "u" // of the model id: its end
-	tokenTrain   = "t" // of model id and SeqID
-	tokenSample  = "s" // of sampler id and sequence number
-	tokenArchive = "a" // of a checkpoint path and the time it expires, Unix seconds
+	tokenModel   = "m" // creation of a model, by its id
+	tokenUnload  = "u" // unloading of a model, by its id
+	tokenTrain   = "t" // training request, by model id and SeqID
+	tokenSample  = "s" // sample request, by sampler id and sequence number
+	tokenArchive = "a" // archive, by checkpoint path and expiry time in Unix seconds
 )
 
-// token writes a natural key as an opaque id that only this server can make.
+// token encodes the key of a request, an id and a number, as an opaque id that only this server can make.
 func (s *Server) token(kind, id string, seq int64) string {
 	body := kind + "\x00" + strconv.FormatInt(seq, 10) + "\x00" + id
 	return base64.RawURLEncoding.EncodeToString(append(s.sign(body), body...))
@@ -79,7 +79,7 @@ func (s *Server) sign(body string) []byte {
 	return mac.Sum(nil)[:signature]
 }
 
-// parseToken reads a token back; ok is false for one that this server did not make.
+// parseToken decodes a token; ok is false if this server did not make it.
 func (s *Server) parseToken(token string) (kind, id string, seq int64, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) <= signature || strings.ContainsAny(token, "\r\n") {

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// bodyKind is what a route does with a request's body. A training request that cannot be decoded uses its number up.
+// bodyKind is how a route reads a request's body. A training request that cannot be decoded uses up its number.
 type bodyKind int
 
 const (
@@ -34,8 +34,8 @@ func (k bodyKind) proto(r *http.Request) bool {
 	return k == largeTraining && strings.HasPrefix(r.Header.Get("Content-Type"), wire.Proto)
 }
 
-// read reads a body, unpacked, into c.body. Memory is reserved as bytes arrive. After an error c.body is what came
-// before it, unpacked.
+// read reads a body into c.body and decompresses it. Memory is reserved as bytes arrive. After an error c.body has the
+// decompressed bytes that arrived before it.
 func (s *Server) read(c *call, kind bodyKind) error {
 	if c.r.Body == nil || c.r.Method == http.MethodGet {
 		return nil
@@ -55,7 +55,7 @@ func (s *Server) read(c *call, kind bodyKind) error {
 	default:
 		return status(http.StatusUnsupportedMediaType, "content encoding %q; send zstd or none", enc)
 	}
-	in := sink{share: c.share, most: most, limit: limit, hint: c.r.ContentLength}
+	in := reservedBuffer{share: c.share, most: most, limit: limit, hint: c.r.ContentLength}
 	err := in.readFrom(c.r.Body)
 	if zipped {
 		return s.unpack(c, &in, err)
@@ -64,7 +64,7 @@ func (s *Server) read(c *call, kind bodyKind) error {
 	return bodyError(err)
 }
 
-// drain reads a body that nobody looks at.
+// drain reads a body that is ignored.
 func drain(r io.Reader, most int64) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 	if n > most {
@@ -90,11 +90,11 @@ func bodyError(err error) error {
 	return status(http.StatusBadRequest, "reading the body: %w", err)
 }
 
-// sink is bytes in memory that is reserved before it is allocated.
-type sink struct {
-	share *share
+// reservedBuffer is a byte buffer whose memory is reserved before it is allocated.
+type reservedBuffer struct {
+	share *reservation
 	most  int64  // bytes
-	hint  int64  // bytes that are announced; believed once a quarter is there
+	hint  int64  // announced length in bytes; trusted once a quarter has arrived
 	limit string // the name of most
 	b     []byte
 }
@@ -102,7 +102,7 @@ type sink struct {
 // firstSink is the initial size of a sink, bytes.
 const firstSink = 512
 
-func (k *sink) readFrom(r io.Reader) error {
+func (k *reservedBuffer) readFrom(r io.Reader) error {
 	for {
 		if len(k.b) == cap(k.b) {
 			if err := k.grow(); err != nil {
@@ -123,7 +123,7 @@ func (k *sink) readFrom(r io.Reader) error {
 	}
 }
 
-func (k *sink) grow() error {
+func (k *reservedBuffer) grow() error {
 	have := int64(cap(k.b))
 	want := max(firstSink, 2*have)
 	if k.hint > have && k.hint < 2*want {
@@ -140,25 +140,25 @@ func (k *sink) grow() error {
 	return nil
 }
 
-// drop lets the bytes go.
-func (k *sink) drop() {
+// drop releases the bytes.
+func (k *reservedBuffer) drop() {
 	k.share.give(int64(cap(k.b)))
 	k.b = nil
 }
 
-// maxWindow is how far back zstd may refer, which a decoder keeps in memory: 8 MiB, what RFC 8878 (3.1.1.1.2) asks
-// every decoder to take.
+// maxWindow is the zstd window that a decoder keeps in memory: 8 MiB, which RFC 8878 (3.1.1.1.2) recommends every
+// decoder to support.
 const maxWindow = 8 << 20
 
-// unpackFree is how many bytes any body may unpack to, however small it came: three times what the SDK puts into one
-// request.
+// unpackFree is the number of bytes to which any body may unpack, however small it is: three times the size of the
+// SDK's requests.
 const unpackFree = 16 << 20
 
-// unpack inflates what came, whole or not, into c.body. What a frame says about its size is not believed. What came
-// in error is unpacked as far as it goes, and is an error all the same.
-func (s *Server) unpack(c *call, in *sink, came error) error {
+// unpack decompresses the received bytes, complete or not, into c.body. It does not trust the size in a frame's
+// header. After an error of reading, came, it decompresses as far as possible and returns that error.
+func (s *Server) unpack(c *call, in *reservedBuffer, came error) error {
 	defer in.drop()
-	out := sink{share: c.share, most: in.most, limit: in.limit}
+	out := reservedBuffer{share: c.share, most: in.most, limit: in.limit}
 	if ratio := max(unpackFree, int64(len(in.b))*int64(s.opts.MaxUnpack)); ratio < out.most {
 		out.most, out.limit = ratio, fmt.Sprintf("MaxUnpack, %d times the %d bytes sent", s.opts.MaxUnpack, len(in.b))
 	}
@@ -179,7 +179,7 @@ func (s *Server) unpack(c *call, in *sink, came error) error {
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return status(http.StatusRequestEntityTooLarge,
-			"zstd body: its window is larger than %d bytes; pack it at level 19 or below: %w", maxWindow, err)
+			"zstd body: its window is larger than %d bytes; compress it at level 19 or below: %w", maxWindow, err)
 	case err != nil:
 		return status(http.StatusBadRequest, "zstd body: %w: %w", wire.ErrMalformed, err)
 	}
@@ -217,13 +217,13 @@ func (list inflaters) get(ctx context.Context) (*zstd.Decoder, error) {
 }
 
 func (list inflaters) put(d *zstd.Decoder) {
-	if d.Reset(nil) != nil { // lets the body go
+	if d.Reset(nil) != nil { // releases the body
 		d = nil
 	}
 	list <- d
 }
 
-// weigh reserves what the body unfolds to when it is decoded, and refuses one with too many parts.
+// weigh reserves the memory that the decoded body takes, and refuses a body with too many parts.
 func (s *Server) weigh(c *call, kind bodyKind) error {
 	if kind == noBody {
 		return nil

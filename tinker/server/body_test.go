@@ -38,7 +38,7 @@ func pack(t testing.TB, raw []byte) []byte {
 	return enc.EncodeAll(raw, nil)
 }
 
-// A few kilobytes cost a few megabytes at most.
+// A body of a few kilobytes takes a few megabytes of memory at most.
 func TestBombs(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -80,7 +80,7 @@ func TestBombs(t *testing.T) {
 	r.settled(t)
 }
 
-// What compresses well, and is honest, passes: also many windows of it.
+// A valid body that compresses well is accepted, even if it is many windows long.
 func TestLargePackedBodies(t *testing.T) {
 	r := newRig(t, Options{})
 	m := r.model(r.session(), 0)
@@ -101,7 +101,7 @@ func noise(n int) []byte {
 	return b
 }
 
-// One tenant's bodies leave room for another's, and memory is taken as bytes arrive.
+// One tenant's bodies leave room for another's, and memory is reserved as bytes arrive.
 func TestBodiesShareOneBudget(t *testing.T) {
 	b := newBudget(1000, 400)
 	alice, bob := b.share("alice"), b.share("bob")
@@ -109,7 +109,7 @@ func TestBodiesShareOneBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		who  *share
+		who  *reservation
 		n    int64
 		want int
 	}{{alice, 1, http.StatusRequestEntityTooLarge}, {b.share("alice"), 1, http.StatusServiceUnavailable}, {bob, 301,
@@ -128,7 +128,7 @@ func TestBodiesShareOneBudget(t *testing.T) {
 	}
 }
 
-// Bodies that never end hold what came of them, and without a key not even that.
+// Unfinished bodies hold only the bytes that have arrived, and without a key none.
 func TestHalfBodies(t *testing.T) {
 	r := newRig(t, Options{MaxBodies: 8 << 20})
 	half := func(key string) (net.Conn, *bufio.Reader) {
@@ -158,7 +158,7 @@ func TestHalfBodies(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || !resp.Close {
 		t.Errorf("without a key: %v, %v", resp, err)
 	}
-	m := r.model(r.session(), 0) // another tenant works on
+	m := r.model(r.session(), 0) // another tenant continues
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
 	for _, c := range open {
 		c.Close()
@@ -166,7 +166,7 @@ func TestHalfBodies(t *testing.T) {
 	r.settled(t)
 }
 
-// A body that stands still is answered with the reason, and uses no number.
+// A stalled body is answered with the reason and uses no number.
 func TestStalledBody(t *testing.T) {
 	r := newRig(t, Options{})
 	m := r.model(r.session(), 0)

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// What waits in the engine is bounded: one tenant may fill half, another still finds room, what others wait for is
-// always taken, and what was accepted is done.
+// The engine's queue is limited: one tenant may fill half, another still finds room, a request that later ones wait
+// for is always accepted, and accepted requests are executed.
 func TestQueueIsBounded(t *testing.T) {
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.MaxWaiting = 6 })
 	bob := r.as("tml-bob")
@@ -49,7 +49,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A second request while the only place is taken is told to come later, in the way its client understands.
+// A request that does not fit is asked to retry later, in the form that its client understands.
 func TestSamplesAreBounded(t *testing.T) {
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.MaxWaiting = 1 })
 	s := r.sampler(r.session(), 0, map[string]any{"base_model": "small"})
@@ -62,7 +62,7 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 	waiting("1")
 	code, _, raw := r.send("POST", wire.Prefix+"/asample", asample(s, 1, nil), wire.HeaderBackpressure, "1")
-	if code != http.StatusTooManyRequests || !strings.Contains(string(raw), "too much waits already") {
+	if code != http.StatusTooManyRequests || !strings.Contains(string(raw), "the service is busy") {
 		t.Errorf("a second sample: %d %s", code, raw)
 	}
 	r.post("/cancel_future", map[string]any{"request_id": first}, nil)

@@ -22,18 +22,18 @@ func newBudget(most, tenant int64) *budget {
 	return &budget{most: most, tenant: tenant, own: map[string]int64{}}
 }
 
-// share is the part of the budget that one request holds.
-type share struct {
+// reservation is the part of the budget that one request holds.
+type reservation struct {
 	b      *budget
 	tenant string
 	held   int64
 }
 
-func (b *budget) share(tenant string) *share { return &share{b: b, tenant: tenant} }
+func (b *budget) share(tenant string) *reservation { return &reservation{b: b, tenant: tenant} }
 
-// take reserves n more bytes. A request that is too large by itself is refused for good (413); one for which there
+// take reserves n more bytes. A request that is too large by itself is refused permanently (413). One for which there
 // is no room now may be sent again (503).
-func (h *share) take(n int64) error {
+func (h *reservation) take(n int64) error {
 	if most := min(h.b.tenant, h.b.most/2); h.held+n > most {
 		return status(http.StatusRequestEntityTooLarge,
 			"the request takes %d bytes of memory, more than %d (MaxTenantBodies, MaxBodies / 2); send smaller batches",
@@ -45,11 +45,11 @@ func (h *share) take(n int64) error {
 	own := b.own[h.tenant]
 	switch {
 	case own+n > b.tenant:
-		return laterf("requests of %d bytes of yours are being read; at most %d may be (MaxTenantBodies)", own,
+		return laterf("%d bytes of your requests are being read; the limit is %d (MaxTenantBodies)", own,
 			b.tenant)
 	case own+n > b.most-b.used-n:
-		return laterf("requests of %d bytes are being read, %d of them yours; at most %d may be (MaxBodies), "+
-			"and yours no more than there is room left", b.used, own, b.most)
+		return laterf("%d bytes of requests are being read, %d of them yours; the limit is %d (MaxBodies), "+
+			"and yours may not exceed the remaining capacity", b.used, own, b.most)
 	}
 	b.used += n
 	b.own[h.tenant] = own + n
@@ -58,7 +58,7 @@ func (h *share) take(n int64) error {
 }
 
 // give returns n bytes.
-func (h *share) give(n int64) {
+func (h *reservation) give(n int64) {
 	if n == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (h *share) give(n int64) {
 }
 
 // release returns everything.
-func (h *share) release() { h.give(h.held) }
+func (h *reservation) release() { h.give(h.held) }
 
 // laterf is an error that asks the client to send the request again later.
 func laterf(format string, args ...any) error {

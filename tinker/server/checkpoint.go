@@ -8,16 +8,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// saved is a checkpoint with its owner's decisions about it.
-type saved struct {
+// savedCheckpoint is a checkpoint with its owner's decisions about it.
+type savedCheckpoint struct {
 	tinker.Checkpoint
-	note   mark
+	note   checkpointSettings
 	tenant string
 }
 
-// readable returns a checkpoint that the tenant may read: its own, a public one, or one that the access token is
-// for.
-func (s *Server) readable(tenant, path, token string) (saved, error) {
+// readable returns a checkpoint that the tenant may read: its own, a public one, or the one of the access token.
+func (s *Server) readable(tenant, path, token string) (savedCheckpoint, error) {
 	k, err := s.find(path)
 	if err != nil {
 		return k, s.hidden(tenant, path, err)
@@ -29,7 +28,7 @@ func (s *Server) readable(tenant, path, token string) (saved, error) {
 }
 
 // own returns a checkpoint of the tenant.
-func (s *Server) own(tenant, path string) (saved, error) {
+func (s *Server) own(tenant, path string) (savedCheckpoint, error) {
 	k, err := s.find(path)
 	if err != nil {
 		return k, s.hidden(tenant, path, err)
@@ -41,7 +40,7 @@ func (s *Server) own(tenant, path string) (saved, error) {
 }
 
 // ownOrDamaged is own, and also finds the tenant's damaged checkpoints, so that their owner can delete them.
-func (s *Server) ownOrDamaged(tenant, path string) (saved, error) {
+func (s *Server) ownOrDamaged(tenant, path string) (savedCheckpoint, error) {
 	k, err := s.own(tenant, path)
 	if err == nil || errors.Is(err, tinker.ErrNotFound) {
 		return k, err
@@ -50,7 +49,8 @@ func (s *Server) ownOrDamaged(tenant, path string) (saved, error) {
 	return k, err
 }
 
-// hidden is an error about a checkpoint as a tenant may know it: nobody learns of the damage of another's.
+// hidden is an error about a checkpoint as a tenant may see it: the damage of another tenant's checkpoint is not
+// revealed.
 func (s *Server) hidden(tenant, path string, err error) error {
 	p, bad := tinker.ParsePath(path)
 	if bad != nil {
@@ -64,14 +64,14 @@ func (s *Server) hidden(tenant, path string, err error) error {
 
 func notThere(path string) error { return fmt.Errorf("checkpoint %s: %w", path, tinker.ErrNotFound) }
 
-// find returns a checkpoint that is there and has not expired.
-func (s *Server) find(path string) (saved, error) {
+// find returns an existing checkpoint that has not expired.
+func (s *Server) find(path string) (savedCheckpoint, error) {
 	if _, err := tinker.ParsePath(path); err != nil {
-		return saved{}, err
+		return savedCheckpoint{}, err
 	}
 	c, err := s.opts.Store.Checkpoint(path)
 	if err != nil {
-		return saved{}, err
+		return savedCheckpoint{}, err
 	}
 	s.mu.Lock()
 	k, ok := s.state.describe(c)
@@ -82,10 +82,10 @@ func (s *Server) find(path string) (saved, error) {
 	return k, nil
 }
 
-// describe adds what is known about a checkpoint; ok is false for one of no model here. s.mu is held.
-func (t *state) describe(c tinker.Checkpoint) (k saved, ok bool) {
+// describe adds the server's records of a checkpoint; ok is false if its model is unknown here. s.mu is held.
+func (t *serverState) describe(c tinker.Checkpoint) (k savedCheckpoint, ok bool) {
 	path := c.Path.String()
-	k = saved{Checkpoint: c, note: mark{Path: path, Seq: c.SeqID}}
+	k = savedCheckpoint{Checkpoint: c, note: checkpointSettings{Path: path, Seq: c.SeqID}}
 	if m, marked := t.marks[path][c.SeqID]; marked {
 		k.note = m
 	}
@@ -97,4 +97,6 @@ func (t *state) describe(c tinker.Checkpoint) (k saved, ok bool) {
 	return k, true
 }
 
-func (m mark) expired(now time.Time) bool { return m.Expires != nil && !now.Before(*m.Expires) }
+func (m checkpointSettings) expired(now time.Time) bool {
+	return m.Expires != nil && !now.Before(*m.Expires)
+}

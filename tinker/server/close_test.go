@@ -8,8 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The server may close while requests are being handled: each is answered, and what was promised is there after the
-// next start.
+// When the server closes while requests are being handled, each is answered, and promised results exist after the next
+// start.
 func TestCloseWhileHandling(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -38,7 +38,7 @@ func TestCloseWhileHandling(t *testing.T) {
 		<-begun
 	}
 	go func() {
-		for range begun { // the clients go on
+		for range begun { // the clients continue
 		}
 	}()
 	if err := r.server.Close(); err != nil {

@@ -12,11 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// hostile is one client with a session of its own, and what it may do.
+// hostile is one client with its own session that sends invalid requests.
 type hostile struct {
 	r              *rig
 	session, model string
@@ -31,7 +31,7 @@ func newHostile(r *rig) *hostile {
 	return h
 }
 
-// send makes a request; an answer may say anything, but there must be one.
+// send makes a request. Any answer is valid, but there must be one.
 func (h *hostile) send(path string, body any, headers ...string) {
 	code, _, raw := h.r.send("POST", wire.Prefix+path, body, headers...)
 	if code >= 500 && code != http.StatusServiceUnavailable {
@@ -43,7 +43,7 @@ func (h *hostile) send(path string, body any, headers ...string) {
 	}
 }
 
-// abandon begins a request and goes away.
+// abandon begins a request and disconnects.
 func (h *hostile) abandon(path string, sent string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	body, w := io.Pipe()
@@ -133,7 +133,7 @@ func (h *hostile) onPromise(t *rapid.T, path string) {
 	}
 }
 
-// After any requests, wrong ones, abandoned ones and cancelled ones, every counter is 0 once nothing runs any more.
+// After any requests, also invalid, abandoned and cancelled ones, every counter is 0 when nothing runs any more.
 func TestCountersReturnToZero(t *testing.T) {
 	r := newRig(t, Options{Hold: time.Millisecond, GapAfter: 5 * time.Millisecond})
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,7 +143,7 @@ func TestCountersReturnToZero(t *testing.T) {
 	})
 }
 
-// A close with work under way leaves nothing counted either.
+// A close with work in progress resets every counter too.
 func TestCountersAfterClose(t *testing.T) {
 	r := newRig(t, Options{})
 	h := newHostile(r)
@@ -162,10 +162,10 @@ func TestCountersAfterClose(t *testing.T) {
 	r.web = nil
 }
 
-// Requests that the log does not take are not counted.
+// Requests that cannot be logged are not counted.
 func TestCountersOnFullDisk(t *testing.T) {
 	r := newRig(t, Options{})
-	full := &disk.Full{FS: r.fs}
+	full := &disktest.Full{FS: r.fs}
 	r.fs = full
 	r.restart()
 	h := newHostile(r)
@@ -177,6 +177,6 @@ func TestCountersOnFullDisk(t *testing.T) {
 	}
 	r.settled(t)
 	if n := len(r.server.state.samples); n != 0 {
-		t.Errorf("%d requests are known that nobody was promised", n)
+		t.Errorf("%d requests are known that were never promised", n)
 	}
 }

@@ -48,7 +48,7 @@ func (s *Server) draw(p *sample) {
 // run samples one request.
 func (s *Server) run(ctx context.Context, p *sample, w *sampler) (prompt int, out tinker.SampleResponse, err error) {
 	if w == nil {
-		return 0, out, tinker.Userf("sampling session %s is not there any more", p.Sampler)
+		return 0, out, tinker.Userf("sampling session %s no longer exists; create another", p.Sampler)
 	}
 	var req wire.SampleRequest
 	if err := wire.Decode(p.raw, &req); err != nil {
@@ -76,7 +76,7 @@ func (s *Server) run(ctx context.Context, p *sample, w *sampler) (prompt int, ou
 	return asked.Prompt.Len(), out, err
 }
 
-// forgetBefore leaves the first positions of a prompt unscored.
+// forgetBefore removes the scores of a prompt's first positions.
 func forgetBefore(out *tinker.SampleResponse, at int) {
 	for i := range at {
 		out.PromptLogprobs[i] = float32(math.NaN())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -114,8 +115,8 @@ func TestDamageStopsTheStart(t *testing.T) {
 	}
 }
 
-// script is a client that trains and samples; every request can be sent again. do returns what request i means, and an
-// error when the server did not answer it.
+// script is a client that trains and samples; every request can be sent again. do returns the result of request i, or
+// an error if the server did not answer it.
 type script struct {
 	r       *rig
 	session string
@@ -197,7 +198,7 @@ func (s *script) fetch(i int, id string) (string, error) {
 		return "", err
 	}
 	if m["type"] == "try_again" || m["error"] != nil &&
-		strings.Contains(fmt.Sprint(m["error"]), disk.ErrCrash.Error()) {
+		strings.Contains(fmt.Sprint(m["error"]), disktest.ErrCrash.Error()) {
 		return "", errDown
 	}
 	if m["error"] != nil {
@@ -216,15 +217,15 @@ func (s *script) fetch(i int, id string) (string, error) {
 
 var everyCrash = flag.Bool("server.full", false, "stop at every operation on the disk, not at every ninth")
 
-// TestEveryCrash stops everything between two operations on the disk, with and without loss of power, starts it again
-// and goes on. Whatever was answered stands, nothing is done twice, and all results are those of an unbroken run.
+// TestEveryCrash stops the server between two operations on the disk, with and without a power loss, and starts it
+// again. Every answer stays valid, nothing is executed twice, and all results are those of an unbroken run.
 func TestEveryCrash(t *testing.T) {
 	stride := 9
 	if *everyCrash {
 		stride = 1
 	}
 	whole := newRig(t, Options{})
-	count := &disk.Crash{FS: disk.OS()}
+	count := &disktest.Crash{FS: disk.OS()}
 	whole.stop()
 	whole.fs = count
 	if err := whole.start(); err != nil {
@@ -253,7 +254,7 @@ func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
 	t.Helper()
 	r := &rig{t: t, modelDir: modelDir, dir: t.TempDir(), opts: Options{Hold: 20 * time.Millisecond}, key: "tml-alice"}
 	down := make(chan struct{})
-	r.fs = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: power, OnCrash: func() { close(down) }}
+	r.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power, OnCrash: func() { close(down) }}
 	revive := func() {
 		if r.web != nil {
 			r.stop()

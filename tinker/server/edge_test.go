@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// A number far ahead is refused before it is accepted; one within the bound is accepted, and closing the gap gives up
-// each missing number once, also after a restart.
+// A number too far ahead is refused. One within the limit is accepted, and closing the gap cancels each missing number
+// once, also after a restart.
 func TestGapsAreBounded(t *testing.T) {
 	r := newRig(t, Options{MaxMissing: 50, GapAfter: 50 * time.Millisecond})
 	m := r.model(r.session(), 0)
@@ -30,7 +30,7 @@ func TestGapsAreBounded(t *testing.T) {
 		}
 	}
 	if n := len(r.server.state.marks) + len(r.server.state.samplers); n != 0 {
-		t.Errorf("%d marks and samplers of requests that were refused", n)
+		t.Errorf("%d marks and samplers of refused requests", n)
 	}
 	id := r.promise("/optim_step", step(m, 51))
 	r.result(id)
@@ -49,7 +49,7 @@ func TestGapsAreBounded(t *testing.T) {
 	r.result(r.promise("/optim_step", step(m, 52)))
 }
 
-// Whatever is wrong with a request whose model and number can be read: the number is used, and later requests run.
+// An invalid request whose model and number can be read uses its number, and later requests run.
 func TestWrongRequestsUseTheirNumber(t *testing.T) {
 	r := newRig(t, Options{MaxBody: 1 << 20, MaxSmallBody: 4 << 10, MaxElements: 1000, GapAfter: time.Hour})
 	m := r.model(r.session(), 0)

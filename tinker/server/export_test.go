@@ -31,8 +31,8 @@ func fetchURL(t *testing.T, r *rig, url string) []byte {
 	return raw
 }
 
-// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it, in an archive and file by
-// file, and it can be read here in both forms; what the server keeps stays as it is.
+// An adapter on the head of a tied model is exported in the form that peft and tinker-cookbook load, in an archive and
+// file by file. This program reads both forms, and the saved checkpoint does not change.
 func TestTiedAdapterIsExported(t *testing.T) {
 	r := newRig(t, Options{})
 	id := r.model(r.session(), 0)
@@ -86,7 +86,7 @@ func TestTiedAdapterIsExported(t *testing.T) {
 	}
 }
 
-// Encryption is refused by its name, with what to do; asking for none is no error.
+// Encryption is refused by its name and with a remedy; an empty list is no error.
 func TestRecipients(t *testing.T) {
 	r := newRig(t, Options{})
 	id := r.model(r.session(), 0)

@@ -14,9 +14,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Newer SDKs have a third kind of checkpoint, external_weights, in a format for others to load; their tinker command
-// downloads through one. What is saved for a sampler here is a PEFT adapter already, so an external checkpoint is one
-// of those under a name of the server's own.
+// Newer SDKs have a third kind of checkpoint, external_weights, in a format for other programs; their tinker command
+// downloads through one. Here a sampler's checkpoint is a PEFT adapter already, so an external checkpoint is such a
+// checkpoint with a reserved name.
 const (
 	kindExternal   = "external_weights"
 	typeExternal   = "external"
@@ -31,7 +31,7 @@ func inner(path string) string {
 	return path
 }
 
-// outer is how users call a checkpoint: kind and name.
+// outer returns the kind and name of a checkpoint as users see them.
 func outer(p tinker.Path) (kind, name string) {
 	if name, ok := strings.CutPrefix(p.Name, externalPrefix); ok {
 		return kindExternal, name
@@ -64,11 +64,10 @@ func (s *Server) saveExternal(c *call, req saveExternalRequest) (any, error) {
 	return s.save(c, m, req.SaveRequest, tinker.KindSampler, externalPrefix+*req.Path)
 }
 
-// tokenFile marks addresses of one file: of a checkpoint path and the file's name, one per line, and the time it
-// expires.
+// tokenFile marks the address of one file, by checkpoint path and file name, one per line, and the expiry time.
 const tokenFile = "f"
 
-// externalURLs gives an address for every file of an external checkpoint.
+// externalURLs returns an address for every file of an external checkpoint.
 func (s *Server) externalURLs(c *call) (any, error) {
 	if c.r.PathValue("kind") != kindExternal {
 		return nil, tinker.Userf("%s is not an external checkpoint; save one with save_weights_external",
@@ -93,13 +92,13 @@ func (s *Server) externalURLs(c *call) (any, error) {
 	return map[string]any{"urls": urls, "expires": expires}, nil
 }
 
-// address is where something can be fetched without a key until it expires.
+// address returns an address that works without a key until it expires.
 func (s *Server) address(c *call, kind, id string, expires time.Time) string {
 	return s.origin(c.r) + wire.Prefix + "/archive/" + s.token(kind, id, expires.Unix())
 }
 
-// origin is the scheme and host under which a client reaches this server: PublicURL, else what a proxy in between says,
-// else what the request says. A client that lies here fools nobody but itself.
+// origin is the scheme and host under which a client reaches this server: PublicURL, else a proxy's headers, else the
+// request's own. A client that forges them only gets a wrong address itself.
 func (s *Server) origin(r *http.Request) string {
 	if s.opts.PublicURL != "" {
 		return strings.TrimRight(s.opts.PublicURL, "/")
@@ -117,13 +116,13 @@ func (s *Server) origin(r *http.Request) string {
 	return (&url.URL{Scheme: scheme, Host: host}).String()
 }
 
-// first is the first of a header's values: that of the proxy nearest to the client.
+// first is the first of a header's values, which the proxy nearest to the client set.
 func first(values string) string {
 	v, _, _ := strings.Cut(values, ",")
 	return strings.TrimSpace(v)
 }
 
-// sendFile answers with one file of a checkpoint. id is of a token, so nobody but this server has chosen the name.
+// sendFile answers with one file of a checkpoint. id comes from a token, so only this server can have chosen the name.
 func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) error {
 	path, name, _ := strings.Cut(id, "\n")
 	members, err := s.members(path)
@@ -131,7 +130,7 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) err
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(members, func(m member) bool { return m.Name == name })
+	at := slices.IndexFunc(members, func(m archiveMember) bool { return m.Name == name })
 	if at < 0 {
 		return fmt.Errorf("%s of %s: %w", name, path, tinker.ErrNotFound)
 	}
@@ -146,7 +145,7 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) err
 		return nil
 	}
 	if err := m.Write(w); err != nil {
-		s.opts.Log.Warn("a file was not fetched whole", "path", path, "file", name, "error", err)
+		s.opts.Log.Warn("a file was not downloaded completely", "path", path, "file", name, "error", err)
 	}
 	return nil
 }

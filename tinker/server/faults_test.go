@@ -12,8 +12,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// One damaged checkpoint is the trouble of its owner alone: lists leave it out, what has expired is collected, and it
-// can be deleted.
+// A damaged checkpoint affects only its owner: lists leave it out, expired checkpoints are still deleted, and its
+// owner can delete it.
 func TestOneDamagedCheckpoint(t *testing.T) {
 	for name, damage := range map[string]string{"no JSON": "{", "empty": "", "another format": `{"format":99}`} {
 		t.Run(name, func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestOneDamagedCheckpoint(t *testing.T) {
 	}
 }
 
-// A base model that is missing at a start stops its own runs only, with a reason; when it is back they go on with the
-// same bits.
+// A base model that is missing at a start stops only its own runs, with a reason. When it is back they continue with
+// the same bits.
 func TestOneBaseModelMissing(t *testing.T) {
 	second, missing := tinyModel(t), false
 	r := newTunedRig(t, Options{GapAfter: time.Hour}, func(o *engine.Options) {

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// pending is a result that is not there yet.
-type pending struct {
+// pendingResult is a result that may not exist yet.
+type pendingResult struct {
 	done   <-chan struct{}
 	result func() (any, error) // to be called when done
-	// state says what holds the result up: a state of the protocol and a reason for the user. Nil is nothing special.
+	// state returns why the result takes long: a state of the protocol and a reason for the user. It may be nil.
 	state func() (queue, reason string)
 }
 
@@ -53,7 +53,7 @@ func (s *Server) retrieve(c *call, req wire.RetrieveRequest) (any, error) {
 	return s.render(c, v)
 }
 
-// listen counts a call that waits for a result against its tenant's limit; leave counts it out.
+// listen counts a call that waits for a result against its tenant's limit until leave is called.
 func (s *Server) listen(c *call) (leave func(), err error) {
 	tenant := c.tenant
 	if err := s.listening.try(tenant, 0); err != nil {
@@ -63,7 +63,7 @@ func (s *Server) listen(c *call) (leave func(), err error) {
 	return func() { s.listening.release(tenant, 0) }, nil
 }
 
-func (s *Server) tryAgain(id string, p pending) wire.TryAgain {
+func (s *Server) tryAgain(id string, p pendingResult) wire.TryAgain {
 	t := wire.TryAgain{Type: "try_again", RequestID: id, QueueState: wire.QueueActive}
 	if p.state != nil {
 		t.QueueState, t.QueueStateReason = p.state()
@@ -71,7 +71,7 @@ func (s *Server) tryAgain(id string, p pending) wire.TryAgain {
 	return t
 }
 
-// render writes a result in the form the client takes: protobuf for those that have one, if it asks for it.
+// render encodes a result as JSON, or as protobuf if the result has such a form and the client asks for it.
 func (s *Server) render(c *call, v any) (any, error) {
 	proto := strings.Contains(c.r.Header.Get("Accept"), wire.Proto)
 	switch v := v.(type) {
@@ -100,7 +100,7 @@ func (s *Server) render(c *call, v any) (any, error) {
 	return v, nil
 }
 
-// savedAnswer tells a path, or of an unnamed sampler its session.
+// savedAnswer returns the path of a checkpoint, or the session of an unnamed sampler.
 func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 	p, err := tinker.ParsePath(v.Path)
 	if err != nil {
@@ -120,46 +120,46 @@ func (s *Server) savedAnswer(v tinker.SaveOutput) (any, error) {
 	id := s.state.unnamed[v.Path]
 	s.mu.Unlock()
 	if id == "" {
-		return wire.Failed{Error: "the unnamed sampler was not used for long and is gone; save again",
+		return wire.Failed{Error: "the unnamed sampler was not used for a long time and was deleted; save again",
 			Category: tinker.User}, nil
 	}
 	return wire.SaveResponse{Type: "save_weights_for_sampler", SamplingSessionID: id}, nil
 }
 
-// errUnknownFuture is the answer for ids that were never given out, and for those of others.
+// errUnknownFuture is the error of ids that do not exist or belong to another tenant.
 var errUnknownFuture = fmt.Errorf("request_id: %w", tinker.ErrNotFound)
 
-// gone is the answer for a result that is no longer kept: the SDK samples again.
+// gone is the error of a result that is no longer kept: the SDK samples again.
 func gone(format string, args ...any) error { return status(http.StatusGone, format, args...) }
 
 // lookup finds a request of the tenant's by its id.
-func (s *Server) lookup(tenant, token string) (pending, error) {
+func (s *Server) lookup(tenant, token string) (pendingResult, error) {
 	kind, id, seq, ok := s.parseToken(token)
 	if !ok {
-		return pending{}, errUnknownFuture
+		return pendingResult{}, errUnknownFuture
 	}
 	switch kind {
 	case tokenSample:
 		return s.lookupSample(tenant, sampleKey{id, seq})
 	case tokenUnload:
 		if _, err := s.ownModel(tenant, id); err != nil {
-			return pending{}, errUnknownFuture
+			return pendingResult{}, errUnknownFuture
 		}
 		return s.lookupUnload(id)
 	case tokenModel, tokenTrain:
 		m, err := s.ownModel(tenant, id)
 		if err != nil {
-			return pending{}, errUnknownFuture
+			return pendingResult{}, errUnknownFuture
 		}
 		if kind == tokenModel {
-			return pending{done: m.made, result: m.answer}, nil
+			return pendingResult{done: m.made, result: m.answer}, nil
 		}
 		return s.lookupTraining(m, seq)
 	}
-	return pending{}, errUnknownFuture
+	return pendingResult{}, errUnknownFuture
 }
 
-// answer is the result of making a model.
+// answer is the result of creating a model.
 func (m *model) answer() (any, error) {
 	if m.err != nil {
 		return nil, m.err
@@ -170,7 +170,7 @@ func (m *model) answer() (any, error) {
 	return wire.CreateModelResponse{Type: "create_model", ModelID: m.ID}, nil
 }
 
-// unusable is why a model could not be made, or brought back; nil while that is not known.
+// unusable is why a model could not be created or restored; nil while that is not known.
 func (m *model) unusable() error {
 	select {
 	case <-m.made:
@@ -180,21 +180,21 @@ func (m *model) unusable() error {
 	}
 }
 
-func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
+func (s *Server) lookupTraining(m *model, seq int64) (pendingResult, error) {
 	s.mu.Lock()
 	r, wrong := s.state.rejected(m.ID, seq)
 	s.mu.Unlock()
 	if wrong {
-		return pending{done: closedChan(), result: func() (any, error) { return nil, r.err() }}, nil
+		return pendingResult{done: closedChan(), result: func() (any, error) { return nil, r.err() }}, nil
 	}
 	if err := m.unusable(); err != nil {
-		return pending{done: closedChan(), result: func() (any, error) { return nil, err }}, nil
+		return pendingResult{done: closedChan(), result: func() (any, error) { return nil, err }}, nil
 	}
 	future, accepted := s.backend.Lookup(m.ID, seq)
 	if future == nil && accepted {
-		return pending{}, gone("the result of request %d of model %s is no longer kept", seq, m.ID)
+		return pendingResult{}, gone("the result of request %d of model %s is no longer kept", seq, m.ID)
 	}
-	p := pending{state: func() (string, string) {
+	p := pendingResult{state: func() (string, string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return wire.QueueActive, m.gapReason(seq)
@@ -209,7 +209,7 @@ func (s *Server) lookupTraining(m *model, seq int64) (pending, error) {
 	case *tinker.Future[tinker.LoadOutput]:
 		p.done, p.result = f.Done(), resultOf(f)
 	default:
-		return pending{}, errUnknownFuture
+		return pendingResult{}, errUnknownFuture
 	}
 	return p, nil
 }
@@ -224,8 +224,8 @@ func resultOf[T any](f *tinker.Future[T]) func() (any, error) {
 	return func() (any, error) { return f.Wait(context.Background()) }
 }
 
-// crowd is the reason why a sample takes long: many others are in progress.
-func (s *Server) crowd(tenant string) (queue, reason string) {
+// busyReason is the reason why a sample takes long: many other samples are in progress.
+func (s *Server) busyReason(tenant string) (queue, reason string) {
 	if all, own := s.sampling.now(tenant); all.requests > s.opts.Crowd {
 		return wire.QueuePausedCapacity,
 			fmt.Sprintf("%d sample requests are under way on this server, %d of them yours", all.requests, own.requests)
@@ -233,20 +233,20 @@ func (s *Server) crowd(tenant string) (queue, reason string) {
 	return wire.QueueActive, ""
 }
 
-func (s *Server) lookupSample(tenant string, key sampleKey) (pending, error) {
+func (s *Server) lookupSample(tenant string, key sampleKey) (pendingResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state.samplers[key.sampler] == nil {
-		return pending{}, gone("sampling session %s is no longer there", key.sampler)
+		return pendingResult{}, gone("sampling session %s no longer exists", key.sampler)
 	}
 	if _, err := s.state.ownSampler(tenant, key.sampler); err != nil {
-		return pending{}, errUnknownFuture
+		return pendingResult{}, errUnknownFuture
 	}
 	p := s.state.samples[key]
 	if p == nil {
-		return pending{}, gone("the result of this sample is no longer kept")
+		return pendingResult{}, gone("the result of this sample is no longer kept")
 	}
-	return pending{done: p.done, state: func() (string, string) { return s.crowd(tenant) },
+	return pendingResult{done: p.done, state: func() (string, string) { return s.busyReason(tenant) },
 		result: func() (any, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

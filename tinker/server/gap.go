@@ -44,15 +44,15 @@ func (s *Server) arrived(m *model, seq int64) {
 	}
 }
 
-// span is a range of numbers, both ends included.
-type span struct{ from, to int64 }
+// seqRange is a range of numbers, both ends included.
+type seqRange struct{ from, to int64 }
 
 // missing lists the ranges of missing numbers before accepted ones, at most that many numbers. s.mu is held.
-func (m *model) missing(most int64) (list []span) {
+func (m *model) missing(most int64) (list []seqRange) {
 	next := m.dense + 1
 	for _, seq := range slices.Sorted(maps.Keys(m.ahead)) {
 		if n := min(seq-next, most); n > 0 {
-			list = append(list, span{next, next + n - 1})
+			list = append(list, seqRange{next, next + n - 1})
 			most -= n
 		}
 		next = seq + 1
@@ -64,7 +64,7 @@ func (m *model) missing(most int64) (list []span) {
 func (s *Server) closeGap(m *model, waiting int64) {
 	s.mu.Lock()
 	m.gap = nil
-	var missing []span
+	var missing []seqRange
 	if m.dense == waiting && s.ctx.Err() == nil {
 		missing = m.missing(s.opts.MaxMissing)
 	}
@@ -76,16 +76,16 @@ func (s *Server) closeGap(m *model, waiting int64) {
 		}
 	}
 	s.mu.Lock()
-	s.arrived(m, m.dense) // looks whether a timer must run again
+	s.arrived(m, m.dense) // starts the timer again if numbers are still missing
 	s.mu.Unlock()
 }
 
-// giveUp rejects a range of numbers in one record, and uses them up.
-func (s *Server) giveUp(m *model, g span) error {
+// giveUp rejects a range of numbers in one record and uses them up.
+func (s *Server) giveUp(m *model, g seqRange) error {
 	var unsent []int64
-	err := s.change(func(t *state) (at int64, err error) {
+	err := s.change(func(t *serverState) (at int64, err error) {
 		for g.from <= g.to && s.known(m, g.from) {
-			g.from++ // it came meanwhile
+			g.from++ // it has arrived in the meantime
 		}
 		for seq := g.from; seq <= g.to; seq++ {
 			if s.known(m, seq) {
@@ -119,7 +119,7 @@ func (s *Server) giveUp(m *model, g span) error {
 	return nil
 }
 
-func (g span) err(model string, after time.Duration) error {
+func (g seqRange) err(model string, after time.Duration) error {
 	if g.from == g.to {
 		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was cancelled", g.from,
 			model, after)
@@ -128,7 +128,7 @@ func (g span) err(model string, after time.Duration) error {
 		g.from, g.to, model, after)
 }
 
-// voidAll is void of many numbers, which share their writes to the disk.
+// voidAll is void for many numbers, which share their writes to the disk.
 func (s *Server) voidAll(m *model, seqs []int64) error {
 	var g errgroup.Group
 	g.SetLimit(64)
@@ -141,7 +141,7 @@ func (s *Server) voidAll(m *model, seqs []int64) error {
 // lookBack limits how far before the newest number a missing one can be.
 const lookBack = 1 << 17
 
-// recount finds out after a restart which numbers were accepted, and uses up the rejected ones again. s.mu is held.
+// recount determines after a restart which numbers were accepted, and uses up the rejected ones again. s.mu is held.
 func (s *Server) recount(m *model) {
 	next := m.info.NextSeqID
 	m.dense = next - 1
@@ -178,7 +178,7 @@ func (s *Server) recount(m *model) {
 	s.arrived(m, m.dense)
 }
 
-// gapReason says which missing request a request waits for. s.mu is held.
+// gapReason names the missing request that a request waits for. s.mu is held.
 func (m *model) gapReason(seq int64) string {
 	if len(m.ahead) == 0 || seq <= m.dense {
 		return ""

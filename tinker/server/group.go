@@ -2,15 +2,16 @@ package server
 
 import "sync"
 
-// group is the server's goroutines. None starts after the end: handlers may still run when the server closes.
-type group struct {
+// goroutines counts the server's goroutines. None starts after end is called: handlers may still run when the server
+// closes.
+type goroutines struct {
 	mu    sync.Mutex
 	ended bool
 	wg    sync.WaitGroup
 }
 
 // begin runs f on a goroutine; false means that the server has ended, and the next process does the work.
-func (g *group) begin(f func()) bool {
+func (g *goroutines) begin(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.ended {
@@ -20,7 +21,7 @@ func (g *group) begin(f func()) bool {
 }
 
 // end waits until no goroutine is left.
-func (g *group) end() {
+func (g *goroutines) end() {
 	g.mu.Lock()
 	g.ended = true
 	g.mu.Unlock()

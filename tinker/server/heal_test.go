@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// A full disk is said by every route and by /healthz, and when there is room the server goes on without a restart: what
-// it could not promise is promised when it comes again, and what it had is there.
+// Every route and /healthz report a full disk. When there is room the server continues without a restart: it promises
+// repeated requests and still has the earlier results.
 func TestFullDiskHeals(t *testing.T) {
 	r := newRig(t, Options{})
-	full := &disk.Full{FS: disk.OS()}
+	full := &disktest.Full{FS: disk.OS()}
 	r.fs = full
 	r.restart()
 	session := r.session()
@@ -50,7 +51,7 @@ func TestFullDiskHeals(t *testing.T) {
 	r.output(r.promise("/forward_backward", batch(m, 3, false)))
 }
 
-// What clients choose and the server keeps is bounded, before anything of it is kept.
+// The texts of clients that the server keeps are limited, and refused texts leave nothing behind.
 func TestTextsAreBounded(t *testing.T) {
 	r := newRig(t, Options{})
 	long := strings.Repeat("<", maxText+1)

@@ -49,7 +49,7 @@ type rig struct {
 	journal *journal.Journal
 	server  *Server
 	web     *httptest.Server
-	clock   atomic.Int64 // added to the time, nanoseconds
+	clock   atomic.Int64 // nanoseconds added to the time
 	key     string
 }
 
@@ -89,7 +89,7 @@ func (r *rig) start() error {
 		return err
 	}
 	o := r.opts
-	o.Dir, o.Store, o.FS, o.Now = filepath.Join(r.dir, "server"), e, r.fs, r.now
+	o.Dir, o.Store, o.fs, o.Now = filepath.Join(r.dir, "server"), e, r.fs, r.now
 	if o.Aliases == nil {
 		o.Aliases = map[string]string{"small": "tiny"}
 	}
@@ -102,7 +102,7 @@ func (r *rig) start() error {
 	return nil
 }
 
-// stop ends everything in order. Errors are the business of tests that crash.
+// stop closes everything in order. Tests that crash check its errors.
 func (r *rig) stop() {
 	if r.web == nil {
 		return
@@ -122,7 +122,7 @@ func (r *rig) restart() {
 	}
 }
 
-// as is the rig for another key.
+// as returns the rig with another key.
 func (r *rig) as(key string) *rig {
 	return &rig{t: r.t, server: r.server, web: r.web, key: key}
 }
@@ -173,7 +173,7 @@ func (r *rig) try(method, path string, body any, headers ...string) (int, http.H
 	return resp.StatusCode, resp.Header, raw, err
 }
 
-// post sends JSON (or protobuf bytes), demands 200 and reads the answer into out.
+// post sends JSON (or protobuf bytes), requires status 200 and decodes the answer into out.
 func (r *rig) post(path string, body, out any) {
 	r.t.Helper()
 	code, _, raw := r.send("POST", wire.Prefix+path, body)
@@ -218,7 +218,7 @@ func (r *rig) promiseWith(path string, body any, headers ...string) string {
 // rawJSON is a body that is sent as it is.
 type rawJSON string
 
-// settled waits until nothing is under way, and demands that every counter is 0 then.
+// settled waits until nothing is in progress and checks that every counter is 0 then.
 func (r *rig) settled(t testing.TB) {
 	t.Helper()
 	var state string
@@ -231,7 +231,7 @@ func (r *rig) settled(t testing.TB) {
 	t.Fatalf("counters that are not 0: %s", state)
 }
 
-// counters lists those that are not 0.
+// counters lists the counters that are not 0.
 func (r *rig) counters() (list string) {
 	s := r.server
 	s.mu.Lock()
@@ -259,7 +259,7 @@ func (r *rig) counters() (list string) {
 	return list
 }
 
-// fetch retrieves a future until it is there; proto results come as bytes, others as a map.
+// fetch polls a future until it has a result: protobuf as bytes, JSON as a map.
 func (r *rig) fetch(id string) (map[string]any, []byte) {
 	r.t.Helper()
 	for start := time.Now(); time.Since(start) < time.Minute; {
@@ -390,7 +390,7 @@ func asample(sampler string, seq int64, more map[string]any) map[string]any {
 	return m
 }
 
-// bits is what an output means, bit for bit.
+// bits returns an output as text, bit for bit.
 func bits(o tinker.ForwardOutput) string {
 	return fmt.Sprintf("%x", wire.EncodeOutput(o))
 }

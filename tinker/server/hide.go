@@ -20,5 +20,5 @@ func hider(private map[string]string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// hide is a text without the folders of this machine. The log has it whole.
+// hide returns a text without the folders of this machine. The log has the original text.
 func (s *Server) hide(text string) string { return s.hider.Replace(text) }

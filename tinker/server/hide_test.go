@@ -72,7 +72,7 @@ func TestNoPathLeaves(t *testing.T) {
 	}
 	said.Write(tar)
 
-	// faults: unknown things, and files that are damaged or away
+	// faults: unknown ids, and files that are damaged or missing
 	ask(
 		"POST",
 		wire.Prefix+"/create_model",
@@ -107,6 +107,6 @@ func TestNoPathLeaves(t *testing.T) {
 		}
 	}
 	if !strings.Contains(said.String(), "(data folder)") {
-		t.Errorf("no fault spoke of the data folder, so the test shows little:\n%.2000s", said.String())
+		t.Errorf("no error named the data folder, so the test checks little:\n%.2000s", said.String())
 	}
 }

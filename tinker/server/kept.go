@@ -2,19 +2,19 @@ package server
 
 import "slices"
 
-// kept is the results of one tenant's samples in memory.
-type kept struct {
-	order []*sample // as they came; some may be gone
-	live  int       // of them that are not
+// keptResults is the finished samples of one tenant whose results are in memory.
+type keptResults struct {
+	order []*sample // in order of completion; some may be forgotten
+	live  int       // number of those not forgotten
 	bytes int64
 }
 
-// keep counts a result that is there, and forgets the tenant's oldest ones beyond so many bytes, never the newest:
-// who asks for one of them is told that it is gone, and samples again. s.mu is held.
-func (t *state) keep(p *sample, most int64) {
+// keep adds a result and forgets the tenant's oldest ones beyond that many bytes, never the newest. A client that asks
+// for a forgotten one gets gone and samples again. s.mu is held.
+func (t *serverState) keep(p *sample, most int64) {
 	k := t.kept[p.tenant]
 	if k == nil {
-		k = &kept{}
+		k = &keptResults{}
 		t.kept[p.tenant] = k
 	}
 	k.order, k.live, k.bytes = append(k.order, p), k.live+1, k.bytes+p.kept()
@@ -24,13 +24,13 @@ func (t *state) keep(p *sample, most int64) {
 	}
 }
 
-// kept is what a sample that is done takes.
+// kept is the memory of a finished sample in bytes.
 func (p *sample) kept() int64 { return int64(len(p.result.Proto)+len(p.result.Error)) + 512 }
 
 func (p *sample) key() sampleKey { return sampleKey{p.Sampler, p.Seq} }
 
-// forget drops a sample that is done; one that is gone already is none. s.mu is held.
-func (t *state) forget(p *sample) {
+// forget drops a finished sample; it does nothing if the sample is forgotten already. s.mu is held.
+func (t *serverState) forget(p *sample) {
 	if t.samples[p.key()] != p {
 		return
 	}
@@ -44,14 +44,14 @@ func (t *state) forget(p *sample) {
 	}
 }
 
-// tidyKept lets go of what was forgotten; s.mu is held.
-func (t *state) tidyKept() {
+// tidyKept releases the memory of forgotten samples; s.mu is held.
+func (t *serverState) tidyKept() {
 	for _, k := range t.kept {
 		k.order = slices.DeleteFunc(k.order, func(p *sample) bool { return t.samples[p.key()] != p })
 	}
 }
 
-// resumeKept counts the results of an earlier process; s.mu is held.
+// resumeKept adds the results of an earlier process; s.mu is held.
 func (s *Server) resumeKept() {
 	var done []*sample
 	for _, p := range s.state.samples {

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Data folders of commit 44f7082, copied while their server ran, are converted and go on to the answers that it gave.
+// Data folders of commit 44f7082, copied while their server ran, are converted, and their answers stay the same.
 func TestOlderFolders(t *testing.T) {
 	for _, name := range []string{"log", "snapshots"} {
 		t.Run(name, func(t *testing.T) {

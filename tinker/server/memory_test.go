@@ -11,7 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// A session whose client has been silent for a day keeps its run, and loses its samplers; one without a run is gone.
+// A session whose client has been silent for a day keeps its run and loses its samplers; a session without a run is
+// deleted.
 func TestSilentSessions(t *testing.T) {
 	r := newRig(t, Options{})
 	trains, samples, alive := r.session(), r.session(), r.session()
@@ -37,7 +38,7 @@ func TestSilentSessions(t *testing.T) {
 	}
 }
 
-// Thousands of requests leave no more behind than hundreds.
+// Memory after thousands of requests is no larger than after hundreds.
 func TestMemoryStaysFlat(t *testing.T) {
 	n := 1500
 	if testing.Short() {

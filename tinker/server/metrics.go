@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// stats are the metrics of /metrics.
-type stats struct {
+// serverMetrics are the metrics of /metrics.
+type serverMetrics struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
 	tokenCount *prometheus.CounterVec
@@ -20,8 +20,8 @@ type stats struct {
 	pushedBack prometheus.Counter
 }
 
-func newStats() *stats {
-	t := &stats{
+func newStats() *serverMetrics {
+	t := &serverMetrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_http_request_seconds",
 			Help:    "HTTP requests by route and status; retrieve_future waits for results.",
@@ -34,18 +34,18 @@ func newStats() *stats {
 			Help:    "Group commits, by log: journal (training), server (sessions, samplers, samples).",
 			Buckets: []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}, []string{"log"}),
 		pushedBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "trinity_samples_pushed_back_total",
-			Help: "Requests answered with later, since too much waits."}),
+			Help: "Requests told to retry later because a queue was full."}),
 	}
 	t.registry.MustRegister(t.requests, t.tokenCount, t.fsync, t.pushedBack)
 	return t
 }
 
-// watch adds the numbers that are read when somebody asks.
-func (t *stats) watch(s *Server) {
+// watch registers the gauges that are read at each request of /metrics.
+func (t *serverMetrics) watch(s *Server) {
 	gauge := func(name, help string, read func() float64) {
 		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
-	locked := func(read func(*state) int) func() float64 {
+	locked := func(read func(*serverState) int) func() float64 {
 		return func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(read(&s.state)) }
 	}
 	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.",
@@ -57,27 +57,27 @@ func (t *stats) watch(s *Server) {
 	gauge("trinity_samples_waiting", "asample requests accepted and not done.",
 		func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
 	gauge("trinity_samples_kept", "asample requests known, done or not.",
-		locked(func(t *state) int { return len(t.samples) }))
-	gauge("trinity_sessions", "Sessions known.", locked(func(t *state) int { return len(t.sessions) }))
-	gauge("trinity_models", "Training runs known.", locked(func(t *state) int { return len(t.models) }))
-	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *state) int { return len(t.samplers) }))
+		locked(func(t *serverState) int { return len(t.samples) }))
+	gauge("trinity_sessions", "Sessions known.", locked(func(t *serverState) int { return len(t.sessions) }))
+	gauge("trinity_models", "Training runs known.", locked(func(t *serverState) int { return len(t.models) }))
+	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *serverState) int { return len(t.samplers) }))
 	gauge("trinity_server_log_bytes", "Size of the server's own log.", func() float64 { return float64(s.log.Size()) })
-	gauge("trinity_log_cut_bytes", "Bytes of unfinished writes that this start has cut off the logs.", func() float64 {
+	gauge("trinity_log_cut_bytes", "Bytes of unfinished writes that this start cut off the logs.", func() float64 {
 		n := s.log.Cut()
 		if b, ok := s.backend.(interface{ Cut() int64 }); ok {
 			n += b.Cut()
 		}
 		return float64(n)
 	})
-	if b, ok := s.backend.(interface{ Resting() (resting, all int) }); ok {
-		gauge("trinity_models_resting", "Training runs that have left memory.",
-			func() float64 { n, _ := b.Resting(); return float64(n) })
+	if b, ok := s.backend.(interface{ Evicted() (evicted, all int) }); ok {
+		gauge("trinity_models_resting", "Training runs evicted from memory.",
+			func() float64 { n, _ := b.Evicted(); return float64(n) })
 	}
 	t.compute(s)
 }
 
-// compute adds the numbers of what computes, if it tells them.
-func (t *stats) compute(s *Server) {
+// compute registers the engine's metrics, if the Backend has them.
+func (t *serverMetrics) compute(s *Server) {
 	e, ok := s.opts.Store.(interface{ Stats() tinker.Stats })
 	if !ok {
 		return
@@ -98,29 +98,29 @@ func (t *stats) compute(s *Server) {
 		count("trinity_engine_tokens_total", "Tokens computed, by phase: prefill, decode, forward, backward.",
 			prometheus.Labels{"phase": phase}, read)
 	}
-	count("trinity_engine_sampling_steps_total", "Passes in which every sample under way gets its next token.", nil,
+	count("trinity_engine_sampling_steps_total", "Passes in which every sample in progress gets its next token.", nil,
 		func(v tinker.Stats) int64 { return v.Steps })
-	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; per step and of "+
-		"trinity_engine_sampling_lanes_max it is the occupancy.", nil,
+	count("trinity_engine_sampling_lanes_total", "Samples and prompts in those passes; divided by the steps and by "+
+		"trinity_engine_sampling_lanes_max it gives the occupancy.", nil,
 		func(v tinker.Stats) int64 { return v.Sequences })
-	gauge("trinity_engine_sampling_lanes", "Samples and prompts under way.", nil,
+	gauge("trinity_engine_sampling_lanes", "Samples and prompts in progress.", nil,
 		func(v tinker.Stats) int64 { return int64(v.Running) })
-	gauge("trinity_engine_sampling_lanes_max", "How many may be.", nil,
+	gauge("trinity_engine_sampling_lanes_max", "Limit of samples and prompts in progress.", nil,
 		func(v tinker.Stats) int64 { return int64(v.MaxSequences) })
 	count("trinity_engine_training_passes_total", "Passes of training.", nil,
 		func(v tinker.Stats) int64 { return v.Passes })
-	count("trinity_engine_training_models_total", "Models in those passes; above one per pass when adapters share.",
+	count("trinity_engine_training_models_total", "Models in those passes; above one per pass when adapters share it.",
 		nil, func(v tinker.Stats) int64 { return v.PassModels })
-	count("trinity_engine_training_tokens_total", "Tokens in those passes; per pass and of "+
-		"trinity_engine_training_tokens_max it is the occupancy.", nil,
+	count("trinity_engine_training_tokens_total", "Tokens in those passes; divided by the passes and by "+
+		"trinity_engine_training_tokens_max it gives the occupancy.", nil,
 		func(v tinker.Stats) int64 { return v.PassTokens })
 	gauge("trinity_engine_training_tokens_max", "Tokens that a pass may have.", nil,
 		func(v tinker.Stats) int64 { return int64(v.MicroBatch) })
-	count("trinity_engine_preemptions_total", "Times that training gave way to sampling between two layers.", nil,
+	count("trinity_engine_preemptions_total", "Times that training yielded to sampling between two layers.", nil,
 		func(v tinker.Stats) int64 { return v.Preemptions })
 	t.registry.MustRegister(prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "trinity_engine_training_part_seconds_max",
-			Help: "Longest that training has computed without giving way to sampling."},
+			Help: "Longest time that training computed without yielding to sampling."},
 		func() float64 { return e.Stats().LongestPart.Seconds() }))
 	for work, name := range map[tinker.Work]string{tinker.Training: "training", tinker.Sampling: "sampling"} {
 		labels := prometheus.Labels{"work": name}
@@ -136,11 +136,11 @@ func (s *Server) Fsynced(took time.Duration) {
 	s.stats.fsync.WithLabelValues("journal").Observe(took.Seconds())
 }
 
-func (t *stats) request(route string, code int, took time.Duration) {
+func (t *serverMetrics) request(route string, code int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(code)).Observe(took.Seconds())
 }
 
-func (t *stats) tokens(phase string, n int) {
+func (t *serverMetrics) tokens(phase string, n int) {
 	if n > 0 {
 		t.tokenCount.WithLabelValues(phase).Add(float64(n))
 	}

@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
 var mixedCrashes = flag.Int("server.crashes", 3, "how often the power fails under mixed load; 100 for the full test")
 
-// front is an address that stays while the server behind it dies and comes back. From a crash on nothing of the dead
-// one is heard.
+// front is an address that stays while the server behind it crashes and restarts. After a crash it sends no answer of
+// the crashed process.
 type front struct {
 	web  *httptest.Server
 	life atomic.Pointer[life]
@@ -51,9 +52,10 @@ func newFront(t *testing.T) *front {
 }
 
 // begin starts a process that crashes at an operation on the disk, or never if at is 0. crashed is closed then.
-func (f *front) begin(r *rig, at int) (count *disk.Crash, crashed chan struct{}, err error) {
+func (f *front) begin(r *rig, at int) (count *disktest.Crash, crashed chan struct{}, err error) {
 	l, crashed := &life{}, make(chan struct{})
-	count = &disk.Crash{FS: disk.OS(), At: at, PowerLoss: true, OnCrash: func() { l.dead.Store(true); close(crashed) }}
+	count = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: true,
+		OnCrash: func() { l.dead.Store(true); close(crashed) }}
 	r.fs = count
 	if err := r.start(); err != nil {
 		return count, crashed, err
@@ -63,15 +65,15 @@ func (f *front) begin(r *rig, at int) (count *disk.Crash, crashed chan struct{},
 	return count, crashed, nil
 }
 
-// end takes the dead process away.
+// end removes the crashed process.
 func (f *front) end(r *rig) {
 	f.life.Store(nil)
 	r.stop()
 }
 
-// TestMixedLoadOverCrashes lets the power fail at random moments of mixed load: whatever was not synced is lost.
-// Clients repeat, and every answer has the bits of a server that ran through: nothing accepted was lost, nothing was
-// done twice.
+// TestMixedLoadOverCrashes simulates power losses at random moments of mixed load: unsynced data is lost. Clients
+// repeat their requests, and every answer has the bits of an unbroken run: no accepted request is lost and none is
+// executed twice.
 func TestMixedLoadOverCrashes(t *testing.T) {
 	const steps = 8
 	newCrowd := func() (*front, *rig) {

@@ -28,14 +28,14 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, err
 	}
 	if optimizer == tinker.AdamW {
-		optimizer = "" // as older versions noted it, which is what a repeated request is compared with
+		optimizer = "" // as older versions recorded it; a repeated request is compared with the record
 	}
 	if req.BaseModel == "" {
 		return nil, tinker.Userf("base_model is missing; get_server_capabilities lists what is served")
 	}
 	if req.LoRA == nil || req.LoRA.Rank <= 0 {
-		return nil, tinker.Userf("lora_config.rank is 0 or missing; training of all weights stays a local matter " +
-			"(trinity run), this server trains LoRA adapters")
+		return nil, tinker.Userf("lora_config.rank is 0 or missing; train all weights locally " +
+			"(trinity run): this server trains LoRA adapters")
 	}
 	base := s.baseName(req.BaseModel)
 	if err := s.served(base); err != nil {
@@ -53,7 +53,7 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 			OptimizerType: optimizer, Owner: c.tenant}}, req.ModelSeqID)
 }
 
-// newRun records a model and makes it in the background. The natural key of a model is its session and number.
+// newRun records a model and creates it in the background. The key of a model is its session and number.
 func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	if err := checkMetadata("user_metadata", r.Metadata); err != nil {
 		return nil, err
@@ -74,13 +74,13 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	}
 	r.Created = s.opts.Now().UTC()
 	var fresh *model
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if _, err := t.active(c.tenant, r.Session); err != nil {
 			return 0, err
 		}
 		if old := t.models[r.ID]; old != nil {
 			if r.Create != nil && old.Create != nil {
-				r.Create.Owner = old.Create.Owner // an older version did not note it
+				r.Create.Owner = old.Create.Owner // an older version did not record it
 			}
 			if r.Load != nil && old.Load != nil {
 				r.Load.Owner = old.Load.Owner
@@ -97,7 +97,7 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 		}
 		return at, err
 	})
-	if fresh != nil { // also when the disk is full now: the log writes it when there is room, and a client asks again
+	if fresh != nil { // also on a full disk: the log writes the record later, and the client repeats its request
 		s.opts.Log.Info("model", "model", r.ID, "metadata", len(r.Metadata))
 		s.work.begin(func() { s.remake([]*model{fresh}) })
 	}
@@ -130,7 +130,7 @@ func (s *Server) memoryRoom(r modelRecord) error {
 	return err
 }
 
-// remake creates models, or finds them again in the backend, one after another.
+// remake creates models, or opens those that the backend has, one after another.
 func (s *Server) remake(models []*model) {
 	for _, m := range models {
 		if s.ctx.Err() != nil {
@@ -145,7 +145,7 @@ func (s *Server) remake(models []*model) {
 			continue
 		}
 		client, err := s.make(m)
-		for errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) { // it is made when there is room
+		for errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) { // it is created when there is room
 			select {
 			case <-s.ctx.Done():
 				return
@@ -160,8 +160,8 @@ func (s *Server) remake(models []*model) {
 	}
 }
 
-// make creates a model, or opens the one that an earlier process created. If that one is missing, the data is
-// damaged, and the model is not created anew.
+// make creates a model, or opens the one that an earlier process created. If that one is missing, the data is damaged;
+// the model is not created again.
 func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 	if m.wasMade {
 		client, err := s.backend.OpenModel(s.ctx, m.ID)
@@ -180,31 +180,31 @@ func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) {
 	if err == nil {
 		if m.info, err = client.Info(s.ctx); errors.Is(err, tinker.ErrUnloaded) {
-			err = nil // it answers so itself
+			err = nil // the client's own methods return it
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m.client, m.err = client, tinker.Brief(err)
 	switch {
-	case err != nil && (m.wasMade || errors.Is(err, tinker.ErrUnusable)): // it may be there again after the next start
+	case err != nil && (m.wasMade || errors.Is(err, tinker.ErrUnusable)): // it may exist again after the next start
 		s.opts.Log.Error("a model cannot be used", "model", m.ID, "error", m.err)
 	case err != nil:
-		s.opts.Log.Warn("a model could not be made", "model", m.ID, "error", m.err)
+		s.opts.Log.Warn("a model could not be created", "model", m.ID, "error", m.err)
 		r := rejected(m.ID, 0, err)
 		s.state.addReject(r)
 		s.record(recReject, r) // lazily: what fails now fails again
 	default:
 		if !m.wasMade {
 			m.wasMade = true
-			s.record(recMade, madeRecord{m.ID}) // lazily: without it the model is asked for again, and found
+			s.record(recMade, madeRecord{m.ID}) // lazily: without it the model is requested again, and found
 		}
 		s.recount(m)
 	}
 	close(m.made)
 }
 
-// trainer returns a tenant's model and its client. It waits for a model that is being created.
+// trainer returns a tenant's model, whose client is set. It waits while the model is being created.
 func (s *Server) trainer(c *call, id string) (*model, error) {
 	m, err := s.ownModel(c.tenant, id)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Server) trainer(c *call, id string) (*model, error) {
 		return nil, context.Cause(s.ctx)
 	case <-time.After(makeWait):
 		return nil, &statusError{http.StatusServiceUnavailable,
-			fmt.Errorf("model %s is still being made; its base model may be large", id), 2 * time.Second}
+			fmt.Errorf("model %s is still being created; its base model may be large", id), 2 * time.Second}
 	}
 	if m.err != nil {
 		return nil, fmt.Errorf("model %s could not be created: %w", id, m.err)
@@ -237,7 +237,7 @@ func (s *Server) ownModel(tenant, id string) (*model, error) {
 	return m, nil
 }
 
-// unloadModel ends a model after its accepted requests. Its checkpoints stay.
+// unloadModel unloads a model after its accepted requests. Its checkpoints stay.
 func (s *Server) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
@@ -250,13 +250,13 @@ func (s *Server) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
 	return s.promiseOf(tokenUnload, m.ID, 0, m.ID), nil
 }
 
-// lookupUnload asks the backend, which answers the repeated request in the same way.
-func (s *Server) lookupUnload(id string) (pending, error) {
+// lookupUnload repeats the request to the backend, which gives the same answer.
+func (s *Server) lookupUnload(id string) (pendingResult, error) {
 	f, err := s.backend.UnloadModel(s.ctx, id)
 	if err != nil {
-		return pending{}, err
+		return pendingResult{}, err
 	}
-	return pending{done: f.Done(), result: resultOf(f)}, nil
+	return pendingResult{done: f.Done(), result: resultOf(f)}, nil
 }
 
 func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {

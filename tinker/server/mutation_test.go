@@ -20,8 +20,7 @@ import (
 var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")
 
 // TestMutations damages one file of a data folder: a bit flips, the end is cut, a piece is missing, the file is gone.
-// Whatever it is, the start or a request names what is damaged, or every answer is that of a whole folder. Nothing else
-// may happen.
+// Either the start or a request names the damage, or every answer is that of an undamaged folder.
 func TestMutations(t *testing.T) {
 	whole, recorded := mutationFolders(t)
 	var files []string // of all folders
@@ -76,14 +75,14 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// recordedScript is what a client of a folder knows, and what it was told.
+// recordedScript is a client's requests to a folder's server, and their answers.
 type recordedScript struct {
 	session, model, sampler string
 	answers                 []string
 }
 
-// mutationFolders makes data folders as a stop and as a kill leave them, with and without snapshots, and records what
-// their client was told.
+// mutationFolders makes data folders as a stop and as a kill leave them, with and without snapshots, and records the
+// answers to their client.
 func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedScript) {
 	t.Helper()
 	recorded = map[string]recordedScript{}
@@ -103,7 +102,7 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 				}
 				answers = append(answers, a)
 			}
-			other := r.model(r.session(), 0) // one that is gone
+			other := r.model(r.session(), 0) // an unloaded one
 			r.result(r.promise("/unload_model", map[string]any{"model_id": other}))
 			// the results are in the log, or in snapshots, and nothing is written any more
 			time.Sleep(300 * time.Millisecond)
@@ -121,7 +120,7 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 	return dirs, recorded
 }
 
-// kindOf names the kind of a file: its name without what differs from folder to folder.
+// kindOf names the kind of a file: its name without the parts that differ between folders.
 func kindOf(path string) string {
 	name := filepath.Base(path)
 	switch {
@@ -135,7 +134,7 @@ func kindOf(path string) string {
 	return filepath.Base(filepath.Dir(path)) + "/" + name
 }
 
-// mutate damages a file and says how.
+// mutate damages a file and describes the damage.
 func mutate(t *testing.T, draw *rand.Rand, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -168,7 +167,7 @@ func mutate(t *testing.T, draw *rand.Rand, path string) string {
 	return what
 }
 
-// tryFolder starts a server on a folder and asks for everything again. nil means that every answer was equal.
+// tryFolder starts a server on a folder and repeats every request. nil means that every answer was equal.
 func tryFolder(t *testing.T, dir string, want recordedScript) error {
 	t.Helper()
 	r := &rig{t: t, modelDir: tinyModel(t), dir: dir, fs: disk.OS(), key: "tml-alice",
@@ -198,11 +197,11 @@ func tryFolder(t *testing.T, dir string, want recordedScript) error {
 	return err
 }
 
-// named reports whether an error says what is damaged.
+// named reports whether an error names the damage.
 func named(err error, rel string) bool {
 	text := err.Error()
 	for _, name := range []string{rel, filepath.Base(strings.TrimSuffix(rel, ".mark")), "damaged",
-		"is missing from the data folder", "is no longer there", ": not found"} {
+		"is missing from the data folder", "no longer exists", ": not found"} {
 		if strings.Contains(text, name) {
 			return true
 		}

@@ -40,7 +40,7 @@ func (s *Server) capabilities(c *call) (any, error) {
 	return out, nil
 }
 
-// ordered is the names of the base models.
+// ordered returns the names of the base models, those of Options.Order first.
 func (s *Server) ordered(caps tinker.Capabilities) (names []string) {
 	names = slices.Clone(s.opts.Order)
 	for _, m := range caps.Models {
@@ -51,8 +51,8 @@ func (s *Server) ordered(caps tinker.Capabilities) (names []string) {
 	return names
 }
 
-// baseName returns the name under which the backend knows a base model. What follows a colon is a variant of a model,
-// such as its context length, and the model itself here.
+// baseName returns the backend's name of a base model. The part after a colon names a variant of the model, such as
+// its context length; it is ignored here.
 func (s *Server) baseName(name string) string {
 	if base, ok := s.opts.Aliases[name]; ok {
 		return base
@@ -67,7 +67,7 @@ func (s *Server) baseName(name string) string {
 	return name
 }
 
-// told is the name that a client is answered with: the one that it asked for, unless that is a folder of this machine.
+// told is the name in answers to a client: the one that it asked for, unless that is a folder of this machine.
 func (s *Server) told(asked string) string {
 	plain, _, _ := strings.Cut(asked, ":")
 	if base, ok := s.opts.Folders[plain]; ok {
@@ -76,7 +76,7 @@ func (s *Server) told(asked string) string {
 	return asked
 }
 
-// served refuses a base model that is not there while the client still listens.
+// served refuses an unknown base model at once, before the request is accepted.
 func (s *Server) served(name string) error {
 	caps, err := s.backend.Capabilities(s.ctx)
 	if err != nil {
@@ -88,9 +88,9 @@ func (s *Server) served(name string) error {
 	return tinker.Userf("base model %q is not served; there are %q", name, s.ordered(caps))
 }
 
-// baseOf is what a client is told about the base model of a run or of a checkpoint of that run: the name that was asked
-// for when the run was made. s.mu is held.
-func (t *state) baseOf(modelID, base string) string {
+// baseOf is the name of a run's base model in answers to clients, also for checkpoints of that run: the name that was
+// asked for when the run was created. s.mu is held.
+func (t *serverState) baseOf(modelID, base string) string {
 	if m := t.models[modelID]; m != nil && m.Asked != "" {
 		return m.Asked
 	}

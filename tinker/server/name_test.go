@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Every name of a model is listed, the user's own first, and answers speak of a model as its user does: its other names
-// and its variants too.
+// Every name of a model is listed, the configured ones first. Answers use the name that the client used, also if it is
+// an alias or a variant.
 func TestNames(t *testing.T) {
 	r := newTunedRig(
 		t,
@@ -51,7 +51,8 @@ func TestNames(t *testing.T) {
 		if info.BaseModel != tt.told {
 			t.Errorf("%s: weights_info says %q", tt.asked, info.BaseModel)
 		}
-		// the SDK creates a model from a state with the name that weights_info gave; without one the run's name goes on
+		// the SDK creates a model from a state with the name that weights_info gave; without a name the run keeps its
+		// own
 		for j, base := range []any{info.BaseModel, nil} {
 			load := map[string]any{
 				"session_id":   session,
@@ -82,7 +83,7 @@ func TestNames(t *testing.T) {
 	r.saysBase(t, "small", modelID(session, 3))
 }
 
-// saysBase checks what get_info and training_runs call a run's base model.
+// saysBase checks the name of a run's base model in get_info and training_runs.
 func (r *rig) saysBase(t *testing.T, want, id string) {
 	t.Helper()
 	var info wire.GetInfoResponse

@@ -11,53 +11,53 @@ import (
 type Options struct {
 	Dir   string // the server's own log and secret
 	Store Store
-	// Keys says who may come in; nil takes every key that begins like one.
+	// Keys decides which keys are accepted; nil accepts every key with the prefix of a key.
 	Keys Keys
-	// Aliases are further names of base models; clients see them.
+	// Aliases are further names of base models, which clients see.
 	Aliases map[string]string
-	// Folders are names that are taken and never told, such as the absolute paths of base models' folders.
+	// Folders are names that are accepted but never shown, such as the absolute paths of base models' folders.
 	Folders map[string]string
-	// Order lists base models in the order in which clients see them; those it lacks come behind.
+	// Order lists base models in the order in which clients see them; the others follow.
 	Order []string
 	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
 	HubNames map[string]string
 	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them
 	// (tokenizer.go).
 	Tokenizers map[string]string
-	// Private gives, by folder of this machine, what stands for it in the errors that clients get.
+	// Private gives, by folder of this machine, the text that replaces it in errors for clients.
 	Private map[string]string
-	// PublicURL is where clients reach the server (scheme and host, perhaps a path), for addresses it gives out; "" is
-	// taken from each request.
+	// PublicURL is the address at which clients reach the server (scheme and host, perhaps a path), for download
+	// addresses; "" uses each request's own.
 	PublicURL string
 
 	Hold time.Duration // how long retrieve_future waits for a result; default 25 s
-	// how long a missing training request is waited for; default 7 min, beyond the SDK's own retries
+	// time after which a missing training request is cancelled; default 7 min, longer than the SDK's own retries
 	GapAfter      time.Duration
 	KeepResults   time.Duration // how long a fetched sample is kept; default 10 min
-	KeepUnfetched time.Duration // how long one is kept that nobody fetched; default 24 h
+	KeepUnfetched time.Duration // how long an unfetched sample is kept; default 24 h
 	// how long a silent session keeps its samplers, and itself if it has no runs; default 24 h
 	KeepSessions  time.Duration
 	KeepUnnamed   time.Duration // how long an unused unnamed sampler is kept; default 6 h
-	KeepStability time.Duration // how long stability information is kept that nobody trains on; default 24 h
+	KeepStability time.Duration // how long unused stability information is kept; default 24 h
 	// bytes of one tenant's stability information; default 64 MiB, about 8 million tokens
 	MaxStability int64
-	// unnamed samplers of a tenant; beyond, those not used for longest go; default 1024
+	// unnamed samplers of a tenant; beyond that, the least recently used are deleted; default 1024
 	MaxUnnamed      int
-	MaxUnnamedBytes int64 // and their bytes on the disk; default 4 GiB
-	MaxKeptBytes    int64 // bytes of a tenant's results of samples that are kept; default 256 MiB
-	// asample requests outstanding; default 8192. Of this and the next three one tenant gets at most half
+	MaxUnnamedBytes int64 // bytes of a tenant's unnamed samplers on disk; default 4 GiB
+	MaxKeptBytes    int64 // bytes of a tenant's kept sample results; default 256 MiB
+	// pending asample requests; default 8192. One tenant gets at most half of this and of the next three limits
 	MaxSamples     int
-	MaxSampleBytes int64 // and their bytes; default 256 MiB
-	MaxQueuedBytes int64 // bytes of training requests that wait; default 2 GiB
+	MaxSampleBytes int64 // bytes of those requests; default 256 MiB
+	MaxQueuedBytes int64 // bytes of pending training requests; default 2 GiB
 	MaxListening   int   // calls that wait for a result; default 16384
-	// beyond so many samples, waiting clients are told that the server is full; default 256
+	// pending samples above which waiting clients are told that the server is full; default 256
 	Crowd        int
 	MaxBody      int64 // bytes of one request of training or sampling, unpacked; default 256 MiB
 	MaxSmallBody int64 // bytes of one request of any other kind; default 1 MiB
 	// bytes of memory of all requests that are being read and decoded; default 1 GiB
 	MaxBodies       int64
-	MaxTenantBodies int64 // and of one tenant's; default half of MaxBodies
-	// how many times its packed size a body may unpack to, beyond 16 MiB; default 256
+	MaxTenantBodies int64 // bytes for one tenant; default half of MaxBodies
+	// largest ratio of a body's unpacked to its packed size, beyond 16 MiB; default 256
 	MaxUnpack   int
 	MaxElements int // objects, arrays, members or messages of one body; default 256 Ki
 	MaxDepth    int // of nested JSON; default 64
@@ -65,10 +65,11 @@ type Options struct {
 	MaxMissing int64
 	// bytes of disk below which nothing new is accepted; default 256 MiB, negative is no minimum
 	MinFree int64
-	Free    func() (int64, error) // free bytes on the data's disk; nil does not look
-	FS      disk.FS
+	Free    func() (int64, error) // returns the free bytes on the data's disk; nil does not check
 	Log     *slog.Logger
 	Now     func() time.Time
+
+	fs disk.FS // disk.OS; tests put one in its place that fails
 }
 
 func (o *Options) defaults() {
@@ -99,8 +100,8 @@ func (o *Options) defaults() {
 	if o.MinFree == 0 {
 		o.MinFree = 256 << 20
 	}
-	if o.FS == nil {
-		o.FS = disk.OS()
+	if o.fs == nil {
+		o.fs = disk.OS()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A newer SDK can be told (sample_use_retrieve_futures) to ask once for all the samples of a session, and to number its
-// copies (sample_join_sampling_session). It works without; both are served for those who ask.
+// Options of newer SDKs: one call retrieves all samples of a session (sample_use_retrieve_futures), and copies of a
+// client are numbered (sample_join_sampling_session). Both are served to clients that use them.
 
-// clones is how the sequence numbers of a session's copies are kept apart: copy n has n·10⁹ and up.
+// clones separates the sequence numbers of a session's copies: copy n has n·10⁹ and up.
 const clones = 1_000_000_000
 
 type retrieveManyRequest struct {
@@ -27,7 +27,7 @@ type completion struct {
 	Size      *int   `json:"response_payload_uncompressed_size,omitempty"`
 }
 
-// retrieveMany tells which samples of a session are done since the cursor, waiting for the first one.
+// retrieveMany lists the samples of a session that ended after the cursor. It waits for the first one.
 func (s *Server) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
 	hold := s.opts.Hold
 	if req.Timeout != nil && *req.Timeout >= 0 && *req.Timeout < hold.Seconds() {
@@ -93,7 +93,7 @@ func (p *sampler) changed() <-chan struct{} {
 	return p.end
 }
 
-// ended wakes those who wait and numbers the end. s.mu is held.
+// ended numbers the end of a sample and wakes the calls that wait for it. s.mu is held.
 func (p *sampler) ended(q *sample) {
 	p.ends++
 	q.order = p.ends
@@ -110,7 +110,7 @@ type joinRequest struct {
 // joinSampler numbers a copy of a sampling client; the original is 0.
 func (s *Server) joinSampler(c *call, req joinRequest) (any, error) {
 	var n int64
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		p, err := t.ownSampler(c.tenant, req.SamplingSessionID)
 		if err != nil {
 			return 0, err

@@ -52,14 +52,14 @@ func (q *quota) full(tenant string, bytes int64) error {
 		q.all.requests, q.what, q.all.bytes, own.requests, own.bytes, q.most.requests, q.most.bytes)
 }
 
-// take counts a request in, whether it fits or not: what an earlier process accepted must be executed.
+// take adds a request whether it fits or not: a request that an earlier process accepted must be executed.
 func (q *quota) take(tenant string, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.add(tenant, amount{1, bytes})
 }
 
-// try counts a request in if it fits.
+// try adds a request if it fits.
 func (q *quota) try(tenant string, bytes int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -70,7 +70,7 @@ func (q *quota) try(tenant string, bytes int64) error {
 	return nil
 }
 
-// release counts a request out that was counted in with the same tenant and size.
+// release removes a request that was added with the same tenant and size.
 func (q *quota) release(tenant string, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// One tenant asks for as many samples as the server takes; another is not refused.
+// One tenant requests as many samples as the server accepts; another is not refused.
 func TestTenantCannotFillTheSampleQueue(t *testing.T) {
 	r := newRig(t, Options{MaxSamples: 8, Hold: time.Millisecond})
 	bob := r.as("tml-bob")
@@ -41,7 +41,7 @@ func TestTenantCannotFillTheSampleQueue(t *testing.T) {
 	}
 }
 
-// One tenant listens with as many calls as the server takes; another still gets its result.
+// One tenant waits with as many calls as the server accepts; another still gets its result.
 func TestTenantCannotTakeEveryListener(t *testing.T) {
 	r := newRig(t, Options{MaxListening: 4, Hold: time.Minute})
 	bob := r.as("tml-bob")
@@ -70,8 +70,8 @@ func TestTenantCannotTakeEveryListener(t *testing.T) {
 	}
 }
 
-// Whatever is taken and released in whatever order: nobody holds more than is free when it is let in, a newcomer
-// finds room as long as the others together leave any, and in the end nothing is counted.
+// In any order of take and release, a tenant is admitted only if its backlog does not exceed the remaining capacity, a
+// new tenant finds room while any is left, and in the end nothing is counted.
 func TestQuota(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		most := rapid.IntRange(1, 30).Draw(rt, "most")
@@ -108,8 +108,7 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// Of a tenant's results the latest are kept; who asks for an older one is told that it is gone, and another tenant's
-// stay.
+// The latest results of a tenant are kept. An older one is gone, and another tenant's results stay.
 func TestKeptResultsAreBounded(t *testing.T) {
 	r := newRig(t, Options{MaxKeptBytes: 4096})
 	bob := r.as("tml-bob")

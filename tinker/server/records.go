@@ -18,7 +18,7 @@ type session struct {
 	UserMetadata map[string]string `json:"user_metadata,omitempty"`
 	DisplayName  string            `json:"display_name,omitempty"`
 	SDKVersion   string            `json:"sdk_version,omitempty"`
-	Finished     string            `json:"finished,omitempty"` // why, once the client said so
+	Finished     string            `json:"finished,omitempty"` // the reason, once the client has finished the session
 
 	seen time.Time // volatile: the last heartbeat
 }
@@ -36,7 +36,7 @@ type modelRecord struct {
 	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
 	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
 	Metadata map[string]string              `json:"user_metadata,omitempty"`
-	// the base model as its user calls it; older records lack it
+	// the base model's name in the request; older records lack it
 	Asked string `json:"asked,omitempty"`
 }
 
@@ -45,17 +45,18 @@ type madeRecord struct {
 	ID string `json:"id"`
 }
 
-// reject is a training request with invalid contents: it has used up its number, and this is its result.
-type reject struct {
+// rejection is a training request with invalid contents: it has used up its number, and this is its result.
+type rejection struct {
 	Model    string          `json:"model"`
 	Seq      int64           `json:"seq"`
-	To       int64           `json:"to,omitempty"` // the last of a run of numbers that begins with Seq; 0 is Seq alone
+	To       int64           `json:"to,omitempty"` // the last number of a range that begins with Seq; 0 is Seq alone
 	Error    string          `json:"error"`
 	Category tinker.Category `json:"category"`
 }
 
-// mark is a user's decision about a checkpoint. It applies to the checkpoint that the request with that SeqID saved.
-type mark struct {
+// checkpointSettings is a user's settings of a checkpoint. They apply to the checkpoint that the request with that
+// SeqID saved.
+type checkpointSettings struct {
 	Path         string            `json:"path"`
 	Seq          int64             `json:"seq"`
 	Expires      *time.Time        `json:"expires,omitempty"`

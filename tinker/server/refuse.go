@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// refusals is what the protocol has and a server on one machine does not, with the reason that its users are told.
+// refusals lists the routes of the protocol that a server on one machine does not offer, with the reason for users.
 func refusals() map[string]string {
 	const v1 = wire.Prefix
 	return map[string]string{

@@ -8,13 +8,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// An error does not keep the text of the request that it quotes: neither the answer, nor the server's log, nor what is
-// in memory.
+// Neither the answer, nor the server's log, nor its memory keeps the long text of a request that an error quotes.
 func TestErrorsAreBrief(t *testing.T) {
 	r := newRig(t, Options{})
 	m, long := r.model(r.session(), 0), strings.Repeat("x", 1<<19)
 	before := r.server.log.Size()
-	save := map[string]any{"model_id": m, "seq_id": 1, "path": "=" + long} // wrong at the edge
+	save := map[string]any{"model_id": m, "seq_id": 1, "path": "=" + long} // the server itself refuses it
 	load := map[string]any{"model_id": m, "seq_id": 2, "path": "tinker://" + m + "/weights/" + long}
 	for path, body := range map[string]any{"/save_weights": save, "/load_weights": load} {
 		text, category := r.failure(r.promise(path, body))
@@ -32,17 +31,17 @@ func TestErrorsAreBrief(t *testing.T) {
 	}
 }
 
-// Of a tenant's rejected requests the latest are kept; another's stay.
+// The latest rejected requests of a tenant are kept; another tenant's stay.
 func TestRejectsAreBounded(t *testing.T) {
 	s := newState()
 	for _, tenant := range []string{"a", "b"} {
 		s.sessions[tenant] = &session{ID: tenant, Tenant: tenant}
 		s.models[tenant] = newModel(modelRecord{ID: tenant, Session: tenant})
 	}
-	s.addReject(reject{Model: "b", Seq: 1, Error: "theirs", Category: tinker.User})
+	s.addReject(rejection{Model: "b", Seq: 1, Error: "theirs", Category: tinker.User})
 	for i := range int64(maxRejects + 100) {
 		for range 2 { // the second time it is the same
-			s.addReject(reject{Model: "a", Seq: i, Error: fmt.Sprint(i), Category: tinker.User})
+			s.addReject(rejection{Model: "a", Seq: i, Error: fmt.Sprint(i), Category: tinker.User})
 		}
 	}
 	if len(s.rejects) != maxRejects+1 || len(s.byTenant["a"]) != maxRejects {

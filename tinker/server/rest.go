@@ -36,8 +36,8 @@ func cut[T any](p *wire.Cursor, list []T) []T {
 	return list[from : from+min(p.Limit, len(list)-from)] // not from+Limit, which may overflow
 }
 
-// checkpoints lists a tenant's checkpoints, newest first; model "" is of all.
-func (s *Server) checkpoints(c *call, model string) ([]saved, error) {
+// checkpoints lists a tenant's checkpoints, newest first; model "" selects all models.
+func (s *Server) checkpoints(c *call, model string) ([]savedCheckpoint, error) {
 	list, err := s.opts.Store.Checkpoints(c.ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *Server) checkpoints(c *call, model string) ([]saved, error) {
 	now := s.opts.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []saved
+	var out []savedCheckpoint
 	for _, k := range list {
 		if model != "" && k.Path.ModelID != model || strings.HasPrefix(k.Path.Name, unnamedPrefix) ||
 			strings.HasPrefix(k.Path.Name, externalPrefix) && !knowsExternal(c.r) {
@@ -55,11 +55,11 @@ func (s *Server) checkpoints(c *call, model string) ([]saved, error) {
 			out = append(out, d)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b saved) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(out, func(a, b savedCheckpoint) int { return b.Time.Compare(a.Time) })
 	return out, nil
 }
 
-func (k saved) wire() wire.Checkpoint {
+func (k savedCheckpoint) wire() wire.Checkpoint {
 	size, kind := k.Size, wire.TypeOf(k.Path.Kind)
 	folder, name := outer(k.Path)
 	if folder == kindExternal {
@@ -70,7 +70,7 @@ func (k saved) wire() wire.Checkpoint {
 		Public: k.note.Public, ExpiresAt: k.note.Expires, UserMetadata: k.note.UserMetadata}
 }
 
-func wires(list []saved) []wire.Checkpoint {
+func wires(list []savedCheckpoint) []wire.Checkpoint {
 	out := make([]wire.Checkpoint, len(list))
 	for i, k := range list {
 		out[i] = k.wire()
@@ -102,20 +102,21 @@ func (s *Server) runCheckpoints(c *call) (any, error) {
 }
 
 // checkpointOf finds the checkpoint that a path below training_runs names.
-func (s *Server) checkpointOf(c *call, find func(tenant, path string) (saved, error)) (saved, error) {
+func (s *Server) checkpointOf(c *call,
+	find func(tenant, path string) (savedCheckpoint, error)) (savedCheckpoint, error) {
 	kind, name := c.r.PathValue("kind"), c.r.PathValue("name")
 	if tinker.Kind(kind) != tinker.KindState && tinker.Kind(kind) != tinker.KindSampler && kind != kindExternal {
-		return saved{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or "+
+		return savedCheckpoint{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or "+
 			"external_weights/<name>", kind+"/"+name)
 	}
 	return find(c.tenant, inner("tinker://"+c.r.PathValue("run")+"/"+kind+"/"+name))
 }
 
-func (s *Server) readableOnly(tenant, path string) (saved, error) {
+func (s *Server) readableOnly(tenant, path string) (savedCheckpoint, error) {
 	return s.readable(tenant, path, "")
 }
 
-// bareID answers a checkpoint id of one part.
+// bareID refuses a checkpoint id of one part.
 func (s *Server) bareID(c *call) (any, error) {
 	return nil, tinker.Userf("checkpoint id %q; it is weights/<name> or sampler_weights/<name>", c.r.PathValue("name"))
 }
@@ -132,8 +133,8 @@ func (s *Server) deleteCheckpoint(c *call) (any, error) {
 	return map[string]string{"status": "deleted"}, nil
 }
 
-// decide changes what the owner says about a checkpoint. Saying it again is no error.
-func (s *Server) decide(c *call, f func(*mark)) (any, error) {
+// decide changes the owner's settings of a checkpoint. Repeating a change is no error.
+func (s *Server) decide(c *call, f func(*checkpointSettings)) (any, error) {
 	k, err := s.checkpointOf(c, s.own)
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (s *Server) decide(c *call, f func(*mark)) (any, error) {
 	m := k.note
 	m.Path, m.Seq, m.Time = k.Path.String(), k.SeqID, s.opts.Now().UTC()
 	f(&m)
-	err = s.change(func(t *state) (int64, error) {
+	err = s.change(func(t *serverState) (int64, error) {
 		at, err := s.record(recCheckpoint, m)
 		if err == nil {
 			t.addMark(m)
@@ -152,11 +153,11 @@ func (s *Server) decide(c *call, f func(*mark)) (any, error) {
 }
 
 func (s *Server) publish(c *call) (any, error) {
-	return s.decide(c, func(m *mark) { m.Public = true })
+	return s.decide(c, func(m *checkpointSettings) { m.Public = true })
 }
 
 func (s *Server) unpublish(c *call) (any, error) {
-	return s.decide(c, func(m *mark) { m.Public = false })
+	return s.decide(c, func(m *checkpointSettings) { m.Public = false })
 }
 
 func (s *Server) setTTL(c *call, req wire.TTLRequest) (any, error) {
@@ -165,7 +166,7 @@ func (s *Server) setTTL(c *call, req wire.TTLRequest) (any, error) {
 			return nil, err
 		}
 	}
-	return s.decide(c, func(m *mark) {
+	return s.decide(c, func(m *checkpointSettings) {
 		m.Expires = nil
 		if req.TTLSeconds != nil {
 			m.Expires = expiry(m.Time, *req.TTLSeconds)

@@ -8,7 +8,7 @@ import (
 )
 
 // trainingRun describes a model; list is the tenant's checkpoints, newest first.
-func (s *Server) trainingRun(m *model, list []saved) wire.TrainingRun {
+func (s *Server) trainingRun(m *model, list []savedCheckpoint) wire.TrainingRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	run := wire.TrainingRun{TrainingRunID: m.ID, IsLoRA: true, LastRequestTime: m.lastRequest, UserMetadata: m.Metadata,

@@ -60,14 +60,14 @@ type finishReason struct {
 	Detail *string `json:"detail"`
 }
 
-// finishSession ends a session: nothing new is taken, and samples that wait are given up. The first reason counts.
+// finishSession ends a session: no new work is accepted, and pending samples are cancelled. The first reason is kept.
 func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 	id := c.r.PathValue("id")
 	if err := checkText("reason.type", req.Reason.Type); err != nil {
 		return nil, err
 	}
 	var over []string // runs whose client is done
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		u, err := t.session(c.tenant, id)
 		if err != nil || u.Finished != "" {
 			return 0, err
@@ -90,7 +90,7 @@ func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 	})
 	s.work.begin(func() {
 		for _, run := range over {
-			if err := s.backend.Rest(run); err != nil && s.ctx.Err() == nil {
+			if err := s.backend.Evict(run); err != nil && s.ctx.Err() == nil {
 				s.opts.Log.Warn("a finished run stays in memory", "model", run, "error", err)
 			}
 		}
@@ -98,7 +98,7 @@ func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 	return map[string]string{"status": "ok"}, err
 }
 
-// cancelFuture gives up a sample that its client no longer waits for.
+// cancelFuture cancels a sample that its client no longer waits for.
 func (s *Server) cancelFuture(c *call, req wire.RetrieveRequest) (any, error) {
 	kind, id, seq, ok := s.parseToken(req.RequestID)
 	if !ok || kind != tokenSample {

@@ -10,7 +10,7 @@ import (
 // retentionPeriod is the time between two rounds of retention.
 const retentionPeriod = time.Minute
 
-// runRetention removes what has expired, until the server closes.
+// runRetention removes expired data until the server closes.
 func (s *Server) runRetention() {
 	tick := time.NewTicker(retentionPeriod)
 	defer tick.Stop()
@@ -20,7 +20,7 @@ func (s *Server) runRetention() {
 			return
 		case <-tick.C:
 			if err := s.collect(); err != nil && s.ctx.Err() == nil {
-				s.opts.Log.Error("server: collecting what has expired", "error", err)
+				s.opts.Log.Error("server: removing expired data", "error", err)
 			}
 		}
 	}
@@ -99,12 +99,12 @@ func (s *Server) delete(path string) error {
 	return nil
 }
 
-// collectSessions removes the samplers of sessions whose clients have been silent for long, and such sessions
-// without training runs. Training runs and their checkpoints stay.
+// collectSessions removes the samplers of sessions whose clients have been silent for KeepSessions, and those of the
+// sessions that have no training runs. Training runs and their checkpoints stay.
 func (s *Server) collectSessions() error {
 	now := s.opts.Now()
-	return s.change(func(t *state) (at int64, err error) {
-		held := map[string]bool{} // sessions that something belongs to
+	return s.change(func(t *serverState) (at int64, err error) {
+		held := map[string]bool{} // sessions that own something
 		for _, m := range t.models {
 			held[m.Session] = true
 		}
@@ -122,7 +122,7 @@ func (s *Server) collectSessions() error {
 		}
 		for id, u := range t.sessions {
 			if !held[id] && now.Sub(u.seen) > s.opts.KeepSessions {
-				delete(t.sessions, id) // the log keeps it until it is rewritten, which harms nobody
+				delete(t.sessions, id) // the log keeps its records until it is rewritten
 			}
 		}
 		return at, nil

@@ -79,7 +79,7 @@ func (s *Server) room() error {
 	if s.free.bytes < s.opts.MinFree {
 		return &statusError{http.StatusInsufficientStorage,
 			fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker "+
-				"checkpoint delete) or make room; nothing accepted is lost",
+				"checkpoint delete) or free some space; nothing accepted is lost",
 				s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
 	}
 	return nil

@@ -14,15 +14,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// call is one authenticated request.
+// call is one HTTP request of an authenticated tenant.
 type call struct {
 	ctx    context.Context
 	tenant string
 	w      http.ResponseWriter
 	r      *http.Request
 	body   []byte
-	share  *share // of the memory of requests in flight
-	weight int64  // bytes that the body takes when it is decoded
+	share  *reservation // its memory in the budget of requests in flight
+	weight int64        // bytes that the body takes when it is decoded
 }
 
 // errAnswered is returned by handlers that have written their answer themselves.
@@ -118,7 +118,7 @@ func decoded[Req any](h func(*call, Req) (any, error)) func(*call) (any, error) 
 	}
 }
 
-// undecodedError is about a body that is not what its route takes.
+// undecodedError is the error of a body that its route cannot decode.
 type undecodedError struct{ err error }
 
 func (e *undecodedError) Error() string { return e.err.Error() }
@@ -152,7 +152,7 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 		default:
 			reply(w, http.StatusOK, v)
 		}
-		if c.tenant == "" { // the server reads what a stranger sends on, but not for long
+		if c.tenant == "" { // the server reads the rest of an unauthenticated request, but not for long
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
 		}
 		s.stats.request(pattern, code, time.Since(start))
@@ -204,14 +204,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 		told = unwritable(err)
 	}
 	text := tinker.BriefText(told.Error())
-	if code >= 500 && code != http.StatusServiceUnavailable { // which asks to come again, and may be frequent
+	if code >= 500 && code != http.StatusServiceUnavailable { // 503 asks for a retry and may be frequent
 		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", tinker.BriefText(err.Error()))
 	}
 	reply(w, code, wire.Detail{Detail: s.hide(text)})
 	return code
 }
 
-// codeOf maps errors to statuses. It never returns 409: the SDK would repeat the request for five minutes.
+// codeOf maps errors to HTTP statuses. It never returns 409: the SDK would repeat the request for five minutes.
 func codeOf(err error) int {
 	var se *statusError
 	switch {
@@ -231,11 +231,11 @@ func codeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// reply writes JSON with its length: the SDK takes a 400 without one for a fault of the network.
+// reply writes JSON with its length: the SDK treats a 400 without a length as a network error.
 func reply(w http.ResponseWriter, code int, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		code, raw = http.StatusInternalServerError, []byte(`{"detail":"the answer has no JSON"}`)
+		code, raw = http.StatusInternalServerError, []byte(`{"detail":"the answer cannot be encoded as JSON"}`)
 	}
 	write(w, code, wire.JSON, raw)
 }

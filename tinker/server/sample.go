@@ -16,7 +16,7 @@ import (
 type sampleRecord struct {
 	Sampler  string          `json:"sampler"`
 	Seq      int64           `json:"seq"`
-	Hash     [32]byte        `json:"hash"` // of the request as it came
+	Hash     [32]byte        `json:"hash"` // of the received request
 	Seed     uint64          `json:"seed"`
 	Accepted time.Time       `json:"accepted"`
 	Request  json.RawMessage `json:"request,omitempty"` // nil once it is finished
@@ -38,12 +38,12 @@ type sampleResult struct {
 type sample struct {
 	sampleRecord
 	raw      []byte // Request, while it runs
-	tenant   string // whose share of s.sampling it takes
-	size     int64  // and how many bytes of it
+	tenant   string // charged in s.sampling
+	size     int64  // bytes charged in s.sampling
 	done     chan struct{}
 	result   sampleResult // once done
 	finished time.Time
-	fetched  time.Time // zero: nobody did
+	fetched  time.Time // zero: not fetched yet
 	order    int64     // among the ends of its sampler
 	cancel   context.CancelFunc
 }
@@ -52,21 +52,21 @@ func newSample(r sampleRecord) *sample {
 	return &sample{sampleRecord: r, raw: r.Request, done: make(chan struct{})}
 }
 
-// finish notes the result; s.mu is held, or the log is read.
+// finish records the result; s.mu is held, or the log is being read.
 func (p *sample) finish(r sampleResult) {
 	p.result, p.finished, p.raw, p.Request = r, r.Time, nil, nil
 	close(p.done)
 }
 
-// maxKept limits the size of a sampling request, which is kept until it is done: its JSON can take six times as much
-// in the log, whose records are limited.
+// maxKept limits the size of a sampling request in bytes. The request is logged, and its JSON can take six times as
+// much in a log record, whose size is limited.
 const maxKept = 128 << 20
 
 func (s *Server) sample(c *call) (any, error) {
 	if len(c.body) > maxKept {
 		return nil, tinker.Userf("the request has %d bytes; a sampling request can have %d", len(c.body), maxKept)
 	}
-	req := wire.SampleRequest{NumSamples: 1} // unless it says otherwise
+	req := wire.SampleRequest{NumSamples: 1} // default
 	if err := wire.Decode(c.body, &req); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Server) sample(c *call) (any, error) {
 	key := sampleKey{req.SamplingSessionID, req.SeqID}
 	hash := sha256.Sum256(c.body)
 	var fresh *sample
-	err = s.change(func(t *state) (int64, error) {
+	err = s.change(func(t *serverState) (int64, error) {
 		if p := t.samples[key]; p != nil && t.samplers[key.sampler] != nil {
 			if _, err := t.ownSampler(c.tenant, key.sampler); err != nil {
 				return 0, err
@@ -130,7 +130,7 @@ func (s *Server) withdraw(p *sample) {
 	s.left(p, nil)
 }
 
-// left counts out a request that was counted in; w is the sampler that is busy with it, or nil. s.mu is held.
+// left removes a request from the pending ones; w is the sampler that is busy with it, or nil. s.mu is held.
 func (s *Server) left(p *sample, w *sampler) {
 	s.sampling.release(p.tenant, p.size)
 	if w != nil {

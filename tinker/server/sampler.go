@@ -17,24 +17,24 @@ type sampler struct {
 	ID        string    `json:"id"`
 	Session   string    `json:"session"`
 	BaseModel string    `json:"base_model"`
-	Asked     string    `json:"asked,omitempty"`      // the base model as its user calls it; older records lack it
+	Asked     string    `json:"asked,omitempty"`      // the base model's name in the request; older records lack it
 	ModelPath string    `json:"model_path,omitempty"` // "" is the base model itself
 	Unnamed   bool      `json:"unnamed,omitempty"`
 	Created   time.Time `json:"created"`
 	Copies    int64     `json:"copies,omitempty"` // clients that joined
 
 	// Volatile.
-	client tinker.SamplingClient // nil until it is used, and again when it was idle
+	client tinker.SamplingClient // nil until first use, and after eviction
 	used   time.Time
-	busy   int           // samples under way
+	busy   int           // samples in progress
 	ends   int64         // samples that have ended
 	bytes  int64         // of an unnamed one on the disk, once that is known
-	end    chan struct{} // closed at the next end; nil while nobody waits
+	end    chan struct{} // closed at the next end; nil without waiting calls
 }
 
 func samplerID(session string, seq int64) string { return fmt.Sprintf("%s:sample:%d", session, seq) }
 
-func (t *state) addSampler(p *sampler) {
+func (t *serverState) addSampler(p *sampler) {
 	t.samplers[p.ID] = p
 	p.used = p.Created
 	if p.Unnamed {
@@ -42,15 +42,15 @@ func (t *state) addSampler(p *sampler) {
 	}
 }
 
-// tenantOf is whose sampler that is, "" if it is gone; s.mu is held.
-func (t *state) tenantOf(id string) string {
+// tenantOf returns the tenant of a sampler, "" if there is no such sampler; s.mu is held.
+func (t *serverState) tenantOf(id string) string {
 	if p := t.samplers[id]; p != nil && t.sessions[p.Session] != nil {
 		return t.sessions[p.Session].Tenant
 	}
 	return ""
 }
 
-func (t *state) dropSampler(id string) {
+func (t *serverState) dropSampler(id string) {
 	if p := t.samplers[id]; p != nil {
 		p.forget()
 		delete(t.unnamed, p.ModelPath)
@@ -81,9 +81,9 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 	if p.client, err = s.weights(c, p); err != nil {
 		return nil, err
 	}
-	err = s.change(func(t *state) (int64, error) {
+	err = s.change(func(t *serverState) (int64, error) {
 		if t.samplers[p.ID] != nil {
-			p.forget() // the same request was faster
+			p.forget() // a concurrent copy of the request was faster
 			return 0, nil
 		}
 		at, err := s.record(recSampler, p)
@@ -102,7 +102,7 @@ func samplerAnswer(id string) wire.CreateSamplingSessionResponse {
 	return wire.CreateSamplingSessionResponse{Type: "create_sampling_session", SamplingSessionID: id}
 }
 
-// weights checks what a new sampler samples from, fills in its base model and opens it.
+// weights checks the weights of a new sampler, fills in its base model and opens them.
 func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 	if p.ModelPath == "" {
 		if p.BaseModel == "" {
@@ -132,7 +132,7 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 }
 
 // ownSampler returns a tenant's sampler. s.mu is held.
-func (t *state) ownSampler(tenant, id string) (*sampler, error) {
+func (t *serverState) ownSampler(tenant, id string) (*sampler, error) {
 	p := t.samplers[id]
 	if p == nil || t.sessions[p.Session] == nil || t.sessions[p.Session].Tenant != tenant {
 		return nil, fmt.Errorf("sampling session %q: %w", id, tinker.ErrNotFound)
@@ -180,7 +180,7 @@ func (s *Server) open(ctx context.Context, p *sampler) (tinker.SamplingClient, e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.client != nil { // another sample was faster
+	if p.client != nil { // a concurrent sample was faster
 		closeClient(client)
 		return p.client, nil
 	}
@@ -188,13 +188,14 @@ func (s *Server) open(ctx context.Context, p *sampler) (tinker.SamplingClient, e
 	return client, nil
 }
 
-// loadWait bounds how long an accepted sample waits for memory for its weights, and loadEvery is how often it looks.
+// loadWait limits how long an accepted sample waits for memory for its weights; loadEvery is the time between two
+// attempts.
 const (
 	loadWait  = 5 * time.Minute
 	loadEvery = 50 * time.Millisecond
 )
 
-// await is client for accepted samples: when all weights in memory are in use, it waits until some are not.
+// await is client for accepted samples: while all weights in memory are in use, it waits.
 func (s *Server) await(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	for begun := time.Now(); ; {
 		client, err := s.client(ctx, req)
@@ -223,7 +224,7 @@ func (s *Server) freeMemory() bool {
 	if s.forgetWeights() {
 		return true
 	}
-	done, err := s.backend.RestOne()
+	done, err := s.backend.EvictOldest()
 	if err != nil && s.ctx.Err() == nil {
 		s.opts.Log.Error("making room in memory", "error", err)
 	}
@@ -248,24 +249,24 @@ func (s *Server) forgetWeights() bool {
 	return true
 }
 
-// forget lets go of a sampler's weights; s.mu is held, and nothing samples from them.
+// forget releases a sampler's weights; s.mu is held, and no sample uses them.
 func (p *sampler) forget() {
 	closeClient(p.client)
 	p.client = nil
 }
 
-// closeClient gives back what a client holds, if it says so.
+// closeClient closes a client that has a Close method.
 func closeClient(c tinker.SamplingClient) {
 	if c, ok := c.(io.Closer); ok {
-		c.Close() // what it holds is freed in any case
+		c.Close() // its memory is released even after an error
 	}
 }
 
-// busy is the answer to a request above the limit of pending work.
+// busy is the error of a request above the limit of pending work.
 func busy(c *call, what string) error {
 	code := http.StatusServiceUnavailable
 	if c.r.Header.Get(wire.HeaderBackpressure) != "" {
-		code = http.StatusTooManyRequests // which such a client takes as "later"
+		code = http.StatusTooManyRequests // such a client retries it later
 	}
 	return &statusError{code, fmt.Errorf("%s; send this one again later", what), time.Second}
 }

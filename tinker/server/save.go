@@ -10,10 +10,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// unnamedPrefix begins the checkpoint names of samplers that have none. Users' names may not begin so.
+// unnamedPrefix begins the checkpoint names of samplers that have none. Users' names may not have this prefix.
 const unnamedPrefix = "=unnamed-"
 
-// The bounds of a time to live.
+// maxTTL is the longest time to live.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
 func (s *Server) saveWeights(c *call, req wire.SaveRequest) (any, error) {
@@ -53,18 +53,18 @@ func (s *Server) saveNamed(c *call, m *model, req wire.SaveRequest, kind tinker.
 	return s.save(c, m, req, kind, name)
 }
 
-// save accepts a checkpoint. What the user decided about it is logged before the save itself, under the save's number.
+// save accepts a checkpoint. The user's settings of it are logged before the save itself, under the save's number.
 func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
 	if err := checkSeq(req.SeqID); err != nil {
 		return nil, err
 	}
 	now := s.opts.Now().UTC()
-	k := mark{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID,
+	k := checkpointSettings{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID,
 		UserMetadata: req.UserMetadata, Time: now}
 	if req.TTLSeconds != nil {
 		k.Expires = expiry(now, *req.TTLSeconds)
 	}
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if err := s.tooFar(m, req.SeqID); err != nil {
 			return 0, err
 		}
@@ -94,7 +94,8 @@ func checkSave(req wire.SaveRequest, name string) error {
 		return err
 	}
 	if strings.HasPrefix(name, "=") {
-		return tinker.Userf("checkpoint name %q begins with =, which the server's own names do", name)
+		return tinker.Userf("checkpoint name %q begins with =, which is reserved for the server's own names; "+
+			"choose another", name)
 	}
 	if req.TTLSeconds != nil {
 		return checkTTL(*req.TTLSeconds)
@@ -115,8 +116,8 @@ func expiry(now time.Time, seconds int64) *time.Time {
 	return &t
 }
 
-// saveUnnamed makes a sampler of the weights as they are at this request. A client that sends it again names another
-// sampling session; the first one counts.
+// saveUnnamed makes a sampler of the weights at this request. A client that repeats the request names another sampling
+// session; the first one counts.
 func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error) {
 	if req.TTLSeconds != nil {
 		return s.reject(m, req.SeqID,
@@ -130,7 +131,7 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		Asked: m.Asked, Created: s.opts.Now().UTC(), Unnamed: true,
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
 	taken := errors.New("taken")
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if err := s.tooFar(m, req.SeqID); err != nil {
 			return 0, err
 		}
@@ -147,7 +148,7 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		return at, err
 	})
 	if errors.Is(err, taken) {
-		return s.reject(m, req.SeqID, tinker.Userf("sampling_session_seq_id %d of session %s is used already",
+		return s.reject(m, req.SeqID, tinker.Userf("sampling_session_seq_id %d of session %s is already in use",
 			*req.SamplingSessionSeqID, m.Session))
 	}
 	if err != nil {
@@ -183,12 +184,12 @@ func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 		func() (*tinker.Future[tinker.LoadOutput], error) { return m.client.LoadState(s.ctx, load) })
 }
 
-// known reports whether a number was accepted before: then the request is only sent again.
+// known reports whether a number was accepted before, so that the request is a repeated one.
 func (s *Server) known(m *model, seq int64) bool {
 	return s.backend.Accepted(m.ID, seq)
 }
 
-// asUser makes an error the user's: what is asked for is not there.
+// asUser makes a not-found error a User error.
 func asUser(err error) error {
 	if tinker.CategoryOf(err) == tinker.User {
 		return err
@@ -205,7 +206,7 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 		return nil, err
 	}
 	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.told(req.BaseModel)
-	// a repeated request finds its model though the checkpoint may be gone
+	// a repeated request finds its model although the checkpoint may be deleted
 	if _, err := s.ownModel(c.tenant, id); err != nil {
 		k, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken)
 		if err != nil {

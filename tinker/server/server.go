@@ -37,15 +37,15 @@ import (
 type Backend interface {
 	tinker.Service
 	tinker.Unloader
-	// OpenModel returns the client of a model that is there; another is ErrNotFound.
+	// OpenModel returns the client of an existing model; for any other id the error is ErrNotFound.
 	OpenModel(ctx context.Context, modelID string) (tinker.TrainingClient, error)
 	// Accepted reports whether a training request was accepted, also in an earlier process.
 	Accepted(modelID string, seqID int64) bool
-	// Rest lets go of the memory of a model of which nothing runs; its next request brings it back.
-	Rest(modelID string) error
-	// RestOne is Rest of the model that was left alone for longest; false says that there is none.
-	RestOne() (bool, error)
-	// Heal returns nil when requests can be made durable. After a write that failed it tries once more.
+	// Evict evicts a model without pending requests from memory; its next request restores it.
+	Evict(modelID string) error
+	// EvictOldest is Evict of the least recently used model; false means that there is none.
+	EvictOldest() (bool, error)
+	// Heal returns nil when requests can be made durable. After a failed write it tries again.
 	Heal() error
 	// Lookup finds an accepted training request, also of an earlier process. future is a *tinker.Future of its result,
 	// nil when the result is no longer kept.
@@ -56,23 +56,23 @@ type Backend interface {
 type Store interface {
 	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
 	Checkpoint(path string) (tinker.Checkpoint, error)
-	// Folder is where a checkpoint's files lie, for reading.
+	// Folder returns the folder of a checkpoint's files, for reading.
 	Folder(path string) (string, error)
 }
 
-// Exporter is a Store that exports some files of a checkpoint in another form than it keeps them, such as
+// Exporter is a Store that exports some files of a checkpoint in another form than they are saved in, such as
 // engine.Engine.
 type Exporter interface {
 	Export(path string) ([]tinker.ExportFile, error)
 }
 
-// Server is an http.Handler. Open makes one, Close ends it; the Backend stays the caller's.
+// Server is an http.Handler. Open creates one and Close ends it. The caller closes the Backend.
 type Server struct {
 	backend Backend
 	opts    Options
 	secret  []byte // signs request ids and archive addresses
 	mux     *http.ServeMux
-	stats   *stats
+	stats   *serverMetrics
 	hider   *strings.Replacer
 
 	bodies    *budget   // of requests in flight
@@ -80,20 +80,20 @@ type Server struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
-	work   group
+	work   goroutines
 
-	training  *quota // training requests that wait
-	sampling  *quota // samples that are not finished
+	training  *quota // pending training requests
+	sampling  *quota // unfinished samples
 	listening *quota // calls that wait for a result
 
 	mu    sync.Mutex
 	log   *wal.Log
-	state state
+	state serverState
 	free  freeSpace
 }
 
-// Open reads the server's log and resumes what an earlier process accepted: models are found again or created,
-// unfinished samples are drawn again from their seeds.
+// Open reads the server's log and resumes what an earlier process accepted: it opens or creates the models, and draws
+// unfinished samples again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
@@ -104,10 +104,10 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error
-	if err := opts.FS.MkdirAll(opts.Dir); err != nil {
+	if err := opts.fs.MkdirAll(opts.Dir); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	if s.secret, err = readSecret(opts.FS, filepath.Join(opts.Dir, "secret")); err != nil {
+	if s.secret, err = readSecret(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
 	if s.log, err = wal.Open(filepath.Join(opts.Dir, logName), s.logOptions(), s.state.replay); err != nil {
@@ -120,11 +120,11 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 
 // logOptions are those of the server's log.
 func (s *Server) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.FS, Legacy: wal.LegacyLedger, Notice: func(msg string) { s.opts.Log.Warn(msg) },
+	return wal.Options{FS: s.opts.fs, Legacy: wal.LegacyLedger, Notice: func(msg string) { s.opts.Log.Warn(msg) },
 		Synced: func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }}
 }
 
-// readSecret returns the key that signs ids, drawn at the first start.
+// readSecret returns the key that signs ids. The first start draws it.
 func readSecret(dfs disk.FS, path string) ([]byte, error) {
 	secret, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -147,10 +147,10 @@ func (s *Server) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.state.sessions {
-		u.seen = s.opts.Now() // it may have beaten until a moment ago
+		u.seen = s.opts.Now() // its last heartbeat is not in the log
 	}
 	for _, r := range s.state.recorded.of {
-		r.used = s.opts.Now() // the log does not have who trained on it
+		r.used = s.opts.Now() // its last use is not in the log
 	}
 	models := s.state.modelsInOrder()
 	s.work.begin(func() { s.remake(models) })
@@ -173,8 +173,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 // server can shut down.
 func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
 
-// Close ends the samples under way, which the next process draws again, and closes the log. A request that is still
-// being handled, or comes later, is told to come again.
+// Close ends the samples in progress, which the next process draws again, and closes the log. Requests that are still
+// being handled or arrive later are asked to retry.
 func (s *Server) Close() error {
 	s.Release()
 	s.mu.Lock()

@@ -62,7 +62,7 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	}
 }
 
-// The SDK sends the later chunks of a batch first, and waits for their promises before it sends the first one.
+// The SDK sends the later chunks of a batch first and waits for their promises before it sends the first one.
 func TestChunksInAnyOrder(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -148,7 +148,7 @@ func asJSON(t *testing.T, r *rig, id string) string {
 	return string(b)
 }
 
-// What is wrong with a request's contents is its result and uses its number: whatever comes behind runs.
+// An error in a request's contents is its result and uses its number, so that later requests run.
 func TestWrongContents(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -263,7 +263,7 @@ func TestWrongContents(t *testing.T) {
 	r.output(r.promise("/forward_backward", batch(m, seq+1, false)))
 }
 
-// A client that gives up on a request never sends it again; what waits behind it runs all the same.
+// A client never repeats an abandoned request; the requests that wait for it run anyway.
 func TestMissingRequestIsGivenUp(t *testing.T) {
 	r := newRig(t, Options{GapAfter: 200 * time.Millisecond, Hold: 50 * time.Millisecond})
 	m := r.model(r.session(), 0)

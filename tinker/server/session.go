@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// clientConfig tells the SDK how to speak to this server: its plain transport, zstd, chunks side by side.
+// clientConfig configures the SDK's transport to this server: plain HTTP, zstd, concurrent chunks.
 func (s *Server) clientConfig(*call) (any, error) {
 	yes, no := true, false
 	return wire.ClientConfig{ProtoCompressFwdBwd: true, ParallelFwdBwdChunks: &yes, UsePyqwestTransport: &no,
@@ -19,7 +19,7 @@ func (s *Server) dynamicConfig(*call) (any, error) {
 	return wire.DynamicConfig{RefreshIntervalSec: 300}, nil
 }
 
-// telemetry is dropped: it is meant for the makers of the SDK, and may hold keys.
+// telemetry is dropped: it is meant for the SDK's developers and may contain keys.
 func (s *Server) telemetry(*call) (any, error) { return map[string]string{"status": "accepted"}, nil }
 
 func (s *Server) createSession(c *call, req wire.CreateSessionRequest) (any, error) {
@@ -36,7 +36,7 @@ func (s *Server) createSession(c *call, req wire.CreateSessionRequest) (any, err
 	u := &session{ID: uuid(), Tenant: c.tenant, Created: s.opts.Now().UTC(), Tags: req.Tags,
 		UserMetadata: texts(req.UserMetadata),
 		DisplayName:  req.DisplayName, SDKVersion: req.SDKVersion, seen: s.opts.Now()}
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		at, err := s.record(recSession, u)
 		if err == nil {
 			t.sessions[u.ID] = u
@@ -70,7 +70,7 @@ func (s *Server) heartbeat(c *call, req wire.Heartbeat) (any, error) {
 }
 
 // session returns a tenant's session. s.mu is held.
-func (t *state) session(tenant, id string) (*session, error) {
+func (t *serverState) session(tenant, id string) (*session, error) {
 	u := t.sessions[id]
 	if u == nil || u.Tenant != tenant {
 		return nil, fmt.Errorf("session %q: %w", id, tinker.ErrNotFound)
@@ -78,8 +78,8 @@ func (t *state) session(tenant, id string) (*session, error) {
 	return u, nil
 }
 
-// active returns a tenant's session that takes new work. s.mu is held.
-func (t *state) active(tenant, id string) (*session, error) {
+// active returns a tenant's session that accepts new work. s.mu is held.
+func (t *serverState) active(tenant, id string) (*session, error) {
 	u, err := t.session(tenant, id)
 	if err == nil && u.Finished != "" {
 		return nil, tinker.Userf("session %s was finished by its client (%s); begin a new one", id, u.Finished)

@@ -12,13 +12,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// The stability information of a sample (record_stability_info) is what stable_reinforce needs to know of the policy
-// that drew it: the tokens of each sequence and their log-probabilities. A training request names the sequence behind
-// each of its positions (provenance), and attribute takes the sampler's log-probabilities from the recording, not from
-// the client.
+// The stability information of a sample (record_stability_info) is the part of it that stable_reinforce needs: the
+// tokens of each sequence and their log-probabilities under the policy that drew them. A training request names the
+// sequence of each of its positions (provenance), and attribute takes the sampler's log-probabilities from the
+// recording, not from the client.
 //
 // As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it
-// was last used. A tenant's recordings take MaxStability bytes at most; those that were not used for longest make room.
+// was last used. A tenant's recordings take MaxStability bytes at most; the least recently used are deleted first.
 
 // recording is one sampled sequence.
 type recording struct {
@@ -33,19 +33,19 @@ type recording struct {
 	used time.Time // volatile: when it was recorded, or trained on
 }
 
-// recordings are those of all sessions, with what each tenant's take.
+// recordings are the recordings of all sessions, with the bytes that each tenant's take.
 type recordings struct {
 	of    map[string]*recording // by sequence
 	bytes map[string]int64      // by tenant
 }
 
-func (t *state) addRecording(r *recording) {
+func (t *serverState) addRecording(r *recording) {
 	t.dropRecording(r.Sequence)
 	t.recorded.of[r.Sequence] = r
 	t.recorded.bytes[r.Tenant] += r.size()
 }
 
-func (t *state) dropRecording(id string) {
+func (t *serverState) dropRecording(id string) {
 	r := t.recorded.of[id]
 	if r == nil {
 		return
@@ -56,7 +56,7 @@ func (t *state) dropRecording(id string) {
 	}
 }
 
-// recordingBytes is what a recording takes beside its tokens.
+// recordingBytes is the memory of a recording besides its tokens.
 const recordingBytes = 256
 
 func (r *recording) size() int64 {
@@ -76,8 +76,8 @@ func sequenceID(sampler string, seq int64, i int) string {
 	return fmt.Sprintf("%s:%d:%d", sampler, seq, i)
 }
 
-// remember records the sequences of a sample. It is logged before the sample's result, so that a result that outlives a
-// crash has its recordings too. s.mu is held.
+// remember records the sequences of a sample. It is logged before the sample's result, so that a result that survives
+// a crash has its recordings too. s.mu is held.
 func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleResponse) {
 	u := s.state.sessions[w.Session]
 	if u == nil {
@@ -93,8 +93,8 @@ func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleRe
 		}
 		s.state.addRecording(r)
 		if _, err := s.record(recStability, r); err != nil {
-			s.opts.Log.Warn("server: stability information was not logged; it is gone after a restart", "sequence",
-				r.Sequence, "error", err)
+			s.opts.Log.Warn("server: stability information was not logged; it will be missing after a restart",
+				"sequence", r.Sequence, "error", err)
 		}
 	}
 	if s.state.recorded.bytes[u.Tenant] > s.opts.MaxStability {
@@ -102,8 +102,8 @@ func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleRe
 	}
 }
 
-// makeRoom forgets those of a tenant's recordings that were not used for longest, a quarter of them so that it is not
-// done for every sample. s.mu is held.
+// makeRoom forgets a tenant's least recently used recordings: a quarter of them, so that it does not run for every
+// sample. s.mu is held.
 func (s *Server) makeRoom(tenant string) {
 	var list []*recording
 	for _, r := range s.state.recorded.of {
@@ -123,7 +123,7 @@ func (s *Server) makeRoom(tenant string) {
 	}
 }
 
-// forgetRecordings drops what has not been used for long; s.mu is held.
+// forgetRecordings drops the recordings that were not used for KeepStability; s.mu is held.
 func (s *Server) forgetRecordings() {
 	now := s.opts.Now()
 	for id, r := range s.state.recorded.of {
@@ -133,9 +133,8 @@ func (s *Server) forgetRecordings() {
 	}
 }
 
-// attribute gives the data of a stable_reinforce request what was recorded of them: logprobs and sampled_mask. Data
-// without provenance must have both already, which this project's own client can send. Everything wrong is a User
-// error.
+// attribute adds the recorded logprobs and sampled_mask to the data of a stable_reinforce request. Data without
+// provenance must have both already, as this project's own client can send them. All errors are User errors.
 func (s *Server) attribute(m *model, req wire.ForwardBackward) error {
 	known := s.named(m.Session, req.Provenance)
 	for i, d := range req.Data {
@@ -153,7 +152,7 @@ func (s *Server) attribute(m *model, req wire.ForwardBackward) error {
 	return nil
 }
 
-// named looks up the sequences that are named, of one session, and notes that they are used.
+// named looks up the named sequences of one session and records that they are used.
 func (s *Server) named(session string, from []wire.Provenance) map[string]*recording {
 	known := map[string]*recording{}
 	s.mu.Lock()
@@ -195,8 +194,8 @@ func attributeDatum(d tinker.Datum, from wire.Provenance, known map[string]*reco
 	return nil
 }
 
-// tiles checks that spans cover n positions of what with runs that there are, and calls each with every sampled
-// position.
+// tiles checks that the spans name known sequences and cover exactly the n positions of what. It calls each for every
+// sampled position.
 func tiles(what string, spans []wire.Span, n int, known map[string]*recording, each func(row int, r *recording,
 	at int64) error) error {
 	row := 0

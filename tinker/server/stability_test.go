@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// recorded samples with stability information and returns the sequence's id and itself; the prompt is 5 6 7.
+// recorded samples with stability information and returns the sequence and its id; the prompt is 5 6 7.
 func recorded(r *rig, sampler string, seq int64) (string, tinker.SampledSequence) {
 	r.t.Helper()
 	var p wire.Promise
@@ -21,8 +21,8 @@ func recorded(r *rig, sampler string, seq int64) (string, tinker.SampledSequence
 	return p.SampleSequenceIDs[0], r.samples(p.RequestID).Sequences[0]
 }
 
-// stableBatch is the training request that the cookbook makes of such a sample. Its own logprobs are wrong: the
-// recording counts.
+// stableBatch is the training request that the cookbook makes of such a sample. Its own logprobs are wrong: the server
+// must use the recording.
 func stableBatch(model string, seq int64, id string, q tinker.SampledSequence,
 	change func(*wire.ForwardBackward)) []byte {
 	tokens := append([]int32{5, 6, 7}, q.Tokens...)
@@ -48,8 +48,8 @@ func stableBatch(model string, seq int64, id string, q tinker.SampledSequence,
 	return wire.EncodeForwardBackward(b)
 }
 
-// What was recorded when a sequence was drawn is what the loss compares with, also after a restart: on policy the loss
-// is that of REINFORCE to the last bit.
+// The loss uses the log-probabilities recorded when a sequence was drawn, also after a restart: on policy the loss is
+// that of REINFORCE to the last bit.
 func TestStableReinforce(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -83,7 +83,7 @@ func TestStableReinforce(t *testing.T) {
 	check(3)
 }
 
-// A datum whose provenance does not hold is refused by name and uses its number up.
+// A datum with a wrong provenance is refused by name and uses up its number.
 func TestProvenanceIsChecked(t *testing.T) {
 	r := newRig(t, Options{})
 	session, other := r.session(), r.session()
@@ -138,7 +138,7 @@ func TestProvenanceIsChecked(t *testing.T) {
 	r.output(own)
 }
 
-// Recordings are kept for a day after they were used, and those of a tenant have a bound; the ones used last stay.
+// Recordings are kept for a day after their last use. Beyond a tenant's limit the least recently used are deleted.
 func TestStabilityIsForgotten(t *testing.T) {
 	r := newRig(t, Options{MaxStability: 4000})
 	session := r.session()
@@ -181,8 +181,7 @@ func TestStabilityIsForgotten(t *testing.T) {
 	}
 }
 
-// A model's optimizer and its momentum outlive the server: what trains on after a restart has the bits of what never
-// stopped.
+// A model's optimizer and its momentum survive a restart: training continues with the bits of an unbroken run.
 func TestDimuonOverARestart(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()

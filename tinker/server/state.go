@@ -28,19 +28,19 @@ const (
 	recStability  = 'Q' // *recording
 )
 
-// state is what the server knows; the server's mutex guards it. Everything but what is marked volatile is in the log.
-type state struct {
+// serverState is the server's data, which its mutex guards. Everything is in the log except fields marked volatile.
+type serverState struct {
 	sessions map[string]*session
 	models   map[string]*model
 	samplers map[string]*sampler
-	unnamed  map[string]string         // checkpoint path of an unnamed sampler -> its id
-	rejects  map[trainKey]reject       // training requests that were wrong at the edge
-	byTenant map[string][]trainKey     // of rejects, in the order they came
-	gaps     map[string][]reject       // runs of numbers that never arrived, by model
-	marks    map[string]map[int64]mark // by checkpoint path and the request that saved it
+	unnamed  map[string]string                       // checkpoint path of an unnamed sampler -> its id
+	rejects  map[trainKey]rejection                  // training requests that the server refused itself
+	byTenant map[string][]trainKey                   // of rejects, in the order they came
+	gaps     map[string][]rejection                  // ranges of numbers that never arrived, by model
+	marks    map[string]map[int64]checkpointSettings // by checkpoint path and the request that saved it
 	samples  map[sampleKey]*sample
-	kept     map[string]*kept // volatile: by tenant, the samples that are done
-	recorded recordings       // stability information
+	kept     map[string]*keptResults // volatile: by tenant, the samples that are done
+	recorded recordings              // stability information
 }
 
 type trainKey struct {
@@ -53,12 +53,12 @@ type sampleKey struct {
 	seq     int64
 }
 
-func newState() state {
-	return state{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
+func newState() serverState {
+	return serverState{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
 		unnamed: map[string]string{},
-		rejects: map[trainKey]reject{}, byTenant: map[string][]trainKey{}, gaps: map[string][]reject{},
-		marks:   map[string]map[int64]mark{},
-		samples: map[sampleKey]*sample{}, kept: map[string]*kept{},
+		rejects: map[trainKey]rejection{}, byTenant: map[string][]trainKey{}, gaps: map[string][]rejection{},
+		marks:   map[string]map[int64]checkpointSettings{},
+		samples: map[sampleKey]*sample{}, kept: map[string]*keptResults{},
 		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
@@ -69,18 +69,18 @@ type model struct {
 	wasMade bool // the backend had it
 
 	// All volatile.
-	made        chan struct{} // closed when client or err is there
+	made        chan struct{} // closed when client or err is set
 	client      tinker.TrainingClient
 	info        tinker.ModelInfo
 	err         error
 	lastRequest time.Time
 	dense       int64          // every number up to here was accepted
-	ahead       map[int64]bool // accepted beyond
-	gap         *time.Timer    // runs while something is ahead
+	ahead       map[int64]bool // accepted numbers beyond dense
+	gap         *time.Timer    // runs while numbers are ahead
 }
 
 // rejected finds why a number was rejected. s.mu is held.
-func (t *state) rejected(model string, seq int64) (reject, bool) {
+func (t *serverState) rejected(model string, seq int64) (rejection, bool) {
 	if r, ok := t.rejects[trainKey{model, seq}]; ok {
 		return r, true
 	}
@@ -89,7 +89,7 @@ func (t *state) rejected(model string, seq int64) (reject, bool) {
 			return r, true
 		}
 	}
-	return reject{}, false
+	return rejection{}, false
 }
 
 type samplerKey struct {
@@ -97,7 +97,7 @@ type samplerKey struct {
 }
 
 // replay applies one record of the log.
-func (t *state) replay(kind byte, payload []byte) error {
+func (t *serverState) replay(kind byte, payload []byte) error {
 	switch kind {
 	case recSession:
 		return replay(payload, func(v *session) { t.sessions[v.ID] = v })
@@ -116,13 +116,13 @@ func (t *state) replay(kind byte, payload []byte) error {
 			}
 		})
 	case recReject:
-		return replay(payload, func(v *reject) { t.addReject(*v) })
+		return replay(payload, func(v *rejection) { t.addReject(*v) })
 	case recSampler:
 		return replay(payload, t.addSampler)
 	case recDropped:
 		return replay(payload, func(v *samplerKey) { t.dropSampler(v.ID) })
 	case recCheckpoint:
-		return replay(payload, func(v *mark) { t.addMark(*v) })
+		return replay(payload, func(v *checkpointSettings) { t.addMark(*v) })
 	case recSample:
 		return replay(payload, func(v *sampleRecord) { t.samples[sampleKey{v.Sampler, v.Seq}] = newSample(*v) })
 	case recStability:
@@ -151,8 +151,8 @@ func replay[T any](payload []byte, apply func(*T)) error {
 	return nil
 }
 
-// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. Sync up to the
-// position returned before anybody hears of it.
+// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. The caller must
+// sync up to the returned position before it answers a client.
 func (s *Server) record(kind byte, v any) (int64, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -161,9 +161,9 @@ func (s *Server) record(kind byte, v any) (int64, error) {
 	return s.log.Append(kind, raw)
 }
 
-// change runs f under the lock and makes what it recorded durable. A request that was recorded before (at is 0) may
-// still be on its way to the disk: it is waited for too.
-func (s *Server) change(f func(t *state) (at int64, err error)) error {
+// change runs f under the lock and makes its records durable. If the request was recorded before (at is 0), change
+// waits too, since that record may not be on the disk yet.
+func (s *Server) change(f func(t *serverState) (at int64, err error)) error {
 	s.mu.Lock()
 	at, err := f(&s.state)
 	if at == 0 {
@@ -176,7 +176,7 @@ func (s *Server) change(f func(t *state) (at int64, err error)) error {
 	return s.log.Sync(at)
 }
 
-// compact rewrites the log with what is still worth keeping; s.mu is held.
+// compact rewrites the log without obsolete records; s.mu is held.
 func (s *Server) compact() error {
 	return s.log.Rewrite(func(add func(byte, []byte) error) (err error) {
 		put := func(kind byte, v any) {
@@ -227,7 +227,7 @@ func (s *Server) compact() error {
 	})
 }
 
-func (t *state) modelsInOrder() []*model {
+func (t *serverState) modelsInOrder() []*model {
 	list := slices.Collect(maps.Values(t.models))
 	slices.SortFunc(list, func(a, b *model) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
@@ -235,12 +235,12 @@ func (t *state) modelsInOrder() []*model {
 	return list
 }
 
-// maxRejects bounds the rejected requests of a tenant that are kept; their texts are bounded too.
+// maxRejects limits the rejected requests that are kept of a tenant; their texts are limited too.
 const maxRejects = 8192
 
-// addReject keeps a rejected request. Of those of a tenant beyond the bound the oldest are forgotten: the backend still
-// knows that their numbers are used.
-func (t *state) addReject(r reject) {
+// addReject keeps a rejected request. It forgets the tenant's oldest ones beyond maxRejects: the backend still knows
+// that their numbers are used.
+func (t *serverState) addReject(r rejection) {
 	r.Error = tinker.BriefText(r.Error) // an older version kept all of it
 	if r.To != 0 {
 		t.gaps[r.Model] = append(t.gaps[r.Model], r)
@@ -260,14 +260,14 @@ func (t *state) addReject(r reject) {
 	}
 }
 
-func (t *state) addMark(m mark) {
+func (t *serverState) addMark(m checkpointSettings) {
 	if t.marks[m.Path] == nil {
-		t.marks[m.Path] = map[int64]mark{}
+		t.marks[m.Path] = map[int64]checkpointSettings{}
 	}
 	t.marks[m.Path][m.Seq] = m
 }
 
-func (t *state) stopTimers() {
+func (t *serverState) stopTimers() {
 	for _, m := range t.models {
 		if m.gap != nil {
 			m.gap.Stop()
@@ -275,7 +275,7 @@ func (t *state) stopTimers() {
 	}
 }
 
-// texts makes strings of whatever a user put into metadata: REST answers have only strings.
+// texts converts the values of a user's metadata to strings: REST answers have only strings.
 func texts(m map[string]any) map[string]string {
 	if len(m) == 0 {
 		return nil

@@ -50,7 +50,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// To others a tenant's things are not there.
+// Another tenant's resources return 404.
 func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -109,7 +109,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 			t.Errorf("%s shows %s", list, raw)
 		}
 	}
-	r.samples(drawn) // and none of it has done harm
+	r.samples(drawn) // and the tenant's own sample is not affected
 	r.output(trained)
 }
 
@@ -147,7 +147,7 @@ func TestBackpressure(t *testing.T) {
 		t.Errorf("while many wait: %+v", later)
 	}
 	if again := r.promise("/asample", asample(sampler, 0, long)); again != ids[0] {
-		t.Error("a request that waits was pushed back when it was sent again")
+		t.Error("a pending request was refused when it was repeated")
 	}
 	r.post("/cancel_future", wire.RetrieveRequest{RequestID: ids[1]}, nil)
 	if text, category := r.failure(ids[1]); category != "user" || !strings.Contains(text, "cancelled") {
@@ -220,9 +220,9 @@ func TestCheckpoints(t *testing.T) {
 	if info.BaseModel != "small" || !info.IsLoRA || *info.LoRARank != 4 || !*info.TrainMLP {
 		t.Errorf("weights_info says %+v", info)
 	}
-	// Published, others may use it.
+	// Other tenants may use a published checkpoint.
 	bob := r.as("tml-bob")
-	for range 2 { // saying it twice is no error
+	for range 2 { // publishing it twice is no error
 		r.post(one+"weights/a/publish", nil, nil)
 	}
 	state := "tinker://" + m + "/weights/a"
@@ -235,7 +235,7 @@ func TestCheckpoints(t *testing.T) {
 	if code, _, _ := bob.send("POST", wire.Prefix+"/weights_info", map[string]any{"tinker_path": state}); code != 404 {
 		t.Errorf("an unpublished checkpoint: %d", code)
 	}
-	// The time to live can be taken off and set; its end is the checkpoint's.
+	// The time to live can be removed and set; the checkpoint ends with it.
 	put := func(v any, want int) {
 		if code, _, raw := r.send("PUT", wire.Prefix+one+"sampler_weights/brief/ttl",
 			map[string]any{"ttl_seconds": v}); code != want {
@@ -353,7 +353,7 @@ func TestExternalWeights(t *testing.T) {
 	}
 }
 
-// What nobody needs any more goes: results that were fetched, unnamed samplers that nobody uses.
+// Fetched results and unused unnamed samplers are deleted.
 func TestCollect(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
@@ -377,7 +377,7 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, _ := r.send("POST", wire.Prefix+"/asample", asample(sampler, 3, nil)); code != 404 {
-		t.Errorf("an unnamed sampler that nobody used: %d, want 404", code)
+		t.Errorf("an unused unnamed sampler: %d, want 404", code)
 	}
 	list, err := r.server.opts.Store.Checkpoints(t.Context())
 	if err != nil || len(list) != 0 {
@@ -410,7 +410,7 @@ func TestSessionPolling(t *testing.T) {
 		}
 		for _, c := range out.Completions {
 			if !want[c.RequestID] || c.State != "finished" {
-				t.Errorf("%+v came unexpected", c)
+				t.Errorf("unexpected %+v", c)
 			}
 			delete(want, c.RequestID)
 		}
@@ -429,7 +429,7 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
-// No path of a checkpoint leads out of the folder it belongs to.
+// No checkpoint path leads out of its folder.
 func FuzzCheckpointPath(f *testing.F) {
 	for _, seed := range []string{"tinker://m/weights/a", "tinker://m/external_weights/../x", "tinker://../weights/..",
 		"tinker://m/external_weights/a/b", "tinker://m/sampler_weights/=unnamed-1"} {

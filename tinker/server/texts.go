@@ -4,14 +4,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Bounds of the texts that clients choose and the server keeps.
+// Limits of the texts of clients that the server keeps.
 const (
 	maxText     = 4 << 10  // bytes of a name or a version
 	maxTags     = 64       // of a session
 	maxMetadata = 64 << 10 // bytes of all keys and values
 )
 
-// checkTexts refuses what a session would keep of long texts.
+// checkTexts refuses texts of a session that are too long.
 func checkTexts(name, version string, tags []string, metadata map[string]any) error {
 	for _, t := range []struct{ what, text string }{{"display_name", name}, {"sdk_version", version}} {
 		if err := checkText(t.what, t.text); err != nil {
@@ -19,7 +19,7 @@ func checkTexts(name, version string, tags []string, metadata map[string]any) er
 		}
 	}
 	if len(tags) > maxTags {
-		return tinker.Userf("tags: %d of them; at most %d are kept", len(tags), maxTags)
+		return tinker.Userf("the session has %d tags; use at most %d", len(tags), maxTags)
 	}
 	for _, tag := range tags {
 		if err := checkText("tags", tag); err != nil {

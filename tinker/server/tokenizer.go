@@ -23,8 +23,8 @@ import (
 // with HF_ENDPOINT set to this server's address. The form is that of the hub's API: GET or HEAD
 // /<repository>/resolve/<revision>/<file> and GET /api/models/<repository>[/revision/<revision>].
 
-// tokenizerFiles are the files of a model folder that clients may have. Those of settings are told without this
-// machine's paths.
+// tokenizerFiles are the files of a model folder that clients may download. Settings are sent without this machine's
+// paths.
 var tokenizerFiles = []string{
 	"tokenizer.json",
 	"tokenizer_config.json",
@@ -41,20 +41,20 @@ var tokenizerFiles = []string{
 	"generation_config.json",
 }
 
-// pathKeys are settings that hold a path of whoever wrote the file.
+// pathKeys are settings that hold a path on the machine where the file was written.
 var pathKeys = []string{"_name_or_path", "name_or_path", "tokenizer_file", "special_tokens_map_file"}
 
-// llamaRepo is what the SDK asks for instead of a model whose name begins with llamaNames, when it goes by that name.
+// llamaRepo is the repository that the SDK requests for a model whose name begins with llamaNames.
 const (
 	llamaRepo  = "thinkingmachineslabinc/meta-llama-3-instruct-tokenizer"
 	llamaNames = "meta-llama/Llama-3"
 )
 
-// repoName is what the hub takes for a repository.
+// repoName matches the repository names of the hub.
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$`)
 
-// tokenizerID is what get_info says: a name that transformers takes and that the hub or this server knows; "" if there
-// is none.
+// tokenizerID is the tokenizer_id of get_info: a repository name that transformers accepts and that the hub or this
+// server has; "" if there is none.
 func (s *Server) tokenizerID(asked, base string) string {
 	plain, _, _ := strings.Cut(asked, ":")
 	switch {
@@ -70,24 +70,25 @@ func (s *Server) tokenizerID(asked, base string) string {
 	return flat(base)
 }
 
-// tokenizerAdvice tells a client how get_tokenizer finds tokenizers that the hub does not have; "" if there are none.
+// tokenizerAdvice is a message to clients: how get_tokenizer finds tokenizers that the hub does not have; "" if there
+// are none.
 func (s *Server) tokenizerAdvice(c *call) string {
 	for base := range s.opts.Tokenizers {
 		if s.opts.HubNames[base] == "" {
 			return "get_tokenizer() finds the tokenizers of this server's base models with HF_ENDPOINT=" + s.origin(
 				c.r,
-			) + " (and HF_TOKEN set to the key, where keys are asked for), set before Python starts"
+			) + " (and HF_TOKEN set to the key, if the server requires keys), set before Python starts"
 		}
 	}
 	return ""
 }
 
-// flat makes one name of a path.
+// flat turns a path into a single name.
 func flat(base string) string {
 	return "trinity/" + strings.Trim(regexp.MustCompile(`[^\w.]+`).ReplaceAllString(base, "-"), "-.")
 }
 
-// tokenizerFolder is the folder of a repository's tokenizer. The SDK takes the third part of a name for a variant and
+// tokenizerFolder is the folder of a repository's tokenizer. The SDK treats the third part of a name as a variant and
 // leaves it out.
 func (s *Server) tokenizerFolder(repo string) (string, bool) {
 	if dir, ok := s.opts.Tokenizers[s.baseName(repo)]; ok {
@@ -114,7 +115,7 @@ func (s *Server) tokenizerFolder(repo string) (string, bool) {
 	return "", false
 }
 
-// resolve answers with one file of a tokenizer. What does not look like one goes to other.
+// resolve answers with one file of a tokenizer. Other requests go to other.
 func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Handler) {
 	repo, rest, ok := strings.Cut(r.PathValue("path"), "/resolve/")
 	_, name, ok2 := strings.Cut(rest, "/")
@@ -130,7 +131,7 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Hand
 	w.Header().Set("X-Repo-Commit", files.commit)
 	if !ok {
 		s.hubError(w, http.StatusNotFound, "EntryNotFound",
-			"this repository has the files of a tokenizer and no others")
+			"this repository has only the files of a tokenizer")
 		return
 	}
 	sum := sha256.Sum256(content)
@@ -139,7 +140,7 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Hand
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// describe lists the files of a tokenizer. There are no folders among them, so a tree is empty.
+// describe lists the files of a tokenizer. It has no folders, so a tree is empty.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	repo, _, _ := strings.Cut(r.PathValue("repo"), "/revision/")
 	repo, _, tree := strings.Cut(repo, "/tree/")
@@ -160,17 +161,18 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, map[string]any{"id": repo, "sha": files.commit, "siblings": list})
 }
 
-// repository finds what a request is about, or answers it. Where keys are asked for, HF_TOKEN is one.
+// repository returns the tokenizer that a request names, or answers with an error. If keys are required, HF_TOKEN must
+// be one.
 func (s *Server) repository(w http.ResponseWriter, r *http.Request, repo string) (tokenizerRepo, bool) {
 	if s.keyed() && s.authenticate(r) == "" {
 		s.hubError(w, http.StatusUnauthorized, "GatedRepo",
-			"this server asks for keys: set HF_TOKEN to the one in TINKER_API_KEY")
+			"this server requires keys: set HF_TOKEN to the one in TINKER_API_KEY")
 		return tokenizerRepo{}, false
 	}
 	dir, ok := s.tokenizerFolder(repo)
 	if !ok {
 		s.hubError(w, http.StatusNotFound, "RepoNotFound",
-			fmt.Sprintf("%s is no base model of this server; unset HF_ENDPOINT for what is on the hub", repo))
+			fmt.Sprintf("%s is no base model of this server; unset HF_ENDPOINT to use the hub", repo))
 		return tokenizerRepo{}, false
 	}
 	files, err := readTokenizer(dir)
@@ -187,7 +189,7 @@ func (s *Server) hubError(w http.ResponseWriter, code int, kind, text string) {
 	reply(w, code, map[string]string{"error": text})
 }
 
-// tokenizerRepo is a tokenizer as clients see it. commit, 40 hex digits, is of the contents.
+// tokenizerRepo is a tokenizer as clients see it. commit is a hash of the contents, 40 hex digits.
 type tokenizerRepo struct {
 	commit  string
 	content map[string][]byte
@@ -215,11 +217,11 @@ func readTokenizer(dir string) (tokenizerRepo, error) {
 	return files, nil
 }
 
-// withoutPaths leaves out the settings that name a place on the disk of whoever wrote them.
+// withoutPaths removes the settings that hold a path.
 func withoutPaths(raw []byte) ([]byte, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, tinker.Serverf("the settings are no JSON object: %w", err)
+		return nil, tinker.Serverf("the settings are not a JSON object: %w", err)
 	}
 	kept := true
 	for _, key := range pathKeys {

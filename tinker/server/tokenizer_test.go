@@ -12,8 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// tokenizerDir is a model folder whose settings name places on the disk of who wrote them, with a file that is nobody's
-// business.
+// tokenizerDir is a model folder whose settings hold paths of another machine, with a file that must not be served.
 func tokenizerDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,8 +27,8 @@ func tokenizerDir(t *testing.T) string {
 	return dir
 }
 
-// Tokenizers are named so that the SDK can load them, and served as a hub serves them, without the weights and without
-// places of this disk.
+// Tokenizers have names that the SDK can load, and are served in the form of the hub, without the weights and without
+// paths of this machine.
 func TestTokenizers(t *testing.T) {
 	dir := tokenizerDir(t)
 	r := newRig(
@@ -100,7 +99,7 @@ func TestTokenizers(t *testing.T) {
 	}
 }
 
-// Where keys are asked for, tokenizers are for those who have one; a name of the hub goes before this server's.
+// If keys are required, tokenizers need one too. A name on the hub has priority over this server's.
 func TestTokenizersWithKeys(t *testing.T) {
 	r := newRig(
 		t,

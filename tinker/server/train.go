@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// forwardBackward takes both the protobuf of today's SDK and the JSON of old ones. Whatever can be read as a request is
-// promised, and what is wrong with its data is its result: a chunk that is turned away stops the SDK for good.
+// forwardBackward accepts the protobuf of the current SDK and the JSON of older ones. A request that can be read is
+// promised, and an error in its data becomes its result: refusing a chunk would stop the SDK permanently.
 func (s *Server) forwardBackward(c *call) (any, error) {
 	var req wire.ForwardBackward
 	var bad error
@@ -32,7 +32,7 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 		return nil, bad
 	}
 	if bad == nil && len(req.LossFnText) > 0 {
-		bad = tinker.Userf("loss_fn_config: %v is text; no loss here has settings that are text", req.LossFnText)
+		bad = tinker.Userf("loss_fn_config: %v is text; the losses have numeric settings only", req.LossFnText)
 	}
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 		func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
 }
 
-// unreadable reports whether an error says that a request will never be decoded, whatever the client does.
+// unreadable reports whether an error means that a request can never be decoded.
 func unreadable(err error) bool {
 	var se *statusError
 	var undecoded *undecodedError
@@ -107,7 +107,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 	s.mu.Lock()
 	_, again := s.state.rejected(m.ID, seq)
 	far := s.tooFar(m, seq)
-	awaited := len(m.ahead) > 0 && seq == m.dense+1 // others wait for it
+	awaited := len(m.ahead) > 0 && seq == m.dense+1 // later requests wait for it
 	s.mu.Unlock()
 	if far != nil {
 		return nil, far
@@ -118,12 +118,12 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 	}
 	if again {
-		if err := s.log.Sync(s.log.End()); err != nil { // the first one may still be on its way to the disk
+		if err := s.log.Sync(s.log.End()); err != nil { // the first one may not be on the disk yet
 			return nil, err
 		}
 	} else {
 		f, err := send()
-		// the run rests, and there is no memory to bring it back
+		// the run is evicted, and there is no memory to restore it
 		for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() {
 			f, err = send()
 		}
@@ -133,7 +133,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) &&
 			!errors.Is(err, tinker.ErrUnusable) && !s.known(m, seq) {
-			return s.reject(m, seq, err) // it is wrong, and was not logged
+			return s.reject(m, seq, err) // it is invalid and was not logged
 		}
 		if err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 	return s.promiseOf(tokenTrain, m.ID, seq, m.ID), nil
 }
 
-// queueRoom refuses a training request while too much waits.
+// queueRoom refuses a training request while the queue is full.
 func (s *Server) queueRoom(m *model, tokens int, size int64) error {
 	tenant := s.tenantOf(m)
 	if err := s.training.room(tenant, size); err != nil {
@@ -171,7 +171,7 @@ func checkSeq(seq int64) error {
 	return nil
 }
 
-// count counts a pending request until it is done. A repeated request is counted again, and done at once.
+// count counts a pending request until it is done. A repeated request is counted again and is done at once.
 func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64, done <-chan struct{}) {
 	s.mu.Lock()
 	s.arrived(m, seq)
@@ -192,18 +192,19 @@ func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64
 	}
 }
 
-// reject uses up the number of a request that is wrong, so that later ones run, and promises the error as its result.
+// reject uses up the number of an invalid request, so that later ones run, and promises the error as its result.
 func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 	if err := checkSeq(seq); err != nil {
 		return nil, err
 	}
-	err := s.change(func(t *state) (int64, error) {
+	err := s.change(func(t *serverState) (int64, error) {
 		if err := s.tooFar(m, seq); err != nil {
 			return 0, err
 		}
 		if s.backend.Accepted(m.ID, seq) {
 			if _, again := t.rejected(m.ID, seq); !again {
-				return 0, tinker.Userf("%w (and this one is wrong: %w)", numbered.Reused(seq, "model "+m.ID), bad)
+				return 0, tinker.Userf("%w (and the new request is invalid: %w)",
+					numbered.Reused(seq, "model "+m.ID), bad)
 			}
 			return 0, nil
 		}
@@ -226,17 +227,17 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 	return s.promiseOf(tokenTrain, m.ID, seq, m.ID), nil
 }
 
-// void sends a request without data in place of one that was wrong: it fails, and changes nothing but the number.
+// void sends a request without data in place of an invalid one: it fails, and changes only the next number.
 func (s *Server) void(m *model, seq int64) error {
 	_, err := m.client.Forward(s.ctx, tinker.ForwardRequest{SeqID: seq, LossFn: tinker.CrossEntropy})
 	if tinker.CategoryOf(err) == tinker.User {
-		return nil // used up long ago
+		return nil // used up before
 	}
 	return err
 }
 
-func rejected(model string, seq int64, err error) reject {
-	return reject{Model: model, Seq: seq, Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}
+func rejected(model string, seq int64, err error) rejection {
+	return rejection{Model: model, Seq: seq, Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}
 }
 
-func (r reject) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }
+func (r rejection) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// An unloaded model has done what was accepted, answers with not found from then on, also after a restart, and its
-// checkpoint lives on.
+// A model is unloaded after its accepted requests. From then on it returns not found, also after a restart, and its
+// checkpoint stays.
 func TestUnload(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()

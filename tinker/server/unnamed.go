@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// collectSamplers deletes unnamed samplers that were not used for long.
+// collectSamplers deletes unnamed samplers that were not used for KeepUnnamed.
 func (s *Server) collectSamplers() error {
 	now := s.opts.Now()
 	return s.dropUnnamed(func(p *sampler) bool { return now.Sub(p.used) > s.opts.KeepUnnamed })
 }
 
-// trimUnnamed deletes a tenant's unnamed samplers, those first that were not used for longest, until what remains is
-// within what a tenant may have of them: in number and in bytes on the disk. One in use stays, and so does the
-// newest.
+// trimUnnamed deletes a tenant's least recently used unnamed samplers until the rest is within the limits, in number
+// and in bytes on disk. Samplers in use and the newest one stay.
 func (s *Server) trimUnnamed(tenant string) error {
 	s.measureUnnamed(tenant)
 	s.mu.Lock()
@@ -39,7 +38,7 @@ func (s *Server) trimUnnamed(tenant string) error {
 	return s.dropUnnamed(func(p *sampler) bool { return excess[p] })
 }
 
-// measureUnnamed learns the sizes of a tenant's unnamed samplers that were saved since it was called last.
+// measureUnnamed determines the sizes of a tenant's unnamed samplers that were saved since the last call.
 func (s *Server) measureUnnamed(tenant string) {
 	s.mu.Lock()
 	var fresh []*sampler
@@ -50,7 +49,7 @@ func (s *Server) measureUnnamed(tenant string) {
 	}
 	s.mu.Unlock()
 	for _, p := range fresh {
-		if k, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil { // else its save still waits
+		if k, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil { // else its save is pending
 			s.mu.Lock()
 			p.bytes = k.Size
 			s.mu.Unlock()
@@ -58,10 +57,10 @@ func (s *Server) measureUnnamed(tenant string) {
 	}
 }
 
-// dropUnnamed deletes the unnamed samplers that are meant, but for those in use and those whose save still waits.
+// dropUnnamed deletes the unnamed samplers that meant selects, except those in use and those whose save is pending.
 func (s *Server) dropUnnamed(meant func(*sampler) bool) error {
 	var idle []*sampler
-	err := s.change(func(t *state) (at int64, err error) {
+	err := s.change(func(t *serverState) (at int64, err error) {
 		for _, p := range t.samplers {
 			if p.Unnamed && p.busy == 0 && meant(p) {
 				if _, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil {

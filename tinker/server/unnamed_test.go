@@ -19,7 +19,7 @@ func (r *rig) freeze(model string, seq, number int64) (id string) {
 	return r.result(r.promise("/save_weights_for_sampler", body))["sampling_session_id"].(string)
 }
 
-// Of a tenant's unnamed samplers those not used for longest go when there are too many; one in use stays, and so do
+// When a tenant has too many unnamed samplers, the least recently used are deleted; one in use stays, and so do
 // another tenant's.
 func TestUnnamedSamplersAreBounded(t *testing.T) {
 	for name, o := range map[string]Options{"number": {MaxUnnamed: 3}, "bytes": {MaxUnnamedBytes: 1}} {
@@ -53,7 +53,8 @@ func TestUnnamedSamplersAreBounded(t *testing.T) {
 	}
 }
 
-// Samplers' weights that do not fit into the memory together are read again in turn, and every sample is what it was.
+// Samplers whose weights do not fit into memory together are evicted and loaded in turn, and every sample stays the
+// same.
 func TestIdleWeightsMakeRoom(t *testing.T) {
 	budget := int64(0)
 	tune := func(o *engine.Options) { o.Memory = budget }
@@ -81,7 +82,7 @@ func TestIdleWeightsMakeRoom(t *testing.T) {
 	r.restart()
 	for seq := range int64(3) {
 		var promises []string
-		for _, id := range ids { // at once: those that wait for memory get it when the others are done
+		for _, id := range ids { // concurrently: samples that wait for memory get it when others are done
 			promises = append(promises, r.promise("/asample", asample(id, 1+seq, seeded)))
 		}
 		for i, p := range promises {
@@ -95,8 +96,8 @@ func TestIdleWeightsMakeRoom(t *testing.T) {
 	}
 }
 
-// Runs that nobody uses make room for others. Those with work stay, and while they fill a tenant's memory further
-// models are refused in a way that its client understands; another tenant finds room.
+// Idle runs are evicted to make room for others. Runs with work stay, and while they fill a tenant's memory its
+// further models are refused in a form that its client understands; another tenant finds room.
 func TestModelsAreBoundedByMemory(t *testing.T) {
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.Memory = 4 << 20 })
 	session := r.session()
@@ -104,7 +105,7 @@ func TestModelsAreBoundedByMemory(t *testing.T) {
 	for ; made < 100; made++ {
 		code, h, raw := r.send("POST", wire.Prefix+"/create_model", createModel(session, made))
 		if code == http.StatusOK {
-			// it waits for the first, so the run cannot rest
+			// it waits for the first, so the run cannot be evicted
 			r.promise("/forward_backward", batch(r.model(session, made), 2, false))
 			continue
 		}
@@ -119,7 +120,7 @@ func TestModelsAreBoundedByMemory(t *testing.T) {
 	}
 	bob := r.as("tml-bob")
 	bobs := bob.session()
-	for i := range int64(40) { // his runs rest one after another
+	for i := range int64(40) { // these runs are evicted one after another
 		bob.model(bobs, i)
 	}
 	r.model(session, 0) // again
@@ -129,7 +130,7 @@ func TestModelsAreBoundedByMemory(t *testing.T) {
 		!strings.Contains(string(raw), "take a rank of 1 to 256") {
 		t.Errorf("rank 4096: %d %s", code, raw)
 	}
-	for i := range 2 { // the other tenant has had a place of the first one's
+	for i := range 2 { // the other tenant has taken memory of the first
 		r.post("/unload_model", map[string]any{"model_id": fmt.Sprintf("%s:train:%d", session, i)}, nil)
 	}
 	for i := 0; ; i++ {

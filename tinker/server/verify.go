@@ -11,12 +11,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
-// Repair sets aside what a start could not read of the server's log in dir, which nobody may have open, and tells seen
-// what is lost.
-func Repair(dir string, dfs disk.FS, seen func(line string)) error {
+// Repair sets aside the parts of the server's log in dir that a start could not read, and calls seen with the losses.
+// No process may have the log open.
+func Repair(dir string, seen func(line string)) error {
 	path := filepath.Join(dir, logName)
 	s := newState()
-	aside, err := wal.Repair(path, wal.Options{FS: dfs, Legacy: wal.LegacyLedger, Notice: seen}, s.replay)
+	aside, err := wal.Repair(path, wal.Options{FS: disk.OS(), Legacy: wal.LegacyLedger, Notice: seen}, s.replay)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
@@ -26,7 +26,8 @@ func Repair(dir string, dfs disk.FS, seen func(line string)) error {
 	return nil
 }
 
-// Verify reads the server's log in dir without changing it and tells seen what it found. A folder without one is sound.
+// Verify reads the server's log in dir without changing it and calls seen with its findings. A folder without a log is
+// sound.
 func Verify(dir string, seen func(line string)) error {
 	path := filepath.Join(dir, logName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// entropic asks for the entropies of a datum, with coef in the loss and weights of its own.
+// entropic is a request for the entropies of a datum, with coef in the loss and the given weights.
 func entropic(loss string, coef float64, weights []float32) tinker.ForwardRequest {
 	d := datum(some...)
 	if loss == tinker.CrossEntropy {
@@ -19,8 +19,8 @@ func entropic(loss string, coef float64, weights []float32) tinker.ForwardReques
 		LossFnConfig: map[string]float64{tinker.EntropyCoef: coef}}
 }
 
-// entropy: a service with exact entropies returns them with every loss, takes them off the loss with their weights,
-// and training on nothing else moves them. One without refuses the setting.
+// entropy: a service with exact entropies returns them with every loss, subtracts them from the loss with their
+// weights, and training on them alone changes them. A service without refuses the setting.
 func (s *suite) entropy() {
 	c := s.model(0)
 	n := len(some) - 1
@@ -28,7 +28,7 @@ func (s *suite) entropy() {
 	if !s.caps.ExactEntropy {
 		f, err := c.Forward(s.ctx, entropic(tinker.CrossEntropy, 0, nil))
 		if _, err := result(s, f, err); err == nil {
-			s.Error("a service without exact entropies takes entropy_coef")
+			s.Error("a service without exact entropies accepts entropy_coef")
 		}
 		return
 	}
@@ -71,7 +71,7 @@ func (s *suite) entropy() {
 	s.entropyMoves()
 }
 
-// entropyOfTop compares entropies with what the likeliest tokens say of them.
+// entropyOfTop compares entropies with the range that follows from the likeliest tokens.
 func (s *suite) entropyOfTop(h []float32) {
 	// an untrained adapter changes nothing
 	sampler, err := s.svc.SamplingClient(s.ctx, tinker.SamplingClientRequest{BaseModel: s.base})

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// losses checks each loss's value against its formula, computed here from the returned logprobs.
+// losses compares each loss's value with its formula, computed here from the returned logprobs.
 func (s *suite) losses() {
 	c := s.model(0)
 	d := datum(some...)
@@ -50,7 +50,7 @@ func (s *suite) losses() {
 	}
 }
 
-// maskedLosses is losses for those that have a mask of positions: gspo, and on a service with ExactLogprobs
+// maskedLosses is losses for the losses that have a mask of positions: gspo, and on a service with ExactLogprobs
 // stable_reinforce without provenance.
 func (s *suite) maskedLosses() {
 	c := s.model(0)
@@ -106,8 +106,8 @@ func (s *suite) maskedLosses() {
 	}
 }
 
-// twoTargets: with K candidate targets a position the outputs have the same shape and column 0 is what one target
-// gives.
+// twoTargets: with K candidate targets per position the outputs have the same shape, and column 0 equals the result
+// with one target.
 func (s *suite) twoTargets() {
 	c := s.model(0)
 	n := len(some) - 1

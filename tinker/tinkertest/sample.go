@@ -85,7 +85,7 @@ func (s *suite) checkpoints() {
 	}
 }
 
-// frozen: a sampler has the weights of its SeqID for ever.
+// frozen: a sampler keeps the weights of its SeqID.
 func (s *suite) frozen() {
 	c := s.model(0)
 	s.train(c, 2e-2, some...)
@@ -254,7 +254,7 @@ func (s *suite) promptLogprobs() {
 	}
 }
 
-// exact: what a sampler reports for its tokens is what training computes for them at the same weights.
+// exact: a sampler reports the logprobs that training computes for the same tokens at the same weights.
 func (s *suite) exact() {
 	if !s.caps.ExactLogprobs {
 		s.Skip("the service does not promise it")

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// topSamples: the likeliest tokens beside each sampled one, whatever the draw was cut to, and not a bit of the samples
-// changes.
+// topSamples: the likeliest tokens are returned for each sampled one, whatever top_k and top_p are, and the samples
+// keep their bits.
 func (s *suite) topSamples() {
 	c := s.sampler(tinker.SamplingClientRequest{BaseModel: s.base})
 	r := request(2, 8, 5, some...)
@@ -191,7 +191,7 @@ func (s *suite) noStop() {
 		}
 	}
 	if ended == 0 {
-		s.Error("no sample of 64 ended by itself, so the test shows nothing")
+		s.Error("no sample of 64 ended by itself, so the test checks nothing")
 	}
 	r.Params.StopTokens = []int32{1}
 	f, err := c.Sample(s.ctx, r)

@@ -1,5 +1,5 @@
-// Package tinkertest is the test suite for implementations of package tinker. It is the contract of the interfaces
-// there.
+// Package tinkertest is the test suite for implementations of package tinker. It checks the contract of its
+// interfaces.
 package tinkertest
 
 import (
@@ -83,7 +83,7 @@ func (s *suite) createRequest(seq int64) tinker.CreateModelRequest {
 		LoRA: tinker.LoRA{Rank: 4, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}}
 }
 
-// wait is the value of a future whose request was accepted.
+// wait returns the value of a future whose request must be accepted.
 func wait[T any](s *suite, f *tinker.Future[T], err error) T {
 	s.Helper()
 	v, err := result(s, f, err)
@@ -101,7 +101,7 @@ func result[T any](s *suite, f *tinker.Future[T], err error) (T, error) {
 	return f.Wait(s.ctx)
 }
 
-// datum is a training sequence over tokens with the inputs that every loss takes.
+// datum is a training sequence over tokens with the inputs that every loss reads.
 func datum(tokens ...int32) tinker.Datum {
 	n := len(tokens) - 1
 	w, q, a := make([]float32, n), make([]float32, n), make([]float32, n)

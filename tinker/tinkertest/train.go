@@ -33,7 +33,7 @@ func (s *suite) learn() {
 	var losses []float64
 	for range 12 {
 		f, err := c.ForwardBackward(s.ctx, crossEntropy(datum(some...)))
-		o, oerr := c.OptimStep(s.ctx, adam(2e-2)) // right behind, before the first result
+		o, oerr := c.OptimStep(s.ctx, adam(2e-2)) // sent before the first result
 		losses = append(losses, wait(s, f, err).Metrics["loss:sum"])
 		wait(s, o, oerr)
 	}
@@ -42,8 +42,8 @@ func (s *suite) learn() {
 	}
 }
 
-// dimuon: the other optimizer of a service learns too, and each takes its own settings only. A refused step leaves the
-// gradient.
+// dimuon: the other optimizer of a service learns too, and each accepts its own settings only. A refused step keeps
+// the gradient.
 func (s *suite) dimuon() {
 	if !s.caps.ExactLogprobs {
 		s.Skip("asked of this project's services only")

@@ -6,8 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// unload: what was accepted is done, what comes later is refused, checkpoints stay, and other models know nothing of
-// it.
+// unload: accepted requests are executed, later ones are refused, checkpoints stay, and other models are not affected.
 func (s *suite) unload() {
 	u, ok := s.svc.(tinker.Unloader)
 	if !ok {

@@ -10,19 +10,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// ForwardBackward is message ForwardBackwardRequest, with tensors unfolded.
+// ForwardBackward is message ForwardBackwardRequest, with dense tensors.
 type ForwardBackward struct {
 	ModelID      string
 	SeqID        int64
 	Data         []tinker.Datum
 	LossFn       string
 	LossFnConfig map[string]float64
-	LossFnText   map[string]string // values of loss_fn_config that are text; no loss of the protocol has any
+	LossFnText   map[string]string // text values of loss_fn_config; no loss of the protocol has any
 	ForwardOnly  bool
-	Provenance   []Provenance // of the data, one each; nil when none of them has any
+	Provenance   []Provenance // one per datum; nil when no datum has any
 }
 
-// EncodeForwardBackward writes the message as the SDK does: numbers of the configuration go into both of its fields.
+// EncodeForwardBackward writes the message as the SDK does: numbers of the configuration are in both of its fields.
 func EncodeForwardBackward(r ForwardBackward) []byte {
 	b := appendString(nil, 1, r.ModelID)
 	b = appendVarint(b, 2, uint64(r.SeqID))
@@ -73,8 +73,8 @@ func appendChunk(b []byte, c tinker.Chunk) []byte {
 	return appendBytes(b, 2, m)
 }
 
-// DecodeForwardBackward reads the message. When only its contents are wrong the error is a User error, and everything
-// that could be read, model and sequence number first of all, is returned with it.
+// DecodeForwardBackward reads the message. If only its contents are wrong, the error is a User error, and the fields
+// that could be read are returned with it, above all model and sequence number.
 func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 	var r ForwardBackward
 	var bad error // the first User error
@@ -151,7 +151,7 @@ func (r *ForwardBackward) configValue(b []byte) error {
 	})
 }
 
-// add appends a datum and where it came from.
+// add appends a datum and its provenance.
 func (r *ForwardBackward) add(d tinker.Datum, from Provenance) {
 	r.Data = append(r.Data, d)
 	if !from.Empty() && r.Provenance == nil {
@@ -190,7 +190,7 @@ func readDatum(b []byte, room, spans *int) (tinker.Datum, Provenance, error) {
 	return d, from, err
 }
 
-// keep notes the first User error and passes on every other.
+// keep stores the first User error and returns every other error.
 func keep(bad *error, err error) error {
 	if tinker.CategoryOf(err) != tinker.User {
 		return err
@@ -209,7 +209,7 @@ func readChunk(b []byte) (tinker.Chunk, error) {
 			return fields("EncodedTextChunk", f.raw, func(f field) error {
 				if f.is(1, protowire.BytesType) {
 					if len(f.raw)%4 != 0 {
-						return tinker.Userf("%d bytes are no whole number of int32 tokens", len(f.raw))
+						return tinker.Userf("%d bytes are not a whole number of int32 tokens", len(f.raw))
 					}
 					c.Tokens = readTokens(f.raw)
 				}
@@ -219,7 +219,7 @@ func readChunk(b []byte) (tinker.Chunk, error) {
 			c.Image = &tinker.Image{}
 			return readImage(c.Image, f.raw)
 		case f.is(3, protowire.BytesType):
-			return tinker.Userf("dmel audio is read by no model here; send encoded_text")
+			return tinker.Userf("no model here reads dmel audio; send encoded_text")
 		}
 		return nil
 	})

@@ -20,7 +20,7 @@ type Chunk struct {
 	DMel           []byte  `json:"dmel,omitempty"`
 }
 
-// Tinker is the seam's form. Kinds that no service here reads are User errors that name the chunk.
+// Tinker converts to package tinker's type. Kinds that no service here reads are User errors that name the chunk.
 func (m ModelInput) Tinker() (tinker.ModelInput, error) {
 	out := tinker.ModelInput{}
 	for i, c := range m.Chunks {
@@ -31,10 +31,10 @@ func (m ModelInput) Tinker() (tinker.ModelInput, error) {
 			out.Chunks = append(out.Chunks, tinker.Chunk{Image: &tinker.Image{Data: c.Data, Format: c.Format,
 				ExpectedTokens: c.ExpectedTokens}})
 		case "image_asset_pointer":
-			return out, tinker.Userf("chunk %d is an image_asset_pointer (%q); this service fetches nothing, send "+
-				"the image itself", i, c.Location)
+			return out, tinker.Userf("chunk %d is an image_asset_pointer (%q); this service does not download images, "+
+				"send the image itself", i, c.Location)
 		case "dmel":
-			return out, tinker.Userf("chunk %d is dmel audio, which is read by no model here; send encoded_text", i)
+			return out, tinker.Userf("chunk %d is dmel audio, which no model here reads; send encoded_text", i)
 		default:
 			return out, tinker.Userf("chunk %d has type %q; use encoded_text or image", i, c.Type)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Promise is the answer of everything whose result is fetched later.
+// Promise is the answer to a request whose result is retrieved later.
 type Promise struct {
 	RequestID         string   `json:"request_id"`
 	ModelID           string   `json:"model_id,omitempty"`
@@ -27,7 +27,7 @@ const (
 	QueuePausedRate     = "paused_rate_limit"
 )
 
-// TryAgain is the answer of retrieve_future while the result is not there.
+// TryAgain is the answer of retrieve_future while there is no result.
 type TryAgain struct {
 	Type             string `json:"type"` // try_again
 	RequestID        string `json:"request_id"`
@@ -54,7 +54,7 @@ func Decode(b []byte, v any) error {
 	var typed *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &typed) && typed.Field != "":
-		return tinker.Userf("%s is %s, which is no %v that can be meant", typed.Field, typed.Value, typed.Type)
+		return tinker.Userf("%s is %s; it must be a %v", typed.Field, typed.Value, typed.Type)
 	case err != nil:
 		return malformed("request body", err)
 	}

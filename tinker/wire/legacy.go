@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The JSON forms of SDK 0.24 and older: forward and forward_backward requests, and the results that are protobuf today.
+// The JSON forms of SDK 0.24 and older: forward and forward_backward requests, and the results that newer SDKs get as
+// protobuf.
 
 // LegacyForward is the JSON body of forward_backward (Input) and of forward (ForwardInput).
 type LegacyForward struct {
@@ -53,7 +54,7 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*float64)(n))
 }
 
-// MarshalJSON writes what is not finite as null.
+// MarshalJSON writes a value that is not finite as null.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
 		return []byte("null"), nil
@@ -61,7 +62,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// Tinker is the form of the protobuf request. Errors are User errors; model and sequence number are always set.
+// Tinker converts to the protobuf request. Errors are User errors; model and sequence number are always set.
 func (l LegacyForward) Tinker() (ForwardBackward, error) {
 	r := ForwardBackward{ModelID: l.ModelID, SeqID: l.SeqID}
 	in := l.Input
@@ -157,7 +158,7 @@ func fromTensor(t tinker.Tensor) LegacyTensor {
 	return l
 }
 
-// FiniteMetrics leaves out what JSON cannot say.
+// FiniteMetrics leaves out metrics that are not finite, which JSON cannot represent.
 func FiniteMetrics(m map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for k, v := range m {
@@ -178,7 +179,8 @@ type LegacySample struct {
 	Alt       *LegacyAlt       `json:"prompt_alt_tokens,omitempty"`
 }
 
-// LegacyAlt is tokens drawn at the positions of a prompt after the first: two tensors [prompt-1, k].
+// LegacyAlt is the tokens drawn at the positions of a prompt after the first, and their logprobs: two tensors
+// [prompt-1, k].
 type LegacyAlt struct {
 	Tokens   LegacyTensor `json:"tokens"`
 	Logprobs LegacyTensor `json:"logprobs"`

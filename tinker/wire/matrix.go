@@ -9,7 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Targets reads a tensor of token ids [rows, K], dense or sparse, without unfolding it. Errors are User errors.
+// Targets reads a tensor of token ids [rows, K], dense or sparse, and keeps a sparse one sparse. Errors are User
+// errors.
 func (t LegacyTensor) Targets() (*tinker.Matrix[int32], error) {
 	if t.DType != "int64" {
 		return nil, tinker.Userf("dtype is %q; token ids are int64", t.DType)

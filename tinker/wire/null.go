@@ -12,11 +12,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// JSON has no NaN and no infinity: the SDK writes null for them, and a decoder that takes null for "absent" would put a
-// default in the place of a number that went wrong. So null is refused wherever a number is required. Fields that may
-// be null (optional ones, of which null says that there is none) have the tag null:"ok".
+// JSON has no NaN and no infinity: the SDK writes null for them. A decoder that reads null as "absent" would replace
+// such a number by a default. So null is refused wherever a number is required. Optional fields, in which null means
+// "none", have the tag null:"ok".
 
-// refuseNulls returns a User error that names the first number in raw which is null. v is what raw was decoded into.
+// refuseNulls returns a User error that names the first number in raw which is null. raw was decoded into v.
 func refuseNulls(raw []byte, v any) error {
 	if !bytes.Contains(raw, []byte("null")) {
 		return nil
@@ -28,7 +28,7 @@ func refuseNulls(raw []byte, v any) error {
 	return nil
 }
 
-// nullNumber is the path of a number that is null, "" if there is none.
+// nullNumber returns the path of a number that is null, "" if there is none.
 func nullNumber(raw json.RawMessage, t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -41,7 +41,7 @@ func nullNumber(raw json.RawMessage, t reflect.Type) string {
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
-		return "" // the decoder has said what is wrong with it
+		return "" // the decoder has reported its error
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		to, optional := t, false
@@ -63,7 +63,8 @@ func nullNumber(raw json.RawMessage, t reflect.Type) string {
 	return ""
 }
 
-// nullElement is nullNumber of a list's elements. Bytes are base64, and a type that reads itself knows what null means.
+// nullElement is nullNumber for a list's elements. Bytes are base64, and a type with its own UnmarshalJSON handles
+// null itself.
 func nullElement(raw json.RawMessage, t reflect.Type) string {
 	if t.Kind() == reflect.Uint8 || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return ""
@@ -87,7 +88,8 @@ func nullElement(raw json.RawMessage, t reflect.Type) string {
 	return ""
 }
 
-// fieldOf finds the field that the decoder puts a member into; like it, it takes any case of letters.
+// fieldOf returns the field into which encoding/json decodes a member; it ignores the case of letters as encoding/json
+// does.
 func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

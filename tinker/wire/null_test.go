@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Null is no number: it is refused by name where one is required, and means "none" where there may be none.
+// Null is refused by name where a number is required, and means "none" in optional fields.
 func TestNull(t *testing.T) {
 	for _, c := range []struct {
 		body string

@@ -4,13 +4,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Optimizer is optimizer_config: the optimizer that a model has for as long as it lives. None is adamw.
+// Optimizer is optimizer_config: the optimizer of a model, which never changes. None is adamw.
 type Optimizer struct {
 	Type    string `json:"type"`
 	Version *int   `json:"version,omitempty"` // of dimuon: 1
 }
 
-// Tinker is the seam's form; none is "". An optimizer that there is not is a User error.
+// Tinker converts to package tinker's name; none is "". An unknown optimizer is a User error.
 func (o *Optimizer) Tinker() (string, error) {
 	switch {
 	case o == nil:
@@ -68,8 +68,7 @@ func (p OptimParams) Tinker() (*tinker.DimuonParams, error) {
 	return &d, nil
 }
 
-// FromDimuon is the inverse of Tinker. Settings that have their defaults and that the newest SDK does not have are left
-// out.
+// FromDimuon is the inverse of Tinker. Settings that the newest SDK lacks are left out if they have their defaults.
 func FromDimuon(p tinker.DimuonParams) *OptimParams {
 	o := &OptimParams{Type: tinker.Dimuon, LearningRate: &p.LearningRate, GradClipNorm: &p.GradClipNorm,
 		Beta1: &p.Beta1}
@@ -83,7 +82,7 @@ func FromDimuon(p tinker.DimuonParams) *OptimParams {
 	return o
 }
 
-// Tinker is the seam's form. Exactly one of the two must be there.
+// Tinker converts to package tinker's type. Exactly one of adam_params and optimizer_params must be set.
 func (r OptimStepRequest) Tinker() (tinker.OptimStepRequest, error) {
 	o := tinker.OptimStepRequest{SeqID: r.SeqID}
 	switch {

@@ -14,7 +14,7 @@ import (
 // outputType is the loss_fn_output_type of every result.
 const outputType = "ArrayRecord"
 
-// EncodeOutput writes message ForwardBackwardOutput. Datums whose fields have like types and trailing shapes share a
+// EncodeOutput writes message ForwardBackwardOutput. Datums whose fields have equal types and trailing shapes share a
 // record.
 func EncodeOutput(o tinker.ForwardOutput) []byte {
 	var b []byte
@@ -35,7 +35,7 @@ func EncodeOutput(o tinker.ForwardOutput) []byte {
 	return b
 }
 
-// alike reports whether two datums' fields can lie in one record.
+// alike reports whether the fields of two datums fit in one record.
 func alike(a, b map[string]tinker.Tensor) bool {
 	if len(a) != len(b) {
 		return false
@@ -108,8 +108,8 @@ func DecodeOutput(b []byte) (tinker.ForwardOutput, error) {
 	return o, err
 }
 
-// maxBare bounds the datums without outputs, which take no bytes, of one answer; batches have a few thousand datums at
-// most.
+// maxBare limits the datums without outputs in one answer, since they take no bytes; batches have a few thousand
+// datums at most.
 const maxBare = 1 << 16
 
 func readRecord(o *tinker.ForwardOutput, b []byte) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// MaxSpans bounds the provenance spans of one request: each takes 48 bytes here and may take 4 on the wire.
+// MaxSpans limits the provenance spans of one request: each takes 48 bytes in memory and may take 4 on the wire.
 const MaxSpans = 1 << 20
 
 // Span is a run of positions of a datum: Length tokens that begin at Offset among the sampled tokens of the sequence,
@@ -17,8 +17,7 @@ type Span struct {
 	Offset, Length int64
 }
 
-// Provenance says where the tokens of a datum came from. Each list follows the positions of what it describes and
-// covers all of them.
+// Provenance names the sources of a datum's tokens. Each list covers all positions of its input, in order.
 type Provenance struct {
 	Input  []Span // of model_input
 	Target []Span // of loss_fn_inputs["target_tokens"]

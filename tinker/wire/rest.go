@@ -55,7 +55,7 @@ type Checkpoint struct {
 	UserMetadata   map[string]string `json:"user_metadata,omitempty"`
 }
 
-// Cursor is where a page lies in a list.
+// Cursor is the place of a page in a list.
 type Cursor struct {
 	Offset     int `json:"offset"`
 	Limit      int `json:"limit"`
@@ -93,7 +93,7 @@ type WeightsInfoRequest struct {
 	TinkerPath string `json:"tinker_path"`
 }
 
-// WeightsInfo says what a checkpoint needs.
+// WeightsInfo describes what is needed to load a checkpoint.
 type WeightsInfo struct {
 	BaseModel    string `json:"base_model"`
 	IsLoRA       bool   `json:"is_lora"`

@@ -54,7 +54,8 @@ type SamplingParams struct {
 	TopP        *float64 `json:"top_p,omitempty"`
 }
 
-// Tinker fills defaults in. A max_tokens of 0 is refused here, as 0 means "no limit" on the seam.
+// Tinker converts to package tinker's type and fills in defaults. It refuses a max_tokens of 0, which means "no limit"
+// there.
 func (p SamplingParams) Tinker() (tinker.SamplingParams, error) {
 	s := tinker.DefaultSampling()
 	if p.MaxTokens != nil {
@@ -93,11 +94,11 @@ func FromSampling(s tinker.SamplingParams) (SamplingParams, error) {
 		p.Seed = &seed
 	}
 	if s.NoStop && len(s.StopStrings)+len(s.StopTokens) > 0 {
-		return p, tinker.Userf("wire: no_stop goes with neither stop strings %q nor stop tokens %v", s.StopStrings,
-			s.StopTokens)
+		return p, tinker.Userf("wire: no_stop excludes stop strings %q and stop tokens %v; leave one out",
+			s.StopStrings, s.StopTokens)
 	}
 	if len(s.StopStrings) > 0 && len(s.StopTokens) > 0 {
-		return p, tinker.Userf("wire: the protocol takes stop strings or stop tokens in one request, not both: %q, %v",
+		return p, tinker.Userf("wire: a request may have stop strings or stop tokens, not both: %q, %v",
 			s.StopStrings, s.StopTokens)
 	}
 	if s.NoStop || len(s.StopStrings) > 0 || len(s.StopTokens) > 0 {
@@ -117,20 +118,20 @@ func (s *Seed) UnmarshalJSON(b []byte) error {
 	}
 	i, err := strconv.ParseInt(string(b), 10, 64)
 	if err != nil {
-		return fmt.Errorf("seed %s is no 64-bit number", b)
+		return fmt.Errorf("seed %s is not a 64-bit number", b)
 	}
 	*s = Seed(uint64(i))
 	return nil
 }
 
-// Stop is a string, a list of strings, or a list of token ids. An empty list turns the model's own ends off too;
-// without any Stop they count.
+// Stop is a string, a list of strings, or a list of token ids. An empty list also disables the model's own end tokens;
+// without a Stop they are used.
 type Stop struct {
 	Strings []string
 	Tokens  []int32
 }
 
-// MaxStops bounds the entries of a stop list: each is looked for at every token.
+// MaxStops limits the entries of a stop list, since each token is compared with all of them.
 const MaxStops = 4096
 
 // UnmarshalJSON takes the three forms, and a list that mixes them.
@@ -145,7 +146,7 @@ func (s *Stop) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("stop must be a string, a list of strings or a list of token ids")
 	}
 	if len(list) > MaxStops {
-		return fmt.Errorf("stop has %d entries; at most %d may be (MaxStops)", len(list), MaxStops)
+		return fmt.Errorf("stop has %d entries; the limit is %d (MaxStops)", len(list), MaxStops)
 	}
 	for _, raw := range list {
 		var token int32

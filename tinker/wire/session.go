@@ -5,13 +5,13 @@ type ClientConfigRequest struct {
 	SDKVersion string `json:"sdk_version"`
 }
 
-// ClientConfig is the answer of client/config: flags that a client keeps for its life. Pointers tell absent from zero,
+// ClientConfig is the answer of client/config: flags that a client reads once. Pointers distinguish absent from zero,
 // since an absent flag has the client's default.
 type ClientConfig struct {
 	PJWTAuthEnabled              bool   `json:"pjwt_auth_enabled"`
 	CredentialDefaultSource      string `json:"credential_default_source,omitempty"`
 	ParallelFwdBwdChunks         *bool  `json:"parallel_fwdbwd_chunks,omitempty"`         // default true
-	ProtoCompressFwdBwd          bool   `json:"proto_compress_fwdbwd"`                    // zstd bodies are taken
+	ProtoCompressFwdBwd          bool   `json:"proto_compress_fwdbwd"`                    // zstd bodies are accepted
 	FwdBwdMaxChunkLen            int    `json:"fwdbwd_max_chunk_len,omitempty"`           // datums; default 1024
 	FwdBwdMaxChunkBytesCount     int    `json:"fwdbwd_max_chunk_bytes_count,omitempty"`   // default 5,000,000
 	SampleMaxConcurrentRequests  int    `json:"sample_max_concurrent_requests,omitempty"` // default 2000

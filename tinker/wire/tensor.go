@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// MaxDense bounds how many elements the sparse tensors of one request may unfold to, so that a small message cannot
-// fill the memory: 32 Mi elements.
+// MaxDense limits the elements that the sparse tensors of one request have in dense form, so that a small message
+// cannot fill the memory: 32 Mi elements.
 const MaxDense = 1 << 25
 
 // csr is the message SparseCsr: values of the tensor's type, row and column indices int64.
@@ -34,7 +34,7 @@ func appendTensor(b []byte, t tinker.Tensor) []byte {
 	return appendInt64s(b, 4, shape)
 }
 
-// readTensor reads message Tensor. A problem with its contents is a User error; room is what MaxDense leaves.
+// readTensor reads message Tensor. A problem with its contents is a User error; room is the rest of MaxDense.
 func readTensor(b []byte, room *int) (tinker.Tensor, error) {
 	var dense []byte
 	var sparse *csr
@@ -95,7 +95,7 @@ func elements(shape []int) (n int, ok bool) {
 // fill puts raw elements into t.
 func fill(t tinker.Tensor, raw []byte, d DType) (tinker.Tensor, error) {
 	if len(raw)%d.size() != 0 {
-		return t, tinker.Userf("%d bytes of data are no whole number of %d-byte elements", len(raw), d.size())
+		return t, tinker.Userf("%d bytes of data are not a whole number of %d-byte elements", len(raw), d.size())
 	}
 	if n, ok := elements(t.Shape); ok && n != len(raw)/d.size() {
 		return t, tinker.Userf("shape %v needs %d elements, there are %d", t.Shape, n, len(raw)/d.size())
@@ -123,14 +123,15 @@ func (c *csr) read(b []byte) error {
 	})
 }
 
-// dense unfolds the sparse form; what is not listed is 0.
+// dense converts the sparse form; elements that are not listed are 0.
 func (c *csr) dense(t tinker.Tensor, d DType, room *int) (tinker.Tensor, error) {
 	n, _ := elements(t.Shape)
 	if len(t.Shape) != 2 {
 		return t, tinker.Userf("a sparse tensor has two dimensions, this one has shape %v", t.Shape)
 	}
 	if *room -= n; *room < 0 {
-		return t, tinker.Userf("sparse tensors unfold to more than %d elements; send smaller batches", MaxDense)
+		return t, tinker.Userf("the sparse tensors have more than %d elements in dense form; send smaller batches",
+			MaxDense)
 	}
 	rows, cols := t.Shape[0], t.Shape[1]
 	values, err := fill(tinker.Tensor{}, c.values, d)
@@ -170,7 +171,7 @@ func (c *csr) dense(t tinker.Tensor, d DType, room *int) (tinker.Tensor, error) 
 	return t, nil
 }
 
-// about wraps a User error with where it was, and leaves others alone.
+// about wraps a User error with its place; it returns other errors unchanged.
 func about(err error, format string, args ...any) error {
 	if err == nil || tinker.CategoryOf(err) != tinker.User {
 		return err

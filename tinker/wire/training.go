@@ -22,7 +22,7 @@ type LoRA struct {
 	TrainAttn    *bool  `json:"train_attn,omitempty"`
 }
 
-// Tinker is the seam's form.
+// Tinker converts to package tinker's type.
 func (l LoRA) Tinker() tinker.LoRA {
 	on := func(b *bool) bool { return b == nil || *b }
 	return tinker.LoRA{Rank: l.Rank, Seed: l.Seed, TrainAttn: on(l.TrainAttn), TrainMLP: on(l.TrainMLP),
@@ -56,10 +56,10 @@ type GetInfoResponse struct {
 	LoRARank  int       `json:"lora_rank"`
 	LoRAAlpha float64   `json:"lora_alpha"` // not of the official protocol
 	ModelName string    `json:"model_name"`
-	NextSeqID int64     `json:"next_seq_id,omitempty"` // not of the official protocol: the first number that is free
+	NextSeqID int64     `json:"next_seq_id,omitempty"` // not of the official protocol: the next free number
 }
 
-// ModelData is the part of GetInfoResponse that tokenizers are found by.
+// ModelData is the part of GetInfoResponse that names the tokenizer.
 type ModelData struct {
 	Arch        string `json:"arch,omitempty"`
 	ModelName   string `json:"model_name"`
@@ -85,7 +85,7 @@ type Adam struct {
 	GradClipNorm *float64 `json:"grad_clip_norm,omitempty"`
 }
 
-// Tinker fills defaults in.
+// Tinker converts to package tinker's type and fills in defaults.
 func (a Adam) Tinker() tinker.AdamParams {
 	p := tinker.DefaultAdam()
 	for _, v := range []struct {

@@ -10,26 +10,26 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A body of a few kilobytes can stand for millions of empty values, each of which takes memory once it is decoded. So
-// a body is weighed before: one pass that keeps nothing.
+// A body of a few kilobytes can encode millions of empty values, each of which takes memory when it is decoded. So a
+// body is weighed first: one pass that allocates nothing.
 
 // ErrTooComplex is wrapped by the errors of bodies with more parts, or deeper ones, than Bounds allow.
 var ErrTooComplex = errors.New("too complex")
 
-// Bounds are what a body may consist of.
+// Bounds are the limits of a body.
 type Bounds struct {
 	Elements int // JSON objects, arrays and their members; messages and map entries of protobuf
 	Depth    int // of nested JSON
 }
 
-// What parts take in memory when they are decoded, bytes; upper bounds of what the types of this package take.
+// Memory of decoded parts in bytes: upper bounds for the types of this package.
 const (
 	heavy  = 256 // an object, an array, a message, a map entry
 	member = 64  // of an object
 	scalar = 48  // an element of an array
 )
 
-// WeighJSON returns about how many bytes b takes when it is decoded. It does not check that b is JSON.
+// WeighJSON estimates the bytes that b takes when it is decoded. It does not check that b is JSON.
 func WeighJSON(b []byte, most Bounds) (int64, error) {
 	w := scan{most: most}
 	err := w.run(b)
@@ -42,7 +42,7 @@ type scan struct {
 	elements int
 	depth    int
 	weight   int64
-	// member, if set, is told where the value of each member of the outermost object begins.
+	// member, if set, is called with the position at which the value of each member of the outermost object begins.
 	member func(key []byte, at int)
 }
 
@@ -92,13 +92,13 @@ func textEnd(b []byte, i int) int {
 		case b[i+n] == '"':
 			return i + n
 		}
-		i += n + 2 // what is escaped
+		i += n + 2 // the escaped character
 	}
 	return len(b)
 }
 
-// WeighForwardBackward is WeighJSON of the protobuf message. Bytes that are no message are weighed as far as they can
-// be read.
+// WeighForwardBackward is WeighJSON for the protobuf message. Bytes that are not a message are weighed as far as they
+// can be read.
 func WeighForwardBackward(b []byte, most Bounds) (int64, error) {
 	w := scan{most: most}
 	err := w.each(b, func(f field) error {
@@ -143,7 +143,7 @@ func (w *scan) datum(b []byte) error {
 	})
 }
 
-// tensor adds what a tensor unfolds to.
+// tensor adds the memory of a decoded tensor.
 func (w *scan) tensor(b []byte) {
 	var dense, sparse, dims int64
 	size, product := int64(1), int64(1)
@@ -181,8 +181,8 @@ func times(product int64, f field) int64 {
 	return min(product, math.MaxInt32)
 }
 
-// PeekTraining reads model and sequence number of a training request that cannot be decoded, perhaps only the
-// beginning of one. ok is false if one of them is not there.
+// PeekTraining reads model and sequence number of a training request that cannot be decoded or is cut off. ok is false
+// if one of them is missing.
 func PeekTraining(b []byte, proto bool) (modelID string, seqID int64, ok bool) {
 	if proto {
 		_ = fields("", b, func(f field) error {
@@ -208,7 +208,7 @@ func PeekTraining(b []byte, proto bool) (modelID string, seqID int64, ok bool) {
 	return modelID, seqID, modelID != "" && seqID != 0
 }
 
-// maxPeek bounds the text of a model's id.
+// maxPeek limits the text of a model's id.
 const maxPeek = 1 << 10
 
 // peekText returns the string that b begins with, "" if there is none.
@@ -229,7 +229,7 @@ func peekNumber(b []byte) int64 {
 	b = bytes.TrimLeft(b, " \t\r\n")
 	end := bytes.IndexAny(b[:min(len(b), 32)], ",} \t\r\n")
 	if end < 0 {
-		return 0 // it may go on
+		return 0 // the number may be cut off
 	}
 	n, err := strconv.ParseInt(string(b[:end]), 10, 64)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 
 var anything = Bounds{Elements: 1 << 30, Depth: 1 << 30}
 
-// What a body takes when it is decoded is not much more than was said before, for the bodies that take the most for
-// their bytes.
+// Bodies that need the most memory per byte do not take much more than their weight when they are decoded.
 func TestWeightsHold(t *testing.T) {
 	const n = 20000
 	list := func(head, each, tail string) []byte {
@@ -53,7 +52,7 @@ func TestWeightsHold(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		tt.decode(tt.body)
 		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > 5*uint64(weight) { // with what append throws away
+		if took := after.TotalAlloc - before.TotalAlloc; took > 5*uint64(weight) { // with what append discards
 			t.Errorf("%s: %d bytes sent, weighed as %d, took %d", tt.name, len(tt.body), weight, took)
 		}
 	}
@@ -92,7 +91,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Nothing may follow the value, whatever it is.
+// Anything after the value is refused.
 func TestDecodeRefusesWhatFollows(t *testing.T) {
 	for _, end := range []string{"}", "]", "{}", "1", `"`, "\x00", ",", ":"} {
 		var v map[string]any
@@ -131,7 +130,7 @@ func TestPeekTraining(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, weighing and peeking end, and what they say of JSON is what decoding says.
+// Weighing and peeking end for any bytes, and agree with the decoder about JSON.
 func FuzzWeigh(f *testing.F) {
 	f.Add([]byte(`{"model_id":"m","seq_id":7,"x":[{}]}`))
 	f.Add(EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 1,
@@ -156,12 +155,12 @@ func FuzzWeigh(f *testing.F) {
 		for k := range keys {
 			if k != "model_id" && k != "seq_id" && (strings.EqualFold(k, "model_id") || strings.EqualFold(k,
 				"seq_id")) {
-				return // encoding/json takes it for the key
+				return // encoding/json accepts it as the key
 			}
 		}
 		if bytes.Contains(b, []byte(`\u`)) || bytes.Count(b, []byte("model_id")) > 1 || bytes.Count(b,
 			[]byte("seq_id")) > 1 {
-			return // keys that are written otherwise, or twice
+			return // keys in another spelling, or twice
 		}
 		if id != v.Model || seq != v.Seq {
 			t.Errorf("%q: peeked %q %d, decoded %q %d", b, id, seq, v.Model, v.Seq)

@@ -1,5 +1,5 @@
-// Package wire is the bytes of the Tinker protocol, in both directions: what tinker/client sends tinker/server reads,
-// and back.
+// Package wire encodes and decodes the messages of the Tinker protocol in both directions, for tinker/client and
+// tinker/server.
 //
 // Three messages are protobuf (package tinker_public of the Python SDK, proto3): the request of forward_backward
 // (forward.go), its result (output.go) and the result of asample (sample.go). They are few and small, so they are
@@ -7,8 +7,8 @@
 // written in the order of their keys. Everything else is JSON (json.go, rest.go); unknown keys are ignored, as newer
 // clients send more.
 //
-// An error that the sender can mend is a User error of package tinker that names the datum and the field. Bytes that
-// are no message at all are ErrMalformed.
+// An error that the sender can correct is a User error of package tinker that names the datum and the field. Bytes
+// that are not a message are ErrMalformed.
 package wire
 
 import (
@@ -31,7 +31,7 @@ const (
 	HeaderIdempotency  = "X-Idempotency-Key"
 )
 
-// Prefix is where the protocol lives below the base URL.
+// Prefix is the path of the protocol below the base URL.
 const Prefix = "/api/v1"
 
 // ErrMalformed is wrapped by errors about bytes that are not a message.

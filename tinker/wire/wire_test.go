@@ -134,7 +134,7 @@ func TestScoresGolden(t *testing.T) {
 	}
 }
 
-// Targets come as JSON, dense or sparse, and a sparse one costs what was sent, whatever its shape says.
+// Targets are JSON, dense or sparse, and a sparse one takes memory for its values only, whatever its shape.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct {
 		json string
@@ -194,7 +194,7 @@ func TestForwardBackwardRoundTrip(t *testing.T) {
 	}
 }
 
-// A request with more spans than there may be is refused by name, with its number.
+// A request with too many spans is refused by name, with its number.
 func TestTooManySpans(t *testing.T) {
 	raw := EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 3,
 		Data:       []tinker.Datum{{ModelInput: tinker.Text(nil)}},
@@ -206,7 +206,7 @@ func TestTooManySpans(t *testing.T) {
 	}
 }
 
-// Widths that the SDK may send or get and the seam does not have are widened.
+// Narrow types of the protocol are widened to those of package tinker.
 func TestTensorWidths(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -240,7 +240,7 @@ func TestForwardBackwardNamesWhatIsWrong(t *testing.T) {
 		{appendVarint(appendBytes(nil, 1, make([]byte, 5)), 3, 1), "5 bytes"},
 		{appendInt64s(appendVarint(appendBytes(nil, 1, make([]byte, 8)), 3, 1), 4, []int64{3}), "needs 3 elements"},
 		{appendInt64s(appendVarint(appendBytes(nil, 1, nil), 3, 1), 4, []int64{-1}), "negative"},
-		{sparse([]int64{1 << 20, 1 << 10}, nil, nil, nil), "unfold"},
+		{sparse([]int64{1 << 20, 1 << 10}, nil, nil, nil), "in dense form"},
 		{sparse([]int64{2}, nil, nil, nil), "two dimensions"},
 		{sparse([]int64{1, 2}, []int64{0, 1}, []int64{2}, []float32{1}), "column 2 of row 0"},
 		{sparse([]int64{2, 2}, []int64{0, 9, 1}, []int64{0}, []float32{1}), "row 0 has indices 0 to 9"},
@@ -323,7 +323,7 @@ func TestSamplingParams(t *testing.T) {
 	}
 }
 
-// The JSON of old SDKs says the same as the protobuf of new ones.
+// The JSON of old SDKs decodes to the same request as the protobuf of new ones.
 func TestLegacyForward(t *testing.T) {
 	body := `{"forward_backward_input":{"data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[1,2]}]},
 		"loss_fn_inputs":{"target_tokens":{"data":[2,3],"dtype":"int64","shape":[2]},

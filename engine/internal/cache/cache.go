@@ -1,8 +1,8 @@
 // Package cache holds the KV pages of one model shape. Pages are pooled and reference-counted, and full pages are
-// kept by the tokens they stand for, so that requests with a common prefix compute it once.
+// cached by their tokens, so that requests with a common prefix compute it once.
 //
-// Pages without users stay as long as they fit into the budget; the least recently used are evicted first. Sharing
-// never changes a result, since a page's content is a function of the weights and of the tokens up to its end.
+// Pages without users stay while they fit into the budget; the least recently used are evicted first. Sharing never
+// changes a result, since a page's content is a function of the weights and of the tokens up to its end.
 package cache
 
 import (
@@ -15,24 +15,25 @@ import (
 // PageLen is the number of positions of a page.
 const PageLen = kernel.PageLen
 
-// Page is a KV page with a count of its users. Release it as often as it was handed out.
+// Page is a KV page with a count of its users. Each use must be released.
 type Page struct {
 	nn.Page
 	refs int // guarded by the Cache's mutex; a prefix entry counts as one
 }
 
-// Cache is the pages of one shape. It is safe for concurrent use; a page's content is its users' business.
+// Cache is the pages of one shape. It is safe for concurrent use; the users of a page synchronize access to its
+// content.
 type Cache struct {
 	floats int
 	limit  int // pages
 
 	mu     sync.Mutex
-	free   []*Page // no longer used, memory kept
-	used   int     // pages handed out or held by the prefix table
-	prefix table
+	free   []*Page // unused pages whose memory is reused
+	used   int     // pages with a user or in the prefix table
+	prefix prefixTable
 }
 
-// New returns a cache of pages of that shape that holds bytes of them, and at least one.
+// New returns a cache for that many bytes of pages of that shape, at least one page.
 func New(shape nn.PageShape, bytes int64) *Cache {
 	n := shape.Floats()
 	c := &Cache{floats: n, limit: int(max(1, bytes/int64(4*n)))}
@@ -40,17 +41,17 @@ func New(shape nn.PageShape, bytes int64) *Cache {
 	return c
 }
 
-// Limit is how many pages fit into the budget.
+// Limit is the number of pages that fit into the budget.
 func (c *Cache) Limit() int { return c.limit }
 
-// InUse is how many pages somebody holds or the prefix table keeps.
+// InUse is the number of pages with a user or in the prefix table.
 func (c *Cache) InUse() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
 }
 
-// Alloc returns n zeroed pages, each with one user. If they do not fit, kept prefixes are given up; if that is not
+// Alloc returns n zeroed pages, each with one user. If they do not fit, it evicts cached prefixes; if that is not
 // enough and force is not set, it returns nil.
 func (c *Cache) Alloc(n int, force bool) []*Page {
 	c.mu.Lock()
@@ -85,7 +86,7 @@ func (c *Cache) take() *Page {
 	return &Page{Page: nn.Page{Data: kernel.Aligned(c.floats)}, refs: 1}
 }
 
-// Release gives up one use of each page.
+// Release ends one use of each page.
 func (c *Cache) Release(pages []*Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +95,7 @@ func (c *Cache) Release(pages []*Page) {
 	}
 }
 
-// drop takes one use away; c.mu is held. Memory beyond the budget is not kept.
+// drop ends one use of a page; c.mu is held. Memory beyond the budget is freed.
 func (c *Cache) drop(p *Page) {
 	if p.refs--; p.refs > 0 {
 		return

@@ -120,23 +120,24 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	}
 	held := c.Lookup(1, seq(0, 2*PageLen+1))
 	if c.Alloc(3, false) != nil {
-		t.Error("a page in use was given away")
+		t.Error("a page in use was handed out again")
 	}
 	c.Release(held)
 	if c.Alloc(4, false) == nil || c.InUse() != 4 {
-		t.Error("unused prefixes were not given up")
+		t.Error("unused prefixes were not evicted")
 	}
 }
 
-// Against a model: pages in use never exceed what is held, contents found are those kept, and nothing is lost.
+// Compared with a model: the pages in use never exceed the held ones, found contents are those kept, and no page is
+// lost.
 func TestRandomUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCache(12)
-		type lane struct {
+		type sequence struct {
 			tokens []int32
 			pages  []*Page
 		}
-		var lanes []lane
+		var sequences []sequence
 		t.Repeat(map[string]func(*rapid.T){
 			"start": func(t *rapid.T) {
 				n := rapid.IntRange(1, 3*PageLen).Draw(t, "n")
@@ -158,21 +159,21 @@ func TestRandomUse(t *testing.T) {
 				for i, p := range more {
 					p.Data[0] = sign(tokens[:min(n, (len(pages)+i+1)*PageLen)])
 				}
-				l := lane{tokens, append(pages, more...)}
+				l := sequence{tokens, append(pages, more...)}
 				c.Keep(1, tokens, l.pages)
-				lanes = append(lanes, l)
+				sequences = append(sequences, l)
 			},
 			"end": func(t *rapid.T) {
-				if len(lanes) == 0 {
+				if len(sequences) == 0 {
 					t.Skip()
 				}
-				i := rapid.IntRange(0, len(lanes)-1).Draw(t, "lane")
-				c.Release(lanes[i].pages)
-				lanes = slices.Delete(lanes, i, i+1)
+				i := rapid.IntRange(0, len(sequences)-1).Draw(t, "sequence")
+				c.Release(sequences[i].pages)
+				sequences = slices.Delete(sequences, i, i+1)
 			},
 			"": func(t *rapid.T) {
 				held := map[*Page]bool{}
-				for _, l := range lanes {
+				for _, l := range sequences {
 					for i, p := range l.pages {
 						held[p] = true
 						if p.Data[0] != sign(l.tokens[:min(len(l.tokens), (i+1)*PageLen)]) {
@@ -185,7 +186,7 @@ func TestRandomUse(t *testing.T) {
 				}
 			},
 		})
-		for _, l := range lanes {
+		for _, l := range sequences {
 			c.Release(l.pages)
 		}
 		if got := c.Alloc(c.Limit(), false); got == nil {
@@ -194,7 +195,7 @@ func TestRandomUse(t *testing.T) {
 	})
 }
 
-// sign tells token sequences apart.
+// sign is a number that differs between token sequences.
 func sign(tokens []int32) float32 {
 	h := float32(len(tokens))
 	for i, v := range tokens {

@@ -2,32 +2,32 @@ package cache
 
 import "container/list"
 
-// table finds pages by the tokens up to their end. An entry's key names the entry of the page before it, so the table
-// is a tree without hashes that could collide.
-type table struct {
-	entries map[key]*list.Element
-	order   *list.List // of *entry, most recently used first; an entry stands before those that continue it
+// prefixTable finds pages by the tokens up to their end. An entry's key has the id of the previous page's entry, so
+// the table is a tree and needs no hashes of prefixes, which could collide.
+type prefixTable struct {
+	entries map[prefixKey]*list.Element
+	order   *list.List // of *entry, most recently used first; an entry is before its continuations
 	last    uint64     // the newest entry's id
 }
 
-type key struct {
+type prefixKey struct {
 	version uint64 // the weights, for the first page; 0 for the others
 	parent  uint64 // id of the entry before it; 0 for the first page
 	tokens  [PageLen]int32
 }
 
-type entry struct {
-	key     key
+type prefixEntry struct {
+	key     prefixKey
 	version uint64
 	id      uint64 // never used again
 	page    *Page
 }
 
-func (t *table) init() { t.entries, t.order = map[key]*list.Element{}, list.New() }
+func (t *prefixTable) init() { t.entries, t.order = map[prefixKey]*list.Element{}, list.New() }
 
 // walk calls f with the known entries along tokens, from the first page on, and returns their number.
-func (t *table) walk(version uint64, tokens []int32, f func(i int, e *list.Element)) int {
-	k, n := key{version: version}, 0
+func (t *prefixTable) walk(version uint64, tokens []int32, f func(i int, e *list.Element)) int {
+	k, n := prefixKey{version: version}, 0
 	for ; len(tokens) >= PageLen; tokens = tokens[PageLen:] {
 		copy(k.tokens[:], tokens)
 		e, ok := t.entries[k]
@@ -36,22 +36,22 @@ func (t *table) walk(version uint64, tokens []int32, f func(i int, e *list.Eleme
 		}
 		f(n, e)
 		n++
-		k = key{parent: e.Value.(*entry).id}
+		k = prefixKey{parent: e.Value.(*prefixEntry).id}
 	}
 	return n
 }
 
-// touch makes a path the most recently used, its beginning more so than its end.
-func (t *table) touch(path []*list.Element) {
+// touch makes a path the most recently used, its first page the most recent.
+func (t *prefixTable) touch(path []*list.Element) {
 	for i := len(path) - 1; i >= 0; i-- {
 		t.order.MoveToFront(path[i])
 	}
 }
 
-// evict takes the least recently used page that only the table holds out of it and returns it, nil if there is none.
-func (t *table) evict() *Page {
+// evict removes the least recently used page that only the table holds and returns it, nil if there is none.
+func (t *prefixTable) evict() *Page {
 	for e := t.order.Back(); e != nil; e = e.Prev() {
-		en := e.Value.(*entry)
+		en := e.Value.(*prefixEntry)
 		if en.page.refs == 1 {
 			return t.remove(e)
 		}
@@ -59,14 +59,14 @@ func (t *table) evict() *Page {
 	return nil
 }
 
-func (t *table) remove(e *list.Element) *Page {
-	en := t.order.Remove(e).(*entry)
+func (t *prefixTable) remove(e *list.Element) *Page {
+	en := t.order.Remove(e).(*prefixEntry)
 	delete(t.entries, en.key)
 	return en.page
 }
 
-// Lookup returns the kept pages of the longest known beginning of tokens under that version of the weights, each with
-// one more user. Only whole pages are known, and never all tokens: the last one is left to be computed.
+// Lookup returns the cached pages of the longest prefix of tokens for that version of the weights, each with one more
+// user. It returns only full pages, and never all tokens: the last one must be computed.
 func (c *Cache) Lookup(version uint64, tokens []int32) []*Page {
 	if len(tokens) <= PageLen {
 		return nil
@@ -76,7 +76,7 @@ func (c *Cache) Lookup(version uint64, tokens []int32) []*Page {
 	var pages []*Page
 	var path []*list.Element
 	c.prefix.walk(version, tokens[:len(tokens)-1], func(_ int, e *list.Element) {
-		p := e.Value.(*entry).page
+		p := e.Value.(*prefixEntry).page
 		p.refs++
 		pages, path = append(pages, p), append(path, e)
 	})
@@ -84,41 +84,41 @@ func (c *Cache) Lookup(version uint64, tokens []int32) []*Page {
 	return pages
 }
 
-// Keep makes the full pages of tokens known. pages are the caller's; where another page with the same content is known
-// already, that one takes its place in pages, and the caller's use moves to it. version is never 0.
+// Keep adds the full pages of tokens to the cache. pages are the caller's. If the cache has another page with the same
+// content, Keep replaces the caller's page in pages by that one. version is never 0.
 func (c *Cache) Keep(version uint64, tokens []int32, pages []*Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &c.prefix
-	k := key{version: version}
+	k := prefixKey{version: version}
 	path := make([]*list.Element, 0, len(tokens)/PageLen)
 	for i := 0; (i+1)*PageLen <= len(tokens); i++ {
 		copy(k.tokens[:], tokens[i*PageLen:])
 		e, ok := t.entries[k]
 		if !ok {
 			t.last++
-			e = t.order.PushFront(&entry{key: k, version: version, id: t.last, page: pages[i]})
+			e = t.order.PushFront(&prefixEntry{key: k, version: version, id: t.last, page: pages[i]})
 			t.entries[k] = e
 			pages[i].refs++
 		}
-		if known := e.Value.(*entry); known.page != pages[i] {
+		if known := e.Value.(*prefixEntry); known.page != pages[i] {
 			known.page.refs++
 			c.drop(pages[i])
 			pages[i] = known.page
 		}
 		path = append(path, e)
-		k = key{parent: e.Value.(*entry).id}
+		k = prefixKey{parent: e.Value.(*prefixEntry).id}
 	}
 	t.touch(path)
 }
 
-// Forget drops what is known under a version of the weights, which nobody samples from any more.
+// Forget removes the cached prefixes of a version of the weights, which has no sampler any more.
 func (c *Cache) Forget(version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for e := c.prefix.order.Front(); e != nil; {
 		next := e.Next()
-		if e.Value.(*entry).version == version {
+		if e.Value.(*prefixEntry).version == version {
 			c.drop(c.prefix.remove(e))
 		}
 		e = next

@@ -2,5 +2,5 @@
 
 package kernel
 
-// allowTiles reports whether tiles may be used: how to ask is known for Linux alone.
+// allowTiles reports whether tiles may be used: only the Linux system call is implemented.
 func allowTiles() bool { return false }

@@ -46,7 +46,7 @@ func (avx2) narrow(dst []byte, src []float32) {
 	avx2PackPairs(len(src), (*float32)(unsafe.Pointer(&dst[0])), first(src))
 }
 
-// packWords takes blocks of 8 rows and 8 words by the kernel, the rest by the definition.
+// packWords packs blocks of 8 rows and 8 words with the kernel and the rest with the portable code.
 func (avx2) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) {
 	if rows == 0 || words == 0 {
 		return

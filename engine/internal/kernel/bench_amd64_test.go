@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// stopwatch keeps the shortest time of an operation, so that a busy machine
-// spoils little.
+// stopwatch keeps the shortest time of an operation, so that a busy machine has little influence.
 type stopwatch struct{ best time.Duration }
 
 func (s *stopwatch) time(f func()) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every bf16 value, and what lies around the ties between it and the next.
+// Every bf16 value, and the values around the tie between it and the next.
 func TestBF16RoundsToNearestEven(t *testing.T) {
 	for high := range uint32(1 << 16) {
 		for _, low := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff} {

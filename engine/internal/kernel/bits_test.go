@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var updateBits = flags.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
+var updateBits = flags.Bool("bits.update", false, "rewrite testdata/bits.golden from the portable kernels")
 
 // The self-test's results have the bits of testdata/bits.golden, on every path of this processor and on other
 // processors: make arm64 runs this test there.
@@ -35,7 +35,7 @@ func TestGoldenBits(t *testing.T) {
 	})
 }
 
-// probeBits returns a line for every probe: the order, its name and a hash of what it gives.
+// probeBits returns a line for every probe: the order, its name and a hash of its results.
 func probeBits(s *Set) string {
 	var text strings.Builder
 	for i, x := range s.results() {

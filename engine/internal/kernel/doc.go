@@ -15,14 +15,14 @@
 //     Sequential has one accumulator too and takes k in pairs, the odd element first and
 //     then the even one. This is what the VDPBF16PS instruction does on AMD Zen 4 and on
 //     Intel Sapphire and Emerald Rapids alike (no mismatch in 12.8 million random cases
-//     over the whole exponent range on the latter). Blocked takes blocks of 32 k, of each
-//     the even and the odd elements in a sum of their own from zero, and adds the two to
-//     each other and then to the accumulator: what TDPBF16PS of AMX does (none in 4.8
+//     over the whole exponent range on the latter). Blocked takes k in blocks of 32: it sums
+//     the even and the odd elements of a block separately from zero, then adds the two sums
+//     to each other and to the accumulator. This is what TDPBF16PS of AMX does (none in 4.8
 //     million). Products of two bf16 values are exact in float32, so away from the ends
-//     of the range a step is acc + x*w. K is filled up with zeros to a multiple of 32.
+//     of the range a step is acc + x*w. K is padded with zeros to a multiple of 32.
 //   - Reductions of vectors use 16 lanes, element i in lane i mod 16, and the tree
 //     8-4-2-1 over the lanes.
-//   - The exponential is one polynomial; it is in no way taken from the platform.
+//   - The exponential is one polynomial; it does not use the platform's function.
 //
 // Rounding to bf16 is to nearest even; subnormals become signed zeros and NaN
 // stays NaN. The bits of a NaN are not part of the contract.
@@ -42,16 +42,16 @@
 //
 // # Reading rows
 //
-// What meets bf16 panels is rounded and packed once ([Input]), by any number of workers,
-// for all products it is in: those of the weights and of LoRA's first factor. LoRA's second
-// factor is an [Addition] to the weights' product, which continues with it while the sums
-// are at hand. Gradients are such products too, over the rows of a sequence ([Stretches]).
+// The rows that are multiplied with bf16 panels are rounded and packed once ([Input]), by any number of workers, for
+// all their products: those of the weights and of LoRA's first factor. LoRA's second factor is an [Addition] to the
+// weights' product, which continues with it while the sums are in registers or in the cache. Gradients are such
+// products too, over the rows of a sequence ([Stretches]).
 //
-// With float32 panels rows are copied to scratch at a distance that spreads them over the
-// cache, or read where they lie if they meet few panels.
+// With float32 panels rows are copied to scratch at a distance that spreads them over the cache, or read in place if
+// they are multiplied with few panels.
 //
-// On vectors a tile is at most 14×32 outputs in 28 registers, with AVX2 3×32 or 6×16 in
-// 12; rows are dealt to tiles evenly, since no bit depends on it.
+// On vectors a tile is at most 14×32 outputs in 28 registers, with AVX2 3×32 or 6×16 in 12; rows are divided evenly
+// among tiles, which changes no bit.
 //
 // # Generated code
 //

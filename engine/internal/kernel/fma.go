@@ -51,7 +51,7 @@ const (
 	flushed   = 0x1p-126 - 0x1p-126/(1<<25) // results below round to less than 2^-126
 )
 
-// flush takes a subnormal to zero of its sign.
+// flush replaces a subnormal by a zero of its sign.
 func flush(x float32) float32 {
 	if x < 0x1p-126 && x > -0x1p-126 {
 		return float32(math.Copysign(0, float64(x)))

@@ -1,8 +1,8 @@
 package kernel
 
-// The gradient of a weight is a product over rows: dyᵀ·x. With bf16 weights it is one of bf16 products too, in the
-// set's order, with K running over the rows. Blocks of 32 begin anew with each stretch of rows, of which the last is
-// filled up with zeros, so that it does not matter which stretches are in one call:
+// The gradient of a weight is a product over rows: dyᵀ·x. With bf16 weights it is a bf16 product too, in the set's
+// order, with K running over the rows. Blocks of 32 rows start again with each stretch of rows, and the last block of
+// a stretch is padded with zeros, so that the stretches in a call do not affect each other:
 //
 //	PairRows    the panels of xᵀ
 //	PackColumns  the rows of dyᵀ
@@ -11,7 +11,7 @@ package kernel
 // Stretches are rows that belong together, such as those of a sequence: stretch i is rows s[i] to s[i+1]-1.
 type Stretches []int
 
-// length returns the number of rows, each stretch filled up to whole blocks.
+// length returns the number of rows, with each stretch padded to whole blocks.
 func (s Stretches) length() int {
 	n := 0
 	for i := range len(s) - 1 {
@@ -27,7 +27,7 @@ func upToBlock(n int) int {
 }
 
 // PairRows returns the bf16 panels of the transpose of columns c0 to c1-1 of x, whose rows are ld floats apart:
-// [c1-c0, length of rows]. They lie in to, until the next call with it.
+// [c1-c0, length of rows]. They are in the memory of to, and valid until the next call with it.
 func (s *Set) PairRows(to *Transposed, x []float32, ld int, rows Stretches, c0, c1 int) *Panels {
 	t := &to.panels
 	*t = Panels{N: c1 - c0, K: rows.length(), BF16: true}

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The gradient of rows in stretches has the bits of products with the definition, stretch after stretch, each filled
-// up with zeros.
+// The gradient of rows in stretches has the bits of portable products, stretch after stretch, each padded with zeros.
 func TestGradientOfStretches(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		r := random(5)

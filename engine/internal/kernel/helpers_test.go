@@ -50,7 +50,7 @@ func forEach(t *testing.T, sets []*Set, f func(t *testing.T, s *Set)) {
 	}
 }
 
-// kind says what numbers a test draws.
+// kind is the distribution of a test's numbers.
 type kind int
 
 const (

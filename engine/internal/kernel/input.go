@@ -2,20 +2,20 @@ package kernel
 
 import "runtime"
 
-// Input is a matrix x [M,K] as products read it: packed once, by any number of workers, for any number of products.
-// The zero value is ready for Use; it keeps its memory.
+// Input is a matrix x [M,K] in the form that products read: packed once, by any number of workers, for any number of
+// products. The zero value is ready for Use; an Input reuses its memory.
 type Input struct {
 	M, K int
 
-	x  []float32 // where it lies, if no path wants it otherwise
+	x  []float32 // the original memory, if the path reads it unpacked
 	ld int
-	// Rows that are rounded to bf16, as the path's kernels read them: step words for one row or, where tiles read
-	// them, for 32, and in them block words for 32 k. What does not exist is zero.
+	// Rows rounded to bf16 in the form of the path's kernels: step words for one row or, for tiles, for 32 rows, and
+	// within them block words for 32 k. Missing elements are zero.
 	packed      []float32
 	step, block int
 	buf         []float32
 
-	transposed []float32 // x, where PackColumns made it
+	transposed []float32 // x, if PackColumns made it
 }
 
 // InputRows is the number of rows that Pack and Multiply take as a unit.
@@ -23,20 +23,20 @@ const InputRows = 32
 
 // inputPacker is a path that packs rows for bf16 products.
 type inputPacker interface {
-	packedSize(M, K int) (words, step, block int) // of x [M,K]; 0 if it lies well
+	packedSize(M, K int) (words, step, block int) // of x [M,K]; 0 if it needs no packing
 	packInput(in *Input, from, to int)
 	multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, p0, p1 int, acc bool,
 		more []Addition)
-	inside(a *Addition) bool // multiply does a too
+	inside(a *Addition) bool // multiply adds a too
 }
 
-// transposer is an inputPacker with a way of its own to multiply by W itself.
+// transposer is an inputPacker that has its own method to multiply by W itself.
 type transposer interface {
 	multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int, acc bool,
 		more []Addition)
 }
 
-// Use points in at x [M,K], whose rows are ld floats apart, for products with panels that are bf16 or not. Pack must
+// Use points in at x [M,K], whose rows are ld floats apart, for products with bf16 or float32 panels. Pack must
 // follow.
 func (s *Set) Use(in *Input, x []float32, ld, M, K int, bf16 bool) {
 	in.M, in.K, in.x, in.ld, in.packed = M, K, x, ld, nil
@@ -66,15 +66,15 @@ func (in *Input) Columns(k0, k1 int) Input {
 	return part
 }
 
-// Addition is a product that another one continues with: of rows From to From+X.M-1 of its output, columns First and
-// on go on with X·Wᵀ. First is a multiple of 32.
+// Addition is a product that continues another one: X·Wᵀ is added to rows From to From+X.M-1 of its output, from
+// column First on. First is a multiple of 32.
 type Addition struct {
 	From, First int
 	X           *Input
 	W           *Panels
 }
 
-// overlap returns which panels of a meet panels [p0,p1) of the product, and which rows of a its rows [m0,m1).
+// overlap returns the panels of a in panels [p0,p1) of the product, and the rows of a in its rows [m0,m1).
 func (a *Addition) overlap(p0, p1, m0, m1 int) (q0, q1, r0, r1 int) {
 	first := a.First / NR
 	return max(p0-first, 0), min(p1-first, a.W.Count()), max(m0-a.From, 0), min(m1-a.From, a.X.M)
@@ -108,7 +108,7 @@ func (s *Set) Multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int
 	runtime.KeepAlive(more)
 }
 
-// addition continues rows [m0,m1) and panels [p0,p1) of a product with a, by a product of its own.
+// addition continues rows [m0,m1) and panels [p0,p1) of a product with a, by a separate product.
 func (s *Set) addition(sc *Scratch, out []float32, ldo int, a *Addition, m0, m1, p0, p1 int) {
 	q0, q1, r0, r1 := a.overlap(p0, p1, m0, m1)
 	if q0 < q1 && r0 < r1 {
@@ -116,14 +116,14 @@ func (s *Set) addition(sc *Scratch, out []float32, ldo int, a *Addition, m0, m1,
 	}
 }
 
-// transposeRows and transposeCols are the part of W that is transposed at once: at 512 KiB in bf16 it stays in the
-// second cache beside the rows it meets.
+// transposeRows and transposeCols are the size of the part of W that is transposed at once: with 512 KiB in bf16 it
+// stays in the second cache together with the rows it is multiplied with.
 const transposeRows, transposeCols = 1024, 256
 
-// MultiplyTransposed is Multiply by W itself: out [M,w.K] = x [M,w.N]·W and what more adds in the same way, for
-// columns [k0,k1) of W, multiples of 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and the
-// sums continue from one to the next, in out unless the path keeps them elsewhere: a second copy of the weights would
-// cost more than transposing them.
+// MultiplyTransposed is Multiply by W itself: out [M,w.K] = x [M,w.N]·W plus the additions in more, for columns
+// [k0,k1) of W, multiples of 32 unless k1 is w.K. The panels of Wᵀ are made for a part of W at a time, and the sums
+// continue from one part to the next, in out or in the path's own memory. A second copy of the weights would cost more
+// than transposing them.
 func (s *Set) MultiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int,
 	acc bool, more []Addition) {
 	if t, ok := s.packer.(transposer); ok && x.packed != nil && m0 < m1 {

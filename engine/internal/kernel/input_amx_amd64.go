@@ -13,8 +13,8 @@ func (amx) packedSize(M, K int) (words, step, block int) {
 	return (M + InputRows - 1) / InputRows * step, step, tileWords
 }
 
-// packInput rounds rows to bf16. Behind the last row there are zeros up to the end of its tile, or of two if it is in
-// the second.
+// packInput rounds rows to bf16. Zeros follow the last row up to the end of its tile, or of both tiles if it is in the
+// second.
 func (amx) packInput(in *Input, from, to int) {
 	blocks := in.K / (2 * blockPairs)
 	for m := from; m < to; m += amxTile {
@@ -32,7 +32,7 @@ func (amx) packInput(in *Input, from, to int) {
 // tile returns the place of row m's first block.
 func (in *Input) tile(m int) int { return m/InputRows*in.step + m%InputRows*blockPairs }
 
-// packEdge packs what is not whole of the 16 rows from m on: their blocks from first on, and rows that do not exist.
+// packEdge packs the incomplete part of the 16 rows from m on: their blocks from first on, and missing rows.
 func (in *Input) packEdge(m, first int) {
 	for r := range amxTile {
 		to := in.packed[in.tile(m+r):]

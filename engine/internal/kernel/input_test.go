@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Products of rows that were packed, of any part of them, of any panels, with additions inside, have the bits of
-// products one after another.
+// Products of any packed rows with any panels, with additions inside, have the bits of products one after another.
 func TestMultiply(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		r := random(12)
@@ -27,7 +26,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// multiplication is one product x·Wᵀ or x·W with additions, and the bits it should have.
+// multiplication is one product x·Wᵀ or x·W with additions, and its expected bits.
 type multiplication struct {
 	s                *Set
 	bf16             bool

@@ -59,11 +59,10 @@ type Set struct {
 	path   Path
 	order  Order
 	ops    ops
-	packer inputPacker // nil if the path reads rows where they lie
+	packer inputPacker // nil if the path reads unpacked rows
 }
 
-// ops is what a path implements; the definitions are those of portable. Lengths
-// are checked by the methods of Set.
+// ops is the operations of a path; portable defines their results. Lengths are checked by the methods of Set.
 type ops interface {
 	matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool)
 	matMulRows(sc *Scratch, out []float32, ldo int, x []float32, ldx, M, K int, w *Pieces)
@@ -116,15 +115,15 @@ func fast(p Path, o Order) *Set {
 	return s
 }
 
-// definition returns the portable set, which says what the results of order o are.
+// definition returns the portable set, which defines the results of order o.
 func definition(o Order) *Set { return &Set{path: Portable, order: o, ops: portable{o}} }
 
 // Path returns the path the set was made for, Order the order its bf16 products add in.
 func (s *Set) Path() Path   { return s.path }
 func (s *Set) Order() Order { return s.order }
 
-// RowBlock returns the number of rows that are best computed together: many enough to be worth reading weights for,
-// few enough that what they touch stays in a core's caches.
+// RowBlock returns the best number of rows to compute together: enough to justify reading the weights, and few enough
+// that their data stays in a core's caches.
 func (s *Set) RowBlock() int {
 	if s.path == AMX {
 		return 256
@@ -132,7 +131,7 @@ func (s *Set) RowBlock() int {
 	return 112
 }
 
-// PacksInput reports whether rows are packed once for bf16 products, whoever computes them.
+// PacksInput reports whether rows are packed once for bf16 products, on any number of workers.
 func (s *Set) PacksInput() bool { return s.packer != nil }
 
 // MatMul computes out = x·Wᵀ for the columns of panels [p0,p1):
@@ -175,8 +174,7 @@ func (s *Set) Dot(x, y []float32) float32 { return s.ops.dot(x, y[:len(x)]) }
 // SumSq returns Dot(x, x).
 func (s *Set) SumSq(x []float32) float32 { return s.ops.dot(x, x) }
 
-// Max returns the largest element, -Inf for none. NaN is passed over and a zero is
-// positive.
+// Max returns the largest element, -Inf for none. NaN is ignored and a zero is positive.
 func (s *Set) Max(x []float32) float32 { return s.ops.max(x) }
 
 // ExpSum sets dst to exp(src-sub) and returns the lane sum. dst may be src.

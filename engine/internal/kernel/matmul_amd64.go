@@ -8,34 +8,33 @@ type microKernel func(steps int, a, b, c *float32, ldc, acc, lda, ahead int)
 const (
 	// maxTile is the number of rows of the largest micro-kernel of all.
 	maxTile = 14
-	// blockK is the length of a block of k: 16 KiB of rows beside 32 KiB of panel.
+	// blockK is the length of a block of k: 16 KiB of rows and 32 KiB of panel.
 	blockK = 256
 	// blockRows is about the number of rows packed at once: 256 KiB.
 	blockRows = 16 * maxTile
-	// fewPanels is the number of panels up to which float32 rows are read where they
-	// lie.
+	// fewPanels is the number of panels up to which float32 rows are read in place.
 	fewPanels = 2
-	// oneWalk is the number of rows up to which a panel is walked in one go: they stay in
-	// the first cache whatever K is, and memory is read in one stretch.
+	// oneWalk is the number of rows up to which a panel is walked in one pass: they stay in the first cache for any K,
+	// and memory is read in one stretch.
 	oneWalk = 4
 	// blockPairsK is the length of a block of pairs of k: as large as the panel of blockK.
 	blockPairsK = 256
-	// aheadNear and aheadFar are how many bytes ahead of a walk memory is fetched. Few rows take less time than memory
-	// does, which then must be asked early: 4 KiB instead of 1 took a single row from 75 to 93 percent of the rate of
-	// reading. It helps with many rows and bf16 too.
+	// aheadNear and aheadFar are the bytes by which memory is prefetched ahead of a walk. Few rows take less time than
+	// reading memory, so the prefetch must be early: 4 KiB instead of 1 raised a single row from 75 to 93 percent of
+	// the rate of reading. It also helps with many rows and bf16.
 	aheadNear, aheadFar = 1024, 4096
 )
 
-// family is what the products of a path are made of. Tables of kernels go by the number of rows.
+// family is the kernels of a path's products. Tables of kernels are indexed by the number of rows.
 type family struct {
 	order  Order
 	packed []microKernel // float32 panels; a tile of a is [steps][rows of the tile]
-	direct []microKernel // float32 panels; the rows of a lie one by one, as they do for bf16
+	direct []microKernel // float32 panels; the rows of a are separate, as they are for bf16
 	bf16   []microKernel
-	// round writes a row as bf16 reads it, with zeros up to the given number of elements.
+	// round writes a row in the form of the bf16 kernels, with zeros up to the given number of elements.
 	round func(dst, x []float32, full int)
 	pair  int // floats that a pair of such a row takes
-	// columns and panel pack packed rows and what meets them.
+	// columns and panel pack rows and the panels they are multiplied with.
 	columns func(n int, dst, src *float32, ld, rows int)
 	panel   func(n int, dst, src *float32, ld, cols int)
 }
@@ -61,12 +60,12 @@ type product struct {
 	ldo     int
 	tiles   tiles
 	ahead   int // bytes
-	// The rows at hand begin with row first at a, width floats per row.
+	// The current rows begin with row first at a, width floats per row.
 	a            []float32
 	first, width int
 }
 
-// place makes room for tiles [t0,t1) in the scratch.
+// place allocates tiles [t0,t1) in the scratch.
 func (p *product) place(t0, t1, width int) {
 	p.first, p.width = p.tiles.start(t0), width
 	p.a = grow(&p.sc.a, (p.tiles.start(t1)-p.first)*width)
@@ -92,8 +91,8 @@ func (p *product) packColumns(t0, t1, steps int, a []float32, lda int) {
 	}
 }
 
-// multiply folds tiles [t0,t1) of the rows at hand with the panel b of the given
-// number of steps into columns [n, n+cols).
+// multiply folds tiles [t0,t1) of the current rows with the panel b of the given number of steps into columns [n,
+// n+cols).
 func (p *product) multiply(t0, t1, steps int, b *float32, n, cols int, acc bool) {
 	for t := t0; t < t1; t++ {
 		m := p.tiles.start(t)
@@ -174,7 +173,7 @@ func (p *product) walk(w *Panels, p0, p1 int, acc bool, pack func(t0, t1, s0, n 
 	}
 }
 
-// packedSize gives rows a distance that is no multiple of a large power of 2, as copyRows does.
+// packedSize returns a distance of rows that is not a multiple of a large power of 2, as in copyRows.
 func (f *family) packedSize(M, K int) (words, step, block int) {
 	block = blockPairs * f.pair
 	step = upToBlock(K)/2*f.pair + lanes
@@ -196,8 +195,8 @@ func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 
 	p.walk(w, p0, p1, acc, func(_, _, s0, _ int) { p.a = x.packed[m0*x.step+s0*f.pair:] })
 }
 
-// packX packs k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels read
-// them. Rows that meet few panels are not worth copying, unless they must be rounded.
+// packX packs k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels read them. Rows that are
+// multiplied with few panels are not copied, unless they must be rounded.
 func (p *product) packX(t0, t1 int, x []float32, ldx, k, full int, bf16, few bool) {
 	switch {
 	case bf16:

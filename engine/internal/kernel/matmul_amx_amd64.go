@@ -8,20 +8,21 @@ type amx struct{ avx512 }
 const (
 	// amxTile is the number of rows of a tile; the larger micro-kernel takes InputRows, two of them.
 	amxTile = 16
-	// amxFew is the number of rows that take less time on the kernels of AVX-512: a tile would be all but empty.
+	// amxFew is the number of rows up to which the kernels of AVX-512 are faster: a tile would be almost empty.
 	amxFew = 2
-	// amxBlocks is the number of blocks of 32 k the kernel walks before it goes on to the next rows: 32 KiB of panel,
-	// which the first cache keeps while the rows pass.
+	// amxBlocks is the number of blocks of 32 k that the kernel walks before the next rows: 32 KiB of panel, which
+	// stay in the first cache while the rows pass.
 	amxBlocks = 16
 	// amxFewBlocks is the same for few rows, which stay in the first cache themselves.
 	amxFewBlocks = 8
-	// amxHeight is the number of rows a panel meets before the next one; amxWords bounds the words of theirs that it
-	// meets: 1 MiB, half of the second cache. Where K has more, amxGroup panels take turns, each with sums of its own.
+	// amxHeight is the number of rows that a panel is multiplied with before the next one. amxWords limits the words
+	// of those rows: 1 MiB, half of the second cache. If K has more, amxGroup panels alternate, each with its own
+	// sums.
 	amxHeight = 512
 	amxWords  = 1 << 18
 	amxGroup  = 8
-	// amxTransposeRows and amxTransposeCols are the part of W that is transposed at once: 512 KiB, beside as much of
-	// the rows it meets and 1 MiB of sums.
+	// amxTransposeRows and amxTransposeCols are the size of the part of W that is transposed at once: 512 KiB,
+	// together with as much of the rows and 1 MiB of sums.
 	amxTransposeRows, amxTransposeCols = 512, 512
 	// amxFewPairs is the number of 32 rows up to which a panel passes faster than memory brings the next one.
 	amxFewPairs = 2
@@ -29,7 +30,7 @@ const (
 	amxStream = 1 << 18
 )
 
-// matMul is for rows that are in one product only.
+// matMul is for rows that are used in one product only.
 func (v amx) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int, acc bool) {
 	if !w.BF16 || w.K == 0 || M <= amxFew {
 		v.avx512.matMul(sc, out, ldo, x, ldx, M, w, p0, p1, acc)
@@ -54,7 +55,7 @@ func (amx) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w
 }
 
 // multiplyTransposed keeps the sums of some columns while the rows of W pass, transposed a part at a time. Additions
-// of so few rows that they are not packed come behind, as in Multiply.
+// of so few rows that they are not packed come last, as in Multiply.
 func (v amx) multiplyTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Panels, k0, k1 int,
 	acc bool, more []Addition) {
 	s := Set{ops: v, packer: v}
@@ -83,10 +84,10 @@ type amxProduct struct {
 	base, from, to int
 	acc            bool
 	more           []Addition
-	// begun says that the sums have been begun with an earlier part of k, last that there is no later one.
+	// begun means that the sums include an earlier part of k, last that there is no later part.
 	begun, last bool
-	// c holds the sums of some panels, the 32 columns of each for all rows in one stretch of memory: in out the rows
-	// may be a power of 2 apart and crowd each other out of the caches.
+	// c holds the sums of some panels, the 32 columns of each for all rows in one stretch of memory. In out the rows
+	// may be a power of 2 apart and evict each other from the caches.
 	c []float32
 }
 
@@ -131,9 +132,8 @@ func (p *amxProduct) transposed(s *Set, x *Input, w *Panels, k0, k1 int) {
 	}
 }
 
-// ending is what the kernel does with the sums of a panel behind its last block: it continues them with the addition
-// that reaches all rows, if there is one and no other, and then writes whole groups of rows to out. What it does not
-// do is done by finish.
+// ending is what the kernel does with the sums of a panel after its last block: it continues them with the addition to
+// all rows, if that is the only addition, and then writes whole groups of rows to out. finish does the rest.
 type ending struct {
 	blocks int
 	a, b   *float32
@@ -174,7 +174,7 @@ func (p *amxProduct) direct(q int) bool {
 	return p.from == p.base && (q+1)*NR <= p.w.N && p.to-p.base >= InputRows
 }
 
-// streams reports whether what is written from out on had better pass the caches by: nobody will find it there.
+// streams reports whether writes to out should bypass the caches, since out is too large to stay there.
 func (p *amxProduct) streams(out *float32) bool {
 	const line = 64
 	return (p.to-p.base)*p.ldo >= amxStream && p.ldo*4%line == 0 && uintptr(unsafe.Pointer(out))%line == 0
@@ -215,8 +215,7 @@ func (p *amxProduct) fold(q int, c []float32, s0, s1 int) {
 	}
 }
 
-// finish continues the sums of panel q with what more adds to them and writes them to out, as far as the kernel has
-// not.
+// finish continues the sums of panel q with the additions and writes them to out, as far as the kernel has not.
 func (p *amxProduct) finish(q int, c []float32) {
 	e, rest := p.ending(q)
 	if rest {
@@ -231,7 +230,7 @@ func (p *amxProduct) finish(q int, c []float32) {
 	}
 }
 
-// additions continues the sums of panel q with all that more adds to them.
+// additions continues the sums of panel q with all additions.
 func (p *amxProduct) additions(q int, c []float32) {
 	for i := range p.more {
 		a := &p.more[i]
@@ -242,8 +241,8 @@ func (p *amxProduct) additions(q int, c []float32) {
 	}
 }
 
-// add continues c with panel q of rows [r0,r1) of a. Rows that are not 32 of a's together pass through memory of their
-// own, so that their neighbours do not even get zeros added.
+// add continues c with panel q of rows [r0,r1) of a. Rows that are not 32 consecutive rows of a are computed in
+// separate memory, so that not even zeros are added to their neighbours.
 func (p *amxProduct) add(a *Addition, q int, c []float32, r0, r1 int) {
 	steps := a.W.steps()
 	b, blocks := (*float32)(unsafe.Pointer(&a.W.Pairs[q*a.W.stride()*NR])), steps/blockPairs

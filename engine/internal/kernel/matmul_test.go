@@ -11,9 +11,8 @@ import (
 // shape is one product: x [M,K], w [N,K].
 type shape struct{ M, N, K int }
 
-// shapes surrounds every place where the kernels change their ways: tile heights
-// and blocks of tiles, panel edges, few panels and many, unrolling, pairs and blocks
-// of k.
+// shapes surrounds every size at which the kernels change their method: tile heights and blocks of tiles, panel edges,
+// few panels and many, unrolling, pairs and blocks of k.
 func shapes() []shape {
 	var list []shape
 	for M := 1; M <= 30; M++ {
@@ -29,8 +28,8 @@ func shapes() []shape {
 	return append(list, shape{223, 70, 3}, shape{224, 33, 9}, shape{225, 70, 3}, shape{226, 3, 260}, shape{470, 65, 5})
 }
 
-// runProduct computes one MatMul on copies: strides wider than the rows, and guards
-// behind them that must not change.
+// runProduct computes one MatMul on copies, with strides wider than the rows and guards after the rows that must not
+// change.
 func runProduct(s *Set, d shape, bf16, acc bool, kind kind) []float32 {
 	r := random(uint64(d.M*1000000 + d.N*1000 + d.K))
 	ldx, ldo := d.K+3, d.N+5
@@ -155,8 +154,7 @@ func TestProductsAreCloseToFloat64(t *testing.T) {
 	})
 }
 
-// One pair over the whole range of exponents: where products, sums and what is
-// continued are subnormal, cancel or overflow.
+// One pair over the whole range of exponents: products, sums and accumulators that are subnormal, cancel or overflow.
 func TestBF16StepOverTheWholeRange(t *testing.T) {
 	const M, N, K = 64, 64, 2
 	forEachFast(t, func(t *testing.T, s *Set) {

@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// Memory is a stretch of zeros outside the Go heap, in huge pages where the system has them, that panels are cut from.
-// The system gets it back when neither it nor any of the panels is in use.
+// Memory is a stretch of zeros outside the Go heap, in huge pages if the system has them, from which panels are
+// allocated. It is returned to the system when neither it nor any of its panels is reachable.
 type Memory struct {
 	data []byte
 	used int
 }
 
-// NewMemory reserves room for panels of that many bytes: the sum of PanelBytes.
+// NewMemory reserves memory for panels of that many bytes: the sum of PanelBytes.
 func NewMemory(bytes int) (*Memory, error) {
 	if bytes == 0 {
 		return &Memory{}, nil
@@ -29,7 +29,7 @@ func NewMemory(bytes int) (*Memory, error) {
 	return m, nil
 }
 
-// PanelBytes returns the memory that panels of a matrix [N,K] take.
+// PanelBytes returns the bytes of the panels of a matrix [N,K].
 func PanelBytes(N, K int, bf16 bool) int {
 	p := Panels{N: N, K: K, BF16: bf16}
 	return p.words() * 4

@@ -9,7 +9,7 @@ func reserve(n int) (data []byte, free func([]byte) error, err error) {
 		return nil, nil, err
 	}
 	if n >= 2<<20 {
-		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // a system without them has small pages
+		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // a system without huge pages has small ones
 	}
 	return data, unix.Munmap, nil
 }

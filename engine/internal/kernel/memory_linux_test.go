@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The system has the memory back soon after the last panels are out of use, and not before.
+// The memory returns to the system soon after the last panels are unreachable, and not before.
 func TestMemoryIsGivenBack(t *testing.T) {
 	const N, K = 64, 1 << 20
 	before := virtualMiB(t)

@@ -2,7 +2,7 @@
 
 package kernel
 
-// reserve takes n bytes of zeros from the heap, which frees them itself.
+// reserve allocates n zero bytes on the heap, which the garbage collector frees.
 func reserve(n int) (data []byte, free func([]byte) error, err error) {
 	return make([]byte, n), nil, nil
 }

@@ -2,16 +2,16 @@ package kernel
 
 import "fmt"
 
-// Order is the order in which a bf16 product adds. Each has processors that are fast at it, and every path but two
-// knows both, so that what was begun in one order can be continued in it anywhere. The products of float32 panels have
-// one order.
+// Order is the order in which a bf16 product adds. Each order is fast on some processors, and every path but two
+// supports both, so that a job begun in one order can continue in it on any machine. The products of float32 panels
+// have one order.
 type Order uint8
 
 const (
 	// Sequential folds k upward into one sum, in each pair the odd element first: what VDPBF16PS does.
 	Sequential Order = iota
 	// Blocked takes 32 k at a time. The even ones and the odd ones are folded upward into a sum each, from zero; the
-	// two are added to each other and then to what there is: what TDPBF16PS does, the product of AMX.
+	// two are added to each other and then to the accumulator: what TDPBF16PS does, the product of AMX.
 	Blocked
 )
 
@@ -26,7 +26,7 @@ func (o Order) String() string {
 	return fmt.Sprintf("order(%d)", uint8(o))
 }
 
-// Native returns the order that this processor is fastest in.
+// Native returns the order that is fastest on this processor.
 func Native() Order {
 	if Detect() == AMX {
 		return Blocked

@@ -24,7 +24,7 @@ func (e Element) size() int {
 	return 2
 }
 
-// Rows is a matrix [N,K], row-major without gaps, as a file holds it: little-endian.
+// Rows is a matrix [N,K], row-major without gaps, in the form of a file: little-endian.
 type Rows struct {
 	Data    []byte
 	Element Element
@@ -82,8 +82,8 @@ func (s *Set) Pack(w []float32, N, K int, bf16 bool) *Panels {
 	return p
 }
 
-// PackRows writes rows from row at on of the matrix that p holds, which are zeros before. bf16 panels round to nearest
-// even; subnormals become zeros. Different rows may be written at once.
+// PackRows writes rows into p's matrix from row at on; those rows of p must be zero before. bf16 panels round to
+// nearest even; subnormals become zeros. Different rows may be written at once.
 func (s *Set) PackRows(sc *Scratch, p *Panels, at int, rows Rows) {
 	for i, n := 0, rows.Len(); i < n && p.K > 0; {
 		part := min(NR-(at+i)%NR, n-i)

@@ -6,7 +6,7 @@ func (avx512) narrow(dst []byte, src []float32) {
 	packPairs(len(src), (*float32)(unsafe.Pointer(&dst[0])), first(src))
 }
 
-// packWords takes blocks of 16 rows and 16 words by the kernel, the rest by the definition.
+// packWords packs blocks of 16 rows and 16 words with the kernel and the rest with the portable code.
 func (avx512) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool) {
 	if rows == 0 || words == 0 {
 		return

@@ -17,8 +17,8 @@ type Panels struct {
 	// Pairs is [ceil(N/32)][16*ceil(K/32)][32]: bf16 values of k (low half, k even) and k+1, zeros from K on.
 	Pairs []uint32
 
-	gap int     // rows of a panel that are left out, of a Prefix
-	mem *Memory // that F32 or Pairs lie in, or nil
+	gap int     // rows of a panel that a Prefix leaves out
+	mem *Memory // the memory of F32 or Pairs, or nil
 }
 
 // Count returns the number of panels.
@@ -76,8 +76,8 @@ func newPanels(N, K int, bf16 bool) *Panels {
 	return p
 }
 
-// ViewPanels returns panels that lie in words, of which there are PanelBytes/4: a matrix [N,K] that somebody else
-// packed.
+// ViewPanels returns panels in the memory of words, whose length is PanelBytes/4: a matrix [N,K] that is packed
+// already.
 func ViewPanels(words []float32, N, K int, bf16 bool) Panels {
 	p := Panels{N: N, K: K, BF16: bf16}
 	if bf16 {

@@ -40,7 +40,7 @@ func unpacked(p *Panels) []float32 {
 	return out
 }
 
-// A file's elements, wherever its bytes lie, are packed as the floats they stand for.
+// A file's elements are packed as their float values, at any alignment of the bytes.
 func TestPackRowsOfEachElement(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		for _, d := range [][2]int{{35, 7}, {64, 64}, {50, 33}, {17, 100}} {
@@ -116,7 +116,7 @@ func rawWord(p *Panels, i int) uint32 {
 	return math.Float32bits(p.F32[i])
 }
 
-// Panels in memory of their own are those on the heap, and the memory goes when they do.
+// Panels in a Memory equal those on the heap, and the memory is released with them.
 func TestMemory(t *testing.T) {
 	s, w := reference(), numbers(random(5), 40*50, plain)
 	m, err := NewMemory(PanelBytes(40, 50, true) + PanelBytes(40, 50, false))
@@ -157,7 +157,7 @@ func TestAligned(t *testing.T) {
 	}
 }
 
-// A product with the first columns of W is one with a W that has no others.
+// A product with a Prefix of W equals the product with a W that has only those columns.
 func TestPrefix(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		const M, N, K, k = 40, 70, 130, 64

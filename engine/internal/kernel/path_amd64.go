@@ -33,9 +33,8 @@ func fastOps(p Path, o Order) ops {
 	return newAVX512(o, p == AVX512BF16)
 }
 
-// preferred returns s, or the set of path AVX512 if that multiplies bf16 faster
-// here and gives the results want. The bits are the same, so the choice may fall to
-// a clock.
+// preferred returns s, or the set of path AVX512 if that multiplies bf16 faster here and gives the results want. The
+// bits are the same, so the choice may depend on measured times.
 func preferred(s *Set, want [][]float32) *Set {
 	if s.path != AVX512BF16 {
 		return s

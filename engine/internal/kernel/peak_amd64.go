@@ -27,8 +27,8 @@ func PeakLoop(p Path) (loop func(), operations float64) {
 	return nil, 0
 }
 
-// ordinary returns the data of a register-only loop, standard normal numbers: four tiles full, of which vectors take
-// the beginning. bf16 numbers lie in pairs.
+// ordinary returns the data of a register-only loop, standard normal numbers: enough for four tiles, of which vectors
+// use the beginning. bf16 numbers are stored in pairs.
 func ordinary(bf16 bool) []float32 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := Aligned(1024)

@@ -5,20 +5,20 @@ import (
 	"unsafe"
 )
 
-// Pieces is a matrix in pieces that lie apart, as keys and values lie in pages: each is packed as [Panels] are and has
-// 32 of the matrix's rows or of its columns. All have the same length.
+// Pieces is a matrix in separate pieces, such as the keys and values in pages. Each piece is packed like [Panels] and
+// has 32 of the matrix's rows or columns. All have the same length.
 type Pieces struct {
 	Data [][]float32
 	BF16 bool
-	// Then is what is likely to be read next, or nil. It has no influence on results: memory is asked for it while the
-	// last piece is computed, as it is for each piece while the one before it is.
+	// Then is the memory that is likely to be read next, or nil. It does not change results: it is prefetched while
+	// the last piece is computed, as each piece is while the previous one is.
 	Then []float32
 }
 
 // Len returns the number of rows or columns.
 func (w *Pieces) Len() int { return len(w.Data) * PageLen }
 
-// ahead returns the distance in bytes from piece i to what is read after it.
+// ahead returns the distance in bytes from piece i to the memory read after it.
 func (w *Pieces) ahead(i int) int {
 	next := w.Then
 	if i+1 < len(w.Data) {

@@ -32,7 +32,8 @@ func (s *Set) apart(w []float32, N, K int, bf16, columns bool) *Pieces {
 	return p
 }
 
-// A product with a matrix in pieces has the bits of the one with the whole matrix, whatever comes after the last piece.
+// A product with a matrix in pieces has the bits of the product with the whole matrix, whatever follows the last
+// piece.
 func TestPiecesAreTheWholeMatrix(t *testing.T) {
 	forEachPath(t, func(t *testing.T, s *Set) {
 		rapid.Check(t, func(t *rapid.T) {

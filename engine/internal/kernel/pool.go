@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// spin is how long a worker without work, or a caller waiting for the last part,
-// stays awake: about the cost of being woken, which in a virtual machine whose
-// processor sleeps is far more than the switch itself. A step of decoding has some
-// hundred regions with little between them; for one sequence of a 0.6B model it
-// took a third longer with 20 microseconds.
+// spin is the time for which a worker without work, or a caller waiting for the last part, polls before it sleeps:
+// about the cost of a wake-up, which in a virtual machine with an idle processor is far more than a context switch. A
+// step of decoding has some hundred regions with short pauses between them; for one sequence of a 0.6B model it took a
+// third longer with a spin of 20 microseconds.
 const spin = 200 * time.Microsecond
 
 // Pool runs parallel regions on n workers, of which the caller is one. Workers
@@ -69,7 +68,7 @@ func (p *Pool) Run(parts int, f func(part int, sc *Scratch)) {
 	}
 	r.work(p.own)
 	for _, w := range helpers {
-		if w.job.CompareAndSwap(r, nil) { // it never came
+		if w.job.CompareAndSwap(r, nil) { // the worker did not take it
 			r.leave()
 		}
 	}
@@ -83,8 +82,8 @@ type region struct {
 	parts  int64
 	next   atomic.Int64  // the next part to take
 	inside atomic.Int64  // workers that may still touch the region
-	done   chan struct{} // told when inside reaches 0
-	quit   bool          // the worker shall end
+	done   chan struct{} // receives when inside reaches 0
+	quit   bool          // the worker must end
 }
 
 // work takes parts until none is left.
@@ -100,7 +99,7 @@ func (r *region) leave() {
 	}
 }
 
-// wait returns when all workers have left, awake for a short time first.
+// wait returns when all workers have left; it polls for a short time before it sleeps.
 func (r *region) wait() {
 	if !spinUntil(func() bool { return r.inside.Load() == 0 }) {
 		<-r.done
@@ -124,7 +123,7 @@ func spinUntil(ok func() bool) bool {
 // worker is one goroutine of a pool.
 type worker struct {
 	job    atomic.Pointer[region] // offered, not yet taken
-	parked atomic.Bool            // asleep, or about to be, until wake is told
+	parked atomic.Bool            // asleep, or about to be, until wake receives
 	wake   chan struct{}
 }
 

@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// portable is the path of plain Go, and the definition of every kernel.
+// portable is the path in plain Go, which defines the results of every kernel.
 type portable struct{ order Order }
 
 func (v portable) matMul(sc *Scratch, out []float32, ldo int, x []float32, ldx, M int, w *Panels, p0, p1 int,
@@ -40,8 +40,7 @@ func fold(sum *[NR]float32, row []float32, panel []float32) {
 	}
 }
 
-// multiplyAdd sets dst to a*x+dst, rounded once: it is fma32, written out for the
-// sake of speed. x is as long as dst.
+// multiplyAdd sets dst to a*x+dst, rounded once: it is fma32, inlined for speed. x is as long as dst.
 func multiplyAdd(dst []float32, a float32, x []float32) {
 	v := float64(a)
 	x = x[:len(dst)]

@@ -12,17 +12,17 @@ type Scratch struct {
 	sums   []float32 // of a panel, transposed
 	wide   []float32 // rows of a file, widened
 	bits   []float32 // rows rounded to bf16, as halves
-	input  Input     // rows that are in one product only
-	inputs []*Input  // rows that are in several
+	input  Input     // rows that are used in one product only
+	inputs []*Input  // rows that are used in several products
 
 	transposed []*Transposed // parts of weights, transposed
 	more       []Addition    // with such parts
 }
 
-// NewScratch returns an empty scratch; it grows to what the kernels ask.
+// NewScratch returns an empty scratch, which grows as the kernels need.
 func NewScratch() *Scratch { return &Scratch{} }
 
-// Input returns the i-th place for rows that are packed. What is there stays until the place is used again.
+// Input returns the i-th place for packed rows. Its contents stay until the place is used again.
 func (sc *Scratch) Input(i int) *Input {
 	for len(sc.inputs) <= i {
 		sc.inputs = append(sc.inputs, &Input{})
@@ -49,7 +49,7 @@ func grow(buf *[]float32, n int) []float32 {
 	return (*buf)[:n]
 }
 
-// Spare is what a buffer that grows to n floats gets beyond them, so that it need not grow again soon.
+// Spare is the number of extra floats of a buffer that grows to n floats, so that it need not grow again soon.
 func Spare(n int) int { return min(n/4, 1<<20) }
 
 // roundedRow returns row rounded to bf16, padded with zeros to whole blocks.

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Best returns the fastest kernels of this processor for order o that give the portable bits.
-// If a path fails its self-test, the set is one of a lower path and the error says
-// which kernel differed: a warning to print, for the set is always usable.
+// Best returns the fastest kernels of this processor for order o that give the portable bits. If a path fails its
+// self-test, the set is one of a lower path and the error says which kernel differed: a warning to print, since the
+// set is always usable.
 func Best(o Order) (*Set, error) {
 	var warnings []error
 	want := definition(o).results()
@@ -32,7 +32,7 @@ func Best(o Order) (*Set, error) {
 // small inputs of all magnitudes. It takes some milliseconds.
 func (s *Set) SelfTest() error { return s.compare(definition(s.order).results()) }
 
-// results returns what every probe gives.
+// results returns the results of every probe.
 func (s *Set) results() [][]float32 {
 	results := make([][]float32, len(probes))
 	for i, p := range probes {
@@ -54,7 +54,7 @@ func (s *Set) compare(want [][]float32) error {
 	return nil
 }
 
-// sameBits reports whether two results are the same, any NaN being like another.
+// sameBits reports whether two results are the same; all NaNs are equal.
 func sameBits(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }

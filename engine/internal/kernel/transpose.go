@@ -9,8 +9,8 @@ type Transposed struct {
 }
 
 // TransposePart returns the panels of the transpose of rows n0 to n1-1 and columns k0 to k1-1 of W: [k1-k0, n1-n0]. n0
-// and k0 are multiples of 32, and so are n1 and k1 unless they are W's own ends. They lie in to, until the next call
-// with it.
+// and k0 are multiples of 32, and so are n1 and k1 unless they are W's own ends. They are in the memory of to, and
+// valid until the next call with it.
 func (s *Set) TransposePart(to *Transposed, p *Panels, n0, n1, k0, k1 int) *Panels {
 	t := &to.panels
 	*t = Panels{N: k1 - k0, K: n1 - n0, BF16: p.BF16}
@@ -44,14 +44,14 @@ func (s *Set) transposeFloats(t, p *Panels, n0, n, k0 int) {
 	}
 }
 
-// transposePairs is transposeFloats for bf16, whose panels have whole blocks: what is missing is zero in both.
+// transposePairs is transposeFloats for bf16, whose panels have whole blocks: missing elements are zero in both.
 func (s *Set) transposePairs(t, p *Panels, n0, n, k0 int) {
 	if blocks := t.Count(); blocks > 0 {
 		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, k0):], blocks, t.steps()*NR)
 	}
 }
 
-// transposeBlock takes 16 rows of pairs of k, for 32 columns n, to 16 rows of pairs of n, for 32 columns k.
+// transposeBlock converts 16 rows of pairs of k, for 32 columns n, to 16 rows of pairs of n, for 32 columns k.
 func transposeBlock(dst, src []uint32) {
 	var block [NR / 2 * NR]uint32
 	for k := range NR / 2 {

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// vectorCase runs one operation on fresh copies of three vectors and returns all it
-// wrote and returned.
+// vectorCase runs one operation on fresh copies of three vectors and returns its results and the vectors that it
+// wrote.
 type vectorCase struct {
 	name string
 	run  func(s *Set, x, y, z []float32) []float32

@@ -12,7 +12,7 @@ import (
 // Datum is the checked loss_fn_inputs of one tinker.Datum: N positions with K targets each, row-major [N,K].
 type Datum struct {
 	N, K       int
-	Shape      []int     // of target_tokens as it came; outputs have it too
+	Shape      []int     // of target_tokens in the request; outputs have it too
 	Targets    []int32   // [N,K]
 	Weights    []float32 // [N,K] or nil, which means ones
 	Logprobs   []float32 // [N,K]
@@ -33,8 +33,8 @@ func (d Datum) weight(i int) float64 {
 }
 
 // Check reads the inputs that l needs from the index-th datum of a request, for a model with a vocabulary of vocab
-// tokens. What is missing, misshapen, not finite or unknown is a User error that names datum and key. The known inputs
-// of other losses may be there and are not used; cross_entropy without weights has weights of one.
+// tokens. A missing or unknown input, a wrong shape and a value that is not finite are User errors that name datum and
+// key. Known inputs of other losses are ignored; cross_entropy without weights has weights of one.
 func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 	for _, key := range slices.Sorted(maps.Keys(d.LossFnInputs)) {
 		switch key {
@@ -106,7 +106,7 @@ func (l Loss) needs() []string {
 	return needs
 }
 
-// masks refuses masks that leave a loss without meaning.
+// masks refuses masks with which a loss is undefined.
 func (l Loss) masks(index int, c Datum) error {
 	if l.name == tinker.GSPO && !slices.ContainsFunc(c.RatioMask, func(m float32) bool { return m != 0 }) {
 		return tinker.Userf("loss: datum %d: sequence_ratio_mask marks no position; gspo needs 1 at the sampled "+
@@ -171,7 +171,7 @@ func (l Loss) floats(index int, key string, t tinker.Tensor, ok bool, c Datum) (
 	return t.Float, nil
 }
 
-// shape is t's shape with the empty one spelled out.
+// shape is t's shape; an empty one is [len].
 func shape(t tinker.Tensor) []int {
 	if len(t.Shape) == 0 {
 		return []int{t.Len()}

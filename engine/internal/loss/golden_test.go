@@ -21,7 +21,7 @@ type golden struct {
 	Grad       []float64          `json:"grad"`
 }
 
-// The losses over a whole datum are those of testdata/losses.py, which shares nothing with this package but the papers.
+// The losses over a whole datum are those of testdata/losses.py, an independent implementation of the papers.
 func TestGoldens(t *testing.T) {
 	raw, err := os.ReadFile("testdata/losses.json")
 	if err != nil {
@@ -51,8 +51,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// However far the policies are apart, in either direction, no token of stable_reinforce moves the model by more than is
-// said.
+// No token of stable_reinforce has a gradient above the documented bound, however far the policies are apart.
 func TestStableIsBounded(t *testing.T) {
 	l := mustNew(t, tinker.StableReinforce, map[string]float64{"kl_coeff": 0.5})
 	for _, gap := range []float32{-1e4, -50, -1, 0, 1, 50, 1e4} {
@@ -68,7 +67,7 @@ func TestStableIsBounded(t *testing.T) {
 	}
 }
 
-// What the masks of a datum must say.
+// The errors of a datum's masks.
 func TestMasks(t *testing.T) {
 	in := tinker.Text([]int32{1, 2})
 	base := map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints([]int64{3, 4}),

@@ -1,6 +1,6 @@
 // Package loss computes the element-wise losses of the Tinker API and their gradients. All are sums over positions and
-// datums, never means; with logp the log-probability (nats, temperature 1) that the model now gives to a position's
-// target, q the one it had when it was sampled, A the advantage, w the weight and r = exp(logp − q):
+// datums, never means. logp is the model's log-probability (nats, temperature 1) of a position's target, q its
+// log-probability when it was sampled, A the advantage, w the weight and r = exp(logp − q):
 //
 //	cross_entropy        −Σ w·logp                                       gradient by logp: −w
 //	importance_sampling  −Σ r·A                                          −r·A
@@ -15,14 +15,14 @@
 // sequence_ratio_mask marks), each with the gradient of its own logp. stable_reinforce is described in stable.go.
 //
 // low and high (clip_low_threshold, clip_high_threshold) bound the ratio itself: 0.8 and 1.2 for ppo, 0 and 4 for
-// cispo, and for gspo 0.9997 and 1.0004 (the paper's section 5.1) unless given. The default of beta is documented
-// nowhere upstream; here it is 0.05, the value of their example.
+// cispo, and for gspo 0.9997 and 1.0004 (the paper's section 5.1) unless given. The default of beta is not documented
+// upstream; here it is 0.05, the value of upstream's example.
 //
-// With entropy_coef c among the settings each is less by c·Σ m·H, where H is the entropy of the model's distribution at
-// a position and m the position's entropy_weights, 1 unless given; the gradient by H is −c·m.
+// With the setting entropy_coef c, c·Σ m·H is subtracted from each loss, where H is the entropy of the model's
+// distribution at a position and m the position's entropy_weights, 1 by default. The gradient by H is −c·m.
 //
-// The arithmetic is float64 with every product rounded before it is added, and an exponential of its own, so the bits
-// are the same on every machine.
+// The arithmetic is float64 with every product rounded before it is added, and the exponential is package
+// elementary's, so the bits are the same on every machine.
 package loss
 
 import (
@@ -45,7 +45,7 @@ type Loss struct {
 	beta      float64
 	kl        float64
 
-	entropic bool // entropies are asked for
+	entropic bool // entropies are requested
 	entropy  float64
 }
 
@@ -96,7 +96,7 @@ func New(name string, config map[string]float64) (Loss, error) {
 	return l, nil
 }
 
-// Names are the losses there are.
+// Names lists the losses.
 func Names() []string {
 	return []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO, tinker.DRO,
 		tinker.GSPO, tinker.StableReinforce}
@@ -105,8 +105,8 @@ func Names() []string {
 // Name is the loss_fn.
 func (l Loss) Name() string { return l.name }
 
-// Prepare computes what the loss of d needs to know of all its positions at once: the sequence ratio of gspo. logp
-// holds the log-probabilities of all targets, [N,K]. Row and Entropy come after it.
+// Prepare computes the part of d's loss that depends on all positions: the sequence ratio of gspo. logp holds the
+// log-probabilities of all targets, [N,K]. Row and Entropy come after it.
 func (l Loss) Prepare(d *Datum, logp []float32) {
 	if l.name != tinker.GSPO {
 		return
@@ -122,7 +122,7 @@ func (l Loss) Prepare(d *Datum, logp []float32) {
 }
 
 // Row is the loss of position pos of datum d. logp holds the K log-probabilities of its targets, and grad, unless nil,
-// receives the derivative of the loss by each of them. An overflow shows as a result or gradient that is not finite.
+// receives the derivative of the loss by each of them. After an overflow the result or the gradient is not finite.
 func (l Loss) Row(d Datum, pos int, logp, grad []float32) float64 {
 	sum := 0.0
 	for k, p := range logp {
@@ -135,10 +135,10 @@ func (l Loss) Row(d Datum, pos int, logp, grad []float32) float64 {
 	return sum
 }
 
-// Entropic reports whether the entropies were asked for.
+// Entropic reports whether the entropies were requested.
 func (l Loss) Entropic() bool { return l.entropic }
 
-// Entropy is what the entropy h of position pos adds to the loss of datum d, and the derivative by it.
+// Entropy returns the term of the entropy h of position pos in the loss of datum d, and its derivative by h.
 func (l Loss) Entropy(d Datum, pos int, h float32) (loss, grad float64) {
 	w := l.entropy
 	if d.EntropyWeights != nil {
@@ -150,8 +150,8 @@ func (l Loss) Entropy(d Datum, pos int, h float32) (loss, grad float64) {
 	return -(w * float64(h)), -w
 }
 
-// element is the loss of element i and its derivative by logp. A zero weight or advantage takes the element out, even
-// where the ratio overflows.
+// element is the loss of element i and its derivative by logp. A zero weight or advantage makes both zero, even if the
+// ratio overflows.
 func (l Loss) element(d Datum, i int, logp float64) (loss, grad float64) {
 	if l.name == tinker.CrossEntropy {
 		w := d.weight(i)

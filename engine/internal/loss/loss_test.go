@@ -21,7 +21,7 @@ func mustNew(t *testing.T, name string, config map[string]float64) Loss {
 	return l
 }
 
-// Every row is worked by hand: e.g. ppo with r = 2, A = 1 is cut at 1.2.
+// Every row is computed by hand: for example ppo with r = 2, A = 1 is clipped at 1.2.
 func TestElements(t *testing.T) {
 	ln2 := float32(math.Ln2)
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestOnPolicyIsExact(t *testing.T) {
 	}
 }
 
-// The gradient is the difference quotient of the loss wherever the loss has no kink and nothing is held constant.
+// The gradient is the difference quotient of the loss wherever the loss has no kink and no term is held constant.
 func TestFiniteDifferences(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.DRO} {
@@ -163,7 +163,7 @@ func TestCheck(t *testing.T) {
 		{"unknown", tinker.CrossEntropy, map[string]tinker.Tensor{"target_tokens": tokens, "mask": two},
 			`unknown loss_fn_input "mask"`},
 		{"entropy weights", "with", map[string]tinker.Tensor{"target_tokens": wide, "entropy_weights": two}, ""},
-		{"entropy weights nobody asked for", tinker.CrossEntropy,
+		{"entropy weights that were not requested", tinker.CrossEntropy,
 			map[string]tinker.Tensor{"target_tokens": tokens, "entropy_weights": two},
 			"has entropy_weights, but loss_fn_config of cross_entropy has no entropy_coef"},
 		{"entropy weights for each target", "with", map[string]tinker.Tensor{"target_tokens": wide,
@@ -190,7 +190,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// An entropy counts with its weight, 1 unless given, and one of weight 0 not even when it is not finite.
+// An entropy is multiplied by its weight, 1 by default. With weight 0 it is ignored, even if it is not finite.
 func TestEntropy(t *testing.T) {
 	l := mustNew(t, tinker.PPO, map[string]float64{"entropy_coef": 0.5})
 	d := Datum{N: 3, EntropyWeights: []float32{2, 0, -1}}
@@ -207,7 +207,7 @@ func TestEntropy(t *testing.T) {
 		t.Errorf("without weights: %v, %v", loss, grad)
 	}
 	if mustNew(t, tinker.PPO, nil).Entropic() {
-		t.Error("entropies that nobody asked for")
+		t.Error("entropies that were not requested")
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// LoRA says which linears have a low-rank addition, of which rank, and by what it is scaled: Alpha/Rank.
+// LoRA names the linears that have a low-rank addition, its rank, and its scale Alpha/Rank.
 type LoRA struct {
 	Rank               int
 	Alpha              float64
 	Attn, MLP, Unembed bool
-	Modules            []string // if any, those and no others: names such as q_proj, the flags notwithstanding
+	Modules            []string // if not empty, the names of the linears, such as q_proj; the flags are then ignored
 }
 
 // ModuleNames returns the names of all linears that can have an addition, in the order of the computation.
@@ -35,7 +35,7 @@ func (l LoRA) Targets() []string {
 	return list
 }
 
-// check returns an error for a LoRA that cannot be.
+// check returns an error for an invalid LoRA.
 func (l LoRA) check() error {
 	if l.Rank < 1 {
 		return fmt.Errorf("LoRA rank %d, want at least 1", l.Rank)
@@ -58,14 +58,14 @@ type Adapter struct {
 // loraLayer is the additions of one block; those that are not trained are nil.
 type loraLayer struct{ qkv, o, gateUp, down *nn.LoRA }
 
-// target is the additions of one fused linear: name is that of the module, or empty for the head.
+// target is the additions of one fused linear; name is the module's, or empty for the head.
 type target struct {
 	at   string
 	in   int
 	outs []projection
 }
 
-// prefix is what PEFT puts before the names of a causal language model's modules.
+// prefix is PEFT's prefix of the names of a causal language model's modules.
 const prefix = "base_model.model."
 
 func (t target) a(p int) spec { return spec{prefix + t.at + t.outs[p].name + ".lora_A.weight", nil} }
@@ -121,8 +121,8 @@ func (l LoRA) specs(c Config) []spec {
 	return append(list, headTarget(c).of(modules).specs(l.Rank)...)
 }
 
-// NewLoRA returns the tensors of a fresh adapter: A uniform in ±1/sqrt(inputs), B zero, so that it adds nothing yet.
-// Each tensor is a function of seed and its name.
+// NewLoRA returns the tensors of a new adapter: A uniform in ±1/sqrt(inputs) and B zero, so that the adapter adds
+// nothing. Each tensor is a function of seed and its name.
 func (w *Weights) NewLoRA(l LoRA, seed uint64) []Tensor {
 	var out []Tensor
 	for _, s := range l.specs(w.Config) {

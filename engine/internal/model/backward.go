@@ -39,13 +39,13 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 }
 
 // Backward adds to grads the gradients of the loss whose dLoss/dlogp Score left on the tape. seqs are those of tape's
-// Forward. Each stretch of neighbours with one adapter has its own grads, in order; nil is a stretch that is not
-// trained, and what the others get is what they get without it. A stretch without an adapter is trained whole (the full
-// parameters), and must then be the only one. Tensors that grads does not have are not trained. What does not fit is an
-// error that Err returns.
+// Forward. Each stretch of neighbouring sequences with one adapter has its own grads, in order. A nil entry is a
+// stretch that is not trained; it does not change the gradients of the others. A stretch without an adapter trains the
+// full parameters and must then be the only one. Tensors that grads lacks are not trained. Arguments that do not fit
+// are an error, which Err returns.
 //
-// Rounding to bf16 counts as the identity; where weights are bf16, gradients of activations are rounded to bf16 before
-// they meet them.
+// The derivative of rounding to bf16 is taken as 1. If weights are bf16, gradients of activations are rounded to bf16
+// before they are multiplied with them.
 func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 	p, err := r.newPass(w, seqs)
 	if err != nil || p.rows() == 0 {
@@ -75,7 +75,7 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 	}
 }
 
-// train gives each stretch of the pass its gradients.
+// train assigns each stretch of the pass its gradients.
 func (p *pass) train(grads []*Grads) error {
 	if len(grads) != len(p.segments) {
 		return fmt.Errorf("model: a backward over %d adapters with gradients for %d; put sequences with the same "+
@@ -100,7 +100,7 @@ func (p *pass) recompute(l int) {
 	})
 }
 
-// layerGradients takes d.dOut to d.dIn through layer l and adds the layer's gradients.
+// layerGradients computes d.dIn from d.dOut through layer l and adds the layer's gradients.
 func (p *pass) layerGradients(l int) {
 	p.layer(func(a, b int, on nn.Products) {
 		p.mlpBackward(l, a, b, on)
@@ -125,8 +125,8 @@ func (p *pass) layerGradients(l int) {
 	p.runTasks(1)
 }
 
-// headChunk is the number of rows whose logits are held at once: about 512 MiB of them. If that is all, Score leaves
-// them to Backward.
+// headChunk is the number of rows whose logits are held at once: about 512 MiB. If a pass has no more rows, Score
+// keeps the logits for Backward.
 func headChunk(c Config) int { return max(64, 1<<27/c.Vocab/64*64) }
 
 func (r *Runner) headChunk(c Config) int {
@@ -136,8 +136,8 @@ func (r *Runner) headChunk(c Config) int {
 	return headChunk(c)
 }
 
-// headGradients takes what Score left to d.dOut, the gradient of the last layer's output, and adds the gradients of the
-// head and of the final norm.
+// headGradients computes d.dOut, the gradient of the last layer's output, from the tape of Score, and adds the
+// gradients of the head and of the final norm.
 func (p *pass) headGradients(s *score) {
 	c, d := p.w.Config, &p.back
 	chunk, part := p.headChunk(c), headPart(c, p.rows())

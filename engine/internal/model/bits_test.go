@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-var updateBits = flag.Bool("bits.update", false, "write testdata/bits.golden anew, from the portable kernels")
+var updateBits = flag.Bool("bits.update", false, "rewrite testdata/bits.golden from the portable kernels")
 
 // Logits, log-probabilities and gradients have the bits of testdata/bits.golden, on every path of this processor and
 // on other processors: make arm64 runs this test there.
@@ -52,7 +52,7 @@ func TestGoldenBits(t *testing.T) {
 	}
 }
 
-// remind says what to do where the arithmetic was meant to change.
+// remind logs the remedy for an intended change of the arithmetic.
 func remind(t *testing.T) {
 	if t.Failed() {
 		t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run TestGoldenBits " +

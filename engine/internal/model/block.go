@@ -5,7 +5,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// This file is one transformer block, forward beside backward, for rows a to b-1 of a pass:
+// This file is one transformer block, forward and backward, for rows a to b-1 of a pass:
 //
 //	project   n1 = norm(x) ; q, k, v = n1·Wᵀ ; QK-norm ; RoPE ; K and V into the pages
 //	attend    h = x + attention(q)·Woᵀ
@@ -13,7 +13,7 @@ import (
 //
 // Each product is followed by its LoRA, which continues the accumulator.
 
-// linear computes rows a to b-1 of y from those of x by l and the additions to it that pick names.
+// linear computes rows a to b-1 of y from those of x by l and the additions that pick selects.
 func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows, pick func(*Adapter) *nn.LoRA) {
 	in, mid := on.Pack(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
 	var more []kernel.Addition
@@ -34,7 +34,7 @@ func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dm
 	l.Backward(on, dx.Slice(a, b), in, more)
 }
 
-// output is where layer l's result goes: the next layer's input.
+// output returns the destination of layer l's result: the next layer's input.
 func (p *pass) output(l int) nn.Rows {
 	if l+1 < len(p.layers) {
 		return p.layers[l+1].x
@@ -64,8 +64,8 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 	})
 }
 
-// rotate takes row t's projections to where attention wants them: queries normed, rotated and scaled into s.q, keys
-// normed and rotated into keys [KVDim].
+// rotate writes row t's projections for attention: queries normed, rotated and scaled to s.q, keys normed and rotated
+// to keys [KVDim].
 func (p *pass) rotate(l, t, pos int, keys []float32) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
 	hd, row, q := c.HeadDim, s.qkv.Row(t), s.q.Row(t)
@@ -88,8 +88,8 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 	}
 }
 
-// projectBackward takes the gradients of rotated q and k and of v, in d.dqkv, and that of h, in d.dh, to that of the
-// layer's input, in d.dIn.
+// projectBackward computes the gradient of the layer's input, d.dIn, from those of rotated q and k and of v, in
+// d.dqkv, and of h, in d.dh.
 func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
@@ -146,8 +146,8 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(s.h.Slice(a, b).Data, s.x.Slice(a, b).Data) })
 }
 
-// attendBackward takes the gradient of h to that of attention's output, in d.datt. From there the sequences go on,
-// each with all its rows: see attentionBackward.
+// attendBackward computes the gradient of attention's output, d.datt, from that of h. attentionBackward continues for
+// each sequence with all its rows.
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, d := &p.w.layers[l], &p.back
 	p.linearBackward(a, b, on, w.o, d.datt, d.dh, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
@@ -180,7 +180,7 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(out.Slice(a, b).Data, s.h.Slice(a, b).Data) })
 }
 
-// mlpBackward takes the gradient of the layer's output, in d.dOut, to that of h, in d.dh.
+// mlpBackward computes the gradient of h, d.dh, from that of the layer's output, d.dOut.
 func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
 	p.linearBackward(a, b, on, w.down, d.dact, d.dOut, d.dmidDown,

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Arch is what makes a family different from the others; everything else is in the numbers of Config.
+// Arch is the differences between families that the numbers of Config do not express.
 type Arch struct {
 	Name    string // architectures[0] of config.json
 	Type    string // model_type
@@ -27,8 +27,7 @@ var architectures = []Arch{
 	{Name: "MistralForCausalLM", Type: "mistral"},
 }
 
-// Config is the shape of a model and the numbers its forward pass depends on, as config.json of a Hugging Face folder
-// gives them.
+// Config is the shape of a model and the numbers of its forward pass, read from config.json of a Hugging Face folder.
 type Config struct {
 	Arch     Arch
 	Vocab    int // V
@@ -40,7 +39,7 @@ type Config struct {
 	FF       int // F, width of the MLP
 	Eps      float32
 	RoPE     nn.RoPEConfig
-	MaxPos   int   // positions the model was made for; 0 if config.json does not say
+	MaxPos   int   // the model's context length; 0 if config.json has none
 	Tied     bool  // the head is the embedding
 	BF16     bool  // weights are bf16, otherwise f32
 	EOS, BOS []int // token ids of config.json, for the sampler
@@ -55,8 +54,8 @@ func (c Config) Pages() nn.PageShape {
 	return nn.PageShape{Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
 }
 
-// LoadConfig reads config.json of the model folder dir. A model this package would compute wrongly is refused, with the
-// key that says so.
+// LoadConfig reads config.json of the model folder dir. If this package would compute the model wrongly, the error
+// names the unsupported key.
 func LoadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
 	data, err := disk.ReadFile(path, disk.SmallFile)
@@ -93,7 +92,7 @@ func parseConfig(data []byte) (Config, error) {
 		return Config{}, err
 	}
 	if _, said := all["sliding_window"]; !said && arch.Type == "mistral" {
-		window := 4096 // what transformers takes for a Mistral that does not say
+		window := 4096 // the default of transformers for Mistral
 		h.Sliding = &window
 	}
 	if err := h.refuse(arch); err != nil {
@@ -107,7 +106,7 @@ func parseConfig(data []byte) (Config, error) {
 	switch {
 	case c.HeadDim > 0 || c.Heads <= 0:
 	case arch.QKNorm:
-		c.HeadDim = 128 // what transformers takes for a Qwen3 that does not say
+		c.HeadDim = 128 // the default of transformers for Qwen3
 	default:
 		c.HeadDim = c.Dim / c.Heads
 	}
@@ -124,7 +123,7 @@ func parseConfig(data []byte) (Config, error) {
 	return c, c.check()
 }
 
-// check tests that the numbers can be a model.
+// check tests whether the numbers describe a valid model.
 func (c Config) check() error {
 	for _, f := range []struct {
 		key   string

@@ -86,7 +86,7 @@ func TestParseConfig(t *testing.T) {
 	}
 }
 
-// What would be computed wrongly is refused by the name of its key.
+// Unsupported settings are refused by the name of their key.
 func TestParseConfigRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		key     string

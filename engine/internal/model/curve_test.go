@@ -36,7 +36,7 @@ func (o *adamW) update(x []Tensor, g *Grads) {
 	}
 }
 
-// Ten steps of training, the weights packed anew after each, follow the loss of PyTorch's.
+// Ten training steps, with the weights packed again after each, have PyTorch's losses.
 func TestLossCurve(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, name := range goldenModels {

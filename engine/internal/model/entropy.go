@@ -2,16 +2,15 @@ package model
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Entropies are the exact entropies of the distributions that a Score's rows give over the whole vocabulary. They are
-// computed where the row's logits are, a block of the vocabulary at a time, and are a pure function of the row's
-// logits.
+// Entropies are the exact entropies of the distributions of a Score's rows over the whole vocabulary. They are
+// computed from the row's logits, a block of the vocabulary at a time, and depend on nothing else.
 type Entropies struct {
 	H      []float32 // [T] nats, filled for rows with a target
 	Centre []float32 // [T] sum of p²·(H + log p): the mean of p·(H + log p) over a draw, likewise
 	G      []float32 // [T] dLoss/dH, read for Backward; nil is 0
 }
 
-// entropyBlock is how many of a row's columns are exponentiated at once.
+// entropyBlock is the number of a row's columns that are exponentiated at once.
 const entropyBlock = 256
 
 // entropyOf returns the entropy of the softmax of logits, whose LogSumExp is lse, and its centre. Sums are float64 in
@@ -52,7 +51,7 @@ func entropyGradient(k *kernel.Set, logits []float32, sum, lse, h, e float32) {
 	}
 }
 
-// want makes room for the entropies of the scored rows, or for none.
+// want allocates the entropies of the scored rows, or none.
 func (s *score) want(e *Entropies) {
 	s.h, s.e = s.h[:0], s.e[:0]
 	if e == nil {

@@ -58,8 +58,8 @@ func TestEntropyGolden(t *testing.T) {
 	}
 }
 
-// Down to the embedding, the gradient that a model gets from its entropies is the difference quotient of them: along
-// the gradient the sum of the weighed entropies rises by the gradient's norm.
+// The gradient of the entropies is their difference quotient, down to the embedding: along the gradient the weighted
+// sum of entropies rises by the gradient's norm.
 func TestEntropyFiniteDifferences(t *testing.T) {
 	r, k := newRunner(t, 2)
 	m := newExact(t, k, false, 2)

@@ -128,7 +128,7 @@ func eachExact(t *testing.T, k *kernel.Set, f func(t *testing.T, m exact)) {
 	}
 }
 
-// A sequence has the same bits alone and at every place of a batch, beside other lengths and other adapters.
+// A sequence has the same bits alone and at every place of a batch with other lengths and adapters.
 func TestBatchInvariance(t *testing.T) {
 	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		ids := m.tokens("row", 45)
@@ -209,13 +209,13 @@ func TestZeroLoRA(t *testing.T) {
 	})
 }
 
-// training is everything one training step computes.
+// training is the results of one training step.
 type training struct {
 	logits, logp []float32
 	grads        [][]float32
 }
 
-// train runs forward, score and backward of m over sequences cut into calls of the given sizes.
+// train runs forward, score and backward of m over sequences that are cut into calls of the given sizes.
 func (m exact) train(t *testing.T, r *Runner, adapter int, recompute bool, calls ...int) training {
 	t.Helper()
 	tensors := m.w.Tensors()

@@ -28,7 +28,7 @@ var families = []struct {
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's
-// precision in float32, to bf16's where the files are bf16.
+// precision in float32, and to bf16's if the files are bf16.
 func TestFamilies(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, tt := range families {

@@ -1,9 +1,8 @@
 package model
 
-// Fill adds to an adapter what it lacks of a model's layers, as PEFT's layers_to_transform or a pattern of
-// target_modules leaves them out: additions whose A and B are zero. They add nothing, and training leaves them so,
-// since the gradient of each is a multiple of the other. A module of which only A or only B is there stays an error of
-// [Weights.NewAdapter].
+// Fill adds zero additions to an adapter for the layers that it lacks, for instance because of PEFT's
+// layers_to_transform or a pattern in target_modules. Their A and B stay zero in training, since the gradient of each
+// is a multiple of the other. A module with only A or only B remains an error of [Weights.NewAdapter].
 func (a *PEFT) Fill(c Config) {
 	have := make(map[string]bool, len(a.Tensors))
 	for _, t := range a.Tensors {

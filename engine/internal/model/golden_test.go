@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
-// golden is a model folder of testdata with what PyTorch computed for it: see testdata/goldens.py.
+// golden is a model folder of testdata with PyTorch's results for it: see testdata/goldens.py.
 type golden struct {
 	w       *Weights
 	lora    LoRA

@@ -3,12 +3,12 @@ package model
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 
 // Grads accumulates gradients of trainable tensors: an adapter's or a model's full parameters. Backward adds rows one
-// by one, in order, on one accumulator per element, so that cutting a batch into calls changes no bit.
+// by one, in order, to one accumulator per element, so that cutting a batch into calls changes no bit.
 type Grads struct {
 	T []Tensor // same names, shapes and order as the trainable tensors
 
 	index map[string]int // places in T by name
-	// A tied embedding is used at both ends of the model, and Backward cannot take its rows in turns. It keeps one
+	// A tied embedding is used at both ends of the model, and Backward cannot add its rows in order. It has one
 	// accumulator for each end; T has their sum after each Backward.
 	embed, head []float32
 }
@@ -36,7 +36,7 @@ func (g *Grads) Zero() {
 	}
 }
 
-// Accumulators returns everything that a snapshot of unfinished gradients must hold, in a fixed order.
+// Accumulators returns the accumulators that a snapshot of an unfinished gradient needs, in a fixed order.
 func (g *Grads) Accumulators() [][]float32 {
 	var all [][]float32
 	for _, t := range g.T {

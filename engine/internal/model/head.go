@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// score is what Score leaves on a tape: the rows that have targets and, for each, the gradient of its
+// score is the result of Score on a tape: the rows that have targets and, for each, the gradient of its
 // log-probabilities.
 type score struct {
 	K       int
@@ -15,7 +15,7 @@ type score struct {
 	targets []int32   // [R*K]
 	g       []float32 // [R*K] dLoss/dlogp
 	lse     []float32 // [R] log-sum-exp of the row's logits
-	h, e    []float32 // [R] entropy and dLoss/dentropy; empty when nobody asked
+	h, e    []float32 // [R] entropy and dLoss/dentropy; empty unless requested
 }
 
 // headRows is the head's work on a few rows: their hidden states, the LoRA's mid and the logits, and the gradients of
@@ -48,7 +48,7 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	p.w.head.Forward(on, h.logits, in, more)
 }
 
-// headBackward takes h.logits, which hold the gradients of the logits, to h.dx.
+// headBackward computes h.dx from h.logits, which holds the gradients of the logits.
 func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
 	in := on.Pack(0, h.logits, h.logits.Cols, p.w.head.W.BF16)
 	var more []kernel.Addition
@@ -82,8 +82,8 @@ func (p *pass) segmentOf(row int) segment {
 	return p.segments[lo]
 }
 
-// headEnd returns where a chunk of at most n rows, 64 or more, of the head's gradients ends that begins at from: at a
-// block of the gradients of the sequence it is in, so that it does not matter which others there are.
+// headEnd returns the end of a chunk of the head's gradients that begins at from and has at most n rows, 64 or more.
+// It ends at a block of its sequence's gradients, so that other sequences do not change the bits.
 func (p *pass) headEnd(rows []int, from, n int) int {
 	const block = 32
 	end := from + n
@@ -95,7 +95,7 @@ func (p *pass) headEnd(rows []int, from, n int) int {
 	return end - (end-first)%block
 }
 
-// headStretches returns where the sequences begin that rows, which go upward, are of, and the end.
+// headStretches returns the boundaries between sequences in rows, which are ascending, and the end.
 func (p *pass) headStretches(rows []int) kernel.Stretches {
 	var starts kernel.Stretches
 	for i := range p.seqs {
@@ -125,16 +125,16 @@ func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, ou
 
 // Score computes log-probabilities: row t has K targets targets[t*K:], and logp[t*K+k] = logit - LogSumExp(logits),
 // which are the bits that Logits and the kernel's LogSumExp give. A negative target is none, and its logp is 0; rows
-// without a target cost nothing. The logits of all rows never exist at once.
+// without a target are not computed. The logits of all rows never exist at once.
 //
-// With dlogp, the caller's loss joins in: dlogp is called once for each row with a target, in order, to fill g [K] with
-// dLoss/dlogp, and tape, on which the Forward was, keeps it for Backward.
+// With dlogp, the gradient of the caller's loss is computed too: dlogp is called once for each row with a target, in
+// order, to fill g [K] with dLoss/dlogp. tape, which must be that of the Forward, stores it for Backward.
 func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32,
 	dlogp func(row int, logp, g []float32), tape *Tape) {
 	r.ScoreEntropy(w, seqs, hidden, targets, K, logp, dlogp, tape, nil)
 }
 
-// ScoreEntropy is Score that also computes entropies, unless that is nil, and lets their gradient join in.
+// ScoreEntropy is Score that also computes entropies and adds their gradient, unless entropies is nil.
 func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32,
 	dlogp func(row int, logp, g []float32), tape *Tape, entropies *Entropies) {
 	clear(logp)
@@ -172,8 +172,8 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	}
 }
 
-// scoreRows computes the logits of s.rows[from:to], in r.back.head, and what is asked about them. It reports whether
-// the call goes on.
+// scoreRows computes the logits of s.rows[from:to], in r.back.head, and the requested scores. It reports whether the
+// call continues.
 func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32, entropies *Entropies) bool {
 	c, head := p.w.Config, &p.back.head
 	p.back.held = nil
@@ -192,8 +192,8 @@ func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32,
 	})
 }
 
-// headParts runs f over n rows as blocks does, and gives way between parts that take no longer than a layer. It reports
-// whether the call goes on.
+// headParts runs f over n rows as blocks does, and yields between parts that take no longer than a layer. It reports
+// whether the call continues.
 func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
 	c := p.w.Config
 	part := headPart(c, p.rows())
@@ -206,8 +206,7 @@ func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
 	return true
 }
 
-// headPart is the number of rows whose logits take about as long as so many rows take in a layer, at least what fills a
-// block.
+// headPart is the number of rows whose logits take about as long as rows rows take in a layer, at least one block.
 func headPart(c Config, rows int) int {
 	layer := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim + 3*c.Dim*c.FF
 	const block = 64

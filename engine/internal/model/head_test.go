@@ -55,7 +55,8 @@ func TestScoreGradient(t *testing.T) {
 	}
 }
 
-// A snapshot of unfinished gradients is their accumulators: restored, the rest of the batch ends in the same bits.
+// The accumulators are a snapshot of unfinished gradients: after they are restored, the rest of the batch gives the
+// same bits.
 func TestGradsSnapshot(t *testing.T) {
 	r, k := newRunner(t, 2)
 	m := newExact(t, k, false, 2) // tied
@@ -87,7 +88,7 @@ func TestGradsSnapshot(t *testing.T) {
 	}
 }
 
-// TapeBytes is what a tape really takes.
+// TapeBytes is the actual memory of a tape.
 func TestTapeBytes(t *testing.T) {
 	r, k := newRunner(t, 1)
 	m := newExact(t, k, false, 2)

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// hfConfig is the part of config.json that is read. Keys that change the computation and are not here are in refusals.
+// hfConfig is the part of config.json that is read. Other keys that change the computation are in refusedKeys.
 type hfConfig struct {
 	Architectures []string        `json:"architectures"`
 	ModelType     string          `json:"model_type"`
@@ -85,13 +85,13 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]int)(t))
 }
 
-// refusedKeys change the computation of some model that names itself one of ours, and are not computed here.
+// refusedKeys are keys of unsupported features of models with a supported architecture.
 var refusedKeys = []string{"num_experts", "num_local_experts", "attn_logit_softcapping", "final_logit_softcapping",
 	"logit_scale", "residual_multiplier", "embedding_multiplier", "attention_multiplier", "logits_scaling",
 	"partial_rotary_factor",
 	"no_rope_layers", "sliding_window_pattern"}
 
-// arch finds the family by architectures, or by model_type where that is missing.
+// arch returns the family by architectures, or by model_type if that is missing.
 func (h *hfConfig) arch() (Arch, error) {
 	var names []string
 	for _, a := range architectures {
@@ -105,7 +105,7 @@ func (h *hfConfig) arch() (Arch, error) {
 		h.ModelType, strings.Join(names, ", "))
 }
 
-// refuse returns an error for the keys that are read and ask for something that is not computed.
+// refuse returns an error if the keys that are read ask for an unsupported feature.
 func (h *hfConfig) refuse(a Arch) error {
 	switch {
 	case h.Act != "" && h.Act != "silu":
@@ -121,7 +121,7 @@ func (h *hfConfig) refuse(a Arch) error {
 }
 
 // refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the
-// model's context hides nothing.
+// model's context is allowed.
 func (h *hfConfig) refuseSliding(a Arch) error {
 	const supported = "only full attention is computed; choose a model without a sliding window"
 	for _, t := range h.LayerTypes {
@@ -129,7 +129,7 @@ func (h *hfConfig) refuseSliding(a Arch) error {
 			return fmt.Errorf("layer_types = %q is not supported; %s", h.LayerTypes, supported)
 		}
 	}
-	// has a window that lies unused until it is switched on, for the upper layers
+	// has a window for the upper layers that is unused unless it is switched on
 	qwen := strings.HasPrefix(a.Type, "qwen")
 	switch {
 	case h.wide() || len(h.LayerTypes) > 0:
@@ -143,7 +143,7 @@ func (h *hfConfig) refuseSliding(a Arch) error {
 	return nil
 }
 
-// wide reports that no window is narrower than the model's context.
+// wide reports whether no window is narrower than the model's context.
 func (h *hfConfig) wide() bool { return h.Sliding == nil || h.MaxPos > 0 && *h.Sliding >= h.MaxPos }
 
 func (h *hfConfig) bf16() (bool, error) {
@@ -160,7 +160,7 @@ func (h *hfConfig) bf16() (bool, error) {
 	return false, fmt.Errorf("torch_dtype = %q is not supported; supported are bfloat16, float16, float32", t)
 }
 
-// rope collects what the old keys (rope_theta, rope_scaling) or the new one (rope_parameters) say.
+// rope reads the old keys (rope_theta, rope_scaling) or the new one (rope_parameters).
 func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
 	r := nn.RoPEConfig{Dim: headDim, Theta: 10000}
 	if h.Theta != nil {

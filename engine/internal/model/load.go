@@ -132,7 +132,7 @@ func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute)
 }
 
 // StoredBF16 reports whether all weights of the model folder dir are bf16, so that [Load] computes in bf16, whatever
-// config.json says. It reads the headers of the files alone.
+// config.json says. It reads only the headers of the files.
 func StoredBF16(dir string, c Config) (bool, error) {
 	shards, err := openShards(dir)
 	if err != nil {
@@ -145,13 +145,13 @@ func StoredBF16(dir string, c Config) (bool, error) {
 	return bf16, err
 }
 
-// fileTensor is a tensor and the file it lies in.
+// fileTensor is a tensor and its file.
 type fileTensor struct {
 	file *safetensors.File
 	safetensors.Tensor
 }
 
-// fileSource is tensors in mapped files. They are packed where they lie, and their pages are let go one after another.
+// fileSource is tensors in mapped files. They are packed from the mapping, whose pages are released one after another.
 type fileSource map[string]fileTensor
 
 func newFileSource(shards []*safetensors.File) fileSource {
@@ -164,7 +164,7 @@ func newFileSource(shards []*safetensors.File) fileSource {
 	return from
 }
 
-// allBF16 reports whether every parameter of c is there in bf16.
+// allBF16 reports whether every parameter of c is stored in bf16.
 func (f fileSource) allBF16(c Config) bool {
 	return !slices.ContainsFunc(parameters(c), func(s spec) bool { return f[s.name].DType != safetensors.BF16 })
 }

@@ -57,7 +57,7 @@ func stored(t *testing.T, convert func(string, []int, []float32) safetensors.Ten
 	return out
 }
 
-// One file or shards, loaded and taken apart again, are the same tensors; a bf16 file is a bf16 model.
+// One file or shards, loaded and unpacked again, give the same tensors; a bf16 file gives a bf16 model.
 func TestLoadRoundTrip(t *testing.T) {
 	_, k := newRunner(t, 1)
 	for _, convert := range []func(string, []int, []float32) safetensors.Tensor{safetensors.FromF32,
@@ -137,7 +137,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// A bf16 model computes what float32 does with the same weights, to bf16's precision.
+// A bf16 model computes the float32 results of the same weights, to bf16's precision.
 func TestBF16IsClose(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, name := range goldenModels {
@@ -198,7 +198,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Err names what a forward cannot compute: foreign tokens, too few pages, and the layer after which numbers overflow.
+// Err names the reason why a forward fails: tokens outside the vocabulary, too few pages, or the layer after which
+// values overflow.
 func TestForwardErr(t *testing.T) {
 	r, k := newRunner(t, 2)
 	m := newExact(t, k, false, 0)

@@ -22,8 +22,8 @@ var loadTrain = flag.Bool("load.train", false, "with -load.folder: train for two
 var loadFolder = flag.String("load.folder", "",
 	"a model folder to load and train for a step: seconds and memory are printed")
 
-// TestLoadFolder measures what the weights of a real-sized model take: go test ./engine/internal/model -run
-// TestLoadFolder -load.folder DIR -v
+// TestLoadFolder measures the time and memory to load the weights of a real-sized model: go test
+// ./engine/internal/model -run TestLoadFolder -load.folder DIR -v
 func TestLoadFolder(t *testing.T) {
 	if *loadFolder == "" {
 		t.Skip("no -load.folder")
@@ -109,10 +109,10 @@ func memoryMiB(t *testing.T, key string) float64 {
 	return float64(kib) / 1024
 }
 
-// resetPeak makes VmHWM begin anew, after the memory of what went before is given back.
+// resetPeak returns freed memory to the system and resets VmHWM.
 func resetPeak(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-		t.Logf("the peak includes what was before: %v", err)
+		t.Logf("the peak includes earlier memory: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// FolderFiles are the files of a model folder beside its weights that belong to the model.
+// FolderFiles are the files of a model folder besides its weights.
 func FolderFiles() []string {
 	return []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
 		"tokenizer.model",
@@ -25,9 +25,9 @@ func FolderFiles() []string {
 		"added_tokens.json"}
 }
 
-// Merge writes the model of folder base with the adapter's additions in its weights to the folder out, which is made:
-// an ordinary Hugging Face folder with the base's shards and dtypes. A head of its own appears if the adapter reaches
-// the head of a model that has none. One tensor is in memory at a time. out is there whole or not at all.
+// Merge writes the model of folder base with the adapter's additions in its weights to the new folder out: an ordinary
+// Hugging Face folder with the base's shards and dtypes. If the adapter is on the head of a tied model, the result has
+// a head of its own. One tensor is in memory at a time. out is complete or absent.
 func Merge(base string, a PEFT, out string, to disk.FS, on nn.Compute) error {
 	c, err := LoadConfig(base)
 	if err != nil {
@@ -40,7 +40,7 @@ func Merge(base string, a PEFT, out string, to disk.FS, on nn.Compute) error {
 		return fmt.Errorf("model: the adapter does not fit %s: %w", base, err)
 	}
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
-		return fmt.Errorf("model: %s is there already; choose another folder or remove it", out)
+		return fmt.Errorf("model: %s exists already; choose another folder or remove it", out)
 	}
 	if err := errors.Join(to.RemoveAll(m.out), to.MkdirAll(m.out)); err != nil {
 		return fmt.Errorf("model: %w", err)
@@ -65,7 +65,7 @@ type merger struct {
 	lora   LoRA
 	deltas map[string][]float32 // of the adapter, by name
 	out    string
-	untie  bool // a head of its own is made from the embedding
+	untie  bool // the head is made from the embedding
 }
 
 func (m *merger) write(base string) error {
@@ -98,7 +98,7 @@ func (m *merger) write(base string) error {
 	return errors.Join(err, m.copyFiles(base))
 }
 
-// tensors are those of one shard of the result, with the bytes of the base.
+// tensors returns the tensors of one shard of the result, with the bytes of the base.
 func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
 	list := slices.Clone(f.Tensors())
 	if !m.untie {
@@ -141,7 +141,7 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 	return sum.Data, err
 }
 
-// copyFiles copies what a model folder has beside its weights.
+// copyFiles copies the files of a model folder besides its weights.
 func (m *merger) copyFiles(base string) error {
 	for _, name := range FolderFiles() {
 		data, err := disk.ReadFile(filepath.Join(base, name), disk.BigFile)
@@ -161,7 +161,7 @@ func (m *merger) copyFiles(base string) error {
 	return nil
 }
 
-// untied is config.json of a model whose head is its own.
+// untied returns config.json with tie_word_embeddings off.
 func untied(config []byte) ([]byte, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(config, &all); err != nil {

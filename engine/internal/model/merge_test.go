@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
-// An adapter merged into its model gives the logits of the two, to the precision of the model's type; shards, dtypes
-// and a tied embedding stay what they are, unless the adapter reaches the head.
+// A merged model gives the logits of the model with its adapter, to the precision of the model's type. Shards and
+// dtypes stay the same, and so does a tied embedding unless the adapter is on the head.
 func TestMerge(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, tt := range []struct {
@@ -51,7 +52,7 @@ func TestMerge(t *testing.T) {
 			tokens, rows, want := expectedLogits(t, dir)
 			near(t, "logits", logitsOf(t, r, w, nil, tokens, rows), want, 0.02)
 			if err := Merge(base, p, out, disk.OS(), r.Compute); err == nil ||
-				!strings.Contains(err.Error(), "is there already") {
+				!strings.Contains(err.Error(), "exists already") {
 				t.Errorf("merging into a full folder: %v", err)
 			}
 		})
@@ -70,7 +71,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A merge that is stopped anywhere leaves no folder, or a whole one.
+// A merge that is stopped anywhere leaves no folder or a complete one.
 func TestMergeSurvivesEveryCrash(t *testing.T) {
 	r, _ := newRunner(t, 1)
 	p, err := ReadPEFT("testdata/peft/llama32-qv")
@@ -78,7 +79,7 @@ func TestMergeSurvivesEveryCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	for stop := 1; ; stop++ {
-		crash := &disk.Crash{FS: disk.OS(), At: stop}
+		crash := &disktest.Crash{FS: disk.OS(), At: stop}
 		out := filepath.Join(t.TempDir(), "merged")
 		err := Merge("testdata/families/llama32", p, out, crash, r.Compute)
 		if exists(out) {

@@ -26,8 +26,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// An adapter on some modules of a group is one on the whole group whose other additions are zero: the same bits,
-// forward and backward.
+// An adapter on some modules of a group has the bits of one on the whole group whose other additions are zero, forward
+// and backward.
 func TestLoRAOnSomeModules(t *testing.T) {
 	r, k := newRunner(t, 2)
 	g := loadGolden(t, k, "qwen2")

@@ -9,10 +9,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// source gives the rows of checked tensors by name; a vector is one row.
+// source returns the rows of checked tensors by name; a vector is one row.
 type source interface {
 	rows(name string) kernel.Rows
-	done(names ...string) // they are not asked for again
+	done(names ...string) // these tensors are not needed any more
 }
 
 // floatSource is tensors in memory.
@@ -21,7 +21,7 @@ type floatSource map[string][]float32
 func (f floatSource) rows(name string) kernel.Rows { return kernel.FloatRows(f[name], len(f[name])) }
 func (f floatSource) done(...string)               {}
 
-// packer makes the parts of a Weights in one stretch of memory.
+// packer builds the parts of a Weights in one stretch of memory.
 type packer struct {
 	on     nn.Compute
 	c      Config
@@ -65,7 +65,7 @@ func tables(c Config) []fused {
 	return list
 }
 
-// panelBytes is the memory that the matrices of a model take.
+// panelBytes is the memory of a model's packed matrices.
 func (c Config) panelBytes() int {
 	all := tables(c)
 	for l := range c.Layers {
@@ -79,11 +79,11 @@ func (c Config) panelBytes() int {
 	return n
 }
 
-// collectFrom is the size of weights from which the garbage of earlier versions, whose memory the collector does not
-// see, is worth looking for.
+// collectFrom is the size of weights from which pack runs the garbage collector first: it does not see the memory of
+// earlier versions.
 const collectFrom = 64 << 20
 
-// pack builds the weights. The widest matrices come first: their bytes lie in memory twice while they are packed.
+// pack builds the weights. The widest matrices come first: while a matrix is packed, its bytes are in memory twice.
 func pack(c Config, from source, on nn.Compute) (*Weights, error) {
 	n := c.panelBytes()
 	if n >= collectFrom {

@@ -27,7 +27,7 @@ type pass struct {
 type segment struct {
 	adapter *Adapter
 	a, b    int
-	grads   *Grads // where Backward adds its gradients; nil trains nothing
+	grads   *Grads // the gradients to which Backward adds; nil trains nothing
 }
 
 // newPass packs the rows of a call. It returns an error for sequences that cannot be computed.
@@ -108,8 +108,8 @@ func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
 	}
 }
 
-// mark notes the sequences among rows a to b-1 that are not finite at place (a layer, or Layers for the final norm),
-// as inv says.
+// mark records the sequences among rows a to b-1 that inv shows to be not finite at place (a layer, or Layers for the
+// final norm).
 func (p *pass) mark(place int, inv []float32, a, b int) {
 	for t := a; t < b; t++ {
 		if inv[t] > 0 {

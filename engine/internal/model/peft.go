@@ -21,7 +21,7 @@ const (
 	PEFTWeightsFile = "adapter_model.safetensors"
 )
 
-// PEFTConfig returns what adapter_config.json says of l on the base model of that name.
+// PEFTConfig returns the contents of adapter_config.json for l on the base model of that name.
 func (l LoRA) PEFTConfig(base string) map[string]any {
 	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
 		"lora_alpha":   l.Alpha,
@@ -29,7 +29,8 @@ func (l LoRA) PEFTConfig(base string) map[string]any {
 		"target_modules": l.Targets()}
 }
 
-// peftConfig is the part of adapter_config.json that is read beside refusedPEFT. The modules are those of the weights.
+// peftConfig is the part of adapter_config.json that is read, in addition to refusedPEFT. The modules come from the
+// weights.
 type peftConfig struct {
 	Type     string          `json:"peft_type"`
 	Base     string          `json:"base_model_name_or_path"`
@@ -40,23 +41,23 @@ type peftConfig struct {
 	InitLoRA json.RawMessage `json:"init_lora_weights"`
 }
 
-// refusedPEFT are keys that ask for something that is not computed, unless they are null, false or empty.
+// refusedPEFT are keys of unsupported features, which are refused unless they are null, false or empty.
 var refusedPEFT = []string{"use_dora", "fan_in_fan_out", "lora_bias", "rank_pattern", "alpha_pattern",
 	"modules_to_save", "layer_replication",
 	"target_parameters", "trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora",
 	"arrow_config", "velora_config", "kasa_config", "monteclora_config", "ensure_weight_tying"}
 
-// PEFT is an adapter as a folder of PEFT's has it.
+// PEFT is an adapter read from a folder in PEFT's format.
 type PEFT struct {
 	Base    string // the base model's name or path, as the adapter's maker called it
 	LoRA    LoRA
 	Tensors []Tensor // as NewAdapter takes them
 
-	wholeHead bool // the settings speak of a whole head; see Tied
+	wholeHead bool // the settings name a whole head; see Tied
 }
 
 // ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this
-// program write them. What would be computed wrongly is refused by the name of its key.
+// program write them. The error names the key of an unsupported setting.
 func ReadPEFT(dir string) (PEFT, error) {
 	path := filepath.Join(dir, PEFTConfigFile)
 	data, err := disk.ReadFile(path, disk.SmallFile)
@@ -83,7 +84,7 @@ func parsePEFT(data []byte) (PEFT, error) {
 	whole := wholeHead(all["modules_to_save"])
 	for _, k := range refusedPEFT {
 		if k == "modules_to_save" && whole {
-			continue // read says whether it is a form of a LoRA
+			continue // read checks whether it is a form of a LoRA
 		}
 		if v, ok := all[k]; ok && !slices.Contains([]string{"null", "false", "{}", "[]"}, string(v)) {
 			return PEFT{}, fmt.Errorf("%s = %s is not supported", k, v)
@@ -110,7 +111,7 @@ func parsePEFT(data []byte) (PEFT, error) {
 	return a, nil
 }
 
-// read adds the weights, and the modules that they are of.
+// read adds the weights and their modules.
 func (a *PEFT) read(path string) error {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -129,7 +130,7 @@ func (a *PEFT) read(path string) error {
 			if isBaseCopy(t.Name) || a.wholeHead && t.Name == prefix+headName {
 				continue
 			}
-			return fmt.Errorf("model: %s: tensor %q is no part of a LoRA on %s", path, t.Name,
+			return fmt.Errorf("model: %s: tensor %q is not part of a LoRA on %s", path, t.Name,
 				strings.Join(ModuleNames(), ", "))
 		}
 		data, err := t.Floats()
@@ -154,7 +155,7 @@ func (a *PEFT) read(path string) error {
 	return nil
 }
 
-// grouped says by the flags what Modules says, where they can.
+// grouped replaces Modules by the equivalent flags, if there are any.
 func (l LoRA) grouped() LoRA {
 	has := func(names ...string) bool {
 		return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(l.Modules, n) })
@@ -167,7 +168,7 @@ func (l LoRA) grouped() LoRA {
 	return l
 }
 
-// peftModule returns the linear that a tensor of an adapter is of.
+// peftModule returns the linear to which a tensor of an adapter belongs.
 func peftModule(name string) (module string, ok bool) {
 	at, isA := strings.CutSuffix(name, ".lora_A.weight")
 	if !isA {
@@ -180,13 +181,13 @@ func peftModule(name string) (module string, ok bool) {
 	return module, strings.HasPrefix(name, prefix) && slices.Contains(ModuleNames(), module)
 }
 
-// wholeHead reports that the head is the one module that is saved whole.
+// wholeHead reports whether the head is the only module that is saved whole.
 func wholeHead(modules json.RawMessage) bool {
 	var names []string
 	return json.Unmarshal(modules, &names) == nil && slices.Equal(names, []string{"lm_head"})
 }
 
-// isBaseCopy reports tensors of the base model that PEFT saves beside an adapter on the head.
+// isBaseCopy reports whether a tensor is one of the base model's that PEFT saves with an adapter on the head.
 func isBaseCopy(name string) bool {
 	return strings.HasSuffix(name, ".base_layer.weight") || name == prefix+embedName
 }

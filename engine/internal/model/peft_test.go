@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Adapters that Python's peft saved give here the logits that they give there.
+// Adapters saved by Python's peft give peft's logits.
 func TestPEFT(t *testing.T) {
 	r, k := newRunner(t, 2)
 	for _, tt := range []struct {
@@ -98,7 +98,7 @@ func TestReadPEFTRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParsePEFT: any bytes give an error or a LoRA that can be scaled by.
+// FuzzParsePEFT: any bytes give an error or a LoRA with a valid scale.
 func FuzzParsePEFT(f *testing.F) {
 	for _, name := range []string{"llama32-qv", "qwen3-head", "mistral-rslora"} {
 		data, err := os.ReadFile(filepath.Join("testdata", "peft", name, PEFTConfigFile))

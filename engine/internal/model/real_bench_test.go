@@ -20,7 +20,7 @@ var (
 	benchReal = flag.Bool("real", false,
 		"benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
 	realPath = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own "+
-		"units are the bound; default the ones that the engine takes")
+		"units are the bound; default those of the engine")
 )
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.
@@ -35,7 +35,7 @@ var realShapes = []struct {
 	{"3B", Config{Vocab: 128256, Dim: 3072, Layers: 28, Heads: 24, KVHeads: 8, HeadDim: 128, FF: 8192, Tied: true}},
 }
 
-// realModel has the weights of one layer in all of them, each with memory of its own, and a LoRA of rank 32 on every
+// realModel has the weights of one layer in all layers, each with its own memory, and a LoRA of rank 32 on every
 // matrix.
 type realModel struct {
 	benchModel
@@ -78,7 +78,7 @@ func newRealModel(b *testing.B, c Config) realModel {
 	return m
 }
 
-// realSet returns the kernels that -real.path names, in the order that they are fast in.
+// realSet returns the kernels that -real.path names, in their faster order.
 func realSet(b *testing.B) *kernel.Set {
 	if *realPath == "" {
 		k, err := kernel.Best(kernel.Native())
@@ -138,16 +138,16 @@ func BenchmarkReal(b *testing.B) {
 	}
 }
 
-// work is what a row does in a round.
+// work is the work of a row in a round.
 type work struct {
 	tokens    int
-	flop      float64 // in products with the weights: the arithmetic that the bounds of the rows count
-	weights   float64 // bytes of weights that it reads
-	kv        float64 // and of keys and values
+	flop      float64 // in products with the weights: the arithmetic that the bounds count
+	weights   float64 // bytes of weights read
+	kv        float64 // bytes of keys and values read
 	bandwidth bool    // its bound is reading the weights, not arithmetic
 }
 
-// bound is the least seconds of w by the one bound that the row is known for.
+// bound is the least seconds of w by the bound of the row.
 func (w work) bound(r roofline.Roof) float64 {
 	if w.bandwidth {
 		return r.Seconds(0, w.weights)
@@ -155,8 +155,8 @@ func (w work) bound(r roofline.Roof) float64 {
 	return r.Seconds(w.flop, 0)
 }
 
-// report times f, each round between two samples of the roof, and prints medians: the rate, what the row's bound and
-// the roofline (whichever of arithmetic and reading takes longer) allow of it, and the roof itself.
+// report times f, each round between two samples of the roof, and prints medians: the rate, its share of the row's
+// bound and of the roofline (the longer of arithmetic and reading), and the roof itself.
 func (m realModel) report(b *testing.B, w work, f func()) {
 	var rounds []roofline.Round
 	for b.Loop() {
@@ -185,7 +185,7 @@ func (m realModel) all() float64 { return 2 * (m.body + m.head) }
 // train computes forward and backward of n sequences: 4 operations a parameter and token, and the weights twice.
 func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
 
-// recompute is a step of 2,048 tokens that keeps the layers' inputs only. It reports the memory the process has at its
+// recompute is a step of 2,048 tokens that keeps only the layers' inputs. It reports the memory of the process at its
 // end, without the meter's.
 func (m realModel) recompute(b *testing.B) {
 	runtime.GC()
@@ -217,8 +217,8 @@ func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 }
 
 // decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by
-// arithmetic. With each row of logits it does what the engine does: its log-sum-exp and the probabilities that a token
-// is drawn from. The context is computed once and copied: every sequence reads its own.
+// arithmetic. For each row of logits it computes the log-sum-exp and the probabilities, as the engine does. The
+// context is computed once and copied, so that every sequence reads its own.
 func (m realModel) decode(b *testing.B, n int) {
 	const context = 256
 	c := m.w.Config

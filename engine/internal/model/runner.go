@@ -14,21 +14,21 @@ type Seq struct {
 	// Pages cover positions 0 to Pos+len(Tokens)-1. The caller allocates and zeroes them; those before Pos are filled.
 	// Forward writes the new tokens' keys and values. No page that a Seq of the call writes is in another of its Seqs.
 	Pages []*nn.Page
-	// Adapter is the LoRA to add, nil for the base model. Neighbours with the same adapter share matrix products.
+	// Adapter is the LoRA to add, nil for the base model. Neighbouring sequences with the same adapter share matrix
+	// products.
 	Adapter *Adapter
 }
 
-// Runner computes forward and backward passes. It owns their memory, which grows with the rows of a call and is kept,
-// so one call at a time; several runners may share a pool only if its regions may wait for each other.
+// Runner computes forward and backward passes. It owns their memory, which grows with the rows of a call and is
+// reused, so it runs one call at a time. Several runners may share a pool only if its regions may wait for each other.
 type Runner struct {
 	nn.Compute
-	// Between, if set, is called between the layers of Forward and Backward and between the parts of Score: there
-	// nothing of the runner's computes, so that something else may, on a runner of its own. It changes no bit. An
-	// error ends the call, and Err returns it.
+	// Between, if set, is called between the layers of Forward and Backward and between the parts of Score. The runner
+	// does not compute then, so another runner may. It changes no bit. An error ends the call, and Err returns it.
 	Between func() error
 
 	ws   nn.Workspaces
-	sc   *kernel.Scratch // the caller's own, beside those of the workers
+	sc   *kernel.Scratch // the caller's own
 	own  Tape            // the memory of calls without a tape
 	back backBuffers     // the memory of Backward
 	most int             // rows of logits at once, if not headChunk
@@ -36,13 +36,13 @@ type Runner struct {
 	err  error           // of the whole call
 }
 
-// NewRunner returns a runner on c. Whoever made c's pool closes it.
+// NewRunner returns a runner on c, whose pool the caller closes.
 func NewRunner(c nn.Compute) *Runner {
 	return &Runner{Compute: c, sc: kernel.NewScratch(), own: Tape{keep: keepNothing}}
 }
 
-// Err returns what went wrong in the last Forward, or in what came after it: a token outside the vocabulary, too few
-// pages, an error of Between, or values that are not finite (with the first layer that saw them).
+// Err returns the error of the last Forward or of a later call: a token outside the vocabulary, too few pages, an
+// error of Between, or values that are not finite (with the first layer that had them).
 func (r *Runner) Err() error {
 	if r.err != nil {
 		return r.err
@@ -56,8 +56,8 @@ func (r *Runner) Err() error {
 	return notFinite(first)
 }
 
-// SeqErr is Err for sequence i alone. Its rows mean nothing then; those of the other sequences are what they are
-// without it.
+// SeqErr is Err for sequence i alone. The rows of a failed sequence have no meaning; those of the others are not
+// affected.
 func (r *Runner) SeqErr(i int) error {
 	if r.err != nil {
 		return r.err
@@ -65,7 +65,7 @@ func (r *Runner) SeqErr(i int) error {
 	return notFinite(int(r.bad[i].Load()))
 }
 
-// between gives way, and reports whether the call goes on.
+// between yields, and reports whether the call continues.
 func (r *Runner) between() bool {
 	if r.err == nil && r.Between != nil {
 		r.err = r.Between()
@@ -73,9 +73,9 @@ func (r *Runner) between() bool {
 	return r.err == nil
 }
 
-// blocks runs f over all n rows that meet matrices of about so many weights, with what products run on there: blocks
-// [a,b) of rows in parallel, or, where reading the weights takes long beside the arithmetic, large blocks one after
-// another with the workers sharing each product.
+// blocks runs f over all n rows, which are multiplied with matrices of about that many weights, and passes f the
+// Products to use. It runs blocks [a,b) of rows in parallel or, if reading the weights takes long compared with the
+// arithmetic, large blocks one after another whose products the workers share.
 func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
 	switch {
@@ -96,17 +96,16 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 }
 
 const (
-	// manyWeights are more than a core's caches hold, so that every walk over them reads memory.
+	// manyWeights do not fit in a core's caches, so that every walk over them reads memory.
 	manyWeights = 1 << 20
-	// fewRows a worker are so few that reading the weights takes longer than what is computed with them. Where rows
-	// are packed once for all workers, they share products of any number of rows: weights are transposed once for
-	// sharedRows.
+	// With at most fewRows per worker, reading the weights takes longer than the arithmetic. If rows are packed once
+	// for all workers, they share products of any number of rows: weights are transposed once for sharedRows.
 	fewRows = 128
-	// sharedRows are computed at once when the workers share each product.
+	// sharedRows is the number of rows computed at once when the workers share each product.
 	sharedRows = 512
 )
 
-// cut returns where part i of n rows begins: where there are many, at a multiple of a tile's height.
+// cut returns the first row of part i of n rows: with many rows, a multiple of a tile's height.
 func cut(i, parts, n int) int {
 	const tile = 32
 	at := i * n / parts
@@ -117,8 +116,8 @@ func cut(i, parts, n int) int {
 }
 
 // Forward runs all layers over the new tokens of seqs, sequence after sequence, and returns the hidden rows after the
-// final norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape keeps what
-// Backward needs and changes no bit. Err tells whether the call went well.
+// final norm [T,D]. They are valid until the next call, with a tape until the tape's next use. A tape stores what
+// Backward needs and changes no bit. Err reports an error of the call.
 func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
 	r.bad, r.back.held = make([]atomic.Int32, len(seqs)), nil
 	p, err := r.newPass(w, seqs)
@@ -137,8 +136,8 @@ func (r *Runner) Forward(w *Weights, seqs []Seq, tape *Tape) []float32 {
 	return p.hidden.Data
 }
 
-// forward runs the layers. One barrier a layer is enough: attention needs the keys and values of earlier rows, all
-// else is the row's own.
+// forward runs the layers. One barrier per layer is enough: only attention needs other rows, the keys and values of
+// earlier ones.
 func (p *pass) forward() {
 	p.layer(func(a, b int, on nn.Products) {
 		p.embed(a, b)
@@ -162,7 +161,7 @@ func (p *pass) forward() {
 	}
 }
 
-// layer runs f over all rows, in the way that suits the matrices of a layer.
+// layer runs f over all rows, in blocks that suit the matrices of a layer.
 func (p *pass) layer(f func(a, b int, on nn.Products)) {
 	c := p.w.Config
 	p.blocks(p.rows(), c.Dim*c.FF, f)

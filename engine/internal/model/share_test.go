@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// part is what one adapter trains on.
+// part is an adapter and its training data.
 type part struct {
 	adapter *Adapter
 	tensors []Tensor
@@ -77,7 +77,7 @@ func (m exact) pass(r *Runner, tape *Tape, parts []part) (grads []*Grads, logp [
 	return grads, logp
 }
 
-// Adapters that are trained in one pass get the bits they get alone, whatever becomes of the others.
+// Adapters that are trained in one pass get the bits that they get alone, even if others fail.
 func TestAdaptersShareAPass(t *testing.T) {
 	r, k := newRunner(t, 2)
 	var models []exact
@@ -116,7 +116,7 @@ func equalBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// What computes between the layers, on another runner, changes no bit on either side; an error ends the call at once.
+// Another runner that computes between the layers changes no bit on either side; an error ends the call at once.
 func TestBetweenLayers(t *testing.T) {
 	r, k := newRunner(t, 2)
 	other := NewRunner(r.Compute)

@@ -33,15 +33,14 @@ func (c Config) AdapterParameters(rank int) int64 {
 	return int64(rank) * (int64(c.Layers)*int64(attn+mlp) + int64(c.Dim+c.Vocab))
 }
 
-// PassBytes returns about how much memory a forward without a tape takes for a number of rows (tokens) with adapters up
-// to rank.
+// PassBytes estimates the bytes of a forward without a tape for a number of rows (tokens) with adapters up to rank.
 func (c Config) PassBytes(rows, rank int) int {
 	return c.TapeBytes(rows, rank, true) - 4*rows*c.Layers*c.Dim // one input instead of each layer's
 }
 
-// BackwardBytes returns about how much memory Score and Backward take beside their tape: the gradients of one layer's
-// activations, the logits of the rows that the head takes at a time, and what is packed in bf16 for one product or
-// the gradients of LoRA.
+// BackwardBytes estimates the bytes of Score and Backward without their tape: the gradients of one layer's
+// activations, the logits of the rows that the head computes at once, and the bf16 packings for one product or for the
+// gradients of LoRA.
 func (c Config) BackwardBytes(rows, rank int) int {
 	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
 	if c.Arch.QKNorm {
@@ -61,7 +60,7 @@ func (l LoRA) Parameters(c Config) (n int64) {
 	return n
 }
 
-// PackedBytes is the memory of a LoRA packed for the kernels, whose panels are filled up to kernel.NR rows.
+// PackedBytes is the memory of a LoRA packed for the kernels, whose panels are padded to kernel.NR rows.
 func (l LoRA) PackedBytes(c Config) (n int64) {
 	up := func(n int) int64 { return int64((n + kernel.NR - 1) / kernel.NR * kernel.NR) }
 	l.each(c, func(in, out, layers int) { n += int64(layers) * (up(l.Rank)*int64(in) + up(out)*int64(l.Rank)) })
@@ -71,14 +70,13 @@ func (l LoRA) PackedBytes(c Config) (n int64) {
 	return 4 * n
 }
 
-// MaxRank is the rank of the largest matrix that the LoRA is added to; above it a higher rank adds nothing that a lower
-// one cannot.
+// MaxRank is the shorter side of the largest matrix that the LoRA is added to; a higher rank cannot represent more.
 func (l LoRA) MaxRank(c Config) (most int) {
 	l.each(c, func(in, out, _ int) { most = max(most, min(in, out)) })
 	return most
 }
 
-// each calls f with the shape of every kind of matrix that has an addition, and how many there are.
+// each calls f with the shape of every kind of matrix that has an addition, and with their number.
 func (l LoRA) each(c Config, f func(in, out, count int)) {
 	modules := l.Targets()
 	qkv, o, gateUp, down := targets(c, 0)

@@ -14,9 +14,8 @@ func shipped(bf16 bool) Config {
 		RoPE: nn.RoPEConfig{Dim: 32, Theta: 10000}, Tied: true, BF16: bf16}
 }
 
-// TestBackwardBytes: what a step keeps on the heap is what TapeBytes and BackwardBytes say, but for the quarter that
-// buffers are made larger and what workers have of their own. One vocabulary is small, one so large that the head
-// takes some rows at a time.
+// TestBackwardBytes: the heap of a step is TapeBytes plus BackwardBytes, except for the quarter by which buffers grow
+// and the workers' own memory. One vocabulary is small, the other so large that the head computes some rows at a time.
 func TestBackwardBytes(t *testing.T) {
 	for _, vocab := range []int{512, 1 << 18} {
 		c := shipped(true)
@@ -46,7 +45,7 @@ func TestBackwardBytes(t *testing.T) {
 		t.Logf("vocabulary of %d: %.2f MB of %.2f", vocab, took/1e6, said/1e6)
 		const own = 1e6 // two workers' transposed weights and the sums of such products
 		if took < said || took > 1.5*said+own {
-			t.Errorf("a vocabulary of %d: %.2f MB are reckoned, %.2f taken", vocab, said/1e6, took/1e6)
+			t.Errorf("a vocabulary of %d: %.2f MB are estimated, %.2f taken", vocab, said/1e6, took/1e6)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package model
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 
-// keep says how much of a forward a tape holds on to.
+// keep says how much of a forward a tape stores.
 type keep uint8
 
 const (
@@ -11,8 +11,7 @@ const (
 	keepNothing             // one layer's activations at a time: no backward
 )
 
-// Tape is the memory of one forward that a backward will follow. It may be used again and again, for one call at a
-// time.
+// Tape is the memory of one forward that a backward follows. It may be reused, for one call at a time.
 type Tape struct {
 	keep   keep
 	acts   []acts    // one per layer, or one for all
@@ -22,8 +21,8 @@ type Tape struct {
 	score  score
 }
 
-// NewTape returns an empty tape. With recompute it keeps only the input of each layer, and Backward computes the rest
-// again: about a third more work, a fraction of the memory, the same bits.
+// NewTape returns an empty tape. With recompute it stores only the input of each layer, and Backward recomputes the
+// rest: this takes about a third more work and a fraction of the memory, and gives the same bits.
 func (r *Runner) NewTape(recompute bool) *Tape {
 	if recompute {
 		return &Tape{keep: keepInputs}
@@ -31,7 +30,7 @@ func (r *Runner) NewTape(recompute bool) *Tape {
 	return &Tape{keep: keepAll}
 }
 
-// reset makes room for a pass and points it at the memory.
+// reset allocates memory for a pass and points the pass at it.
 func (t *Tape) reset(p *pass) {
 	c, T := p.w.Config, p.rows()
 	nActs, nX := c.Layers, c.Layers+1
@@ -76,7 +75,7 @@ func (t *Tape) attach(p *pass) {
 	p.last, p.invF, p.hidden = t.x[nX-1], t.invF, t.hidden
 }
 
-// acts is what the forward of one layer leaves for its backward. T rows; Q, G, F as in layer; r is the largest rank of
+// acts is the activations of one layer that its backward needs. T rows; Q, G, F as in layer; r is the largest rank of
 // the call's adapters.
 type acts struct {
 	x              nn.Rows   // [T,D] input
@@ -113,7 +112,7 @@ func (a *acts) columns(c Config, rank int) []column {
 	return list
 }
 
-// resize makes room for T rows in everything but x.
+// resize allocates T rows in every matrix but x.
 func (a *acts) resize(c Config, T, rank int) {
 	for _, m := range a.columns(c, rank) {
 		m.rows.Resize(T, m.cols)
@@ -121,8 +120,8 @@ func (a *acts) resize(c Config, T, rank int) {
 	a.inv1, a.inv2 = floats(a.inv1, T), floats(a.inv2, T)
 }
 
-// TapeBytes returns about how much memory a tape takes for a number of rows (tokens) with adapters up to rank, so that
-// a caller can choose whether to recompute. Backward's own buffers come on top: about those of one layer.
+// TapeBytes estimates the bytes of a tape for a number of rows (tokens) with adapters up to rank, so that a caller can
+// choose whether to recompute. Backward also needs its own buffers: about those of one layer.
 func (c Config) TapeBytes(rows, rank int, recompute bool) int {
 	layer := 2 // inv1, inv2
 	for _, m := range new(acts).columns(c, rank) {
@@ -134,7 +133,7 @@ func (c Config) TapeBytes(rows, rank int, recompute bool) int {
 	return 4 * rows * (layer + (c.Layers+2)*c.Dim + 1)
 }
 
-// floats returns n floats with arbitrary contents, those of buf if it has room.
+// floats returns n floats with arbitrary contents, in buf's memory if it is large enough.
 func floats(buf []float32, n int) []float32 {
 	if cap(buf) < n {
 		return make([]float32, n, n+n/4)

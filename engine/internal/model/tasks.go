@@ -8,8 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// gradTask continues rows n0 to n1-1 of one weight's gradient: out[n,k] with dy[t,dyCol+n]*x[t,xCol+k], t upward. With
-// run it does that instead.
+// gradTask continues rows n0 to n1-1 of one weight's gradient: out[n,k] with dy[t,dyCol+n]*x[t,xCol+k], t upward. If
+// run is set, it is called instead.
 type gradTask struct {
 	out         []float32
 	K           int
@@ -27,11 +27,11 @@ func (g gradTask) do(k *kernel.Set, sc *kernel.Scratch) {
 	k.GradW(sc, g.out, g.K, g.dy.Data[g.dyCol:], g.dy.Cols, g.x.Data[g.xCol:], g.x.Cols, g.dy.Len(), g.n0, g.n1, g.K)
 }
 
-// taskRows is the number of a gradient's rows one task does.
+// taskRows is the number of a gradient's rows in one task.
 const taskRows = 64
 
-// add puts the gradient out [N,K] of one weight on the list, in tasks of some rows. A nil out is a weight that is not
-// trained.
+// add puts the gradient out [N,K] of one weight on the list, in tasks of taskRows rows. A nil out is a weight that is
+// not trained.
 func (d *backBuffers) add(out []float32, N, K int, dy nn.Rows, dyCol int, x nn.Rows, xCol int) {
 	if out == nil || dy.Len() == 0 {
 		return
@@ -58,7 +58,7 @@ func (d *backBuffers) addLoRA(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmid n
 	}
 }
 
-// taskCols is the number of columns of dy or x that one task of a product does.
+// taskCols is the number of columns of dy or x in one task of a product.
 const taskCols = 256
 
 // addFactors is addLoRA with bf16 weights.
@@ -89,7 +89,7 @@ func (d *backBuffers) addFactors(g *Grads, l *nn.LoRA, t target, dy, x, mid, dmi
 	each(l.Inputs(), func(k *kernel.Set, sc *kernel.Scratch, a, b int) { nn.GradA(k, sc, dA, factors, x, rows, a, b) })
 }
 
-// factor returns factors that no other task on the list has.
+// factor returns factors that no other task on the list uses.
 func (d *backBuffers) factor() *nn.Factors {
 	if len(d.layouts) == len(d.factors) {
 		d.factors = append(d.factors, &nn.Factors{})
@@ -97,7 +97,7 @@ func (d *backBuffers) factor() *nn.Factors {
 	return d.factors[len(d.layouts)]
 }
 
-// runTasks does what is on the list, in parallel, and empties it. It gives way between so many parts of it.
+// runTasks runs the tasks on the list in parallel and empties it. It yields between that many parts of the list.
 func (p *pass) runTasks(parts int) {
 	d := &p.back
 	p.P.Run(len(d.layouts), func(i int, sc *kernel.Scratch) { d.layouts[i](p.K, sc) })

@@ -39,7 +39,7 @@ func (s spec) len() int {
 	return n
 }
 
-// match returns the data of tensors by name. They must be those of specs, in any order.
+// match returns the data of tensors by name. They must match specs, in any order.
 func match(specs []spec, tensors []Tensor) (map[string][]float32, error) {
 	shapes := make(map[string]spec, len(specs))
 	for _, s := range specs {
@@ -106,8 +106,9 @@ func attnInputs(c Config) []projection {
 		{"v_proj", c.KVDim(), c.QDim() + c.KVDim()}}
 }
 
-// RandomTensors returns the full parameters of an untrained model: matrices normal with deviation 0.02, those that end
-// in the residual stream divided by sqrt(2*Layers), norms 1, biases 0. Each tensor is a function of seed and its name.
+// RandomTensors returns the full parameters of an untrained model: matrices are normal with deviation 0.02, those that
+// write to the residual stream divided by sqrt(2*Layers); norms are 1 and biases 0. Each tensor is a function of seed
+// and its name.
 func RandomTensors(c Config, seed uint64) []Tensor {
 	var out []Tensor
 	for _, s := range parameters(c) {

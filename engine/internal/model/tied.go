@@ -11,20 +11,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
-// An adapter on the head of a model whose head is its embedding is read differently by others. Python's peft adds it to
-// lm_head, and so does this program. The merging of tinker-cookbook (weights.build_hf_model) goes by the names of the
-// base model's files, among which there is no lm_head; it wants the addition under Tinker's own name of the head,
-// unembed_tokens, and ignores all that is no LoRA. So such an adapter is given away with the addition under that name
-// for the one, and with the whole head for the other, as a module to save.
+// Other programs read an adapter on the head of a tied model in different ways. Python's peft adds it to lm_head, as
+// this program does. tinker-cookbook's merge (weights.build_hf_model) uses the tensor names of the base model's files,
+// which have no lm_head; it expects the addition under Tinker's own name of the head, unembed_tokens, and ignores
+// everything that is not a LoRA. So such an adapter is exported with the addition under that name for tinker-cookbook,
+// and with the whole head as a saved module for peft.
 
 // unembedName is Tinker's name of the head.
 const unembedName = "model.unembed_tokens"
 
-// noModules is what peft takes for target_modules when there are none.
+// noModules is the target_modules with which peft accepts an adapter without modules.
 const noModules = "dummy-target-modules"
 
-// TiedPEFT is an adapter on the head of a tied model in the form that peft and tinker-cookbook load. Close it after
-// use.
+// TiedPEFT is an adapter on the head of a tied model in the form that peft and tinker-cookbook load. The caller must
+// close it.
 type TiedPEFT struct {
 	Config []byte                // adapter_config.json
 	Size   int64                 // bytes of adapter_model.safetensors
@@ -32,7 +32,7 @@ type TiedPEFT struct {
 	shards []*safetensors.File
 }
 
-// Close lets go of the base model's files.
+// Close closes the base model's files.
 func (t *TiedPEFT) Close() error {
 	var err error
 	for _, f := range t.shards {
@@ -41,8 +41,8 @@ func (t *TiedPEFT) Close() error {
 	return err
 }
 
-// Tied returns the adapter as others load it on the model in folder base. It is nil for an adapter that needs no other
-// form: that leaves the head alone, or is of a model with a head of its own.
+// Tied returns the adapter in the form that other programs load, for the model in folder base. It is nil if the
+// adapter is not on the head or the model is not tied.
 func (a PEFT) Tied(base string) (*TiedPEFT, error) {
 	c, err := LoadConfig(base)
 	if err != nil || !c.Tied || !slices.Contains(a.LoRA.Targets(), "lm_head") {
@@ -112,7 +112,7 @@ func (t *TiedPEFT) fill(a PEFT, embed safetensors.Tensor, tensors map[string][]f
 	return err
 }
 
-// tiedRows is how many rows of the head are in memory at a time.
+// tiedRows is the number of rows of the head in memory at a time.
 const tiedRows = 64
 
 // writeHead writes embed + scale·B·A in f32: A is [R,K], B [V,R], embed [V,K].
@@ -131,7 +131,7 @@ func writeHead(w io.Writer, embed safetensors.Tensor, A, B []float32, scale floa
 		if err != nil {
 			return err
 		}
-		head = slices.Clone(head) // it may lie in the file
+		head = slices.Clone(head) // it may be part of the mapped file
 		for i := range n {
 			out := head[i*K : (i+1)*K]
 			for r := range R {

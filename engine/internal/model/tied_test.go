@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
-// An adapter on the head of a tied model is given away as peft and tinker-cookbook load it: the addition under Tinker's
-// name of the head, and the head whole. Read back, it is the adapter it was.
+// An adapter on the head of a tied model is exported in the form that peft and tinker-cookbook load: the addition
+// under Tinker's name of the head, and the whole head. Read back, it is the same adapter.
 func TestTiedPEFT(t *testing.T) {
 	base := "../../../examples/tiny/model"
 	c, err := LoadConfig(base)

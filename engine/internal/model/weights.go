@@ -39,8 +39,8 @@ func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 	return pack(c, floatSource(data), on)
 }
 
-// Tensors returns the full parameters as float32, in the order of RandomTensors. The values are those that were
-// packed, so NewWeights of them is the same model.
+// Tensors returns the full parameters as float32, in the order of RandomTensors. The values are the packed ones, so
+// NewWeights of them gives the same model.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
 	data := map[string][]float32{embedName: make([]float32, c.Vocab*c.Dim), normName: w.norm}

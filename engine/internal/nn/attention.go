@@ -6,25 +6,25 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// Attention is grouped-query attention of one layer over KV pages. Queries come scaled by 1/sqrt(HeadDim).
+// Attention is grouped-query attention of one layer over KV pages. The caller scales queries by 1/sqrt(HeadDim).
 //
 //	for each row at pos, query head h, j = h/(Heads/KVHeads):
 //	    s[i] = dot(q[h], K[j,i]) for i <= pos ;  p = exp(s - max(s))
 //	    out[h] = sum over i upward of p[i]*V[j,i], times 1/sum(p)
 //
-// Places behind a row's position add exact zeros, so that it does not matter how far the rows computed with it go.
-// With bf16 pages the products are those of package kernel: q and p are rounded for them, in the backward what meets K
-// and V, and for their gradients all four. The sum of p is float32.
+// Positions after a row's own add exact zeros, so that the rows computed with it do not change its bits. With bf16
+// pages the products are those of package kernel: q and p are rounded for them, in the backward the factors of K and
+// V, and for their gradients all four. The sum of p is float32.
 type Attention struct {
 	Shape PageShape
 	Heads int // query heads
 	Layer int
 }
 
-// Scale is the factor queries carry.
+// Scale is the factor of queries, 1/sqrt(HeadDim).
 func (a Attention) Scale() float32 { return float32(1 / math.Sqrt(float64(a.Shape.HeadDim))) }
 
-// scoreBudget bounds the floats of a block's scores, so that they stay in a core's cache.
+// scoreBudget limits the floats of a block's scores, so that they stay in a core's cache.
 const scoreBudget = 1 << 16
 
 // Forward computes KV heads from to to-1 of out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos,
@@ -51,7 +51,7 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 	}
 }
 
-// pagesTo returns the number of pages of so many positions.
+// pagesTo returns the number of pages of that many positions.
 func pagesTo(positions int) int { return (positions + kernel.PageLen - 1) / kernel.PageLen }
 
 // context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other, and
@@ -62,7 +62,7 @@ type context struct {
 	hd             int
 }
 
-// collect copies the panels of pages so that they are those of two matrices.
+// collect copies the panels of pages into the panels of two matrices.
 func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
 	s, np := a.Shape, len(pages)
 	ws.keys, ws.values = resize(ws.keys, np*s.keys()), resize(ws.values, np*s.values())
@@ -88,11 +88,11 @@ func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, 
 	}
 }
 
-// width returns the columns of the scores of rows before a position: whole pages. Keys behind it are nobody's.
+// width returns the columns of the scores of rows before a position: whole pages. No row uses the keys after it.
 func (c *context) width(positions int) int { return pagesTo(positions) * kernel.PageLen }
 
-// scores returns exp(s - max(s)) [M,positions], zero behind each row's position up to the block's width, and leaves in
-// ws.inv [M] one over the sum.
+// scores returns exp(s - max(s)) [M,positions], zero after each row's position up to the block's width, and writes one
+// over the sum to ws.inv [M].
 func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos int) Rows {
 	M := q.Len()
 	p := ws.scoresOf(M, c.keys.N)
@@ -104,27 +104,27 @@ func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Row
 	return p
 }
 
-// scoresOf makes room for the scores of M rows, and for ws.inv.
+// scoresOf allocates the scores of M rows and ws.inv.
 func (ws *Workspace) scoresOf(M, positions int) Rows {
 	ws.scores, ws.inv = resize(ws.scores, M*positions), resize(ws.inv, M)
 	return Rows{ws.scores, positions}
 }
 
-// softmax takes the first scores of a row to exp(s - max(s)) and the others, which are masked, to zero. It returns one
-// over the sum.
+// softmax replaces the first scores of a row by exp(s - max(s)) and the others, which are masked, by zero. It returns
+// one over the sum.
 func softmax(k *kernel.Set, row []float32, seen int) (inv float32) {
 	inv = 1 / k.ExpSum(row[:seen], row[:seen], k.Max(row[:seen]))
 	clear(row[seen:])
 	return inv
 }
 
-// backwardRows is the number of query rows whose scores the backward holds at once. It has no influence on bits.
+// backwardRows is the number of query rows whose scores the backward holds at once. It changes no bit.
 const backwardRows = 128
 
 // Backward computes the gradients of one KV head of one whole sequence: dq of its group's query heads (of the unscaled
-// queries), dk and dv, under dout. q and out are what Forward got and gave, dout and out [n,Heads*HeadDim], and dqkv
-// [n,·] has the columns of all query heads, of all key heads and of all value heads. Keys and values before pos are
-// taken as constants. Sums run over the group's heads and inside a head over query rows upward.
+// queries), dk and dv, under dout. q is Forward's input and out its output; dout and out are [n,Heads*HeadDim]; dqkv
+// [n,·] has the columns of all query heads, all key heads and all value heads. Keys and values before pos are
+// constants. Sums run over the group's heads and within a head over query rows upward.
 func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int,
 	pages []*Page) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
@@ -156,7 +156,7 @@ func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dq
 	}
 }
 
-// backward does the query rows of one block and head: it writes dq and continues ws.dk and ws.dv.
+// backward computes the query rows of one block and head: it writes dq and continues ws.dk and ws.dv.
 func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, pos int, scale float32) {
 	k, M, hd := on.K, q.Len(), c.hd
 	p := c.scores(k, on.SC, ws, q, pos)
@@ -178,7 +178,7 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	for m := range M {
 		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
 	}
-	seen := pos + M // keys behind it are nobody's
+	seen := pos + M // no row uses the keys after it
 	c.gradient(on, ws.dk, ds, q, seen)
 	c.gradient(on, ws.dv, p, dout, seen)
 }

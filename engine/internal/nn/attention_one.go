@@ -2,10 +2,10 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// one is Forward of a single row, as every sequence under way has in a step of decoding. The query heads of a group
-// are rows of two products with few rows and much to read, so keys and values are read where they lie, each once: all
-// keys of a KV head, page by page, then its values. The bits are those of the products with collected pages, for every
-// sum walks positions upward there too.
+// one is Forward for a single row, which every sequence has in a step of decoding. The query heads of a group are the
+// rows of two products that have few rows and read much memory. So keys and values are read once, from their pages:
+// all keys of a KV head, page by page, then its values. The bits are those of the products with collected pages, in
+// which every sum walks positions upward too.
 func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q []float32, pos int, pages []*Page, from,
 	to int) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
@@ -22,12 +22,12 @@ func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q 
 			k.Scale(out[m*hd:][:hd], ws.inv[m])
 		}
 	}
-	clear(ws.ofKeys.Data) // pages are not kept for the workspace's sake
+	clear(ws.ofKeys.Data) // so that the workspace does not keep pages alive
 	clear(ws.ofValues.Data)
 }
 
-// pieces points ws.ofKeys and ws.ofValues at a head's keys and values. After the values the keys of the next head
-// come, if that is before to.
+// pieces points ws.ofKeys and ws.ofValues at a head's keys and values. The keys of the next head follow the values, if
+// that head is before to.
 func (a Attention) pieces(ws *Workspace, pages []*Page, head, to int) {
 	s, keys, values := a.Shape, ws.ofKeys.Data[:0], ws.ofValues.Data[:0]
 	for _, p := range pages {

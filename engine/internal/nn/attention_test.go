@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// attended is one sequence of n rows from pos on: q, k and v of all positions and the pages they lie in.
+// attended is one sequence of n rows from pos on: q, k and v of all positions and their pages.
 type attended struct {
 	a        Attention
 	pos, n   int
@@ -91,8 +91,8 @@ func textbook(s *attended, i, h int) []float64 {
 	return out
 }
 
-// A row that is alone has the bits it has in the middle of others, whatever path multiplies in which order: groups of
-// as many heads as models have, and more than a micro-kernel's rows.
+// A single row has the bits that it has among others, on every path and in every order, for groups of as many heads as
+// models have and for more than a micro-kernel's rows.
 func TestAttentionRowOnPages(t *testing.T) {
 	for _, k := range sets(t) {
 		for _, z := range []struct {

@@ -2,13 +2,13 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Embedding is a table of vectors [V,D], bf16 or float32, as panels: those of the head where the two are tied.
+// Embedding is a table of vectors [V,D], bf16 or float32, as panels. A tied model shares them with the head.
 type Embedding struct{ W *kernel.Panels }
 
 // Row copies the vector of a token to dst [D].
 func (e *Embedding) Row(dst []float32, token int32) { e.W.Row(dst, int(token)) }
 
-// EmbeddingGrad continues the rows of dtable [V,D] that tokens name with dx [T,D], token by token.
+// EmbeddingGrad adds dx [T,D] to the rows of dtable [V,D] that tokens select, token by token.
 func EmbeddingGrad(k *kernel.Set, dtable []float32, dx Rows, tokens []int32) {
 	for t, tok := range tokens {
 		k.Add(dtable[int(tok)*dx.Cols:][:dx.Cols], dx.Row(t))

@@ -2,12 +2,12 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Factors is what the gradients of one projection's A [r,K] and B [N,r] need of LoRA's narrow side: mid and dmid,
-// packed. With float32 weights it is not needed: gradients are sums over rows then.
+// Factors is mid and dmid, the narrow side of LoRA, packed for the gradients of one projection's A [r,K] and B [N,r].
+// With float32 weights it is not needed: gradients are sums over rows then.
 //
 //	dA += dmidᵀ·x ;  dB += dyᵀ·mid
 //
-// with what meets rounded to bf16, in blocks of rows that begin anew with each stretch; see package kernel.
+// with all factors rounded to bf16, in blocks of rows that start again with each stretch; see package kernel.
 type Factors struct{ mid, dmid kernel.Input }
 
 // Pack packs the first rank columns of mid and dmid.
@@ -16,8 +16,7 @@ func (f *Factors) Pack(k *kernel.Set, sc *kernel.Scratch, mid, dmid Rows, rank i
 	k.PackColumns(sc, &f.dmid, dmid.Data, dmid.Cols, rank, rows)
 }
 
-// GradA continues columns c0 to c1-1 of each dA [r,K] with its factors and x, which they share. A nil dA is not
-// trained.
+// GradA continues columns c0 to c1-1 of each dA [r,K] with its factors and the common x. A nil dA is not trained.
 func GradA(k *kernel.Set, sc *kernel.Scratch, dA [][]float32, factors []*Factors, x Rows, rows kernel.Stretches, c0,
 	c1 int) {
 	w := k.PairRows(sc.Transposed(), x.Data, x.Cols, rows, c0, c1)

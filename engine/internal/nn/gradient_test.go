@@ -12,7 +12,7 @@ import (
 // The tests of this file compare each backward with central differences of its forward. The loss is a fixed random
 // combination of the outputs, summed in float64. With steps of 2^-7, float32 outputs of size 1 carry an error of about
 // 2^-24/2^-7 = 1e-5 into the quotient, and the truncation is a third derivative times 1e-5; so a bound of 1e-3 of the
-// largest gradient passes what is right and no missing term, wrong factor or wrong sign.
+// largest gradient accepts correct results and refuses a missing term, wrong factor or wrong sign.
 const (
 	diffStep  = 1.0 / 128
 	diffBound = 1e-3

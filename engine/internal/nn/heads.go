@@ -2,8 +2,8 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// RowHeads calls f for heads from to to-1 of rows a to b-1, in parts if there is a pool: by heads, and by rows too if
-// those are not enough for parts of a size that differs.
+// RowHeads calls f for heads from to to-1 of rows a to b-1, in parts if there is a pool: by heads, and also by rows if
+// there are too few heads to balance the workers.
 func (c Products) RowHeads(a, b, heads int, f func(a, b, from, to int, sc *kernel.Scratch)) {
 	if c.P == nil {
 		f(a, b, 0, heads, c.SC)

@@ -6,9 +6,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// Linear is y = x·Wᵀ + b. Several projections of one input (q, k and v; gate and up) are one Linear whose rows of W
-// are theirs one after another: each output element is a walk over k, so fusing changes no bit. bf16 weights round x
-// (and in the backward dy) to bf16.
+// Linear is y = x·Wᵀ + b. Several projections of one input (q, k and v; gate and up) are one Linear with their rows of
+// W one after another. Each output element is one sum over k, so fusing changes no bit. bf16 weights round x (and in
+// the backward dy) to bf16.
 type Linear struct {
 	W    *kernel.Panels // [N,K]
 	Bias []float32      // [N], or nil
@@ -33,8 +33,8 @@ func (l *Linear) Backward(on Products, dx Rows, dy *kernel.Input, more []kernel.
 //
 //	mid[:, p] = scale * x·A[p]ᵀ ;  y[:, p] += mid[:, p]·B[p]ᵀ
 //
-// in the arithmetic of the Linear's weights: with bf16, A, B and what meets them are rounded for the products. The
-// second product continues the accumulator of the Linear, so that B = 0 leaves y's bits alone, and is computed
+// in the arithmetic of the Linear's weights: with bf16, A, B and their inputs are rounded for the products. The second
+// product continues the accumulator of the Linear, so that B = 0 does not change the bits of y, and is computed
 // together with it.
 type LoRA struct {
 	Rank  int // r
@@ -55,7 +55,7 @@ func NewLoRA(k *kernel.Set, rank int, scale float32, K int, bf16 bool, cols []in
 	return l
 }
 
-// Projections returns P, and Outputs the columns of projection p. BF16 says how A and B are multiplied.
+// Projections returns P, Outputs the columns of projection p, and BF16 whether A and B are multiplied in bf16.
 func (l *LoRA) Projections() int   { return len(l.b) }
 func (l *LoRA) Outputs(p int) int  { return l.b[p].N }
 func (l *LoRA) Inputs() int        { return l.a.K }
@@ -65,8 +65,7 @@ func (l *LoRA) column(p int) int   { return p * l.Rank }
 func (l *LoRA) Mid(p int) (at int) { return l.column(p) }
 
 // Down writes the scaled down-projections of rows a to b-1 of x to the same rows of mid [M, at least P*r], and appends
-// to more what is to be added to the Linear's output for them. It takes place 1+len(more) of the scratch and those
-// behind it.
+// the additions to the Linear's output to more. It uses place 1+len(more) of the scratch and the following ones.
 func (l *LoRA) Down(on Products, more []kernel.Addition, mid Rows, x *kernel.Input, a, b int) []kernel.Addition {
 	on.matMul(mid, x, a, b, l.a, false, nil)
 	rows := mid.Slice(a, b)
@@ -79,8 +78,8 @@ func (l *LoRA) Down(on Products, more []kernel.Addition, mid Rows, x *kernel.Inp
 }
 
 // Up is the backward of Down for rows a to b-1 of the Linear's output, whose gradient dy is packed as in: it writes
-// the gradient of the unscaled down-projections to the same rows of dmid [M, at least P*r], and appends what is to be
-// added to the gradient of x. dA = dmidᵀ·x and dB = dyᵀ·mid.
+// the gradient of the unscaled down-projections to the same rows of dmid [M, at least P*r], and appends the additions
+// to the gradient of x to more. dA = dmidᵀ·x and dB = dyᵀ·mid.
 func (l *LoRA) Up(on Products, more []kernel.Addition, dmid, dy Rows, in *kernel.Input, a, b int) []kernel.Addition {
 	for p, w := range l.b {
 		part := in.Columns(l.Cols[p], l.Cols[p]+w.N)

@@ -1,10 +1,9 @@
-// Package nn holds the layers of a decoder-only transformer, each with its backward beside its forward, over rows: the
+// Package nn holds the layers of a decoder-only transformer, each with its forward and its backward, over rows: the
 // tokens of all sequences of a batch one after another, never padded.
 //
-// Nothing here depends on which rows are computed together. Every function works on a block of rows (or, for attention
-// backward, on one sequence) and leaves the division of a batch into blocks to its caller, so that the bits of a row
-// are a function of the weights and of the tokens before it. Sums follow package kernel: one float32 accumulator that
-// walks upward.
+// No result depends on which rows are computed together. Every function computes a block of rows (or, for attention
+// backward, one sequence), and its caller divides the batch into blocks. So the bits of a row are a function of the
+// weights and of the tokens before it. Sums follow package kernel: one float32 accumulator, terms in ascending order.
 package nn
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// Compute is what layers run on: the kernels and the workers.
+// Compute is the kernels and the workers that layers run on.
 type Compute struct {
 	K *kernel.Set
 	P *kernel.Pool
@@ -39,16 +38,16 @@ func (r Rows) Len() int {
 	return (len(r.Data) + r.Cols - 1) / r.Cols
 }
 
-// From returns the same rows without their first columns, which go on being their distance.
+// From returns the same rows without their first columns; the distance between rows stays the same.
 func (r Rows) From(column int) Rows { return Rows{r.Data[min(column, len(r.Data)):], r.Cols} }
 
-// Resize makes r [T,cols] with arbitrary contents, reusing its memory where it suffices.
+// Resize makes r [T,cols] with arbitrary contents, in its old memory if that is large enough.
 func (r *Rows) Resize(T, cols int) {
 	r.Data = resize(r.Data, T*cols)
 	r.Cols = cols
 }
 
-// resize returns n floats with arbitrary contents, those of buf if it is large enough.
+// resize returns n floats with arbitrary contents, in buf's memory if it is large enough.
 func resize(buf []float32, n int) []float32 {
 	if cap(buf) < n {
 		buf = kernel.Aligned(n + kernel.Spare(n))
@@ -66,13 +65,13 @@ type Workspace struct {
 	Rows [2]Rows // for the caller
 }
 
-// Workspaces lends workspaces to the parts of a parallel region. The zero value is ready.
+// Workspaces is a pool of workspaces for the parts of a parallel region. The zero value is ready.
 type Workspaces struct {
 	mu   sync.Mutex
 	free []*Workspace
 }
 
-// Get returns a workspace nobody else uses.
+// Get returns an unused workspace.
 func (w *Workspaces) Get() *Workspace {
 	w.mu.Lock()
 	defer w.mu.Unlock()

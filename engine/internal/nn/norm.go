@@ -3,7 +3,7 @@ package nn
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
 // RMSNorm computes y = x*inv*w for each row of x [M,D], inv = 1/sqrt(mean(x²)+eps), and stores the inv [M]. It reports
-// whether all inv were positive, which they are unless x holds NaN or overflows.
+// whether all inv are positive, which fails only if x has a NaN or overflows.
 func RMSNorm(k *kernel.Set, y, x Rows, w []float32, eps float32, inv []float32) (finite bool) {
 	finite = true
 	for m := range x.Len() {

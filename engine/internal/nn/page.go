@@ -25,8 +25,8 @@ func (s PageShape) values() int { return kernel.PanelBytes(s.HeadDim, kernel.Pag
 func (s PageShape) chunks() int { return (s.HeadDim + kernel.NR - 1) / kernel.NR }
 
 // Page holds the keys and values of 32 consecutive positions, counted from a multiple of 32, for all layers and heads,
-// laid out as panels so that attention is a matrix product. A page is zeroed before its first use; places that were
-// not stored count as masked and must stay finite.
+// laid out as panels so that attention is a matrix product. A page is zeroed before its first use; positions that were
+// not stored are masked but must be finite.
 type Page struct{ Data []float32 }
 
 // K and V return the panels of a layer's head.
@@ -40,8 +40,8 @@ func (s PageShape) V(p *Page, layer, head int) []float32 {
 	return p.Data[at : at+s.values()]
 }
 
-// Store writes one position's key and value [HeadDim] of a layer's head, rounded to bf16 if pages are. It overwrites k
-// and v with what was stored.
+// Store writes one position's key and value [HeadDim] of a layer's head, rounded to bf16 if pages are bf16. It
+// overwrites k and v with the stored values.
 func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k, v []float32) {
 	p, at := pages[pos/kernel.PageLen], pos%kernel.PageLen
 	keys, values := s.K(p, layer, head), s.V(p, layer, head)
@@ -60,8 +60,8 @@ func (s PageShape) Store(ks *kernel.Set, pages []*Page, pos, layer, head int, k,
 	storeColumns(halves(values), v, at)
 }
 
-// StoreRows is Store for the KV heads of rows of keys and values [n,KVHeads*HeadDim] at positions pos, pos+1, …; keys
-// may lose their contents.
+// StoreRows is Store for the KV heads of rows of keys and values [n,KVHeads*HeadDim] at positions pos, pos+1, …; the
+// contents of keys may be overwritten.
 func (s PageShape) StoreRows(ks *kernel.Set, sc *kernel.Scratch, pages []*Page, pos, layer int, keys, values Rows) {
 	n, hd := keys.Len(), s.HeadDim
 	for t := 0; t < n; {

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// Stored keys and values lie where K and V say, rounded to bf16 for a bf16 model, at every position of a page.
+// Stored keys and values are at the places of K and V, rounded to bf16 for a bf16 model, at every position of a page.
 func TestPageStore(t *testing.T) {
 	k, _ := set(t)
 	for _, bf16 := range []bool{false, true} {
@@ -42,7 +42,7 @@ func TestPageStore(t *testing.T) {
 	}
 }
 
-// Rows that are stored together lie as if they were stored one by one.
+// Rows that are stored together have the layout of rows that are stored one by one.
 func TestPageStoreRows(t *testing.T) {
 	k, sc := set(t)
 	for _, bf16 := range []bool{false, true} {

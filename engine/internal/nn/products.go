@@ -2,17 +2,17 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Products is what matrix products run on: the kernels and a scratch of the caller or, with a pool, all of its
-// workers, who share the columns of each product, so that every one of them reads its part of the weights alone, or
-// its rows where columns are few. It changes no bit. With a pool the caller must not be one of its workers.
+// Products runs matrix products with the kernels and a scratch, on the caller or, with a pool, on all of its workers.
+// The workers share the columns of each product, so that each reads its own part of the weights, or the rows if there
+// are few columns. This changes no bit. With a pool the caller must not be one of its workers.
 type Products struct {
 	K  *kernel.Set
 	SC *kernel.Scratch
 	P  *kernel.Pool
 }
 
-// Pack packs x [M,K] for products with panels that are bf16 or not, in the i-th place of the scratch, where it stays
-// until that place is used again.
+// Pack packs x [M,K] for products with bf16 or float32 panels, in the i-th place of the scratch, where it stays until
+// that place is used again.
 func (c Products) Pack(i int, x Rows, K int, bf16 bool) *kernel.Input {
 	in := c.SC.Input(i)
 	c.K.Use(in, x.Data, x.Cols, x.Len(), K, bf16)
@@ -20,7 +20,7 @@ func (c Products) Pack(i int, x Rows, K int, bf16 bool) *kernel.Input {
 	return in
 }
 
-// MatMul computes y [M,N] = x [M,K]·Wᵀ, or continues it, and goes on with more.
+// MatMul computes y [M,N] = x [M,K]·Wᵀ, or continues it, and then adds more.
 func (c Products) MatMul(y Rows, x *kernel.Input, w *kernel.Panels, add bool, more []kernel.Addition) {
 	inside, after := aligned(more)
 	c.matMul(y, x, 0, x.M, w, add, inside)
@@ -36,7 +36,7 @@ func (c Products) matMul(y Rows, x *kernel.Input, m0, m1 int, w *kernel.Panels, 
 	})
 }
 
-// Transposed computes rows m0 to m1-1 of dx [M,K] = dy [M,N]·W, or continues them, and goes on with more.
+// Transposed computes rows m0 to m1-1 of dx [M,K] = dy [M,N]·W, or continues them, and then adds more.
 func (c Products) Transposed(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Panels, add bool,
 	more []kernel.Addition) {
 	c.share(m0, m1, (w.K+kernel.NR-1)/kernel.NR, transposedPanels, func(sc *kernel.Scratch, m0, m1, p0, p1 int) {
@@ -44,7 +44,7 @@ func (c Products) Transposed(dx Rows, dy *kernel.Input, m0, m1 int, w *kernel.Pa
 	})
 }
 
-// aligned tells additions that begin at a panel of the product, which can be computed with it, from the others.
+// aligned separates additions that begin at a panel of the product, which can be computed with it, from the others.
 func aligned(more []kernel.Addition) (inside, after []kernel.Addition) {
 	for i, a := range more {
 		if a.First%kernel.NR != 0 {
@@ -68,24 +68,23 @@ func (c Products) Rows(a, b int, f func(a, b int, sc *kernel.Scratch)) {
 		return
 	}
 	n := b - a
-	parts := min(n, 4*c.P.N()) // they differ: attention takes as long as its sequence is
+	parts := min(n, 4*c.P.N()) // the parts differ: attention's time depends on the length of the sequence
 	c.P.Run(parts, func(i int, sc *kernel.Scratch) { f(a+i*n/parts, a+(i+1)*n/parts, sc) })
 }
 
 const (
-	// fewRows are so few that each worker should walk one stretch of the weights.
+	// With at most fewRows, each worker walks one stretch of the weights.
 	fewRows = 64
-	// fewPanels a worker are so few that rows are shared instead.
+	// With at most fewPanels per worker, the workers share rows instead.
 	fewPanels = 4
-	// transposedPanels at least are a part of a product with transposed weights, where each part reads all of the rows
-	// again.
+	// A part of a product with transposed weights has at least transposedPanels, since each part reads all rows again.
 	transposedPanels = 8
-	// parts a worker, where the work can be cut at will: it takes up what slows one of them down.
+	// parts per worker if the work can be cut anywhere, to balance workers that are slowed down.
 	parts = 4
 )
 
-// share calls f for rows [m0,m1) and all panels of a product, in parts if there is a pool: at least that many panels
-// each, unless they are few.
+// share calls f for rows [m0,m1) and all panels of a product. With a pool it calls f in parts of at least that many
+// panels, unless there are few.
 func (c Products) share(m0, m1, panels, least int, f func(sc *kernel.Scratch, m0, m1, p0, p1 int)) {
 	switch {
 	case c.P == nil:
@@ -101,7 +100,7 @@ func (c Products) share(m0, m1, panels, least int, f func(sc *kernel.Scratch, m0
 	}
 }
 
-// rows calls f for rows [m0,m1) in parts, if there is a pool and they are many, that begin at a unit of what is packed.
+// rows calls f for rows [m0,m1). With a pool and many rows it calls f in parts that begin at a unit of packed rows.
 func (c Products) rows(m0, m1 int, f func(sc *kernel.Scratch, a, b int)) {
 	const unit = kernel.InputRows
 	first := m0 / unit

@@ -18,13 +18,13 @@ type RoPEConfig struct {
 	Llama3 *Llama3Scaling // or nil
 }
 
-// Llama3Scaling is the rope_type "llama3" of Llama 3.1 and later: frequencies whose wavelength is long against the
-// original context are divided by Factor, short ones stay, and those between are interpolated.
+// Llama3Scaling is the rope_type "llama3" of Llama 3.1 and later: frequencies whose wavelength is long compared with
+// the original context are divided by Factor, short wavelengths stay, and those between are interpolated.
 type Llama3Scaling struct {
 	Factor, LowFactor, HighFactor, OriginalMax float64
 }
 
-// Check reports numbers that give no angles.
+// Check returns an error for invalid numbers.
 func (c RoPEConfig) Check() error {
 	if c.Linear < 0 || math.IsNaN(c.Linear) {
 		return fmt.Errorf("rope factor = %v must be positive", c.Linear)
@@ -76,7 +76,7 @@ type RoPETable struct {
 	data []float32 // [Len][cos[half], sin[half]]
 }
 
-// NewRoPE returns the rotation c describes.
+// NewRoPE returns the rotation of c.
 func NewRoPE(c RoPEConfig) *RoPE {
 	return &RoPE{freq: c.frequencies()}
 }

@@ -29,7 +29,7 @@ func New(lengths []int) *AdamW {
 // Parallel runs f for every part of 0 … parts-1, in any order and on any goroutines, and returns when all are done.
 type Parallel func(parts int, f func(part int))
 
-// Check refuses settings that cannot be meant, as User errors.
+// Check refuses invalid settings, as User errors.
 func Check(p tinker.AdamParams) error {
 	for _, c := range []struct {
 		name      string
@@ -64,9 +64,9 @@ func Norm(grads [][]float32, par Parallel) float64 {
 	return math.Sqrt(total)
 }
 
-// Update does one step in place on params, which like grads has a slice per tensor in the order of New; grads is only
-// read. It returns the global norm of the gradient before clipping. A gradient or a result that is not finite is an
-// error, and then nothing has changed.
+// Update runs one step in place on params. params and grads have one slice per tensor in the order of New; grads is
+// only read. It returns the global norm of the gradient before clipping. A gradient or a result that is not finite is
+// an error, and then nothing has changed.
 func (a *AdamW) Update(params, grads [][]float32, p tinker.AdamParams, par Parallel) (norm float64, err error) {
 	if err := Check(p); err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func pieces(params [][]float32) []piece {
 	return cuts
 }
 
-// step holds one step's numbers as torch forms them: in float64, then rounded.
+// step holds one step's numbers as torch computes them: in float64, then rounded.
 type step struct {
 	clip, decay         float32
 	beta2, rest1, rest2 float32
@@ -136,8 +136,8 @@ func newStep(p tinker.AdamParams, n int64, norm float64) step {
 //	w ← w·(1 − lr·wd);  m ← m + (g − m)·(1 − β1);  v ← v·β2 + g²·(1 − β2)
 //	w ← w − lr/(1 − β1ⁿ) · m / (√v/√(1 − β2ⁿ) + ε)
 //
-// and stores it if write is set. It reports whether all of it is finite. An element whose gradient has always been zero
-// stays where it is, whatever ε.
+// and stores it if write is set. It reports whether all of it is finite. An element whose gradient has always been
+// zero does not change, whatever ε.
 func (u step) apply(w, m, v, g []float32, write bool) bool {
 	ok := true
 	for i, gi := range g {

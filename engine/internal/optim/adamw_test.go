@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The numbers of testdata/adamw.py, torch's own AdamW.
+// The results of testdata/adamw.py, torch's own AdamW.
 func TestTorch(t *testing.T) {
 	raw, err := os.ReadFile("testdata/adamw.json")
 	if err != nil {
@@ -147,7 +147,7 @@ func BenchmarkUpdate(b *testing.B) {
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mparam/s")
 }
 
-// serial is the Parallel of one goroutine.
+// serial is a Parallel on one goroutine.
 func serial(parts int, f func(part int)) {
 	for i := range parts {
 		f(i)

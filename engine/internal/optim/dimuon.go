@@ -10,12 +10,12 @@ import (
 
 // Dimuon is the state of the SDK's second optimizer: the momentum of every LoRA matrix, and the steps done.
 //
-// Published are (types of the SDK 0.29.1 and 0.38.0): momentum is a running average with coefficient beta1; the step is
-// a matrix sign of the momentum with a preconditioner for rows and columns that damping smooths; the learning rate
-// applies to a direction whose Frobenius norm is √rank, times a correction relative to rank 32 with an exponent, the
-// same for all LoRA matrices; there is no weight decay. The formula as a whole is not published. Here the
-// preconditioned direction is that of LoRA-Muon (Cesista, Simal, Crowson and Biderman 2026, arXiv:2606.12921): steepest
-// descent of the product B·A in the spectral norm. For a pair A [r,in], B [out,r] with momenta M and N
+// The SDK (types of 0.29.1 and 0.38.0) documents this much: momentum is a running average with coefficient beta1; the
+// step is a matrix sign of the momentum with a preconditioner for rows and columns that damping smooths; the learning
+// rate applies to a direction whose Frobenius norm is √rank, times a correction relative to rank 32 with an exponent,
+// the same for all LoRA matrices; there is no weight decay. The formula as a whole is not published. Here the
+// preconditioned direction is that of LoRA-Muon (Cesista, Simal, Crowson and Biderman 2026, arXiv:2606.12921):
+// steepest descent of the product B·A in the spectral norm. For a pair A [r,in], B [out,r] with momenta M and N
 //
 //	P = (BᵀB + damping·I)^−½      Q = (AAᵀ + damping·I)^−½      r × r, of the weights before the step
 //	D = P·msign(P·M)              E = msign(N·Q)·Q
@@ -29,13 +29,13 @@ type Dimuon struct {
 	Step int64
 }
 
-// Pair is a LoRA adapter of one matrix: where A [Rank,In] and B [Out,Rank] are among the parameters.
+// Pair is a LoRA adapter of one matrix: the indices of A [Rank,In] and B [Out,Rank] among the parameters.
 type Pair struct {
 	A, B          int
 	Rank, In, Out int
 }
 
-// MaxDimuonRank bounds the rank: a step takes the eigenvectors of matrices of this size.
+// MaxDimuonRank limits the rank: a step computes the eigenvectors of matrices of this size.
 const MaxDimuonRank = 256
 
 // NewDimuon returns the state before the first step for tensors of these lengths.
@@ -47,7 +47,7 @@ func NewDimuon(lengths []int) *Dimuon {
 	return d
 }
 
-// CheckDimuon refuses settings that cannot be meant, as User errors. A grad_clip_norm of 0 or less is off.
+// CheckDimuon refuses invalid settings, as User errors. A grad_clip_norm of 0 or less is off.
 func CheckDimuon(p tinker.DimuonParams) error {
 	for _, c := range []struct {
 		name   string
@@ -101,7 +101,7 @@ func (d *Dimuon) Update(params, grads [][]float32, pairs []Pair, p tinker.Dimuon
 	return norm, nil
 }
 
-// pairStep is what a step makes of a pair: parameters and momenta.
+// pairStep is the result of a step for a pair: new parameters and momenta.
 type pairStep struct{ a, b, ma, mb []float32 }
 
 func (s *pairStep) compute(m, params, grads [][]float32, x Pair, p tinker.DimuonParams, clip float32) {

@@ -44,7 +44,7 @@ func dimuonCases(t *testing.T) []dimuonCase {
 	return golden.Cases
 }
 
-// The numbers of testdata/dimuon.py, which has its matrix functions from numpy.
+// The results of testdata/dimuon.py, whose matrix functions are numpy's.
 func TestDimuon(t *testing.T) {
 	cases := dimuonCases(t)
 	for i, c := range cases {
@@ -105,7 +105,7 @@ func TestDimuonOnThreads(t *testing.T) {
 	}
 }
 
-// A step has the length that is said, whatever the gradient's scale and rank.
+// A step has the documented length, whatever the gradient's scale and rank.
 func TestDimuonStepLength(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for _, scale := range []float64{1e-30, 1, 1e15} {
@@ -137,7 +137,7 @@ func TestDimuonStepLength(t *testing.T) {
 	}
 }
 
-// What is wrong is refused by name and changes nothing.
+// Invalid settings are refused by name and change nothing.
 func TestDimuonRefuses(t *testing.T) {
 	good := tinker.DefaultDimuon()
 	for _, c := range []struct {

@@ -65,7 +65,7 @@ func (m matrix) gram() matrix {
 	return g
 }
 
-// norm is the Frobenius norm. It scales by the largest element, so that neither small nor large ones are lost.
+// norm is the Frobenius norm. It scales by the largest element, so that squares neither underflow nor overflow.
 func (m matrix) norm() float64 {
 	top := 0.0
 	for _, x := range m.v {
@@ -131,7 +131,7 @@ func (m matrix) function(f func(l, largest float64) float64) matrix {
 	return vectors.transposed().times(scaled)
 }
 
-// sweeps bounds the passes of eigen; it converges quadratically, in about ten.
+// sweeps limits the passes of eigen, which converges quadratically, in about ten.
 const sweeps = 60
 
 // eigen returns the eigenvalues of a symmetric matrix and its eigenvectors, as rows, by Jacobi's cyclic rotations

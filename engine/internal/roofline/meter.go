@@ -1,5 +1,5 @@
-// Package roofline measures what this machine can do at best, beside work that is timed: for benchmarks, whose rates
-// are given as a share of it (Williams, Waterman and Patterson, CACM 52(4), 2009).
+// Package roofline measures the peak rates of this machine next to timed work, for benchmarks that report their rates
+// as a share of the peak (Williams, Waterman and Patterson, CACM 52(4), 2009).
 package roofline
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// Meter measures the roof before and after each piece of work, because it changes: other guests of the machine take
-// bandwidth, and a processor runs its matrix tiles slower for seconds while everything else keeps its speed.
+// Meter measures the roof before and after each piece of work, because it changes: other guests of the machine use
+// bandwidth, and a processor may run its matrix tiles slower for seconds while everything else keeps its speed.
 type Meter struct {
 	set       *kernel.Set
 	pool      *kernel.Pool
@@ -18,7 +18,7 @@ type Meter struct {
 	panels    *kernel.Panels // keep the memory of area
 	area      []float32      // far larger than the caches
 	last      Roof
-	at        time.Time // when last was measured
+	at        time.Time // time of last
 }
 
 // peak is a register-only loop.
@@ -30,10 +30,10 @@ type peak struct {
 const (
 	sampleTime = 30 * time.Millisecond
 	roundTime  = 200 * time.Millisecond // of work between samples, at least
-	tilesWake  = 100 * time.Millisecond // how long tiles that have rested are slow
-	fresh      = 10 * time.Millisecond  // a sample so old is one of now
-	sweepBytes = 512 << 20              // what a sweep reads
-	sweepPart  = 1 << 20                // of it that a worker takes at a time
+	tilesWake  = 100 * time.Millisecond // how long idle tiles are slow at first
+	fresh      = 10 * time.Millisecond  // largest age of a sample that counts as current
+	sweepBytes = 512 << 20              // bytes of a sweep
+	sweepPart  = 1 << 20                // bytes of a sweep that a worker reads at a time
 )
 
 // NewMeter returns a meter for the units that a set's path computes on and a pool's workers. It takes 512 MiB.
@@ -46,7 +46,7 @@ func newMeter(s *kernel.Set, p *kernel.Pool, bytes int) (*Meter, error) {
 	}
 	panels := memory.Panels(kernel.NR, bytes/4/kernel.NR, false)
 	m := &Meter{set: s, pool: p, panels: panels, area: panels.F32}
-	for i := range m.area { // pages that were never written are all the same page
+	for i := range m.area { // unwritten pages are all mapped to one zero page
 		m.area[i] = 1
 	}
 	f32, bf16 := units(s.Path())
@@ -54,7 +54,7 @@ func newMeter(s *kernel.Set, p *kernel.Pool, bytes int) (*Meter, error) {
 	return m, nil
 }
 
-// Bytes is the memory that the meter takes.
+// Bytes is the memory of the meter.
 func (m *Meter) Bytes() int { return 4 * len(m.area) }
 
 // peaksOf returns the loops of those paths that the processor has.
@@ -68,14 +68,14 @@ func peaksOf(paths []kernel.Path) []peak {
 	return list
 }
 
-// Round is a piece of work that was timed beside the roof.
+// Round is a timed piece of work and the roof at that time.
 type Round struct {
 	Seconds float64
 	Roof    Roof // mean of the samples before and after the work
 }
 
-// Time runs work once, or, if it is short, repeatedly for 200 ms, and returns the mean: the samples fill the caches
-// with their own data. The sample after it serves as the one before the next Time, if that follows at once.
+// Time runs work once or, if it is short, repeatedly for 200 ms, and returns the mean: the samples replace the
+// contents of the caches. The sample after it serves as the one before the next Time, if that follows at once.
 func (m *Meter) Time(work func()) Round {
 	before := m.last
 	if time.Since(m.at) > fresh {
@@ -95,7 +95,7 @@ func Median(rounds []Round, f func(Round) float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// Sample measures the roof now, which takes 0.2 s. Without AVX2 there is no loop, and FMA and BF16 are 0.
+// Sample measures the current roof, which takes 0.2 s. Without AVX2 there is no loop, and FMA and BF16 are 0.
 func (m *Meter) Sample() Roof {
 	if m.set.Path() == kernel.AMX {
 		m.rate(m.bf16[0], tilesWake)
@@ -116,14 +116,14 @@ func (m *Meter) best(loops []peak) float64 {
 
 // rate runs a loop on all workers for a time and returns its GFLOP/s.
 func (m *Meter) rate(l peak, least time.Duration) float64 {
-	const calls = 32 // a worker's at a time, some milliseconds
+	const calls = 32 // of a worker at a time, some milliseconds
 	parts := calls * m.pool.N()
 	return during(least, l.operations*float64(parts), func() {
 		m.pool.Run(parts, func(int, *kernel.Scratch) { l.loop() })
 	})
 }
 
-// bandwidth reads the whole area, in parts that idle workers take, and returns GB/s.
+// bandwidth reads the whole area in parallel parts and returns GB/s.
 func (m *Meter) bandwidth() float64 {
 	const part = sweepPart / 4
 	return during(sampleTime, 4*float64(len(m.area)), func() {
@@ -131,7 +131,7 @@ func (m *Meter) bandwidth() float64 {
 	})
 }
 
-// during repeats f and returns how many billion units of it a second takes.
+// during repeats f and returns billions of its units per second.
 func during(least time.Duration, units float64, f func()) float64 {
 	start, n := time.Now(), 0
 	for n == 0 || time.Since(start) < least {

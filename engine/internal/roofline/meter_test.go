@@ -36,8 +36,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestTime: a round has the work's seconds and a roof between two samples, of which the first is the last round's
-// second unless that is old.
+// TestTime: a round has the work's seconds and the mean roof of two samples. The first sample is the second one of the
+// previous round, unless that is old.
 func TestTime(t *testing.T) {
 	p := kernel.NewPool(1)
 	defer p.Close()
@@ -87,7 +87,7 @@ func TestRoofline(t *testing.T) {
 	for _, x := range []struct{ bf16, operations, bytes, want float64 }{
 		{100, 4e11, 1e10, 4}, // bound by arithmetic
 		{100, 4e11, 6e10, 6}, // by memory
-		{0, 4e11, 1e10, 1},   // nobody knows the peak
+		{0, 4e11, 1e10, 1},   // the peak is unknown
 	} {
 		if got := (Roof{BF16: x.bf16, Bandwidth: 10}).Seconds(x.operations, x.bytes); got != x.want {
 			t.Errorf("%+v takes %v seconds", x, got)

@@ -5,7 +5,7 @@ import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 // Roof is the measured peak rates of a machine.
 type Roof struct {
 	FMA       float64 // float32 fused multiply-adds from registers, GFLOP/s of all workers together
-	BF16      float64 // the fastest bf16 products from registers that a path's units have, GFLOP/s
+	BF16      float64 // the fastest bf16 products from registers on a path's units, GFLOP/s
 	Bandwidth float64 // reading memory far larger than the caches, GB/s of all workers together
 }
 
@@ -24,8 +24,8 @@ func (r Roof) mean(q Roof) Roof {
 	return Roof{(r.FMA + q.FMA) / 2, (r.BF16 + q.BF16) / 2, (r.Bandwidth + q.Bandwidth) / 2}
 }
 
-// units are the paths whose register-only loops bound the products of a path: of float32 and of bf16. Vectors multiply
-// bf16 in two ways, by VDPBF16PS or widened, and which is faster depends on the processor.
+// units are the paths whose register-only loops are the upper bound for the products of a path, in float32 and in
+// bf16. Vectors multiply bf16 in two ways, by VDPBF16PS or widened; the faster one depends on the processor.
 func units(p kernel.Path) (f32, bf16 []kernel.Path) {
 	switch p {
 	case kernel.AVX2:

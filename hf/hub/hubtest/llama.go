@@ -18,7 +18,7 @@ const (
 	layers  = 2
 )
 
-// specials are Llama 3's tokens behind the 256 bytes of TinyLlama's vocabulary.
+// specials are Llama 3's tokens after the 256 bytes of TinyLlama's vocabulary.
 var specials = []string{"<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>",
 	"<|eot_id|>"}
 
@@ -92,7 +92,7 @@ func tokenizer() map[string]any {
 	}
 }
 
-// byteRune is the letter by which byte-level vocabularies write a byte: itself if it is visible, else one behind
+// byteRune is the letter by which byte-level vocabularies write a byte: itself if it is visible, else one after
 // U+0100.
 func byteRune(b byte) rune {
 	visible := func(b int) bool { return b >= '!' && b <= '~' || b >= 0xA1 && b <= 0xAC || b >= 0xAE }

@@ -2,8 +2,8 @@ package python
 
 import "math/bits"
 
-// Generator is numpy.random.default_rng(seed): PCG64 (O'Neill, HMC-CS-2014-0905; XSL-RR output) behind NumPy's
-// SeedSequence. A copy draws the same again. One Generator is for one goroutine.
+// Generator is numpy.random.default_rng(seed): PCG64 (O'Neill, HMC-CS-2014-0905; XSL-RR output) seeded by NumPy's
+// SeedSequence. A copy repeats the same draws. One Generator is for one goroutine.
 type Generator struct {
 	high, low       uint64 // state
 	incHigh, incLow uint64
@@ -11,7 +11,7 @@ type Generator struct {
 	hasHalf         bool
 }
 
-// DefaultRNG returns the generator that numpy.random.default_rng(seed) is.
+// DefaultRNG returns the generator numpy.random.default_rng(seed).
 func DefaultRNG(seed uint64) *Generator {
 	v := seedSequence(seed)
 	g := &Generator{incHigh: v[2]<<1 | v[3]>>63, incLow: v[3]<<1 | 1}

@@ -2,7 +2,7 @@ package python
 
 import "math/bits"
 
-// Legacy returns MT19937 begun as init_genrand does: the words of numpy.random.RandomState(seed) and of
+// Legacy returns MT19937 seeded by init_genrand: the words of numpy.random.RandomState(seed) and of
 // torch.Generator().manual_seed(seed).
 func Legacy(seed uint32) *Random {
 	r := new(Random)
@@ -15,14 +15,14 @@ func Legacy(seed uint32) *Random {
 	return r
 }
 
-// Torch64 draws from [0,1) what torch's CPU generator makes of two words for a float64.
+// Torch64 draws a float64 from [0,1) as torch's CPU generator does from two words.
 func (r *Random) Torch64() float64 {
 	first := uint64(r.Uint32())
 	return float64((first<<32|uint64(r.Uint32()))&(1<<53-1)) * (1.0 / (1 << 53))
 }
 
-// LegacyInt draws from 0 to n-1 what numpy.random.choice of a RandomState draws: it keeps as many low bits of a word
-// as n-1 has, and draws again while that is too large. It draws nothing when n is 1.
+// LegacyInt draws from 0 to n-1 as numpy.random.choice of a RandomState does: it keeps as many low bits of a word as
+// n-1 has, and draws again while the number is too large. With n = 1 it draws nothing.
 func (r *Random) LegacyInt(n int) int {
 	most := uint32(n - 1)
 	if most == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
-// record is what testdata/draws.py writes for one seed; the draws follow each other in one stream.
+// record is the output of testdata/draws.py for one seed; the draws follow each other in one stream.
 type record struct {
 	Seed    uint64    `json:"seed,string"`
 	Bits    []uint32  `json:"bits"` // the last 3 of 700

@@ -1,6 +1,5 @@
-// Package python draws what CPython's random.Random and NumPy's generators draw, so that an environment ported from
-// Python gives the same episode for the same seed. Nothing else should use it: package rng is the project's own
-// generator.
+// Package python reproduces the draws of CPython's random.Random and NumPy's generators, so that an environment ported
+// from Python gives the same episode for the same seed. Other code must use package rng, the project's own generator.
 package python
 
 import "math/bits"
@@ -10,14 +9,14 @@ const (
 	shift = 397
 )
 
-// Random is CPython's random.Random: MT19937 (Matsumoto and Nishimura, ACM TOMACS 8, 1998) and what CPython 3 makes of
-// its words. A copy draws the same again. One Random is for one goroutine.
+// Random is CPython 3's random.Random: MT19937 (Matsumoto and Nishimura, ACM TOMACS 8, 1998) and CPython's functions
+// of its words. A copy repeats the same draws. One Random is for one goroutine.
 type Random struct {
 	state [words]uint32
 	next  int // index of the next word, words when the state is used up
 }
 
-// New returns the generator that random.Random(seed) is.
+// New returns the generator random.Random(seed).
 func New(seed uint64) *Random {
 	r := new(Random)
 	r.Seed(seed)

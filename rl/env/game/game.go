@@ -25,7 +25,7 @@ type rules interface {
 	// timeout changes the answer to the last turn that was possible.
 	timeout(t *turn)
 
-	// suffix appends the present board and a request to go on.
+	// suffix appends the present board and a request to continue.
 	suffix(b []byte) []byte
 
 	// fork returns an independent copy.

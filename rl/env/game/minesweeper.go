@@ -21,7 +21,7 @@ type minesweeper struct {
 	laid       bool
 	hidden     int // safe cells that are not revealed
 	queue      []int
-	board      []byte // as it is shown, without the request to go on
+	board      []byte // as it is shown, without the request to continue
 	lines      []int  // where the first cell of each row is in it
 }
 

@@ -127,7 +127,7 @@ func (g *wikiGame) play(title string) (t env.Transition) {
 	return t
 }
 
-// miss answers a title that is no link.
+// miss answers a title that is not a link.
 func (g *wikiGame) miss(title string, links []string) string {
 	hint := "and nothing like it is one. "
 	for _, l := range links {

@@ -85,8 +85,7 @@ func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note 
 	}
 	if was, is := id.Adapter, cfg.StartAdapter(); was != is {
 		return "", fmt.Errorf("run: job %s was begun with model.lora_configs[0].path %q and the configuration now "+
-			"says %q; "+
-			"set the old path, or use another name for a new job", dir, was, is)
+			"says %q; set the old path, or use another name for a new job", dir, was, is)
 	}
 	if err := id.checkTrained(cfg, dir); err != nil {
 		return "", err
@@ -101,7 +100,7 @@ func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note 
 		return "", fmt.Errorf("run: job %s was begun on the local engine, and the configuration now says the %s; "+
 			"set model.tinker.base_url: local, or use another name for a new job", dir, where)
 	default:
-		return fmt.Sprintf("the job was begun with numerics %s and goes on with %s: the last bits can differ from "+
+		return fmt.Sprintf("the job was begun with numerics %s and continues with %s: the last bits can differ from "+
 			"an unbroken run's",
 			was, is), nil
 	}

@@ -60,7 +60,7 @@ func (d Dir) BeginStage(i int) error {
 	return disk.WriteJSON(d.FS, d.File("stage_meta.json"), stageMeta{i})
 }
 
-// After is what there is behind stage i of a configuration, which is over. A stage that trains nothing leaves what it
+// After is what there is after stage i of a configuration, which is over. A stage that trains nothing leaves what it
 // was left.
 func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	c, err := cfg.Stage(i)
@@ -77,7 +77,7 @@ func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 		}
 	}
 	if err != nil {
-		return s, fmt.Errorf("run: stage %s has left no state to go on from: %w", cfg.Stages[i].StageName, err)
+		return s, fmt.Errorf("run: stage %s left no state to continue from: %w", cfg.Stages[i].StageName, err)
 	}
 	sampler, err := noted(dir, "latest_state_dict_iteration.txt", "remote_sampler_path.txt")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +106,7 @@ func SayPassed(cfg *config.Config, i int, out io.Writer) error {
 	state, err := trainer.ReadState(s.JobDir(), s.Trainer.Name)
 	if err == nil && state.Step < *s.Trainer.TotalSteps {
 		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has "+
-			"begun with its weights; "+
-			"for a longer one use another name\n",
+			"begun with its weights; for a longer one use another name\n",
 			cfg.Stages[i].StageName, state.Step, *s.Trainer.TotalSteps, cfg.Stages[i+1].StageName)
 	}
 	return err

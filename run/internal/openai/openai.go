@@ -99,7 +99,7 @@ func (c *Client) complete(ctx context.Context, fields map[string]any) ([]choice,
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
 	if len(answer.Choices) == 0 {
-		return nil, errors.New(c.URL + ": an answer without choices")
+		return nil, errors.New(c.URL + ": the answer has no choices")
 	}
 	return answer.Choices, nil
 }

@@ -25,8 +25,7 @@ func ReachService(lookup func(string) (string, bool), model, urlEnv, keyEnv stri
 	base, ok := lookup(urlEnv)
 	if !ok || base == "" {
 		return nil, fmt.Errorf("run: model.external_model is reached through the environment variable %s, which is "+
-			"not set; "+
-			"set it to an address such as http://127.0.0.1:8000/v1", urlEnv)
+			"not set; set it to an address such as http://127.0.0.1:8000/v1", urlEnv)
 	}
 	key, _ := lookup(keyEnv)
 	return &Service{Client: Client{URL: completions(base), Key: key, Model: model}}, nil
@@ -45,7 +44,7 @@ func (*Service) Prompt(messages []chat.Message) (string, []int32, error) {
 
 // Encode implements workflow.Renderer.
 func (*Service) Encode(string) ([]int32, error) {
-	return nil, errors.New("run: a model behind OpenAI's interface goes on with no text of its own, it answers " +
+	return nil, errors.New("run: a model behind OpenAI's interface cannot continue a text; it answers " +
 		"messages; choose another workflow")
 }
 
@@ -79,7 +78,7 @@ func (x *Service) SamplingClient(_ context.Context, req tinker.SamplingClientReq
 func (x *Service) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	tokens, ok := req.Prompt.Tokens()
 	if !ok {
-		return nil, errors.New("run: external model: a prompt that is no text")
+		return nil, errors.New("run: external model: the prompt is not text")
 	}
 	var messages []Message
 	if err := json.Unmarshal([]byte(x.Decode(tokens)), &messages); err != nil {

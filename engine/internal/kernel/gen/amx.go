@@ -43,22 +43,22 @@ func amx(a *asm) {
 	}
 }
 
-// fetching is what a kernel fetches ahead: lines at each step, from behind its own blocks on or, where near is not 0,
-// from so many bytes behind their beginning. Eight groups of many rows fetch the next blocks of the panel. Few rows
-// fetch more, since the panel passes faster than memory brings the next one. Up to 16 rows walk it once, and do best
-// when lines come to the first cache shortly before they are loaded.
+// fetching is the prefetches of a kernel: lines at each step, from the end of its own blocks on or, if near is not 0,
+// from that many bytes after their beginning. Eight groups of many rows prefetch the next blocks of the panel. Few
+// rows prefetch more, since they walk the panel faster than memory delivers the next one. Up to 16 rows walk it once,
+// and are fastest when lines reach the first cache shortly before they are loaded.
 type fetching struct{ lines, near int }
 
 var fetchMany, fetchFew, fetchOnce = fetching{lines: 4}, fetching{lines: 24}, fetching{lines: 37, near: 4096}
 
-// Where tileRows keeps what it has no registers for: the number of blocks, the rows of a2 and of out that come next.
+// Stack places of tileRows for values without a register: the number of blocks, the next rows of a2 and of out.
 const blocksAt, a2At, outAt = "0(SP)", "8(SP)", "16(SP)"
 
-// tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and behind the last those of the
-// next rows, are loaded between the products of this one, each as soon as its register is free: the processor does not
-// look far enough ahead to do so itself. Sums go to out one group of rows late: what waits for memory there waits
-// beside the products of the next group. R11 and R12 are the strides of a, and of b and c; R9 is what is fetched
-// ahead.
+// tileRows folds n times 16 or 32 rows with all blocks. The tiles of the next block, and after the last block those of
+// the next rows, are loaded between the products of this one, each as soon as its register is free: the processor does
+// not look far enough ahead to do so itself. Sums go to out one group of rows late, so that the stores overlap with
+// the products of the next group. R11 and R12 are the strides of a, and of b and c; R9 is the address of the
+// prefetches.
 func (a *asm) tileRows(high int, fetch fetching) {
 	rows, loop, last, more, end := a.newLabel("rows"), a.newLabel("blocks"), a.newLabel("last"), a.newLabel("more"),
 		a.newLabel("end")
@@ -101,7 +101,7 @@ func (a *asm) tileRows(high int, fetch fetching) {
 	a.ins("MOVQ step2+80(FP), AX")
 	a.ins("ADDQ AX, %s", a2At)
 	a.label(end)
-	a.ins("CMPQ R10, $1; CMOVQEQ CX, BX") // behind the last rows the same ones again, for nothing
+	a.ins("CMPQ R10, $1; CMOVQEQ CX, BX") // after the last rows the same ones again; the result is not used
 	a.ins("ADDQ BX, SI")
 	a.ins("MOVQ SI, R13")
 	a.ins("MOVQ DI, R8")
@@ -117,8 +117,8 @@ func (a *asm) tileRows(high int, fetch fetching) {
 	a.write(high, func() {}, rows+"done")
 }
 
-// write writes the sums before DX to out and moves that on, unless it is nil or what unless writes jumps to done. With
-// stream they pass the caches by: lines that are written whole need not be read first.
+// write writes the sums before DX to out and advances out, unless out is nil or the code of unless jumps to done. With
+// stream the writes bypass the caches: lines that are written whole need not be read first.
 func (a *asm) write(high int, unless func(), done string) {
 	stream := a.newLabel("stream")
 	a.ins("MOVQ %s, CX", outAt)
@@ -169,8 +169,8 @@ func (a *asm) sums(high int) {
 	a.label(start)
 }
 
-// operands returns what loads the tiles at R13 and R8, in the order in which products are done with the registers. The
-// last moves both on. Many rows only pass the first cache by.
+// operands returns the loads of the tiles at R13 and R8, in the order in which products free the registers. The last
+// load advances both. Many rows bypass only the first cache.
 func (a *asm) operands(high int, many bool) []func() {
 	load := a.loadTile
 	if many {
@@ -190,8 +190,8 @@ func (a *asm) operands(high int, many bool) []func() {
 	})
 }
 
-// products multiplies the tiles at hand and calls next as their registers become free; what is nil there is not
-// called. Between the products lines of memory are fetched.
+// products multiplies the loaded tiles and calls next as their registers become free; nil entries are not called.
+// Between the products it prefetches lines of memory.
 func (a *asm) products(high int, f fetching, next []func()) {
 	fetch := func(part, parts int) {
 		hint := "PREFETCHT1"

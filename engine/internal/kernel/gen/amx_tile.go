@@ -35,8 +35,8 @@ func (a *asm) loadTile(tile int, base, stride string, offset int) {
 	a.tileAt(ppF2, 0x4b, tile, base, stride, offset)
 }
 
-// passTile is TILELOADDT1: loadTile that does not put what it loads in the first cache's best places, where the panel
-// shall stay while rows pass.
+// passTile is TILELOADDT1: a loadTile whose data is evicted early from the first cache, so that the panel stays there
+// while rows pass.
 func (a *asm) passTile(tile int, base, stride string, offset int) {
 	a.tileAt(pp66, 0x4b, tile, base, stride, offset)
 }
@@ -50,7 +50,7 @@ func (a *asm) zeroTile(tile int) { a.vex(ppF2, 0x49, 0, noXB, 0xc0|tile<<3) }
 // dotTile is TDPBF16PS: it folds a block of x and w into sum.
 func (a *asm) dotTile(sum, x, w int) { a.vex(ppF3, 0x5c, w, noXB, 0xc0|sum<<3|x) }
 
-// configure makes all eight tiles whole; release gives them back, so that the system need not keep them.
+// configure sets all eight tiles to full size; release frees them, so that the system need not save them.
 func (a *asm) configure() {
 	a.ins("LEAQ tileConfig<>(SB), AX")
 	a.vex(ppNone, 0x49, 0, noXB, 0x00)

@@ -3,12 +3,12 @@ package main
 // blockSteps is the number of pairs of a block of order Blocked.
 const blockSteps = 16
 
-// blockedFrame is the room on the stack for the processor's state and the sums of a block's even elements.
+// blockedFrame is the stack space for the processor's state and the sums of a block's even elements.
 const blockedFrame = 16 + 32*avx2Sums
 
 // blocks writes the walk of order Blocked: each block of 16 pairs is walked twice from zero, for the even and for the
-// odd elements of the pairs, so that both have all the registers; the even sums wait on the stack. c is in memory and
-// takes part once in a block.
+// odd elements of the pairs, so that both have all the registers; the even sums are kept on the stack. c is in memory
+// and takes part once in a block.
 func (g avx2GEMM) blocks(a *asm, rows int) {
 	block := a.newLabel("block")
 	a.label(block)

@@ -12,7 +12,7 @@ const maxRows = 14
 //
 //	c[i][0:32] = (acc ? c[i][0:32] : 0) folded with a[k][i]*b[k][0:32]
 //
-// Rows of c are ldc bytes apart, and each step fetches what lies ahead bytes behind its row of b. a is packed,
+// Rows of c are ldc bytes apart, and each step prefetches the memory ahead bytes after its row of b. a is packed,
 // [steps][rows], or direct: rows lda bytes apart. Z0 … Z27 hold the tile, Z28 and Z29 a row of b, Z30 an element of a;
 // Z31 is a constant of the family.
 type gemm struct {
@@ -92,7 +92,8 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 	a.end()
 }
 
-// flushSubnormals makes subnormal inputs and results zeros. What was before is kept at 0(SP); the frame has 16 bytes.
+// flushSubnormals makes subnormal inputs and results zeros. The previous setting is kept at 0(SP); the frame has 16
+// bytes.
 func (a *asm) flushSubnormals() {
 	a.ins("STMXCSR 0(SP)")
 	a.ins("MOVL 0(SP), AX")
@@ -163,8 +164,7 @@ func (g gemm) steps(a *asm, rows, n int) {
 	a.ins("ADDQ $%d, DI", n*128)
 }
 
-// fetch asks for lines of memory that lie as far behind a step as R14 says: the same panel further on, or what will be
-// read after it.
+// fetch prefetches lines of memory R14 bytes after a step: further on in the same panel, or the memory read after it.
 func (a *asm) fetch(step, lines int) {
 	for line := range lines {
 		a.ins("PREFETCHT0 %d(DI)(R14*1)", step*rowBytes+64*line)

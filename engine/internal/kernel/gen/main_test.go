@@ -19,7 +19,8 @@ func TestCommittedFilesAreGenerated(t *testing.T) {
 	}
 }
 
-// What a processor without AVX-512 cannot decode: other registers, and names that exist with an EVEX prefix alone.
+// Instructions that a processor without AVX-512 cannot decode: other registers, and names that exist only with an EVEX
+// prefix.
 func TestAVX2HasNoEVEX(t *testing.T) {
 	evex := regexp.MustCompile(`\b(Z\d+|K[0-7]|[XY](1[6-9]|2\d|3[01])|VP(AND|ANDN|OR|XOR)[DQ]|VMOVDQ[UA](8|16|32|` +
 		`64)|VRNDSCALE\w+|VSCALEF\w+)\b`)

@@ -71,7 +71,7 @@ func packPanel(a *asm) {
 	a.end()
 }
 
-// storePanel is packPanel the other way.
+// storePanel is the inverse of packPanel.
 func storePanel(a *asm) {
 	a.fn("storePanel", "writes dst[k][j] = src[k*32+j] for k < n and j < cols; rows of dst are ld bytes apart.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("ld", "R8"), num("cols", "R9"))
@@ -188,7 +188,7 @@ func transposeWords(a *asm, name, what string, flush bool) {
 	a.end()
 }
 
-// quarters transposes the 128-bit lanes of four registers, which it leaves alone, through four others, and stores lane
+// quarters transposes the 128-bit lanes of four registers, which stay unchanged, through four others, and stores lane
 // after lane.
 func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 	for i := range 2 {

@@ -1,0 +1,96 @@
+package data
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
+)
+
+// openExamples opens the data set of an experience buffer, key in the configuration, to be read as read says.
+func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key string, read dataset.Plan,
+	pairs bool) (*supervised.Examples, error) {
+	if eb.StorageType != "file" && eb.StorageType != "sql" {
+		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is a file or a table, so write "+
+			"storage_type: file or sql", key, eb.StorageType)
+	}
+	schema := "sft"
+	if pairs {
+		schema = "dpo"
+	}
+	rows, err := o.openExampleRows(ctx, eb, schema)
+	if err != nil {
+		return nil, place.At(key+".path", err)
+	}
+	o.Opened(rows.Close)
+	if eb.DataSelector != nil {
+		read.Selector, read.Seed, read.Args = eb.DataSelector.SelectorType, eb.DataSelector.Seed, eb.DataSelector.Kwargs
+		if keys := eb.DataSelector.FeatureKeys; len(keys) > 0 {
+			if read.Features, err = rows.Numbers(keys); err != nil {
+				return nil, place.At(key+".data_selector.feature_keys", err)
+			}
+		}
+	}
+	reader, err := dataset.NewReader(rows.Len(), read)
+	if err != nil {
+		return nil, place.At(key, place.AtArgs(key+".data_selector.kwargs", err))
+	}
+	f := exampleFormat(eb)
+	s := &supervised.Examples{Rows: rows, Reader: reader, Pairs: pairs, Warn: o.Warn,
+		MaxTokens: plan.MaxTokens(o.Config, o.Context),
+		Tokenizer: o.Model.Tokenizer, Template: o.Model.Template, Thinking: o.Model.Thinking,
+		Format: dataset.Format{Section: key + ".format",
+			PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt,
+			SystemPromptKey: f.SystemPromptKey, ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
+	if f.PromptType == config.Messages {
+		s.Format.MessagesKey, s.Turns = f.MessagesKey, f.ConcatenatedTurn
+	}
+	if f.PromptType == config.Messages || !pairs {
+		s.ToolsKey = f.ToolsKey
+	}
+	if err := textOnly(f, key); err != nil {
+		return nil, err
+	}
+	if f.EnableThinking != nil {
+		s.Thinking = f.EnableThinking
+	}
+	if o.Config.Given(key+".format.chat_template") && f.ChatTemplate != "" {
+		if s.Template, err = o.Model.ReadTemplate(f.ChatTemplate, o.Date); err != nil {
+			return nil, place.At(key+".format.chat_template", err)
+		}
+	}
+	_, err = s.Row(dataset.Item{})
+	return s, err
+}
+
+// exampleFormat is which columns mean what; those of a table have fixed names.
+func exampleFormat(eb *config.ExperienceBuffer) config.Format {
+	f := eb.Format
+	if eb.StorageType == "sql" {
+		f.PromptType, f.MessagesKey, f.ChosenKey, f.RejectedKey = config.Messages, buffer.MessagesColumn,
+			buffer.ChosenColumn, buffer.RejectedColumn
+	}
+	return f
+}
+
+// Train opens the experience buffer of mode train, at the place where the job stopped.
+func (o Opener) Train(ctx context.Context, pos buffer.Position, steps int) (buffer.DataSet, error) {
+	if o.Method.Schema == "experience" {
+		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; "+
+			"algorithm %s trains on experiences, so use mode both", o.Config.Algorithm.Type)
+	}
+	read := dataset.Plan{BatchSize: o.Config.Buffer.TrainBatchSize, Epochs: o.Config.Buffer.TotalEpochs,
+		TotalSteps: steps}
+	s, err := o.openExamples(ctx, o.Config.Buffer.TrainerInput.ExperienceBuffer,
+		"buffer.trainer_input.experience_buffer",
+		read, o.Method.Schema == "dpo")
+	if err != nil {
+		return buffer.DataSet{}, err
+	}
+	return buffer.DataSet{Examples: s}, s.Reader.Restore(dataset.State{CurrentIndex: pos.Count})
+}

@@ -1,0 +1,160 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+)
+
+// openTasks opens the rows of a taskset. key is its place in the configuration, for error messages.
+func (o Opener) openTasks(ctx context.Context, t *config.Taskset, key string) (taskRows, error) {
+	rows, added, err := o.openTaskRows(ctx, t)
+	if err != nil {
+		return taskRows{}, place.At(key+".path", err)
+	}
+	o.Opened(rows.Close)
+	w, err := workflow.New(t.DefaultWorkflowType, o.Site.Own.Own)
+	if err != nil {
+		return taskRows{}, o.unknownWorkflow(t, key, err)
+	}
+	f := t.Format
+	if err := textOnly(f, key); err != nil {
+		return taskRows{}, err
+	}
+	format := dataset.Format{Section: key + ".format", PromptKey: f.PromptKey, ResponseKey: f.ResponseKey,
+		WorkflowKey: f.WorkflowKey, RewardFnKey: f.RewardFnKey, SystemPrompt: f.SystemPrompt,
+		SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
+	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key,
+			variants: map[string]int{"": 0}},
+		place.At(key+".format", format.Check(rows))
+}
+
+// textOnly refuses a format with pictures, by the columns that it names.
+func textOnly(f config.Format, key string) error {
+	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {
+		"video_key", "videos", f.VideoKey}} {
+		if c.column != "" {
+			return place.At(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text "+
+				"only: take the key away and use rows whose text is enough, or train such a model "+
+				"elsewhere", c.column, c.what))
+		}
+	}
+	return nil
+}
+
+// EvalTaskset builds a taskset to evaluate on.
+func (o Opener) EvalTaskset(ctx context.Context, t *config.Taskset, key string) (explorer.Taskset, error) {
+	set, err := o.openTasks(ctx, t, key)
+	if err != nil {
+		return explorer.Taskset{}, err
+	}
+	reader, err := dataset.NewReader(set.rows.Len(), dataset.Plan{BatchSize: set.rows.Len(), Eval: true})
+	if err != nil {
+		return explorer.Taskset{}, place.At(key, err)
+	}
+	return o.taskset(&Tasks{sets: []taskRows{set}, eval: true, reader: reader}, t.RepeatTimes)
+}
+
+// TrainTasksets builds what is trained on: one taskset, or several as one. steps is how many explore steps there are.
+func (o Opener) TrainTasksets(ctx context.Context) (out explorer.Taskset, t *Tasks, steps int, err error) {
+	list := o.Config.Buffer.ExplorerInput.Training()
+	t = &Tasks{}
+	var sizes []int
+	var plans []dataset.Plan
+	for i := range list {
+		set, err := o.openTasks(ctx, &list[i], TasksetKey(o.Config, i))
+		if err != nil {
+			return out, nil, 0, err
+		}
+		plan, err := o.reading(&set)
+		if err != nil {
+			return out, nil, 0, err
+		}
+		t.sets, sizes, plans = append(t.sets, set), append(sizes, set.rows.Len()), append(plans, plan)
+	}
+	one := len(list) == 1 && (plans[0].Selector == "" || plans[0].Selector == "sequential")
+	switch {
+	case one && t.sets[0].added != nil:
+		if t.table, err = newTaskTable(&t.sets[0], plans[0]); err == nil {
+			steps = t.table.steps
+		}
+	case one:
+		if t.reader, err = dataset.NewReader(sizes[0], plans[0]); err == nil {
+			steps = t.reader.Steps()
+		}
+	default:
+		if t.mix, err = dataset.NewMix(sizes, plans); err == nil {
+			steps = t.mix.Steps()
+		}
+	}
+	if err == nil && t.mix != nil && t.mix.Adaptive() {
+		t.states = map[int][]byte{}
+		if !o.measuresRates() {
+			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it " +
+				"into data_processor.experience_pipeline.operators")
+		}
+	}
+	if err != nil {
+		return out, nil, 0, place.At(t.sets[0].key, place.AtArgs(t.sets[0].key+".data_selector.kwargs", err))
+	}
+	out, err = o.taskset(t, o.Config.Algorithm.RepeatTimes)
+	return out, t, steps, err
+}
+
+// TasksetKey is the place of the i-th taskset that is trained on.
+func TasksetKey(cfg *config.Config, i int) string {
+	if cfg.Buffer.ExplorerInput.Taskset == nil {
+		return fmt.Sprintf("buffer.explorer_input.tasksets[%d]", i)
+	}
+	return "buffer.explorer_input.taskset"
+}
+
+// measuresRates reports whether the experience pipeline measures what selectors learn from.
+func (o Opener) measuresRates() bool {
+	return slices.ContainsFunc(o.Config.DataProcessor.ExperiencePipeline.Operators,
+		func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
+}
+
+// taskset is what the explorer runs tasks by.
+func (o Opener) taskset(t *Tasks, repeat int) (out explorer.Taskset, err error) {
+	first := &t.sets[0]
+	out = explorer.Taskset{Name: first.name, Tasks: t, Repeat: repeat}
+	if out.Workflow, out.Rollout, err = o.Workflow(first.config, first.key); err != nil {
+		return out, err
+	}
+	for i := range t.sets {
+		if err := o.variants(&t.sets[i], &out, i > 0); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// reading is how a training set is read.
+func (o Opener) reading(set *taskRows) (dataset.Plan, error) {
+	plan := dataset.Plan{BatchSize: o.Config.Buffer.BatchSize, Epochs: o.Config.Buffer.TotalEpochs,
+		Own: o.Site.Own.Selectors}
+	if n := o.Config.Buffer.TotalSteps; n != nil {
+		plan.TotalSteps = *n
+	}
+	s := set.config.DataSelector
+	if s == nil {
+		return plan, nil
+	}
+	plan.Selector, plan.Seed, plan.Args = s.SelectorType, s.Seed, s.Kwargs
+	if len(s.FeatureKeys) > 0 {
+		features, err := set.rows.Numbers(s.FeatureKeys)
+		if err != nil {
+			return plan, place.At(set.key+".data_selector.feature_keys", err)
+		}
+		plan.Features = features
+	}
+	return plan, nil
+}

@@ -1,0 +1,140 @@
+package data
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Workflow builds a workflow with its rollout.
+func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
+	w, err := workflow.New(t.DefaultWorkflowType, o.Site.Own.Own)
+	if err != nil {
+		return nil, workflow.Rollout{}, o.unknownWorkflow(t, key, err)
+	}
+	r := o.rollout(t)
+	if _, plays := w.(workflow.Gem); plays && o.External != nil {
+		return nil, r, place.At(key+".default_workflow_type", fmt.Errorf(
+			"run: %s needs a model's own tokens, which an external model does not show; choose another workflow",
+			t.DefaultWorkflowType))
+	} else if plays {
+		data, _ := t.WorkflowArgs["data_dir"].(string) // what is not a string the workflow refuses
+		if r.Environments, err = game.Registry(data); err != nil {
+			return nil, r, place.At(key+".workflow_args.data_dir", err)
+		}
+		r.Chat = o.Model.Template
+	}
+	idle := workflow.Idle(t.DefaultWorkflowType, &r, o.Site.Own.Own)
+	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, o.Site.Own.Own); err != nil {
+		err = o.refusedWay(t, key, r.RewardName, err)
+	} else {
+		o.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
+		for _, arg := range idle {
+			o.Note(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument", key, arg,
+				t.DefaultWorkflowType))
+		}
+	}
+	return w, r, err
+}
+
+// unknownWorkflow names the nearest workflow to one that is not known.
+func (o Opener) unknownWorkflow(t *config.Taskset, key string, err error) error {
+	near := workflow.DidYouMean(t.DefaultWorkflowType, o.Site.Own.Own)
+	return place.At(key+".default_workflow_type", fmt.Errorf("%w%s", err, near))
+}
+
+// refusedWay places what is wrong with a workflow's arguments or reward.
+func (o Opener) refusedWay(t *config.Taskset, key, reward string, err error) error {
+	if err = place.AtArgs(key+".workflow_args", err); workflow.HasReward(reward, o.Site.Own.Own) {
+		return place.At(key+".default_workflow_type", err)
+	}
+	near := workflow.RewardDidYouMean(reward, o.Site.Own.Own)
+	return place.At(key+".default_reward_fn_type", fmt.Errorf("%w%s", err, near))
+}
+
+// variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that.
+// own says that the set's own way is a variant too, as it is not the first.
+func (o Opener) variants(set *taskRows, to *explorer.Taskset, own bool) error {
+	add := func(name string, t *config.Taskset) error {
+		w, r, err := o.Workflow(t, set.key)
+		if err != nil {
+			return err
+		}
+		to.Variants = append(to.Variants, explorer.Variant{Workflow: w, Rollout: r})
+		set.variants[name] = len(to.Variants)
+		return nil
+	}
+	if own {
+		if err := add("", set.config); err != nil {
+			return err
+		}
+	}
+	if set.format.WorkflowKey == "" && set.format.RewardFnKey == "" {
+		return nil
+	}
+	for i := range set.rows.Len() {
+		task, err := set.format.Task(set.rows, dataset.Item{Index: i})
+		if err != nil {
+			return err
+		}
+		name := variant(set.config, task)
+		if _, known := set.variants[name]; known || name == "" {
+			continue
+		}
+		t := *set.config
+		t.DefaultWorkflowType, t.DefaultRewardFnType = cmp.Or(task.Workflow,
+			t.DefaultWorkflowType), cmp.Or(task.RewardFn, t.DefaultRewardFnType)
+		if err := add(name, &t); err != nil {
+			return fmt.Errorf("%s: %w", set.rows.Place(i), err)
+		}
+	}
+	return nil
+}
+
+// rollout is how a taskset is sampled and graded.
+func (o Opener) rollout(t *config.Taskset) workflow.Rollout {
+	p := tinker.DefaultSampling()
+	p.Temperature, p.TopP, p.TopK = *t.RolloutArgs.Temperature, *t.RolloutArgs.TopP, *t.RolloutArgs.TopK
+	if n := t.RolloutArgs.MaxTokens; n != nil {
+		p.MaxTokens = *n
+	}
+	p.StopTokens = o.Model.Stops
+	r := workflow.Rollout{Params: p, Renderer: o.Model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
+		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: o.Context,
+		Truncate: o.Config.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
+		Judges: o.Judge.List(), OpenAI: o.reachJudge}
+	if n := o.Config.Model.MaxPromptTokens; n != nil {
+		r.MaxPrompt = *n
+	}
+	if o.External != nil { // which counts tokens of its own
+		r.Renderer, r.Truncate, r.MaxPrompt = o.External, false, 0
+	}
+	return r
+}
+
+// reachJudge finds a judge that a workflow names.
+func (o Opener) reachJudge(model, urlEnv, keyEnv string) (workflow.Judge, error) {
+	return openai.Reach(o.Site.LookupEnv, model, urlEnv, keyEnv)
+}
+
+// noteBuiltIn says once that a workflow speaks to the model in this project's words.
+func (o Opener) noteBuiltIn(name string, w workflow.Workflow, system string, r *workflow.Rollout) {
+	switch own := workflow.BuiltInPrompt(w, system, r); {
+	case own.Text == "":
+	case own.Replaceable:
+		o.Note(fmt.Sprintf("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model "+
+			"trained with that answers differently. Set format.system_prompt of the taskset to use another; trinity "+
+			"debug -m prompt shows the prompt", name))
+	default:
+		o.Note(fmt.Sprintf("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with "+
+			"those answers differently. trinity debug -m prompt shows the prompt", name))
+	}
+}

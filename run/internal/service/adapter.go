@@ -1,0 +1,107 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// The checkpoint that holds the adapter a run begins with. It stays as long as the job.
+const (
+	startModel = "adapter"
+	startName  = "start"
+)
+
+// Start are the paths of the weights that a run begins with. Empty: those of a new adapter.
+type Start struct {
+	State    string // to train from
+	Sampler  string // to sample from
+	imported bool   // the path is that of the adapter that model.lora_configs[0].path names
+}
+
+// StartOf returns what the run of a configuration begins with after the stages that left stage. local says that the
+// run is on the engine of this machine, samples that it samples or compares with what it begins with.
+func StartOf(cfg *config.Config, stage jobdir.Stage, local, samples bool) (Start, error) {
+	switch {
+	case stage.State == "" && local && cfg.StartAdapter() != "":
+		path := tinker.Path{ModelID: startModel, Kind: tinker.KindState, Name: startName}.String()
+		return Start{State: path, Sampler: path, imported: true}, nil
+	case stage.State == "" || local: // the engine samples from a state as well
+		return Start{State: stage.State, Sampler: stage.State}, nil
+	case stage.Sampler == "" && samples:
+		return Start{}, errors.New("run: the stage before this one published no weights that the server could " +
+			"sample from; give it a number of steps (trainer.total_steps)")
+	}
+	return Start{State: stage.State, Sampler: stage.Sampler}, nil
+}
+
+// importAdapter makes a checkpoint of the adapter that model.lora_configs[0].path names, if the run begins with it.
+// The first start does; later ones find it, whatever has become of the folder.
+func (o Options) importAdapter(e *engine.Engine) error {
+	if !o.Start.imported {
+		return nil
+	}
+	if _, err := e.Folder(o.Start.State); err == nil || !errors.Is(err, tinker.ErrNotFound) {
+		return err
+	}
+	from := o.Config.StartAdapter()
+	dir, err := filepath.Abs(o.Site.Find(from))
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	a, err := engine.ReadAdapter(dir)
+	if err == nil {
+		err = CheckAdapter(a, o.Config, o.Model)
+	}
+	if err == nil {
+		_, err = e.ImportPEFT(o.Model.Name, dir, startModel, startName)
+	}
+	if err != nil {
+		return fmt.Errorf("run: model.lora_configs[0].path %s: %w", from, err)
+	}
+	return nil
+}
+
+// CheckAdapter refuses an adapter that the configuration does not describe.
+func CheckAdapter(have engine.Adapter, cfg *config.Config, m *base.Model) error {
+	want, named := cfg.LoRA(), cfg.Model.LoRAConfigs[0].BaseModelName
+	switch {
+	case have.Rank != want.Rank:
+		return fmt.Errorf("the adapter has rank %d and lora_rank is %d; set lora_rank: %d", have.Rank, want.Rank,
+			have.Rank)
+	case have.Alpha != want.Alpha:
+		return fmt.Errorf("the adapter has alpha %g and lora_alpha is %g; set lora_alpha: %g", have.Alpha, want.Alpha,
+			have.Alpha)
+	case !sameModules(have.Modules, want.Modules):
+		return fmt.Errorf("the adapter is on %s, target_modules less exclude_modules are %s; set target_modules: [%s]",
+			strings.Join(have.Modules, ", "), strings.Join(want.Modules, ", "), strings.Join(have.Modules, ", "))
+	case named == "" && have.Base != "" && !sameModel(have.Base, m.Name, m.Dir):
+		return fmt.Errorf("the adapter was made for %s, the run trains %s; choose the adapter's model, or say "+
+			"base_model_name: %s if that is the same one", have.Base, m.Name, have.Base)
+	case named != "" && have.Base != "" && named != have.Base:
+		return fmt.Errorf("the adapter was made for %s, and base_model_name is %s", have.Base, named)
+	}
+	return nil
+}
+
+// sameModel says whether an adapter's name of its base model can be the run's: the same last part, whatever the place.
+func sameModel(base, name, dir string) bool {
+	last := path.Base(filepath.ToSlash(base))
+	return strings.EqualFold(last, path.Base(filepath.ToSlash(name))) || strings.EqualFold(last, filepath.Base(dir))
+}
+
+func sameModules(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}

@@ -1,0 +1,54 @@
+package service
+
+import (
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// CreateRequest is the model that a run trains. durable says that the service keeps it when this process ends.
+func CreateRequest(cfg *config.Config, id jobdir.Identity, base string, durable bool) tinker.CreateModelRequest {
+	l := cfg.LoRA()
+	stream := rng.New(id.Seed).Stream("adapter")
+	seed := int64(stream.Uint64() >> 1)
+	session := id.Session
+	if !durable {
+		session = "" // there is no coming back to this process's model
+	}
+	return tinker.CreateModelRequest{
+		SessionID: session, BaseModel: base, RandomInit: cfg.Model.RandomInit,
+		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP,
+			TrainUnembed: l.TrainUnembed, Modules: someModules(l)},
+	}
+}
+
+// someModules returns the linear layers that a configuration picks out of their groups, "" where the flags say it all.
+func someModules(l config.LoRA) string {
+	n := 0
+	for _, g := range []struct {
+		on   bool
+		size int
+	}{{l.TrainAttn, 4}, {l.TrainMLP, 3}, {l.TrainUnembed, 1}} {
+		if g.on {
+			n += g.size
+		}
+	}
+	if l.Rank == 0 || len(l.Modules) == n {
+		return ""
+	}
+	return strings.Join(l.Modules, ",")
+}
+
+// Vocabulary is how many token ids a model has: those of its configuration, which may reserve some after the
+// tokenizer's, if that is here.
+func Vocabulary(m *base.Model) int {
+	if c, err := engine.Describe(m.Dir); err == nil {
+		return c.Vocab
+	}
+	return m.Tokenizer.VocabSize()
+}

@@ -1,0 +1,131 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat
+// template. It implements workflow.Judge.
+type Judge struct {
+	Model *base.Model
+	Most  *int // tokens of an answer; nil: as many as the service allows
+	stops []int32
+
+	mu      sync.Mutex
+	service tinker.Service        // to be asked at
+	client  tinker.SamplingClient // nil until it is first asked
+}
+
+// Judge finds the judge if a taskset's workflow asks one, else nil. Templates are told date.
+func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
+	in := f.Config.Buffer.ExplorerInput
+	asks := func(t config.Taskset) bool { return workflow.Judged(t.DefaultWorkflowType) }
+	if !f.Config.Mode.Explores() || !slices.ContainsFunc(slices.Concat(in.Training(), in.EvalTasksets), asks) {
+		return nil, nil
+	}
+	if len(f.Config.Explorer.AuxiliaryModels) == 0 {
+		return nil, nil // the workflow says what is missing
+	}
+	j, err := f.openJudge(ctx, f.Config.Explorer.AuxiliaryModels[0], date)
+	if err != nil {
+		return nil, fmt.Errorf("run: judge: %w", err)
+	}
+	return j, nil
+}
+
+func (f Finder) openJudge(ctx context.Context, conf config.InferenceModel, date time.Time) (*Judge, error) {
+	ctx, cancel := f.Site.WhileWanted(ctx)
+	defer cancel()
+	dir, err := hub.FindModel(ctx, conf.ModelPath, f.Site.Find, f.Site.Hub)
+	if err != nil {
+		return nil, err
+	}
+	m := &base.Model{Name: conf.ModelPath, Dir: dir, Thinking: conf.EnableThinking}
+	if m.Tokenizer, err = tokenizer.Load(dir); err != nil {
+		return nil, err
+	}
+	tc, err := tokenizer.LoadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	text := cmp.Or(conf.ChatTemplate, tc.ChatTemplate)
+	if m.Template, err = chat.New(text, tc, date); err != nil {
+		return nil, err
+	}
+	j := &Judge{Model: m, Most: conf.MaxResponseTokens}
+	j.stops, err = m.Template.StopIDs(m.Tokenizer)
+	return j, err
+}
+
+// Served is what the local engine must serve for the judge beside the model trained. j may be nil.
+func (j *Judge) Served(trained string) map[string]engine.Model {
+	if j == nil || j.Model.Name == trained {
+		return nil
+	}
+	return map[string]engine.Model{j.Model.Name: {Dir: j.Model.Dir, Tokens: j.Model.Tokenizer, EndTokens: j.stops}}
+}
+
+// Use says which service has the judge's model. j may be nil.
+func (j *Judge) Use(s tinker.Service) {
+	if j != nil {
+		j.service = s
+	}
+}
+
+// List is the judge as workflows get it. j may be nil.
+func (j *Judge) List() []workflow.Judge {
+	if j == nil {
+		return nil
+	}
+	return []workflow.Judge{j}
+}
+
+// open makes the judge's sampler when it is first needed.
+func (j *Judge) open(ctx context.Context) (tinker.SamplingClient, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.client != nil {
+		return j.client, nil
+	}
+	c, err := j.service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: j.Model.Name})
+	if err == nil {
+		j.client = c
+	}
+	return c, err
+}
+
+// Ask implements workflow.Judge.
+func (j *Judge) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error) {
+	c, err := j.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, prompt, err := j.Model.Prompt(messages)
+	if err != nil {
+		return "", err
+	}
+	p := tinker.DefaultSampling()
+	p.Temperature, p.Seed, p.StopTokens = temperature, &seed, j.stops
+	if n := j.Most; n != nil {
+		p.MaxTokens = *n
+	}
+	r, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: p})
+	if err != nil {
+		return "", err
+	}
+	return j.Model.Decode(r.Sequences[0].Tokens), nil
+}

@@ -1,0 +1,163 @@
+// Package service opens what trains and samples a run's models: the engine of this machine with its journal, or a
+// server of the Tinker API; and finds the models that it serves: the one that is trained, a teacher, a judge.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/loop/remote"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+)
+
+// Service is what trains and samples.
+type Service struct {
+	API     tinker.Service
+	Engine  *engine.Engine // behind it; nil on a server
+	Server  remote.Server  // behind it; nil on the engine
+	Durable bool           // it keeps models when this process ends
+}
+
+// Options are what it takes to open a service.
+type Options struct {
+	Site     site.Site
+	Config   *config.Config
+	Backend  config.Backend
+	Folder   jobdir.Dir
+	Seed     uint64
+	Model    *base.Model
+	Served   []map[string]engine.Model // what the engine serves beside the model
+	Start    Start
+	Stage    jobdir.Stage
+	Progress *console.Progress
+	Opened   func(close func() error)
+	// Engine opens an engine without a journal in place of the usual service, for tests; nil does not.
+	Engine func(engine.Options) (*engine.Engine, error)
+}
+
+// Open opens the service that the backend names.
+func (o Options) Open(ctx context.Context) (Service, error) {
+	switch {
+	case o.Engine != nil:
+		return o.openFleeting()
+	case o.Backend.Kind == config.Local:
+		return o.openEngine(ctx)
+	}
+	return o.openServer(ctx)
+}
+
+// openFleeting opens an engine that forgets its models when the process ends.
+func (o Options) openFleeting() (Service, error) {
+	eo, err := o.EngineOptions()
+	if err != nil {
+		return Service{}, err
+	}
+	e, err := o.Engine(eo)
+	if err != nil {
+		return Service{}, err
+	}
+	o.Opened(e.Close)
+	return Service{API: e}, nil
+}
+
+// EngineOptions are those of the local engine on the run's models.
+func (o Options) EngineOptions() (engine.Options, error) {
+	seed := o.Seed
+	var ends []int32
+	var err error
+	if o.Model.Template != nil { // a base model may have none
+		ends, err = o.Model.Template.StopIDs(o.Model.Tokenizer)
+	}
+	models := map[string]engine.Model{o.Model.Name: {Dir: o.Model.Dir, Tokens: o.Model.Tokenizer, EndTokens: ends}}
+	for _, more := range o.Served {
+		maps.Copy(models, more)
+	}
+	return engine.Options{
+		Dir: o.Folder.File("tinker", "checkpoints"), Models: models,
+		Threads: o.Site.Threads, Seed: &seed, FS: o.Site.FS,
+	}, err
+}
+
+// openEngine opens the engine, and the journal around it where this process trains: sampling keeps nothing.
+func (o Options) openEngine(ctx context.Context) (Service, error) {
+	eo, err := o.EngineOptions()
+	if err != nil {
+		return Service{}, err
+	}
+	if err := o.Folder.ImportState(o.Stage); err != nil {
+		return Service{}, err
+	}
+	eo.Beside = jobdir.Aside(o.Config) || o.Config.Mode == config.Bench
+	e, err := engine.Open(eo)
+	if err != nil {
+		return Service{}, err
+	}
+	if err := o.importAdapter(e); err != nil {
+		return Service{}, errors.Join(err, e.Close())
+	}
+	if eo.Beside {
+		o.Opened(e.Close)
+		return Service{API: e, Engine: e, Durable: true}, nil
+	}
+	j, err := journal.Open(ctx, o.Folder.File("tinker", "journal"), e, journal.Options{
+		FS: o.Site.FS, Warn: func(msg string) { fmt.Fprintln(o.Site.Out, "warning:", msg) },
+	})
+	if err != nil {
+		return Service{}, errors.Join(err, e.Close())
+	}
+	o.Opened(j.Close)
+	return Service{API: j, Engine: e, Durable: true}, nil
+}
+
+// openServer connects to the server or the hosted service.
+func (o Options) openServer(ctx context.Context) (Service, error) {
+	ctx, cancel := o.Site.WhileWanted(ctx)
+	defer cancel()
+	left := remote.ModelNotes{FS: o.Site.FS, Path: filepath.Join(o.Folder.Path, "remote_models.json"),
+		Server: o.Backend.URL}
+	spare, err := left.Read()
+	if err != nil {
+		return Service{}, err
+	}
+	d := Dialer{Site: o.Site, Backend: o.Backend, Warn: o.Progress.Warn,
+		Paused: func(p client.Pause) { o.Progress.Say(pauseText(p)) }}
+	if o.Config.Mode.Trains() && o.Config.Mode != config.Bench {
+		d.OnModel, d.Spare = left.Add, spare
+	}
+	c, err := d.Dial(ctx)
+	if err != nil {
+		return Service{}, err
+	}
+	o.Opened(c.Close)
+	_, err = c.Capabilities(ctx) // from which the client learns whose server it is
+	return Service{API: c, Server: c}, err
+}
+
+// OpenSampling opens a service that only samples, on the checkpoints in the folder.
+func (o Options) OpenSampling(ctx context.Context) (Service, error) {
+	if o.Backend.Kind != config.Local {
+		return o.openServer(ctx)
+	}
+	eo, err := o.EngineOptions()
+	if err != nil {
+		return Service{}, err
+	}
+	eo.Beside = true // the run may be at work
+	e, err := engine.Open(eo)
+	if err != nil {
+		return Service{}, err
+	}
+	o.Opened(e.Close)
+	return Service{API: e, Engine: e}, nil
+}

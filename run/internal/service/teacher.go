@@ -1,0 +1,124 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Teacher is the model whose logprobs a distillation learns from: explorer.auxiliary_models, the one named teacher or
+// else the first.
+type Teacher struct {
+	Request tinker.SamplingClientRequest
+	Served  map[string]engine.Model // what the local engine must serve for it
+}
+
+// Teacher finds the teacher of m, the model that is trained.
+func (f Finder) Teacher(ctx context.Context, m *base.Model) (t Teacher, err error) {
+	path, err := TeacherPath(f.Config)
+	switch {
+	case err != nil:
+		return t, err
+	case strings.HasPrefix(path, "tinker://"):
+		t.Request.ModelPath = path
+		return t, nil
+	case path == m.Name || f.Backend.Kind != config.Local:
+		t.Request.BaseModel = path
+		return t, nil
+	}
+	ctx, cancel := f.Site.WhileWanted(ctx)
+	defer cancel()
+	served, err := f.teacherModel(ctx, m, path)
+	if err != nil {
+		return t, fmt.Errorf("run: teacher %s: %w", path, err)
+	}
+	t.Request.BaseModel, t.Served = path, map[string]engine.Model{path: served}
+	return t, nil
+}
+
+// TeacherPath is the teacher as the configuration names it.
+func TeacherPath(cfg *config.Config) (string, error) {
+	list := cfg.Explorer.AuxiliaryModels
+	if len(list) == 0 {
+		return "", fmt.Errorf("run: algorithm %s learns from a teacher, and explorer.auxiliary_models is empty; name "+
+			"the teacher's model_path there: a model, a job's folder or its global_step_<n>, the folder of an "+
+			"adapter, or a tinker:// path",
+			cfg.Algorithm.Type)
+	}
+	for _, m := range list {
+		if m.Name == "teacher" {
+			return m.ModelPath, nil
+		}
+	}
+	return list[0].ModelPath, nil
+}
+
+// teacherModel is what the engine serves as the teacher: a model folder, or this run's base model with an adapter.
+func (f Finder) teacherModel(ctx context.Context, m *base.Model, path string) (engine.Model, error) {
+	dir, err := SavedWeights(f.Site.Find(path))
+	if err != nil {
+		return engine.Model{}, err
+	}
+	served := engine.Model{Dir: dir}
+	if _, err := os.Stat(filepath.Join(dir, engine.AdapterConfigFile)); err == nil {
+		served = engine.Model{Dir: m.Dir, Adapter: dir}
+	} else if served.Dir, err = hub.FindModel(ctx, path, func(string) string { return dir }, f.Site.Hub); err != nil {
+		return served, err
+	}
+	return served, sameTokens(m, served.Dir)
+}
+
+// SavedWeights turns a job's folder, or one of its global_step_<n>, into the folder of the weights saved there; another
+// path stays.
+func SavedWeights(dir string) (string, error) {
+	if n, err := os.ReadFile(filepath.Join(dir, "latest_checkpointed_iteration.txt")); err == nil {
+		dir = filepath.Join(dir, "global_step_"+strings.TrimSpace(string(n)))
+	}
+	for _, note := range []string{"remote_checkpoint_path.txt", "remote_sampler_path.txt"} {
+		path, err := os.ReadFile(filepath.Join(dir, note))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return engine.CheckpointFolder(filepath.Join(filepath.Dir(dir), "tinker", "checkpoints"),
+			strings.TrimSpace(string(path)))
+	}
+	return dir, nil
+}
+
+// sameTokens refuses a model that does not read the same tokens as the one that is trained: its logprobs would be of
+// other texts.
+func sameTokens(m *base.Model, dir string) error {
+	if dir == m.Dir {
+		return nil
+	}
+	config, err := engine.Describe(dir)
+	if err != nil {
+		return err
+	}
+	other, err := tokenizer.Load(dir)
+	if err != nil {
+		return err
+	}
+	for id := range int32(config.Vocab) {
+		if !bytes.Equal(m.Tokenizer.Bytes(id), other.Bytes(id)) {
+			return fmt.Errorf("its token %d is %q, and %q in %s; a teacher must read the same tokens as the model "+
+				"that it teaches", id, other.Bytes(id), m.Tokenizer.Bytes(id), m.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package site
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+)
+
+// Rows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what its
+// name leads to on the hub.
+func (s Site) Rows(ctx context.Context, path, subset, split string) (*dataset.Source, error) {
+	ctx, cancel := s.WhileWanted(ctx)
+	defer cancel()
+	at := s.Find(path)
+	if _, err := os.Stat(at); err != nil && s.Hub != nil && hub.IsName(path) {
+		if at, err = s.Hub.Dataset(ctx, path, chooseSplit(subset, split)); err != nil {
+			return nil, err
+		}
+	}
+	return dataset.Open(at, subset, split)
+}
+
+// chooseSplit takes the files of a split, and the README that may say which they are.
+func chooseSplit(subset, split string) hub.Choose {
+	return func(ctx context.Context, l hub.Listing) ([]string, error) {
+		const card = "README.md"
+		readme := ""
+		has := slices.Contains(l.Names, card)
+		if has {
+			text, err := l.Read(ctx, card)
+			if err != nil {
+				return nil, err
+			}
+			readme = string(text)
+		}
+		names, err := dataset.Select(l.Names, readme, subset, split)
+		if err == nil && has {
+			names = append(names, card)
+		}
+		return names, err
+	}
+}
