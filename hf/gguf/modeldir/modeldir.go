@@ -4,7 +4,6 @@
 package modeldir
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -32,6 +31,10 @@ func Write(f *gguf.File, dir string) error {
 	if err != nil {
 		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
 	}
+	config, err := encode(s.config())
+	if err != nil {
+		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
+	}
 	_, stream, err := safetensors.Stream(parts, map[string]string{"format": "pt"})
 	if err != nil {
 		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
@@ -39,8 +42,8 @@ func Write(f *gguf.File, dir string) error {
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer) error
-	}{{"model.safetensors", stream}, {"tokenizer.json", asJSON(tok)}, {"tokenizer_config.json", asJSON(tokConfig)},
-		{"config.json", asJSON(s.config())}} {
+	}{{"model.safetensors", stream}, {"tokenizer.json", whole(tok)}, {"tokenizer_config.json", whole(tokConfig)},
+		{"config.json", whole(config)}} {
 		if err := disk.Replace(disk.OS(), filepath.Join(dir, file.name), file.write); err != nil {
 			return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
 		}
@@ -48,11 +51,9 @@ func Write(f *gguf.File, dir string) error {
 	return nil
 }
 
-func asJSON(v any) func(io.Writer) error {
+func whole(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+		_, err := w.Write(data)
+		return err
 	}
 }
