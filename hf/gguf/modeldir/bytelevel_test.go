@@ -40,15 +40,16 @@ func TestDigits(t *testing.T) {
 // What tokenizer_config.json and config.json say of special tokens and templates.
 func TestSettings(t *testing.T) {
 	dir, err := folder(t, gguftest.Model{Arch: "qwen3", Keys: []gguf.Pair{
-		{Key: "tokenizer.ggml.eot_token_id", Value: uint32(0)}, {Key: "tokenizer.ggml.padding_token_id", Value: uint32(0)},
+		{Key: "tokenizer.ggml.eot_token_id", Value: uint32(0)}, {Key: "tokenizer.ggml.padding_token_id",
+			Value: uint32(0)},
 		{Key: "tokenizer.chat_templates", Value: []string{"tool_use"}},
 		{Key: "tokenizer.chat_template.tool_use", Value: "with tools"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	conf := readJSON(t, dir, "tokenizer_config.json")
-	if conf["bos_token"] != "<|im_start|>" || conf["eos_token"] != "<|im_end|>" || conf["pad_token"] != "<|endoftext|>" ||
-		conf["unk_token"] != nil {
+	if conf["bos_token"] != "<|im_start|>" || conf["eos_token"] != "<|im_end|>" ||
+		conf["pad_token"] != "<|endoftext|>" || conf["unk_token"] != nil {
 		t.Errorf("tokenizer_config.json is %v", conf)
 	}
 	list, _ := conf["chat_template"].([]any)

@@ -4,6 +4,7 @@
 package modeldir
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,7 +16,10 @@ import (
 
 // Write writes the model folder of a file into dir, which exists. The weights take one pass and a few MiB of memory.
 // config.json comes last: a folder that has one is complete.
-func Write(f *gguf.File, dir string) error {
+func Write(f *gguf.File, dir string) error { return WriteContext(context.Background(), f, dir) }
+
+// WriteContext is Write until ctx ends.
+func WriteContext(ctx context.Context, f *gguf.File, dir string) error {
 	s, err := readShape(f.Metadata, tied(f))
 	if err != nil {
 		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
@@ -23,7 +27,7 @@ func Write(f *gguf.File, dir string) error {
 	if err := readFactors(f, &s); err != nil {
 		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
 	}
-	parts, err := weights(f, s)
+	parts, err := weights(ctx, f, s)
 	if err != nil {
 		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
 	}

@@ -1,6 +1,7 @@
 package modeldir
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 
@@ -20,13 +21,16 @@ type rows struct {
 const together = 1 << 18
 
 // write writes the rows in bf16, in the order of the folder. A few rows are in memory at a time.
-func (r rows) write(f *gguf.File, to io.Writer) error {
+func (r rows) write(ctx context.Context, f *gguf.File, to io.Writer) error {
 	step := max(1, together/r.width)
 	if r.heads > 0 {
 		step = r.n / r.heads
 	}
 	floats, out := make([]float32, min(step, r.n)*r.width), make([]byte, 2*min(step, r.n)*r.width)
 	for i := int64(0); i < r.n; i += step {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		n := min(step, r.n-i)
 		if err := f.Floats(r.tensor, floats[:n*r.width], r.at+i*r.width); err != nil {
 			return err

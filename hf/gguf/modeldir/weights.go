@@ -1,6 +1,7 @@
 package modeldir
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -78,7 +79,7 @@ func (s *shape) layer(n int64) []source {
 
 // weights finds all tensors of the model in the file, and refuses one that is missing, has another shape or is left
 // over.
-func weights(f *gguf.File, s shape) ([]safetensors.Part, error) {
+func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, error) {
 	var parts []safetensors.Part
 	have, used := map[string]gguf.Tensor{}, map[string]bool{"rope_freqs.weight": true}
 	for _, t := range f.Tensors {
@@ -91,7 +92,7 @@ func weights(f *gguf.File, s shape) ([]safetensors.Part, error) {
 		}
 		used[r.tensor.Name] = true
 		part := safetensors.Part{Name: w.to, DType: safetensors.BF16,
-			Write: func(to io.Writer) error { return r.write(f, to) }}
+			Write: func(to io.Writer) error { return r.write(ctx, f, to) }}
 		for _, d := range w.shape {
 			part.Shape = append(part.Shape, int(d))
 		}
