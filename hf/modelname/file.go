@@ -58,15 +58,15 @@ func GGUFs(dir string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		if !e.IsDir() && isModelFile(e.Name()) {
+		if !e.IsDir() && IsModelFile(e.Name()) {
 			files = append(files, filepath.Join(dir, e.Name()))
 		}
 	}
 	return files, nil
 }
 
-// isModelFile reports whether a file is a GGUF model or the first part of one, by its name.
-func isModelFile(base string) bool {
+// IsModelFile reports whether a file is a GGUF model or the first part of one, by its name.
+func IsModelFile(base string) bool {
 	_, i, _, part := gguf.ParseSplit(base)
 	lower := strings.ToLower(base)
 	beside := strings.HasPrefix(lower, "mmproj") || strings.Contains(lower, "imatrix")

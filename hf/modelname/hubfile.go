@@ -62,7 +62,7 @@ func (f Finder) hubFile(ctx context.Context, name string) (Model, error) {
 func chooseGGUF(names []string, quant string) ([]string, error) {
 	var models []string // by the first file
 	for _, n := range names {
-		if isModelFile(path.Base(n)) {
+		if IsModelFile(path.Base(n)) {
 			models = append(models, n)
 		}
 	}

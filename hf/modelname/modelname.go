@@ -65,6 +65,11 @@ func (f Finder) Model(ctx context.Context, name string) (Model, error) {
 // OnHub reports whether a name means something on the hub, so that it may have to be downloaded first.
 func OnHub(name string) bool { return hub.IsName(name) || isHubFile(name) }
 
+// MadeOfGGUF reports whether a name can only mean a GGUF model: a file's name, or one on the hub or in Ollama's store.
+func MadeOfGGUF(name string) bool {
+	return isGGUF(name) || isHubFile(name) || strings.HasPrefix(name, ollamaPrefix)
+}
+
 func (f Finder) note(format string, args ...any) {
 	if f.Note != nil {
 		f.Note(fmt.Sprintf(format, args...))
