@@ -64,8 +64,8 @@ func TestFindModels(t *testing.T) {
 	}
 }
 
-// A GGUF model has its file's name without .gguf: named by itself, or below a folder, where a model folder's own file is
-// not another model. Two models of one name are refused.
+// A GGUF model has its file's name without .gguf: named by itself, or below a folder, where a model folder's own file
+// is not another model. Two models of one name are refused.
 func TestFindGGUF(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", t.TempDir())
