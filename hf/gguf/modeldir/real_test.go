@@ -6,8 +6,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
@@ -89,4 +92,45 @@ func spelt(tok *tokenizer.Tokenizer, a, b []int32) (names []string) {
 		names = append(names, tok.Token(id))
 	}
 	return names
+}
+
+// A real file becomes a folder in memory that does not grow with it.
+func TestRealMemory(t *testing.T) {
+	if *realFile == "" {
+		t.Skip("no real file: make gguf GGUF=FILE.gguf")
+	}
+	f, err := gguf.Open(*realFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dir, begun := t.TempDir(), time.Now()
+	var most atomic.Uint64
+	done := make(chan struct{})
+	go func() { // looks every millisecond
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				most.Store(max(most.Load(), m.HeapInuse))
+			}
+		}
+	}()
+	err = Write(f, dir)
+	close(done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes of weights in %v; at most %d bytes of memory", st.Size(), time.Since(begun).Round(time.Millisecond),
+		most.Load())
+	if limit := uint64(256 << 20); most.Load() > limit {
+		t.Errorf("it took %d bytes of memory; the limit is %d", most.Load(), limit)
+	}
 }
