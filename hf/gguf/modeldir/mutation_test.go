@@ -88,7 +88,8 @@ func TestMutations(t *testing.T) {
 // damage changes a few places of a head: to numbers at the edges, other bytes, or bytes from elsewhere.
 func damage(r *rand.Rand, raw []byte, head int) []byte {
 	raw = slices.Clone(raw)
-	edge := []uint64{0, 1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 31, 33, 64, 255, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 40,
+	edge := []uint64{0, 1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 31, 33, 64, 255, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1,
+		1 << 40,
 		1<<63 - 1, 1<<64 - 1}
 	for range 1 + r.IntN(3) {
 		at := 24 + r.IntN(head-32)

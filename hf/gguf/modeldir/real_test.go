@@ -128,7 +128,8 @@ func TestRealMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d bytes of weights in %v; at most %d bytes of memory", st.Size(), time.Since(begun).Round(time.Millisecond),
+	t.Logf("%d bytes of weights in %v; at most %d bytes of memory", st.Size(),
+		time.Since(begun).Round(time.Millisecond),
 		most.Load())
 	if limit := uint64(256 << 20); most.Load() > limit {
 		t.Errorf("it took %d bytes of memory; the limit is %d", most.Load(), limit)

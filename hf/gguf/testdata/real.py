@@ -5,6 +5,8 @@ real.py FILE.gguf OUT [GSM8K folder] writes below OUT:
   lines.jsonl        {"text", "ids"}: lines as llama.cpp tokenises them with FILE's vocabulary
   pieces.gguf        a SentencePiece vocabulary trained here, without weights
   pieces.jsonl       the same lines with that one
+  pre-NAME.gguf      FILE's vocabulary with another way to cut words
+  pre-NAME.jsonl     the same lines with that one
 """
 import json, pathlib, random, sys
 
@@ -111,6 +113,37 @@ def pieces(texts, out):
     w.close()
 
 
+# One name of tokenizer.ggml.pre for each way to cut words.
+PRES = ["gpt-2", "llama-bpe", "qwen2", "tekken", "gpt-4o", "deepseek-llm", "deepseek-coder", "deepseek-v3", "falcon"]
+
+
+def pres(file, texts, out):
+    """Gives the file's tokens and merges the other ways to cut words, if it has a byte-level BPE."""
+    from gguf import GGUFReader, GGUFWriter
+
+    fields = GGUFReader(str(file)).fields
+
+    def read(key):
+        return fields["tokenizer.ggml." + key].contents()
+
+    if read("model") != "gpt2":
+        return
+    for pre in PRES:
+        w = GGUFWriter(str(out / f"pre-{pre}.gguf"), "llama")
+        w.add_tokenizer_model("gpt2")
+        w.add_tokenizer_pre(pre)
+        w.add_token_list(read("tokens"))
+        w.add_token_types(read("token_type"))
+        w.add_token_merges(read("merges"))
+        w.add_bos_token_id(read("bos_token_id"))
+        w.add_eos_token_id(read("eos_token_id"))
+        w.write_header_to_file()
+        w.write_kv_data_to_file()
+        w.write_tensors_to_file()
+        w.close()
+        tokenise(out / f"pre-{pre}.gguf", texts, out / f"pre-{pre}.jsonl")
+
+
 def folder(file, to):
     import torch, transformers
     from transformers import AutoModelForCausalLM, GgufConfig
@@ -133,6 +166,7 @@ def main():
     tokenise(file, texts, out / "lines.jsonl")
     pieces(texts, out)
     tokenise(out / "pieces.gguf", texts, out / "pieces.jsonl")
+    pres(file, texts, out)
     folder(file, out / "folder")
 
 

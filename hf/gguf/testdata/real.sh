@@ -32,6 +32,11 @@ compare() {
 	echo "# the same lines with a SentencePiece vocabulary"
 	go test ./hf/gguf/modeldir -run 'TestRealLines$' -count 1 -v -timeout 30m -gguf.file "$work/out/pieces.gguf" \
 		-gguf.lines "$work/out/pieces.jsonl" || failed=1
+	echo "# the same lines with the file's vocabulary and other ways to cut words"
+	for lines in "$work"/out/pre-*.jsonl; do
+		[ ! -f "$lines" ] || go test ./hf/gguf/modeldir -run 'TestRealLines$' -count 1 -v -timeout 30m \
+			-gguf.file "${lines%.jsonl}.gguf" -gguf.lines "$lines" || failed=1
+	done
 	echo "# blocks and containers"
 	go test ./hf/gguf -run 'TestMutations$|TestBlocks$|TestContainers$' -count 1 -v || failed=1
 	return $failed
