@@ -111,6 +111,10 @@ hub-python: ## read and write the Hugging Face cache in turn with Python's huggi
 tokenizer-python: ## compare ids of a large mixed corpus and of fuzzed texts with Hugging Face tokenizers, and measure load time and rate (needs Python and pip)
 	hf/tokenizer/testdata/python.sh
 
+.PHONY: gguf
+gguf: ## compare a real GGUF file (GGUF=FILE.gguf) with transformers and llama.cpp: tensors, logits, and the ids of 19,000 lines; writes the log (needs Python, pip and a C++ compiler; GSM8K=FOLDER adds its problems, PYTHON=python takes an environment)
+	PYTHON="$(PYTHON)" TORCH="$(TORCH)" hf/gguf/testdata/real.sh "$(GGUF)" "$(GSM8K)"
+
 .PHONY: templates-python
 templates-python: ## compare every chat template below DIR with Python's transformers (needs Python and pip); writes the log
 	hf/chat/testdata/templates.sh $(DIR)

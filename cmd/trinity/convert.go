@@ -30,6 +30,9 @@ func (c *convertCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
+	if ofGGUF(dir, c.Checkpoint) {
+		return c.copyModel(s)
+	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return fmt.Errorf("--checkpoint-dir %s is not a folder", c.Checkpoint)
 	}

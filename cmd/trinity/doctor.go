@@ -15,7 +15,7 @@ import (
 )
 
 type doctorCmd struct {
-	Model   string `arg:"" help:"A Hugging Face folder, or a model's name on the hub."`
+	Model   string `arg:"" help:"A model: a folder, a GGUF file, or a name on the hub or in Ollama."`
 	Rank    int    `help:"LoRA rank for the memory estimate." default:"32"`
 	Length  int    `help:"Tokens per sample, prompt and answer together." default:"1024"`
 	Samples int    `help:"Samples decoded together." default:"64"`
