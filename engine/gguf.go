@@ -15,32 +15,39 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// WriteGGUF writes the model of the folder base with the adapter added to its weights, or as it is if a is nil, as one
-// GGUF file. The sums are rounded once, from float32. The file is read back and compared before it gets its name: after
-// a crash path is complete or absent. name is the model's name in the file. The warning is that of [Merge].
-func WriteGGUF(base string, a *Adapter, name string, kind modelfile.Kind, path string) (f *modelfile.File, warning,
-	err error) {
-	return writeGGUF(disk.OS(), base, a, name, kind, path)
+// GGUF is what GGUF files are written of.
+type GGUF struct {
+	Base     string   // the folder of the model
+	Adapter  *Adapter // added to its weights; nil: nothing is
+	Name     string   // of the model in the file
+	Template string   // the chat template; "": that of Base
 }
 
-func writeGGUF(to disk.FS, base string, a *Adapter, name string, kind modelfile.Kind, path string) (f *modelfile.File,
-	warning, err error) {
+// Write writes the model with its adapter as one file. The sums of weights are rounded once, from float32. The file is
+// read back and compared before it gets its name: after a crash path is complete or absent. The warning is that of
+// [Merge].
+func (g GGUF) Write(kind modelfile.Kind, path string) (f *modelfile.File, warning, err error) {
+	return g.write(disk.OS(), kind, path)
+}
+
+func (g GGUF) write(to disk.FS, kind modelfile.Kind, path string) (f *modelfile.File, warning, err error) {
 	k, warning := kernel.Best(kernel.Native())
 	var peft *model.PEFT
-	if a != nil {
-		peft = &a.peft
+	if g.Adapter != nil {
+		peft = &g.Adapter.peft
 	}
-	m, err := model.OpenMerged(base, peft, k)
+	m, err := model.OpenMerged(g.Base, peft, k)
 	if err != nil {
 		return nil, warning, err
 	}
 	defer m.Close()
-	ends, err := generationEnds(base)
+	ends, err := generationEnds(g.Base)
 	for _, id := range m.Config.EOS {
 		ends = append(ends, int32(id))
 	}
 	if err == nil {
-		f, err = modelfile.Model{Name: name, Shape: ggufShape(m.Config), Weights: m, Dir: base, Ends: ends}.Plan(kind)
+		f, err = modelfile.Model{Name: g.Name, Shape: ggufShape(m.Config), Weights: m, Dir: g.Base, Ends: ends,
+			Template: g.Template}.Plan(kind)
 	}
 	if err == nil {
 		err = saveGGUF(to, f, path)
@@ -48,19 +55,21 @@ func writeGGUF(to disk.FS, base string, a *Adapter, name string, kind modelfile.
 	return f, warning, err
 }
 
-// WriteGGUFAdapter writes an adapter as a GGUF file for llama.cpp, which loads it beside its base model; base is the
-// folder of that. See [WriteGGUF].
-func WriteGGUFAdapter(base string, a Adapter, name, path string) (*modelfile.File, error) {
-	c, err := model.LoadConfig(base)
+// WriteAdapter writes the adapter alone, for llama.cpp, which loads it beside its base model. See Write.
+func (g GGUF) WriteAdapter(path string) (*modelfile.File, error) {
+	if g.Adapter == nil {
+		return nil, fmt.Errorf("engine: %s has no adapter: its weights were trained whole; write the model", g.Base)
+	}
+	c, err := model.LoadConfig(g.Base)
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := a.peft.Pairs(base, c)
+	pairs, err := g.Adapter.peft.Pairs(g.Base, c)
 	if err != nil {
 		return nil, err
 	}
-	out := modelfile.Adapter{Name: name, Shape: ggufShape(c), Rank: a.Rank, Alpha: a.Alpha,
-		Factors: map[string]modelfile.Factor{}}
+	out := modelfile.Adapter{Name: g.Name, Shape: ggufShape(c), Rank: g.Adapter.Rank,
+		Alpha: g.Adapter.Alpha, Factors: map[string]modelfile.Factor{}}
 	for at, p := range pairs {
 		out.Factors[at] = modelfile.Factor(p)
 	}

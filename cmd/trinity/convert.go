@@ -17,17 +17,17 @@ type convertCmd struct {
 	Checkpoint string `name:"checkpoint-dir" short:"c" required:"" help:"A job, step, checkpoint or adapter folder."`
 	Base       string `name:"base-model-dir" short:"b" help:"The adapter's base model, if it has moved."`
 	Output     string `short:"o" help:"The folder or GGUF file to create; default: in global_step_<n>/actor."`
-	GGUF       string `name:"gguf" placeholder:"TYPE" help:"Write a GGUF file: the model as f16, bf16, f32, q8_0 or q4_k_m, or the adapter as lora."`
+	GGUF       string `name:"gguf" placeholder:"TYPE" help:"Write a GGUF file: f16, bf16, f32, q8_0, q4_k_m, or lora."`
 }
 
 // Help implements kong.HelpProvider.
 func (*convertCmd) Help() string {
-	return "Without --gguf, a merged Hugging Face folder is written: of every step below a job, or of the last one " +
-		"with --output.\n\n" +
-		"With --gguf, one file for llama.cpp and Ollama is written, of the last step: MODEL-TYPE.gguf, and beside a " +
-		"merged model a Modelfile. f16 and bf16 have two bytes a weight, f32 four, q8_0 one, q4_k_m about 0.6. lora is " +
-		"for llama.cpp's --lora, with a GGUF file of the base model; newer releases of Ollama are said to take merged " +
-		"models only."
+	return "Without --gguf, a merged Hugging Face folder is written: of every step below a job, or of the last " +
+		"one with --output.\n\n" +
+		"With --gguf, one file for llama.cpp and Ollama is written, of the last step: MODEL-TYPE.gguf, and beside " +
+		"a merged model a Modelfile. f16 and bf16 have two bytes a weight, f32 four, q8_0 one, q4_k_m about 0.6. " +
+		"lora is the adapter alone, for llama.cpp's --lora with a GGUF file of the base model; newer releases of " +
+		"Ollama are said to take merged models only."
 }
 
 const (

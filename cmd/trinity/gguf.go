@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 const (
@@ -39,29 +40,37 @@ func (c *convertCmd) checkGGUF() error {
 
 // gguf writes a GGUF file from a folder with an adapter or a model: out, or in the folder out.
 func (c *convertCmd) gguf(s *surroundings, dir, out string) error {
-	var a *engine.Adapter
-	base, name, of := dir, dir, "the full weights of "+dir
+	template, _, err := run.JobTemplate(dir)
+	if err != nil {
+		return err
+	}
+	g, of := engine.GGUF{Base: dir, Name: dir, Template: template}, "the full weights of "+dir
 	if has(dir, engine.AdapterConfigFile) {
 		read, found, err := c.adapter(s, dir)
 		if err != nil {
 			return err
 		}
-		a, base, name = &read, found, read.Base
-		of = fmt.Sprintf("the adapter of %s (rank %d, alpha %g, %s)", dir, a.Rank, a.Alpha,
-			strings.Join(a.Modules, " "))
+		g.Adapter, g.Base, g.Name = &read, found, read.Base
+		of = fmt.Sprintf("the adapter of %s (rank %d, alpha %g, %s)", dir, read.Rank, read.Alpha,
+			strings.Join(read.Modules, " "))
 	}
-	name = strings.TrimSuffix(filepath.Base(filepath.Clean(name)), ".gguf")
+	g.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(g.Name)), ".gguf")
 	if !strings.HasSuffix(out, ".gguf") {
-		out = filepath.Join(out, name+"-"+c.GGUF+".gguf")
+		out = filepath.Join(out, g.Name+"-"+c.GGUF+".gguf")
 	}
 	if c.GGUF == ggufLoRA {
-		return c.ggufAdapter(s, a, base, name, of, out)
+		return ggufAdapter(s, g, of, out)
 	}
+	return c.ggufModel(s, g, of, out)
+}
+
+// ggufModel writes the model, and a Modelfile beside it.
+func (c *convertCmd) ggufModel(s *surroundings, g engine.GGUF, of, out string) error {
 	beside := strings.TrimSuffix(out, ".gguf") + ".Modelfile"
 	if _, err := os.Lstat(beside); err == nil {
 		return fmt.Errorf("%s exists already; remove it or choose another file with --output", beside)
 	}
-	f, warning, err := engine.WriteGGUF(base, a, name, modelfile.Kind(c.GGUF), out)
+	f, warning, err := g.Write(modelfile.Kind(c.GGUF), out)
 	if warning != nil {
 		fmt.Fprintln(s.err, "warning:", warning)
 	}
@@ -71,8 +80,8 @@ func (c *convertCmd) gguf(s *surroundings, dir, out string) error {
 	if err := disk.WriteFile(disk.OS(), beside, []byte(ollama(out, f.Stops()))); err != nil {
 		return err
 	}
-	if a != nil {
-		of += " merged into " + base
+	if g.Adapter != nil {
+		of += " merged into " + g.Base
 	}
 	fmt.Fprintf(s.out, "wrote %s, %s: %s\n", of, losses(f), out)
 	fmt.Fprintf(s.out, "it was read back and equals what was to be written; for Ollama: ollama create NAME -f %s\n",
@@ -81,15 +90,17 @@ func (c *convertCmd) gguf(s *surroundings, dir, out string) error {
 }
 
 // ggufAdapter writes the adapter alone.
-func (c *convertCmd) ggufAdapter(s *surroundings, a *engine.Adapter, base, name, of, out string) error {
-	if a == nil {
-		return fmt.Errorf("%s has no adapter: its weights were trained whole; write the model, with --gguf f16", base)
+func ggufAdapter(s *surroundings, g engine.GGUF, of, out string) error {
+	if g.Adapter == nil {
+		return fmt.Errorf("%s has no adapter: its weights were trained whole; write the model, with --gguf f16", g.Base)
 	}
-	if _, err := engine.WriteGGUFAdapter(base, *a, name+" LoRA", out); err != nil {
+	base := g.Name
+	g.Name += " LoRA"
+	if _, err := g.WriteAdapter(out); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.out, "wrote %s for llama.cpp: %s\n", of, out)
-	fmt.Fprintf(s.out, "load it with a GGUF file of %s: llama-cli -m BASE.gguf --lora %s\n", name, out)
+	fmt.Fprintf(s.out, "load it with a GGUF file of %s: llama-cli -m BASE.gguf --lora %s\n", base, out)
 	return nil
 }
 

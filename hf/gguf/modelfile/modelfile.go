@@ -46,6 +46,8 @@ type Model struct {
 	Weights Weights
 	Dir     string  // has tokenizer.json, and tokenizer_config.json and chat_template.jinja if there are such
 	Ends    []int32 // the tokens that end a text by config.json and generation_config.json
+	// Template is the chat template in place of that of Dir; "": that one.
+	Template string
 }
 
 // File is a file that is to be written: its metadata, and tensors that are made while they are written.
@@ -63,7 +65,7 @@ func (m Model) Plan(kind Kind) (*File, error) {
 	if err := m.Shape.check(); err != nil {
 		return nil, fmt.Errorf("modelfile: %w", err)
 	}
-	words, err := readVocabulary(m.Dir, m.Shape.Vocab, m.Ends)
+	words, err := readVocabulary(m.Dir, m.Template, m.Shape.Vocab, m.Ends)
 	if err != nil {
 		return nil, fmt.Errorf("modelfile: %w", err)
 	}

@@ -42,7 +42,7 @@ func TestPreSurvives(t *testing.T) {
 			if err := modeldir.Write(save(t, f), dir); err != nil {
 				t.Fatal(err)
 			}
-			v, err := readVocabulary(dir, m.shape.Vocab, nil)
+			v, err := readVocabulary(dir, "", m.shape.Vocab, nil)
 			if err != nil || v.pre != want {
 				t.Errorf("%s became %+v, %v; want %s", pre, v, err, want)
 			}
@@ -87,7 +87,7 @@ func TestTokenizersRefused(t *testing.T) {
 			`"post_processor":{"type":"RobertaProcessing","cls":["<think>",903],"sep":["<|im_end|>",902]},"was":{`),
 			960, "only the bos and eos tokens"},
 	} {
-		_, err := readVocabulary(tt.dir, tt.rows, nil)
+		_, err := readVocabulary(tt.dir, "", tt.rows, nil)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
@@ -96,7 +96,7 @@ func TestTokenizersRefused(t *testing.T) {
 
 // Rows without a token get one that is unused, and every token is there once.
 func TestPadding(t *testing.T) {
-	v, err := readVocabulary(changed(t, "qwen2", `"<think>"`, `"[PAD905]"`), 910, []int32{902, 900})
+	v, err := readVocabulary(changed(t, "qwen2", `"<think>"`, `"[PAD905]"`), "", 910, []int32{902, 900})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestPadding(t *testing.T) {
 // Templates besides the default are kept by their names.
 func TestTemplates(t *testing.T) {
 	v, err := readVocabulary(folder(t, "qwen2", `{"chat_template": [{"name": "default", "template": "a"},
-		{"name": "tool_use", "template": "b"}]}`), 960, nil)
+		{"name": "tool_use", "template": "b"}]}`), "", 960, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestTemplates(t *testing.T) {
 func TestScores(t *testing.T) {
 	for _, name := range []string{"llama2", "mistral"} {
 		dir := asSentencePiece(t, name)
-		v, err := readVocabulary(dir, 960, nil)
+		v, err := readVocabulary(dir, "", 960, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,8 +74,9 @@ func (m *merge) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// readVocabulary reads the tokenizer of a model folder, for an embedding of so many rows.
-func readVocabulary(dir string, rows int, ends []int32) (*vocabulary, error) {
+// readVocabulary reads the tokenizer of a model folder, for an embedding of so many rows. A template that is not empty
+// replaces the folder's.
+func readVocabulary(dir, template string, rows int, ends []int32) (*vocabulary, error) {
 	tok, err := tokenizer.Load(dir) // refuses what would be tokenised in another way
 	if err != nil {
 		return nil, err
@@ -96,6 +97,9 @@ func readVocabulary(dir string, rows int, ends []int32) (*vocabulary, error) {
 	conf, err := tokenizer.LoadConfig(dir)
 	if err != nil {
 		return nil, err
+	}
+	if template != "" {
+		conf.ChatTemplate = template
 	}
 	if err := v.readSpecial(tok, conf, ends); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
