@@ -36,7 +36,7 @@ var floors = []string{
 		"internal/spell internal/web internal/pattern internal/sbom hf/gguf",
 	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
-	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
+	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir hf/gguf/modelfile " +
 		"rl/experience rl/operator rl/reward engine/internal/nn monitor",
 	"hf/modelname rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
