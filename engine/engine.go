@@ -2,12 +2,13 @@
 //
 // The life of a request: a call of a TrainingClient gets a number and enters the training run's queue (queue.go),
 // which executes requests in SeqID order. A backward is cut into parts (gradient.go), these and a forward into
-// micro-batches (train.go, micro.go); an optimizer step runs as a whole (trainingrun.go). The compute loop (computeloop.go) takes this work from all
-// training runs in a fair order (share.go). A failed request does not change the run's state. Samples of all
-// requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go) over KV pages of package
-// engine/internal/cache. The compute loop and the scheduler alternate on the same threads (turn.go), in the order of
-// the computing time that each tenant has used (clock.go); training can be interrupted between two layers. The
-// memory of training runs and samplers is reserved before it is allocated (memory.go, footprint.go).
+// micro-batches (train.go, micro.go); an optimizer step runs as a whole (trainingrun.go). The compute loop
+// (computeloop.go) takes this work from all training runs in a fair order (share.go). A failed request does not change
+// the run's state. Samples of all requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go)
+// over KV pages of package engine/internal/cache. The compute loop and the scheduler alternate on the same threads
+// (turn.go), in the order of the computing time that each tenant has used (clock.go); training can be interrupted
+// between two layers. The memory of training runs and samplers is reserved before it is allocated (memory.go,
+// footprint.go).
 //
 // The tenant of a request is its Owner; an empty one is a tenant too.
 //
@@ -145,8 +146,9 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, numerics: numerics, bases: map[string]*base{}, runs: map[string]*trainingRun{}, unloaded: map[string]bool{},
-		saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
+	e := &Engine{opts: opts, numerics: numerics, bases: map[string]*base{}, runs: map[string]*trainingRun{},
+		unloaded: map[string]bool{},
+		saved:    map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
 	e.memory.total = max(0, opts.Memory)
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now

@@ -11,8 +11,8 @@ import (
 const runOverhead = 128 << 10
 
 // runBytes estimates the memory of a run in bytes: its parameters, a gradient, the copy of it that a failed request
-// restores, a part of it, and two moments, all f32; and two packed versions of its weights, since a step makes the new one while the
-// old one is in use.
+// restores, a part of it, and two moments, all f32; and two packed versions of its weights, since a step makes the new
+// one while the old one is in use.
 func (b *base) runBytes(l tinker.LoRA) int64 {
 	c := b.config
 	if l.Rank == 0 {

@@ -102,7 +102,8 @@ func (r *Runner) fewParts(n, weights int) bool {
 }
 
 const (
-	// sharedWork is the number of multiplications from which sharing a product saves more than waking the workers takes.
+	// sharedWork is the number of multiplications from which sharing a product saves more than waking the workers
+	// takes.
 	sharedWork = 1 << 17
 	// manyWeights do not fit in a core's caches, so that every walk over them reads memory.
 	manyWeights = 1 << 20
