@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 )
 
-// ofGGUF reports whether a name leads to a GGUF model: a file, a folder with one, or a name on the hub or in Ollama. The
-// folder of a job, a model or an adapter is none, whatever lies beside it.
+// ofGGUF reports whether a name leads to a GGUF model: a file, a folder with one, or a name on the hub or in Ollama.
+// The folder of a job, a model or an adapter is none, whatever lies beside it.
 func ofGGUF(dir, name string) bool {
 	if modelname.MadeOfGGUF(name) {
 		return true
