@@ -8,12 +8,16 @@ import (
 )
 
 // ofGGUF reports whether a name leads to a GGUF model: a file, a folder with one, or a name on the hub or in Ollama.
+// The folder of a job, a model or an adapter is none, whatever lies beside it.
 func ofGGUF(dir, name string) bool {
 	if modelname.MadeOfGGUF(name) {
 		return true
 	}
+	if has(dir, "run.json") || has(dir, engine.AdapterConfigFile) || isModelFolder(dir) || stepAbove(dir) != "" {
+		return false
+	}
 	files, err := modelname.GGUFs(dir)
-	return err == nil && len(files) > 0 && !isCheckpoint(dir)
+	return err == nil && len(files) > 0
 }
 
 // copyModel writes the Hugging Face folder of a GGUF model.

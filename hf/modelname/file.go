@@ -28,9 +28,10 @@ func FileName(path string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// folder is the model of a folder: a Hugging Face folder as it is, or the only GGUF model in it.
+// folder is the model of a folder: a Hugging Face folder as it is, or the only GGUF model in it. Repositories of GGUF
+// files may have a config.json too, but no safetensors.
 func (f Finder) folder(ctx context.Context, dir string) (Model, error) {
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err == nil {
+	if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err == nil && len(weights) > 0 {
 		return Model{Dir: dir}, nil
 	}
 	files, err := GGUFs(dir)

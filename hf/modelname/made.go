@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modeldir"
@@ -28,6 +29,9 @@ func (f Finder) made(ctx context.Context, path, name string) (string, error) {
 	id, err := identity(path)
 	if err != nil {
 		return "", fmt.Errorf("modelname: %w", err)
+	}
+	if len(name) > 100 { // names of files have limits
+		name = strings.ToValidUTF8(name[:100], "")
 	}
 	dir := filepath.Join(f.Cache, "trinity", "gguf", name+"-"+id)
 	if isMade(dir) {

@@ -54,6 +54,18 @@ func TestFile(t *testing.T) {
 	m := gguftest.Model{Arch: "llama"}
 	m.Write(t, filepath.Join(dir, "Tiny.Q8_0.gguf"))
 	m.Write(t, filepath.Join(dir, "mmproj-tiny.gguf"))
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hf := t.TempDir() // with a GGUF file beside its weights
+	for _, name := range []string{"config.json", "model.safetensors", "copy.gguf"} {
+		if err := os.WriteFile(filepath.Join(hf, name), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := f.Model(context.Background(), hf); err != nil || got.Dir != hf || got.File != "" {
+		t.Errorf("a Hugging Face folder is %+v, %v", got, err)
+	}
 	first := m.Split(t, filepath.Join(t.TempDir(), "tiny"), 3)
 	for name, want := range map[string]string{filepath.Join(dir, "Tiny.Q8_0.gguf"): "Tiny.Q8_0", dir: "Tiny.Q8_0",
 		first: "tiny", filepath.Dir(first): "tiny"} {

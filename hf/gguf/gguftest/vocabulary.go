@@ -2,6 +2,7 @@ package gguftest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
@@ -25,8 +26,8 @@ func Bytes() []gguf.Pair {
 		tokens = append(tokens, string(r))
 	}
 	merges := []string{"t h", "th e", "Ġ a", "i n", "Ġ the", "e r", "1 2"}
-	for _, m := range []string{"th", "the", "Ġa", "in", "Ġthe", "er", "12"} {
-		tokens = append(tokens, m)
+	for _, m := range merges {
+		tokens = append(tokens, strings.ReplaceAll(m, " ", ""))
 	}
 	for range len(tokens) - len(types) {
 		types = append(types, 1)

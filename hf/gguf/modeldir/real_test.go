@@ -18,6 +18,7 @@ import (
 
 var (
 	realFile  = flag.String("gguf.file", "", "a GGUF file")
+	realBut   = flag.Int("gguf.but", 0, "how many lines may differ, for a reason that the caller knows")
 	realLines = flag.String("gguf.lines", "", "lines as llama.cpp tokenises them with that file, see testdata/real.py")
 )
 
@@ -50,7 +51,7 @@ func TestRealLines(t *testing.T) {
 			continue
 		}
 		if odd++; odd <= 20 {
-			t.Errorf("%.200q\n\tours      %q\n\tllama.cpp %q", line.Text, spelt(tok, got, line.IDs),
+			t.Logf("%.200q\n\tours      %q\n\tllama.cpp %q", line.Text, spelt(tok, got, line.IDs),
 				spelt(tok, line.IDs, got))
 		}
 	}
@@ -58,8 +59,8 @@ func TestRealLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%s: %d lines, %d tokens; %d lines differ from llama.cpp's", filepath.Base(*realFile), lines, tokens, odd)
-	if lines < 10000 {
-		t.Errorf("%d lines; 10,000 are needed", lines)
+	if lines < 10000 || odd > *realBut {
+		t.Errorf("%d of %d lines differ; at most %d of at least 10,000 may", odd, lines, *realBut)
 	}
 }
 

@@ -119,7 +119,7 @@ func (v vocabulary) tokenizer() ([]byte, error) {
 		err = v.sentencePiece(tok)
 	default:
 		err = fmt.Errorf("tokenizer.ggml.model is %q, which is not supported; supported are gpt2 (byte-level BPE) and "+
-			"llama (SentencePiece)", v.kind)
+			"llama (SentencePiece); choose a model with one of these", v.kind)
 	}
 	if err != nil {
 		return nil, err

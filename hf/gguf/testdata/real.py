@@ -42,7 +42,7 @@ Tất cả mọi người sinh ra đều được tự do và bình đẳng về
 
 
 def lines(gsm8k):
-    """Some thousand lines of each kind, the same in each run over the same files."""
+    """Some thousand lines of each kind, the same in each run over the same files; the made ones in every run."""
     draw = random.Random(17)
     out = []
     if gsm8k:
@@ -58,6 +58,7 @@ def lines(gsm8k):
     out += ["\n".join(code[i : i + 8]) for i in draw.sample(range(len(code) - 8), 500)]
     for path in sorted(pathlib.Path("docs").glob("*.md")):
         out += path.read_text(encoding="utf-8").split("\n\n")
+    draw = random.Random(18)
     words = [w for sentence in PROSE for w in sentence.split(" ")]
     out += PROSE + PROSE
     for _ in range(2000):
