@@ -20,15 +20,18 @@ func ofGGUF(dir, name string) bool {
 	return err == nil && len(files) > 0
 }
 
-// copyModel writes the Hugging Face folder of a GGUF model.
+// copyModel writes the Hugging Face folder of a GGUF model, or another GGUF file.
 func (c *convertCmd) copyModel(s *surroundings) error {
 	m, err := s.finder().Model(s.ctx, c.Checkpoint)
 	if err != nil {
 		return err
 	}
 	if c.Output == "" {
-		return usageError{fmt.Errorf("trinity: %s is a GGUF model; name the folder to create with --output",
-			c.Checkpoint)}
+		return usageError{fmt.Errorf("trinity: %s is a GGUF model; name the folder to create with --output (with "+
+			"--gguf, the file)", c.Checkpoint)}
+	}
+	if c.GGUF != "" {
+		return c.convert(s, m.Dir, c.Output)
 	}
 	if err := engine.CopyModel(m.Dir, c.Output); err != nil {
 		return err
