@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../../.."
 work=$PWD/.cache/gguf
 python=${PYTHON:-$work/venv/bin/python}
 mkdir -p "$work" docs/results
-if [ ! -x "$python" ]; then
+if [ -z "${PYTHON:-}" ] && [ ! -x "$python" ]; then
 	python3 -m venv "$work/venv"
 	"$python" -m pip install -q ${TORCH:-torch} transformers==5.23.0 accelerate gguf==0.19.0 sentencepiece
 	CMAKE_ARGS="-DLLAVA_BUILD=OFF" nice "$python" -m pip install -q llama-cpp-python==0.3.36
