@@ -1,5 +1,6 @@
 """Asks other programs about a GGUF file: transformers for the folder that it makes of it, llama.cpp for the ids of many lines.
 
+real.py --hf tokenizer.json lines.jsonl adds Hugging Face's ids to lines.
 real.py FILE.gguf OUT [GSM8K folder] writes below OUT:
   folder/            the model as transformers reads it, in bf16
   lines.jsonl        {"text", "ids"}: lines as llama.cpp tokenises them with FILE's vocabulary
@@ -145,6 +146,20 @@ def pres(file, texts, out):
         tokenise(out / f"pre-{pre}.gguf", texts, out / f"pre-{pre}.jsonl")
 
 
+def hugging_face(tokenizer, lines):
+    """Adds Hugging Face's ids to the lines where they are not llama.cpp's."""
+    from tokenizers import Tokenizer
+
+    tok = Tokenizer.from_file(tokenizer)
+    rows = [json.loads(line) for line in open(lines, encoding="utf-8")]
+    with open(lines, "w", encoding="utf-8") as f:
+        for row in rows:
+            ids = tok.encode(row["text"], add_special_tokens=False).ids
+            if ids != row["ids"]:
+                row["hf"] = ids
+            f.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
 def folder(file, to):
     import torch, transformers
     from transformers import AutoModelForCausalLM, GgufConfig
@@ -158,6 +173,9 @@ def folder(file, to):
 
 
 def main():
+    if sys.argv[1] == "--hf":
+        hugging_face(*sys.argv[2:])
+        return
     file, out = pathlib.Path(sys.argv[1]).absolute(), pathlib.Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
     texts = lines(sys.argv[3] if len(sys.argv) > 3 else "")
