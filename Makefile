@@ -123,6 +123,10 @@ million-rows: ## check that a million rows of each format open within a second
 peft: ## load adapters and merged models in Python's peft and transformers (needs Python and pip)
 	engine/internal/model/testdata/peft/peft.sh
 
+.PHONY: gguf-out
+gguf-out: build ## write GGUF files of a short job on a real model and compare them in llama.cpp and peft; writes the log (GGUF=/path/to/model.gguf; needs Python and pip, or PYTHON=python with the packages)
+	engine/testdata/gguf_out.sh "$(GGUF)" 2>&1 | tee bin/gguf-out.log; result=$${PIPESTATUS[0]}; grep -q 'gguf-out: skipped' bin/gguf-out.log || cp bin/gguf-out.log docs/results/gguf-out.log; exit $$result
+
 .PHONY: sdk
 sdk: build ## run the unmodified Python SDK, newest and 0.25, against trinity serve; writes bin/sdk.md (needs Python and pip)
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out bin/sdk.md

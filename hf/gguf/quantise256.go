@@ -45,18 +45,18 @@ func narrow45(to []byte, x []float32, most int, fifth, qs []byte) {
 	}
 }
 
-// nearScales returns the integers of six bits near s and m that give the least squared error for a part.
+// nearScales returns the integers of six bits near s and m that give the least squared error for a part, by counts.
 func nearScales(x []float32, s, m, d, dmin float64, most int) (scale, least int) {
-	best := math.Inf(1)
+	best, w := math.Inf(1), counts(x)
 	atS, atM := whole(s, 0, 63), whole(m, 0, 63)
 	for i := max(0, atS-1); i <= min(63, atS+1); i++ {
 		for j := max(0, atM-1); j <= min(63, atM+1); j++ {
 			step, shift := float64(d*float64(i)), float64(dmin*float64(j))
 			inverse, e := reciprocal(step), 0.0
-			for _, v := range x {
+			for l, v := range x {
 				q := float64(whole(float64((float64(v)+shift)*inverse), 0, most))
 				miss := float64(step*q) - shift - float64(v)
-				e += float64(miss * miss)
+				e += float64(w[l] * float64(miss*miss))
 			}
 			if e < best {
 				scale, least, best = i, j, e
@@ -107,7 +107,7 @@ func narrowQ6K(to []byte, x []float32) {
 	}
 }
 
-// nearScale returns the signed byte near s that gives the least squared error for a part.
+// nearScale returns the signed byte near s that gives the least squared error for a part, by squares.
 func nearScale(x []float32, s, d float64) (scale int) {
 	best := math.Inf(1)
 	at := whole(s, -128, 127)
@@ -116,7 +116,7 @@ func nearScale(x []float32, s, d float64) (scale int) {
 		inverse, e := reciprocal(step), 0.0
 		for _, v := range x {
 			miss := float64(step*float64(whole(float64(float64(v)*inverse), -32, 31))) - float64(v)
-			e += float64(miss * miss)
+			e += float64(float64(float64(v)*float64(v)) * float64(miss*miss))
 		}
 		if e < best {
 			scale, best = i, e
