@@ -19,7 +19,7 @@ var (
 	ggufPython = flag.String("gguf.python", "", "a Python with llama-cpp-python, gguf, torch, transformers and peft")
 	ggufBase   = flag.String("gguf.base", "", "the folder of the base model")
 	ggufJob    = flag.String("gguf.job", "", "the folder of an adapter trained on it")
-	ggufWork   = flag.String("gguf.work", "", "the folder of the GGUF files made of both, by kind: bf16.gguf, lora.gguf, …")
+	ggufWork   = flag.String("gguf.work", "", "the folder of the GGUF files of both: bf16.gguf, lora.gguf, …")
 )
 
 // ggufAnswer is a prompt with the job's greedy answer, and the logprobs of its tokens after the first: of the job as it
