@@ -3,22 +3,11 @@ package modelfile
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-)
 
-// The patterns of words, as the models' own tokenizer.json have them.
-const (
-	contractions = `(?i:'s|'t|'re|'ve|'m|'ll|'d)`
-	spaces       = `\s*[\r\n]+|\s+(?!\S)|\s+`
-	upper        = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`
-	lower        = `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
-
-	wordsLlama3 = contractions + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|` + spaces
-	wordsQwen2  = contractions + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|` + spaces
-	wordsQwen35 = contractions + `|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|` + spaces
-	wordsGPT4o  = upper + `*` + lower + `+` + contractions + `?|` + upper + `+` + lower + `*` + contractions +
-		`?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|` + spaces
-	wordsTekken = upper + `*` + lower + `+|` + upper + `+` + lower + `*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|` + spaces
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modeldir"
 )
 
 // way is how a byte-level tokenizer cuts a text into words, in the notation of preTokenizer.key.
@@ -27,20 +16,27 @@ type way struct {
 	ignoreMerges bool
 }
 
-// preNames are llama.cpp's names of the ways (llama-vocab.cpp), for tokenizer.ggml.pre. Where several names stand for
-// one way, it is the first of them.
-func preNames() map[way]string {
-	split := func(words string) string { return "Split(" + words + ") ByteLevel" }
-	return map[way]string{
-		{cut: "ByteLevel(words)"}:                     "gpt-2",
-		{cut: "Digits(single) ByteLevel(words)"}:      "smollm",
-		{cut: split(wordsLlama3), ignoreMerges: true}: "llama-bpe",
-		{cut: split(wordsLlama3)}:                     "smaug-bpe",
-		{cut: split(wordsQwen2)}:                      "qwen2",
-		{cut: split(wordsQwen35)}:                     "qwen35",
-		{cut: split(wordsGPT4o)}:                      "gpt-4o",
-		{cut: split(wordsTekken), ignoreMerges: true}: "tekken",
+// preNames are llama.cpp's names of the ways, for tokenizer.ggml.pre: those that package modeldir reads. Where several
+// names stand for one way, it is the one of the family that made it known, or the first.
+func preNames() (map[way]string, error) {
+	known := []string{"gpt-2", "smollm", "llama-bpe", "smaug-bpe", "qwen2", "gpt-4o", "deepseek-v3", "tekken"}
+	names := map[way]string{}
+	ways := modeldir.Ways()
+	for _, name := range slices.Sorted(maps.Keys(ways)) {
+		raw, err := json.Marshal(ways[name].PreTokenizer)
+		if err != nil {
+			return nil, err
+		}
+		var p preTokenizer
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return nil, err
+		}
+		w := way{p.key(), ways[name].IgnoreMerges}
+		if _, there := names[w]; !there || slices.Contains(known, name) {
+			names[w] = name
+		}
 	}
+	return names, nil
 }
 
 // preTokenizer is a "pre_tokenizer" of tokenizer.json.
@@ -99,7 +95,11 @@ func (p preTokenizer) key() string {
 
 // findPre is llama.cpp's name of the way in which a byte-level tokenizer cuts a text.
 func findPre(p preTokenizer, ignoreMerges bool) (string, error) {
-	name, known := preNames()[way{p.key(), ignoreMerges}]
+	names, err := preNames()
+	if err != nil {
+		return "", err
+	}
+	name, known := names[way{p.key(), ignoreMerges}]
 	if !known {
 		return "", fmt.Errorf("the pre_tokenizer of tokenizer.json is %q with ignore_merges %v, for which "+
 			"llama.cpp has no name that is known here; write a Hugging Face folder, without --gguf, and convert it "+
