@@ -52,12 +52,12 @@ def logprobs(llm, ids):
 
 
 def greedy(llm, a):
-    """The answer of llama.cpp: 48 tokens as the job's, or up to an end."""
+    """The answer of llama.cpp: 32 tokens as the job's, or up to an end."""
     llm.reset()
     ids = a["tokens"][: a["length"]]
     llm.eval(ids)
     out = []
-    while len(out) < 48:
+    while len(out) < 32:
         token = int(np.argmax(llm.scores[len(ids) + len(out) - 1]))
         out.append(token)
         if llama_cpp.llama_vocab_is_eog(llm._model.vocab, token):
