@@ -68,10 +68,10 @@ func TestGGUFOut(t *testing.T) {
 }
 
 func ggufQuestions() []string {
-	return []string{"What is the capital of France?", "Name three primary colors.", "Write one sentence about the sea.",
-		"A box has 12 eggs. 5 break. How many are left?", "Tom has 17 apples and buys 25 more. How many has he?",
-		"What is 7 * 8?", "Translate to French: good morning.", "Why is the sky blue?", "Write a list of 4 animals.",
-		"def fib(n):", "Ünïcödé, 東京 and 🙂: what are they?", "There are 3 cars with 4 wheels each. How many wheels?"}
+	return []string{"What is the capital of France?", "Write one sentence about the sea.",
+		"Tom has 17 apples and buys 25 more. How many has he?", "Translate to French: good morning.",
+		"Write a list of 4 animals.", "def fib(n):", "Ünïcödé, 東京 and 🙂: what are they?",
+		"There are 3 cars with 4 wheels each. How many wheels?"}
 }
 
 // ask returns the greedy answer of the job.
@@ -93,7 +93,7 @@ func ask(t *testing.T, e *Engine, tok *tokenizer.Tokenizer, question string) ggu
 	a := ggufAnswer{Prompt: text, Tokens: tok.Encode(text, false)}
 	a.Length = len(a.Tokens)
 	p := tinker.DefaultSampling()
-	p.MaxTokens, p.Temperature = 48, 0
+	p.MaxTokens, p.Temperature = 32, 0
 	r := tinker.SampleRequest{Prompt: tinker.Text(a.Tokens), Params: p}
 	answer := sampleOf(t, e, "job", r).Sequences[0].Tokens
 	a.Tokens, a.Greedy = append(a.Tokens, answer...), sampleOf(t, e, "float32", r).Sequences[0].Tokens

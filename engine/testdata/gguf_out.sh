@@ -23,6 +23,7 @@ if ! "$python" -c 'import llama_cpp, gguf, torch, transformers, peft'; then
 fi
 work=${KEEP:-$(mktemp -d)}
 [ -n "${KEEP:-}" ] || trap 'rm -rf "$work"' EXIT
+exec > >(sed -u "s#$work#WORK#g") 2>&1
 export XDG_CACHE_HOME=$work/cache # where the model folder is made
 bin/trinity run --config engine/testdata/gguf_out.yaml model.model_path="$(realpath "$model")" checkpoint_root_dir="$work/job"
 rm -f "$work"/*.gguf "$work"/*.Modelfile

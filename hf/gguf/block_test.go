@@ -72,7 +72,7 @@ func checkNarrow(t *testing.T, id Type, how string, values []float32, want []byt
 			t.Errorf("%s, %s: the values are stored as %x, want %x", id, how, again, want)
 		}
 	default:
-		if e := relative(t, id, values, again); e > 0.02 {
+		if e := relative(t, id, values, again); e > 0.04 {
 			t.Errorf("%s, %s: values of the type's own are stored with an error of %.4f", id, how, e)
 		}
 	}

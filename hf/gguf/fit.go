@@ -4,9 +4,8 @@ import "math"
 
 // How scales are found when a block is written. The formats define what a block means and not how it is made: these
 // functions look for the numbers whose values are nearest to the given ones in squared error. Great weights count more,
-// as in llama.cpp: rounding them off changes a model's answers most. (With equal weights the error is smaller, and on
-// a trained SmolLM2-135M the mean change of a logprob was 0.46 instead of 0.30.) For fixed integers q the best scale is
-// linear regression's; so several ways of rounding are tried, each with its best scale, and the best of them is kept.
+// as in llama.cpp. For fixed integers q the best scale is linear regression's; so several ways of rounding are tried,
+// each with its best scale, and the best of them is kept.
 
 // counts is how much each element of a part counts: its magnitude and the part's root mean square.
 func counts(x []float32) []float64 {

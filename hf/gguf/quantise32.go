@@ -5,16 +5,24 @@ import (
 	"math"
 )
 
-// The blocks of 32 elements that are written besides Q8_0: see fit.go for how the scales are found.
+// The blocks of 32 elements that are written besides Q8_0.
 
-// narrowQ50 makes a block of Q5_0: x ≈ d·(q−16).
+// narrowQ50 makes a block of Q5_0: x ≈ d·(q−16). The element of the greatest magnitude becomes -16, as in llama.cpp
+// (quantize_row_q5_0_ref of ggml). A scale by fitSigned has a smaller error, and on trained models of SmolLM2-135M the
+// logprobs were no nearer, or further off by a quarter.
 func narrowQ50(to []byte, x []float32) {
-	d := toHalf(float32(fitSigned(x, 16)))
-	binary.LittleEndian.PutUint16(to, d)
-	putFive(to[2:], x, 0, fromHalf(d), -16)
+	peak := float32(0)
+	for _, v := range x {
+		if math.Abs(float64(v)) > math.Abs(float64(peak)) {
+			peak = v
+		}
+	}
+	d := peak / -16
+	binary.LittleEndian.PutUint16(to, toHalf(d))
+	putFive(to[2:], x, 0, float64(d), -16)
 }
 
-// narrowQ51 makes a block of Q5_1: x ≈ d·q + m.
+// narrowQ51 makes a block of Q5_1: x ≈ d·q + m, see fit.go.
 func narrowQ51(to []byte, x []float32) {
 	scale, least := fitAffine(x, 31)
 	d, m := toHalf(float32(scale)), toHalf(float32(-least))
