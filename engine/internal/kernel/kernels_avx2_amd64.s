@@ -5021,10 +5021,12 @@ done150:
 	VZEROUPPER
 	RET
 
-// func avx2Fetch(lines int, src *float32)
-TEXT ·avx2Fetch(SB), NOSPLIT, $0-16
+// func avx2Fetch(lines int, src *float32, at int)
+TEXT ·avx2Fetch(SB), NOSPLIT, $0-24
 	MOVQ lines+0(FP), CX
 	MOVQ src+8(FP), SI
+	MOVQ at+16(FP), AX
+	ADDQ AX, SI
 loop151:
 	PREFETCHT1 (SI)
 	ADDQ $64, SI

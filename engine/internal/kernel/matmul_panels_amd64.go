@@ -54,7 +54,7 @@ func (p *product) stretch(t0, t1 int, b, next unsafe.Pointer, n, column, cols in
 	const lines = NR * 4 / 64 // of a step
 	each := (n*lines + t1 - t0 - 1) / (t1 - t0)
 	for t := t0; t < t1; t++ {
-		p.fetch(each, (*float32)(unsafe.Add(next, (t-t0)*each*64)))
+		p.fetch(each, (*float32)(next), (t-t0)*each*64)
 		p.multiply(t, t+1, n, (*float32)(b), column, cols, acc)
 	}
 }

@@ -241,8 +241,10 @@ func (g avx2GEMM) element(rows, k, i int) string {
 
 // avx2Fetch prefetches lines of memory that products will read.
 func avx2Fetch(a *asm) {
-	a.fn("avx2Fetch", "prefetches that many lines of 64 bytes from src on into the second cache.", 0, false,
-		num("lines", "CX"), ptr("src", "SI"))
+	a.fn("avx2Fetch", "prefetches that many lines of 64 bytes from at bytes behind src on into the second cache. They "+
+		"may lie outside the memory of src: nothing is read.", 0, false,
+		num("lines", "CX"), ptr("src", "SI"), num("at", "AX"))
+	a.ins("ADDQ AX, SI")
 	loop := a.newLabel("loop")
 	a.label(loop)
 	a.ins("PREFETCHT1 (SI)")
