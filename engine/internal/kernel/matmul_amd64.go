@@ -34,8 +34,8 @@ type family struct {
 	// round writes a row in the form of the bf16 kernels, with zeros up to the given number of elements.
 	round func(dst, x []float32, full int)
 	pair  int // floats that a pair of such a row takes
-	// fetch prefetches lines of 64 bytes from at bytes behind src on into the second cache, or tries to; nil if products
-	// of bf16 do not need it.
+	// fetch prefetches lines of 64 bytes from at bytes behind src on into the second cache, or tries to; nil if
+	// products of bf16 do not need it.
 	fetch func(lines int, src *float32, at int)
 	// columns and panel pack rows and the panels they are multiplied with.
 	columns func(n int, dst, src *float32, ld, rows int)
