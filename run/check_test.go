@@ -60,7 +60,7 @@ func TestValidateAndRunAgree(t *testing.T) {
 		{"algorithm.algorithm_type=on_policy_distill algorithm.kl_loss_fn_args=null", "explorer.auxiliary_models",
 			"learns from a teacher"},
 		{"model.max_model_len=513", "model.max_model_len", "the context of examples/tiny/model is 512 tokens"},
-		{"model.model_path=./nowhere", "model.model_path", "is not a folder here"},
+		{"model.model_path=./nowhere", "model.model_path", "is not a folder or GGUF file here"},
 		{"model.custom_chat_template='{% for %}'", "model.custom_chat_template", "cannot be read"},
 		{"buffer.total_steps=null trainer.total_steps=null " + taskset + ".path=" + few, taskset,
 			"1 rows for 1 epochs do not fill one batch of 16"},

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 )
 
 // Ctrl-C ends a download, and the run with it; the next start continues.
@@ -36,8 +37,8 @@ func TestStopEndsDownload(t *testing.T) {
 		t.Errorf("stopped: %v, want %v", err, ErrInterrupted)
 	}
 	close(release)
-	if _, err := hub.FindModel(context.Background(), cfg.Model.ModelPath, func(p string) string { return p },
-		h); err != nil {
+	find := modelname.Finder{Find: func(p string) string { return p }, Hub: h}
+	if _, err := find.Folder(t.Context(), cfg.Model.ModelPath); err != nil {
 		t.Errorf("the next start: %v", err)
 	}
 }

@@ -35,7 +35,8 @@ func TestJudge(t *testing.T) {
 func TestJudgeIsMissing(t *testing.T) {
 	_, err := Run(t.Context(), load(t, t.TempDir(), append(judged, "explorer.auxiliary_models=[{model_path: "+
 		"no/such/folder}]")...), options())
-	if err == nil || !strings.Contains(err.Error(), "judge: hub: model \"no/such/folder\" is not a folder here") {
+	if err == nil || !strings.Contains(err.Error(),
+		"judge: modelname: model \"no/such/folder\" is not a folder or GGUF file here") {
 		t.Errorf("a judge that is not there: %v", err)
 	}
 }

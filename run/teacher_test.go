@@ -61,7 +61,7 @@ func TestTeacherRefusals(t *testing.T) {
 	for _, tt := range []struct{ models, want string }{
 		{"[]", "explorer.auxiliary_models is empty"},
 		{"[{model_path: examples/tiny/guess/model}]", "must read the same tokens"},
-		{"[{model_path: no/such/folder}]", "is not a folder here"},
+		{"[{model_path: no/such/folder}]", "is not a folder or GGUF file here"},
 		{"[{model_path: tinker://x/sampler_weights/y}]", "teacher model"},
 	} {
 		cfg := example(t, t.TempDir(), "on_policy_distill", append(taught, "explorer.auxiliary_models="+tt.models)...)

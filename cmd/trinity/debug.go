@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -73,11 +73,14 @@ func (c *debugCmd) output() (string, error) {
 
 // serveModel serves the configuration's model.
 func (c *debugCmd) serveModel(s *surroundings, name string) error {
-	dir, err := hub.FindModel(s.ctx, name, s.find, s.hub())
+	dir, err := s.model(name)
 	if err != nil {
 		return err
 	}
 	data := dataFlag{Data: filepath.Join(c.OutputDir, "serve")}
+	if modelname.MadeOfGGUF(name) {
+		dir = name
+	}
 	serve := &serveStart{dataFlag: data, Addr: c.Addr, Models: []string{dir}, MinFree: 256}
 	return serve.Run(s)
 }

@@ -3,16 +3,42 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
 // hub is the Hugging Face hub as the environment configures it: HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT,
 // HF_TOKEN.
 func (s *surroundings) hub() *hub.Hub { return hub.New(s.hubOptions()) }
+
+// model returns the folder of a model by its name.
+func (s *surroundings) model(name string) (string, error) {
+	m, err := s.finder().Model(s.ctx, name)
+	return m.Dir, err
+}
+
+// finder finds models by their names.
+func (s *surroundings) finder() modelname.Finder {
+	return modelname.Finder{Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(),
+		Note: func(text string) { fmt.Fprintln(s.err, text) }}
+}
+
+// ollama are the places of Ollama's store: where OLLAMA_MODELS says, the user's, that of the service its installer
+// makes on Linux, and those of distributions' packages.
+func (s *surroundings) ollama() (roots []string) {
+	if dir, ok := s.env("OLLAMA_MODELS"); ok && dir != "" {
+		roots = append(roots, dir)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		roots = append(roots, filepath.Join(home, ".ollama", "models"))
+	}
+	return append(roots, "/usr/share/ollama/.ollama/models", "/var/lib/ollama/.ollama/models", "/var/lib/ollama")
+}
 
 // cachedHub is the hub's cache alone: nothing is downloaded.
 func (s *surroundings) cachedHub() *hub.Hub {

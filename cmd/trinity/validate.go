@@ -19,7 +19,8 @@ func (c *validateCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	in, err := run.Inspect(s.ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(), Stop: s.stop})
+	in, err := run.Inspect(s.ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(),
+		Cache: s.cacheDir, Ollama: s.ollama(), Stop: s.stop})
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,11 @@ func avx2Blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc i
 
 var avx2BlockedKernels = [...]microKernel{nil, avx2Blockedx1, avx2Blockedx2, avx2Blockedx3, avx2Blockedx4, avx2Blockedx5, avx2Blockedx6}
 
+// avx2Fetch prefetches that many lines of 64 bytes from at bytes behind src on into the second cache. They may lie outside the memory of src: nothing is read.
+//
+//go:noescape
+func avx2Fetch(lines int, src *float32, at int)
+
 // avx2PackColumns writes dst[k*rows+i] = src[k][i] for k < n, up to 8 rows; rows of src are ld bytes apart.
 //
 //go:noescape

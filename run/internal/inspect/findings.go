@@ -53,7 +53,7 @@ func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 		if placed != nil {
 			err = placed.Err
 		}
-		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "run: "), "hub: ")
+		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "run: "), "modelname: ")
 		return []*config.Problem{in.cfg.Problem(key, "%s", text)}
 	}
 	for _, a := range names {

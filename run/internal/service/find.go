@@ -38,9 +38,7 @@ func (f Finder) Model(ctx context.Context, read *base.Model) (*base.Model, error
 	name := f.Config.Model.BaseModel()
 	find := f.Tokenizer
 	if f.Backend.Kind == config.Local {
-		find = func(ctx context.Context) (string, error) {
-			return hub.FindModel(ctx, name, f.Site.Find, f.Site.Hub)
-		}
+		find = func(ctx context.Context) (string, error) { return f.Site.Model(ctx, name) }
 	}
 	dir, err := find(ctx)
 	if err != nil {
@@ -66,8 +64,8 @@ func (f Finder) Tokenizer(ctx context.Context) (string, error) {
 		}
 	}
 	for _, n := range names {
-		if dir := f.Site.Find(n); isFolder(dir) {
-			return dir, nil
+		if at := f.Site.Find(n); isFolder(at) || strings.EqualFold(filepath.Ext(at), ".gguf") {
+			return f.Site.Model(ctx, n)
 		}
 	}
 	if f.Site.Hub != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
-	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
@@ -50,7 +49,7 @@ func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
 func (f Finder) openJudge(ctx context.Context, conf config.InferenceModel, date time.Time) (*Judge, error) {
 	ctx, cancel := f.Site.WhileWanted(ctx)
 	defer cancel()
-	dir, err := hub.FindModel(ctx, conf.ModelPath, f.Site.Find, f.Site.Hub)
+	dir, err := f.Site.Model(ctx, conf.ModelPath)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -74,7 +73,11 @@ func (f Finder) teacherModel(ctx context.Context, m *base.Model, path string) (e
 	served := engine.Model{Dir: dir}
 	if _, err := os.Stat(filepath.Join(dir, engine.AdapterConfigFile)); err == nil {
 		served = engine.Model{Dir: m.Dir, Adapter: dir}
-	} else if served.Dir, err = hub.FindModel(ctx, path, func(string) string { return dir }, f.Site.Hub); err != nil {
+		return served, sameTokens(m, served.Dir)
+	}
+	there := f.Site
+	there.Find = func(string) string { return dir }
+	if served.Dir, err = there.Model(ctx, path); err != nil {
 		return served, err
 	}
 	return served, sameTokens(m, served.Dir)
@@ -83,6 +86,9 @@ func (f Finder) teacherModel(ctx context.Context, m *base.Model, path string) (e
 // SavedWeights turns a job's folder, or one of its global_step_<n>, into the folder of the weights saved there; another
 // path stays.
 func SavedWeights(dir string) (string, error) {
+	if !isFolder(dir) {
+		return dir, nil
+	}
 	if n, err := os.ReadFile(filepath.Join(dir, "latest_checkpointed_iteration.txt")); err == nil {
 		dir = filepath.Join(dir, "global_step_"+strings.TrimSpace(string(n)))
 	}

@@ -2,12 +2,20 @@ package site
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
+
+// Model returns the folder of a model, see [modelname.Finder].
+func (s Site) Model(ctx context.Context, name string) (string, error) {
+	note := func(text string) { fmt.Fprintln(s.Out, text) }
+	return modelname.Finder{Find: s.Find, Hub: s.Hub, Cache: s.Cache, Ollama: s.Ollama, Note: note}.Folder(ctx, name)
+}
 
 // Rows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what its
 // name leads to on the hub.

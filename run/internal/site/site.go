@@ -20,7 +20,7 @@ import (
 // ErrInterrupted says that a run ended because it was asked to stop.
 var ErrInterrupted = errors.New("run: interrupted")
 
-// Site is the surroundings of a run. Hub and Own may be empty.
+// Site is the surroundings of a run. Hub, Cache and Own may be empty.
 type Site struct {
 	Out       io.Writer                   // for progress, notes and the summary
 	Terminal  bool                        // Out is one
@@ -30,6 +30,8 @@ type Site struct {
 	Threads   int                      // of the local engine; 0 is all
 	Find      func(path string) string // turns a path of the configuration into where the file is
 	Hub       *hub.Hub                 // nil: only local files
+	Cache     string                   // for what is made of other files, such as GGUF; "": nothing can be made
+	Ollama    []string                 // where Ollama's store may be; nil: nowhere
 	FS        disk.FS
 	Own       Own
 }

@@ -94,6 +94,11 @@ func avx2PackRowPairs(a *asm) {
 	loop := a.newLabel("loop")
 	a.maskAddress("R9")
 	a.label(loop)
+	a.ins("LEAQ (SI)(R8*8), R10") // 16 rows ahead: each is in another page
+	a.ins("LEAQ (R10)(R8*8), R10")
+	for _, at := range []string{"(R10)", "64(R10)", "(R10)(R8*1)", "64(R10)(R8*1)"} {
+		a.ins("PREFETCHT0 %s", at)
+	}
 	for y := range 4 {
 		for row, at := range []string{"(SI)", "(SI)(R8*1)"} {
 			h := half{a, row, false}
