@@ -49,28 +49,38 @@ func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
 			return fresh, err
 		}
 	}
-	path := filepath.Join(dir, orderFile)
-	kept, err := os.ReadFile(path)
+	begun, err := keptArithmetic(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = files.MkdirAll(dir); err == nil {
-			err = disk.WriteNew(files, path, rand.Text(), []byte(fresh.id()+"\n"))
+			err = disk.WriteNew(files, filepath.Join(dir, orderFile), rand.Text(), []byte(fresh.id()+"\n"))
 		}
-		if err == nil {
-			kept, err = os.ReadFile(path) // another process may have been first
+		if err != nil {
+			return fresh, fmt.Errorf("engine: %w", err)
 		}
+		begun, err = keptArithmetic(dir) // another process may have been first
 	}
 	if err != nil {
-		return fresh, fmt.Errorf("engine: %w", err)
-	}
-	begun, err := parseArithmetic(strings.TrimSpace(string(kept)))
-	if err != nil {
-		return fresh, fmt.Errorf("engine: %s: %w", path, err)
+		return fresh, err
 	}
 	if want != "" && begun.order != fresh.order {
 		return fresh, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that "+
 			"open or use another folder", dir, begun.order, fresh.order)
 	}
 	return begun, nil
+}
+
+// keptArithmetic reads the arithmetic that dir was begun with; a new dir has none, an fs.ErrNotExist.
+func keptArithmetic(dir string) (arithmetic, error) {
+	path := filepath.Join(dir, orderFile)
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		return arithmetic{}, fmt.Errorf("engine: %w", err)
+	}
+	a, err := parseArithmetic(strings.TrimSpace(string(kept)))
+	if err != nil {
+		return a, fmt.Errorf("engine: %s: %w", path, err)
+	}
+	return a, nil
 }
 
 // parseArithmetic reads the content of orderFile.
@@ -96,14 +106,10 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 // NumericsOf returns the name of the arithmetic in which an engine on the folder dir computes: that of its beginning,
 // or [Numerics] for a new folder.
 func NumericsOf(dir string) (string, error) {
-	kept, err := os.ReadFile(filepath.Join(dir, orderFile))
+	a, err := keptArithmetic(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Numerics, nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("engine: %w", err)
-	}
-	a, err := parseArithmetic(strings.TrimSpace(string(kept)))
 	return a.name, err
 }
 
@@ -125,15 +131,11 @@ func pick(name string, order kernel.Order, log *slog.Logger) (*kernel.Set, error
 		}
 		return k, nil
 	}
-	var names []string
-	for p := kernel.Portable; p <= kernel.AMX; p++ {
-		if p.String() == name {
-			return kernel.New(p, order)
-		}
-		names = append(names, p.String())
+	p, err := kernel.ParsePath(name)
+	if err != nil {
+		return nil, tinker.Userf("engine: %w, or leave it empty", err)
 	}
-	return nil, tinker.Userf("engine: kernel %q is unknown; use one of %s, or leave it empty", name,
-		strings.Join(names, ", "))
+	return kernel.New(p, order)
 }
 
 // NumericsID returns the name of the folder's arithmetic and the order of the products.

@@ -42,21 +42,19 @@ func New(path string) (*Bench, error) {
 		}
 		return &Bench{kernels: k}, nil
 	}
-	for p := kernel.Portable; p <= kernel.AMX; p++ {
-		if p.String() != path {
-			continue
-		}
-		order := kernel.Sequential
-		if p == kernel.AMX {
-			order = kernel.Blocked
-		}
-		k, err := kernel.New(p, order)
-		if err != nil {
-			return nil, fmt.Errorf("measure: %w", err)
-		}
-		return &Bench{kernels: k}, nil
+	p, err := kernel.ParsePath(path)
+	if err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
 	}
-	return nil, fmt.Errorf("measure: kernels %q are unknown; use portable, avx2, avx512, avx512-bf16 or amx", path)
+	order := kernel.Sequential
+	if p == kernel.AMX {
+		order = kernel.Blocked
+	}
+	k, err := kernel.New(p, order)
+	if err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
+	}
+	return &Bench{kernels: k}, nil
 }
 
 // Kernels names the kernel path in use, such as avx512.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
@@ -39,6 +40,18 @@ func (p Path) String() string {
 		return "amx"
 	}
 	return fmt.Sprintf("path(%d)", uint8(p))
+}
+
+// ParsePath returns the path of that name.
+func ParsePath(name string) (Path, error) {
+	var names []string
+	for p := Portable; p <= AMX; p++ {
+		if p.String() == name {
+			return p, nil
+		}
+		names = append(names, p.String())
+	}
+	return 0, fmt.Errorf("kernel %q is unknown; use one of %s", name, strings.Join(names, ", "))
 }
 
 const (

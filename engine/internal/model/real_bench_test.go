@@ -97,22 +97,19 @@ func realSet(b *testing.B) *kernel.Set {
 		}
 		return k
 	}
-	for p := kernel.AVX2; p <= kernel.AMX; p++ {
-		if p.String() != *realPath {
-			continue
-		}
-		o := kernel.Sequential
-		if p == kernel.AMX {
-			o = kernel.Blocked
-		}
-		k, err := kernel.New(p, o)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return k
+	p, err := kernel.ParsePath(*realPath)
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.Fatalf("-real.path %s is none of avx2, avx512, avx512-bf16 and amx", *realPath)
-	return nil
+	o := kernel.Sequential
+	if p == kernel.AMX {
+		o = kernel.Blocked
+	}
+	k, err := kernel.New(p, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return k
 }
 
 // random returns n sequences of that many tokens.
