@@ -103,7 +103,8 @@ type ops interface {
 	// Panels of 32 columns, step words apart: dst[k*32+c] = column c of rows 2k and 2k+1 as bf16; a row that does not
 	// exist is zero, and so are columns from cols on.
 	pairRows(dst []uint32, step int, src []float32, ld, rows, cols int)
-	transposePairs(dst, src []uint32, blocks, step int) // whole blocks of 16 rows; those of dst are step words apart
+	// whole blocks of 16 rows; those of dst are step words apart, and what lies ahead words behind src is read next
+	transposePairs(dst, src []uint32, blocks, step, ahead int)
 }
 
 // New returns the kernels of path p that multiply in order o, or an error if this processor or the path lacks them.

@@ -165,10 +165,10 @@ func avx2TransposeWords(n int, dst *float32, src *float32, ld int)
 //go:noescape
 func avx2TransposeBits(n int, dst *float32, src *float32, ld int)
 
-// avx2TransposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.
+// avx2TransposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a block of src is prefetched.
 //
 //go:noescape
-func avx2TransposePairs(n int, dst *float32, src *float32, step int)
+func avx2TransposePairs(n int, dst *float32, src *float32, step int, ahead int)
 
 // avx2Dot returns the lane sum of x*y.
 //
