@@ -36,12 +36,14 @@ func TestReal(t *testing.T) {
 	}
 	r := realRun{t}
 	r.evaluate("base", "the model as it is")
+	r.killed("seed1")
 	r.train("seed1", options())
 	r.evaluate("seed1/sft", "after SFT")
 	r.evaluate("seed1/grpo", "after GRPO")
 	if !*realRest {
 		return
 	}
+	r.repeats("again", "seed1")
 	control := options()
 	control.score = func(a algorithm.Advantage) algorithm.Advantage { return shuffled{a} }
 	r.share("control")
@@ -82,15 +84,14 @@ func (r realRun) train(name string, o Options, overrides ...string) {
 	r.Helper()
 	var out bytes.Buffer
 	o.Out, o.Cache = &out, filepath.Join(*realDir, "cache")
-	begin := time.Now()
 	sum, err := Run(context.Background(), r.config(name, overrides...), o)
 	if err != nil {
 		r.Fatalf("%s: %v\n%s", name, err, out.String())
 	}
 	n := sum.Steps
-	r.Logf("%s: %d steps of GRPO, this call %.2f h: reward %.3f → %.3f (first and last 10 steps), %.0f tokens/s "+
-		"sampled, %.0f trained", name, n, time.Since(begin).Hours(), sum.Mean(rewardKey, 1, 10),
-		sum.Mean(rewardKey, n-9, n), sum.Mean("perf/sampled_tokens_per_second", 1, n),
+	r.Logf("%s: %d steps of GRPO in %.2f h (SFT before: %.2f h): reward %.3f → %.3f (first and last 10 steps), "+
+		"%.0f tokens/s sampled, %.0f trained", name, n, hours(sum.Lines), hours(r.lines(name+"/sft")),
+		sum.Mean(rewardKey, 1, 10), sum.Mean(rewardKey, n-9, n), sum.Mean("perf/sampled_tokens_per_second", 1, n),
 		sum.Mean("perf/train_tokens_per_second", 1, n))
 	for _, line := range sum.Lines {
 		if gap, ok := line.Metrics["train/kl_sample_train_v1"]; ok && gap != 0 {
@@ -146,16 +147,34 @@ func (r realRun) evaluate(name, what string, overrides ...string) {
 // evaluated reads a job's evaluation.
 func (r realRun) evaluated(name string) (monitor.Metrics, bool) {
 	r.Helper()
-	path := r.folder(filepath.FromSlash(name), "metrics-benchmark.jsonl")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	lines := r.logged(name, "metrics-benchmark.jsonl")
+	if len(lines) == 0 {
 		return nil, false
+	}
+	return lines[len(lines)-1].Metrics, true
+}
+
+// lines reads a stage's metrics, which do not exist before its first step.
+func (r realRun) lines(stage string) []monitor.Line { return r.logged(stage, "metrics.jsonl") }
+
+func (r realRun) logged(stage, file string) []monitor.Line {
+	r.Helper()
+	path := r.folder(filepath.FromSlash(stage), file)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	lines, err := monitor.ReadLog(path)
 	if err != nil {
 		r.Fatal(err)
 	}
-	if len(lines) == 0 {
-		return nil, false
+	return lines
+}
+
+// hours is the time of the steps.
+func hours(lines []monitor.Line) float64 {
+	seconds := 0.0
+	for _, l := range lines {
+		seconds += l.Metrics["time/step"]
 	}
-	return lines[len(lines)-1].Metrics, true
+	return seconds / 3600
 }
