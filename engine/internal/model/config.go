@@ -154,6 +154,9 @@ func (c Config) check() error {
 			return fmt.Errorf("%s = %d is not a size", f.key, f.value)
 		}
 	}
+	if c.Arch.Gemma && len(c.Sliding) != c.Layers {
+		return fmt.Errorf("num_hidden_layers = %d is not a number of layers", c.Layers)
+	}
 	if c.Heads%c.KVHeads != 0 {
 		return fmt.Errorf("num_attention_heads = %d is not a multiple of num_key_value_heads = %d", c.Heads, c.KVHeads)
 	}

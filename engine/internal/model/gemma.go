@@ -40,9 +40,9 @@ func (h *hfConfig) gemma(c *Config) (err error) {
 
 // slidingLayers tells the kind of each layer, by layer_types or by the older pattern.
 func (h *hfConfig) slidingLayers() ([]bool, error) {
-	sliding := make([]bool, max(0, h.Layers))
+	sliding := make([]bool, min(max(0, h.Layers), 1<<16)) // check refuses other numbers
 	if len(h.LayerTypes) > 0 {
-		if len(h.LayerTypes) != h.Layers {
+		if len(h.LayerTypes) != len(sliding) {
 			return nil, fmt.Errorf("layer_types has %d kinds for num_hidden_layers = %d", len(h.LayerTypes), h.Layers)
 		}
 		for l, kind := range h.LayerTypes {
