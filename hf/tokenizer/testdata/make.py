@@ -237,7 +237,7 @@ def make_gemma(name, normalized, n, size):
     user = ["<mask>", "[multimodal]", "<unused0>", "<unused1>"] + TURNS
     lines, spaces, tabs = (["\n" * k for k in range(1, 8)], ["▁" * k for k in range(2, 17)], ["\t" * k for k in range(1, 4)])
     bytes_ = [f"<0x{b:02X}>" for b in range(256)]
-    words = [w for w, _ in learnt] + list("éüαпри的今。🙂") + ["今天", "▁</", ">▁</", "d▁the"]
+    words = [w for w, _ in learnt] + list("éüαпри的今天。🙂") + ["今天", "▁</", ">▁</", "d▁the"]
     vocab = {w: i for i, w in enumerate(dict.fromkeys(control + user + lines + spaces + HTML + bytes_ + words + tabs))}
     merges = [(w[:k], w[k:]) for w in lines + spaces + tabs + words for k in range(1, len(w)) if w[:k] in vocab and w[k:] in vocab]
     special = set(control + ["<unused0>", "<unused1>"] + TURNS)
