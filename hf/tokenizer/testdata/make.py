@@ -225,10 +225,10 @@ def gemma_texts(n, size):
     return out
 
 
-def make_gemma(name, normalized, n, size):
+def make_gemma(name, normalized, n, size, more=()):
     """A file of the shape of Gemma 2's and 3's: one word to the model, spaces as ▁, bytes for characters without a
     token, every way to make a token a merge, and added tokens for runs and for HTML. normalized is the flag of the
-    runs of spaces: without it a text's own spaces are no such token, and the merges make them."""
+    runs of spaces: without it a text's own spaces are no such token, and the merges make them. more splits further."""
     t = Tokenizer(models.BPE())
     t.pre_tokenizer = pre.Metaspace(prepend_scheme="never")
     t.train_from_iterator((s for s in corpus() if s.isascii()), trainers.BpeTrainer(vocab_size=600, show_progress=False))
@@ -243,10 +243,11 @@ def make_gemma(name, normalized, n, size):
     special = set(control + ["<unused0>", "<unused1>"] + TURNS)
     added = [{"id": vocab[w], "content": w, "single_word": False, "lstrip": False, "rstrip": False, "normalized": normalized and w in spaces, "special": w in special}
              for w in control + user + lines[1:] + spaces + HTML]
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
     t = Tokenizer.from_str(json.dumps({
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
         "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
-        "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, *more]} if more else split,
         "post_processor": json.loads(Tokenizer.to_str(with_bos(vocab["<bos>"])))["post_processor"],
         "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]},
         "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": True,
@@ -261,4 +262,4 @@ def with_bos(id):
 
 
 make_gemma("gemma", False, 2010, 3)
-make_gemma("gemmaruns", True, 320, 6)
+make_gemma("gemmaruns", True, 320, 6, [{"type": "Digits", "individual_digits": True}, {"type": "Split", "pattern": {"Regex": "▁+(?!▁)"}, "behavior": "MergedWithNext", "invert": False}])
