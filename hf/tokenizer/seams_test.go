@@ -27,8 +27,8 @@ func ofPieces(tb testing.TB) map[string]*Tokenizer {
 // a rule joins with a marker.
 func TestSeams(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	bits := []string{"▁", "▁", "▁", "▁▁", "a", "d", "the", "d▁the", ">", "</", "▁</", "é", "世", "🙂", "\n", "\xff", "<unk>",
-		"<0x0A>", "sold"}
+	bits := []string{"▁", "▁", "▁", "▁▁", "a", "d", "the", "d▁the", ">", "</", "▁</", "é", "世", "🙂", "\n", "\xff",
+		"<unk>", "<0x0A>", "sold"}
 	for name, tok := range ofPieces(t) {
 		last := tok.splitters[len(tok.splitters)-1]
 		cuts := 0
@@ -43,7 +43,8 @@ func TestSeams(t *testing.T) {
 				got = tok.model.encode(got, word)
 			}
 			cuts += len(words) - 1
-			if want := tok.model.encode(nil, b.String()); !slices.Equal(got, want) || strings.Join(words, "") != b.String() {
+			want := tok.model.encode(nil, b.String())
+			if !slices.Equal(got, want) || strings.Join(words, "") != b.String() {
 				t.Fatalf("%s: %q cut to %q is %q, want %q", name, b.String(), words, spellings(tok, got),
 					spellings(tok, want))
 			}
@@ -57,8 +58,8 @@ func TestSeams(t *testing.T) {
 // A rule that joins what has not its text's spelling with a marker leaves no seams, nor does a marker without a token
 // or an id with two spellings.
 func TestNoSeams(t *testing.T) {
-	const head = `{"decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},` +
-		`{"type":"ByteFallback"},{"type":"Fuse"}]},"model":{"type":"BPE","unk_token":"?","fuse_unk":true,` +
+	const head = `{"decoder":{"type":"Sequence","decoders":[` +
+		`{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"}]},"model":{"type":"BPE","unk_token":"?","fuse_unk":true,` +
 		`"byte_fallback":true,"vocab":`
 	for _, c := range []struct{ vocab, text, want string }{
 		{`{"?":0,"▁":1,"a":2,"▁a":3},"merges":["▁ a"]`, "▁a▁a▁▁", "▁a|▁a|▁|▁"},
@@ -78,7 +79,7 @@ func TestNoSeams(t *testing.T) {
 	}
 }
 
-// Texts without a space, and of spaces alone, are merged in n log n steps: 1 MB that took quadratic time would take hours.
+// Texts without a space, and of spaces alone, are merged in n log n steps: 1 MB in quadratic time would take hours.
 func TestLongWords(t *testing.T) {
 	tok := load(t, "gemma")
 	for _, bit := range []string{"a", "sold", " ", "▁", "世", "🙂", "the\n", ">", "d the", "> <"} {

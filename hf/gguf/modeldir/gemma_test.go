@@ -40,7 +40,8 @@ func gemma() []gguf.Pair {
 	return []gguf.Pair{{Key: "tokenizer.ggml.model", Value: "llama"}, {Key: "tokenizer.ggml.pre", Value: "default"},
 		{Key: "tokenizer.ggml.tokens", Value: tokens}, {Key: "tokenizer.ggml.token_type", Value: types},
 		{Key: "tokenizer.ggml.scores", Value: scores}, {Key: "tokenizer.ggml.bos_token_id", Value: uint32(2)},
-		{Key: "tokenizer.ggml.eos_token_id", Value: uint32(1)}, {Key: "tokenizer.ggml.unknown_token_id", Value: uint32(3)},
+		{Key: "tokenizer.ggml.eos_token_id", Value: uint32(1)},
+		{Key: "tokenizer.ggml.unknown_token_id", Value: uint32(3)},
 		{Key: "tokenizer.ggml.padding_token_id", Value: uint32(0)}, {Key: "tokenizer.ggml.add_bos_token", Value: true},
 		{Key: "tokenizer.ggml.add_eos_token", Value: false}, {Key: "tokenizer.ggml.add_space_prefix", Value: false}}
 }
@@ -57,8 +58,8 @@ func (r reference) cutting(text string, cut []string) (ids []int32) {
 	return r.encode(text)
 }
 
-// Texts have the ids of the reference: runs longer than the longest token, tags beside pieces, characters without a token.
-// They come back, and <bos> is put in front.
+// Texts have the ids of the reference: runs longer than the longest token, tags beside pieces, characters without a
+// token. They come back, and <bos> is put in front.
 func TestGemma(t *testing.T) {
 	keys := gemma()
 	tok := load(t, gguftest.Model{Arch: "llama", Vocabulary: keys})

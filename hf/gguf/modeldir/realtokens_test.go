@@ -50,8 +50,8 @@ func TestRealRoundTrip(t *testing.T) {
 	}
 }
 
-// returns reports whether the file says that a text comes back from its ids: it has SentencePiece's tokens of bytes, and
-// puts no space before a text.
+// returns reports whether the file says that a text comes back from its ids: it has SentencePiece's tokens of bytes,
+// and puts no space before a text.
 func returns(t *testing.T) bool {
 	t.Helper()
 	f, err := gguf.Open(*realFile)
@@ -67,8 +67,8 @@ func returns(t *testing.T) bool {
 	return kind == sentencePiece && said && !prefix
 }
 
-// How fast texts become ids: all the lines as one text, and without a space, which is one word to SentencePiece's models
-// and must not take time that grows faster than it.
+// How fast texts become ids: all the lines as one text, and without a space, which is one word to the models of
+// SentencePiece and must not take time that grows faster than it.
 func TestRealRate(t *testing.T) {
 	if *realFile == "" || *realLines == "" {
 		t.Skip("no real file: make gguf-tokens GGUF=FILE.gguf")
