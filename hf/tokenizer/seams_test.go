@@ -59,8 +59,8 @@ func TestSeams(t *testing.T) {
 // or an id with two spellings.
 func TestNoSeams(t *testing.T) {
 	const head = `{"decoder":{"type":"Sequence","decoders":[` +
-		`{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"}]},"model":{"type":"BPE","unk_token":"?","fuse_unk":true,` +
-		`"byte_fallback":true,"vocab":`
+		`{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"}]},` +
+		`"model":{"type":"BPE","unk_token":"?","fuse_unk":true,"byte_fallback":true,"vocab":`
 	for _, c := range []struct{ vocab, text, want string }{
 		{`{"?":0,"▁":1,"a":2,"▁a":3},"merges":["▁ a"]`, "▁a▁a▁▁", "▁a|▁a|▁|▁"},
 		{`{"?":0,"▁":1,"a":2,"a▁":3},"merges":["a ▁"]`, "a▁ab▁a▁", "a▁ab|▁a▁"},

@@ -95,7 +95,8 @@ func TestRefusals(t *testing.T) {
 		{"normalizer", `{` + pre + `,"normalizer":{"type":"BertNormalizer"},"model":{"vocab":{"a":0}}}`,
 			`normalizer "BertNormalizer" is not supported`},
 		{"pieces of bytes", `{` + decoder + `"pre_tokenizer":{"type":"Sequence","pretokenizers":[` +
-			`{"type":"ByteLevel"}]},"model":{"vocab":{"a":0}}}`, `pre_tokenizer "ByteLevel" is not supported beside the decoder ByteFallback`},
+			`{"type":"ByteLevel"}]},"model":{"vocab":{"a":0}}}`,
+			`pre_tokenizer "ByteLevel" is not supported beside the decoder ByteFallback`},
 		{"replacement", `{` + decoder + `"pre_tokenizer":{"type":"Metaspace","replacement":"_"},` +
 			`"model":{"vocab":{"a":0}}}`, `Metaspace with the replacement "_" is not supported; with ▁ it is`},
 		{"regex", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"},` +
