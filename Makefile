@@ -124,6 +124,10 @@ tokenizer-python: ## compare ids of a large mixed corpus and of fuzzed texts wit
 gguf: ## compare a real GGUF file (GGUF=FILE.gguf) with transformers and llama.cpp: tensors, logits, and the ids of 19,000 lines; writes the log (needs Python, pip and a C++ compiler; GSM8K=FOLDER adds its problems, PYTHON=python takes an environment)
 	PYTHON="$(PYTHON)" TORCH="$(TORCH)" hf/gguf/testdata/real.sh "$(GGUF)" "$(GSM8K)"
 
+.PHONY: gguf-tokens
+gguf-tokens: ## compare the tokenizer of a real GGUF file (GGUF=FILE.gguf, whatever its architecture) with llama.cpp's and Hugging Face's on 20,000 lines; writes the log (needs Python, pip and a C++ compiler, or PYTHON=python with the packages)
+	PYTHON="$(PYTHON)" hf/gguf/testdata/tokens.sh "$(GGUF)"
+
 .PHONY: templates-python
 templates-python: ## compare every chat template below DIR with Python's transformers (needs Python and pip); writes the log
 	hf/chat/testdata/templates.sh $(DIR)
