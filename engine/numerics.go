@@ -75,7 +75,7 @@ func pick(name string, order kernel.Order, log *slog.Logger) (*kernel.Set, error
 		return k, nil
 	}
 	var names []string
-	for p := kernel.Portable; p <= kernel.AMX; p++ {
+	for p := kernel.Portable; p <= kernel.LastPath; p++ {
 		if p.String() == name {
 			return kernel.New(p, order)
 		}
