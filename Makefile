@@ -181,6 +181,10 @@ arm64: ## test kernels, and the bits of models and engine, on an emulated arm64;
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is missing: apt-get install qemu-user-static"; exit 1; }
 	.ci/emulated arm64 | tee docs/results/arm64.log; exit $${PIPESTATUS[0]}
 
+.PHONY: neon-mca
+neon-mca: ## give the use of the multiply-add pipes by the inner loops of NEON, by llvm-mca 19; writes the log (needs Python and Debian's llvm-19)
+	.ci/neon-mca | tee docs/results/neon-mca.log; exit $${PIPESTATUS[0]}
+
 .PHONY: avx2
 avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user-static)
 	@command -v qemu-x86_64-static >/dev/null || { echo "qemu-x86_64-static is missing: apt-get install qemu-user-static"; exit 1; }
