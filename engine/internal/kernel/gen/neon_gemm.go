@@ -32,8 +32,8 @@ var neonRows = neonGEMM{
 
 var neonWide = neonGEMM{
 	name: "neonWide", pairs: true,
-	doc: "folds steps rows of bf16 pairs, widened, steps a multiple of 16; a holds bf16 values as float32, two a step." +
-		neonReturns,
+	doc: "folds steps rows of bf16 pairs, widened, steps a multiple of 16; a holds bf16 values as float32, two a " +
+		"step." + neonReturns,
 }
 
 var neonWideBlocked = neonGEMM{
