@@ -211,3 +211,88 @@ func neonDotBlockedx7(steps int, a *float32, b *float32, c *float32, ldc int, ac
 func neonDotBlockedx8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int) (ret int)
 
 var neonDotBlockedKernels = [...]neonKernel{nil, neonDotBlockedx1, neonDotBlockedx2, neonDotBlockedx3, neonDotBlockedx4, neonDotBlockedx5, neonDotBlockedx6, neonDotBlockedx7, neonDotBlockedx8}
+
+// neonDot adds x*y to the lanes of sums, fused.
+//
+//go:noescape
+func neonDot(blocks int, x *float32, y *float32, sums *float32)
+
+// neonMax takes greater elements of x to the lanes of top.
+//
+//go:noescape
+func neonMax(blocks int, x *float32, top *float32)
+
+// neonExp sets dst to s*exp(src-sub) and adds it to the lanes of sums.
+//
+//go:noescape
+func neonExp(blocks int, dst *float32, src *float32, sub float32, s float32, sums *float32)
+
+// neonExpSum adds exp(src-sub) to the lanes of sums.
+//
+//go:noescape
+func neonExpSum(blocks int, src *float32, sub float32, sums *float32)
+
+// neonSiLUMul sets dst to silu(gate)*up.
+//
+//go:noescape
+func neonSiLUMul(blocks int, dst *float32, gate *float32, up *float32)
+
+// neonSiLUMulBackward sets dgate and dup to the gradients of silu(gate)*up under dout.
+//
+//go:noescape
+func neonSiLUMulBackward(blocks int, dgate *float32, dup *float32, dout *float32, gate *float32, up *float32)
+
+// neonScaleMul sets dst to (x*s)*y.
+//
+//go:noescape
+func neonScaleMul(blocks int, dst *float32, x *float32, y *float32, s float32)
+
+// neonMul sets dst to x*y.
+//
+//go:noescape
+func neonMul(blocks int, dst *float32, x *float32, y *float32)
+
+// neonAdd adds x to dst.
+//
+//go:noescape
+func neonAdd(blocks int, dst *float32, x *float32)
+
+// neonScale multiplies dst by s.
+//
+//go:noescape
+func neonScale(blocks int, dst *float32, s float32)
+
+// neonAXPY adds s*x to dst, fused.
+//
+//go:noescape
+func neonAXPY(blocks int, dst *float32, x *float32, s float32)
+
+// neonRoundBF16 sets dst to x rounded to bf16.
+//
+//go:noescape
+func neonRoundBF16(blocks int, dst *float32, x *float32)
+
+// neonPackPairs writes blocks of 16 values of x as bf16, closely.
+//
+//go:noescape
+func neonPackPairs(blocks int, dst *float32, x *float32)
+
+// neonPackRowPairs writes rows of 32 pairs of a panel: dst[k*32+j] = src[2k][j] as bf16, and src[2k+1][j] above it; rows of src are ld bytes apart.
+//
+//go:noescape
+func neonPackRowPairs(n int, dst *float32, src *float32, ld int)
+
+// neonRotate rotates pairs of x0 and x1 by the angles whose cosines and sines are in cos and sin, the sines times s, into y0 and y1.
+//
+//go:noescape
+func neonRotate(blocks int, y0 *float32, y1 *float32, x0 *float32, x1 *float32, cos *float32, sin *float32, s float32)
+
+// neonPeak runs n times 24 float32 fused multiply-adds of 4 lanes in registers, of the 16 floats at data.
+//
+//go:noescape
+func neonPeak(n int, data *float32)
+
+// neonPeakDot runs n times 24 BFMLALB or BFMLALT in registers, of the 16 floats at data.
+//
+//go:noescape
+func neonPeakDot(n int, data *float32)

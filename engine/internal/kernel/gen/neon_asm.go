@@ -11,6 +11,7 @@ func neon() *asm {
 	for _, g := range []neonGEMM{neonRows, neonWide, neonWideBlocked, neonDot, neonDotBlocked} {
 		g.emit(a)
 	}
+	neonVectorFunctions(a)
 	return a
 }
 
